@@ -1,0 +1,38 @@
+//! The vocabulary, the state table and the pure decisions of Windlass.
+//!
+//! Nothing in this crate does I/O, starts a thread, reads a clock or draws a random number: whatever a
+//! decision depends on is an argument. Stores and the runtime apply what is decided here.
+//!
+//! Reading order: [`state`] (how a task may move), [`task`] (what a task is), [`outcome`] and
+//! [`settlement`] (how an attempt ends), [`source`] and [`store`] (the contract of every store).
+
+pub mod error;
+pub mod id;
+pub mod name;
+pub mod outcome;
+pub mod payload;
+pub mod retry;
+pub mod rules;
+pub mod settlement;
+pub mod source;
+pub mod state;
+pub mod store;
+pub mod task;
+pub mod time;
+pub mod why;
+pub mod worker;
+
+pub use error::{Error, Result};
+pub use id::{LaneId, TaskId, WorkerId};
+pub use name::Name;
+pub use outcome::{Outcome, Output};
+pub use payload::{Encoding, Payload};
+pub use retry::RetryPolicy;
+pub use rules::Rules;
+pub use settlement::{Settlement, settle};
+pub use source::{ClaimAnswer, Demand, Hint, Hints, LeaseRef, SettleBatch, SettleItem, Settled, Source};
+pub use state::{Event, State};
+pub use store::Store;
+pub use task::{AttemptRecord, Claimed, Enqueued, Lane, NewTask, Start, TaskRecord};
+pub use time::{Clock, Timestamp};
+pub use worker::{NewWorker, WorkerRecord, WorkerReport};

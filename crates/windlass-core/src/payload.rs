@@ -1,0 +1,162 @@
+//! What a task carries and what it leaves behind: bytes with an encoding.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::error::{Error, Result};
+
+/// Deepest nesting of a JSON payload. Parsers of other languages stop near it; a stack never overflows.
+pub const JSON_MAX_DEPTH: usize = 128;
+
+/// How the bytes of a payload are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    /// JSON, checked when it came in.
+    Json,
+    /// Anything; shown as size and digest only.
+    Bytes,
+}
+
+impl Encoding {
+    /// The number that stores keep.
+    pub fn code(self) -> i64 {
+        match self {
+            Self::Json => 0,
+            Self::Bytes => 1,
+        }
+    }
+
+    /// The encoding of a stored number.
+    pub fn from_code(code: i64) -> Option<Self> {
+        match code {
+            0 => Some(Self::Json),
+            1 => Some(Self::Bytes),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes with an encoding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payload {
+    encoding: Encoding,
+    bytes: Vec<u8>,
+}
+
+impl Payload {
+    /// Bytes of any kind.
+    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self { encoding: Encoding::Bytes, bytes: bytes.into() }
+    }
+
+    /// The JSON form of a value.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the value has no JSON form.
+    pub fn json(value: &impl Serialize) -> Result<Self> {
+        let bytes = serde_json::to_vec(value)
+            .map_err(|error| Error::invalid(format!("payload has no JSON form: {error}")))?;
+        Ok(Self { encoding: Encoding::Json, bytes })
+    }
+
+    /// Text that is claimed to be JSON; checked without building it and without recursion.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it is not JSON, not UTF-8, or nested deeper than [`JSON_MAX_DEPTH`].
+    pub fn json_text(text: impl Into<Vec<u8>>) -> Result<Self> {
+        let bytes = text.into();
+        check_depth(&bytes)?;
+        serde_json::from_slice::<serde::de::IgnoredAny>(&bytes)
+            .map_err(|error| Error::invalid(format!("payload is not valid JSON: {error}")))?;
+        if std::str::from_utf8(&bytes).is_err() {
+            return Err(Error::invalid("payload is not valid UTF-8"));
+        }
+        Ok(Self { encoding: Encoding::Json, bytes })
+    }
+
+    /// A payload as a store kept it; trusted.
+    pub fn from_stored(encoding: Encoding, bytes: Vec<u8>) -> Self {
+        Self { encoding, bytes }
+    }
+
+    /// How to read it.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The bytes themselves.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Reads the JSON as a typed value.
+    ///
+    /// # Errors
+    /// The reason as text, without a piece of the payload in it beyond what serde names.
+    pub fn decode<T: DeserializeOwned>(&self) -> std::result::Result<T, String> {
+        match self.encoding {
+            Encoding::Json => serde_json::from_slice(&self.bytes).map_err(|error| error.to_string()),
+            Encoding::Bytes => Err("payload is raw bytes, not JSON".to_owned()),
+        }
+    }
+}
+
+/// Counts brackets outside of strings, so that a hostile payload costs a scan and no stack.
+fn check_depth(bytes: &[u8]) -> Result<()> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in bytes {
+        match (in_string, byte) {
+            (true, _) if escaped => escaped = false,
+            (true, b'\\') => escaped = true,
+            (true, b'"') => in_string = false,
+            (false, b'"') => in_string = true,
+            (false, b'[' | b'{') => {
+                depth += 1;
+                if depth > JSON_MAX_DEPTH {
+                    return Err(Error::invalid(format!(
+                        "payload is nested deeper than {JSON_MAX_DEPTH} levels"
+                    )));
+                }
+            }
+            (false, b']' | b'}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_thousand_levels_are_refused_without_a_stack_overflow() {
+        let deep = "[".repeat(100_000);
+        let error = Payload::json_text(deep).unwrap_err();
+        assert!(error.to_string().contains("128 levels"), "{error}");
+    }
+
+    #[test]
+    fn brackets_in_strings_do_not_count() {
+        let text = format!("{{\"a\":\"{}\\\"\"}}", "[".repeat(500));
+        assert!(Payload::json_text(text).is_ok());
+    }
+
+    #[test]
+    fn escaped_nul_is_stored_whole_and_broken_text_is_refused() {
+        let payload = Payload::json_text(r#""a\u0000b""#).unwrap();
+        assert_eq!(payload.decode::<String>().unwrap(), "a\0b");
+        assert!(Payload::json_text(vec![b'"', 0xff, b'"']).is_err());
+        assert!(Payload::json_text("").is_err());
+        assert!(Payload::json_text("{").is_err());
+    }
+}

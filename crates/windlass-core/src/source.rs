@@ -1,0 +1,193 @@
+//! What a worker needs from a store: leases, claims, settlements, duties and hints.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::{
+    error::Result,
+    id::{LaneId, TaskId, WorkerId},
+    name::Name,
+    settlement::Settlement,
+    task::{Claimed, Lane},
+    time::Timestamp,
+    worker::{NewWorker, WorkerReport},
+};
+
+/// One worker's wish in a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Demand {
+    /// Who asks.
+    pub worker: WorkerId,
+    /// The number of this claim; rises by at least one with each claim of the worker.
+    pub claim_no: u64,
+    /// Lanes that it handles.
+    pub lanes: Arc<[LaneId]>,
+    /// How many tasks can start now.
+    pub n: u32,
+}
+
+/// Why a claim brought less than it asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// The demand was met in full; there may be more.
+    More,
+    /// Nothing else is ready in these lanes.
+    Nothing,
+    /// Something is ready, but may not be taken now: the queue is paused, or it is a suspect of a crash and
+    /// this worker already runs one.
+    Blocked,
+}
+
+/// The answer to a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimAnswer {
+    /// What was taken; each names its worker.
+    pub tasks: Vec<Claimed>,
+    /// Why there are not more.
+    pub rest: Rest,
+    /// When the next scheduled task (of any lane) is due, if there is one.
+    pub next_due: Option<Timestamp>,
+    /// The store's clock.
+    pub now: Timestamp,
+}
+
+/// The fence of one attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LeaseRef {
+    /// The task.
+    pub id: TaskId,
+    /// Its lease number at the claim.
+    pub lease: u32,
+}
+
+/// The end of one attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettleItem {
+    /// Which attempt.
+    pub lease: LeaseRef,
+    /// What becomes of the task.
+    pub settlement: Settlement,
+}
+
+/// A numbered batch of settlements of one worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettleBatch {
+    /// Whose leases they are.
+    pub worker: WorkerId,
+    /// Which settler of the worker sends it; each numbers its own batches.
+    pub settler_no: u32,
+    /// Rises by one with each new batch; sent again unchanged while its answer is in doubt.
+    pub batch_no: u64,
+    /// The ends of attempts, each task at most once.
+    pub items: Vec<SettleItem>,
+}
+
+/// The answer to a batch of settlements.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Tasks whose lease was no longer held; nothing was changed for them.
+    pub fenced: Vec<TaskId>,
+    /// Lanes that have ready tasks because of this batch.
+    pub lanes_ready: Vec<LaneId>,
+    /// When the next scheduled task is due, if there is one.
+    pub next_due: Option<Timestamp>,
+    /// Whether this is the stored answer of a batch that had already been applied.
+    pub replayed: bool,
+}
+
+/// The answer to a renewal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Renewed {
+    /// Running attempts of this worker that somebody asked to end, with the reason.
+    pub cancels: Vec<(LeaseRef, String)>,
+}
+
+/// What a duty did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DutyReport {
+    /// Tasks that it moved.
+    pub moved: u64,
+    /// Workers that it found dead.
+    pub workers: Vec<WorkerId>,
+    /// Lanes that have ready tasks because of it.
+    pub lanes_ready: Vec<LaneId>,
+    /// When the next scheduled task is due, if there is one.
+    pub next_due: Option<Timestamp>,
+    /// Whether it stopped at its bound and has more to do.
+    pub more: bool,
+}
+
+/// Something that may be worth a look. Never more than a hint: with all of them dropped everything still
+/// happens, one poll later (HINTS-ONLY).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hint {
+    /// Tasks became ready, or a queue was resumed.
+    Ready,
+    /// A task was scheduled for this time.
+    Due(Timestamp),
+    /// A lane appeared.
+    Lanes,
+    /// Somebody asked a running attempt to end.
+    Cancel(LeaseRef, String),
+}
+
+/// A subscription to hints; coalesced, so a slow reader costs nothing.
+#[async_trait]
+pub trait Hints: Send {
+    /// Waits for the next hint. Cancel safe. Pends for ever if the store gives none.
+    async fn next(&mut self) -> Hint;
+}
+
+/// Where a worker's tasks come from and where their ends go.
+///
+/// Every write after a claim names (task, lease, worker) and changes nothing if they no longer match
+/// (FENCED). A method that failed with [`crate::Error::Unknown`] may have taken effect.
+#[async_trait]
+pub trait Source: Send + Sync + 'static {
+    /// Registers a worker and starts its lease.
+    async fn register(&self, worker: NewWorker) -> Result<WorkerId>;
+
+    /// Prolongs a worker's lease. [`crate::Error::WorkerExpired`] is final: the worker hands back what it
+    /// held and registers under a new id.
+    async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed>;
+
+    /// Ends a registration. What the worker still holds is handed back without spending an attempt.
+    async fn retire(&self, worker: WorkerId) -> Result<u64>;
+
+    /// The lanes that a worker with these kinds and queues (empty: all) would serve.
+    async fn lanes(&self, kinds: &[Name], queues: &[Name]) -> Result<Vec<Arc<Lane>>>;
+
+    /// Takes ready tasks: by priority (higher first), then in order of entry into ready.
+    ///
+    /// Refuses with [`crate::Error::WorkerExpired`] if a worker's lease is not in force or its `claim_no` is
+    /// below what `unclaim` has set. At most one task with `crashes > 0` per worker at a time. After
+    /// [`crate::Error::Unknown`] the caller runs [`Source::unclaim`] before its next claim. Not cancel safe:
+    /// a dropped call may have claimed.
+    async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer>;
+
+    /// Hands back whatever claim `claim_no` of the worker took and refuses that claim if it is still on its
+    /// way.
+    async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64>;
+
+    /// Writes the ends of attempts, all in one durable commit, once per batch number: a batch that was
+    /// already applied is answered from its receipt.
+    async fn settle(&self, batch: Arc<SettleBatch>) -> Result<Settled>;
+
+    /// Keeps a short text that says how far an attempt is.
+    async fn progress(&self, worker: WorkerId, lease: LeaseRef, progress: String) -> Result<()>;
+
+    /// Hands back what the store says that the worker holds and the worker does not own up to. Tasks of
+    /// claims numbered above `up_to_claim_no` are left alone: they may still be on their way.
+    async fn reconcile(&self, worker: WorkerId, up_to_claim_no: u64, in_flight: &[LeaseRef]) -> Result<u64>;
+
+    /// Makes tasks ready whose time has come, at most `limit`.
+    async fn promote_due(&self, limit: u32) -> Result<DutyReport>;
+
+    /// Takes the tasks of workers whose leases ran out: each counts a crash and becomes ready as a suspect,
+    /// or dies at `max_crashes`. At most `limit` tasks.
+    async fn expire_workers(&self, limit: u32) -> Result<DutyReport>;
+
+    /// Subscribes to hints.
+    fn hints(&self) -> Box<dyn Hints>;
+}

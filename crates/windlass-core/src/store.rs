@@ -1,0 +1,227 @@
+//! What clients and operators need from a store, on top of what workers need.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::Result,
+    id::TaskId,
+    name::Name,
+    rules::Rules,
+    source::{DutyReport, Source},
+    state::State,
+    task::{Enqueued, NewTask, TaskRecord},
+    time::Timestamp,
+    worker::WorkerRecord,
+};
+
+/// Which tasks to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only this state.
+    pub state: Option<State>,
+    /// Only this kind.
+    pub kind: Option<Name>,
+    /// Only this queue.
+    pub queue: Option<Name>,
+    /// Only this job.
+    pub job: Option<Name>,
+    /// Only this workflow.
+    pub workflow: Option<Name>,
+    /// Only tasks enqueued at or after this time.
+    pub since: Option<Timestamp>,
+}
+
+/// Largest page of a list.
+pub const PAGE_MAX: u32 = 1_000;
+
+/// One page of a list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The tasks.
+    pub tasks: Vec<TaskRecord>,
+    /// Where the next page starts; `None` at the end. A page may be short, even empty, and still have a
+    /// next: a call looks at a bounded number of rows.
+    pub next: Option<TaskId>,
+}
+
+/// What became of one task in a bulk operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The task.
+    pub id: TaskId,
+    /// Its state now, or why nothing was done.
+    pub result: Result<State>,
+}
+
+/// Retry of one dead task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Redrive {
+    /// The task.
+    pub id: TaskId,
+    /// How long to wait first.
+    pub delay: Duration,
+}
+
+/// How many tasks of a lane are in each state. Done and cancelled tasks leave the lane and are not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Depth {
+    /// Not due yet.
+    pub scheduled: u64,
+    /// Behind a predecessor.
+    pub waiting: u64,
+    /// Held by a job.
+    pub held: u64,
+    /// May be claimed.
+    pub ready: u64,
+    /// Leased.
+    pub running: u64,
+    /// Dead.
+    pub dead: u64,
+}
+
+impl Depth {
+    /// Adds or takes away tasks of a state; done and cancelled are not counted.
+    pub fn change(&mut self, state: State, by: i64) {
+        let figure = match state {
+            State::Scheduled => &mut self.scheduled,
+            State::Waiting => &mut self.waiting,
+            State::Held => &mut self.held,
+            State::Ready => &mut self.ready,
+            State::Running => &mut self.running,
+            State::Dead => &mut self.dead,
+            State::Done | State::Cancelled => return,
+        };
+        *figure = figure.saturating_add_signed(by);
+    }
+}
+
+/// A lane with its figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaneRecord {
+    /// The queue.
+    pub queue: Name,
+    /// The kind.
+    pub kind: Name,
+    /// Whether the queue is paused.
+    pub paused: bool,
+    /// Its figures.
+    pub depth: Depth,
+}
+
+/// What a store says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreInfo {
+    /// "sqlite", "memory", …
+    pub backend: String,
+    /// Where it is, without secrets.
+    pub location: String,
+    /// Version of the engine underneath.
+    pub engine_version: String,
+    /// Version of the schema.
+    pub schema_version: u32,
+    /// Bytes on disk, log included.
+    pub bytes: u64,
+    /// Bytes of the write-ahead log.
+    pub wal_bytes: u64,
+    /// Free bytes on its disk.
+    pub free_disk_bytes: u64,
+    /// Finished tasks that are kept.
+    pub history_rows: u64,
+    /// Their bytes, about.
+    pub history_bytes: u64,
+    /// Whether every acknowledged write survives a power cut.
+    pub durable: bool,
+    /// Whether it did not exist before this process opened it.
+    pub created: bool,
+    /// Tasks that were taken back from dead workers when it was opened.
+    pub recovered: u64,
+}
+
+/// How long ended tasks are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Done and cancelled tasks.
+    pub history_age: Duration,
+    /// Their size at most.
+    pub history_max_bytes: u64,
+    /// Dead tasks.
+    pub dead_age: Duration,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        let day = Duration::from_hours(24);
+        Self { history_age: 7 * day, history_max_bytes: 1 << 30, dead_age: 30 * day }
+    }
+}
+
+/// A task that breaks NO-STRANDED or another rule, found by the audit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The task, if the finding is about one.
+    pub task: Option<TaskId>,
+    /// The promise that is broken.
+    pub promise: String,
+    /// What was found.
+    pub detail: String,
+}
+
+/// A whole store: what workers need, and what clients and operators need.
+#[async_trait]
+pub trait Store: Source {
+    /// The numbers that this store was opened with.
+    fn rules(&self) -> &Rules;
+
+    /// Adds tasks, all or none, in one durable commit; the answers are in the order of the tasks.
+    async fn enqueue(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>>;
+
+    /// One task, unfinished or kept.
+    async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>>;
+
+    /// One page of tasks, newest first, older than `after` if given.
+    async fn tasks(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Page>;
+
+    /// Those of the tasks that have ended, or do not exist any more (`None`). Waits up to `wait` for the first.
+    async fn ended(&self, ids: &[TaskId], wait: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>>;
+
+    /// Ends tasks that have not started and asks running ones to end; a running task becomes cancelled when
+    /// its attempt ends, whatever its outcome but success.
+    async fn cancel(&self, ids: &[TaskId], reason: &str) -> Result<Vec<Changed>>;
+
+    /// Grants dead tasks a fresh budget of attempts, which is recorded.
+    async fn redrive(&self, tasks: &[Redrive]) -> Result<Vec<Changed>>;
+
+    /// Every lane with its figures.
+    async fn lane_records(&self) -> Result<Vec<LaneRecord>>;
+
+    /// Stops or resumes claims from a queue; a queue that has no lane yet can be paused too. Answers whether
+    /// that changed anything.
+    async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Result<bool>;
+
+    /// Queues that are paused.
+    async fn paused_queues(&self) -> Result<Vec<Name>>;
+
+    /// Every worker, also those that died or left in the last day.
+    async fn workers(&self) -> Result<Vec<WorkerRecord>>;
+
+    /// One bounded step of retention; `more` says whether another is due at once.
+    async fn retain(&self, retention: &Retention) -> Result<DutyReport>;
+
+    /// Looks for tasks that break a promise. Counts everything: for operators and tests, not for a hot path.
+    async fn audit(&self) -> Result<Vec<Finding>>;
+
+    /// What the store says of itself.
+    async fn info(&self) -> Result<StoreInfo>;
+
+    /// Writes a consistent copy of the running store to a new file.
+    async fn backup(&self, to: &Path) -> Result<()>;
+
+    /// Waits until everything that was accepted is written, and closes. Later calls fail.
+    async fn close(&self) -> Result<()>;
+}
+
+/// A store behind a cheap handle.
+pub type SharedStore = Arc<dyn Store>;

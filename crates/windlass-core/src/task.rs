@@ -1,0 +1,273 @@
+//! A task: as it is handed in, as a worker gets it, and as a person sees it.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{Error, Result},
+    id::{LaneId, TaskId, WorkerId},
+    name::Name,
+    payload::Payload,
+    retry::RetryPolicy,
+    rules::Rules,
+    state::State,
+    time::Timestamp,
+};
+
+/// The queue of tasks that name none.
+pub const DEFAULT_QUEUE: &str = "default";
+
+/// When a new task may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// At once.
+    #[default]
+    Now,
+    /// After a delay, counted by the store's clock.
+    In(Duration),
+    /// Not before a time of the store's clock.
+    At(Timestamp),
+}
+
+/// An idempotency key: the same (queue, key) gives one task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// The key, 1 to 256 bytes.
+    pub text: String,
+    /// Whether another kind or payload under the same key is answered with the existing task rather than
+    /// refused.
+    pub ignore_conflict: bool,
+}
+
+/// A task as it is handed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTask {
+    /// Which handler runs it.
+    pub kind: Name,
+    /// Which queue it waits in.
+    pub queue: Name,
+    /// What it carries.
+    pub payload: Payload,
+    /// Higher first; 0 is usual.
+    pub priority: i32,
+    /// When it may start.
+    pub start: Start,
+    /// Its idempotency key, if any.
+    pub key: Option<Key>,
+    /// Attempts granted; `None` means the installation's default.
+    pub max_attempts: Option<u32>,
+    /// Retry delays; `None` means the installation's default.
+    pub retry: Option<RetryPolicy>,
+    /// How long one attempt may take; `None` means no limit.
+    pub timeout: Option<Duration>,
+    /// The job it belongs to.
+    pub job: Option<Name>,
+    /// The workflow it belongs to.
+    pub workflow: Option<Name>,
+}
+
+/// Longest idempotency key.
+pub const KEY_MAX_BYTES: usize = 256;
+/// Most attempts that a task may be granted.
+pub const MAX_ATTEMPTS_LIMIT: u32 = 1_000_000;
+
+impl NewTask {
+    /// A task of a kind with a payload, on the default queue.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the kind is not a valid name.
+    pub fn new(kind: &str, payload: Payload) -> Result<Self> {
+        Ok(Self {
+            kind: Name::new("kind", kind)?,
+            queue: Name::new("queue", DEFAULT_QUEUE)?,
+            payload,
+            priority: 0,
+            start: Start::Now,
+            key: None,
+            max_attempts: None,
+            retry: None,
+            timeout: None,
+            job: None,
+            workflow: None,
+        })
+    }
+
+    /// Checks everything that a type cannot.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with the field and the limit.
+    pub fn check(&self, rules: &Rules) -> Result<()> {
+        if self.payload.len() > rules.payload_max_bytes {
+            return Err(Error::invalid(format!(
+                "payload is {} bytes; payload_max_bytes is {}",
+                self.payload.len(),
+                rules.payload_max_bytes
+            )));
+        }
+        if let Some(key) = &self.key
+            && (key.text.is_empty() || key.text.len() > KEY_MAX_BYTES || key.text.contains('\0'))
+        {
+            return Err(Error::invalid(format!("key must have 1 to {KEY_MAX_BYTES} bytes and no NUL")));
+        }
+        if self.max_attempts.is_some_and(|n| n == 0 || n > MAX_ATTEMPTS_LIMIT) {
+            return Err(Error::invalid(format!("max_attempts must be 1 to {MAX_ATTEMPTS_LIMIT}")));
+        }
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(Error::invalid("timeout must be longer than zero"));
+        }
+        Ok(())
+    }
+}
+
+/// The answer to an enqueue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enqueued {
+    /// The task, new or already there.
+    pub id: TaskId,
+    /// Whether a task with this key was already there.
+    pub existing: bool,
+}
+
+/// An interned pair of queue and kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lane {
+    /// Its number in this store.
+    pub id: LaneId,
+    /// The queue.
+    pub queue: Name,
+    /// The kind.
+    pub kind: Name,
+}
+
+/// A task that a worker holds a lease on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// The task.
+    pub id: TaskId,
+    /// The fence: raised by one at every claim, never lowered.
+    pub lease: u32,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    /// Attempts granted.
+    pub max_attempts: u32,
+    /// How often its process died with it since it last ended otherwise.
+    pub crashes: u32,
+    /// Who holds it.
+    pub worker: WorkerId,
+    /// Which claim of that worker took it.
+    pub claim_no: u64,
+    /// Its queue and kind.
+    pub lane: Arc<Lane>,
+    /// Higher first.
+    pub priority: i32,
+    /// What it carries.
+    pub payload: Payload,
+    /// The job it belongs to.
+    pub job: Option<Name>,
+    /// The workflow it belongs to.
+    pub workflow: Option<Name>,
+    /// How long the attempt may take.
+    pub timeout: Option<Duration>,
+    /// Retry delays of its own.
+    pub retry: Option<RetryPolicy>,
+    /// The store's clock when it was claimed.
+    pub claimed_at: Timestamp,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptResult {
+    /// Success.
+    Done,
+    /// Failure with another attempt to come.
+    Retry,
+    /// Called again later at the handler's wish.
+    Snoozed,
+    /// Handed back by the worker.
+    Released,
+    /// The process died with it.
+    Crashed,
+    /// Cancelled while it ran.
+    Cancelled,
+    /// Failure for good.
+    Dead,
+    /// Not an attempt: an operator granted a fresh budget here.
+    Redriven,
+}
+
+/// One attempt in a task's record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptRecord {
+    /// The attempt's number.
+    pub attempt: u32,
+    /// The lease it ran under.
+    pub lease: u32,
+    /// The worker that ran it.
+    pub worker: Option<WorkerId>,
+    /// When it was claimed.
+    pub started_at: Option<Timestamp>,
+    /// When its end was committed.
+    pub ended_at: Timestamp,
+    /// How it ended.
+    pub result: AttemptResult,
+    /// The error or reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Attempts kept per task; the oldest go first (snoozes are not limited in number, the record is).
+pub const ATTEMPT_RECORDS_MAX: usize = 50;
+
+/// A task as a person or a program looks at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRecord {
+    /// The task.
+    pub id: TaskId,
+    /// Where it stands.
+    pub state: State,
+    /// Its queue and kind.
+    pub lane: Arc<Lane>,
+    /// Higher first.
+    pub priority: i32,
+    /// What it carries.
+    pub payload: Payload,
+    /// The job it belongs to.
+    pub job: Option<Name>,
+    /// The workflow it belongs to.
+    pub workflow: Option<Name>,
+    /// Its idempotency key.
+    pub key: Option<String>,
+    /// Its fence.
+    pub lease: u32,
+    /// Attempts spent, or the number of the one that runs.
+    pub attempt: u32,
+    /// Attempts granted.
+    pub max_attempts: u32,
+    /// Crashes since it last ended otherwise.
+    pub crashes: u32,
+    /// How long an attempt may take.
+    pub timeout: Option<Duration>,
+    /// When it may start, while it is scheduled.
+    pub due_at: Option<Timestamp>,
+    /// When the current or last attempt was claimed.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Who runs it or ran it last.
+    pub worker: Option<WorkerId>,
+    /// What the handler last reported.
+    pub progress: Option<String>,
+    /// What it left behind.
+    pub output: Output,
+    /// The last error or reason.
+    pub error: Option<String>,
+    /// Why the running attempt should stop, if somebody asked for that.
+    pub cancel_requested: Option<String>,
+    /// Ended attempts, oldest first, at most [`ATTEMPT_RECORDS_MAX`].
+    pub attempts: Vec<AttemptRecord>,
+}
+
+/// What a task left behind.
+pub type Output = crate::outcome::Output;

@@ -1,0 +1,79 @@
+//! Asking running work to end, and saying why.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::Notify;
+
+/// Why running work was asked to end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CancelReason {
+    /// Somebody cancelled the task; the text is theirs.
+    Requested(String),
+    /// The process is stopping and its drain deadline has passed.
+    Shutdown,
+    /// The worker could not renew its lease in time: the store may hand the task to somebody else.
+    LeaseLost,
+    /// The attempt's deadline has passed.
+    Deadline,
+}
+
+impl std::fmt::Display for CancelReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Requested(reason) => write!(f, "cancelled: {reason}"),
+            Self::Shutdown => f.write_str("the process is stopping"),
+            Self::LeaseLost => f.write_str("the lease was lost"),
+            Self::Deadline => f.write_str("the deadline has passed"),
+        }
+    }
+}
+
+/// A one-way switch with a reason. Cheap to clone; the first reason stays.
+#[derive(Debug, Clone, Default)]
+pub struct Cancellation {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    reason: OnceLock<CancelReason>,
+    changed: Notify,
+}
+
+impl Cancellation {
+    /// A switch that is not thrown.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Throws the switch. Answers whether this call was the one that did.
+    pub fn cancel(&self, reason: CancelReason) -> bool {
+        let first = self.inner.reason.set(reason).is_ok();
+        if first {
+            self.inner.changed.notify_waiters();
+        }
+        first
+    }
+
+    /// The reason, once thrown.
+    pub fn reason(&self) -> Option<&CancelReason> {
+        self.inner.reason.get()
+    }
+
+    /// Whether it is thrown.
+    pub fn is_cancelled(&self) -> bool {
+        self.reason().is_some()
+    }
+
+    /// Waits until it is thrown. Cancel safe.
+    pub async fn cancelled(&self) -> &CancelReason {
+        loop {
+            // Subscribe before looking: a throw in between would otherwise be missed.
+            let changed = self.inner.changed.notified();
+            if let Some(reason) = self.inner.reason.get() {
+                return reason;
+            }
+            changed.await;
+        }
+    }
+}

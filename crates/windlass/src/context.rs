@@ -1,0 +1,108 @@
+//! What a handler knows about its attempt.
+
+use std::{fmt, sync::Arc};
+
+use tokio::time::Instant;
+use windlass_core::{Claimed, LeaseRef, Payload, Result, Source, TaskId, WorkerId};
+
+use crate::cancel::{CancelReason, Cancellation};
+
+/// One attempt as its handler sees it. Cheap to clone.
+#[derive(Clone)]
+pub struct Context {
+    attempt: Arc<Attempt>,
+}
+
+/// A claimed task on its way through the executor.
+pub(crate) struct Attempt {
+    pub(crate) claimed: Claimed,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancellation: Cancellation,
+    pub(crate) source: Option<Arc<dyn Source>>,
+}
+
+impl Context {
+    pub(crate) fn new(attempt: Arc<Attempt>) -> Self {
+        Self { attempt }
+    }
+
+    /// A context outside of any worker, for calling a handler directly in a test. Progress goes nowhere.
+    pub fn detached(claimed: Claimed) -> Self {
+        let cancellation = Cancellation::new();
+        Self::new(Arc::new(Attempt { claimed, deadline: None, cancellation, source: None }))
+    }
+
+    /// The task as it was claimed.
+    pub fn task(&self) -> &Claimed {
+        &self.attempt.claimed
+    }
+
+    /// The task's id, the same in every attempt: the natural idempotency key for a side effect.
+    pub fn id(&self) -> TaskId {
+        self.attempt.claimed.id
+    }
+
+    /// What the task carries.
+    pub fn payload(&self) -> &Payload {
+        &self.attempt.claimed.payload
+    }
+
+    /// Which attempt this is, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempt.claimed.attempt
+    }
+
+    /// How many attempts the task was granted.
+    pub fn max_attempts(&self) -> u32 {
+        self.attempt.claimed.max_attempts
+    }
+
+    /// The fencing token: rises with every claim of the task and is never lowered.
+    pub fn lease(&self) -> u32 {
+        self.attempt.claimed.lease
+    }
+
+    /// The worker that runs it.
+    pub fn worker(&self) -> WorkerId {
+        self.attempt.claimed.worker
+    }
+
+    /// When this attempt will be ended, if it has a time limit.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.attempt.deadline
+    }
+
+    /// Why the attempt was asked to end, if it was.
+    pub fn cancel_reason(&self) -> Option<&CancelReason> {
+        self.attempt.cancellation.reason()
+    }
+
+    /// Waits until the attempt is asked to end. Cancel safe.
+    pub async fn cancelled(&self) -> &CancelReason {
+        self.attempt.cancellation.cancelled().await
+    }
+
+    /// Keeps a short text that says how far the attempt is.
+    ///
+    /// # Errors
+    /// [`windlass_core::Error::LeaseLost`] if the task is no longer this attempt's: stop.
+    pub async fn progress(&self, text: impl Into<String> + Send) -> Result<()> {
+        let claimed = &self.attempt.claimed;
+        let lease = LeaseRef { id: claimed.id, lease: claimed.lease };
+        match &self.attempt.source {
+            Some(source) => source.progress(claimed.worker, lease, text.into()).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Never the payload: contexts end up in logs.
+        f.debug_struct("Context")
+            .field("id", &self.id())
+            .field("attempt", &self.attempt())
+            .field("lease", &self.lease())
+            .finish_non_exhaustive()
+    }
+}
