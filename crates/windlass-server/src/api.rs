@@ -1,0 +1,54 @@
+//! What goes over the wire: requests, answers and errors, shared by the server and its clients.
+//!
+//! snake_case; times are RFC 3339 in UTC; durations are whole milliseconds and end in `_ms`; a field without
+//! a value is left out. Requests refuse unknown fields. The types hold raw JSON, so read them straight from
+//! JSON text and not through [`serde_json::Value`].
+//!
+//! | route | request | answer |
+//! |---|---|---|
+//! | `POST /v1/tasks` | [`EnqueueRequest`] or [`BatchRequest`] | 201 [`EnqueueResponse`] or [`BatchResponse`] |
+//! | `GET /v1/tasks?state&kind&queue&job&workflow&since&after&limit` | | [`TaskPage`] |
+//! | `GET /v1/tasks/{id}` | | [`TaskView`] |
+//! | `GET /v1/tasks/{id}/why` | | [`WhyView`] |
+//! | `GET /v1/tasks/{id}/wait?timeout_ms` | | [`WaitResponse`]; 404 if there is no such task |
+//! | `POST /v1/tasks/wait` | [`WaitRequest`] | [`WaitResponse`] |
+//! | `POST /v1/tasks/{id}/cancel` | [`CancelRequest`] or nothing | [`ChangeResponse`] |
+//! | `POST /v1/tasks/{id}/retry` | [`RetryRequest`] or nothing | [`ChangeResponse`] |
+//! | `POST /v1/tasks/cancel`, `POST /v1/tasks/retry` | [`BulkRequest`] | [`BulkResponse`] |
+//! | `GET /v1/dead?kind&queue&job&workflow&since` | | [`DeadGroups`] |
+//! | `GET /v1/queues` | | [`Queues`] |
+//! | `POST /v1/queues/{name}/pause`, `…/resume` | nothing | [`QueueChange`] |
+//! | `GET /v1/workers` | | [`Workers`] |
+//! | `GET /v1/info` | | [`InfoView`] |
+//! | `GET /healthz`, `GET /readyz` | | [`HealthView`]; 503 if not ready |
+//!
+//! Every other answer is an [`ErrorBody`]. A POST with a body needs `content-type: application/json`.
+
+mod change;
+mod enqueue;
+mod error;
+mod fleet;
+mod health;
+mod task;
+
+pub use change::{
+    BULK_LIMIT_MAX, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, REFUSALS_MAX, Refusal,
+    RetryRequest, TaskFilter,
+};
+pub use enqueue::{
+    BatchRequest, BatchResponse, EnqueueRequest, EnqueueResponse, EnqueuedTask, KeyConflict, RetryDelays,
+};
+pub use error::{ErrorBody, ErrorCode, ErrorDetail};
+pub use fleet::{InfoView, KindView, QueueChange, QueueView, Queues, WorkerStatusView, WorkerView, Workers};
+pub use health::{Check, HealthView};
+pub use task::{
+    AttemptView, DeadGroup, DeadGroups, EncodingView, TaskPage, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS,
+    WaitRequest, WaitResponse, WhyView,
+};
+
+/// Reads an explicit `null` as a value, which a plain `Option` would take for absent.
+fn present<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Box<serde_json::value::RawValue>>, D::Error> {
+    serde::Deserialize::deserialize(deserializer).map(Some)
+}

@@ -1,0 +1,126 @@
+//! Cancel and retry: of one task, or of many by filter.
+
+use serde::{Deserialize, Serialize};
+use windlass_core::{Name, State, TaskId, Timestamp};
+
+use super::error::ErrorDetail;
+
+/// Cancel of one task. The body may be absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CancelRequest {
+    /// Why, for the task's record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Retry of one dead task. The body may be absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetryRequest {
+    /// How long to wait first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+}
+
+/// The answer to a cancel or a retry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeResponse {
+    /// The task.
+    pub id: TaskId,
+    /// Its state now; `running` after a cancel means that the attempt was asked to end.
+    pub state: State,
+}
+
+/// Which tasks; what is absent does not restrict.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskFilter {
+    /// Only this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// Only this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Name>,
+    /// Only this queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Name>,
+    /// Only this job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<Name>,
+    /// Only this workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<Name>,
+    /// Only tasks enqueued at or after this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+}
+
+impl TaskFilter {
+    /// Whether it restricts nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<TaskFilter> for windlass_core::store::Filter {
+    fn from(filter: TaskFilter) -> Self {
+        let TaskFilter { state, kind, queue, job, workflow, since } = filter;
+        Self { state, kind, queue, job, workflow, since }
+    }
+}
+
+/// Most tasks that one bulk call changes; call again for more.
+pub const BULK_LIMIT_MAX: u32 = 100_000;
+/// Refusals that a bulk answer names; the rest is only counted.
+pub const REFUSALS_MAX: usize = 20;
+
+/// Cancel or retry of every task that a filter matches.
+///
+/// Cancel needs at least one restriction and skips ended tasks. Retry takes dead tasks only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BulkRequest {
+    /// Which tasks.
+    #[serde(default)]
+    pub filter: TaskFilter,
+    /// Only say how many there are.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Retry only: spread their starts evenly over this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_ms: Option<u64>,
+    /// At most so many, newest first; [`BULK_LIMIT_MAX`] if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Cancel only: why, for the tasks' records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The answer to a bulk operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BulkResponse {
+    /// Tasks that the filter matched, up to the limit.
+    pub matched: u64,
+    /// Tasks that were changed; 0 in a dry run.
+    pub changed: u64,
+    /// Tasks that could not be changed, for example because they ended meanwhile.
+    pub refused: u64,
+    /// The first of those, with the reason.
+    #[serde(default)]
+    pub refusals: Vec<Refusal>,
+    /// Whether the limit was reached and there may be more.
+    pub more: bool,
+    /// Whether nothing was changed because it was only a question.
+    pub dry_run: bool,
+}
+
+/// A task that a bulk operation could not change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The task.
+    pub id: TaskId,
+    /// Why.
+    pub error: ErrorDetail,
+}

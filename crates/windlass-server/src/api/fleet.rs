@@ -1,0 +1,119 @@
+//! Queues, workers, and what a server says of itself.
+
+use serde::{Deserialize, Serialize};
+use windlass_core::{
+    Name, Timestamp,
+    store::{Depth, StoreInfo},
+};
+
+/// Every queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queues {
+    /// The queues by name.
+    pub queues: Vec<QueueView>,
+}
+
+/// A queue with its figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueView {
+    /// Its name.
+    pub queue: Name,
+    /// Whether nothing is claimed from it.
+    pub paused: bool,
+    /// Its lanes by kind; none for a queue that was paused before its first task.
+    pub kinds: Vec<KindView>,
+}
+
+/// The tasks of one kind in a queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KindView {
+    /// The kind.
+    pub kind: Name,
+    /// How many tasks are in each state; done and cancelled ones are not counted.
+    pub depth: Depth,
+}
+
+/// The answer to pause and resume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueChange {
+    /// The queue.
+    pub queue: Name,
+    /// Whether it is paused now.
+    pub paused: bool,
+    /// Whether that is new.
+    pub changed: bool,
+}
+
+/// Every worker of the last day.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workers {
+    /// The workers, newest first.
+    pub workers: Vec<WorkerView>,
+}
+
+/// A worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerView {
+    /// Its registration, such as `w7`.
+    pub id: String,
+    /// Its host.
+    pub host: String,
+    /// Its process number.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// Kinds that it has handlers for.
+    pub kinds: Vec<Name>,
+    /// Queues that it serves; empty means all.
+    pub queues: Vec<Name>,
+    /// How many tasks it may run at once.
+    pub slots: u32,
+    /// How many it says it runs.
+    pub in_flight: u32,
+    /// How many more it says it could run.
+    pub available: u32,
+    /// Whether it is finishing and takes nothing new.
+    pub draining: bool,
+    /// Whether its lease is in force.
+    pub live: bool,
+    /// When it registered.
+    pub registered_at: Timestamp,
+    /// When it last renewed.
+    pub renewed_at: Timestamp,
+}
+
+/// What a server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InfoView {
+    /// Version of the program.
+    pub version: String,
+    /// Its process number.
+    pub pid: u32,
+    /// The store.
+    pub store: StoreInfo,
+    /// The worker in the same process, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<WorkerStatusView>,
+}
+
+/// The worker in the server's own process, as it stands this moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerStatusView {
+    /// Its registration, such as `w7`, once it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// How many tasks it may run at once.
+    pub slots: u32,
+    /// Tasks whose handlers run.
+    pub in_flight: u32,
+    /// Slots that are free.
+    pub available: u32,
+    /// Ends of attempts that are not written yet.
+    pub unsettled: u32,
+    /// Whether it is finishing and takes nothing new.
+    pub draining: bool,
+    /// Kinds that it has handlers for.
+    pub kinds: Vec<Name>,
+    /// Queues that it serves; empty means all.
+    pub queues: Vec<Name>,
+}

@@ -1,0 +1,188 @@
+//! A task as it is looked at, listed, explained and waited for.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use windlass_core::{Name, State, TaskId, Timestamp, task::AttemptResult};
+
+/// How the bytes of a payload or an output are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EncodingView {
+    /// As the JSON value that it is.
+    #[default]
+    Json,
+    /// As `{"bytes": size, "digest": "sha256:…"}`.
+    Bytes,
+}
+
+/// A task.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TaskView {
+    /// The task.
+    pub id: TaskId,
+    /// Where it stands.
+    pub state: State,
+    /// Which handler runs it.
+    pub kind: Name,
+    /// Which queue it waits in.
+    pub queue: Name,
+    /// Higher first.
+    pub priority: i32,
+    /// The job it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<Name>,
+    /// The workflow it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<Name>,
+    /// Its idempotency key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What it carries, secrets removed; in the form that `payload_encoding` says.
+    pub payload: Box<RawValue>,
+    /// Whether `payload` is the JSON itself or size and digest of bytes.
+    pub payload_encoding: EncodingView,
+    /// What it left behind; in the form that `output_encoding` says.
+    #[serde(default, deserialize_with = "super::present", skip_serializing_if = "Option::is_none")]
+    pub output: Option<Box<RawValue>>,
+    /// Whether `output` is the JSON itself or size and digest of bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_encoding: Option<EncodingView>,
+    /// The last error or reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What the handler last reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<String>,
+    /// Why the running attempt should stop, if somebody asked for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_requested: Option<String>,
+    /// Attempts spent, or the number of the one that runs.
+    pub attempt: u32,
+    /// Attempts granted.
+    pub max_attempts: u32,
+    /// How often its process died with it since it last ended otherwise.
+    pub crashes: u32,
+    /// Its fence.
+    pub lease: u32,
+    /// Who runs it or ran it last, such as `w7`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// How long an attempt may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// When it was enqueued.
+    pub enqueued_at: Timestamp,
+    /// When it may start, while it is scheduled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_at: Option<Timestamp>,
+    /// When the current or last attempt was claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// Ended attempts, oldest first.
+    #[serde(default)]
+    pub attempts: Vec<AttemptView>,
+}
+
+/// One ended attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptView {
+    /// The attempt's number.
+    pub attempt: u32,
+    /// The lease it ran under.
+    pub lease: u32,
+    /// The worker that ran it, such as `w7`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// When it was claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When its end was committed.
+    pub ended_at: Timestamp,
+    /// How it ended.
+    pub result: AttemptResult,
+    /// The error or reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// One page of tasks, newest first.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct TaskPage {
+    /// The tasks. A page may be short, even empty, and still have a next.
+    pub tasks: Vec<TaskView>,
+    /// The cursor of the next page, for `after`; absent at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<TaskId>,
+}
+
+/// Why a task is not running, or that it is, or that it has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WhyView {
+    /// The task.
+    pub id: TaskId,
+    /// Where it stands.
+    pub state: State,
+    /// A stable reason code.
+    pub code: String,
+    /// One sentence for people.
+    pub sentence: String,
+    /// What would change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// Longest long poll; ask again for more.
+pub const WAIT_MAX_MS: u64 = 60_000;
+/// Most tasks in one long poll.
+pub const WAIT_IDS_MAX: usize = 1_000;
+
+/// A long poll for the first of several tasks to end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaitRequest {
+    /// The tasks, at most [`WAIT_IDS_MAX`].
+    pub ids: Vec<TaskId>,
+    /// How long to wait for the first; at most [`WAIT_MAX_MS`], 30 s if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// The answer to a long poll: whatever has ended; nothing if the time was up first.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct WaitResponse {
+    /// Tasks that have ended.
+    pub ended: Vec<TaskView>,
+    /// Tasks that do not exist, or do not exist any more.
+    #[serde(default)]
+    pub missing: Vec<TaskId>,
+}
+
+/// Dead tasks of one kind with the same error, numbers and ids apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadGroup {
+    /// The error with its numbers and ids replaced.
+    pub error: String,
+    /// The kind.
+    pub kind: Name,
+    /// How many tasks.
+    pub count: u64,
+    /// The newest of them.
+    pub example: TaskId,
+    /// When the newest of them ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_ended_at: Option<Timestamp>,
+}
+
+/// Dead tasks by error, the largest group first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadGroups {
+    /// The groups.
+    pub groups: Vec<DeadGroup>,
+    /// How many dead tasks were looked at.
+    pub looked_at: u64,
+    /// Whether there are more dead tasks than were looked at (the newest are).
+    pub more: bool,
+}
