@@ -1,0 +1,95 @@
+//! Why a store could not be opened or restored. Each is one line that says what to do.
+
+use std::path::{Path, PathBuf};
+
+/// Why a store could not be opened or restored.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another process has it.
+    #[error("{} is in use by {}; stop it, or send commands to it", path.display(), owner(*pid, address.as_deref()))]
+    InUse {
+        /// The store.
+        path: PathBuf,
+        /// The process that has it, if it said so.
+        pid: Option<u32>,
+        /// Where that process can be reached, if it said so.
+        address: Option<String>,
+    },
+    /// The file is something else.
+    #[error("{} is not a Windlass store; name another file or move this one away", .0.display())]
+    NotADatabase(PathBuf),
+    /// The file was written by a newer program that this one must not write beside.
+    #[error(
+        "{} has schema version {found}, written only by programs that know version {oldest_writer} or later, \
+         and this program knows up to {known}; use a newer windlass",
+        path.display()
+    )]
+    NewerSchema {
+        /// The store.
+        path: PathBuf,
+        /// Its schema version.
+        found: u32,
+        /// The oldest schema version whose programs may write it.
+        oldest_writer: u32,
+        /// The newest version that this program knows.
+        known: u32,
+    },
+    /// The SQLite library is too old to be trusted with a write-ahead log.
+    #[error("SQLite {found} can corrupt a write-ahead log; build with {needed} or later")]
+    SqliteTooOld {
+        /// The version linked.
+        found: String,
+        /// The oldest that will do.
+        needed: String,
+    },
+    /// There is no store, and none was to be made.
+    #[error("there is no store at {}; start `windlass up` there, or name another with --store", .0.display())]
+    NoSuchStore(PathBuf),
+    /// A file is in the way.
+    #[error("{} exists; name another file, or say explicitly that it may be replaced", .0.display())]
+    Exists(PathBuf),
+    /// The operating system refused.
+    #[error("cannot {action} {}: {reason}; check that the folder exists and may be written", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        reason: String,
+    },
+    /// The database refused.
+    #[error("cannot {action} {}: {reason}", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What SQLite said.
+        reason: String,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn io(path: &Path, action: &'static str, error: &std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), action, reason: error.to_string() }
+    }
+
+    pub(crate) fn sqlite(path: &Path, action: &'static str, error: &rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt) => {
+                Self::NotADatabase(path.to_owned())
+            }
+            _ => Self::Sqlite { path: path.to_owned(), action, reason: error.to_string() },
+        }
+    }
+}
+
+fn owner(pid: Option<u32>, address: Option<&str>) -> String {
+    match (pid, address) {
+        (Some(pid), Some(address)) => format!("process {pid} at {address}"),
+        (Some(pid), None) => format!("process {pid}"),
+        (None, _) => "another process".to_owned(),
+    }
+}

@@ -1,0 +1,244 @@
+//! How a store is opened: where it is, and with which settings.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use windlass_core::{Clock, Rules, Timestamp};
+
+/// Where a store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// In a file, with its log and its lock beside it.
+    File(PathBuf),
+    /// In memory: gone with the process.
+    Memory,
+}
+
+impl Location {
+    /// The file, if there is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Memory => None,
+        }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "sqlite:{}", path.display()),
+            Self::Memory => f.write_str("sqlite::memory:"),
+        }
+    }
+}
+
+/// The text is not the address of an embedded store.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not an embedded store: expected sqlite:PATH, sqlite:///ABSOLUTE/PATH or sqlite::memory:")]
+pub struct ParseLocationError(String);
+
+impl FromStr for Location {
+    type Err = ParseLocationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = || ParseLocationError(text.chars().take(200).collect());
+        let rest = text.strip_prefix("sqlite:").ok_or_else(error)?;
+        if rest == ":memory:" {
+            return Ok(Self::Memory);
+        }
+        let path = rest.strip_prefix("//").unwrap_or(rest);
+        if path.is_empty() || path.ends_with('/') || path.contains('\0') {
+            return Err(error());
+        }
+        Ok(Self::File(PathBuf::from(path)))
+    }
+}
+
+/// What an acknowledged write survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// A power cut: every acknowledged write is synced to the disk.
+    #[default]
+    Full,
+    /// The death of the process, not a power cut.
+    Normal,
+}
+
+/// Whether done and cancelled tasks are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum History {
+    /// Until retention removes them.
+    #[default]
+    Kept,
+    /// Only those that somebody waits for or that left an output, for ten minutes.
+    Off,
+}
+
+/// Free bytes of the disk below which enqueue is refused.
+pub const MIN_FREE_BYTES: u64 = 1 << 30;
+/// Free share of the disk, in per cent, below which enqueue is refused.
+pub const MIN_FREE_PERCENT: u8 = 5;
+
+/// How a store is opened.
+#[derive(Clone)]
+pub struct Options {
+    /// Limits and budgets.
+    pub rules: Rules,
+    /// What an acknowledged write survives.
+    pub durability: Durability,
+    /// Whether ended tasks are kept.
+    pub history: History,
+    /// The clocks.
+    pub clock: Arc<dyn Clock>,
+    /// Enqueue is refused with less free disk than this; 0 turns the check off.
+    pub min_free_bytes: u64,
+    /// Enqueue is refused with a smaller free share of the disk, in per cent; 0 turns the check off.
+    pub min_free_percent: u8,
+    /// Where the process that opens the store can be reached; a second opener is told.
+    pub address: Option<String>,
+    /// Whether a store that does not exist is made.
+    pub create: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            rules: Rules::default(),
+            durability: Durability::Full,
+            history: History::Kept,
+            clock: Arc::new(SystemClock::new()),
+            min_free_bytes: MIN_FREE_BYTES,
+            min_free_percent: MIN_FREE_PERCENT,
+            address: None,
+            create: true,
+        }
+    }
+}
+
+impl Options {
+    /// The defaults; change fields with the methods below or directly.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the limits and budgets.
+    #[must_use]
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Sets what an acknowledged write survives.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Sets whether ended tasks are kept.
+    #[must_use]
+    pub fn history(mut self, history: History) -> Self {
+        self.history = history;
+        self
+    }
+
+    /// Sets the clocks.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets how much free disk enqueue needs.
+    #[must_use]
+    pub fn min_free(mut self, bytes: u64, percent: u8) -> Self {
+        self.min_free_bytes = bytes;
+        self.min_free_percent = percent;
+        self
+    }
+
+    /// Sets where this process can be reached.
+    #[must_use]
+    pub fn address(mut self, address: impl Into<String>) -> Self {
+        self.address = Some(address.into());
+        self
+    }
+
+    /// Refuses a store that does not exist instead of making it.
+    #[must_use]
+    pub fn existing_only(mut self) -> Self {
+        self.create = false;
+        self
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("rules", &self.rules)
+            .field("durability", &self.durability)
+            .field("history", &self.history)
+            .field("min_free_bytes", &self.min_free_bytes)
+            .field("min_free_percent", &self.min_free_percent)
+            .field("address", &self.address)
+            .field("create", &self.create)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The clocks of this machine.
+#[derive(Debug, Clone)]
+pub struct SystemClock {
+    start: Instant,
+}
+
+impl SystemClock {
+    /// Clocks whose monotonic time starts now.
+    pub fn new() -> Self {
+        Self { start: Instant::now() }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn wall(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        Timestamp::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_a_file_or_memory() {
+        for (text, location) in [
+            ("sqlite:windlass.db", Location::File("windlass.db".into())),
+            ("sqlite:/var/lib/w.db", Location::File("/var/lib/w.db".into())),
+            ("sqlite:///var/lib/w.db", Location::File("/var/lib/w.db".into())),
+            ("sqlite::memory:", Location::Memory),
+        ] {
+            assert_eq!(text.parse::<Location>().unwrap(), location);
+            assert_eq!(location.to_string().parse::<Location>().unwrap(), location);
+        }
+        for text in ["", "sqlite:", "sqlite://", "sqlite:dir/", "postgres://x", "windlass.db"] {
+            assert!(text.parse::<Location>().is_err(), "{text}");
+        }
+    }
+}
