@@ -1,1 +1,12 @@
-//! Placeholder.
+//! Real processes and real faults.
+//!
+//! This crate starts the built `windlass` program, drives it from outside, hurts it, and looks at what is left.
+//! The library part holds what several tests share; nothing here is part of the product.
+
+pub mod http;
+pub mod process;
+pub mod target;
+pub mod tree;
+pub mod up;
+
+pub use tree::{files, read, workspace_root};

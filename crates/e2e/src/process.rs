@@ -1,0 +1,249 @@
+//! Child processes that never outlive their test.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    path::PathBuf,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a process may take to say that it is ready: generous, because test machines are busy.
+pub const START_LIMIT: Duration = Duration::from_secs(30);
+/// How long a command may take to end.
+pub const END_LIMIT: Duration = Duration::from_mins(1);
+/// How often the end of a process is looked for. The standard library has no wait with a limit.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// The built `windlass` program: `WINDLASS_BIN` if set, else beside the running test, else built now.
+///
+/// # Errors
+/// If it is not there and cannot be built.
+pub fn windlass() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("WINDLASS_BIN") {
+        return Ok(path.into());
+    }
+    let own = std::env::current_exe()?;
+    let name = format!("windlass{}", std::env::consts::EXE_SUFFIX);
+    // Tests lie in `debug/deps`, programs in `debug`.
+    let candidates = own.ancestors().skip(1).take(2).map(|folder| folder.join(&name));
+    if let Some(found) = candidates.into_iter().find(|path| path.is_file()) {
+        return Ok(found);
+    }
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--package", "windlass-cli", "--bin", "windlass"])
+        .current_dir(crate::workspace_root())
+        .status()?;
+    anyhow::ensure!(status.success(), "windlass-cli does not build");
+    let built = own.ancestors().nth(2).map(|folder| folder.join(&name));
+    built.filter(|path| path.is_file()).context("windlass is not beside the tests; set WINDLASS_BIN")
+}
+
+/// A command with a clean environment: no setting of the machine changes what a test sees.
+pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("WINDLASS_") || text.to_ascii_lowercase().ends_with("_proxy") {
+            command.env_remove(&name);
+        }
+    }
+    command.env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+/// What a finished command said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Its exit code; `None` if a signal ended it.
+    pub code: Option<i32>,
+    /// Data.
+    pub stdout: String,
+    /// Everything else.
+    pub stderr: String,
+}
+
+/// Runs a command to its end.
+///
+/// # Errors
+/// If it cannot start or does not end within [`END_LIMIT`].
+pub fn run(command: Command) -> Result<Said> {
+    let mut process = Process::start(command)?;
+    let status = process.wait(END_LIMIT)?;
+    process.join_readers();
+    Ok(Said { code: status.code(), stdout: process.text(Stream::Out), stderr: process.text(Stream::Err) })
+}
+
+/// Where a line was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+#[derive(Default)]
+struct Lines {
+    /// Every line so far, in the order in which they were read.
+    lines: Mutex<Vec<(Stream, String)>>,
+    more: Condvar,
+}
+
+/// A running child whose output is kept, killed when it goes out of scope.
+pub struct Process {
+    child: Child,
+    lines: Arc<Lines>,
+    readers: Vec<thread::JoinHandle<()>>,
+}
+
+impl Process {
+    /// Starts a command and begins to read what it says.
+    ///
+    /// # Errors
+    /// If it cannot start.
+    pub fn start(mut command: Command) -> Result<Self> {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", command.get_program().display()))?;
+        let lines = Arc::new(Lines::default());
+        let mut readers = Vec::new();
+        if let Some(stdout) = child.stdout.take() {
+            readers.push(read_lines(stdout, Stream::Out, lines.clone()));
+        }
+        if let Some(stderr) = child.stderr.take() {
+            readers.push(read_lines(stderr, Stream::Err, lines.clone()));
+        }
+        Ok(Self { child, lines, readers })
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line and gives what `pick` makes of it.
+    ///
+    /// # Errors
+    /// If the process ends or `limit` passes first; with everything that it said.
+    pub fn wait_for<T>(&mut self, limit: Duration, pick: impl Fn(&str) -> Option<T>) -> Result<T> {
+        let deadline = Instant::now() + limit;
+        let mut seen = 0;
+        loop {
+            // Ask first: lines written before the end are then certainly looked at below.
+            let has_ended = self.child.try_wait()?.is_some();
+            if has_ended {
+                self.join_readers();
+            }
+            let mut lines = self.lines.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(found) = lines.iter().skip(seen).find_map(|(_, line)| pick(line)) {
+                return Ok(found);
+            }
+            seen = lines.len();
+            if has_ended || Instant::now() >= deadline {
+                drop(lines);
+                let state = if has_ended { "ended" } else { "did not say it in time" };
+                bail!("the process {state}; it said:\n{}", self.transcript());
+            }
+            (lines, _) = self
+                .lines
+                .more
+                .wait_timeout(lines, Duration::from_millis(50))
+                .unwrap_or_else(PoisonError::into_inner);
+            drop(lines);
+        }
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Errors
+    /// If the process is gone.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).context("a process number")?;
+        Ok(kill_process(pid, signal)?)
+    }
+
+    /// Ends it with `kill -9` and waits until it is gone.
+    ///
+    /// # Errors
+    /// If it cannot be waited for.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Whether it has ended by now.
+    ///
+    /// # Errors
+    /// If it cannot be asked.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// If it does not end in time; with everything that it said.
+    pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if Instant::now() >= deadline {
+                bail!("the process has not ended after {limit:?}; it said:\n{}", self.transcript());
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Everything it wrote to one stream so far.
+    pub fn text(&self, stream: Stream) -> String {
+        let lines = self.lines.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_stream: Vec<&str> =
+            lines.iter().filter(|(from, _)| *from == stream).map(|(_, line)| line.as_str()).collect();
+        of_stream.join("\n")
+    }
+
+    /// Everything it wrote so far, both streams.
+    pub fn transcript(&self) -> String {
+        let lines = self.lines.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Waits until the last output has been read; call only after the end.
+    pub fn join_readers(&mut self) {
+        for reader in self.readers.drain(..) {
+            // A reader cannot fail in a way that matters: it ends with its pipe.
+            let _ = reader.join();
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The process may be gone already; either way it is gone afterwards.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read_lines(pipe: impl Read + Send + 'static, stream: Stream, into: Arc<Lines>) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        let mut pipe = BufReader::new(pipe);
+        let mut line = Vec::new();
+        while pipe.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            line.clear();
+            into.lines.lock().unwrap_or_else(PoisonError::into_inner).push((stream, text));
+            into.more.notify_all();
+        }
+    })
+}

@@ -1,0 +1,127 @@
+//! An HTTP server that plays the outside world: it records who came, and answers.
+
+use std::{
+    collections::{HashMap, HashSet},
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use anyhow::Result;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{Request, Response, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::{net::TcpListener, task::JoinHandle};
+
+/// The header that names the task.
+const TASK_HEADER: &str = "windlass-task";
+
+/// The server. Ends when it goes out of scope.
+pub struct Target {
+    address: SocketAddr,
+    book: Arc<Mutex<Book>>,
+    server: JoinHandle<()>,
+}
+
+/// What the target knows.
+#[derive(Debug, Default)]
+pub struct Book {
+    /// How often each task came.
+    pub arrivals: HashMap<String, u32>,
+    /// Tasks that an observer saw done.
+    pub seen_done: HashSet<String>,
+    /// Tasks that came after somebody had seen them done: each one breaks DONE-DURABLE.
+    pub came_after_done: Vec<String>,
+    /// Requests that are open now.
+    pub open: u32,
+    /// Requests without a task header.
+    pub strangers: u32,
+}
+
+impl Target {
+    /// Listens on a free port of loopback; every answer takes `latency`.
+    ///
+    /// # Errors
+    /// If there is no port.
+    pub async fn start(latency: Duration) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let book = Arc::new(Mutex::new(Book::default()));
+        let server = tokio::spawn(serve(listener, book.clone(), latency));
+        Ok(Self { address, book, server })
+    }
+
+    /// Its address for a payload.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// What it knows. Do not hold this across an await.
+    pub fn book(&self) -> MutexGuard<'_, Book> {
+        lock(&self.book)
+    }
+
+    /// Notes that these tasks were seen done: from now on none of them may come.
+    pub fn note_done(&self, ids: impl IntoIterator<Item = String>) {
+        self.book().seen_done.extend(ids);
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+fn lock(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
+    book.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn serve(listener: TcpListener, book: Arc<Mutex<Book>>, latency: Duration) {
+    // Connections end with this future: the set aborts what it holds when it is dropped.
+    let mut connections = tokio::task::JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let book = book.clone();
+        connections.spawn(async move {
+            let service = service_fn(move |request| answer(request, book.clone(), latency));
+            // A client that is killed breaks its connections; that is what the tests are about.
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// Keeps the count of open requests right also when the client vanishes.
+struct Open(Arc<Mutex<Book>>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        lock(&self.0).open -= 1;
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    book: Arc<Mutex<Book>>,
+    latency: Duration,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let open = {
+        let mut seen = lock(&book);
+        seen.open += 1;
+        match request.headers().get(TASK_HEADER).and_then(|id| id.to_str().ok()) {
+            Some(id) => {
+                if seen.seen_done.contains(id) {
+                    seen.came_after_done.push(id.to_owned());
+                }
+                *seen.arrivals.entry(id.to_owned()).or_default() += 1;
+            }
+            None => seen.strangers += 1,
+        }
+        Open(book.clone())
+    };
+    tokio::time::sleep(latency).await;
+    drop(open);
+    Ok(Response::new(Full::new(Bytes::from_static(b"ok"))))
+}

@@ -1,0 +1,10 @@
+//! The tidiness of the tree: layers, licences, sources, sizes and the list of guarantees.
+//!
+//! Nothing here starts a process of ours; every rule reads the files of the workspace or `cargo metadata`.
+
+mod guarantees;
+mod layers;
+mod licences;
+mod metadata;
+mod sql;
+mod tree;

@@ -1,0 +1,77 @@
+//! Rules about SQL: one statement a file, explicit columns, an order wherever there is a limit.
+
+use std::path::PathBuf;
+
+/// The statement files of the stores; migrations and schema snapshots hold many statements on purpose.
+fn statements() -> Vec<(PathBuf, String)> {
+    e2e::files()
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sql"))
+        .filter(|path| {
+            path.starts_with("crates") && path.parent().is_some_and(|folder| folder.ends_with("sql"))
+        })
+        .map(|path| {
+            let text = e2e::read(&path);
+            let code: Vec<&str> =
+                text.lines().map(|line| line.split("--").next().unwrap_or_default()).collect();
+            (path, code.join("\n"))
+        })
+        .collect()
+}
+
+fn offenders(is_bad: impl Fn(&str) -> bool) -> Vec<String> {
+    statements().iter().filter(|(_, code)| is_bad(code)).map(|(path, _)| path.display().to_string()).collect()
+}
+
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+}
+
+#[test]
+fn sql_files_hold_one_statement_each() {
+    assert!(!statements().is_empty(), "no SQL file was found");
+    let bad = offenders(|code| code.trim().trim_end_matches(';').contains(';') || code.trim().is_empty());
+    assert!(bad.is_empty(), "not one statement: {bad:#?}");
+}
+
+#[test]
+fn sql_names_its_columns() {
+    let bad = offenders(|code| {
+        code.split_whitespace().collect::<Vec<_>>().windows(2).any(|pair| pair == ["SELECT", "*"])
+    });
+    assert!(bad.is_empty(), "SELECT *: {bad:#?}");
+}
+
+#[test]
+fn sql_with_a_limit_has_an_order() {
+    let bad = offenders(|code| {
+        let limits = words(code).filter(|word| *word == "LIMIT").count();
+        let orders = words(code).filter(|word| *word == "ORDER").count();
+        limits > orders
+    });
+    assert!(bad.is_empty(), "LIMIT without ORDER BY: {bad:#?}");
+}
+
+#[test]
+fn sql_keywords_are_upper_case() {
+    const KEYWORDS: [&str; 12] = [
+        "select",
+        "insert",
+        "update",
+        "delete",
+        "where",
+        "from",
+        "values",
+        "set",
+        "order",
+        "limit",
+        "join",
+        "returning",
+    ];
+    let bad = offenders(|code| {
+        // Text in quotes is data.
+        let outside: String = code.split('\'').step_by(2).collect();
+        words(&outside).any(|word| KEYWORDS.contains(&word))
+    });
+    assert!(bad.is_empty(), "lower-case keywords: {bad:#?}");
+}
