@@ -4,3 +4,7 @@
 //! done, over any store), [`http`] (the same over HTTP).
 
 pub mod api;
+pub mod json;
+pub mod operations;
+
+pub use operations::Operations;

@@ -1,0 +1,172 @@
+//! What can be done with a store, free of transport: the HTTP API and a command line without a server call
+//! the same functions.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use serde_json::Value;
+use windlass_core::{
+    Name, Payload, TaskId,
+    store::{Changed, SharedStore},
+};
+
+use crate::api::{ErrorCode, ErrorDetail, WorkerStatusView};
+
+mod bulk;
+mod change;
+mod dead;
+mod enqueue;
+mod fleet;
+mod health;
+mod list;
+mod new_task;
+mod view;
+mod wait;
+
+pub use dead::DEAD_SCAN_MAX;
+pub use health::{Probe, STORE_ANSWER_MAX};
+pub use list::{LIST_BYTES_MAX, LIST_LIMIT_DEFAULT};
+pub use new_task::DURATION_MAX_MS;
+pub use wait::{Ended, WAIT_DEFAULT};
+
+/// The result of an operation.
+pub type Result<T, E = ErrorDetail> = std::result::Result<T, E>;
+
+/// Removes secrets from a payload of a kind before it is shown.
+pub type Redactor = Arc<dyn Fn(&Name, Payload) -> Payload + Send + Sync>;
+
+/// Says what is wrong with a payload of a kind before it is stored, without quoting the payload.
+pub type PayloadCheck = Arc<dyn Fn(&Name, &Payload) -> Result<(), String> + Send + Sync>;
+
+/// How the worker of this process stands, if there is one.
+pub type WorkerStatus = Arc<dyn Fn() -> Option<WorkerStatusView> + Send + Sync>;
+
+/// The version that this program tells.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Everything that clients and operators can do. Cheap to clone.
+#[derive(Clone)]
+pub struct Operations {
+    store: SharedStore,
+    redact: Redactor,
+    check: PayloadCheck,
+    worker_status: WorkerStatus,
+    probes: Vec<Probe>,
+    waits: wait::Waits,
+    live_kinds: Arc<enqueue::LiveKinds>,
+    version: Arc<str>,
+}
+
+impl fmt::Debug for Operations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operations").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+impl Operations {
+    /// Operations on a store: nothing redacted, every payload taken, no worker in this process.
+    pub fn new(store: SharedStore) -> Self {
+        Self {
+            waits: wait::on_store(Arc::clone(&store)),
+            store,
+            redact: Arc::new(|_, payload| payload),
+            check: Arc::new(|_, _| Ok(())),
+            worker_status: Arc::new(|| None),
+            probes: Vec::new(),
+            live_kinds: Arc::default(),
+            version: VERSION.into(),
+        }
+    }
+
+    /// Shows payloads as this function leaves them.
+    #[must_use]
+    pub fn redact(mut self, redact: impl Fn(&Name, Payload) -> Payload + Send + Sync + 'static) -> Self {
+        self.redact = Arc::new(redact);
+        self
+    }
+
+    /// Shows the JSON payloads of one kind as this function leaves them. A payload that it cannot read (not
+    /// JSON, or nested too deep to be built) is shown as size and digest, never as it is.
+    #[must_use]
+    pub fn redact_json(self, kind: &'static str, redact: fn(Value) -> Value) -> Self {
+        let before = Arc::clone(&self.redact);
+        self.redact(move |of, payload| {
+            if of.as_str() != kind {
+                return before(of, payload);
+            }
+            let redacted = payload.decode().ok().and_then(|value| Payload::json(&redact(value)).ok());
+            redacted.unwrap_or_else(|| Payload::bytes(payload.as_bytes()))
+        })
+    }
+
+    /// Refuses payloads that this function finds wrong.
+    #[must_use]
+    pub fn check_payload(
+        mut self,
+        check: impl Fn(&Name, &Payload) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.check = Arc::new(check);
+        self
+    }
+
+    /// Tells how the worker of this process stands.
+    #[must_use]
+    pub fn worker_status(
+        mut self,
+        status: impl Fn() -> Option<WorkerStatusView> + Send + Sync + 'static,
+    ) -> Self {
+        self.worker_status = Arc::new(status);
+        self
+    }
+
+    /// Adds something that must be well for this process to be ready: the probe says what is wrong, if
+    /// anything. A draining process is not ready.
+    #[must_use]
+    pub fn ready_if(
+        mut self,
+        name: &str,
+        probe: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.probes.push(Probe { name: name.into(), look: Arc::new(probe) });
+        self
+    }
+
+    /// Waits for the end of tasks through this function instead of asking the store once per waiter: a
+    /// process that shares one query among all its waiters brings its own.
+    #[must_use]
+    pub fn wait_with<F, E>(mut self, ended: F) -> Self
+    where
+        F: Fn(Vec<TaskId>, Duration) -> E + Send + Sync + 'static,
+        E: Future<Output = wait::Ended> + Send + 'static,
+    {
+        self.waits = Arc::new(move |ids, wait| Box::pin(ended(ids, wait)));
+        self
+    }
+
+    /// Tells this version instead of the crate's own.
+    #[must_use]
+    pub fn version(mut self, version: &str) -> Self {
+        self.version = version.into();
+        self
+    }
+
+    /// The store underneath.
+    pub fn store(&self) -> &SharedStore {
+        &self.store
+    }
+}
+
+/// The one answer to a change of one task.
+fn only(changed: Vec<Changed>, what: &dyn fmt::Display) -> Result<Changed> {
+    changed
+        .into_iter()
+        .next()
+        .ok_or_else(|| ErrorDetail::new(ErrorCode::NotFound, format!("task {what} not found")))
+}
+
+/// A duration of a request, refused with its name if it is beyond reason.
+fn duration(name: &str, ms: u64) -> Result<Duration> {
+    if ms > DURATION_MAX_MS {
+        return Err(ErrorDetail::invalid(format!("{name} is {ms}; at most {DURATION_MAX_MS} (ten years)")));
+    }
+    Ok(Duration::from_millis(ms))
+}

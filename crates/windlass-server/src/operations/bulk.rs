@@ -1,0 +1,164 @@
+//! Cancel and retry of everything that a filter matches, in bounded steps.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use windlass_core::{
+    State, TaskId,
+    store::{Changed, Filter, Redrive},
+};
+
+use super::{Operations, Result, duration, list::READ_ROWS};
+use crate::api::{BULK_LIMIT_MAX, BulkRequest, BulkResponse, ErrorDetail, REFUSALS_MAX, Refusal, TaskFilter};
+
+/// Tasks changed in one transaction: short enough that workers do not notice.
+const STEP_TASKS: usize = 500;
+
+/// What matched.
+struct Matched {
+    ids: Vec<TaskId>,
+    more: bool,
+}
+
+impl Operations {
+    /// Cancels every unfinished task that the filter matches.
+    ///
+    /// Not all or nothing: tasks are cancelled in steps, and the answer says how many were.
+    pub async fn bulk_cancel(&self, request: BulkRequest) -> Result<BulkResponse> {
+        if request.filter.is_empty() {
+            return Err(ErrorDetail::invalid("filter is empty: that would cancel everything")
+                .hint("name at least one of state, kind, queue, job, workflow, since"));
+        }
+        if request.over_ms.is_some() {
+            return Err(ErrorDetail::invalid("over_ms is for retry only"));
+        }
+        let states = match request.filter.state {
+            Some(state) if state.is_ended() => {
+                return Err(ErrorDetail::invalid(format!("state {state} has ended; it cannot be cancelled")));
+            }
+            Some(state) => vec![state],
+            None => State::ALL.into_iter().filter(|state| !state.is_ended()).collect(),
+        };
+        let matched = self.matching(request.filter, &states, request.limit).await?;
+        let mut tally = Tally::new(&matched, request.dry_run);
+        if !request.dry_run {
+            let reason = self.reason(request.reason.as_deref());
+            for step in matched.ids.chunks(STEP_TASKS) {
+                tally.add(self.store.cancel(step, &reason).await)?;
+            }
+        }
+        Ok(tally.answer)
+    }
+
+    /// Grants every dead task that the filter matches a fresh budget, their starts spread over `over_ms`.
+    ///
+    /// Not all or nothing: tasks are changed in steps, and the answer says how many were.
+    pub async fn bulk_retry(&self, request: BulkRequest) -> Result<BulkResponse> {
+        if let Some(state) = request.filter.state.filter(|state| *state != State::Dead) {
+            return Err(ErrorDetail::invalid(format!(
+                "state {state} cannot be retried; only dead tasks can"
+            )));
+        }
+        if request.reason.is_some() {
+            return Err(ErrorDetail::invalid("reason is for cancel only"));
+        }
+        let over = duration("over_ms", request.over_ms.unwrap_or(0))?;
+        let matched = self.matching(request.filter, &[State::Dead], request.limit).await?;
+        let mut tally = Tally::new(&matched, request.dry_run);
+        if !request.dry_run {
+            let delays = spread(over, matched.ids.len());
+            let redrives: Vec<_> =
+                matched.ids.iter().zip(delays).map(|(id, delay)| Redrive { id: *id, delay }).collect();
+            for step in redrives.chunks(STEP_TASKS) {
+                tally.add(self.store.redrive(step).await)?;
+            }
+        }
+        Ok(tally.answer)
+    }
+
+    /// The ids that match, found first and changed afterwards: a retried task that dies again at once is
+    /// not met twice, and a spread needs the number.
+    async fn matching(&self, filter: TaskFilter, states: &[State], limit: Option<u32>) -> Result<Matched> {
+        let limit = limit.unwrap_or(BULK_LIMIT_MAX);
+        if limit == 0 || limit > BULK_LIMIT_MAX {
+            return Err(ErrorDetail::invalid(format!("limit is {limit}; it must be 1 to {BULK_LIMIT_MAX}")));
+        }
+        let mut found = BTreeSet::new();
+        for state in states {
+            let filter = Filter { state: Some(*state), ..filter.clone().into() };
+            let mut after = None;
+            loop {
+                let page = self.store.tasks(&filter, after, READ_ROWS).await?;
+                for task in page.tasks {
+                    if found.len() as u32 >= limit && !found.contains(&task.id) {
+                        return Ok(Matched { ids: found.into_iter().rev().collect(), more: true });
+                    }
+                    found.insert(task.id);
+                }
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(Matched { ids: found.into_iter().rev().collect(), more: false })
+    }
+}
+
+/// Delays of `n` starts, evenly over a time; the first starts at once.
+fn spread(over: Duration, n: usize) -> impl Iterator<Item = Duration> {
+    let n = n.max(1) as u128;
+    (0..n).map(move |place| Duration::from_millis((over.as_millis() * place / n) as u64))
+}
+
+/// Counts what the steps did.
+struct Tally {
+    answer: BulkResponse,
+}
+
+impl Tally {
+    fn new(matched: &Matched, dry_run: bool) -> Self {
+        let answer = BulkResponse {
+            matched: matched.ids.len() as u64,
+            more: matched.more,
+            dry_run,
+            ..BulkResponse::default()
+        };
+        Self { answer }
+    }
+
+    /// Adds one step. A step that fails ends the operation; the error says how far it came.
+    fn add(&mut self, step: windlass_core::Result<Vec<Changed>>) -> Result<()> {
+        let changed = step.map_err(|error| {
+            let mut detail = ErrorDetail::from(error);
+            detail.message = format!(
+                "{} (after {} of {} tasks were changed)",
+                detail.message, self.answer.changed, self.answer.matched
+            );
+            detail
+        })?;
+        for Changed { id, result } in changed {
+            match result {
+                Ok(_) => self.answer.changed += 1,
+                Err(error) => {
+                    self.answer.refused += 1;
+                    if self.answer.refusals.len() < REFUSALS_MAX {
+                        self.answer.refusals.push(Refusal { id, error: error.into() });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_is_even_and_starts_at_once() {
+        let delays: Vec<_> = spread(Duration::from_secs(10), 4).map(|delay| delay.as_millis()).collect();
+        assert_eq!(delays, [0, 2_500, 5_000, 7_500]);
+        assert_eq!(spread(Duration::ZERO, 3).sum::<Duration>(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,132 @@
+//! Enqueue, and the warning that nobody would run it.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use windlass_core::{Name, NewTask, WorkerRecord};
+
+use super::{Operations, Result, new_task::new_task};
+use crate::api::{
+    BatchRequest, BatchResponse, EnqueueRequest, EnqueueResponse, EnqueuedTask, ErrorCode, ErrorDetail,
+};
+
+/// How long a look at the workers is believed, so that a stream of enqueues costs one look a second.
+const LOOK_MAX_AGE: Duration = Duration::from_secs(1);
+
+/// The live workers as they were seen last.
+#[derive(Debug, Default)]
+pub(super) struct LiveKinds {
+    seen: Mutex<Option<(Instant, Arc<Vec<WorkerRecord>>)>>,
+}
+
+impl LiveKinds {
+    fn fresh(&self) -> Option<Arc<Vec<WorkerRecord>>> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.as_ref().filter(|(at, _)| at.elapsed() < LOOK_MAX_AGE).map(|(_, workers)| Arc::clone(workers))
+    }
+
+    fn keep(&self, workers: &Arc<Vec<WorkerRecord>>) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((Instant::now(), Arc::clone(workers)));
+    }
+}
+
+/// Whether a live worker takes tasks of this kind from this queue.
+pub(super) fn serves(worker: &WorkerRecord, queue: &Name, kind: &Name) -> bool {
+    worker.live && worker.kinds.contains(kind) && (worker.queues.is_empty() || worker.queues.contains(queue))
+}
+
+impl Operations {
+    /// Adds one task. It succeeds also if nobody alive would run it, with a warning.
+    pub async fn enqueue(&self, request: EnqueueRequest) -> Result<EnqueueResponse> {
+        let task = self.checked(request)?;
+        let lanes = BTreeSet::from([(task.queue.clone(), task.kind.clone())]);
+        let enqueued = self.store.enqueue(vec![task]).await?;
+        let enqueued = enqueued.first().ok_or_else(|| {
+            ErrorDetail::new(ErrorCode::UnknownOutcome, "the store did not say which task it added")
+        })?;
+        Ok(EnqueueResponse {
+            id: enqueued.id,
+            existing: enqueued.existing,
+            warnings: self.warnings(lanes).await,
+        })
+    }
+
+    /// Adds several tasks, all or none.
+    pub async fn enqueue_batch(&self, request: BatchRequest) -> Result<BatchResponse> {
+        self.check_batch_len(request.tasks.len())?;
+        let tasks = request
+            .tasks
+            .into_iter()
+            .enumerate()
+            .map(|(index, task)| {
+                self.checked(task).map_err(|mut error| {
+                    error.message = format!("tasks[{index}]: {}", error.message);
+                    error
+                })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let lanes = tasks.iter().map(|task| (task.queue.clone(), task.kind.clone())).collect();
+        let enqueued = self.store.enqueue(tasks).await?;
+        Ok(BatchResponse {
+            tasks: enqueued
+                .into_iter()
+                .map(|task| EnqueuedTask { id: task.id, existing: task.existing })
+                .collect(),
+            warnings: self.warnings(lanes).await,
+        })
+    }
+
+    /// Refuses an empty batch and one over the limit, before its tasks are looked at.
+    pub(crate) fn check_batch_len(&self, len: usize) -> Result<()> {
+        let max = self.store.rules().batch_max;
+        match len {
+            0 => Err(ErrorDetail::invalid("tasks must not be empty")),
+            len if len > max => Err(ErrorDetail::new(
+                ErrorCode::TooLarge,
+                format!("tasks has {len} entries; at most {max} in one batch"),
+            )
+            .hint("send several batches")),
+            _ => Ok(()),
+        }
+    }
+
+    fn checked(&self, request: EnqueueRequest) -> Result<NewTask> {
+        let task = new_task(request, self.store.rules())?;
+        (self.check)(&task.kind, &task.payload).map_err(|wrong| {
+            ErrorDetail::invalid(format!("payload of kind {:?}: {wrong}", task.kind.as_str()))
+        })?;
+        Ok(task)
+    }
+
+    /// One warning per lane that no live worker serves. The tasks are in the store by now, so a store that
+    /// cannot tell its workers costs the warnings and nothing else.
+    async fn warnings(&self, lanes: BTreeSet<(Name, Name)>) -> Vec<String> {
+        let served = |workers: &[WorkerRecord], (queue, kind): &(Name, Name)| {
+            workers.iter().any(|worker| serves(worker, queue, kind))
+        };
+        let mut workers = self.live_kinds.fresh();
+        // Bad news is never taken from memory: a worker may have come since.
+        if !workers.as_ref().is_some_and(|workers| lanes.iter().all(|lane| served(workers, lane))) {
+            workers = self.store.workers().await.ok().map(Arc::new);
+        }
+        let Some(workers) = workers else { return Vec::new() };
+        self.live_kinds.keep(&workers);
+        lanes
+            .iter()
+            .filter(|lane| !served(&workers, lane))
+            .map(|(queue, kind)| {
+                let kind = kind.as_str();
+                let other_queue = workers
+                    .iter()
+                    .any(|worker| worker.live && worker.kinds.iter().any(|k| k.as_str() == kind));
+                let place =
+                    if other_queue { format!(" on queue {:?}", queue.as_str()) } else { String::new() };
+                format!("no live worker handles kind {kind:?}{place}; the task waits until one does")
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,49 @@
+//! Queues, workers, and what the process says of itself.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use windlass_core::Name;
+
+use super::{Operations, Result, view};
+use crate::api::{InfoView, KindView, QueueView, Queues, Workers};
+
+impl Operations {
+    /// Every queue with its figures, by name.
+    pub async fn queues(&self) -> Result<Queues> {
+        let mut queues: BTreeMap<Name, QueueView> = BTreeMap::new();
+        for lane in self.store.lane_records().await? {
+            let queue = entry(&mut queues, lane.queue);
+            queue.paused |= lane.paused;
+            queue.kinds.push(KindView { kind: lane.kind, depth: lane.depth });
+        }
+        for paused in self.store.paused_queues().await? {
+            entry(&mut queues, paused).paused = true;
+        }
+        let mut queues: Vec<_> = queues.into_values().collect();
+        for queue in &mut queues {
+            queue.kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
+        }
+        Ok(Queues { queues })
+    }
+
+    /// Every worker of the last day, the newest first.
+    pub async fn workers(&self) -> Result<Workers> {
+        let mut workers = self.store.workers().await?;
+        workers.sort_by_key(|worker| Reverse(worker.id));
+        Ok(Workers { workers: workers.into_iter().map(view::worker).collect() })
+    }
+
+    /// What this process and its store say of themselves.
+    pub async fn info(&self) -> Result<InfoView> {
+        Ok(InfoView {
+            version: self.version.to_string(),
+            pid: std::process::id(),
+            store: self.store.info().await?,
+            worker: (self.worker_status)(),
+        })
+    }
+}
+
+fn entry(queues: &mut BTreeMap<Name, QueueView>, name: Name) -> &mut QueueView {
+    queues.entry(name.clone()).or_insert_with(|| QueueView { queue: name, paused: false, kinds: Vec::new() })
+}

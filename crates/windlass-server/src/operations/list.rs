@@ -1,0 +1,99 @@
+//! Look-ups: one task, pages of tasks, and why a task does not run.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use windlass_core::{
+    TaskId, TaskRecord, Timestamp,
+    store::{Filter, PAGE_MAX},
+    why::{Surroundings, why},
+};
+
+use super::{Operations, Result, enqueue::serves};
+use crate::api::{ErrorCode, ErrorDetail, TaskFilter, TaskPage, TaskView, WhyView};
+
+/// Tasks on a page unless a limit is given.
+pub const LIST_LIMIT_DEFAULT: u32 = 50;
+/// Payloads and outputs on a page at most, about; a page that reaches it is short and has a next.
+pub const LIST_BYTES_MAX: usize = 8 << 20;
+/// Rows that one read of the store brings: with the largest payloads they still fit in memory.
+pub(super) const READ_ROWS: u32 = 100;
+
+impl Operations {
+    /// One task.
+    pub async fn task(&self, id: TaskId) -> Result<TaskView> {
+        self.record(id).await.map(|record| self.view(record))
+    }
+
+    /// One page of tasks, newest first, older than `after` if given.
+    pub async fn tasks(
+        &self,
+        filter: TaskFilter,
+        after: Option<TaskId>,
+        limit: Option<u32>,
+    ) -> Result<TaskPage> {
+        let limit = limit.unwrap_or(LIST_LIMIT_DEFAULT);
+        if limit == 0 || limit > PAGE_MAX {
+            return Err(ErrorDetail::invalid(format!("limit is {limit}; it must be 1 to {PAGE_MAX}"))
+                .hint("use `after` with the answer's `next` for more"));
+        }
+        let filter = Filter::from(filter);
+        let mut page = TaskPage { tasks: Vec::new(), next: after };
+        let mut bytes = 0;
+        loop {
+            let wanted = (limit - page.tasks.len() as u32).min(READ_ROWS);
+            let read = self.store.tasks(&filter, page.next, wanted).await?;
+            page.next = read.next;
+            let is_full = read.tasks.len() as u32 >= wanted;
+            let mut rest = read.tasks.into_iter();
+            while let Some(task) = rest.next() {
+                let id = task.id;
+                bytes += task.payload.len() + task.output.as_ref().map_or(0, windlass_core::Payload::len);
+                page.tasks.push(self.view(task));
+                if bytes > LIST_BYTES_MAX && (rest.len() > 0 || page.next.is_some()) {
+                    page.next = Some(id);
+                    return Ok(page);
+                }
+            }
+            // The store looks at a bounded number of rows per call. A short read ends the page, so that a
+            // filter that matches little costs the caller more pages and not the server a long loop.
+            if page.next.is_none() || !is_full || page.tasks.len() as u32 >= limit {
+                return Ok(page);
+            }
+        }
+    }
+
+    /// Why a task is not running, or that it is, or that it has ended.
+    pub async fn why(&self, id: TaskId) -> Result<WhyView> {
+        let task = self.record(id).await?;
+        let paused = self.store.paused_queues().await?;
+        let workers = self.store.workers().await?;
+        let able: Vec<_> = workers
+            .iter()
+            .filter(|worker| !worker.draining && serves(worker, &task.lane.queue, &task.lane.kind))
+            .collect();
+        let around = Surroundings {
+            now: wall_clock(),
+            queue_paused: paused.contains(&task.lane.queue),
+            live_workers: able.len() as u32,
+            free_slots: able.iter().map(|worker| worker.available).sum(),
+        };
+        let why = why(&task, &around);
+        Ok(WhyView { id, state: task.state, code: why.code, sentence: why.sentence, hint: why.hint })
+    }
+
+    async fn record(&self, id: TaskId) -> Result<TaskRecord> {
+        self.store.task(id).await?.ok_or_else(|| missing(id))
+    }
+}
+
+/// The error for a task that is not there.
+pub(super) fn missing(id: TaskId) -> ErrorDetail {
+    ErrorDetail::new(ErrorCode::NotFound, format!("task {id} not found"))
+        .hint("it never existed, or its history has been removed (history_days)")
+}
+
+/// The wall clock, for sentences such as "due in 5 s" only; nothing is decided by it.
+fn wall_clock() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
