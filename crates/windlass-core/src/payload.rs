@@ -101,12 +101,28 @@ impl Payload {
     /// Reads the JSON as a typed value.
     ///
     /// # Errors
-    /// The reason as text, without a piece of the payload in it beyond what serde names.
+    /// The reason as text, without the value that did not fit: a payload may be a secret.
     pub fn decode<T: DeserializeOwned>(&self) -> std::result::Result<T, String> {
         match self.encoding {
-            Encoding::Json => serde_json::from_slice(&self.bytes).map_err(|error| error.to_string()),
+            Encoding::Json => {
+                serde_json::from_slice(&self.bytes).map_err(|error| without_value(&error.to_string()))
+            }
             Encoding::Bytes => Err("payload is raw bytes, not JSON".to_owned()),
         }
+    }
+}
+
+/// serde quotes the value that did not fit (`invalid type: string "…", expected u8`); keeps only its type.
+fn without_value(message: &str) -> String {
+    let quotes_a_value = ["invalid type: ", "invalid value: ", "unknown variant "]
+        .iter()
+        .any(|start| message.starts_with(start));
+    match (quotes_a_value, message.find(['"', '`']), message.rfind(", expected ")) {
+        (true, Some(value), Some(expected)) if value < expected => {
+            let (start, end) = message.split_at(expected);
+            format!("{}{end}", start.get(..value).unwrap_or_default().trim_end())
+        }
+        _ => message.to_owned(),
     }
 }
 
@@ -137,12 +153,26 @@ fn check_depth(bytes: &[u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::State;
 
     #[test]
     fn a_hundred_thousand_levels_are_refused_without_a_stack_overflow() {
         let deep = "[".repeat(100_000);
         let error = Payload::json_text(deep).unwrap_err();
         assert!(error.to_string().contains("128 levels"), "{error}");
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_not_quoted() {
+        let reason = |text: &str| Payload::json_text(text).unwrap().decode::<Vec<u8>>().unwrap_err();
+        assert_eq!(
+            reason(r#"["s3cret, expected x"]"#),
+            "invalid type: string, expected u8 at line 1 column 21"
+        );
+        assert_eq!(reason("[4711]"), "invalid value: integer, expected u8 at line 1 column 5");
+        assert_eq!(reason("7"), "invalid type: integer, expected a sequence at line 1 column 1");
+        let flag = Payload::json_text(r#""s3cret""#).unwrap().decode::<State>().unwrap_err();
+        assert!(flag.starts_with("unknown variant, expected one of"), "{flag}");
     }
 
     #[test]
