@@ -62,6 +62,7 @@ fn clipped(text: &str) -> String {
 
 /// Whether a body is a batch, and of how many; counted without building anything.
 #[derive(Deserialize)]
+#[serde(expecting = "an object: a task, or several in `tasks`")]
 pub(crate) struct BatchShape {
     /// Entries of `tasks`, if there is such a field.
     #[serde(default, rename = "tasks")]

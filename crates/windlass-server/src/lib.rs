@@ -4,6 +4,7 @@
 //! done, over any store), [`http`] (the same over HTTP).
 
 pub mod api;
+pub mod http;
 pub mod json;
 pub mod operations;
 

@@ -6,7 +6,7 @@ use windlass_core::{TaskId, Timestamp};
 
 /// One task to enqueue. Also one line of `enqueue --from`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a task as an object")]
 pub struct EnqueueRequest {
     /// Which handler runs it.
     pub kind: String,

@@ -1,0 +1,118 @@
+//! The HTTP/JSON API: the same operations for anybody who can speak HTTP.
+//!
+//! ```text
+//! listener ─► connections (limits, time-outs) ─► guard (Host, Origin) ─► routes ─► body ─► operations
+//! ```
+//!
+//! Everything that comes from outside has a bound before it costs memory: connections, headers, bodies,
+//! batches, nesting, long polls, and the time that each may take.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch},
+};
+
+use crate::operations::Operations;
+
+mod answer;
+mod body;
+mod connections;
+mod guard;
+mod page;
+mod query;
+mod routes;
+mod stall;
+
+use guard::Hosts;
+
+/// Bounds of a server. The defaults fit one machine's control plane.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Names that this server answers to beside loopback names and its own address.
+    pub allowed_hosts: Vec<String>,
+    /// Connections open at once; a further one is answered with 503 and closed.
+    pub connections_max: usize,
+    /// Long polls open at once; fewer than connections, so that waiting never shuts out work.
+    pub long_polls_max: usize,
+    /// Bytes of bodies in memory at once, over all connections.
+    pub bodies_max_bytes: usize,
+    /// How long a client may take to send a request's head, and stay idle between two requests.
+    pub head_read_max: Duration,
+    /// How long a client may take to send a body.
+    pub body_read_max: Duration,
+    /// How long a client may take none of an answer.
+    pub write_stall_max: Duration,
+    /// How long requests that are under way at shutdown may take.
+    pub shutdown_max: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            allowed_hosts: Vec::new(),
+            connections_max: 1_000,
+            long_polls_max: 900,
+            bodies_max_bytes: 256 << 20,
+            head_read_max: Duration::from_secs(30),
+            body_read_max: Duration::from_secs(30),
+            write_stall_max: Duration::from_secs(30),
+            shutdown_max: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What every request can reach.
+struct Server {
+    operations: Operations,
+    options: Options,
+    hosts: Hosts,
+    /// A permit per long poll.
+    polls: Semaphore,
+    /// A permit per KiB of body in memory.
+    bodies: Semaphore,
+    /// Turns true when the server stops.
+    closing: watch::Receiver<bool>,
+}
+
+impl Server {
+    fn new(
+        operations: Operations,
+        options: Options,
+        listen: SocketAddr,
+        closing: watch::Receiver<bool>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            hosts: Hosts::new(listen, &options.allowed_hosts),
+            polls: Semaphore::new(options.long_polls_max),
+            bodies: Semaphore::new(options.bodies_max_bytes.div_ceil(body::PERMIT_BYTES)),
+            operations,
+            options,
+            closing,
+        })
+    }
+
+    /// Resolves when the server stops.
+    async fn closed(&self) {
+        // An error means that the sender is gone, which is a stop as well.
+        let _ = self.closing.clone().wait_for(|closing| *closing).await;
+    }
+}
+
+/// Serves the API until `shutdown` resolves; then accepts nothing more, ends long polls at once and lets
+/// other requests finish within `shutdown_max`.
+///
+/// # Errors
+/// If the listener has no address.
+pub async fn serve(
+    listener: TcpListener,
+    operations: Operations,
+    options: Options,
+    shutdown: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
+    let (close, closing) = watch::channel(false);
+    let server = Server::new(operations, options, listener.local_addr()?, closing);
+    connections::serve(listener, server, close, shutdown).await;
+    Ok(())
+}

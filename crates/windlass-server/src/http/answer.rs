@@ -1,0 +1,100 @@
+//! Answers: JSON with a status; an error's status follows from its code.
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+use tracing::error;
+
+use crate::api::{ErrorBody, ErrorCode, ErrorDetail};
+
+/// An answer as JSON.
+pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => {
+            let mut response = Response::new(Body::from(bytes));
+            *response.status_mut() = status;
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(header::CONTENT_TYPE, json);
+            response
+        }
+        // Our own types have a JSON form; a bare status is all that is left if one had none.
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// A success as JSON.
+pub(super) fn ok(value: &impl Serialize) -> Response {
+    json(StatusCode::OK, value)
+}
+
+/// Seconds after which a client may try again.
+const RETRY_AFTER_S: &str = "1";
+
+impl IntoResponse for ErrorDetail {
+    fn into_response(self) -> Response {
+        let status = status(self.code);
+        if status == StatusCode::INTERNAL_SERVER_ERROR {
+            error!(code = ?self.code, message = %self.message, "a request failed");
+        }
+        let retryable = self.code.is_retryable();
+        let mut response = json(status, &ErrorBody { error: self });
+        if retryable {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
+        }
+        response
+    }
+}
+
+fn status(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::Invalid => StatusCode::BAD_REQUEST,
+        ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::NotFound => StatusCode::NOT_FOUND,
+        ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        ErrorCode::Conflict | ErrorCode::KeyConflict | ErrorCode::LeaseLost | ErrorCode::WorkerExpired => {
+            StatusCode::CONFLICT
+        }
+        ErrorCode::StoreFull => StatusCode::INSUFFICIENT_STORAGE,
+        ErrorCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::Timeout => StatusCode::REQUEST_TIMEOUT,
+        ErrorCode::Unsupported => StatusCode::NOT_IMPLEMENTED,
+        // Not 502 to 504, which a proxy may repeat by itself: the call may have taken effect.
+        ErrorCode::UnknownOutcome | ErrorCode::StoreFailed | ErrorCode::Unrecognised => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_its_status_and_what_may_be_repeated_says_when() {
+        for (code, expected, retry) in [
+            (ErrorCode::Invalid, 400, false),
+            (ErrorCode::TooLarge, 413, false),
+            (ErrorCode::NotFound, 404, false),
+            (ErrorCode::MethodNotAllowed, 405, false),
+            (ErrorCode::UnsupportedMediaType, 415, false),
+            (ErrorCode::Forbidden, 403, false),
+            (ErrorCode::Conflict, 409, false),
+            (ErrorCode::KeyConflict, 409, false),
+            (ErrorCode::StoreFull, 507, true),
+            (ErrorCode::Unavailable, 503, true),
+            (ErrorCode::Timeout, 408, true),
+            (ErrorCode::UnknownOutcome, 500, false),
+            (ErrorCode::Unsupported, 501, false),
+            (ErrorCode::StoreFailed, 500, false),
+        ] {
+            let response = ErrorDetail::new(code, "m").into_response();
+            assert_eq!(response.status().as_u16(), expected, "{code:?}");
+            assert_eq!(response.headers().contains_key(header::RETRY_AFTER), retry, "{code:?}");
+        }
+    }
+}

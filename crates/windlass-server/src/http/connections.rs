@@ -1,0 +1,118 @@
+//! Connections: how many, how slow, and how they end.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    task::JoinSet,
+};
+use tracing::{debug, warn};
+
+use super::{Server, routes, stall::Stall};
+
+/// Bytes of a request's head (line and headers together); more is answered with 431.
+const HEAD_MAX_BYTES: usize = 64 << 10;
+/// Headers of a request; more is answered with 431.
+const HEADERS_MAX: usize = 100;
+/// Pause after a failed accept, which is usually a lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(250);
+/// What a connection over the limit gets: nothing was read from it, so nothing is parsed either.
+const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
+    connection: close\r\ncontent-length: 93\r\n\r\n\
+    {\"error\":{\"code\":\"unavailable\",\"message\":\"too many connections\",\"hint\":\"try again shortly\"}}\n";
+
+/// Accepts until `shutdown`, then closes.
+pub(super) async fn serve(
+    listener: TcpListener,
+    server: Arc<Server>,
+    close: watch::Sender<bool>,
+    shutdown: impl Future<Output = ()> + Send,
+) {
+    let places = Arc::new(Semaphore::new(server.options.connections_max));
+    let router = routes::router(Arc::clone(&server));
+    let mut connections = JoinSet::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => match Arc::clone(&places).try_acquire_owned() {
+                    Ok(place) => {
+                        connections.spawn(connection(stream, place, Arc::clone(&server), router.clone()));
+                    }
+                    Err(_) => refuse(&stream),
+                },
+                Err(error) => {
+                    warn!(%error, "cannot accept connections");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+            Some(ended) = connections.join_next(), if !connections.is_empty() => report(ended),
+        }
+    }
+    drop(listener);
+    close.send_replace(true);
+    let all = async {
+        while let Some(ended) = connections.join_next().await {
+            report(ended);
+        }
+    };
+    if tokio::time::timeout(server.options.shutdown_max, all).await.is_err() {
+        warn!(connections = connections.len(), "requests were cut off by the end of the server");
+        connections.shutdown().await;
+    }
+}
+
+async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<Server>, router: Router) {
+    let _place = place;
+    // Answers are small and somebody waits for them.
+    let _ = stream.set_nodelay(true);
+    let io = TokioIo::new(Stall::new(stream, server.options.write_stall_max));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(server.options.head_read_max)
+        .max_buf_size(HEAD_MAX_BYTES)
+        .max_headers(HEADERS_MAX);
+    let mut exchange = pin!(http.serve_connection(io, TowerToHyperService::new(router)));
+    let result = tokio::select! {
+        result = &mut exchange => result,
+        () = server.closed() => {
+            exchange.as_mut().graceful_shutdown();
+            exchange.await
+        }
+    };
+    if let Err(error) = result {
+        debug!(%error, "connection ended");
+    }
+}
+
+/// Says why, as far as that goes without waiting, and closes.
+fn refuse(stream: &TcpStream) {
+    debug!("connection refused: too many");
+    let _ = stream.try_write(BUSY.as_bytes());
+}
+
+fn report(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        warn!(%error, "a connection's task failed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BUSY;
+
+    #[test]
+    fn the_answer_to_one_connection_too_many_states_its_length_and_is_an_error_body() {
+        let (head, body) = BUSY.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
+        serde_json::from_str::<crate::api::ErrorBody>(body).unwrap();
+    }
+}

@@ -1,0 +1,71 @@
+//! The one page for people: name, version, links. No script, no style, nothing to load.
+
+use std::fmt::Write;
+
+use axum::response::{Html, IntoResponse, Response};
+
+const LINKS: [(&str, &str); 6] = [
+    ("/v1/tasks", "tasks"),
+    ("/v1/dead", "dead tasks by error"),
+    ("/v1/queues", "queues"),
+    ("/v1/workers", "workers"),
+    ("/v1/info", "this process and its store"),
+    ("/readyz", "is it ready?"),
+];
+
+/// The page of a version on a store.
+pub(super) fn page(version: &str, store: Option<&str>) -> Response {
+    Html(html(version, store)).into_response()
+}
+
+fn html(version: &str, store: Option<&str>) -> String {
+    let mut page = String::from(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Windlass</title>\n\
+         </head>\n<body>\n",
+    );
+    // Writing to a string does not fail.
+    let _ = writeln!(page, "<h1>Windlass {}</h1>", escaped(version));
+    let _ = writeln!(page, "<p>Store: {}</p>\n<ul>", escaped(store.unwrap_or("not answering")));
+    for (path, text) in LINKS {
+        let _ = writeln!(page, "<li><a href=\"{path}\">{}</a></li>", escaped(text));
+    }
+    page.push_str(
+        "</ul>\n<p>Try: <code>windlass enqueue echo --payload '{\"hello\":\"world\"}' --wait</code></p>\n",
+    );
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+/// Text that is safe in an element and in a quoted attribute.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_markup_shows_as_text() {
+        let page = html("1.0", Some("/tmp/<img src=x onerror='a(\"&\")'>.db"));
+        assert!(page.contains("/tmp/&lt;img src=x onerror=&#39;a(&quot;&amp;&quot;)&#39;&gt;.db"), "{page}");
+        assert!(!page.contains("<img"));
+    }
+
+    #[test]
+    fn the_page_holds_no_script_and_no_style() {
+        let page = html("1.0", None);
+        assert!(!page.contains("<script") && !page.contains("style") && page.contains("not answering"));
+    }
+}

@@ -1,0 +1,106 @@
+//! Query strings and parameters in paths, refused with the name of what is wrong.
+
+use std::str::FromStr;
+
+use axum::extract::{FromRequestParts, Path, Query};
+use http::{Uri, request::Parts};
+use serde::{Deserialize, de::DeserializeOwned};
+use windlass_core::{Name, TaskId};
+
+use crate::{
+    api::{ErrorDetail, TaskFilter},
+    json,
+};
+
+/// `?state&kind&queue&job&workflow&since&after&limit`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListQuery {
+    state: Option<String>,
+    kind: Option<String>,
+    queue: Option<String>,
+    job: Option<String>,
+    workflow: Option<String>,
+    since: Option<String>,
+    after: Option<String>,
+    limit: Option<String>,
+}
+
+impl ListQuery {
+    pub(super) fn filter(&self) -> Result<TaskFilter, ErrorDetail> {
+        Ok(TaskFilter {
+            state: self.state.as_deref().map(str::parse).transpose()?,
+            kind: name("kind", self.kind.as_ref())?,
+            queue: name("queue", self.queue.as_ref())?,
+            job: name("job", self.job.as_ref())?,
+            workflow: name("workflow", self.workflow.as_ref())?,
+            since: parsed("since", self.since.as_ref())?,
+        })
+    }
+
+    pub(super) fn after(&self) -> Result<Option<TaskId>, ErrorDetail> {
+        parsed("after", self.after.as_ref())
+    }
+
+    pub(super) fn limit(&self) -> Result<Option<u32>, ErrorDetail> {
+        parsed("limit", self.limit.as_ref())
+    }
+}
+
+/// `?timeout_ms`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WaitQuery {
+    timeout_ms: Option<String>,
+}
+
+impl WaitQuery {
+    pub(super) fn timeout_ms(&self) -> Result<Option<u64>, ErrorDetail> {
+        parsed("timeout_ms", self.timeout_ms.as_ref())
+    }
+}
+
+/// Reads the query string of a request.
+pub(super) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, ErrorDetail> {
+    Query::try_from_uri(uri).map(|Query(query)| query).map_err(|rejection| {
+        let message = rejection.body_text();
+        json::unknown_field(&message)
+            .unwrap_or_else(|| ErrorDetail::invalid("the query string cannot be read"))
+    })
+}
+
+fn name(what: &str, text: Option<&String>) -> Result<Option<Name>, ErrorDetail> {
+    Ok(text.map(|text| Name::new(what, text)).transpose()?)
+}
+
+fn parsed<T: FromStr<Err: std::fmt::Display>>(
+    what: &str,
+    text: Option<&String>,
+) -> Result<Option<T>, ErrorDetail> {
+    text.map(|text| text.parse().map_err(|error| ErrorDetail::invalid(format!("{what}: {error}"))))
+        .transpose()
+}
+
+/// The one parameter of a path, as text.
+pub(super) struct Param(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Param {
+    type Rejection = ErrorDetail;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorDetail> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        path.map(|Path(text)| Self(text)).map_err(|_| ErrorDetail::invalid("the path is not valid UTF-8"))
+    }
+}
+
+/// The one parameter of a path, as a task id.
+pub(super) struct Id(pub(super) TaskId);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = ErrorDetail;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorDetail> {
+        let Param(text) = Param::from_request_parts(parts, state).await?;
+        text.parse().map(Self).map_err(|error| ErrorDetail::invalid(format!("{error}")))
+    }
+}

@@ -1,0 +1,185 @@
+//! The routes, and what each hands to which operation.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware::from_fn_with_state,
+    response::Response,
+    routing::{get, post},
+};
+use http::{StatusCode, Uri};
+use serde::Deserialize;
+
+use super::{
+    Server,
+    answer::{json, ok},
+    body,
+    guard::guard,
+    page::page,
+    query::{Id, ListQuery, Param, WaitQuery, query},
+};
+use crate::{
+    api::{BatchRequest, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
+    json::{BatchShape, parse},
+    operations::Result,
+};
+
+type Shared = State<Arc<Server>>;
+
+/// Every route, guarded.
+pub(super) fn router(server: Arc<Server>) -> Router {
+    Router::new()
+        .route("/", get(front))
+        .route("/healthz", get(health))
+        .route("/readyz", get(ready))
+        .route("/v1/tasks", get(list).post(enqueue))
+        .route("/v1/tasks/cancel", post(bulk_cancel))
+        .route("/v1/tasks/retry", post(bulk_retry))
+        .route("/v1/tasks/wait", post(wait_for_any))
+        .route("/v1/tasks/{id}", get(show))
+        .route("/v1/tasks/{id}/why", get(why))
+        .route("/v1/tasks/{id}/wait", get(wait))
+        .route("/v1/tasks/{id}/cancel", post(cancel))
+        .route("/v1/tasks/{id}/retry", post(retry))
+        .route("/v1/dead", get(dead))
+        .route("/v1/queues", get(queues))
+        .route("/v1/queues/{name}/pause", post(pause))
+        .route("/v1/queues/{name}/resume", post(resume))
+        .route("/v1/workers", get(workers))
+        .route("/v1/info", get(info))
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(Arc::clone(&server), guard))
+        .with_state(server)
+}
+
+async fn front(State(server): Shared) -> Response {
+    let info = server.operations.info().await.ok();
+    page(&server.operations.health().version, info.as_ref().map(|info| info.store.location.as_str()))
+}
+
+async fn health(State(server): Shared) -> Response {
+    ok(&server.operations.health())
+}
+
+async fn ready(State(server): Shared) -> Response {
+    let health = server.operations.ready().await;
+    json(if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &health)
+}
+
+async fn enqueue(State(server): Shared, request: Request) -> Result<Response> {
+    let operations = &server.operations;
+    let max = body::enqueue_max_bytes(operations.store().rules().payload_max_bytes);
+    let bytes = body::read(&server, request, max).await?;
+    // Counted before it is built: a body of a million small tasks is refused for the price of a scan.
+    if let Some(len) = parse::<BatchShape>(&bytes)?.len {
+        operations.check_batch_len(len.0)?;
+        let answer = operations.enqueue_batch(parse::<BatchRequest>(&bytes)?).await?;
+        return Ok(json(StatusCode::CREATED, &answer));
+    }
+    let answer = operations.enqueue(parse::<EnqueueRequest>(&bytes)?).await?;
+    Ok(json(if answer.existing { StatusCode::OK } else { StatusCode::CREATED }, &answer))
+}
+
+async fn list(State(server): Shared, uri: Uri) -> Result<Response> {
+    let query: ListQuery = query(&uri)?;
+    Ok(ok(&server.operations.tasks(query.filter()?, query.after()?, query.limit()?).await?))
+}
+
+async fn show(State(server): Shared, Id(id): Id) -> Result<Response> {
+    Ok(ok(&server.operations.task(id).await?))
+}
+
+async fn why(State(server): Shared, Id(id): Id) -> Result<Response> {
+    Ok(ok(&server.operations.why(id).await?))
+}
+
+async fn wait(State(server): Shared, Id(id): Id, uri: Uri) -> Result<Response> {
+    let timeout_ms = query::<WaitQuery>(&uri)?.timeout_ms()?;
+    long_poll(&server, server.operations.wait_for(id, timeout_ms)).await
+}
+
+async fn wait_for_any(State(server): Shared, request: Request) -> Result<Response> {
+    let request = body::small(&server, request).await?;
+    long_poll(&server, server.operations.wait(request)).await
+}
+
+/// Waits, but not with too many others, and not longer than the server lives.
+async fn long_poll(server: &Server, wait: impl Future<Output = Result<WaitResponse>>) -> Result<Response> {
+    let _place = server.polls.try_acquire().map_err(|_| {
+        ErrorDetail::new(ErrorCode::Unavailable, "too many long polls at once")
+            .hint("wait for several tasks in one call: POST /v1/tasks/wait")
+    })?;
+    tokio::select! {
+        answer = wait => Ok(ok(&answer?)),
+        () = server.closed() => Ok(ok(&WaitResponse::default())),
+    }
+}
+
+async fn cancel(State(server): Shared, Id(id): Id, request: Request) -> Result<Response> {
+    let request = body::small(&server, request).await?;
+    Ok(ok(&server.operations.cancel(id, request).await?))
+}
+
+async fn retry(State(server): Shared, Id(id): Id, request: Request) -> Result<Response> {
+    let request = body::small(&server, request).await?;
+    Ok(ok(&server.operations.retry(id, request).await?))
+}
+
+async fn bulk_cancel(State(server): Shared, request: Request) -> Result<Response> {
+    let request = body::small(&server, request).await?;
+    Ok(ok(&server.operations.bulk_cancel(request).await?))
+}
+
+async fn bulk_retry(State(server): Shared, request: Request) -> Result<Response> {
+    let request = body::small(&server, request).await?;
+    Ok(ok(&server.operations.bulk_retry(request).await?))
+}
+
+async fn dead(State(server): Shared, uri: Uri) -> Result<Response> {
+    let query: ListQuery = query(&uri)?;
+    if query.after()?.is_some() || query.limit()?.is_some() {
+        return Err(ErrorDetail::invalid("after and limit are for /v1/tasks; groups are not paged"));
+    }
+    Ok(ok(&server.operations.dead_groups(query.filter()?).await?))
+}
+
+async fn queues(State(server): Shared) -> Result<Response> {
+    Ok(ok(&server.operations.queues().await?))
+}
+
+/// A body in which nothing is expected.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+async fn pause(State(server): Shared, Param(queue): Param, request: Request) -> Result<Response> {
+    let Nothing {} = body::small(&server, request).await?;
+    Ok(ok(&server.operations.pause(&queue).await?))
+}
+
+async fn resume(State(server): Shared, Param(queue): Param, request: Request) -> Result<Response> {
+    let Nothing {} = body::small(&server, request).await?;
+    Ok(ok(&server.operations.resume(&queue).await?))
+}
+
+async fn workers(State(server): Shared) -> Result<Response> {
+    Ok(ok(&server.operations.workers().await?))
+}
+
+async fn info(State(server): Shared) -> Result<Response> {
+    Ok(ok(&server.operations.info().await?))
+}
+
+async fn unknown_route(uri: Uri) -> ErrorDetail {
+    let path: String = uri.path().chars().take(80).collect();
+    ErrorDetail::new(ErrorCode::NotFound, format!("there is nothing at {path:?}"))
+        .hint("the API is at /v1: tasks, dead, queues, workers, info")
+}
+
+async fn wrong_method(request: Request) -> ErrorDetail {
+    let message = format!("{} is not possible here", request.method());
+    ErrorDetail::new(ErrorCode::MethodNotAllowed, message).hint("the Allow header says what is")
+}
