@@ -4,7 +4,9 @@
 //! The library part holds what several tests share; nothing here is part of the product.
 
 pub mod http;
+pub mod kill;
 pub mod process;
+pub mod rng;
 pub mod target;
 pub mod tree;
 pub mod up;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// How long a process may take to say that it is ready: generous, because test machines are busy.
 pub const START_LIMIT: Duration = Duration::from_secs(30);
@@ -99,6 +99,8 @@ pub struct Process {
     child: Child,
     lines: Arc<Lines>,
     readers: Vec<thread::JoinHandle<()>>,
+    /// Whether it leads a group of its own that is to end with it.
+    leads_group: bool,
 }
 
 impl Process {
@@ -120,7 +122,18 @@ impl Process {
         if let Some(stderr) = child.stderr.take() {
             readers.push(read_lines(stderr, Stream::Err, lines.clone()));
         }
-        Ok(Self { child, lines, readers })
+        Ok(Self { child, lines, readers, leads_group: false })
+    }
+
+    /// Starts a command that starts others: all of them end with it.
+    ///
+    /// # Errors
+    /// If it cannot start.
+    pub fn start_group(mut command: Command) -> Result<Self> {
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut process = Self::start(command)?;
+        process.leads_group = true;
+        Ok(process)
     }
 
     /// Its process number.
@@ -230,6 +243,9 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         // The process may be gone already; either way it is gone afterwards.
+        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()).filter(|_| self.leads_group) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -42,7 +42,14 @@ impl Up {
     /// # Errors
     /// If it ends or stays silent.
     pub fn start(command: Command) -> Result<Self> {
-        let mut process = Process::start(command)?;
+        Self::wait_for_address(Process::start(command)?)
+    }
+
+    /// Waits for the address of a process that was started otherwise.
+    ///
+    /// # Errors
+    /// If it ends or stays silent.
+    pub fn wait_for_address(mut process: Process) -> Result<Self> {
         let address = process.wait_for(START_LIMIT, |line| {
             let at = line.find("http://127.0.0.1:")?;
             line.get(at..)?.split_whitespace().next().map(str::to_owned)

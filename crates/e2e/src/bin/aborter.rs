@@ -1,0 +1,81 @@
+//! A worker with a task that ends the whole process, for the quarantine test.
+//!
+//! `aborter STORE enqueue N` puts N tasks into a store, one of which calls `abort()`.
+//! `aborter STORE run SLOTS` works until every task has ended, if it lives so long, and prints them.
+//! `aborter STORE first SLOTS` does the same, but no task ends before `abort()` was called with every slot taken.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use anyhow::{Context as _, bail};
+use tokio::sync::Notify;
+use windlass::{Client, Context, State, Task, Worker, store::Filter};
+
+#[derive(serde::Serialize, serde::Deserialize, Task)]
+struct Work {
+    aborts: bool,
+}
+
+/// How the culprit knows that every slot is taken.
+#[derive(Clone, Default)]
+struct Crowd {
+    is_first: bool,
+    slots: u32,
+    running: Arc<AtomicU32>,
+    changed: Arc<Notify>,
+}
+
+async fn work(work: Work, _context: Context, State(crowd): State<Crowd>) -> Result<(), String> {
+    let running = crowd.running.fetch_add(1, Ordering::SeqCst) + 1;
+    if running >= crowd.slots {
+        crowd.changed.notify_one();
+    }
+    if work.aborts {
+        if crowd.is_first {
+            crowd.changed.notified().await;
+        }
+        std::process::abort();
+    }
+    if crowd.is_first {
+        std::future::pending::<()>().await;
+    }
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let url = arguments.next().context("which store?")?;
+    let what = arguments.next().context("enqueue, first or run?")?;
+    let number: u32 = arguments.next().context("how many?")?.parse()?;
+    let store = windlass::open(&url).await?;
+    let client = Client::new(store.clone());
+    match what.as_str() {
+        "enqueue" => {
+            // Among the first that are claimed, so that the first crash has a full house.
+            let culprit = number / 4;
+            client.enqueue_all((0..number).map(|n| Work { aborts: n == culprit })).await?;
+            store.close().await?;
+        }
+        "first" | "run" => {
+            let crowd = Crowd { is_first: what == "first", slots: number, ..Crowd::default() };
+            let all = store.tasks(&Filter::default(), None, 1_000).await?.tasks;
+            let watched = client.clone();
+            let until_ended = async move {
+                for task in all {
+                    // The limit only bounds a failure: the test's own is shorter.
+                    let _ = watched.wait(task.id, std::time::Duration::from_mins(10)).await;
+                }
+            };
+            Worker::builder(store.clone()).state(crowd).handle(work).slots(number).run(until_ended).await?;
+            for task in store.tasks(&Filter::default(), None, 1_000).await?.tasks {
+                let error = task.error.unwrap_or_default();
+                println!("{} attempt {} crashes {} {error}", task.state, task.attempt, task.crashes);
+            }
+        }
+        other => bail!("unknown command {other:?}"),
+    }
+    Ok(())
+}

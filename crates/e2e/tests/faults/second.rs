@@ -1,0 +1,63 @@
+//! One worker process per store file; ports; what a command does when a server runs or does not.
+
+use e2e::up::{Up, up_command};
+
+use crate::{assert_refused, say, windlass};
+
+const NONE: [&str; 0] = [];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_server_on_the_same_file_is_refused_with_pid_and_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("windlass.db");
+    let first = Up::on(&store, NONE).unwrap();
+    let second = e2e::process::run(up_command(&store, NONE).unwrap()).unwrap();
+    let pid = first.process.pid().to_string();
+    assert_refused(&second, 4, &[&pid, &first.address]);
+    // The first is none the worse for it.
+    assert_eq!(first.api().get("/readyz").await.unwrap().status, 200);
+}
+
+#[test]
+fn a_taken_port_is_refused_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let said = say(folder.path(), ["up", "--store", "sqlite:windlass.db", "--listen", &address]);
+    assert_refused(&said, 4, &[&address, "--listen"]);
+}
+
+#[test]
+fn after_kill_9_the_next_server_starts_without_a_hand() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("windlass.db");
+    let mut first = Up::on(&store, NONE).unwrap();
+    first.process.kill().unwrap();
+    assert!(store.with_extension("db.lock").exists(), "the lock file of the dead process is still there");
+    Up::on(&store, NONE).unwrap();
+}
+
+#[test]
+fn a_command_without_server_and_store_says_what_it_tried_and_what_to_type() {
+    let folder = tempfile::tempdir().unwrap();
+    // A port that nobody listens on: bound once, and given back.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let mut command = windlass(folder.path(), ["tasks", "ls"]);
+    command.env("WINDLASS_LISTEN", &free);
+    let said = e2e::process::run(command).unwrap();
+    assert_refused(&said, 5, &[&free, "windlass.db", "windlass up"]);
+    assert!(!folder.path().join("windlass.db").exists(), "a look creates no store");
+}
+
+#[test]
+fn a_command_finds_the_server_that_runs_on_its_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("windlass.db");
+    let _up = Up::on(&store, NONE).unwrap();
+    let said = say(
+        folder.path(),
+        ["enqueue", "echo", "--payload", r#"{"hello":"world"}"#, "--wait", "--store", "sqlite:windlass.db"],
+    );
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stdout.contains(r#"{"hello":"world"}"#), "{said:?}");
+}
