@@ -69,7 +69,8 @@ impl Cancellation {
     pub async fn cancelled(&self) -> &CancelReason {
         loop {
             // Subscribe before looking: a throw in between would otherwise be missed.
-            let changed = self.inner.changed.notified();
+            let mut changed = std::pin::pin!(self.inner.changed.notified());
+            changed.as_mut().enable();
             if let Some(reason) = self.inner.reason.get() {
                 return reason;
             }

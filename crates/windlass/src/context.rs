@@ -1,9 +1,15 @@
 //! What a handler knows about its attempt.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use tokio::time::Instant;
-use windlass_core::{Claimed, LeaseRef, Payload, Result, Source, TaskId, WorkerId};
+use windlass_core::{Claimed, LeaseRef, Payload, Result, Source, TaskId, Timestamp, WorkerId};
 
 use crate::cancel::{CancelReason, Cancellation};
 
@@ -18,7 +24,40 @@ pub(crate) struct Attempt {
     pub(crate) claimed: Claimed,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancellation: Cancellation,
-    pub(crate) source: Option<Arc<dyn Source>>,
+    source: Option<Arc<dyn Source>>,
+    claimed_at: Instant,
+    ended: AtomicBool,
+}
+
+impl Attempt {
+    pub(crate) fn new(
+        claimed: Claimed,
+        deadline: Option<Instant>,
+        cancellation: Cancellation,
+        source: impl Into<Option<Arc<dyn Source>>>,
+    ) -> Self {
+        let (source, claimed_at) = (source.into(), Instant::now());
+        Self { claimed, deadline, cancellation, source, claimed_at, ended: AtomicBool::new(false) }
+    }
+
+    /// The fence of this attempt.
+    pub(crate) fn lease(&self) -> LeaseRef {
+        LeaseRef { id: self.claimed.id, lease: self.claimed.lease }
+    }
+
+    /// The store's clock, carried forward from the claim by our monotonic one (CLOCK-FREE).
+    pub(crate) fn store_now(&self) -> Timestamp {
+        self.claimed.claimed_at.after(self.claimed_at.elapsed())
+    }
+
+    /// Marks the attempt as ended; answers whether this call was the one that did.
+    pub(crate) fn end(&self) -> bool {
+        !self.ended.swap(true, Ordering::AcqRel)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
 }
 
 impl Context {
@@ -28,8 +67,7 @@ impl Context {
 
     /// A context outside of any worker, for calling a handler directly in a test. Progress goes nowhere.
     pub fn detached(claimed: Claimed) -> Self {
-        let cancellation = Cancellation::new();
-        Self::new(Arc::new(Attempt { claimed, deadline: None, cancellation, source: None }))
+        Self::new(Arc::new(Attempt::new(claimed, None, Cancellation::new(), None)))
     }
 
     /// The task as it was claimed.
@@ -88,7 +126,7 @@ impl Context {
     /// [`windlass_core::Error::LeaseLost`] if the task is no longer this attempt's: stop.
     pub async fn progress(&self, text: impl Into<String> + Send) -> Result<()> {
         let claimed = &self.attempt.claimed;
-        let lease = LeaseRef { id: claimed.id, lease: claimed.lease };
+        let lease = self.attempt.lease();
         match &self.attempt.source {
             Some(source) => source.progress(claimed.worker, lease, text.into()).await,
             None => Ok(()),

@@ -3,11 +3,48 @@
 //! Reading order: [`Client`] puts a task into a store; the coordinator of a [`Worker`] claims it; the
 //! [`Pool`] runs its handler through the executor; the outcome becomes a settlement; the settler writes it.
 
+mod backoff;
+pub mod builder;
 pub mod cancel;
+pub mod client;
 pub mod context;
+mod coordinator;
+mod duties;
+mod executor;
+pub mod extract;
 pub mod handler;
+mod heartbeat;
+mod open;
+pub mod pool;
+pub mod registry;
+mod settler;
+pub mod shutdown;
+mod slots;
+mod supervisor;
+mod sync;
+pub mod task;
+pub mod testing;
+pub mod waiters;
+pub mod worker;
 
+pub use pool::{DispatchOptions, Gauges, Handle, JoinError, Pool, PoolBuilder, PoolError, Rejected, Reserved, StopReport};
+pub use worker::{ClaimBatch, DrainReport, Worker, WorkerConfig, WorkerError, WorkerHandle, WorkerStatus};
+pub use shutdown::{Shutdown, Signals, shutdown_signal};
+pub use builder::WorkerBuilder;
 pub use cancel::{CancelReason, Cancellation};
+pub use client::{Client, Enqueue};
 pub use context::Context;
-pub use handler::RawHandler;
+pub use extract::State;
+pub use handler::{BoxError, Handler, IntoOutcome, RawHandler};
+pub use open::open;
+pub use registry::Registry;
+/// The serde that [`Task`] is built on, for crates that have none of their own.
+pub use serde;
+pub use task::Task;
+pub use waiters::Waiters;
+/// Where a task stands; [`State`] at this place is what handlers ask for.
+pub use windlass_core::State as TaskState;
 pub use windlass_core::*;
+pub use windlass_macros::Task;
+#[cfg(feature = "sqlite")]
+pub use windlass_sqlite as sqlite;

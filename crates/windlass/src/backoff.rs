@@ -1,0 +1,56 @@
+//! Waiting longer after each failure, never in step with others.
+
+use std::time::Duration;
+
+/// Doubles from `base` to `max`; each delay is spread by up to a quarter either way.
+#[derive(Debug, Clone)]
+pub(crate) struct Backoff {
+    base: Duration,
+    max: Duration,
+    failures: u32,
+    seed: u64,
+}
+
+impl Backoff {
+    pub(crate) fn new(base: Duration, max: Duration, seed: u64) -> Self {
+        Self { base, max, failures: 0, seed }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.failures = 0;
+    }
+
+    pub(crate) fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// The next delay.
+    pub(crate) fn next(&mut self) -> Duration {
+        let delay = self.base.saturating_mul(1 << self.failures.min(16)).min(self.max);
+        self.failures = self.failures.saturating_add(1);
+        self.spread(delay)
+    }
+
+    /// A delay moved by up to a quarter either way, so that two processes do not act in step.
+    pub(crate) fn spread(&mut self, delay: Duration) -> Duration {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let place = (self.seed >> 33) as u32 % 501;
+        delay * (750 + place) / 1000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_grow_to_the_cap_and_start_over_after_a_success() {
+        let second = Duration::from_secs(1);
+        let mut backoff = Backoff::new(second, 10 * second, 7);
+        let delays: Vec<_> = (0..8).map(|_| backoff.next()).collect();
+        assert!(delays[0] < delays[2] && delays[7] <= 13 * second, "{delays:?}");
+        assert!(delays.iter().all(|delay| *delay >= second * 3 / 4));
+        backoff.reset();
+        assert!(backoff.next() <= second * 5 / 4);
+    }
+}

@@ -1,0 +1,153 @@
+//! What an application does with tasks from outside: enqueue, look up, cancel, wait for the end.
+
+mod enqueue;
+mod output;
+
+use std::{fmt, time::Duration};
+
+use serde::de::DeserializeOwned;
+use windlass_core::{
+    Enqueued, Error, NewTask, Result, TaskId, TaskRecord,
+    store::{Redrive, SharedStore},
+};
+
+pub use enqueue::Enqueue;
+
+use crate::{task::Task, waiters::Waiters};
+
+/// A handle for enqueueing and looking after tasks. Cheap to clone; clones share their waiting.
+///
+/// ```
+/// use windlass::{Client, Task, TaskState};
+///
+/// #[derive(serde::Serialize, serde::Deserialize, Task)]
+/// struct Greet(String);
+///
+/// # #[tokio::main] async fn main() -> anyhow::Result<()> {
+/// let client = Client::new(windlass::open("sqlite::memory:").await?);
+/// let greet = client.enqueue(Greet("Ada".into())).job("tenant-7").key("greet-ada").await?;
+/// let again = client.enqueue(Greet("Ada".into())).job("tenant-7").key("greet-ada").await?;
+/// assert_eq!((greet.id, again.existing), (again.id, true));
+///
+/// assert_eq!(client.cancel(greet.id, "not today").await?, TaskState::Cancelled);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    store: SharedStore,
+    waiters: Waiters,
+}
+
+impl Client {
+    /// A client of this store.
+    pub fn new(store: SharedStore) -> Self {
+        Self { waiters: Waiters::new(store.clone()), store }
+    }
+
+    /// The store underneath.
+    pub fn store(&self) -> &SharedStore {
+        &self.store
+    }
+
+    /// Starts to enqueue a task: set what differs from its type, then `.await` it.
+    ///
+    /// When the future ends in success, the task is in the store for good.
+    pub fn enqueue<T: Task>(&self, task: T) -> Enqueue {
+        Enqueue::new(self.clone(), task.new_task())
+    }
+
+    /// The same for a task without a type.
+    pub fn enqueue_raw(&self, task: NewTask) -> Enqueue {
+        Enqueue::new(self.clone(), Ok(task))
+    }
+
+    /// Enqueues many tasks in one commit, all or none; the answers are in their order.
+    ///
+    /// # Errors
+    /// Any [`Error`]; [`Error::Invalid`] also for more tasks than the store takes at once.
+    pub async fn enqueue_all<T: Task>(&self, tasks: impl IntoIterator<Item = T>) -> Result<Vec<Enqueued>> {
+        let tasks: Result<Vec<_>> = tasks.into_iter().map(|task| task.new_task()).collect();
+        self.enqueue_all_raw(tasks?).await
+    }
+
+    /// The same for tasks without a type, of any kinds and queues.
+    ///
+    /// # Errors
+    /// As [`Client::enqueue_all`].
+    pub async fn enqueue_all_raw(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
+        let (given, most) = (tasks.len(), self.store.rules().batch_max);
+        if given > most {
+            return Err(Error::invalid(format!("{given} tasks in one call; at most {most} are allowed")));
+        }
+        if given == 0 {
+            return Ok(Vec::new());
+        }
+        self.store.enqueue(tasks).await
+    }
+
+    /// One task, unfinished or kept.
+    ///
+    /// # Errors
+    /// Any [`Error`] of the store; a task that is not there is `None`.
+    pub async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {
+        self.store.task(id).await
+    }
+
+    /// Ends a task that has not started, and asks a running one to end; gives the state that it is in now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or [`Error::Conflict`] if it has ended already.
+    pub async fn cancel(&self, id: TaskId, reason: &str) -> Result<windlass_core::State> {
+        only(id, self.store.cancel(&[id], reason).await?)
+    }
+
+    /// Grants a dead task a fresh budget of attempts, from now on.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or [`Error::Conflict`] if it is not dead.
+    pub async fn retry(&self, id: TaskId) -> Result<windlass_core::State> {
+        only(id, self.store.redrive(&[Redrive { id, delay: Duration::ZERO }]).await?)
+    }
+
+    /// Waits until the task has ended, at most `timeout`, and gives the task as it then stands: look at
+    /// [`TaskRecord::state`]. Any number of waiters cost one query per interval. Cancel safe.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such task (any more), or any other error of the store.
+    pub async fn wait(&self, id: TaskId, timeout: Duration) -> Result<TaskRecord> {
+        match tokio::time::timeout(timeout, self.waiters.ended(id)).await {
+            Ok(ended) => ended,
+            Err(_) => self.store.task(id).await?.ok_or_else(|| not_found(id)),
+        }
+    }
+
+    /// Waits like [`Client::wait`] for success, and reads what the handler left behind. A handler that left
+    /// nothing behind reads as `()` or `None`.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if the task ended without success or not in time, [`Error::Invalid`] if its output
+    /// is not a `T`, else as [`Client::wait`].
+    pub async fn output<T: DeserializeOwned>(&self, id: TaskId, timeout: Duration) -> Result<T> {
+        output::read(&self.wait(id, timeout).await?)
+    }
+
+    /// Waits without a limit.
+    async fn ended(&self, id: TaskId) -> Result<TaskRecord> {
+        self.waiters.ended(id).await
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+/// The answer for one task of a bulk operation.
+fn only(id: TaskId, changed: Vec<windlass_core::store::Changed>) -> Result<windlass_core::State> {
+    changed.into_iter().find(|change| change.id == id).ok_or_else(|| not_found(id))?.result
+}
+
+pub(crate) fn not_found(id: TaskId) -> Error {
+    Error::NotFound(format!("task {id}"))
+}

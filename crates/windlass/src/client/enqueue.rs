@@ -1,0 +1,142 @@
+//! One task on its way into the store.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    pin::Pin,
+    time::Duration,
+};
+
+use serde::de::DeserializeOwned;
+use windlass_core::{
+    Enqueued, Error, Name, NewTask, Result, Start, TaskRecord, Timestamp, retry::RetryPolicy, task::Key,
+};
+
+use super::{Client, output};
+
+/// A task that `.await` enqueues, after what differs from its type was set.
+///
+/// A mistake in a setting is kept and reported when it is awaited, so that the calls chain.
+#[must_use = "a task is enqueued only when this is awaited"]
+pub struct Enqueue {
+    client: Client,
+    task: Result<NewTask>,
+}
+
+impl Enqueue {
+    pub(super) fn new(client: Client, task: Result<NewTask>) -> Self {
+        Self { client, task }
+    }
+
+    /// The job it belongs to.
+    pub fn job(self, job: impl AsRef<str>) -> Self {
+        self.name("job", job, |task, name| task.job = Some(name))
+    }
+
+    /// The workflow it belongs to.
+    pub fn workflow(self, workflow: impl AsRef<str>) -> Self {
+        self.name("workflow", workflow, |task, name| task.workflow = Some(name))
+    }
+
+    /// The queue it waits in.
+    pub fn queue(self, queue: impl AsRef<str>) -> Self {
+        self.name("queue", queue, |task, name| task.queue = name)
+    }
+
+    /// Higher first.
+    pub fn priority(self, priority: i32) -> Self {
+        self.set(|task| task.priority = priority)
+    }
+
+    /// Starts after a delay, counted by the store's clock.
+    pub fn delay(self, delay: Duration) -> Self {
+        self.set(|task| task.start = Start::In(delay))
+    }
+
+    /// Starts not before this time of the store's clock.
+    pub fn at(self, at: Timestamp) -> Self {
+        self.set(|task| task.start = Start::At(at))
+    }
+
+    /// The same key on the same queue gives the same task, however often it is enqueued; another kind or
+    /// payload under it is refused.
+    pub fn key(self, key: impl Into<String>) -> Self {
+        let text = key.into();
+        self.set(|task| task.key = Some(Key { text, ignore_conflict: false }))
+    }
+
+    /// Like [`Enqueue::key`], but another kind or payload is answered with the task that is there.
+    pub fn key_ignoring_conflict(self, key: impl Into<String>) -> Self {
+        let text = key.into();
+        self.set(|task| task.key = Some(Key { text, ignore_conflict: true }))
+    }
+
+    /// Attempts granted.
+    pub fn max_attempts(self, attempts: u32) -> Self {
+        self.set(|task| task.max_attempts = Some(attempts))
+    }
+
+    /// How long one attempt may take.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.set(|task| task.timeout = Some(timeout))
+    }
+
+    /// Delays between attempts.
+    pub fn retry(self, policy: RetryPolicy) -> Self {
+        self.set(|task| task.retry = Some(policy))
+    }
+
+    /// Enqueues the task and waits until it has ended, however long that takes.
+    ///
+    /// # Errors
+    /// As for the enqueue, and as [`Client::wait`]. A task that ended without success is not an error: look at
+    /// [`TaskRecord::state`].
+    pub async fn wait(self) -> Result<TaskRecord> {
+        let client = self.client.clone();
+        let enqueued = self.await?;
+        client.ended(enqueued.id).await
+    }
+
+    /// Enqueues the task, waits for success and reads what the handler left behind.
+    ///
+    /// # Errors
+    /// As for the enqueue, and as [`Client::output`].
+    pub async fn output<T: DeserializeOwned>(self) -> Result<T> {
+        output::read(&self.wait().await?)
+    }
+
+    fn set(mut self, set: impl FnOnce(&mut NewTask)) -> Self {
+        if let Ok(task) = &mut self.task {
+            set(task);
+        }
+        self
+    }
+
+    fn name(mut self, what: &str, text: impl AsRef<str>, set: impl FnOnce(&mut NewTask, Name)) -> Self {
+        self.task = self.task.and_then(|mut task| {
+            set(&mut task, Name::new(what, text)?);
+            Ok(task)
+        });
+        self
+    }
+}
+
+impl IntoFuture for Enqueue {
+    type Output = Result<Enqueued>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let answers = self.client.store.enqueue(vec![self.task?]).await?;
+            answers.into_iter().next().ok_or_else(|| Error::Unknown("the store gave no id".into()))
+        })
+    }
+}
+
+impl fmt::Debug for Enqueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Never the payload: it may be a secret.
+        let kind = self.task.as_ref().map(|task| &task.kind);
+        f.debug_struct("Enqueue").field("kind", &kind).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,261 @@
+//! The one loop of a worker that claims: reserve free slots, claim at most that many, start each at once, return
+//! the unused.
+//!
+//! There are four answers to a claim that brings nothing, and each waits for something else: *saturated* for a slot,
+//! *nothing there* for a hint, a due time or the poll, *blocked* for the same with the longest poll (nothing that
+//! this worker does can change it), *failed* for a growing delay.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+use windlass_core::{
+    ClaimAnswer, Claimed, Demand, Error, LaneId, Outcome, Timestamp, WorkerId, source::Rest,
+};
+
+use crate::{
+    backoff::Backoff,
+    cancel::Cancellation,
+    context::Attempt,
+    executor,
+    pool::Reserved,
+    worker::{
+        lanes::Lanes,
+        shared::{Phase, Shared},
+        status::Counters,
+    },
+};
+
+/// Most tasks that one duty of the coordinator makes ready before a claim.
+const DUE_MAX: u32 = 1_000;
+
+/// What the coordinator waits for before it looks again.
+enum Pause {
+    /// Nothing: there may be more.
+    None,
+    /// A slot.
+    Saturated,
+    /// Room among the ends that wait for the store: as many wait as there are slots.
+    Unsettled,
+    /// A hint, a due time, or the poll.
+    Idle,
+    /// The same, but at the slowest poll.
+    Blocked,
+    /// A delay after a failure.
+    Failed,
+}
+
+pub(crate) struct Coordinator {
+    shared: Arc<Shared>,
+    lanes: Lanes,
+    failures: Backoff,
+    poll: Backoff,
+    ended_at_last_claim: u64,
+    /// When the next scheduled task is due, in our time.
+    next_due: Option<Instant>,
+    /// A reading of the store's clock and of ours at the same moment.
+    store_clock: Option<(Timestamp, Instant)>,
+}
+
+impl Coordinator {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let (config, seed) = (&shared.config, u64::from(std::process::id()));
+        Self {
+            lanes: Lanes::new(&shared.registry),
+            failures: Backoff::new(config.poll_interval, Duration::from_secs(5), seed),
+            poll: Backoff::new(config.poll_interval, config.poll_interval_max, seed + 1),
+            ended_at_last_claim: 0,
+            next_due: None,
+            store_clock: None,
+            shared,
+        }
+    }
+
+    /// Claims until the worker drains.
+    pub(crate) async fn run(mut self) {
+        self.settle_doubt().await;
+        while !self.shared.is_draining() {
+            self.shared.tick();
+            let pause = self.cycle().await;
+            self.wait(pause).await;
+        }
+    }
+
+    /// One look: due duties, then a claim for the slots that are free.
+    async fn cycle(&mut self) -> Pause {
+        let Some(worker) = self.shared.worker() else { return Pause::Failed };
+        let room = self.room();
+        if room == 0 {
+            return Pause::Unsettled;
+        }
+        let reserved = self.shared.pool.reserve(room);
+        if reserved.is_empty() {
+            return Pause::Saturated;
+        }
+        match self.look(worker, reserved).await {
+            Ok(pause) => {
+                self.failures.reset();
+                pause
+            }
+            Err(error) => self.failed(error).await,
+        }
+    }
+
+    /// How many tasks the next claim may bring: the claim size, and not more than may be unsettled.
+    fn room(&self) -> usize {
+        let shared = &self.shared;
+        let finished = Counters::get(&shared.counters.ended).saturating_sub(self.ended_at_last_claim);
+        let size = shared.config.claim_batch.size(u32::try_from(finished).unwrap_or(u32::MAX));
+        let settle_room = (shared.config.slots as usize).saturating_sub(shared.settle_queue.unsettled());
+        settle_room.min(size as usize)
+    }
+
+    async fn look(&mut self, worker: WorkerId, reserved: Reserved) -> Result<Pause, Error> {
+        let source = self.shared.source.clone();
+        if self.shared.wake.take_lanes_changed() || self.lanes.is_stale() {
+            self.lanes.refresh(&*source, &self.shared).await?;
+        }
+        if let Some(due) = self.shared.wake.take_due() {
+            self.note_due(Some(Timestamp::from_ms(due)));
+        }
+        if self.next_due.is_some_and(|due| due <= Instant::now()) {
+            let report = source.promote_due(DUE_MAX).await?;
+            self.next_due = if report.more { Some(Instant::now()) } else { None };
+            self.note_due(report.next_due);
+        }
+        let asked = reserved.len();
+        let Some(lanes) = self.lanes.for_claim() else { return Ok(Pause::Idle) };
+        let answer = self.claim(worker, lanes, asked as u32).await?;
+        self.store_clock = Some((answer.now, Instant::now()));
+        self.note_due(answer.next_due);
+        let pause = self.pause_after(&answer);
+        self.start(answer, reserved).await;
+        Ok(pause)
+    }
+
+    async fn claim(&mut self, worker: WorkerId, lanes: Arc<[LaneId]>, n: u32) -> Result<ClaimAnswer, Error> {
+        let shared = self.shared.clone();
+        let claim_no = shared.next_claim(worker);
+        self.ended_at_last_claim = Counters::get(&shared.counters.ended);
+        Counters::add(&shared.counters.claims, 1);
+        let demand = [Demand { worker, claim_no, lanes, n }];
+        let answer = tokio::select! {
+            answer = shared.source.claim(&demand) => answer?,
+            // A claim that hangs must not hang the stop; what it may have taken is handed back by `unclaim`.
+            () = shared.phase_reached(Phase::HandingBack) => {
+                return Err(Error::Unknown("the worker is stopping".into()));
+            }
+        };
+        Counters::add(&shared.counters.claimed, answer.tasks.len() as u64);
+        if answer.tasks.is_empty() {
+            Counters::add(&shared.counters.claims_empty, 1);
+        }
+        Ok(answer)
+    }
+
+    fn pause_after(&mut self, answer: &ClaimAnswer) -> Pause {
+        if !answer.tasks.is_empty() {
+            self.poll.reset();
+            self.lanes.start_round();
+        }
+        match answer.rest {
+            Rest::More => Pause::None,
+            // With more lanes than one claim takes, the others have their turn first.
+            Rest::Nothing if self.lanes.has_unseen_chunk() => Pause::None,
+            Rest::Nothing => Pause::Idle,
+            Rest::Blocked => Pause::Blocked,
+        }
+    }
+
+    /// Starts every claimed task at once; each has its slot already.
+    async fn start(&mut self, answer: ClaimAnswer, mut reserved: Reserved) {
+        let shared = &self.shared;
+        let attempts: Vec<_> = answer.tasks.into_iter().map(|task| self.attempt(task)).collect();
+        shared.in_flight.insert(attempts.iter().cloned());
+        shared.claim_answered();
+        let draining = shared.is_draining();
+        for attempt in attempts {
+            match self.lanes.handler(attempt.claimed.lane.id) {
+                Some(handler) if !draining => {
+                    reserved.start(executor::execute(shared.clone(), attempt, handler.clone()));
+                }
+                // The stop came while the claim was on its way, or the store gave a lane that was not asked for.
+                _ => {
+                    executor::finish(shared, &attempt, Outcome::Release);
+                }
+            }
+        }
+    }
+
+    fn attempt(&self, claimed: Claimed) -> Arc<Attempt> {
+        let deadline = claimed.timeout.map(|timeout| Instant::now() + timeout);
+        Arc::new(Attempt::new(claimed, deadline, Cancellation::new(), self.shared.source.clone()))
+    }
+
+    async fn failed(&mut self, error: Error) -> Pause {
+        let shared = &self.shared;
+        Counters::add(&shared.counters.claims_failed, 1);
+        match error {
+            Error::Fatal(_) => shared.set_fatal(error),
+            // The heartbeat registers anew; until then there is no worker to claim for.
+            Error::WorkerExpired => shared.claim_answered(),
+            error => {
+                if self.failures.failures() == 0 {
+                    tracing::warn!(%error, "claim failed; trying again with growing pauses");
+                }
+            }
+        }
+        self.settle_doubt().await;
+        Pause::Failed
+    }
+
+    /// Hands back what a claim with a lost answer may have taken, before any other claim.
+    async fn settle_doubt(&mut self) {
+        while let Some((worker, claim_no)) = self.shared.claim_in_doubt() {
+            match self.shared.source.unclaim(worker, claim_no).await {
+                Ok(_) | Err(Error::WorkerExpired | Error::NotFound(_)) => self.shared.claim_answered(),
+                Err(error) => {
+                    let pause = self.failures.next();
+                    tracing::warn!(%error, again_in = ?pause, "a claim in doubt could not be undone yet");
+                    tokio::select! {
+                        () = tokio::time::sleep(pause) => {}
+                        () = self.shared.phase_reached(Phase::HandingBack) => return,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Remembers the earliest due time that is known.
+    fn note_due(&mut self, due: Option<Timestamp>) {
+        let Some(due) = due else { return };
+        let at = match self.store_clock {
+            Some((store, ours)) => {
+                ours + Duration::from_millis(due.as_ms().saturating_sub(store.as_ms()).max(0) as u64)
+            }
+            // The store's clock is not known yet: look at once.
+            None => Instant::now(),
+        };
+        self.next_due = Some(self.next_due.map_or(at, |known| known.min(at)));
+    }
+
+    async fn wait(&mut self, pause: Pause) {
+        let shared = self.shared.clone();
+        let slowest = shared.config.poll_interval_max;
+        let timer = match pause {
+            // Yield, so that a claim loop over instant tasks cannot starve what else runs on this thread.
+            Pause::None => return tokio::task::yield_now().await,
+            Pause::Saturated | Pause::Unsettled | Pause::Blocked => self.poll.spread(slowest.mul_f64(0.8)),
+            Pause::Idle => self.poll.next().min(slowest),
+            Pause::Failed => self.failures.next(),
+        };
+        let until_due = self.next_due.map_or(timer, |due| due.saturating_duration_since(Instant::now()));
+        let wakes = matches!(pause, Pause::Idle | Pause::Blocked);
+        tokio::select! {
+            () = shared.phase_reached(Phase::Draining) => {}
+            () = shared.pool.freed(), if matches!(pause, Pause::Saturated) => {}
+            () = shared.settle_queue.shrunk(), if matches!(pause, Pause::Unsettled) => {}
+            () = shared.wake.woken(), if wakes => self.poll.reset(),
+            () = tokio::time::sleep(if wakes { timer.min(until_due) } else { timer }) => self.lanes.mark_stale(),
+        }
+    }
+}

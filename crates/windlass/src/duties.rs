@@ -1,0 +1,87 @@
+//! What every worker does besides running tasks: find dead workers, apply retention, pass hints on.
+//!
+//! Each duty is bounded per step, spread in time, and isolated: one that fails is counted, reported and tried again.
+
+use std::{sync::Arc, time::Duration};
+
+use windlass_core::{Hint, source::DutyReport};
+
+use crate::{
+    backoff::Backoff,
+    cancel::CancelReason,
+    worker::{
+        shared::{Phase, Shared},
+        status::Counters,
+    },
+};
+
+/// Most tasks that one sweep takes from dead workers in one commit.
+const EXPIRY_MAX: u32 = 1_000;
+/// How often retention looks for something to remove.
+const RETENTION_EVERY: Duration = Duration::from_secs(5);
+
+/// Runs `duty` every `every`, again at once while it has more to do, until the worker drains.
+async fn repeat<F, Fut>(shared: &Shared, name: &'static str, every: Duration, mut duty: F)
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = windlass_core::Result<DutyReport>>,
+{
+    let mut spread = Backoff::new(every, every, name.len() as u64);
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(spread.spread(every)) => {}
+            () = shared.phase_reached(Phase::Draining) => return,
+        }
+        loop {
+            match duty().await {
+                Ok(report) => {
+                    if !report.workers.is_empty() {
+                        tracing::warn!(workers = ?report.workers, tasks = report.moved, "took the tasks of dead workers");
+                    }
+                    if !report.lanes_ready.is_empty() {
+                        shared.wake.work();
+                    }
+                    if !report.more || shared.is_draining() {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    Counters::add(&shared.counters.duty_failures, 1);
+                    tracing::warn!(duty = name, %error, "duty failed; it is tried again");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Takes back the tasks of dead workers.
+pub(crate) async fn sweep(shared: Arc<Shared>) {
+    let every = shared.config.sweep;
+    repeat(&shared, "sweep", every, || shared.source.expire_workers(EXPIRY_MAX)).await;
+}
+
+/// Removes what has been kept long enough.
+pub(crate) async fn retain(shared: Arc<Shared>) {
+    let retention = shared.config.retention;
+    repeat(&shared, "retention", RETENTION_EVERY, || shared.store.retain(&retention)).await;
+}
+
+/// Passes the store's hints on to whom they concern.
+pub(crate) async fn listen(shared: Arc<Shared>) {
+    let mut hints = shared.source.hints();
+    loop {
+        let hint = tokio::select! {
+            hint = hints.next() => hint,
+            () = shared.phase_reached(Phase::Stopped) => return,
+        };
+        match hint {
+            Hint::Ready => shared.wake.work(),
+            Hint::Lanes => shared.wake.lanes(),
+            Hint::Due(at) => shared.wake.due(at.as_ms()),
+            Hint::Cancel(lease, reason) => {
+                shared.in_flight.cancel(lease, CancelReason::Requested(reason));
+            }
+        }
+    }
+}

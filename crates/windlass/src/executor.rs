@@ -1,0 +1,88 @@
+//! Runs one attempt: a pipeline of named steps from a claimed task to its settlement.
+//!
+//! ```text
+//! run (decode and call the handler) ─► catch panic ─► deadline ─► cancellation ─► outcome ─► settle ─► settler
+//! ```
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+use windlass_core::{Outcome, SettleItem, settle};
+
+use crate::{
+    cancel::CancelReason,
+    context::{Attempt, Context},
+    handler::RawHandler,
+    pool::guard::catch_panic,
+    worker::{shared::Shared, status::Counters},
+};
+
+/// Runs an attempt to its end and hands the settlement over. Holds the slot until then, not longer.
+pub(crate) async fn execute(shared: Arc<Shared>, attempt: Arc<Attempt>, handler: Arc<dyn RawHandler>) {
+    let outcome = outcome(&shared, &attempt, handler).await;
+    finish(&shared, &attempt, outcome);
+}
+
+/// Turns an outcome into a settlement and hands it over, once per attempt.
+pub(crate) fn finish(shared: &Shared, attempt: &Attempt, outcome: Outcome) -> bool {
+    if !attempt.end() {
+        return false;
+    }
+    match &outcome {
+        Outcome::Done(_) => Counters::add(&shared.counters.succeeded, 1),
+        Outcome::Release => Counters::add(&shared.counters.handed_back, 1),
+        _ => {}
+    }
+    Counters::add(&shared.counters.ended, 1);
+    let settlement = settle(&attempt.claimed, outcome, attempt.store_now(), &shared.rules);
+    shared.settle_queue.push(attempt.claimed.worker, SettleItem { lease: attempt.lease(), settlement });
+    shared.note_end();
+    true
+}
+
+/// The handler's end, or what ended it.
+async fn outcome(shared: &Shared, attempt: &Arc<Attempt>, handler: Arc<dyn RawHandler>) -> Outcome {
+    let mut run = std::pin::pin!(catch_panic(handler.call(Context::new(attempt.clone()))));
+    tokio::select! {
+        biased;
+        ended = &mut run => returned(shared, attempt, ended),
+        () = until(attempt.deadline) => {
+            attempt.cancellation.cancel(CancelReason::Deadline);
+            Counters::add(&shared.counters.timed_out, 1);
+            timed_out(attempt)
+        }
+        reason = attempt.cancellation.cancelled() => match reason {
+            CancelReason::Requested(reason) => {
+                // The handler was told; it may finish or end in its own way for a while.
+                tokio::select! {
+                    biased;
+                    ended = &mut run => returned(shared, attempt, ended),
+                    () = tokio::time::sleep(shared.config.cancel_grace) => Outcome::cancel(reason.clone()),
+                }
+            }
+            CancelReason::Deadline => timed_out(attempt),
+            CancelReason::Shutdown | CancelReason::LeaseLost => Outcome::Release,
+        },
+    }
+}
+
+/// A panic hurts only its own attempt, which counts as failed.
+fn returned(shared: &Shared, attempt: &Attempt, ended: Result<Outcome, String>) -> Outcome {
+    ended.unwrap_or_else(|message| {
+        Counters::add(&shared.counters.panicked, 1);
+        tracing::warn!(task = %attempt.claimed.id, attempt = attempt.claimed.attempt, "handler panicked");
+        Outcome::retry(format!("panicked: {message}"))
+    })
+}
+
+fn timed_out(attempt: &Attempt) -> Outcome {
+    let limit = attempt.claimed.timeout.unwrap_or(Duration::ZERO);
+    Outcome::retry(format!("timed out after {}", windlass_core::why::human(limit)))
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

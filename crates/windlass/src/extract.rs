@@ -1,0 +1,95 @@
+//! What handlers are given besides their payload: state, looked up by its type when the program is compiled.
+//!
+//! A builder's state is a list of types, `(B, (A, ()))` after `.state(a).state(b)`. [`Has`] finds one type in
+//! the list, [`Provides`] the types that one handler asks for.
+
+use std::ops::{Deref, DerefMut};
+
+/// Something that the worker was given with `.state(…)` and a handler asks for by its type.
+///
+/// Each call gets a clone, so what is costly to clone belongs into an `Arc`. Two values of one type need two
+/// wrapper types, as the type is the name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct State<T>(pub T);
+
+impl<T> Deref for State<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for State<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+/// The list of states has a `T`, at a place that the compiler finds.
+#[diagnostic::on_unimplemented(
+    message = "this worker has no state of type `{T}`",
+    label = "a handler asks for `State<{T}>`",
+    note = "call `.state(value)` with a `{T}` before `.handle(…)`"
+)]
+pub trait Has<T, Place> {
+    /// A clone of the state.
+    fn get(&self) -> T;
+}
+
+/// The place of a state: the head of the list.
+#[derive(Debug)]
+pub struct Here;
+
+/// The place of a state: further down the list.
+#[derive(Debug)]
+pub struct There<Place>(Place);
+
+impl<T: Clone, Rest> Has<T, Here> for (T, Rest) {
+    fn get(&self) -> T {
+        self.0.clone()
+    }
+}
+
+impl<T, Other, Rest: Has<T, Place>, Place> Has<T, There<Place>> for (Other, Rest) {
+    fn get(&self) -> T {
+        self.1.get()
+    }
+}
+
+/// The list of states has everything that a handler asks for.
+pub trait Provides<States, Places> {
+    /// Clones of what the handler asks for.
+    fn provide(&self) -> States;
+}
+
+impl<S> Provides<(), ()> for S {
+    fn provide(&self) {}
+}
+
+impl<S, A, PA> Provides<(A,), (PA,)> for S
+where
+    S: Has<A, PA>,
+{
+    fn provide(&self) -> (A,) {
+        (self.get(),)
+    }
+}
+
+impl<S, A, PA, B, PB> Provides<(A, B), (PA, PB)> for S
+where
+    S: Has<A, PA> + Has<B, PB>,
+{
+    fn provide(&self) -> (A, B) {
+        (<S as Has<A, PA>>::get(self), <S as Has<B, PB>>::get(self))
+    }
+}
+
+impl<S, A, PA, B, PB, C, PC> Provides<(A, B, C), (PA, PB, PC)> for S
+where
+    S: Has<A, PA> + Has<B, PB> + Has<C, PC>,
+{
+    fn provide(&self) -> (A, B, C) {
+        (<S as Has<A, PA>>::get(self), <S as Has<B, PB>>::get(self), <S as Has<C, PC>>::get(self))
+    }
+}

@@ -1,0 +1,140 @@
+//! Keeps the worker's lease alive, on a thread of its own: handlers that block every thread of the runtime do not
+//! make a live worker look dead (NO-FALSE-DEATH).
+//!
+//! The local deadline counts from when a renewal was *sent*, so it passes before the store's does. When it passes
+//! without an answer, this worker no longer owns its tasks: their handlers are cancelled before the store may hand
+//! them on (SELF-FENCE), and it registers under a new id.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+use windlass_core::{Error, WorkerId, WorkerReport, source::Renewed};
+
+use crate::{
+    backoff::Backoff,
+    cancel::CancelReason,
+    worker::{
+        shared::{Phase, Shared},
+        status::Counters,
+    },
+};
+
+/// Every so many renewals the store's idea of what this worker holds is compared with its own.
+const RENEWALS_PER_RECONCILE: u64 = 3;
+
+/// Starts the thread. It ends when the worker has stopped.
+///
+/// # Errors
+/// If the thread or its timer cannot be had.
+pub(crate) fn spawn(shared: Arc<Shared>) -> std::io::Result<std::thread::JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    std::thread::Builder::new().name("windlass-heartbeat".into()).spawn(move || {
+        runtime.block_on(async {
+            tokio::select! {
+                () = beat(&shared) => {}
+                () = shared.phase_reached(Phase::Stopped) => {}
+            }
+        });
+    })
+}
+
+async fn beat(shared: &Shared) {
+    let mut spread = Backoff::new(shared.config.heartbeat, shared.config.heartbeat, 11);
+    let mut valid_until = Instant::now() + shared.config.lease_ttl;
+    let mut renewals = 0_u64;
+    loop {
+        tokio::time::sleep(spread.spread(shared.config.heartbeat * 4 / 5)).await;
+        let Some(worker) = shared.worker() else {
+            valid_until = register_anew(shared).await;
+            continue;
+        };
+        let sent = Instant::now();
+        // Renewals are retried until the lease is no longer ours; then there is nothing left to renew.
+        let Ok(answer) = tokio::time::timeout_at(valid_until, renew(shared, worker)).await else {
+            fence(shared, worker, "the store did not answer in time");
+            continue;
+        };
+        match answer {
+            Ok(renewed) => {
+                // The deadline of a renewal that was retried still counts from the first try: early is safe.
+                valid_until = sent + shared.config.lease_ttl;
+                shared.mark_renewed();
+                for (lease, reason) in renewed.cancels {
+                    shared.in_flight.cancel(lease, CancelReason::Requested(reason));
+                }
+                renewals += 1;
+                if renewals.is_multiple_of(RENEWALS_PER_RECONCILE) {
+                    reconcile(shared, worker).await;
+                }
+            }
+            Err(error) => fence(shared, worker, &error.to_string()),
+        }
+    }
+}
+
+/// Renews, again and again while the failure may pass.
+async fn renew(shared: &Shared, worker: WorkerId) -> Result<Renewed, Error> {
+    let mut backoff = Backoff::new(Duration::from_millis(50), shared.config.heartbeat, 13);
+    loop {
+        let report = WorkerReport {
+            available: shared.config.slots.saturating_sub(shared.running()),
+            in_flight: shared.in_flight.len() as u32,
+            draining: shared.is_draining(),
+        };
+        match shared.source.renew(worker, report).await {
+            Ok(renewed) => {
+                Counters::add(&shared.counters.renewals, 1);
+                return Ok(renewed);
+            }
+            Err(Error::WorkerExpired | Error::NotFound(_)) => return Err(Error::WorkerExpired),
+            Err(error) => {
+                Counters::add(&shared.counters.renewals_failed, 1);
+                tracing::warn!(%worker, %error, "the lease could not be renewed");
+                tokio::time::sleep(backoff.next()).await;
+            }
+        }
+    }
+}
+
+/// Gives up every lease of this registration: their handlers end now, what they held is handed back.
+fn fence(shared: &Shared, worker: WorkerId, why: &str) {
+    shared.set_worker(None);
+    Counters::add(&shared.counters.self_fences, 1);
+    let cancelled = shared.in_flight.cancel_all(Some(worker), &CancelReason::LeaseLost);
+    tracing::error!(%worker, why, cancelled, "lease lost: handlers cancelled; registering anew");
+}
+
+async fn register_anew(shared: &Shared) -> Instant {
+    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5), 17);
+    loop {
+        let sent = Instant::now();
+        match shared.source.register(shared.introduction()).await {
+            Ok(worker) => {
+                shared.set_worker(Some(worker));
+                shared.wake.lanes();
+                tracing::info!(%worker, "registered anew");
+                return sent + shared.config.lease_ttl;
+            }
+            Err(error) => {
+                let pause = backoff.next();
+                tracing::warn!(%error, again_in = ?pause, "could not register");
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+}
+
+/// Hands back what the store says we hold and we do not: the rest of an answer that was lost on the way.
+async fn reconcile(shared: &Shared, worker: WorkerId) {
+    // Read the claim number first: a claim that is answered in between is above it and left alone.
+    let answered = shared.claims_answered();
+    let leases = shared.in_flight.leases_of(worker);
+    match shared.source.reconcile(worker, answered, &leases).await {
+        Ok(0) => {}
+        Ok(n) => {
+            Counters::add(&shared.counters.reconciled, n);
+            tracing::warn!(%worker, tasks = n, "handed back tasks that were ours only in the store");
+        }
+        Err(error) => tracing::debug!(%worker, %error, "could not compare leases"),
+    }
+}

@@ -1,0 +1,249 @@
+//! The pool: the one place where tasks run.
+//!
+//! A pool has a fixed number of slots; each running task holds one. Work comes in two ways: [`Pool::dispatch`] hands in a task,
+//! which starts at once if a slot is free and else waits in a bounded buffer; [`Pool::reserve`] takes slots first, for work
+//! that is fetched only if it can start ([`Reserved::start`]). A panic, a deadline or an abort ends the task and nothing else.
+//!
+//! ```
+//! # use std::time::Duration;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use windlass::{Pool, Rejected};
+//!
+//! let pool = Pool::builder().size(8).buffer(100).build()?;
+//! match pool.dispatch(async { 6 * 7 }) {
+//!     Ok(handle) => assert_eq!(handle.await?, 42),
+//!     Err(Rejected::Full(_task)) => {}   // try again later
+//!     Err(Rejected::Closed(_task)) => {} // the pool is stopping
+//! }
+//! let report = pool.stop(Duration::from_secs(30)).await;
+//! assert_eq!(report.to_string(), "0 drained, 0 cancelled, 0 aborted");
+//! # Ok(())
+//! # }
+//! ```
+
+mod builder;
+mod consumer;
+mod gauges;
+pub(crate) mod guard;
+mod handle;
+mod refusals;
+mod reserved;
+mod shared;
+mod stop;
+mod task;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tokio::{
+    runtime,
+    sync::oneshot,
+    time::{Instant, timeout_at},
+};
+
+pub use self::{
+    builder::{PoolBuilder, PoolError},
+    gauges::Gauges,
+    handle::{Handle, JoinError, Rejected},
+    reserved::Reserved,
+    stop::StopReport,
+};
+use self::{
+    shared::{Admission, Shared},
+    stop::Phase,
+    task::{Limits, Task},
+};
+use crate::cancel::Cancellation;
+
+/// A pool of slots with a bounded buffer before them. Cheap to clone; when the last clone is dropped without a
+/// [`stop`](Self::stop), its tasks are aborted.
+#[derive(Clone)]
+pub struct Pool {
+    owner: Arc<Owner>,
+}
+
+/// What only the callers have, not the consumers: its end is the end of the pool.
+struct Owner {
+    shared: Arc<Shared>,
+}
+
+/// What may be said about a single task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DispatchOptions {
+    /// How long the task may run, counted from its start. After that its context is cancelled and it is dropped, and its
+    /// handle answers with [`JoinError::DeadlineExceeded`].
+    pub deadline: Option<Duration>,
+}
+
+impl DispatchOptions {
+    /// Options with a deadline.
+    pub fn within(deadline: Duration) -> Self {
+        Self { deadline: Some(deadline) }
+    }
+}
+
+impl Pool {
+    /// Settings with their defaults.
+    pub fn builder() -> PoolBuilder {
+        PoolBuilder::default()
+    }
+
+    fn new(size: usize, buffer: usize, runtime: runtime::Handle) -> Self {
+        Self { owner: Arc::new(Owner { shared: Arc::new(Shared::new(size, buffer, runtime)) }) }
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.owner.shared
+    }
+
+    /// Hands in a task. Never blocks: it starts at once if a slot is free, else it waits in the buffer.
+    ///
+    /// May be called on any thread, also outside of a runtime.
+    ///
+    /// # Errors
+    /// The task comes back in [`Rejected::Full`] if there is no room, in [`Rejected::Closed`] once the pool is stopping.
+    pub fn dispatch<F, T>(&self, task: F) -> Result<Handle<T>, Rejected<F>>
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        match self.shared().admit() {
+            Some(admission) => Ok(hand_in(admission, task, None)),
+            None => Err(self.refuse(task)),
+        }
+    }
+
+    /// Hands in a task that can be asked to end: it gets a [`Cancellation`] that is live while the pool runs and drains, and
+    /// thrown when the drain of a stop is over or the task's own deadline has passed. Never blocks.
+    ///
+    /// # Errors
+    /// As [`dispatch`](Self::dispatch); what comes back is the function, which was not called.
+    pub fn dispatch_with<M, F, T>(&self, make: M, options: DispatchOptions) -> Result<Handle<T>, Rejected<M>>
+    where
+        M: FnOnce(Cancellation) -> F,
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        match self.shared().admit() {
+            Some(admission) => {
+                let context = Cancellation::new();
+                let limits = Limits::new(options.deadline, context.clone(), self.shared().cancellation.clone());
+                Ok(hand_in(admission, make(context), Some(limits)))
+            }
+            None => Err(self.refuse(make)),
+        }
+    }
+
+    /// Hands in a task and waits for room up to the deadline, for callers that must not drop it.
+    ///
+    /// Cancel safe in the sense that the task is either handed in or dropped with the call.
+    ///
+    /// # Errors
+    /// As [`dispatch`](Self::dispatch); [`Rejected::Full`] after the deadline.
+    pub async fn dispatch_wait<F, T>(&self, task: F, deadline: Duration) -> Result<Handle<T>, Rejected<F>>
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        if let Some(admission) = self.shared().admit() {
+            return Ok(hand_in(admission, task, None));
+        }
+        match self.shared().admit_within(deadline).await {
+            Some(admission) => Ok(hand_in(admission, task, None)),
+            None => Err(self.refuse(task)),
+        }
+    }
+
+    /// Takes up to `wanted` free slots, none once the pool is stopping. Slots that are not used go back when the answer is
+    /// dropped.
+    pub fn reserve(&self, wanted: usize) -> Reserved {
+        let shared = self.shared();
+        // Under the lock, so that a stop sees either no reservation or one that it waits for.
+        let state = shared.lock();
+        let wanted = if state.phase == Phase::Open { wanted } else { 0 };
+        let held = shared.slots.reserve(wanted);
+        drop(state);
+        Reserved::new(Arc::clone(shared), held)
+    }
+
+    /// Waits until a slot was freed since the last time this was answered. For one waiting loop per pool: however many
+    /// slots were freed meanwhile, it is told once. Cancel safe.
+    pub async fn freed(&self) {
+        let shared = self.shared();
+        shared.slot_freed.notified().await;
+        // Before the caller looks for slots, so that the next one to be freed tells it again.
+        shared.slots.acknowledge();
+    }
+
+    /// Stops the pool within the deadline and says what became of its tasks.
+    ///
+    /// Intake closes at once. Buffered and running tasks go on with a live context for nine tenths of the deadline; then what
+    /// has not started is dropped and what runs is asked to end; at the deadline the rest is aborted. A task that blocks
+    /// its thread cannot be aborted before it yields; the report counts it as aborted.
+    ///
+    /// Any number of callers may stop a pool, at the same time and later: all wait for the same report, and the earliest
+    /// deadline counts. Cancel safe: the stop goes on without the caller.
+    pub async fn stop(&self, deadline: Duration) -> StopReport {
+        self.shared().stop(deadline).await
+    }
+
+    /// A snapshot of what the pool does and has done.
+    pub fn gauges(&self) -> Gauges {
+        self.shared().gauges()
+    }
+
+    fn refuse<F>(&self, task: F) -> Rejected<F> {
+        if self.shared().room.is_closed() {
+            return Rejected::Closed(task);
+        }
+        self.shared().refuse();
+        Rejected::Full(task)
+    }
+}
+
+impl Shared {
+    async fn admit_within(self: &Arc<Self>, deadline: Duration) -> Option<Admission<'_>> {
+        let wait = async {
+            loop {
+                let freed = self.room_freed.notified();
+                self.room.acknowledge();
+                if let Some(admission) = self.admit() {
+                    // One release tells one caller, and more may have followed it: pass it on.
+                    self.room_freed.notify_one();
+                    return Some(admission);
+                }
+                if self.room.is_closed() {
+                    return None;
+                }
+                freed.await;
+            }
+        };
+        match Instant::now().checked_add(deadline) {
+            Some(by) => timeout_at(by, wait).await.unwrap_or(None),
+            None => wait.await,
+        }
+    }
+}
+
+fn hand_in<F, T>(admission: Admission<'_>, task: F, limits: Option<Limits>) -> Handle<T>
+where
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    let (sender, receiver) = oneshot::channel();
+    // If the pool gave up meanwhile, the sender is dropped with the task and the handle says so.
+    admission.hand_in(Box::pin(Task::new(task, Some(sender), limits)));
+    Handle::new(receiver)
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.shared.abort();
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pool").field(&self.gauges()).finish()
+    }
+}

@@ -1,0 +1,145 @@
+//! A consumer: a tokio task that runs one task of the pool after the other and parks when there is none.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use super::{
+    shared::{Call, ConsumerId, Shared},
+    stop::Phase,
+    task::{End, Job, discard},
+};
+use crate::slots::Held;
+
+/// Tasks that a consumer runs before it lets the runtime's other tasks have a turn: tasks that are ready at once would
+/// otherwise keep a thread for themselves.
+const TASKS_PER_TURN: usize = 64;
+
+pub(super) struct Consumer {
+    id: ConsumerId,
+    shared: Arc<Shared>,
+    seat: Seat,
+    job: Option<Job>,
+    /// The slot of the task that runs. The next one from the buffer gets it without a detour over the counter.
+    slot: Held,
+}
+
+/// What the shared state believes about this consumer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seat {
+    /// It was called and is on its way.
+    Called,
+    /// Its waker is among the parked ones, or was taken from there by a call.
+    Parked,
+    /// It counts as running a task.
+    Busy,
+    /// Its task has ended and is not counted yet.
+    Ended(End),
+    /// It has looked and holds nothing.
+    Free,
+}
+
+enum Next {
+    Task,
+    Wait,
+    Retire,
+}
+
+impl Consumer {
+    pub(super) fn new(id: ConsumerId, shared: Arc<Shared>) -> Self {
+        let slot = shared.slots.none();
+        Self { id, shared, seat: Seat::Called, job: None, slot }
+    }
+
+    fn take_next(&mut self, cx: &Context<'_>) -> Next {
+        let mut guard = self.shared.lock();
+        let state = &mut *guard;
+        let ended = self.take_seat(state, Seat::Free);
+        let (job, has_room) = state.next(&mut self.slot);
+        let (call, next) = if job.is_some() {
+            state.running += 1;
+            self.seat = Seat::Busy;
+            (state.call(&self.shared), Next::Task)
+        } else if state.phase != Phase::Stopped && state.park(self.id, cx.waker()) {
+            self.seat = Seat::Parked;
+            (Call::Nobody, Next::Wait)
+        } else {
+            (Call::Nobody, Next::Retire)
+        };
+        drop(guard);
+        self.job = job;
+        if has_room {
+            self.shared.room_freed.notify_one();
+        }
+        if ended {
+            self.shared.ended.notify_one();
+        }
+        self.shared.make(call);
+        next
+    }
+    /// The task is gone, then its slot is free, then it is counted: nobody who sees it counted finds its slot taken.
+    fn end_task(&mut self, end: End) {
+        if let Some(job) = self.job.take() {
+            discard(job);
+        }
+        self.slot.release();
+        self.seat = Seat::Ended(end);
+    }
+}
+
+impl Future for Consumer {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        let mut turn = 0;
+        loop {
+            if let Some(job) = &mut this.job {
+                let end = ready!(job.as_mut().poll(cx));
+                this.end_task(end);
+                turn += 1;
+                if turn == TASKS_PER_TURN {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+            }
+            match this.take_next(cx) {
+                Next::Task => {}
+                Next::Wait => return Poll::Pending,
+                Next::Retire => return Poll::Ready(()),
+            }
+        }
+    }
+}
+
+impl Drop for Consumer {
+    /// Reached when it retires, when it is aborted in the middle of a task, and when the runtime goes away.
+    fn drop(&mut self) {
+        let was_running = self.job.take().map(discard).is_some();
+        self.slot.release();
+        let (call, stopping) = {
+            let mut state = self.shared.lock();
+            state.consumers.remove(&self.id);
+            match self.seat {
+                Seat::Called => state.called -= 1,
+                Seat::Parked if !state.unpark(self.id) => state.called -= 1,
+                Seat::Busy => state.running -= 1,
+                Seat::Ended(end) => state.ended(end),
+                Seat::Parked | Seat::Free => {}
+            }
+            if was_running && state.phase != Phase::Stopped {
+                let phase = state.phase;
+                state.counts.count_unstarted(phase, 1);
+            }
+            // Nobody new: on a runtime that goes away a new consumer is dropped at once, and would call the next.
+            let call = if state.parked.is_empty() { Call::Nobody } else { state.call(&self.shared) };
+            (call, state.phase != Phase::Open)
+        };
+        self.shared.make(call);
+        if stopping {
+            self.shared.ended.notify_one();
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Slots taken in advance, for work that must start at once or not be fetched at all.
+
+use std::{fmt, sync::Arc};
+
+use super::{shared::Shared, task::Task};
+use crate::slots::Held;
+
+/// Slots of a pool that nobody else can use. What is not used goes back when this is dropped.
+#[must_use = "dropping it gives the slots back"]
+pub struct Reserved {
+    shared: Arc<Shared>,
+    held: Held,
+}
+
+impl Reserved {
+    pub(super) fn new(shared: Arc<Shared>, held: Held) -> Self {
+        Self { shared, held }
+    }
+
+    /// How many slots are left.
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Starts a task with one of the slots, at once and never through the buffer. The slot is free again when the task has
+    /// ended, also by a panic, which is logged and hurts nothing else.
+    ///
+    /// Answers whether the task will run. It is dropped if no slot is left, or if the pool is past the drain of its stop.
+    pub fn start(&mut self, task: impl Future<Output = ()> + Send + 'static) -> bool {
+        match self.shared.admit_with(&mut self.held) {
+            Some(admission) => admission.hand_in(Box::pin(Task::new(task, None, None))),
+            None => false,
+        }
+    }
+
+    /// Gives up to `count` slots back now.
+    pub fn release(&mut self, count: usize) {
+        let mut returned = self.shared.slots.none();
+        self.held.hand_over(&mut returned, count);
+        drop(Self { shared: Arc::clone(&self.shared), held: returned });
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if self.held.len() > 0 {
+            self.held.release();
+            // Tasks in the buffer may have waited for just these.
+            self.shared.places_came_back();
+        }
+    }
+}
+
+impl fmt::Debug for Reserved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reserved").field("len", &self.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,336 @@
+//! What the callers and the consumers of a pool share: two queues, the parked consumers, and who is called when.
+//!
+//! ```text
+//!            a slot is free                       no slot is free
+//! dispatch ───────────────► starting ──► consumer ◄── buffered ◄─────────────── dispatch
+//!             Reserved::start ──┘         (a task from the buffer takes a slot as it starts)
+//! ```
+//!
+//! A caller that adds a task calls one parked consumer, or spawns one, unless as many are on their way already as the
+//! runtime has threads. A consumer that arrives and leaves work behind calls the next. So a burst of short tasks costs a few wake-ups
+//! instead of one each, and still a task never waits behind another one while a consumer is free and a thread could run it.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Waker,
+};
+
+use tokio::{
+    runtime,
+    sync::{Notify, watch},
+    task::AbortHandle,
+    time::Instant,
+};
+
+use super::{
+    consumer::Consumer,
+    gauges::Gauges,
+    refusals::{self, Refusals},
+    stop::{Phase, StopBy, StopReport},
+    task::{End, Job, Task, discard},
+};
+use crate::{
+    cancel::Cancellation,
+    slots::{Held, Slots},
+};
+
+/// Parked consumers that are kept for the next burst; more end when they have nothing to do.
+const MAX_PARKED: usize = 1024;
+
+pub(super) type ConsumerId = u64;
+
+pub(super) struct Shared {
+    pub(super) slots: Slots,
+    pub(super) slot_freed: Arc<Notify>,
+    /// Places of the buffer.
+    pub(super) buffer: usize,
+    /// Tells one of the callers that wait for room.
+    pub(super) room_freed: Notify,
+    /// Thrown when the drain of a stop is over.
+    pub(super) cancellation: Cancellation,
+    /// Signals, while the pool stops, that a task or a consumer has ended.
+    pub(super) ended: Notify,
+    /// When the stop must be over; none while nobody has asked for one.
+    pub(super) stop_by: watch::Sender<Option<StopBy>>,
+    pub(super) report: watch::Sender<Option<StopReport>>,
+    pub(super) runtime: runtime::Handle,
+    threads: usize,
+    state: Mutex<State>,
+}
+
+pub(super) struct State {
+    pub(super) phase: Phase,
+    /// Tasks with a slot, on their way to a consumer.
+    pub(super) starting: VecDeque<Job>,
+    /// One slot for each of them.
+    pub(super) starting_slots: Held,
+    /// Tasks without a slot.
+    pub(super) buffered: VecDeque<Job>,
+    /// Callers that wait for room in the buffer.
+    pub(super) waiting: usize,
+    /// Last in, first out: the consumer whose memory is still warm goes first.
+    pub(super) parked: Vec<(ConsumerId, Waker)>,
+    /// All consumers; no handle yet while one is being spawned.
+    pub(super) consumers: HashMap<ConsumerId, Option<AbortHandle>>,
+    next_consumer: ConsumerId,
+    /// Consumers that were called and have not looked at the queues yet.
+    pub(super) called: usize,
+    pub(super) running: usize,
+    pub(super) counts: Counts,
+    refusals: Refusals,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    accepted: u64,
+    completed: u64,
+    panicked: u64,
+    deadline_exceeded: u64,
+    pub(super) aborted: u64,
+    pub(super) report: StopReport,
+}
+
+/// Why a task was not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Full,
+    Closed,
+}
+
+/// Whom to call once the lock is released.
+pub(super) enum Call {
+    Nobody,
+    Parked(Waker),
+    New(ConsumerId),
+}
+
+impl Shared {
+    pub(super) fn new(size: usize, buffer: usize, runtime: runtime::Handle) -> Self {
+        let slot_freed = Arc::new(Notify::new());
+        let slots = Slots::new(size, notifier(&slot_freed));
+        let state = State {
+            phase: Phase::Open,
+            starting: VecDeque::new(),
+            starting_slots: slots.none(),
+            buffered: VecDeque::new(),
+            waiting: 0,
+            parked: Vec::new(),
+            consumers: HashMap::new(),
+            next_consumer: 0,
+            called: 0,
+            running: 0,
+            counts: Counts::default(),
+            refusals: Refusals::default(),
+        };
+        Self {
+            slots,
+            slot_freed,
+            buffer,
+            room_freed: Notify::new(),
+            cancellation: Cancellation::new(),
+            ended: Notify::new(),
+            stop_by: watch::Sender::new(None),
+            report: watch::Sender::new(None),
+            threads: runtime.metrics().num_workers().max(1),
+            runtime,
+            state: Mutex::new(state),
+        }
+    }
+
+    /// No user code and nothing that panics runs under this lock.
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a task in: with a slot if one is free, else into the buffer if it has room. Never waits.
+    pub(super) fn admit<F>(self: &Arc<Self>, task: Box<Task<F>>) -> Result<(), (Box<Task<F>>, Refusal)>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send,
+    {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if state.phase != Phase::Open {
+            return Err((task, Refusal::Closed));
+        }
+        // Not past the tasks in the buffer: a pool of size 1 keeps the order.
+        if state.buffered.is_empty() && state.starting_slots.reserve_more(1) == 1 {
+            state.starting.push_back(Box::into_pin(task));
+        } else if state.buffered.len() < self.buffer {
+            state.buffered.push_back(Box::into_pin(task));
+        } else {
+            return Err((task, Refusal::Full));
+        }
+        state.counts.accepted += 1;
+        let call = state.call(self);
+        drop(guard);
+        self.make(call);
+        Ok(())
+    }
+
+    /// Starts a task with one of the caller's slots. Answers whether it will run; if not, it was dropped.
+    pub(super) fn start(self: &Arc<Self>, job: Job, slots: &mut Held) -> bool {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if !state.phase.starts_tasks() || slots.hand_over(&mut state.starting_slots, 1) == 0 {
+            drop(guard);
+            discard(job);
+            return false;
+        }
+        state.starting.push_back(job);
+        state.counts.accepted += 1;
+        let call = state.call(self);
+        drop(guard);
+        self.make(call);
+        true
+    }
+
+    /// Counts a task that was given back because there was no room.
+    pub(super) fn refuse(&self) {
+        let now = Instant::now();
+        let due = self.lock().refusals.count(now);
+        if let Some(refused) = due {
+            refusals::log(refused, self.slots.total(), self.buffer);
+        }
+    }
+
+    /// Looks for somebody to run what waits: slots were given back without a task having ended.
+    pub(super) fn slots_came_back(self: &Arc<Self>) {
+        let (call, stopping) = {
+            let mut state = self.lock();
+            (state.call(self), state.phase != Phase::Open)
+        };
+        self.make(call);
+        if stopping {
+            self.ended.notify_one();
+        }
+    }
+
+    /// Calls whom [`State::call`] has picked. Must not be called under the lock.
+    pub(super) fn make(self: &Arc<Self>, call: Call) {
+        match call {
+            Call::Nobody => {}
+            Call::Parked(waker) => waker.wake(),
+            Call::New(id) => {
+                let handle = self.runtime.spawn(Consumer::new(id, Arc::clone(self))).abort_handle();
+                let mut state = self.lock();
+                // It may have ended by now, and then its entry is gone.
+                if let Some(entry) = state.consumers.get_mut(&id) {
+                    *entry = Some(handle);
+                }
+            }
+        }
+    }
+
+    pub(super) fn gauges(&self) -> Gauges {
+        let state = self.lock();
+        let (starting, running) = (state.starting.len(), state.running);
+        let in_use = self.slots.in_use().max(starting + running);
+        Gauges {
+            size: self.slots.total(),
+            running,
+            starting,
+            reserved: in_use - starting - running,
+            idle: self.slots.total().saturating_sub(in_use),
+            buffer: self.buffer,
+            buffered: state.buffered.len(),
+            consumers: state.consumers.len(),
+            accepted: state.counts.accepted,
+            rejected: state.refusals.total(),
+            completed: state.counts.completed,
+            panicked: state.counts.panicked,
+            deadline_exceeded: state.counts.deadline_exceeded,
+            aborted: state.counts.aborted,
+        }
+    }
+}
+
+impl State {
+    /// Picks whom to call for what waits, if anybody.
+    pub(super) fn call(&mut self, shared: &Shared) -> Call {
+        let waiting = self.starting.len() + self.buffered.len();
+        if self.called >= waiting.min(shared.threads) {
+            return Call::Nobody;
+        }
+        if let Some((_, waker)) = self.parked.pop() {
+            self.called += 1;
+            return Call::Parked(waker);
+        }
+        if self.consumers.len() < shared.slots.total() {
+            self.called += 1;
+            let id = self.next_consumer;
+            self.next_consumer += 1;
+            self.consumers.insert(id, None);
+            return Call::New(id);
+        }
+        // All are busy: the first that ends takes the next.
+        Call::Nobody
+    }
+
+    /// The next task, with its slot in `slot`, which may hold the slot of the task that has just ended. Without a next
+    /// task `slot` comes back empty. Answers also whether there is room now for somebody who waits for it.
+    pub(super) fn next(&mut self, slot: &mut Held) -> (Option<Job>, bool) {
+        if let Some(job) = self.starting.pop_front() {
+            slot.release();
+            self.starting_slots.hand_over(slot, 1);
+            return (Some(job), false);
+        }
+        if self.buffered.is_empty() || (slot.len() == 0 && slot.reserve_more(1) == 0) {
+            slot.release();
+            return (None, false);
+        }
+        (self.buffered.pop_front(), self.waiting > 0)
+    }
+
+    /// Parks a consumer. Answers whether it shall wait; if not, it is one too many and ends.
+    pub(super) fn park(&mut self, id: ConsumerId, waker: &Waker) -> bool {
+        let stays = self.parked.len() < MAX_PARKED;
+        if stays {
+            self.parked.push((id, waker.clone()));
+        }
+        stays
+    }
+
+    /// Takes a consumer out of the parked ones. Answers whether it was there: if not, it has been called.
+    pub(super) fn unpark(&mut self, id: ConsumerId) -> bool {
+        let place = self.parked.iter().rposition(|(parked, _)| *parked == id);
+        place.map(|place| self.parked.remove(place)).is_some()
+    }
+
+    /// Counts a task that ended by itself.
+    pub(super) fn ended(&mut self, end: End) {
+        self.running -= 1;
+        let counts = &mut self.counts;
+        match self.phase {
+            Phase::Open => {}
+            Phase::Draining => counts.report.drained += 1,
+            Phase::Cancelled => counts.report.cancelled += 1,
+            // It was counted as aborted already.
+            Phase::Stopped => return,
+        }
+        *match end {
+            End::Completed => &mut counts.completed,
+            End::Panicked => &mut counts.panicked,
+            End::DeadlineExceeded => &mut counts.deadline_exceeded,
+        } += 1;
+    }
+}
+
+impl Counts {
+    /// Counts tasks that were accepted and will not start any more.
+    pub(super) fn count_unstarted(&mut self, phase: Phase, tasks: usize) {
+        self.aborted += tasks as u64;
+        match phase {
+            // The runtime went away, not the pool.
+            Phase::Open => {}
+            Phase::Cancelled => self.report.cancelled += tasks as u64,
+            Phase::Draining | Phase::Stopped => self.report.aborted += tasks as u64,
+        }
+    }
+}
+
+fn notifier(notify: &Arc<Notify>) -> impl Fn() + Send + Sync + 'static {
+    let notify = Arc::clone(notify);
+    move || notify.notify_one()
+}

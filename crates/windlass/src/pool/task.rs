@@ -1,0 +1,166 @@
+//! One task as a consumer runs it: the caller's future with the panic guard, its limits and the way back of its result.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use pin_project_lite::pin_project;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, Sleep, sleep_until},
+};
+
+use super::handle::JoinError;
+use crate::cancel::{CancelReason, Cancellation};
+
+/// A task without its types.
+pub(super) type Job = Pin<Box<dyn Future<Output = End> + Send>>;
+
+/// How a task ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Completed,
+    Panicked,
+    DeadlineExceeded,
+}
+
+pin_project! {
+    /// The future is kept in place, so that a task costs one allocation of its own size.
+    pub(super) struct Task<F: Future> {
+        #[pin]
+        future: F,
+        result: Option<oneshot::Sender<Result<F::Output, JoinError>>>,
+        // Most tasks have none, and then pay one word for it.
+        limits: Option<Box<Limits>>,
+    }
+}
+
+impl<F: Future> Task<F> {
+    pub(super) fn new(
+        future: F,
+        result: Option<oneshot::Sender<Result<F::Output, JoinError>>>,
+        limits: Option<Limits>,
+    ) -> Self {
+        Self { future, result, limits: limits.map(Box::new) }
+    }
+}
+
+impl<F: Future> Future for Task<F> {
+    type Output = End;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End> {
+        let this = self.project();
+        let (future, limits) = (this.future, this.limits.as_deref_mut());
+        // Unwind safe: after a panic the future is never polled again, only dropped.
+        let polled = catch_unwind(AssertUnwindSafe(|| match limits {
+            None => future.poll(cx).map(Ok),
+            Some(limits) => limits.poll_within(future, cx),
+        }));
+        let result = match polled {
+            Ok(polled) => ready!(polled),
+            Err(panic) => Err(JoinError::Panicked(message_of(panic))),
+        };
+        let end = End::of(&result);
+        let unheard = match this.result.take() {
+            Some(sender) => sender.send(result).err(),
+            None => Some(result),
+        };
+        if let Some(Err(error)) = unheard {
+            tracing::warn!(%error, "a task failed and nobody waits for its result");
+        }
+        Poll::Ready(end)
+    }
+}
+
+impl End {
+    fn of<T>(result: &Result<T, JoinError>) -> Self {
+        match result {
+            Ok(_) => Self::Completed,
+            Err(JoinError::DeadlineExceeded(_)) => Self::DeadlineExceeded,
+            Err(_) => Self::Panicked,
+        }
+    }
+}
+
+/// What may end a task from outside, if it has anything of the kind.
+pub(super) struct Limits {
+    deadline: Option<Duration>,
+    context: Cancellation,
+    pool: Cancellation,
+    started: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
+    pool_cancelled: Option<Pin<Box<dyn Future<Output = CancelReason> + Send>>>,
+}
+
+impl Limits {
+    /// `context` is what the task sees; `pool` is thrown when the pool's drain is over.
+    pub(super) fn new(deadline: Option<Duration>, context: Cancellation, pool: Cancellation) -> Self {
+        Self { deadline, context, pool, started: None, timer: None, pool_cancelled: None }
+    }
+
+    fn poll_within<F: Future>(
+        &mut self,
+        future: Pin<&mut F>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<F::Output, JoinError>> {
+        if self.started.is_none() && self.deadline.is_some() {
+            self.started = Some(Instant::now());
+        }
+        // The future comes first, and no timer exists until it has once not been ready: a short task pays for none.
+        if let Poll::Ready(output) = future.poll(cx) {
+            return Poll::Ready(Ok(output));
+        }
+        self.pass_on_cancellation(cx);
+        self.poll_deadline(cx).map(Err)
+    }
+
+    fn pass_on_cancellation(&mut self, cx: &mut Context<'_>) {
+        if self.context.is_cancelled() {
+            return;
+        }
+        let pool = &self.pool;
+        let cancelled = self.pool_cancelled.get_or_insert_with(|| {
+            let pool = pool.clone();
+            Box::pin(async move { pool.cancelled().await.clone() })
+        });
+        if let Poll::Ready(reason) = cancelled.as_mut().poll(cx) {
+            self.context.cancel(reason);
+            self.pool_cancelled = None;
+        }
+    }
+
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<JoinError> {
+        let (Some(deadline), Some(started)) = (self.deadline, self.started) else { return Poll::Pending };
+        // A deadline beyond what the clock can say is none.
+        let Some(ends) = started.checked_add(deadline) else { return Poll::Pending };
+        ready!(self.timer.get_or_insert_with(|| Box::pin(sleep_until(ends))).as_mut().poll(cx));
+        // Whatever the task has started elsewhere learns of it; the task itself is dropped by its consumer.
+        self.context.cancel(CancelReason::Deadline);
+        Poll::Ready(JoinError::DeadlineExceeded(deadline))
+    }
+}
+
+/// Drops a task; a panic in its destructor hurts nobody.
+pub(super) fn discard(job: Job) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(job))) {
+        tracing::warn!(panic = message_of(panic), "a task panicked while it was dropped");
+    }
+}
+
+fn message_of(panic: Box<dyn Any + Send>) -> String {
+    match panic.downcast::<String>() {
+        Ok(message) => *message,
+        Err(panic) => match panic.downcast::<&'static str>() {
+            Ok(message) => (*message).to_owned(),
+            // Its destructor is the user's code too, and nothing is left to catch what it might throw.
+            Err(unknown) => {
+                std::mem::forget(unknown);
+                "no message".to_owned()
+            }
+        },
+    }
+}

@@ -1,0 +1,48 @@
+//! Which handler runs which kind.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use windlass_core::{Error, Name, Result};
+
+use crate::handler::RawHandler;
+
+/// The handlers of a worker by kind. A worker claims the kinds in here and no others.
+#[derive(Default)]
+pub struct Registry {
+    handlers: BTreeMap<Name, Arc<dyn RawHandler>>,
+}
+
+impl Registry {
+    /// A registry without handlers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the handler of a kind.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the kind already has one: which of the two runs must not depend on an order.
+    pub fn insert(&mut self, kind: Name, handler: Arc<dyn RawHandler>) -> Result<()> {
+        if self.handlers.contains_key(&kind) {
+            return Err(Error::invalid(format!("kind {kind:?} has two handlers; keep one of them")));
+        }
+        self.handlers.insert(kind, handler);
+        Ok(())
+    }
+
+    /// The handler of a kind.
+    pub fn get(&self, kind: &str) -> Option<&Arc<dyn RawHandler>> {
+        self.handlers.get(kind)
+    }
+
+    /// Every kind that has a handler, sorted.
+    pub fn kinds(&self) -> Vec<Name> {
+        self.handlers.keys().cloned().collect()
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.handlers.keys()).finish()
+    }
+}

@@ -1,0 +1,153 @@
+//! Writes the ends of attempts: while one batch is on its way the next gathers, and goes at once when it is back.
+//!
+//! A settler holds no slot. A batch whose answer is in doubt is sent again unchanged before any other; the
+//! store's receipt makes that harmless. Meanwhile the heartbeat keeps the leases alive, so a finished task whose
+//! settlement waits out an outage is not run again.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+use windlass_core::{Error, SettleBatch, SettleItem, Settled, WorkerId};
+
+use crate::{
+    backoff::Backoff,
+    worker::{
+        shared::{Phase, Shared},
+        status::Counters,
+    },
+};
+
+/// Most settlements in one commit: bounds the time that other writes wait for it.
+const BATCH_MAX: usize = 1_000;
+/// A worker has one settler; the number is part of the receipt's key.
+const SETTLER_NO: u32 = 0;
+
+/// Ends of attempts on their way to the store. Bounded by the slots: beyond them nothing is claimed.
+#[derive(Default)]
+pub(crate) struct SettleQueue {
+    items: Mutex<Vec<(WorkerId, SettleItem)>>,
+    unsettled: AtomicUsize,
+    changed: Notify,
+    settled: Notify,
+    room: Notify,
+}
+
+impl SettleQueue {
+    /// Hands an end over.
+    pub(crate) fn push(&self, worker: WorkerId, item: SettleItem) {
+        self.unsettled.fetch_add(1, Ordering::AcqRel);
+        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        items.push((worker, item));
+        let first = items.len() == 1;
+        drop(items);
+        if first {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Ends that are not yet acknowledged.
+    pub(crate) fn unsettled(&self) -> usize {
+        self.unsettled.load(Ordering::Acquire)
+    }
+
+    /// Waits until everything handed over so far is acknowledged. Cancel safe.
+    pub(crate) async fn flushed(&self) {
+        loop {
+            let mut settled = std::pin::pin!(self.settled.notified());
+            settled.as_mut().enable();
+            if self.unsettled() == 0 {
+                return;
+            }
+            settled.await;
+        }
+    }
+
+    /// The next batch of one registration, oldest first.
+    fn take(&self) -> Option<(WorkerId, Vec<SettleItem>)> {
+        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        let worker = items.first()?.0;
+        let n = items.iter().take(BATCH_MAX).take_while(|(owner, _)| *owner == worker).count();
+        let rest = items.split_off(n);
+        let batch = std::mem::replace(&mut *items, rest);
+        Some((worker, batch.into_iter().map(|(_, item)| item).collect()))
+    }
+
+    fn acknowledge(&self, n: usize) {
+        self.unsettled.fetch_sub(n, Ordering::AcqRel);
+        self.settled.notify_waiters();
+        self.room.notify_one();
+    }
+
+    /// Waits until some ends were acknowledged; one that came before the call counts. For one caller.
+    pub(crate) async fn shrunk(&self) {
+        self.room.notified().await;
+    }
+}
+
+/// Settles until the worker has stopped and nothing is left.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    let mut batches_sent: HashMap<WorkerId, u64> = HashMap::new();
+    loop {
+        let changed = shared.settle_queue.changed.notified();
+        let Some((worker, items)) = shared.settle_queue.take() else {
+            tokio::select! {
+                () = changed => continue,
+                () = shared.phase_reached(Phase::Stopped) => return,
+            }
+        };
+        let batch_no = batches_sent.entry(worker).or_default();
+        *batch_no += 1;
+        let batch = Arc::new(SettleBatch { worker, settler_no: SETTLER_NO, batch_no: *batch_no, items });
+        match send(&shared, &batch).await {
+            Ok(settled) => acknowledge(&shared, &batch, &settled),
+            Err(error) => {
+                shared.set_fatal(error);
+                return;
+            }
+        }
+    }
+}
+
+/// Sends a batch until it is answered. Only a store that failed for good ends this with an error.
+async fn send(shared: &Shared, batch: &Arc<SettleBatch>) -> Result<Settled, Error> {
+    let mut backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(2), batch.batch_no);
+    loop {
+        match shared.source.settle(batch.clone()).await {
+            Ok(settled) => return Ok(settled),
+            Err(error @ (Error::Fatal(_) | Error::Conflict(_) | Error::Invalid(_))) => return Err(error),
+            Err(error) => {
+                Counters::add(&shared.counters.settle_failures, 1);
+                let pause = backoff.next();
+                tracing::warn!(%error, waiting = batch.items.len(), again_in = ?pause, "settlements could not be written");
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+}
+
+fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {
+    let counters = &shared.counters;
+    Counters::add(&counters.settle_batches, 1);
+    Counters::add(&counters.settled, (batch.items.len() - settled.fenced.len()) as u64);
+    if !settled.fenced.is_empty() {
+        Counters::add(&counters.lease_losses, settled.fenced.len() as u64);
+        for id in settled.fenced.iter().take(10) {
+            tracing::warn!(task = %id, "lease lost: the end of this attempt was refused");
+        }
+    }
+    shared.in_flight.remove(batch.items.iter().map(|item| item.lease));
+    shared.settle_queue.acknowledge(batch.items.len());
+    if let Some(due) = settled.next_due {
+        shared.wake.due(due.as_ms());
+    }
+    if !settled.lanes_ready.is_empty() {
+        shared.wake.work();
+    }
+}

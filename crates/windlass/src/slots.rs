@@ -1,0 +1,150 @@
+//! A counter of places: so many in all, taken by whoever comes first, each given back exactly once.
+//!
+//! The pool counts two things with it: its slots (running tasks) and the room in its buffer.
+//!
+//! A taken place is always inside a [`Held`], and leaves it in one of three ways: handed over to another `Held`,
+//! released, or dropped with it (also by a panic). There is no call that gives back a place nobody holds.
+//!
+//! Whoever waits for a place follows this order, and misses none: *acknowledge, try, wait for the hook, again*. The hook is
+//! called by the first release after an acknowledgement; releases in between cost one load.
+
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
+
+/// Set in the counter once nothing more may be taken. The other bits count what is in use.
+const CLOSED: usize = 1 << (usize::BITS - 1);
+
+/// All orderings here are sequentially consistent: "release, then look whether somebody was told" and "acknowledge, then
+/// look for a place" cross over two variables, and a weaker order would let both sides miss each other.
+const ORDER: Ordering = Ordering::SeqCst;
+
+/// The shared counter. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Slots {
+    counter: Arc<Counter>,
+}
+
+struct Counter {
+    total: usize,
+    /// What is in use, and the [`CLOSED`] bit.
+    state: AtomicUsize,
+    /// Whether the hook was called since the last acknowledgement.
+    told: AtomicBool,
+    on_freed: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Slots {
+    /// A counter of `total` places. `on_freed` is called by the first release after each acknowledgement.
+    pub(crate) fn new(total: usize, on_freed: impl Fn() + Send + Sync + 'static) -> Self {
+        let counter = Counter {
+            total: total.min(CLOSED - 1),
+            state: AtomicUsize::new(0),
+            told: AtomicBool::new(false),
+            on_freed: Box::new(on_freed),
+        };
+        Self { counter: Arc::new(counter) }
+    }
+
+    /// Takes up to `wanted` places: what is free, none once closed.
+    pub(crate) fn reserve(&self, wanted: usize) -> Held {
+        Held { count: self.counter.take(wanted), slots: self.clone() }
+    }
+
+    /// A holder of nothing, to hand places over to.
+    pub(crate) fn none(&self) -> Held {
+        Held { count: 0, slots: self.clone() }
+    }
+
+    /// How many places there are.
+    pub(crate) fn total(&self) -> usize {
+        self.counter.total
+    }
+
+    /// How many are taken.
+    pub(crate) fn in_use(&self) -> usize {
+        self.counter.state.load(ORDER) & !CLOSED
+    }
+
+    /// From now on nothing can be taken; what is held stays held.
+    pub(crate) fn close(&self) {
+        self.counter.state.fetch_or(CLOSED, ORDER);
+    }
+
+    /// Whether it is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.counter.state.load(ORDER) & CLOSED != 0
+    }
+
+    /// Says that the caller looks for a place after this call: the next release calls the hook again.
+    pub(crate) fn acknowledge(&self) {
+        self.counter.told.store(false, ORDER);
+    }
+}
+
+impl Counter {
+    fn take(&self, wanted: usize) -> usize {
+        let mut state = self.state.load(ORDER);
+        loop {
+            // A closed counter reads as more than the total, so there is nothing left of it either.
+            let granted = wanted.min(self.total.saturating_sub(state));
+            if granted == 0 {
+                return 0;
+            }
+            match self.state.compare_exchange_weak(state, state + granted, ORDER, ORDER) {
+                Ok(_) => return granted,
+                Err(now) => state = now,
+            }
+        }
+    }
+
+    fn give_back(&self, count: usize) {
+        self.state.fetch_sub(count, ORDER);
+        if !self.told.load(ORDER) && !self.told.swap(true, ORDER) {
+            (self.on_freed)();
+        }
+    }
+}
+
+/// Places that belong to whoever has this value. Dropping it gives them back.
+#[must_use = "dropping it gives the places back"]
+pub(crate) struct Held {
+    count: usize,
+    slots: Slots,
+}
+
+impl Held {
+    /// How many places are held.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Takes up to `wanted` more and answers how many it got.
+    pub(crate) fn reserve_more(&mut self, wanted: usize) -> usize {
+        let granted = self.slots.counter.take(wanted);
+        self.count += granted;
+        granted
+    }
+
+    /// Moves up to `count` places to another holder of the same counter and answers how many went.
+    pub(crate) fn hand_over(&mut self, to: &mut Self, count: usize) -> usize {
+        debug_assert!(Arc::ptr_eq(&self.slots.counter, &to.slots.counter), "places move within one counter");
+        let moved = count.min(self.count);
+        self.count -= moved;
+        to.count += moved;
+        moved
+    }
+
+    /// Gives back all that is held.
+    pub(crate) fn release(&mut self) {
+        // Zero first: if the hook panics, the drop that follows gives nothing back twice.
+        let count = std::mem::take(&mut self.count);
+        if count > 0 {
+            self.slots.counter.give_back(count);
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.release();
+    }
+}

@@ -1,0 +1,8 @@
+//! The primitives of [`crate::slots`], in one place so that a checker can put its own there.
+//!
+//! `tests/slots_shuttle.rs` compiles the same file against shuttle's primitives.
+
+pub(crate) use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};

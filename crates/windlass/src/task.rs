@@ -1,0 +1,62 @@
+//! A task as an application writes it: a payload type that knows its kind.
+
+use std::time::Duration;
+
+use serde::{Serialize, de::DeserializeOwned};
+pub use windlass_core::task::*;
+use windlass_core::{Name, Payload, Result, RetryPolicy};
+
+/// A payload with the kind, queue, retries and time limit of its tasks next to it.
+///
+/// Derive it; each setting can still be overridden per task when it is enqueued.
+///
+/// ```
+/// use std::time::Duration;
+/// use windlass::Task;
+///
+/// #[derive(serde::Serialize, serde::Deserialize, Task)]
+/// #[task(queue = "mail", max_attempts = 5, timeout = "30s", retry_base = "10s")]
+/// struct SendEmail {
+///     to: String,
+/// }
+///
+/// assert_eq!(SendEmail::KIND, "send_email");
+/// assert_eq!(SendEmail::QUEUE, "mail");
+/// assert_eq!(SendEmail::TIMEOUT, Some(Duration::from_secs(30)));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a Windlass task",
+    label = "this payload has no kind",
+    note = "add `#[derive(serde::Serialize, serde::Deserialize, windlass::Task)]` to `{Self}`"
+)]
+pub trait Task: Serialize + DeserializeOwned + Send + 'static {
+    /// Which handler runs it. Stored with every task: renaming it strands those that wait.
+    const KIND: &'static str;
+    /// Which queue it waits in.
+    const QUEUE: &'static str = DEFAULT_QUEUE;
+    /// Attempts granted; `None` means the store's default.
+    const MAX_ATTEMPTS: Option<u32> = None;
+    /// How long one attempt may take; `None` means no limit.
+    const TIMEOUT: Option<Duration> = None;
+    /// Higher first.
+    const PRIORITY: i32 = 0;
+
+    /// Delays between attempts; `None` means the store's default.
+    fn retry() -> Option<RetryPolicy> {
+        None
+    }
+
+    /// The task as it is handed to a store.
+    ///
+    /// # Errors
+    /// [`windlass_core::Error::Invalid`] if a name is not valid or the payload has no JSON form.
+    fn new_task(&self) -> Result<NewTask> {
+        let mut task = NewTask::new(Self::KIND, Payload::json(self)?)?;
+        task.queue = Name::new("queue", Self::QUEUE)?;
+        task.max_attempts = Self::MAX_ATTEMPTS;
+        task.timeout = Self::TIMEOUT;
+        task.priority = Self::PRIORITY;
+        task.retry = Self::retry();
+        Ok(task)
+    }
+}

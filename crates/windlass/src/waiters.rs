@@ -1,0 +1,210 @@
+//! Waiting for tasks to end: any number of waiters share one look at the store.
+//!
+//! The first waiter starts a loop, the last one to go ends it. The loop asks the store for the ends of all
+//! awaited tasks in one call that lasts up to an interval; a newcomer cuts the call short so that its own task
+//! is part of the next one.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, oneshot},
+    time::{Instant, sleep_until},
+};
+use windlass_core::{Error, Result, TaskId, TaskRecord, store::SharedStore};
+
+use crate::client::not_found;
+
+/// How long one look at the store lasts when nothing ends: what a lost notification costs at most.
+pub const WAIT_INTERVAL: Duration = Duration::from_secs(1);
+/// Looks are this far apart per awaited task, so that a thousand waiters who come and go one by one cost a
+/// hundred thousand look-ups a second and not the square of their number. One waiter is not delayed.
+const GAP_PER_TASK: Duration = Duration::from_micros(10);
+/// The gap at most, however many wait.
+const GAP_MAX: Duration = Duration::from_millis(50);
+
+/// The people waiting for tasks of one store. Cheap to clone; clones share the loop.
+#[derive(Clone)]
+pub struct Waiters {
+    room: Arc<Room>,
+}
+
+struct Room {
+    store: SharedStore,
+    interval: Duration,
+    book: Mutex<Book>,
+}
+
+type Answer = Result<Option<TaskRecord>>;
+
+#[derive(Default)]
+struct Book {
+    awaited: HashMap<TaskId, Vec<oneshot::Sender<Answer>>>,
+    /// Present while a loop runs: tells it that somebody came or that the last one went.
+    changed: Option<Arc<Notify>>,
+}
+
+impl Waiters {
+    /// Nobody waits yet, and nothing is asked until somebody does.
+    pub fn new(store: SharedStore) -> Self {
+        Self::with_interval(store, WAIT_INTERVAL)
+    }
+
+    /// The same with looks at the store of another length.
+    pub fn with_interval(store: SharedStore, interval: Duration) -> Self {
+        Self { room: Arc::new(Room { store, interval, book: Mutex::default() }) }
+    }
+
+    /// Waits until the task has ended. Cancel safe. Needs a tokio runtime with timers.
+    ///
+    /// # Errors
+    /// [`windlass_core::Error::NotFound`] if there is no such task (any more), or what the store failed with.
+    pub async fn ended(&self, id: TaskId) -> Result<TaskRecord> {
+        loop {
+            let mut place = Place { room: &self.room, id, answer: self.room.enter(id) };
+            // A closed channel means that the loop's runtime is gone: start another on this one.
+            if let Ok(answer) = (&mut place.answer).await {
+                return answer?.ok_or_else(|| not_found(id));
+            }
+        }
+    }
+
+    /// How many calls of [`Waiters::ended`] are waiting now.
+    pub fn count(&self) -> usize {
+        self.room.lock().awaited.values().map(Vec::len).sum()
+    }
+}
+
+impl fmt::Debug for Waiters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiters").field("count", &self.count()).finish_non_exhaustive()
+    }
+}
+
+/// One waiter's place in the book; leaving it takes it out.
+struct Place<'a> {
+    room: &'a Room,
+    id: TaskId,
+    answer: oneshot::Receiver<Answer>,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.answer.close();
+        self.room.leave(self.id);
+    }
+}
+
+impl Room {
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(self: &Arc<Self>, id: TaskId) -> oneshot::Receiver<Answer> {
+        let (sender, receiver) = oneshot::channel();
+        let mut book = self.lock();
+        book.awaited.entry(id).or_default().push(sender);
+        if let Some(changed) = &book.changed {
+            changed.notify_one();
+        } else {
+            let changed = Arc::new(Notify::new());
+            book.changed = Some(changed.clone());
+            // Nobody awaits this task: it ends with the last waiter and has nothing to lose.
+            tokio::spawn(Looking { room: self.clone(), changed }.run());
+        }
+        receiver
+    }
+
+    fn leave(&self, id: TaskId) {
+        let mut book = self.lock();
+        if let Some(waiting) = book.awaited.get_mut(&id) {
+            waiting.retain(|sender| !sender.is_closed());
+            if waiting.is_empty() {
+                book.awaited.remove(&id);
+            }
+        }
+        if book.awaited.is_empty()
+            && let Some(changed) = &book.changed
+        {
+            changed.notify_one();
+        }
+    }
+
+    fn answer(&self, ended: Vec<(TaskId, Option<TaskRecord>)>) {
+        for (id, task) in ended {
+            let waiting = self.lock().awaited.remove(&id).unwrap_or_default();
+            for sender in waiting {
+                // A waiter that has just gone needs no answer.
+                let _ = sender.send(Ok(task.clone()));
+            }
+        }
+    }
+
+    fn fail(&self, error: &Error) {
+        let awaited = std::mem::take(&mut self.lock().awaited);
+        for sender in awaited.into_values().flatten() {
+            let _ = sender.send(Err(error.clone()));
+        }
+    }
+}
+
+/// The loop's hold on the room.
+struct Looking {
+    room: Arc<Room>,
+    changed: Arc<Notify>,
+}
+
+impl Looking {
+    async fn run(self) {
+        let room = &self.room;
+        while let Some(ids) = self.awaited() {
+            let started = Instant::now();
+            let gap = (GAP_PER_TASK * u32::try_from(ids.len()).unwrap_or(u32::MAX)).min(GAP_MAX);
+            let changed = async {
+                self.changed.notified().await;
+                sleep_until(started + gap).await;
+            };
+            tokio::pin!(changed);
+            tokio::select! {
+                looked = room.store.ended(&ids, room.interval) => match looked {
+                    // A store that came back early with nothing must not be asked in a spin.
+                    Ok(ended) if ended.is_empty() => tokio::select! {
+                        () = &mut changed => {}
+                        () = sleep_until(started + room.interval) => {}
+                    },
+                    Ok(ended) => {
+                        room.answer(ended);
+                        sleep_until(started + gap).await;
+                    }
+                    Err(error) => room.fail(&error),
+                },
+                () = &mut changed => {}
+            }
+        }
+    }
+
+    /// The awaited tasks; `None`, and the end of the loop, if there are none.
+    fn awaited(&self) -> Option<Vec<TaskId>> {
+        let mut book = self.room.lock();
+        if book.awaited.is_empty() {
+            book.changed = None;
+            return None;
+        }
+        Some(book.awaited.keys().copied().collect())
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        let mut book = self.room.lock();
+        // Still this loop's: it did not end, its runtime was torn down. Its waiters start another.
+        if book.changed.as_ref().is_some_and(|changed| Arc::ptr_eq(changed, &self.changed)) {
+            book.changed = None;
+            book.awaited.clear();
+        }
+    }
+}

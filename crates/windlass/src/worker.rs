@@ -1,0 +1,198 @@
+//! A worker: registers with a store, claims tasks into its slots, runs their handlers, settles their ends, and stops
+//! without losing one.
+
+pub(crate) mod config;
+pub(crate) mod in_flight;
+pub(crate) mod lanes;
+pub(crate) mod shared;
+pub(crate) mod status;
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+use windlass_core::{Error, Outcome, Result, store::SharedStore};
+
+pub use self::{
+    config::{CLAIM_MAX, ClaimBatch, SLOTS_MAX, WorkerConfig},
+    status::{DrainReport, WorkerError, WorkerStatus},
+};
+use self::{
+    shared::{Phase, Shared},
+    status::Counters,
+};
+use crate::{
+    builder::WorkerBuilder, cancel::CancelReason, duties, executor, heartbeat, pool::Pool, registry::Registry,
+    settler, shutdown::Shutdown, supervisor,
+};
+
+/// How long cancelled handlers get to end at a stop before their tasks are handed back over their heads.
+const ABORT_GRACE: Duration = Duration::from_secs(1);
+/// How long a stop waits for the last settlements to be written.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A worker that is ready to run.
+pub struct Worker {
+    shared: Arc<Shared>,
+}
+
+/// A cheap handle on a running worker.
+#[derive(Clone)]
+pub struct WorkerHandle {
+    shared: Arc<Shared>,
+}
+
+impl Worker {
+    /// Starts to describe a worker on a store.
+    pub fn builder(store: SharedStore) -> WorkerBuilder {
+        WorkerBuilder::new(store)
+    }
+
+    /// A worker with these handlers and settings.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if a setting is out of bounds or there is no handler.
+    pub fn new(store: SharedStore, registry: Registry, config: WorkerConfig) -> Result<Self> {
+        config.check()?;
+        if registry.kinds().is_empty() {
+            return Err(Error::invalid("a worker needs at least one handler"));
+        }
+        let pool = Pool::builder()
+            .size(config.slots as usize)
+            .buffer(1)
+            .build()
+            .map_err(|error| Error::invalid(error.to_string()))?;
+        Ok(Self { shared: Arc::new(Shared::new(store, registry, config, pool)) })
+    }
+
+    /// A handle to look at the worker and to stop it.
+    pub fn handle(&self) -> WorkerHandle {
+        WorkerHandle { shared: self.shared.clone() }
+    }
+
+    /// Runs until `shutdown` says so, then drains: stops claiming, waits for what runs, hands back the rest.
+    ///
+    /// # Errors
+    /// If the worker cannot register, its coordinator keeps dying, or the store fails for good. What it held has
+    /// then been handed back as far as the store could still be reached.
+    pub async fn run(self, shutdown: impl Shutdown) -> std::result::Result<DrainReport, WorkerError> {
+        let shared = self.shared;
+        let worker = shared.source.register(shared.introduction()).await.map_err(WorkerError::Register)?;
+        shared.set_worker(Some(worker));
+        shared.tick();
+        let heartbeat = heartbeat::spawn(shared.clone())
+            .map_err(|error| WorkerError::Store(Error::Unavailable(error.to_string())))?;
+        tracing::info!(%worker, slots = shared.config.slots, kinds = ?shared.registry.kinds(), "worker started");
+
+        let mut parts = tokio::task::JoinSet::new();
+        parts.spawn(settler::run(shared.clone()));
+        parts.spawn(duties::listen(shared.clone()));
+        parts.spawn(duties::sweep(shared.clone()));
+        parts.spawn(duties::retain(shared.clone()));
+        let mut coordinator = tokio::spawn(supervisor::supervise(shared.clone()));
+
+        let mut shutdown = Box::pin(shutdown);
+        let failure = tokio::select! {
+            () = shutdown.as_mut().drain() => None,
+            () = shared.phase_reached(Phase::Draining) => None,
+            ended = &mut coordinator => ended.ok().and_then(std::result::Result::err),
+            error = shared.failed_for_good() => Some(WorkerError::Store(error)),
+        };
+        // After a failure there is nothing to wait for: what runs is handed back at once.
+        let hand_back_now = failure.is_some();
+        let report = tokio::select! {
+            report = drain(&shared, shutdown, hand_back_now) => report,
+            error = shared.failed_for_good(), if !matches!(failure, Some(WorkerError::Store(_))) => {
+                finish(&shared, parts, heartbeat).await;
+                return Err(WorkerError::Store(error));
+            }
+        };
+        if !coordinator.is_finished() {
+            let _ = tokio::time::timeout(ABORT_GRACE, &mut coordinator).await;
+            coordinator.abort();
+        }
+        if let (Some(worker), false) = (shared.worker(), matches!(failure, Some(WorkerError::Store(_)))) {
+            match tokio::time::timeout(FLUSH_TIMEOUT, shared.source.retire(worker)).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "could not sign off; the lease runs out by itself"),
+                Err(_) => tracing::warn!("could not sign off in time; the lease runs out by itself"),
+            }
+        }
+        finish(&shared, parts, heartbeat).await;
+        match failure {
+            None => {
+                tracing::info!(%report, "worker stopped");
+                Ok(report)
+            }
+            Some(error) => {
+                tracing::error!(%error, %report, "worker failed");
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Waits for what runs, until the deadline or a second signal; then hands back the rest (DRAIN).
+async fn drain<S: Shutdown>(
+    shared: &Arc<Shared>,
+    mut shutdown: std::pin::Pin<Box<S>>,
+    hand_back_now: bool,
+) -> DrainReport {
+    let (ended, handed_back) =
+        (Counters::get(&shared.counters.ended), Counters::get(&shared.counters.handed_back));
+    shared.advance_phase(Phase::Draining);
+    if !hand_back_now {
+        let deadline = Instant::now() + shared.config.drain_timeout;
+        tokio::select! {
+            () = shared.all_ended() => {}
+            () = tokio::time::sleep_until(deadline) => {}
+            () = shutdown.as_mut().hand_back() => {}
+            () = shared.phase_reached(Phase::HandingBack) => {}
+        }
+    }
+    shared.advance_phase(Phase::HandingBack);
+    shared.in_flight.cancel_all(None, &CancelReason::Shutdown);
+    let _ = tokio::time::timeout(ABORT_GRACE, shared.all_ended()).await;
+    // Handlers that block their thread cannot be dropped. Their tasks go back all the same; the lease fences
+    // whatever such a handler still does.
+    let stuck = shared.in_flight.unended();
+    let aborted = stuck.iter().filter(|attempt| executor::finish(shared, attempt, Outcome::Release)).count() as u64;
+    if tokio::time::timeout(FLUSH_TIMEOUT, shared.settle_queue.flushed()).await.is_err() {
+        tracing::error!(
+            unsettled = shared.settle_queue.unsettled(),
+            "the last settlements could not be written; these tasks run again when the lease has run out"
+        );
+    }
+    let handed_back = Counters::get(&shared.counters.handed_back) - handed_back;
+    let ended = Counters::get(&shared.counters.ended) - ended;
+    DrainReport { finished: ended - handed_back, handed_back: handed_back - aborted, aborted }
+}
+
+/// Ends the helpers of a worker, the heartbeat last.
+async fn finish(shared: &Shared, mut parts: tokio::task::JoinSet<()>, heartbeat: std::thread::JoinHandle<()>) {
+    shared.advance_phase(Phase::Stopped);
+    let _ = tokio::time::timeout(ABORT_GRACE, async { while parts.join_next().await.is_some() {} }).await;
+    parts.shutdown().await;
+    let _ = tokio::task::spawn_blocking(move || heartbeat.join()).await;
+}
+
+impl WorkerHandle {
+    /// A reading of the worker.
+    pub fn status(&self) -> WorkerStatus {
+        self.shared.status()
+    }
+
+    /// Makes the coordinator look for work now. Any number of calls lead to one look.
+    pub fn wake(&self) {
+        self.shared.wake.work();
+    }
+
+    /// Stops the worker as its shutdown would. Any number of calls, from anywhere.
+    pub fn drain(&self) {
+        self.shared.advance_phase(Phase::Draining);
+    }
+
+    /// Ends a drain early: what still runs is handed back.
+    pub fn hand_back_now(&self) {
+        self.shared.advance_phase(Phase::HandingBack);
+    }
+}

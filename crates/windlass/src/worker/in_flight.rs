@@ -1,0 +1,65 @@
+//! What this worker owns up to: every attempt from its claim until its settlement is acknowledged.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use windlass_core::{LeaseRef, WorkerId};
+
+use crate::{cancel::CancelReason, context::Attempt};
+
+/// The attempts that this process holds leases for.
+#[derive(Default)]
+pub(crate) struct InFlight {
+    attempts: Mutex<HashMap<LeaseRef, Arc<Attempt>>>,
+}
+
+impl InFlight {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LeaseRef, Arc<Attempt>>> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn insert(&self, attempts: impl Iterator<Item = Arc<Attempt>>) {
+        self.lock().extend(attempts.map(|attempt| (attempt.lease(), attempt)));
+    }
+
+    pub(crate) fn remove(&self, leases: impl Iterator<Item = LeaseRef>) {
+        let mut attempts = self.lock();
+        let gone: Vec<_> = leases.filter_map(|lease| attempts.remove(&lease)).collect();
+        drop(attempts);
+        // Payloads are freed outside of the lock.
+        drop(gone);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// The leases of one registration of this worker.
+    pub(crate) fn leases_of(&self, worker: WorkerId) -> Vec<LeaseRef> {
+        self.lock().values().filter(|attempt| attempt.claimed.worker == worker).map(|a| a.lease()).collect()
+    }
+
+    /// Asks one attempt to end.
+    pub(crate) fn cancel(&self, lease: LeaseRef, reason: CancelReason) -> bool {
+        let attempt = self.lock().get(&lease).cloned();
+        attempt.is_some_and(|attempt| attempt.cancellation.cancel(reason))
+    }
+
+    /// Asks every attempt of a registration (or of all of them) to end; answers how many there are.
+    pub(crate) fn cancel_all(&self, worker: Option<WorkerId>, reason: &CancelReason) -> usize {
+        let attempts: Vec<_> = self
+            .lock()
+            .values()
+            .filter(|attempt| worker.is_none_or(|worker| attempt.claimed.worker == worker))
+            .cloned()
+            .collect();
+        attempts.iter().filter(|attempt| attempt.cancellation.cancel(reason.clone())).count()
+    }
+
+    /// Attempts whose handlers have not ended.
+    pub(crate) fn unended(&self) -> Vec<Arc<Attempt>> {
+        self.lock().values().filter(|attempt| !attempt.has_ended()).cloned().collect()
+    }
+}

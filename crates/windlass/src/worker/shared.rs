@@ -1,0 +1,290 @@
+//! What the parts of one worker share.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::sync::{Notify, watch};
+use windlass_core::{NewWorker, Rules, Source, WorkerId, store::SharedStore};
+
+use super::{
+    config::WorkerConfig,
+    in_flight::InFlight,
+    status::{Counters, WorkerStatus},
+};
+use crate::{pool::Pool, registry::Registry, settler::SettleQueue};
+
+/// How far a stop has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Claiming and running.
+    Running,
+    /// Not claiming; running what there is.
+    Draining,
+    /// Handing back what still runs.
+    HandingBack,
+    /// Over: the heartbeat may end.
+    Stopped,
+}
+
+/// The parts of a worker meet here.
+pub(crate) struct Shared {
+    pub(crate) store: SharedStore,
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) rules: Rules,
+    pub(crate) config: WorkerConfig,
+    pub(crate) registry: Registry,
+    pub(crate) pool: Pool,
+    pub(crate) in_flight: InFlight,
+    pub(crate) settle_queue: SettleQueue,
+    pub(crate) counters: Counters,
+    pub(crate) wake: Wake,
+    pub(crate) phase: watch::Sender<Phase>,
+    attempt_ended: Notify,
+    worker: AtomicI64,
+    claims_sent: AtomicU64,
+    claim_in_doubt: Mutex<Option<(WorkerId, u64)>>,
+    started: Instant,
+    ticked_ms: AtomicU64,
+    renewed_ms: AtomicU64,
+    fatal: watch::Sender<Option<windlass_core::Error>>,
+}
+
+impl Shared {
+    pub(crate) fn new(store: SharedStore, registry: Registry, config: WorkerConfig, pool: Pool) -> Self {
+        Self {
+            source: store.clone(),
+            rules: store.rules().clone(),
+            store,
+            config,
+            registry,
+            pool,
+            in_flight: InFlight::default(),
+            settle_queue: SettleQueue::default(),
+            counters: Counters::default(),
+            wake: Wake::default(),
+            phase: watch::Sender::new(Phase::Running),
+            attempt_ended: Notify::new(),
+            worker: AtomicI64::new(0),
+            claims_sent: AtomicU64::new(0),
+            claim_in_doubt: Mutex::new(None),
+            started: Instant::now(),
+            ticked_ms: AtomicU64::new(0),
+            renewed_ms: AtomicU64::new(0),
+            fatal: watch::Sender::new(None),
+        }
+    }
+
+    /// What this worker says of itself when it registers.
+    pub(crate) fn introduction(&self) -> NewWorker {
+        NewWorker {
+            host: host_name(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            kinds: self.registry.kinds(),
+            queues: self.config.queues.clone(),
+            slots: self.config.slots,
+            lease_ttl: self.config.lease_ttl,
+        }
+    }
+
+    /// The registration in force; zero between losing one and getting the next.
+    pub(crate) fn worker(&self) -> Option<WorkerId> {
+        match self.worker.load(Ordering::Acquire) {
+            0 => None,
+            id => Some(WorkerId(id)),
+        }
+    }
+
+    pub(crate) fn set_worker(&self, worker: Option<WorkerId>) {
+        self.worker.store(worker.map_or(0, |worker| worker.0), Ordering::Release);
+        self.mark_renewed();
+    }
+
+    /// The number of the next claim; it is in doubt until [`Shared::claim_answered`].
+    pub(crate) fn next_claim(&self, worker: WorkerId) -> u64 {
+        let claim_no = self.claims_sent.fetch_add(1, Ordering::AcqRel) + 1;
+        *self.claim_in_doubt.lock().unwrap_or_else(PoisonError::into_inner) = Some((worker, claim_no));
+        claim_no
+    }
+
+    pub(crate) fn claim_answered(&self) {
+        *self.claim_in_doubt.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// A claim whose answer nobody has seen: from a lost answer, or from a coordinator that died in it.
+    pub(crate) fn claim_in_doubt(&self) -> Option<(WorkerId, u64)> {
+        *self.claim_in_doubt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number up to which every claim has been answered and its tasks are in `in_flight`.
+    pub(crate) fn claims_answered(&self) -> u64 {
+        match self.claim_in_doubt() {
+            Some((_, claim_no)) => claim_no - 1,
+            None => self.claims_sent.load(Ordering::Acquire),
+        }
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        *self.phase.borrow() != Phase::Running
+    }
+
+    /// Moves the stop forward, never back.
+    pub(crate) fn advance_phase(&self, to: Phase) {
+        self.phase.send_if_modified(|phase| {
+            let forward = *phase < to;
+            if forward {
+                *phase = to;
+            }
+            forward
+        });
+    }
+
+    pub(crate) async fn phase_reached(&self, at_least: Phase) {
+        let mut phase = self.phase.subscribe();
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = phase.wait_for(|phase| *phase >= at_least).await;
+    }
+
+    /// The store failed for good: everything stops.
+    pub(crate) fn set_fatal(&self, error: windlass_core::Error) {
+        self.fatal.send_if_modified(|fatal| {
+            let first = fatal.is_none();
+            if first {
+                *fatal = Some(error);
+            }
+            first
+        });
+    }
+
+    pub(crate) async fn failed_for_good(&self) -> windlass_core::Error {
+        let mut fatal = self.fatal.subscribe();
+        match fatal.wait_for(Option::is_some).await {
+            Ok(error) => error.clone().unwrap_or(windlass_core::Error::WorkerExpired),
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Handlers that run.
+    pub(crate) fn running(&self) -> u32 {
+        self.pool.gauges().running as u32
+    }
+
+    /// An attempt has ended; whoever waits for the last one is told.
+    pub(crate) fn note_end(&self) {
+        if self.is_draining() {
+            self.attempt_ended.notify_waiters();
+        }
+    }
+
+    /// Waits until every attempt has ended. Cancel safe.
+    pub(crate) async fn all_ended(&self) {
+        loop {
+            let mut ended = std::pin::pin!(self.attempt_ended.notified());
+            ended.as_mut().enable();
+            if self.in_flight.unended().is_empty() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+
+    pub(crate) fn tick(&self) {
+        self.ticked_ms.store(self.elapsed_ms(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn mark_renewed(&self) {
+        self.renewed_ms.store(self.elapsed_ms(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn status(&self) -> WorkerStatus {
+        let ago = |at: &AtomicU64| {
+            Duration::from_millis(self.elapsed_ms().saturating_sub(at.load(Ordering::Relaxed)))
+        };
+        let counters = &self.counters;
+        WorkerStatus {
+            worker: self.worker().unwrap_or(WorkerId(0)),
+            slots: self.config.slots,
+            running: self.running(),
+            in_flight: self.in_flight.len() as u32,
+            unsettled: self.settle_queue.unsettled() as u32,
+            draining: self.is_draining(),
+            ticked_ago: ago(&self.ticked_ms),
+            renewed_ago: ago(&self.renewed_ms),
+            claims: Counters::get(&counters.claims),
+            claims_empty: Counters::get(&counters.claims_empty),
+            claims_failed: Counters::get(&counters.claims_failed),
+            claimed: Counters::get(&counters.claimed),
+            ended: Counters::get(&counters.ended),
+            succeeded: Counters::get(&counters.succeeded),
+            panicked: Counters::get(&counters.panicked),
+            timed_out: Counters::get(&counters.timed_out),
+            settled: Counters::get(&counters.settled),
+            lease_losses: Counters::get(&counters.lease_losses),
+            handed_back: Counters::get(&counters.handed_back),
+            reconciled: Counters::get(&counters.reconciled),
+            self_fences: Counters::get(&counters.self_fences),
+            coordinator_deaths: Counters::get(&counters.coordinator_deaths),
+        }
+    }
+}
+
+/// Wake-ups of the coordinator, coalesced: any number of them leads to one look.
+#[derive(Default)]
+pub(crate) struct Wake {
+    work: Notify,
+    lanes_changed: AtomicBool,
+    next_due_ms: Mutex<Option<i64>>,
+}
+
+impl Wake {
+    /// There may be new work.
+    pub(crate) fn work(&self) {
+        self.work.notify_one();
+    }
+
+    /// There may be new lanes, and with them new work.
+    pub(crate) fn lanes(&self) {
+        self.lanes_changed.store(true, Ordering::Release);
+        self.work();
+    }
+
+    /// Something becomes due at this time of the store's clock.
+    pub(crate) fn due(&self, at_ms: i64) {
+        let mut next = self.next_due_ms.lock().unwrap_or_else(PoisonError::into_inner);
+        if next.is_none_or(|known| at_ms < known) {
+            *next = Some(at_ms);
+            drop(next);
+            self.work();
+        }
+    }
+
+    pub(crate) fn take_due(&self) -> Option<i64> {
+        self.next_due_ms.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(crate) fn take_lanes_changed(&self) -> bool {
+        self.lanes_changed.swap(false, Ordering::AcqRel)
+    }
+
+    pub(crate) async fn woken(&self) {
+        self.work.notified().await;
+    }
+}
+
+/// The host's name, for people only.
+fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map(|name| name.trim().to_owned())
+        .ok()
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "unknown".to_owned())
+}
