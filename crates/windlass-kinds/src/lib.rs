@@ -1,1 +1,65 @@
-//! Placeholder.
+//! The task kinds that Windlass brings along: [`Http`], [`Sleep`] and [`Echo`].
+//!
+//! Reading order: `http` (one attempt from payload to outcome), `request` (what a payload says), `url` and
+//! `target` (where it may go), `connect` (how it gets there), `redirect`, `verdict` and `output` (what comes
+//! of the answer), `redact` (what a person may see).
+
+mod cancelled;
+mod cidr;
+mod connect;
+mod echo;
+mod headers;
+mod http;
+mod output;
+mod proxy;
+mod redact;
+mod redirect;
+mod request;
+mod retry_after;
+mod sleep;
+mod system;
+mod target;
+mod tls;
+mod url;
+mod verdict;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use windlass::RawHandler;
+
+pub use cidr::{Cidr, ParseCidrError};
+pub use connect::{Connector, Resolver, Stream};
+pub use echo::Echo;
+pub use http::{Http, HttpOptions, OptionsError};
+pub use redact::redact_http_payload;
+pub use request::check_http_payload;
+pub use sleep::{Sleep, check_sleep_payload};
+
+/// The name of a kind and its handler.
+pub type Kind = (&'static str, Arc<dyn RawHandler>);
+
+/// Every built-in kind.
+///
+/// # Errors
+/// [`OptionsError`] if the options of `http` make no sense; the text names the setting.
+pub fn builtin(options: HttpOptions) -> Result<Vec<Kind>, OptionsError> {
+    Ok(vec![("http", Arc::new(Http::new(options)?)), ("sleep", Arc::new(Sleep)), ("echo", Arc::new(Echo))])
+}
+
+/// Checks the payload of a built-in kind before it is enqueued; a kind that is not built in passes.
+///
+/// # Errors
+/// What is wrong and what is expected, without a piece of the payload beyond field names.
+pub fn check_payload(kind: &str, payload: &Value) -> Result<(), String> {
+    match kind {
+        "http" => check_http_payload(payload),
+        "sleep" => check_sleep_payload(payload),
+        _ => Ok(()),
+    }
+}
+
+/// A name from a payload as an error may show it: short, so that a hostile one does not fill a log.
+fn shown(name: &str) -> String {
+    name.chars().take(40).collect()
+}

@@ -1,0 +1,55 @@
+//! Ending early when the attempt was asked to end.
+
+use windlass::{CancelReason, Outcome};
+
+/// The outcome of `work`, unless the attempt is asked to end first: then `work` is dropped where it is.
+pub(crate) async fn unless_cancelled<'a>(
+    cancelled: impl Future<Output = &'a CancelReason>,
+    work: impl Future<Output = Outcome>,
+) -> Outcome {
+    tokio::select! {
+        biased;
+        reason = cancelled => outcome_of(reason),
+        outcome = work => outcome,
+    }
+}
+
+/// A task that somebody cancelled ends so; one that only lost its worker goes on elsewhere.
+fn outcome_of(reason: &CancelReason) -> Outcome {
+    match reason {
+        CancelReason::Requested(text) => Outcome::cancel(text.clone()),
+        CancelReason::Shutdown | CancelReason::LeaseLost => Outcome::Release,
+        CancelReason::Deadline => Outcome::retry("the attempt's deadline passed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use windlass::Cancellation;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_never_ends_is_left_for_the_reason_given() {
+        for (reason, expected) in [
+            (CancelReason::Requested("not needed".into()), Outcome::cancel("not needed")),
+            (CancelReason::Shutdown, Outcome::Release),
+            (CancelReason::LeaseLost, Outcome::Release),
+            (CancelReason::Deadline, Outcome::retry("the attempt's deadline passed")),
+        ] {
+            let cancellation = Cancellation::new();
+            let work = unless_cancelled(cancellation.cancelled(), pending());
+            let (outcome, _) = tokio::join!(work, async { cancellation.cancel(reason) });
+            assert_eq!(outcome, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn work_that_nobody_cancels_has_its_own_outcome() {
+        let cancellation = Cancellation::new();
+        let outcome = unless_cancelled(cancellation.cancelled(), ready(Outcome::Done(None))).await;
+        assert_eq!(outcome, Outcome::Done(None));
+    }
+}

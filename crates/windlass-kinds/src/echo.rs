@@ -1,0 +1,15 @@
+//! The kind `echo`: succeeds at once with its payload as output, for trying things out.
+
+use async_trait::async_trait;
+use windlass::{Context, Outcome, RawHandler};
+
+/// Succeeds with the payload as output.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Echo;
+
+#[async_trait]
+impl RawHandler for Echo {
+    async fn call(&self, context: Context) -> Outcome {
+        Outcome::Done(Some(context.payload().clone()))
+    }
+}
