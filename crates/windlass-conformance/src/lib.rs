@@ -1,1 +1,32 @@
-//! Placeholder.
+//! The rules of every store, as tests.
+//!
+//! - [`suite!`] turns the named cases of [`CASES`] into tests of one store.
+//! - [`property::check`] runs a store beside the [`Model`], step by step, and compares everything visible.
+//! - [`Fault`] breaks the model on purpose, one promise at a time, to show that the cases notice.
+//! - [`Lying`] wraps a store so that answers get lost.
+//!
+//! A new store implements [`Harness`] and calls the first two; see the tests of this crate.
+
+#[expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "a case is a test: it fails by panicking"
+)]
+pub mod cases;
+pub mod fault;
+pub mod harness;
+pub mod lying;
+pub mod memory;
+pub mod model;
+pub mod promise;
+pub mod property;
+pub mod suite;
+
+pub use fault::Fault;
+pub use harness::{Harness, MemoryHarness};
+pub use lying::Lying;
+pub use memory::MemoryStore;
+pub use model::Model;
+pub use promise::Promise;
+pub use suite::{CASES, Case, run};

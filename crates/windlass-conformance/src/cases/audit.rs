@@ -1,0 +1,37 @@
+//! The audit, and what a store says to things that it cannot do yet.
+
+use std::time::Duration;
+
+use windlass_core::{Error, NewTask, Outcome};
+
+use super::rig::{MANY, Rig, SWEPT_AFTER, name, task};
+use crate::harness::Harness;
+
+pub async fn a_store_in_use_has_no_finding(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.assert_sound().await;
+    rig.add_many("a", 8).await;
+    let (mut first, mut second) = (rig.worker().await, rig.worker().await);
+    let tasks = first.claim(5).await;
+    second.claim(1).await;
+    rig.assert_sound().await;
+    first.end(&tasks[0], Outcome::Done(None)).await;
+    first.end(&tasks[1], Outcome::retry("x")).await;
+    first.end(&tasks[2], Outcome::dead("x")).await;
+    rig.store.unclaim(second.id, 1).await.unwrap();
+    rig.assert_sound().await;
+    rig.advance(SWEPT_AFTER + Duration::from_mins(1)).await;
+    rig.sweep().await;
+    rig.promote().await;
+    rig.assert_sound().await;
+    assert!(!rig.worker().await.claim(MANY).await.is_empty());
+    rig.assert_sound().await;
+}
+
+pub async fn a_task_with_a_workflow_is_refused_until_there_are_workflows(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ordered = NewTask { workflow: Some(name("w")), ..task("a") };
+    let refused = rig.store.enqueue(vec![task("a"), ordered]).await;
+    assert!(matches!(refused, Err(Error::Unsupported(_))), "{refused:?}");
+    assert_eq!(rig.all().await, []);
+}

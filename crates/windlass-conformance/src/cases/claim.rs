@@ -1,0 +1,142 @@
+//! Claim: what may be taken, by whom, how much of it, and what the answer says of the rest.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use windlass_core::{Error, NewTask, Outcome, Start, State, WorkerId, source::Rest};
+
+use super::rig::{MANY, Rig, in_queue, name, task};
+use crate::harness::Harness;
+
+/// Workers that race for the same tasks.
+const WORKERS: usize = 8;
+
+pub async fn each_claim_raises_the_lease_by_one(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let id = rig.add(task("a")).await;
+    for lease in 1..=5 {
+        let mut worker = rig.worker().await;
+        let claimed = worker.claim_one().await;
+        assert_eq!((claimed.id, claimed.lease), (id, lease));
+        assert_eq!(rig.task(id).await.lease, lease);
+        match lease {
+            1 => worker.end(&claimed, Outcome::Release).await,
+            2 => assert_eq!(rig.let_die(worker).await, 1),
+            3 => assert_eq!(worker.store.unclaim(worker.id, worker.claim_no).await.unwrap(), 1),
+            _ => assert_eq!(worker.store.retire(worker.id).await.unwrap(), 1),
+        }
+        assert_eq!(rig.task(id).await.lease, lease, "never lowered, and raised by claims only");
+    }
+}
+
+pub async fn a_claimed_task_is_not_claimed_again(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let id = rig.add(task("a")).await;
+    let (mut first, mut second) = (rig.worker().await, rig.worker().await);
+    let claimed = first.claim_one().await;
+    assert_eq!((claimed.worker, rig.state(id).await), (first.id, State::Running));
+    assert_eq!(rig.task(id).await.worker, Some(first.id));
+    assert_eq!(second.claim_ids(MANY).await, []);
+    assert_eq!(first.claim_ids(MANY).await, []);
+}
+
+pub async fn workers_that_race_take_every_task_once(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ids = rig.add_many("a", 400).await;
+    let mut racers = Vec::new();
+    for n in 0..WORKERS {
+        let worker = rig.worker().await;
+        let (store, id) = (worker.store.clone(), worker.id);
+        racers.push(tokio::spawn(race(store, id, 1 + n as u32 % 5)));
+    }
+    let mut taken = BTreeMap::new();
+    for racer in racers {
+        for (id, lease) in racer.await.unwrap() {
+            assert_eq!((taken.insert(id, lease), lease), (None, 1), "{id} was taken once");
+        }
+    }
+    assert_eq!(taken.into_keys().collect::<Vec<_>>(), ids);
+    rig.assert_sound().await;
+}
+
+async fn race(
+    store: std::sync::Arc<dyn windlass_core::Store>,
+    worker: WorkerId,
+    n: u32,
+) -> Vec<(windlass_core::TaskId, u32)> {
+    let lanes = store.lanes(&[name("a")], &[]).await.unwrap().iter().map(|lane| lane.id).collect();
+    let mut demand = windlass_core::Demand { worker, claim_no: 0, lanes, n };
+    let mut taken = Vec::new();
+    loop {
+        demand.claim_no += 1;
+        let answer = store.claim(std::slice::from_ref(&demand)).await.unwrap();
+        taken.extend(answer.tasks.iter().map(|task| (task.id, task.lease)));
+        if answer.tasks.is_empty() && answer.rest == Rest::Nothing {
+            return taken;
+        }
+    }
+}
+
+pub async fn a_claim_brings_at_most_what_was_asked_for(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.add_many("a", 10).await;
+    let mut worker = rig.worker().await;
+    assert_eq!(worker.claim(3).await.len(), 3);
+    assert_eq!(worker.claim(1).await.len(), 1);
+    assert_eq!(worker.claim(MANY).await.len(), 6);
+}
+
+pub async fn the_answer_says_why_there_is_not_more(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    rig.add_many("a", 3).await;
+    assert_eq!(worker.try_claim(2).await.unwrap().rest, Rest::More);
+    assert_eq!(worker.try_claim(2).await.unwrap().rest, Rest::Nothing);
+    rig.add(in_queue("a", "still")).await;
+    rig.store.set_queue_paused(&name("still"), true).await.unwrap();
+    let answer = worker.try_claim(2).await.unwrap();
+    assert_eq!((answer.tasks.len(), answer.rest), (0, Rest::Blocked));
+}
+
+pub async fn the_answer_names_the_next_due_time(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    assert_eq!(worker.try_claim(1).await.unwrap().next_due, None);
+    for minutes in [7, 3, 5] {
+        rig.add(NewTask { start: Start::In(Duration::from_mins(minutes)), ..task("c") }).await;
+    }
+    let due = rig.all().await.iter().filter_map(|task| task.due_at).min();
+    let answer = worker.try_claim(1).await.unwrap();
+    assert_eq!((answer.tasks.len(), answer.next_due), (0, due));
+    assert!(due.is_some_and(|due| due > answer.now));
+}
+
+pub async fn a_demand_over_many_workers_is_served_for_each(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.add_many("a", 9).await;
+    let (mut first, mut second) = (rig.worker().await, rig.worker().await);
+    let demands = [first.demand(3).await, second.demand(4).await];
+    let answer = rig.store.claim(&demands).await.unwrap();
+    let of = |worker| answer.tasks.iter().filter(|task| task.worker == worker).count();
+    assert_eq!((of(first.id), of(second.id), answer.tasks.len()), (3, 4, 7));
+    for task in &answer.tasks {
+        assert_eq!(rig.task(task.id).await.worker, Some(task.worker));
+    }
+}
+
+pub async fn one_expired_worker_refuses_the_whole_claim(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.add_many("a", 4).await;
+    let (mut live, mut gone) = (rig.worker().await, rig.worker().await);
+    rig.store.retire(gone.id).await.unwrap();
+    let demands = [live.demand(2).await, gone.demand(2).await];
+    assert_eq!(rig.store.claim(&demands).await, Err(Error::WorkerExpired));
+    assert_eq!(live.claim(MANY).await.len(), 4, "nothing was taken");
+}
+
+pub async fn a_worker_that_never_registered_cannot_claim(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.add(task("a")).await;
+    let mut worker = rig.worker().await;
+    worker.id = WorkerId(987_654_321);
+    assert_eq!(worker.try_claim(1).await, Err(Error::WorkerExpired));
+}

@@ -1,0 +1,114 @@
+//! Workers: registration, renewal, leaving; leases by monotonic time.
+
+use std::time::Duration;
+
+use windlass_core::{Error, Outcome, State, WorkerId, WorkerReport};
+
+use super::rig::{MANY, Rig, SWEPT_AFTER, TTL, name, task};
+use crate::harness::Harness;
+
+pub async fn a_registered_worker_is_listed_with_what_it_says(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let worker = rig.worker().await;
+    let seen = rig.store.workers().await.unwrap().remove(0);
+    assert_eq!((seen.id, seen.host.as_str(), seen.pid, seen.slots), (worker.id, "host", 1, 100));
+    assert_eq!((seen.kinds, seen.queues), (["a", "b", "c"].map(name).to_vec(), vec![]));
+    assert!(seen.live && !seen.draining);
+    rig.advance(Duration::from_secs(3)).await;
+    let report = WorkerReport { available: 60, in_flight: 40, draining: true };
+    rig.store.renew(worker.id, report).await.unwrap();
+    let renewed = rig.store.workers().await.unwrap().remove(0);
+    assert_eq!((renewed.available, renewed.in_flight, renewed.draining), (60, 40, true));
+    assert!(renewed.renewed_at > seen.renewed_at && renewed.registered_at == seen.registered_at);
+    rig.advance(TTL).await;
+    assert!(!rig.store.workers().await.unwrap()[0].live);
+}
+
+pub async fn ids_of_workers_are_never_reused(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut last = WorkerId(0);
+    for _ in 0..5 {
+        let worker = rig.worker().await;
+        assert!(worker.id > last);
+        last = worker.id;
+        rig.store.retire(worker.id).await.unwrap();
+        rig.advance(Duration::from_hours(48)).await;
+        rig.sweep().await;
+    }
+}
+
+pub async fn a_worker_that_renews_keeps_its_lease(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let id = rig.add(task("a")).await;
+    let mut worker = rig.worker().await;
+    let claimed = worker.claim_one().await;
+    for _ in 0..10 {
+        rig.advance(Duration::from_secs(9)).await;
+        assert_eq!(rig.sweep().await, 0);
+        worker.renew().await.unwrap();
+    }
+    assert_eq!((rig.state(id).await, rig.task(id).await.crashes), (State::Running, 0));
+    worker.end(&claimed, Outcome::Done(None)).await;
+}
+
+pub async fn a_renewal_after_the_lease_is_refused_for_good(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let worker = rig.worker().await;
+    rig.advance(TTL + Duration::from_millis(500)).await;
+    assert_eq!(worker.renew().await, Err(Error::WorkerExpired), "also before the sweep");
+    rig.advance(Duration::from_secs(1)).await;
+    rig.sweep().await;
+    assert_eq!(worker.renew().await, Err(Error::WorkerExpired));
+    assert_eq!(rig.store.renew(WorkerId(987_654), WorkerReport::default()).await, Err(Error::WorkerExpired));
+}
+
+pub async fn an_expired_worker_cannot_claim(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let id = rig.add(task("a")).await;
+    let mut worker = rig.worker().await;
+    rig.advance(TTL + Duration::from_millis(500)).await;
+    assert_eq!(worker.try_claim(1).await, Err(Error::WorkerExpired), "by the clock");
+    rig.advance(Duration::from_secs(1)).await;
+    rig.sweep().await;
+    assert_eq!(worker.try_claim(1).await, Err(Error::WorkerExpired), "by the row");
+    assert_eq!(rig.state(id).await, State::Ready);
+    rig.assert_sound().await;
+}
+
+pub async fn a_retired_worker_leaves_its_tasks_ready(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ids = rig.add_many("a", 3).await;
+    let mut worker = rig.worker().await;
+    let tasks = worker.claim(MANY).await;
+    worker.end(&tasks[1], Outcome::Done(None)).await;
+    assert_eq!(rig.store.retire(worker.id).await.unwrap(), 2);
+    assert_eq!(worker.try_claim(1).await, Err(Error::WorkerExpired));
+    assert_eq!(worker.renew().await, Err(Error::WorkerExpired));
+    for id in [ids[0], ids[2]] {
+        let seen = rig.task(id).await;
+        assert_eq!((seen.state, seen.attempt, seen.crashes), (State::Ready, 0, 0));
+    }
+    assert_eq!(rig.worker().await.claim_ids(MANY).await, [ids[0], ids[2]]);
+    rig.assert_sound().await;
+}
+
+pub async fn a_jump_of_the_wall_clock_moves_no_lease(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let id = rig.add(task("a")).await;
+    let mut worker = rig.worker().await;
+    let claimed = worker.claim_one().await;
+    let hour = Duration::from_hours(1);
+    for to in [harness.now().await.after(hour), harness.now().await.before(hour)] {
+        if !harness.jump_wall(to).await {
+            return;
+        }
+        assert_eq!(rig.sweep().await, 0);
+        worker.renew().await.unwrap();
+        assert_eq!(worker.claim_ids(1).await, []);
+    }
+    worker.end(&claimed, Outcome::Release).await;
+    let lost = worker.claim_one().await;
+    assert_eq!(lost.id, id);
+    rig.advance(SWEPT_AFTER).await;
+    assert_eq!(rig.sweep().await, 1, "an hour back in wall time delays no recovery");
+}

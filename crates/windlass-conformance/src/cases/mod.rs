@@ -1,0 +1,25 @@
+//! Every rule of a store as a named case. `suite.rs` lists them with the promises that they bear.
+#![allow(missing_docs, reason = "a case's name is a sentence that says what it shows")]
+
+pub mod audit;
+pub mod cancel;
+pub mod claim;
+pub mod due;
+pub mod durability;
+pub mod enqueue;
+pub mod expiry;
+pub mod fence;
+pub mod inspect;
+pub mod keys;
+pub mod lease;
+pub mod lost;
+pub mod order;
+pub mod pause;
+pub mod receipts;
+pub mod reconcile;
+pub mod redrive;
+pub mod retention;
+pub mod rig;
+pub mod settle;
+pub mod suspects;
+pub mod unclaim;

@@ -1,0 +1,41 @@
+//! Reconcile: what the store says that a worker holds, against what it has in flight.
+
+use windlass_core::State;
+
+use super::rig::{MANY, Rig, lease_of};
+use crate::harness::Harness;
+
+pub async fn a_task_the_worker_does_not_own_up_to_is_handed_back(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ids = rig.add_many("a", 3).await;
+    let mut worker = rig.worker().await;
+    let tasks = worker.claim(MANY).await;
+    let in_flight = [lease_of(&tasks[0]), lease_of(&tasks[2])];
+    assert_eq!(rig.store.reconcile(worker.id, 1, &in_flight).await.unwrap(), 1);
+    let seen = rig.task(ids[1]).await;
+    assert_eq!((seen.state, seen.attempt), (State::Ready, 0));
+    assert_eq!(rig.state(ids[0]).await, State::Running);
+    assert_eq!(rig.store.reconcile(worker.id, 1, &in_flight).await.unwrap(), 0);
+    rig.assert_sound().await;
+}
+
+pub async fn a_claim_that_may_be_on_its_way_is_left_alone(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ids = rig.add_many("a", 2).await;
+    let mut worker = rig.worker().await;
+    worker.claim(1).await;
+    worker.claim(1).await;
+    assert_eq!(rig.store.reconcile(worker.id, 1, &[]).await.unwrap(), 1);
+    assert_eq!((rig.state(ids[0]).await, rig.state(ids[1]).await), (State::Ready, State::Running));
+}
+
+pub async fn an_old_lease_is_not_owning_up(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ids = rig.add_many("a", 1).await;
+    let mut worker = rig.worker().await;
+    let old = lease_of(&worker.claim_one().await);
+    rig.store.unclaim(worker.id, 1).await.unwrap();
+    worker.claim_one().await;
+    assert_eq!(rig.store.reconcile(worker.id, 2, &[old]).await.unwrap(), 1);
+    assert_eq!(rig.state(ids[0]).await, State::Ready);
+}

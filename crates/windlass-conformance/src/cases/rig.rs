@@ -1,0 +1,231 @@
+//! What cases are written with: a store, workers that are played by hand, and a clock that can be moved.
+
+use std::{sync::Arc, time::Duration};
+
+use windlass_core::{
+    ClaimAnswer, Claimed, Demand, LeaseRef, Name, NewTask, NewWorker, Outcome, Payload, Result, Rules,
+    SettleBatch, SettleItem, Settled, State, Store, TaskId, TaskRecord, WorkerId, WorkerReport, settle,
+    store::{Filter, Redrive},
+    task::Key,
+};
+
+use crate::harness::Harness;
+
+/// The lease of every worker in the suite.
+pub const TTL: Duration = Duration::from_secs(10);
+/// After this long without a renewal a worker is swept.
+pub const SWEPT_AFTER: Duration = Duration::from_secs(11);
+/// More than any case holds.
+pub const MANY: u32 = 1_000;
+/// The kinds that the suite's workers handle.
+const KINDS: [&str; 3] = ["a", "b", "c"];
+
+/// A store under test.
+pub struct Rig<'h> {
+    pub harness: &'h dyn Harness,
+    pub store: Arc<dyn Store>,
+}
+
+impl<'h> Rig<'h> {
+    pub async fn open(harness: &'h dyn Harness) -> Self {
+        Self::with(harness, Rules::default()).await
+    }
+
+    pub async fn with(harness: &'h dyn Harness, rules: Rules) -> Self {
+        Self { harness, store: harness.open(rules).await }
+    }
+
+    /// The same store after a restart; `None` if this store does not survive one.
+    pub async fn reopen(self) -> Option<Self> {
+        let store = self.harness.reopen(self.store).await?;
+        Some(Self { harness: self.harness, store })
+    }
+
+    pub async fn add(&self, task: NewTask) -> TaskId {
+        self.store.enqueue(vec![task]).await.unwrap()[0].id
+    }
+
+    pub async fn add_many(&self, kind: &str, n: usize) -> Vec<TaskId> {
+        let answers = self.store.enqueue(vec![task(kind); n]).await.unwrap();
+        answers.into_iter().map(|answer| answer.id).collect()
+    }
+
+    pub async fn worker(&self) -> Hand<'h> {
+        let worker = NewWorker {
+            host: "host".to_owned(),
+            pid: 1,
+            version: "0".to_owned(),
+            kinds: KINDS.into_iter().map(name).collect(),
+            queues: Vec::new(),
+            slots: 100,
+            lease_ttl: TTL,
+        };
+        let store = self.harness.connect(&self.store).await;
+        let id = store.register(worker).await.unwrap();
+        Hand { harness: self.harness, store, id, claim_no: 0, batch_no: 0 }
+    }
+
+    pub async fn task(&self, id: TaskId) -> TaskRecord {
+        self.store.task(id).await.unwrap().expect("the task exists")
+    }
+
+    pub async fn state(&self, id: TaskId) -> State {
+        self.task(id).await.state
+    }
+
+    /// Every task there is, newest first.
+    pub async fn all(&self) -> Vec<TaskRecord> {
+        list(&*self.store, &Filter::default()).await
+    }
+
+    pub async fn advance(&self, by: Duration) {
+        self.harness.advance(by).await;
+    }
+
+    /// Promotes whatever is due; answers how many.
+    pub async fn promote(&self) -> u64 {
+        let mut moved = 0;
+        loop {
+            let report = self.store.promote_due(MANY).await.unwrap();
+            moved += report.moved;
+            if !report.more {
+                return moved;
+            }
+        }
+    }
+
+    /// Takes the tasks of every worker that died; answers how many.
+    pub async fn sweep(&self) -> u64 {
+        let mut moved = 0;
+        loop {
+            let report = self.store.expire_workers(MANY).await.unwrap();
+            moved += report.moved;
+            if !report.more {
+                return moved;
+            }
+        }
+    }
+
+    /// Lets a worker die with what it holds.
+    pub async fn let_die(&self, _worker: Hand<'h>) -> u64 {
+        self.advance(SWEPT_AFTER + Duration::from_secs(1)).await;
+        self.sweep().await
+    }
+
+    pub async fn redrive(&self, id: TaskId) -> Result<State> {
+        let redrive = Redrive { id, delay: Duration::ZERO };
+        self.store.redrive(&[redrive]).await.unwrap().remove(0).result
+    }
+
+    pub async fn cancel(&self, id: TaskId) -> Result<State> {
+        self.store.cancel(&[id], "not wanted").await.unwrap().remove(0).result
+    }
+
+    pub async fn assert_sound(&self) {
+        assert_eq!(self.store.audit().await.unwrap(), [], "the audit found something");
+    }
+}
+
+/// A worker that is played by hand.
+pub struct Hand<'h> {
+    pub harness: &'h dyn Harness,
+    pub store: Arc<dyn Store>,
+    pub id: WorkerId,
+    pub claim_no: u64,
+    pub batch_no: u64,
+}
+
+impl Hand<'_> {
+    /// The demand of the next claim, over every lane that it handles.
+    pub async fn demand(&mut self, n: u32) -> Demand {
+        let lanes = self.store.lanes(&KINDS.map(name), &[]).await.unwrap();
+        self.claim_no += 1;
+        Demand {
+            worker: self.id,
+            claim_no: self.claim_no,
+            lanes: lanes.iter().map(|lane| lane.id).collect(),
+            n,
+        }
+    }
+
+    pub async fn try_claim(&mut self, n: u32) -> Result<ClaimAnswer> {
+        let demand = self.demand(n).await;
+        self.store.claim(&[demand]).await
+    }
+
+    pub async fn claim(&mut self, n: u32) -> Vec<Claimed> {
+        self.try_claim(n).await.unwrap().tasks
+    }
+
+    pub async fn claim_one(&mut self) -> Claimed {
+        let mut tasks = self.claim(1).await;
+        assert_eq!(tasks.len(), 1, "one task is ready");
+        tasks.remove(0)
+    }
+
+    pub async fn claim_ids(&mut self, n: u32) -> Vec<TaskId> {
+        self.claim(n).await.iter().map(|task| task.id).collect()
+    }
+
+    /// A numbered batch of settlements, decided as a worker decides them.
+    pub async fn batch(&mut self, ends: Vec<(Claimed, Outcome)>) -> SettleBatch {
+        let now = self.harness.now().await;
+        let rules = self.store.rules();
+        let end = |(task, outcome): (Claimed, Outcome)| SettleItem {
+            lease: lease_of(&task),
+            settlement: settle(&task, outcome, now, rules),
+        };
+        self.batch_no += 1;
+        let items = ends.into_iter().map(end).collect();
+        SettleBatch { worker: self.id, settler_no: 0, batch_no: self.batch_no, items }
+    }
+
+    pub async fn settle(&mut self, ends: Vec<(Claimed, Outcome)>) -> Settled {
+        let batch = self.batch(ends).await;
+        self.store.settle(Arc::new(batch)).await.unwrap()
+    }
+
+    /// Ends an attempt that this worker holds.
+    pub async fn end(&mut self, task: &Claimed, outcome: Outcome) {
+        let settled = self.settle(vec![(task.clone(), outcome)]).await;
+        assert_eq!(settled.fenced, [], "the lease is held");
+    }
+
+    pub async fn renew(&self) -> Result<windlass_core::source::Renewed> {
+        self.store.renew(self.id, WorkerReport::default()).await
+    }
+}
+
+pub fn name(text: &str) -> Name {
+    Name::new("name", text).unwrap()
+}
+
+/// A plain task.
+pub fn task(kind: &str) -> NewTask {
+    NewTask::new(kind, Payload::json(&1).unwrap()).unwrap()
+}
+
+pub fn in_queue(kind: &str, queue: &str) -> NewTask {
+    NewTask { queue: name(queue), ..task(kind) }
+}
+
+pub fn keyed(key: &str) -> NewTask {
+    NewTask { key: Some(Key { text: key.to_owned(), ignore_conflict: false }), ..task("a") }
+}
+
+pub fn lease_of(task: &Claimed) -> LeaseRef {
+    LeaseRef { id: task.id, lease: task.lease }
+}
+
+/// Every task that the filter lets through, over all pages.
+pub async fn list(store: &dyn Store, filter: &Filter) -> Vec<TaskRecord> {
+    let (mut tasks, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.tasks(filter, after, 100).await.unwrap();
+        tasks.extend(page.tasks);
+        after = page.next;
+        if after.is_none() {
+            return tasks;
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Deliberate defects: each breaks one promise, and the case that bears the promise's name must notice.
+
+use crate::promise::Promise;
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $fault:ident breaks $promise:ident, caught by $file:ident::$case:ident;)*) => {
+        /// One way for a store to be wrong.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Fault {
+            $($(#[$doc])* $fault,)*
+        }
+
+        impl Fault {
+            /// Every fault.
+            pub const ALL: &[Self] = &[$(Self::$fault),*];
+
+            /// The promise that it breaks.
+            pub fn promise(self) -> Promise {
+                match self {
+                    $(Self::$fault => Promise::$promise,)*
+                }
+            }
+
+            /// The case that must notice: `file::name`.
+            pub fn caught_by(self) -> &'static str {
+                match self {
+                    $(Self::$fault => concat!(stringify!($file), "::", stringify!($case)),)*
+                }
+            }
+        }
+    };
+}
+
+faults! {
+    /// Enqueue answers before the task is safe.
+    EnqueueLostAtReopen breaks EnqDurable, caught by durability::an_acknowledged_task_is_there_after_a_restart;
+    /// The key goes with the task.
+    KeyForgottenAtEnd breaks EnqIdempotent, caught by keys::a_key_is_remembered_after_its_task_ended;
+    /// A retried enqueue makes a second task.
+    KeyIgnored breaks EnqIdempotent, caught by keys::the_same_key_gives_the_same_task;
+    /// Another payload under the same key is swallowed.
+    KeyConflictSwallowed breaks EnqIdempotent, caught by keys::another_payload_under_the_same_key_is_a_conflict;
+    /// What precedes the bad task of a batch stays.
+    BatchHalfApplied breaks BatchAtomic, caught by enqueue::a_batch_with_one_bad_task_leaves_nothing;
+    /// A claim keeps the lease number.
+    LeaseNotRaised breaks OneLease, caught by claim::each_claim_raises_the_lease_by_one;
+    /// A claimed task can be claimed again.
+    ClaimLeavesReady breaks OneLease, caught by claim::a_claimed_task_is_not_claimed_again;
+    /// The retry of a dead task starts the lease numbers anew.
+    RedriveLowersLease breaks OneLease, caught by redrive::a_redrive_never_lowers_the_lease;
+    /// Settle looks at the task alone.
+    FenceIgnored breaks Fenced, caught by fence::a_settlement_under_an_old_lease_changes_nothing;
+    /// Settle does not look at the worker.
+    FenceIgnoresWorker breaks Fenced, caught by fence::a_settlement_of_another_worker_changes_nothing;
+    /// Progress is written by anybody.
+    ProgressNotFenced breaks Fenced, caught by fence::progress_under_an_old_lease_is_refused;
+    /// A finished task can be cancelled.
+    CancelAfterEnd breaks OneTerminal, caught by cancel::an_ended_task_cannot_be_cancelled;
+    /// A request to end is forgotten when the attempt fails.
+    CancelForgotten breaks OneTerminal, caught by cancel::a_running_task_asked_to_end_ends_as_cancelled_unless_it_succeeds;
+    /// Any task can be retried by an operator.
+    RedriveOfDone breaks OneTerminal, caught by redrive::only_a_dead_task_can_be_redriven;
+    /// Settle answers before the end is safe.
+    SettleLostAtReopen breaks DoneDurable, caught by durability::a_settled_task_does_not_run_again_after_a_restart;
+    /// A batch in doubt is judged anew when it is sent again.
+    ReceiptIgnored breaks DoneDurable, caught by receipts::a_batch_sent_again_gets_its_first_answer;
+    /// The sweep waits for three lease times.
+    ExpiryTooLate breaks RecoveryBound, caught by expiry::tasks_of_a_dead_worker_are_ready_one_second_after_its_lease;
+    /// The sweep acts within the lease.
+    ExpiryTooEarly breaks NoFalseDeath, caught by expiry::a_sweep_before_the_grace_second_takes_nothing;
+    /// A renewal does not prolong the lease.
+    RenewalIgnored breaks NoFalseDeath, caught by lease::a_worker_that_renews_keeps_its_lease;
+    /// A worker that was swept goes on claiming.
+    ExpiredWorkerMayClaim breaks NoStranded, caught by lease::an_expired_worker_cannot_claim;
+    /// Unclaim only refuses the late claim.
+    UnclaimStrands breaks NoStranded, caught by unclaim::an_unclaimed_claim_gives_its_tasks_back;
+    /// Unclaim does not refuse the late claim.
+    LateClaimAccepted breaks NoStranded, caught by unclaim::a_claim_that_arrives_after_its_unclaim_is_refused;
+    /// Reconcile hands nothing back.
+    ReconcileStrands breaks NoStranded, caught by reconcile::a_task_the_worker_does_not_own_up_to_is_handed_back;
+    /// A worker that leaves takes its tasks along.
+    RetireStrands breaks NoStranded, caught by lease::a_retired_worker_leaves_its_tasks_ready;
+    /// A claim brings one more than asked for.
+    ClaimTakesTooMany breaks Bounded, caught by claim::a_claim_brings_at_most_what_was_asked_for;
+    /// A hand-back costs an attempt.
+    ReleaseSpendsAttempt breaks Drain, caught by settle::a_released_task_is_ready_with_its_attempt_given_back;
+    /// Suspects run together.
+    SuspectsTogether breaks PoisonContained, caught by suspects::a_worker_runs_one_suspect_at_a_time;
+    /// A crash costs an attempt.
+    CrashSpendsAttempt breaks PoisonContained, caught by suspects::a_crash_gives_the_attempt_back_and_is_counted;
+    /// Crashes are counted for ever without consequence.
+    CrashesWithoutEnd breaks PoisonContained, caught by suspects::a_task_that_crashes_too_often_is_dead_with_a_reason;
+    /// A snooze costs an attempt.
+    SnoozeSpendsAttempt breaks AttemptBound, caught by settle::a_snoozed_task_waits_with_its_attempt_given_back;
+    /// A failure gives its attempt back.
+    RetryGivesAttemptBack breaks AttemptBound, caught by settle::a_task_that_always_fails_starts_as_often_as_granted;
+    /// Leases are counted by the wall clock.
+    WallClockLeases breaks ClockFree, caught by lease::a_jump_of_the_wall_clock_moves_no_lease;
+    /// A future start is ready at once.
+    StartIgnored breaks Schedule, caught by due::a_future_task_is_not_claimed_before_its_time;
+    /// The due duty does not look at the time.
+    DueTooEarly breaks Schedule, caught by due::the_due_duty_promotes_nothing_before_its_time;
+}

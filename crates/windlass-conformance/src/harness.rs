@@ -1,0 +1,103 @@
+//! What the suite needs to know to run against a store: how to open one, and how to move its clock.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use windlass_core::{Clock, Rules, Store, Timestamp, time::ManualClock};
+
+use crate::{fault::Fault, memory::MemoryStore, model::Model};
+
+/// Where every manual clock of the suite starts.
+pub const START: Timestamp = Timestamp::from_ms(1_763_000_000_000);
+
+/// A sort of store under test. Every case gets a harness of its own.
+///
+/// A harness of a server database gives each case a schema of its own and keeps an offset to the server's
+/// clock there; cases never rely on time standing still, only on [`Harness::advance`] moving it on.
+#[async_trait]
+pub trait Harness: Send + Sync {
+    /// Opens a new, empty store with these rules; another each time.
+    async fn open(&self, rules: Rules) -> Arc<dyn Store>;
+
+    /// Another connection to an open store, as another process has it. One handle is enough for a store that
+    /// allows only one process.
+    async fn connect(&self, store: &Arc<dyn Store>) -> Arc<dyn Store> {
+        Arc::clone(store)
+    }
+
+    /// Ends the process that has the store open, as far as a test can, and opens the store again. `None` for
+    /// a store that does not survive its process.
+    async fn reopen(&self, store: Arc<dyn Store>) -> Option<Arc<dyn Store>>;
+
+    /// The store's wall clock.
+    async fn now(&self) -> Timestamp;
+
+    /// Moves the store's clock, wall and monotonic.
+    async fn advance(&self, by: Duration);
+
+    /// Moves the wall clock alone. `false` if the harness cannot do that.
+    async fn jump_wall(&self, to: Timestamp) -> bool;
+
+    /// How far two readings of one time may be apart: zero with a manual clock.
+    fn slack(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// The harness of [`MemoryStore`], with a defect if one is given.
+pub struct MemoryHarness {
+    clock: Arc<ManualClock>,
+    fault: Option<Fault>,
+    opened: std::sync::Mutex<Option<Arc<MemoryStore>>>,
+}
+
+impl MemoryHarness {
+    /// A harness for a store without defects.
+    pub fn new() -> Self {
+        Self::with_fault(None)
+    }
+
+    /// A harness for a store with this defect.
+    pub fn with_fault(fault: Option<Fault>) -> Self {
+        Self { clock: Arc::new(ManualClock::new(START)), fault, opened: std::sync::Mutex::new(None) }
+    }
+
+    fn keep(&self, model: Model) -> Arc<dyn Store> {
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        let store = Arc::new(MemoryStore::from_model(clock, model));
+        *self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Arc::clone(&store));
+        store
+    }
+}
+
+impl Default for MemoryHarness {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Harness for MemoryHarness {
+    async fn open(&self, rules: Rules) -> Arc<dyn Store> {
+        self.keep(Model::new(rules).with_fault(self.fault))
+    }
+
+    /// The model stands in for the disk, so that what a restart shows can be shown here too.
+    async fn reopen(&self, _store: Arc<dyn Store>) -> Option<Arc<dyn Store>> {
+        let opened = self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()?;
+        Some(self.keep(opened.model().reopened()))
+    }
+
+    async fn now(&self) -> Timestamp {
+        self.clock.wall()
+    }
+
+    async fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+    }
+
+    async fn jump_wall(&self, to: Timestamp) -> bool {
+        self.clock.jump_wall(to);
+        true
+    }
+}

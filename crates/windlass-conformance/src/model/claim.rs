@@ -1,0 +1,148 @@
+//! Claim, and its undoing: unclaim and reconcile.
+
+use std::cmp::Reverse;
+
+use windlass_core::{
+    ClaimAnswer, Claimed, Demand, Error, Event, LeaseRef, Result, State, TaskId, WorkerId, source::Rest,
+};
+
+use super::{Model, Now};
+use crate::fault::Fault;
+
+impl Model {
+    /// Takes ready tasks for each demand in turn, or refuses them all.
+    pub fn claim(&mut self, now: Now, demands: &[Demand]) -> Result<ClaimAnswer> {
+        for demand in demands {
+            self.check_claimant(now, demand)?;
+        }
+        let mut tasks = Vec::new();
+        for demand in demands {
+            for id in self.choose(demand) {
+                tasks.extend(self.take(now, demand, id));
+            }
+        }
+        let asked: usize = demands.iter().map(|demand| demand.n as usize).sum();
+        let rest = if tasks.len() >= asked {
+            Rest::More
+        } else if demands.iter().any(|demand| self.has_ready(demand)) {
+            Rest::Blocked
+        } else {
+            Rest::Nothing
+        };
+        Ok(ClaimAnswer { tasks, rest, next_due: self.next_due(), now: now.wall })
+    }
+
+    fn check_claimant(&self, now: Now, demand: &Demand) -> Result<()> {
+        let worker = self.workers.get(&demand.worker).ok_or(Error::WorkerExpired)?;
+        let expired = !worker.is_live(self.lease_clock(now)) && !self.has(Fault::ExpiredWorkerMayClaim);
+        let late = demand.claim_no < worker.min_claim_no && !self.has(Fault::LateClaimAccepted);
+        if expired || late { Err(Error::WorkerExpired) } else { Ok(()) }
+    }
+
+    /// What a demand gets, in order: a suspect first, if the worker runs none, so that suspicion is settled
+    /// soon; then by priority and place in the line.
+    fn choose(&self, demand: &Demand) -> Vec<TaskId> {
+        let mut line: Vec<_> = self
+            .tasks
+            .values()
+            .filter(|task| task.record.state == State::Ready && demand.lanes.contains(&task.record.lane.id))
+            .filter(|task| !self.paused.contains(&task.record.lane.queue))
+            .map(|task| {
+                let suspect = task.record.crashes > 0;
+                (Reverse(suspect), Reverse(task.record.priority), task.ready_seq, task.record.id)
+            })
+            .collect();
+        line.sort_unstable();
+        let mut may_take_suspect = !self.held_by(demand.worker).iter().any(|id| self.is_suspect(*id));
+        let n = demand.n as usize + usize::from(self.has(Fault::ClaimTakesTooMany));
+        let allowed = line.into_iter().filter(|(Reverse(suspect), ..)| {
+            let take = !suspect || may_take_suspect || self.has(Fault::SuspectsTogether);
+            may_take_suspect &= !suspect;
+            take
+        });
+        allowed.take(n).map(|(.., id)| id).collect()
+    }
+
+    fn is_suspect(&self, id: TaskId) -> bool {
+        self.tasks.get(&id).is_some_and(|task| task.record.crashes > 0)
+    }
+
+    fn has_ready(&self, demand: &Demand) -> bool {
+        self.tasks
+            .values()
+            .any(|task| task.record.state == State::Ready && demand.lanes.contains(&task.record.lane.id))
+    }
+
+    fn take(&mut self, now: Now, demand: &Demand, id: TaskId) -> Option<Claimed> {
+        if !self.has(Fault::ClaimLeavesReady) {
+            self.shift(id, Event::Claim);
+        }
+        let raise = u32::from(!self.has(Fault::LeaseNotRaised));
+        let task = self.tasks.get_mut(&id)?;
+        task.claim_no = demand.claim_no;
+        let record = &mut task.record;
+        record.lease += raise;
+        record.attempt += 1;
+        record.worker = Some(demand.worker);
+        record.started_at = Some(now.wall);
+        record.progress = None;
+        Some(Claimed {
+            id,
+            lease: record.lease,
+            attempt: record.attempt,
+            max_attempts: record.max_attempts,
+            crashes: record.crashes,
+            worker: demand.worker,
+            claim_no: demand.claim_no,
+            lane: record.lane.clone(),
+            priority: record.priority,
+            payload: record.payload.clone(),
+            job: record.job.clone(),
+            workflow: record.workflow.clone(),
+            timeout: record.timeout,
+            retry: task.retry,
+            claimed_at: now.wall,
+        })
+    }
+
+    /// Hands back what one claim took, and refuses that claim from now on.
+    pub fn unclaim(&mut self, now: Now, worker: WorkerId, claim_no: u64) -> Result<u64> {
+        let row = self.workers.get_mut(&worker).ok_or(Error::WorkerExpired)?;
+        row.min_claim_no = row.min_claim_no.max(claim_no + 1);
+        if self.has(Fault::UnclaimStrands) {
+            return Ok(0);
+        }
+        let mut taken = self.held_by(worker);
+        taken.retain(|id| self.tasks.get(id).is_some_and(|task| task.claim_no == claim_no));
+        Ok(self.hand_back_all(now, &taken))
+    }
+
+    /// Hands back what a worker holds by the store's record and does not own up to.
+    pub fn reconcile(
+        &mut self,
+        now: Now,
+        worker: WorkerId,
+        up_to_claim_no: u64,
+        in_flight: &[LeaseRef],
+    ) -> Result<u64> {
+        if self.has(Fault::ReconcileStrands) {
+            return Ok(0);
+        }
+        let mut orphans = self.held_by(worker);
+        orphans.retain(|id| {
+            self.tasks.get(id).is_some_and(|task| {
+                let lease = LeaseRef { id: *id, lease: task.record.lease };
+                task.claim_no <= up_to_claim_no && !in_flight.contains(&lease)
+            })
+        });
+        Ok(self.hand_back_all(now, &orphans))
+    }
+
+    /// Hands tasks back, in order of their ids.
+    pub(super) fn hand_back_all(&mut self, now: Now, ids: &[TaskId]) -> u64 {
+        for id in ids {
+            self.hand_back(*id, now);
+        }
+        ids.len() as u64
+    }
+}

@@ -1,0 +1,168 @@
+//! Enqueue: all or nothing, one task per key.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use windlass_core::{
+    Enqueued, Error, Lane, LaneId, Name, NewTask, Payload, Result, Start, State, TaskId, TaskRecord,
+};
+
+use super::{KeyRow, Model, Now, Task};
+use crate::fault::Fault;
+
+/// What to do with one task of a batch.
+enum Decision {
+    Add,
+    Existing(TaskId),
+    /// The same key stands earlier in this batch.
+    SameAs(usize),
+}
+
+impl Model {
+    /// Adds tasks, all or none. Every decision is made before anything is written.
+    pub fn enqueue(&mut self, now: Now, tasks: &[NewTask]) -> Result<Vec<Enqueued>> {
+        if tasks.len() > self.rules.batch_max {
+            return Err(Error::invalid(format!(
+                "a batch of {} tasks is over batch_max ({})",
+                tasks.len(),
+                self.rules.batch_max
+            )));
+        }
+        let decisions = match self.decide_all(now, tasks) {
+            Ok(decisions) => decisions,
+            Err(error) => {
+                if self.has(Fault::BatchHalfApplied) {
+                    self.enqueue_until_bad(now, tasks);
+                }
+                return Err(error);
+            }
+        };
+        let mut answers: Vec<Enqueued> = Vec::with_capacity(tasks.len());
+        for (task, decision) in tasks.iter().zip(decisions) {
+            answers.push(match decision {
+                Decision::Add => Enqueued { id: self.add(now, task), existing: false },
+                Decision::Existing(id) => Enqueued { id, existing: true },
+                Decision::SameAs(earlier) => Enqueued {
+                    id: answers.get(earlier).map_or(TaskId::from_raw(0), |answer| answer.id),
+                    existing: true,
+                },
+            });
+        }
+        Ok(answers)
+    }
+
+    fn enqueue_until_bad(&mut self, now: Now, tasks: &[NewTask]) {
+        for task in tasks {
+            if self.decide_all(now, std::slice::from_ref(task)).is_err() {
+                return;
+            }
+            self.add(now, task);
+        }
+    }
+
+    fn decide_all(&self, now: Now, tasks: &[NewTask]) -> Result<Vec<Decision>> {
+        let mut earlier: BTreeMap<(&Name, &str), usize> = BTreeMap::new();
+        let mut decisions = Vec::with_capacity(tasks.len());
+        for (index, task) in tasks.iter().enumerate() {
+            task.check(&self.rules)?;
+            if task.workflow.is_some() {
+                return Err(Error::Unsupported("workflows, in this version of the store".to_owned()));
+            }
+            let Some(key) = &task.key else {
+                decisions.push(Decision::Add);
+                continue;
+            };
+            if self.has(Fault::KeyIgnored) {
+                decisions.push(Decision::Add);
+                continue;
+            }
+            let same_batch = earlier.get(&(&task.queue, key.text.as_str())).copied();
+            decisions.push(match (self.key_row(now, &task.queue, &key.text), same_batch) {
+                (Some(row), _) => {
+                    self.check_key(task, &row.kind, &row.payload, row.task)?;
+                    Decision::Existing(row.task)
+                }
+                (None, Some(first)) => {
+                    if let Some(other) = tasks.get(first) {
+                        self.check_key(task, &other.kind, &other.payload, self.last_id.next(now.wall))?;
+                    }
+                    Decision::SameAs(first)
+                }
+                (None, None) => {
+                    earlier.insert((&task.queue, key.text.as_str()), index);
+                    Decision::Add
+                }
+            });
+        }
+        Ok(decisions)
+    }
+
+    /// A key that is remembered: its task may still run, or ended less than the key's time ago.
+    fn key_row(&self, now: Now, queue: &Name, key: &str) -> Option<&KeyRow> {
+        self.keys
+            .get(&(queue.clone(), key.to_owned()))
+            .filter(|row| row.expires_at.is_none_or(|expires_at| now.wall < expires_at))
+    }
+
+    fn check_key(&self, task: &NewTask, kind: &Name, payload: &Payload, existing: TaskId) -> Result<()> {
+        let Some(key) = &task.key else { return Ok(()) };
+        let same = task.kind == *kind && task.payload == *payload;
+        if same || key.ignore_conflict || self.has(Fault::KeyConflictSwallowed) {
+            return Ok(());
+        }
+        Err(Error::KeyConflict { key: key.text.clone(), existing })
+    }
+
+    fn add(&mut self, now: Now, new: &NewTask) -> TaskId {
+        let id = self.last_id.next(now.wall);
+        self.last_id = id;
+        let due_at = match new.start {
+            Start::Now => None,
+            Start::In(delay) => Some(now.wall.after(delay)),
+            Start::At(at) => Some(at),
+        }
+        .filter(|due_at| *due_at > now.wall && !self.has(Fault::StartIgnored));
+        self.last_ready_seq += 1;
+        let record = TaskRecord {
+            id,
+            state: if due_at.is_some() { State::Scheduled } else { State::Ready },
+            lane: self.intern(&new.queue, &new.kind),
+            priority: new.priority,
+            payload: new.payload.clone(),
+            job: new.job.clone(),
+            workflow: None,
+            key: new.key.as_ref().map(|key| key.text.clone()),
+            lease: 0,
+            attempt: 0,
+            max_attempts: new.max_attempts.unwrap_or(self.rules.max_attempts),
+            crashes: 0,
+            timeout: new.timeout,
+            due_at,
+            started_at: None,
+            ended_at: None,
+            worker: None,
+            progress: None,
+            output: None,
+            error: None,
+            cancel_requested: None,
+            attempts: Vec::new(),
+        };
+        if let Some(key) = &new.key {
+            let row =
+                KeyRow { task: id, kind: new.kind.clone(), payload: new.payload.clone(), expires_at: None };
+            self.keys.insert((new.queue.clone(), key.text.clone()), row);
+        }
+        let task = Task { record, retry: new.retry, ready_seq: self.last_ready_seq, claim_no: 0 };
+        self.tasks.insert(id, task);
+        id
+    }
+
+    fn intern(&mut self, queue: &Name, kind: &Name) -> Arc<Lane> {
+        if let Some(lane) = self.lanes.iter().find(|lane| lane.queue == *queue && lane.kind == *kind) {
+            return Arc::clone(lane);
+        }
+        let id = LaneId(self.lanes.len() as i64 + 1);
+        let lane = Arc::new(Lane { id, queue: queue.clone(), kind: kind.clone() });
+        self.lanes.push(Arc::clone(&lane));
+        lane
+    }
+}

@@ -1,0 +1,126 @@
+//! Looking at a store.
+
+use std::{sync::Arc, time::Duration};
+
+use windlass_core::{
+    Lane, Name, State, TaskId, TaskRecord, WorkerRecord,
+    store::{Depth, Filter, LaneRecord, PAGE_MAX, Page, StoreInfo},
+};
+
+use super::{Model, Now};
+
+/// How long a worker that died or left is still shown.
+const TOMBSTONE_AGE: Duration = Duration::from_hours(24);
+
+impl Model {
+    /// One task.
+    pub fn task(&self, id: TaskId) -> Option<TaskRecord> {
+        self.tasks.get(&id).map(|task| task.record.clone())
+    }
+
+    /// One page of tasks, newest first.
+    pub fn tasks(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Page {
+        let limit = limit.clamp(1, PAGE_MAX) as usize;
+        let mut found = self
+            .tasks
+            .values()
+            .rev()
+            .map(|task| &task.record)
+            .filter(|task| after.is_none_or(|after| task.id < after) && matches(task, filter));
+        let tasks: Vec<_> = found.by_ref().take(limit).cloned().collect();
+        let next = found.next().and_then(|_| tasks.last()).map(|task| task.id);
+        Page { tasks, next }
+    }
+
+    /// Those of the tasks that have ended or do not exist.
+    pub fn ended(&self, ids: &[TaskId]) -> Vec<(TaskId, Option<TaskRecord>)> {
+        ids.iter()
+            .map(|id| (*id, self.task(*id)))
+            .filter(|(_, task)| task.as_ref().is_none_or(|task| task.state.is_ended()))
+            .collect()
+    }
+
+    /// The lanes that a worker with these kinds and queues serves; no queue means all.
+    pub fn lanes(&self, kinds: &[Name], queues: &[Name]) -> Vec<Arc<Lane>> {
+        let served = |lane: &&Arc<Lane>| {
+            kinds.contains(&lane.kind) && (queues.is_empty() || queues.contains(&lane.queue))
+        };
+        self.lanes.iter().filter(served).cloned().collect()
+    }
+
+    /// Every lane with its figures.
+    pub fn lane_records(&self) -> Vec<LaneRecord> {
+        let record = |lane: &Arc<Lane>| {
+            let mut depth = Depth::default();
+            for task in self.tasks.values().filter(|task| task.record.lane.id == lane.id) {
+                depth.change(task.record.state, 1);
+            }
+            LaneRecord {
+                queue: lane.queue.clone(),
+                kind: lane.kind.clone(),
+                paused: self.paused.contains(&lane.queue),
+                depth,
+            }
+        };
+        self.lanes.iter().map(record).collect()
+    }
+
+    /// Every worker, and those that went in the last day.
+    pub fn workers(&self, now: Now) -> Vec<WorkerRecord> {
+        let clock = self.lease_clock(now);
+        self.workers
+            .iter()
+            .filter(|(_, worker)| worker.gone.is_none_or(|gone| clock.monotonic < gone + TOMBSTONE_AGE))
+            .map(|(id, worker)| WorkerRecord {
+                id: *id,
+                host: worker.about.host.clone(),
+                pid: worker.about.pid,
+                version: worker.about.version.clone(),
+                kinds: worker.about.kinds.clone(),
+                queues: worker.about.queues.clone(),
+                slots: worker.about.slots,
+                in_flight: worker.report.in_flight,
+                available: worker.report.available,
+                draining: worker.report.draining,
+                live: worker.is_live(clock),
+                registered_at: worker.registered_at,
+                renewed_at: worker.renewed_at,
+            })
+            .collect()
+    }
+
+    /// What the store says of itself.
+    pub fn info(&self) -> StoreInfo {
+        let kept = |task: &&TaskRecord| matches!(task.state, State::Done | State::Cancelled);
+        let history: Vec<_> = self.tasks.values().map(|task| &task.record).filter(kept).collect();
+        StoreInfo {
+            backend: "memory".to_owned(),
+            location: "this process".to_owned(),
+            engine_version: env!("CARGO_PKG_VERSION").to_owned(),
+            schema_version: 1,
+            bytes: 0,
+            wal_bytes: 0,
+            free_disk_bytes: 0,
+            history_rows: history.len() as u64,
+            history_bytes: history.iter().map(|task| bytes_of(task)).sum(),
+            durable: false,
+            created: true,
+            recovered: 0,
+        }
+    }
+}
+
+fn matches(task: &TaskRecord, filter: &Filter) -> bool {
+    filter.state.is_none_or(|state| task.state == state)
+        && filter.kind.as_ref().is_none_or(|kind| task.lane.kind == *kind)
+        && filter.queue.as_ref().is_none_or(|queue| task.lane.queue == *queue)
+        && filter.job.as_ref().is_none_or(|job| task.job.as_ref() == Some(job))
+        && filter.workflow.as_ref().is_none_or(|workflow| task.workflow.as_ref() == Some(workflow))
+        && filter.since.is_none_or(|since| task.id.enqueued_at() >= since)
+}
+
+/// About how many bytes a kept task takes.
+pub(super) fn bytes_of(task: &TaskRecord) -> u64 {
+    let output = task.output.as_ref().map_or(0, windlass_core::Payload::len);
+    (task.payload.len() + output + task.error.as_ref().map_or(0, String::len)) as u64
+}

@@ -1,0 +1,130 @@
+//! Workers and their leases, and the two duties that run on time.
+
+use std::time::Duration;
+
+use windlass_core::{
+    Error, Event, LeaseRef, NewWorker, Result, State, TaskId, WorkerId, WorkerReport,
+    source::{DutyReport, Renewed},
+};
+
+use super::{Model, Now, Worker};
+use crate::fault::Fault;
+
+/// How long after its lease ran out a worker is swept: room for a renewal that is on its way.
+pub const SWEEP_GRACE: Duration = Duration::from_secs(1);
+
+impl Worker {
+    pub(super) fn is_live(&self, now: Now) -> bool {
+        self.gone.is_none() && now.monotonic < self.expires
+    }
+}
+
+impl Model {
+    /// Registers a worker under an id that was never used.
+    pub fn register(&mut self, now: Now, about: NewWorker) -> WorkerId {
+        let id = WorkerId(self.workers.last_key_value().map_or(1, |(last, _)| last.0 + 1));
+        let now = self.lease_clock(now);
+        let expires = now.monotonic + about.lease_ttl;
+        let report = WorkerReport { available: about.slots, ..WorkerReport::default() };
+        let (registered_at, renewed_at) = (now.wall, now.wall);
+        let worker =
+            Worker { about, report, registered_at, renewed_at, expires, min_claim_no: 0, gone: None };
+        self.workers.insert(id, worker);
+        id
+    }
+
+    /// Prolongs a lease that is in force.
+    pub fn renew(&mut self, now: Now, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
+        let now = self.lease_clock(now);
+        let keep = !self.has(Fault::RenewalIgnored);
+        let row = self.workers.get_mut(&worker).filter(|row| row.is_live(now)).ok_or(Error::WorkerExpired)?;
+        if keep {
+            row.expires = now.monotonic + row.about.lease_ttl;
+        }
+        row.renewed_at = now.wall;
+        row.report = report;
+        let held = self.held_by(worker).into_iter().filter_map(|id| {
+            let record = &self.tasks.get(&id)?.record;
+            Some((LeaseRef { id, lease: record.lease }, record.cancel_requested.clone()?))
+        });
+        Ok(Renewed { cancels: held.collect() })
+    }
+
+    /// Ends a registration; what it holds goes back.
+    pub fn retire(&mut self, now: Now, worker: WorkerId) -> Result<u64> {
+        let row = self.workers.get_mut(&worker).ok_or(Error::WorkerExpired)?;
+        row.gone.get_or_insert(now.monotonic);
+        if self.has(Fault::RetireStrands) {
+            return Ok(0);
+        }
+        let held = self.held_by(worker);
+        Ok(self.hand_back_all(now, &held))
+    }
+
+    /// Makes tasks ready whose time has come, the longest due first.
+    pub fn promote_due(&mut self, now: Now, limit: u32) -> DutyReport {
+        let early = self.has(Fault::DueTooEarly);
+        let mut due: Vec<_> = self
+            .tasks
+            .values()
+            .filter(|task| task.record.state == State::Scheduled)
+            .filter_map(|task| Some((task.record.due_at?, task.record.id)))
+            .filter(|(due_at, _)| *due_at <= now.wall || early)
+            .collect();
+        due.sort_unstable();
+        let more = due.len() > limit as usize;
+        let ids: Vec<TaskId> = due.into_iter().take(limit as usize).map(|(_, id)| id).collect();
+        for id in &ids {
+            self.shift(*id, Event::Due);
+        }
+        DutyReport {
+            moved: ids.len() as u64,
+            workers: Vec::new(),
+            lanes_ready: self.lanes_ready(&ids),
+            next_due: self.next_due(),
+            more,
+        }
+    }
+
+    /// Takes the tasks of dead workers. Tombstones are looked at again each time.
+    pub fn expire_workers(&mut self, now: Now, limit: u32) -> DutyReport {
+        let clock = self.lease_clock(now);
+        let mut found = Vec::new();
+        for (id, worker) in &mut self.workers {
+            let sweep_at = match self.fault {
+                Some(Fault::ExpiryTooEarly) => worker.expires / 2,
+                Some(Fault::ExpiryTooLate) => worker.expires + 2 * worker.about.lease_ttl,
+                _ => worker.expires + SWEEP_GRACE,
+            };
+            if worker.gone.is_none() && clock.monotonic >= sweep_at {
+                worker.gone = Some(clock.monotonic);
+                found.push(*id);
+            }
+        }
+        let held: Vec<TaskId> = self
+            .workers
+            .iter()
+            .filter(|(_, worker)| worker.gone.is_some())
+            .flat_map(|(id, _)| self.held_by(*id))
+            .collect();
+        let ids: Vec<TaskId> = held.iter().copied().take(limit as usize).collect();
+        for id in &ids {
+            self.crash(*id, now);
+        }
+        DutyReport {
+            moved: ids.len() as u64,
+            workers: found,
+            lanes_ready: self.lanes_ready(&ids),
+            next_due: self.next_due(),
+            more: held.len() > ids.len(),
+        }
+    }
+
+    /// The clock that leases count by: monotonic time.
+    pub(super) fn lease_clock(&self, now: Now) -> Now {
+        if self.has(Fault::WallClockLeases) {
+            return Now { monotonic: Duration::from_millis(now.wall.as_ms().max(0) as u64), ..now };
+        }
+        now
+    }
+}

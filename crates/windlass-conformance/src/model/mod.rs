@@ -1,0 +1,206 @@
+//! The reference model: every rule of a store in plain maps, without a lock, a file or an index.
+//!
+//! It is written to be read and to be obviously right, not to be fast: whatever could be looked up is
+//! searched for. [`crate::MemoryStore`] puts it behind the store's traits; the property test runs it beside
+//! another store and compares.
+
+mod attempt;
+mod audit;
+mod claim;
+mod enqueue;
+mod inspect;
+mod lease;
+mod operate;
+mod retain;
+mod settle;
+
+use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duration};
+
+use windlass_core::{
+    Event, Lane, LaneId, Name, NewWorker, Payload, RetryPolicy, Rules, Settled, State, TaskId, TaskRecord,
+    Timestamp, WorkerId, WorkerReport, state,
+};
+
+use crate::fault::Fault;
+
+/// A reading of the store's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// The wall clock: due times, records.
+    pub wall: Timestamp,
+    /// Monotonic time: leases.
+    pub monotonic: Duration,
+}
+
+/// The whole state of a store.
+#[derive(Debug, Clone)]
+pub struct Model {
+    rules: Rules,
+    fault: Option<Fault>,
+    last_id: TaskId,
+    last_ready_seq: u64,
+    lanes: Vec<Arc<Lane>>,
+    paused: BTreeSet<Name>,
+    tasks: BTreeMap<TaskId, Task>,
+    keys: BTreeMap<(Name, String), KeyRow>,
+    workers: BTreeMap<WorkerId, Worker>,
+    receipts: BTreeMap<(WorkerId, u32), (u64, Settled)>,
+    moves: BTreeMap<(State, Event), u64>,
+}
+
+/// A task: what people see of it, and what they do not.
+#[derive(Debug, Clone)]
+struct Task {
+    record: TaskRecord,
+    retry: Option<RetryPolicy>,
+    ready_seq: u64,
+    claim_no: u64,
+}
+
+/// An idempotency key.
+#[derive(Debug, Clone)]
+struct KeyRow {
+    task: TaskId,
+    kind: Name,
+    payload: Payload,
+    /// `None` while the task may still run.
+    expires_at: Option<Timestamp>,
+}
+
+/// A registration.
+#[derive(Debug, Clone)]
+struct Worker {
+    about: NewWorker,
+    report: WorkerReport,
+    registered_at: Timestamp,
+    renewed_at: Timestamp,
+    /// Monotonic time at which its lease runs out.
+    expires: Duration,
+    min_claim_no: u64,
+    /// When it was found dead or left; the row stays as a tombstone.
+    gone: Option<Duration>,
+}
+
+impl Model {
+    /// An empty store.
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            fault: None,
+            last_id: TaskId::from_raw(0),
+            last_ready_seq: 0,
+            lanes: Vec::new(),
+            paused: BTreeSet::new(),
+            tasks: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            workers: BTreeMap::new(),
+            receipts: BTreeMap::new(),
+            moves: BTreeMap::new(),
+        }
+    }
+
+    /// The same store with a deliberate defect.
+    #[must_use]
+    pub fn with_fault(mut self, fault: Option<Fault>) -> Self {
+        self.fault = fault;
+        self
+    }
+
+    /// The numbers that it was opened with.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// How often each move of the state table was made.
+    pub fn moves(&self) -> &BTreeMap<(State, Event), u64> {
+        &self.moves
+    }
+
+    /// The store as it is after its process ended and it was opened again: the same, unless it has a defect.
+    #[must_use]
+    pub fn reopened(&self) -> Self {
+        let mut model = self.clone();
+        if model.has(Fault::EnqueueLostAtReopen) {
+            model.tasks.pop_last();
+        }
+        if model.has(Fault::SettleLostAtReopen) {
+            for task in model.tasks.values_mut().filter(|task| task.record.state == State::Done) {
+                task.record.state = State::Ready;
+                task.record.ended_at = None;
+            }
+        }
+        model
+    }
+
+    fn has(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+
+    /// Moves a task along the state table; a task that enters ready goes to the end of the line.
+    fn shift(&mut self, id: TaskId, event: Event) {
+        let Some(task) = self.tasks.get_mut(&id) else { return };
+        let from = task.record.state;
+        let Some(to) = state::next(from, event) else { return };
+        task.record.state = to;
+        if to == State::Ready {
+            self.last_ready_seq += 1;
+            task.ready_seq = self.last_ready_seq;
+        }
+        if to != State::Scheduled {
+            task.record.due_at = None;
+        }
+        *self.moves.entry((from, event)).or_default() += 1;
+    }
+
+    /// Moves a task to its end and starts the time for which its key is remembered. A dead task may come
+    /// back, so its key stays for as long as the task does.
+    fn end(&mut self, id: TaskId, event: Event, error: Option<String>, now: Now) {
+        self.shift(id, event);
+        let Some(task) = self.tasks.get_mut(&id) else { return };
+        task.record.ended_at = Some(now.wall);
+        task.record.error = error;
+        if task.record.state != State::Dead {
+            task.record.crashes = 0;
+            self.release_key(id, now.wall);
+        }
+    }
+
+    fn release_key(&mut self, id: TaskId, ended_at: Timestamp) {
+        if self.has(Fault::KeyForgottenAtEnd) {
+            self.keys.retain(|_, row| row.task != id);
+        }
+        let expires_at = ended_at.after(self.rules.idempotency_ttl);
+        for row in self.keys.values_mut().filter(|row| row.task == id) {
+            row.expires_at = Some(expires_at);
+        }
+    }
+
+    fn lane(&self, id: LaneId) -> Option<&Arc<Lane>> {
+        self.lanes.iter().find(|lane| lane.id == id)
+    }
+
+    /// When the next scheduled task is due.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.tasks.values().filter_map(|task| task.record.due_at).min()
+    }
+
+    /// Tasks that a worker holds, by id.
+    fn held_by(&self, worker: WorkerId) -> Vec<TaskId> {
+        self.tasks
+            .values()
+            .filter(|task| task.record.state == State::Running && task.record.worker == Some(worker))
+            .map(|task| task.record.id)
+            .collect()
+    }
+
+    /// The lanes of these tasks that have something ready now.
+    fn lanes_ready(&self, ids: &[TaskId]) -> Vec<LaneId> {
+        let lanes: BTreeSet<_> = ids
+            .iter()
+            .filter_map(|id| self.tasks.get(id))
+            .filter(|task| task.record.state == State::Ready)
+            .map(|task| task.record.lane.id)
+            .collect();
+        lanes.into_iter().collect()
+    }
+}

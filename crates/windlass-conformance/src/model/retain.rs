@@ -1,0 +1,55 @@
+//! Retention: what has ended is kept for a time and up to a size.
+
+use windlass_core::{State, TaskId, source::DutyReport, store::Retention};
+
+use super::{Model, Now, inspect::bytes_of};
+
+impl Model {
+    /// Removes what is too old, then the oldest of what is too much.
+    pub fn retain(&mut self, now: Now, retention: &Retention) -> DutyReport {
+        let gone: Vec<TaskId> = self
+            .tasks
+            .values()
+            .map(|task| &task.record)
+            .filter(|task| {
+                let age = match task.state {
+                    State::Done | State::Cancelled => retention.history_age,
+                    State::Dead => retention.dead_age,
+                    _ => return false,
+                };
+                task.ended_at.is_some_and(|ended_at| ended_at.after(age) <= now.wall)
+            })
+            .map(|task| task.id)
+            .collect();
+        for id in &gone {
+            self.remove(*id);
+        }
+        let mut moved = gone.len() as u64;
+        while self.info().history_bytes > retention.history_max_bytes
+            && let Some(oldest) = self.oldest_kept()
+        {
+            self.remove(oldest);
+            moved += 1;
+        }
+        DutyReport { moved, next_due: self.next_due(), ..DutyReport::default() }
+    }
+
+    fn oldest_kept(&self) -> Option<TaskId> {
+        self.tasks
+            .values()
+            .map(|task| &task.record)
+            .filter(|task| matches!(task.state, State::Done | State::Cancelled) && bytes_of(task) > 0)
+            .min_by_key(|task| (task.ended_at, task.id))
+            .map(|task| task.id)
+    }
+
+    /// A key outlives its task by the key's own time.
+    fn remove(&mut self, id: TaskId) {
+        let Some(task) = self.tasks.remove(&id) else { return };
+        if task.record.state == State::Dead
+            && let Some(ended_at) = task.record.ended_at
+        {
+            self.release_key(id, ended_at);
+        }
+    }
+}

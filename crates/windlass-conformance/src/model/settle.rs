@@ -1,0 +1,53 @@
+//! Settle and progress: what only the current lease may write.
+
+use windlass_core::{Error, LeaseRef, Result, SettleBatch, Settled, State, WorkerId};
+
+use super::{Model, Now};
+use crate::fault::Fault;
+
+impl Model {
+    /// Writes a batch once; sent again it gets the stored answer.
+    pub fn settle(&mut self, now: Now, batch: &SettleBatch) -> Result<Settled> {
+        let receipt = (batch.worker, batch.settler_no);
+        if let Some((batch_no, answer)) = self.receipts.get(&receipt)
+            && *batch_no >= batch.batch_no
+            && !self.has(Fault::ReceiptIgnored)
+        {
+            return Ok(Settled { replayed: true, ..answer.clone() });
+        }
+        let mut fenced = Vec::new();
+        let mut settled = Vec::new();
+        for item in &batch.items {
+            if self.holds(batch.worker, item.lease) {
+                self.settle_one(item.lease.id, &item.settlement, now);
+                settled.push(item.lease.id);
+            } else {
+                fenced.push(item.lease.id);
+            }
+        }
+        let lanes_ready = self.lanes_ready(&settled);
+        let answer = Settled { fenced, lanes_ready, next_due: self.next_due(), replayed: false };
+        self.receipts.insert(receipt, (batch.batch_no, answer.clone()));
+        Ok(answer)
+    }
+
+    /// The fence. It needs the worker's row, not the worker's clock: a result that waited through an outage
+    /// counts if nobody took the task.
+    fn holds(&self, worker: WorkerId, lease: LeaseRef) -> bool {
+        self.tasks.get(&lease.id).is_some_and(|task| {
+            task.record.state == State::Running
+                && (task.record.lease == lease.lease || self.has(Fault::FenceIgnored))
+                && (task.record.worker == Some(worker) || self.has(Fault::FenceIgnoresWorker))
+        })
+    }
+
+    /// Keeps how far an attempt is.
+    pub fn progress(&mut self, worker: WorkerId, lease: LeaseRef, progress: &str) -> Result<()> {
+        if !self.holds(worker, lease) && !self.has(Fault::ProgressNotFenced) {
+            return Err(Error::LeaseLost(lease.id));
+        }
+        let progress = self.rules.clip_error(progress);
+        self.edit(lease.id, |task| task.progress = Some(progress));
+        Ok(())
+    }
+}

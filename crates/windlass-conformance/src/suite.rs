@@ -1,0 +1,249 @@
+//! The table of cases, and the macro that turns it into tests of a store.
+
+use std::pin::Pin;
+
+use crate::{harness::Harness, promise::Promise};
+
+/// A case under way.
+pub type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// One rule of a store.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// `file::name`; the name is a sentence.
+    pub name: &'static str,
+    /// The promise that it bears, if it bears one.
+    pub promise: Option<Promise>,
+    /// Panics if the store breaks the rule.
+    pub run: for<'a> fn(&'a dyn Harness) -> Running<'a>,
+}
+
+impl Case {
+    /// The case of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        CASES.iter().find(|case| case.name == name)
+    }
+}
+
+/// Runs the case of this name against a store, on a runtime of its own.
+///
+/// # Panics
+/// If the store breaks the rule, or there is no such case.
+#[expect(clippy::panic, reason = "this is the body of a test")]
+pub fn run(name: &str, harness: &dyn Harness) {
+    let Some(case) = Case::named(name) else { panic!("there is no case {name}") };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    match runtime {
+        Ok(runtime) => runtime.block_on((case.run)(harness)),
+        Err(error) => panic!("no runtime: {error}"),
+    }
+}
+
+macro_rules! promise {
+    () => {
+        None
+    };
+    ($promise:ident) => {
+        Some(Promise::$promise)
+    };
+}
+
+// The dollar sign comes in as a token, because the macro that is made here has arguments of its own.
+macro_rules! cases {
+    (($d:tt) $($file:ident { $($case:ident $([$promise:ident])?,)* })*) => {
+        /// Every case.
+        pub const CASES: &[Case] = &[$($(
+            Case {
+                name: concat!(stringify!($file), "::", stringify!($case)),
+                promise: promise!($($promise)?),
+                run: |harness| Box::pin(crate::cases::$file::$case(harness)),
+            },
+        )*)*];
+
+        /// Makes a test of every case: `suite!(MyHarness::new());`. The expression is evaluated for each.
+        #[macro_export]
+        macro_rules! suite {
+            ($d harness:expr) => {
+                $(
+                    mod $file {
+                        #[allow(unused_imports, reason = "the harness may be named by a path of its own")]
+                        use super::*;
+                        $(
+                            #[test]
+                            fn $case() {
+                                let harness = $d harness;
+                                $d crate::run(concat!(stringify!($file), "::", stringify!($case)), &harness);
+                            }
+                        )*
+                    }
+                )*
+            };
+        }
+    };
+}
+
+cases! { ($)
+    enqueue {
+        a_new_task_is_ready_with_everything_it_was_given,
+        bytes_of_every_value_and_of_no_length_are_stored_whole,
+        ids_rise_in_the_order_of_enqueue,
+        a_batch_answers_in_its_order,
+        an_empty_batch_is_no_error,
+        a_batch_with_one_bad_task_leaves_nothing [BatchAtomic],
+        a_batch_over_the_limit_is_refused,
+        a_task_without_a_number_of_attempts_gets_the_default,
+    }
+    keys {
+        the_same_key_gives_the_same_task [EnqIdempotent],
+        the_same_key_twice_in_a_batch_gives_one_task [EnqIdempotent],
+        the_same_key_in_another_queue_is_another_task,
+        another_payload_under_the_same_key_is_a_conflict [EnqIdempotent],
+        a_conflict_can_be_ignored_by_the_caller [EnqIdempotent],
+        a_key_is_remembered_after_its_task_ended [EnqIdempotent],
+        a_key_is_free_again_after_its_time,
+        many_callers_at_once_with_one_key_make_one_task [EnqIdempotent],
+        one_callers_conflict_fails_only_that_caller,
+    }
+    claim {
+        each_claim_raises_the_lease_by_one [OneLease],
+        a_claimed_task_is_not_claimed_again [OneLease],
+        workers_that_race_take_every_task_once [OneLease],
+        a_claim_brings_at_most_what_was_asked_for [Bounded],
+        the_answer_says_why_there_is_not_more,
+        the_answer_names_the_next_due_time,
+        a_demand_over_many_workers_is_served_for_each,
+        one_expired_worker_refuses_the_whole_claim,
+        a_worker_that_never_registered_cannot_claim,
+    }
+    order {
+        higher_priority_goes_first_then_order_of_entry,
+        lanes_share_one_line,
+        a_task_that_comes_back_goes_to_the_end_of_the_line,
+        a_task_that_becomes_due_goes_to_the_end_of_the_line,
+        a_claim_takes_from_its_lanes_only,
+        lanes_are_found_by_kind_and_queue,
+    }
+    settle {
+        a_done_task_keeps_its_output_and_its_record [DoneDurable],
+        a_failed_task_waits_for_its_next_attempt_with_the_error,
+        a_task_that_always_fails_starts_as_often_as_granted [AttemptBound],
+        a_snoozed_task_waits_with_its_attempt_given_back [AttemptBound],
+        a_released_task_is_ready_with_its_attempt_given_back [Drain],
+        a_dead_task_stays_with_its_reason,
+        a_handler_may_cancel_its_task,
+        a_batch_is_settled_whole_with_lanes_and_next_due,
+        an_empty_settlement_is_no_error,
+        error_text_of_any_sort_is_kept,
+        an_attempts_record_is_bounded,
+    }
+    fence {
+        a_settlement_under_an_old_lease_changes_nothing [Fenced],
+        a_settlement_of_another_worker_changes_nothing [Fenced],
+        a_worker_that_was_swept_cannot_settle_what_another_took [Fenced],
+        fenced_items_do_not_hinder_their_neighbours,
+        progress_is_kept_while_the_lease_is_held,
+        progress_under_an_old_lease_is_refused [Fenced],
+        a_result_that_waited_past_the_lease_counts_if_nobody_took_the_task,
+        racing_settlements_of_one_attempt_have_one_winner [Fenced],
+    }
+    receipts {
+        a_batch_sent_again_gets_its_first_answer [DoneDurable],
+        a_batch_sent_again_does_not_touch_a_later_attempt [Fenced],
+        settlers_and_workers_number_their_own_batches,
+        a_swept_workers_receipt_is_still_there,
+    }
+    lease {
+        a_registered_worker_is_listed_with_what_it_says,
+        ids_of_workers_are_never_reused,
+        a_worker_that_renews_keeps_its_lease [NoFalseDeath],
+        a_renewal_after_the_lease_is_refused_for_good,
+        an_expired_worker_cannot_claim [NoStranded],
+        a_retired_worker_leaves_its_tasks_ready [NoStranded],
+        a_jump_of_the_wall_clock_moves_no_lease [ClockFree],
+    }
+    expiry {
+        tasks_of_a_dead_worker_are_ready_one_second_after_its_lease [RecoveryBound],
+        a_sweep_before_the_grace_second_takes_nothing [NoFalseDeath],
+        a_sweep_takes_only_what_the_dead_worker_held [NoFalseDeath],
+        a_bounded_sweep_says_that_there_is_more,
+        two_sweeps_at_once_take_each_task_once,
+        a_recovered_task_runs_again_and_finishes [RecoveryBound],
+    }
+    suspects {
+        a_crash_gives_the_attempt_back_and_is_counted [PoisonContained],
+        a_worker_runs_one_suspect_at_a_time [PoisonContained],
+        a_suspect_is_taken_first_and_others_run_beside_it [PoisonContained],
+        any_outcome_of_its_own_clears_a_suspect [PoisonContained],
+        a_task_that_crashes_too_often_is_dead_with_a_reason [PoisonContained],
+        one_poisonous_task_costs_its_neighbours_nothing [PoisonContained],
+    }
+    cancel {
+        a_task_that_has_not_started_is_cancelled_at_once,
+        a_running_task_is_asked_to_end,
+        a_running_task_asked_to_end_ends_as_cancelled_unless_it_succeeds [OneTerminal],
+        a_request_to_end_outlives_the_worker,
+        an_ended_task_cannot_be_cancelled [OneTerminal],
+        each_task_of_a_bulk_cancel_gets_its_answer,
+    }
+    redrive {
+        a_redriven_task_has_its_attempts_again_and_a_record_of_it [AttemptBound],
+        a_redrive_never_lowers_the_lease [OneLease],
+        a_redrive_may_wait,
+        only_a_dead_task_can_be_redriven [OneTerminal],
+        a_task_dead_of_crashes_can_be_redriven,
+    }
+    due {
+        a_future_task_is_not_claimed_before_its_time [Schedule],
+        the_due_duty_promotes_nothing_before_its_time [Schedule],
+        a_start_in_the_past_is_now,
+        the_far_future_is_no_problem,
+        a_bounded_due_duty_says_that_there_is_more,
+    }
+    pause {
+        nothing_is_claimed_from_a_paused_queue,
+        a_pause_changes_nothing_the_second_time,
+        a_queue_can_be_paused_before_its_first_task,
+        what_runs_when_a_queue_is_paused_can_be_settled,
+    }
+    unclaim {
+        an_unclaimed_claim_gives_its_tasks_back [NoStranded],
+        a_claim_that_arrives_after_its_unclaim_is_refused [NoStranded],
+        a_second_unclaim_changes_nothing,
+        an_unclaim_does_not_touch_another_worker,
+    }
+    reconcile {
+        a_task_the_worker_does_not_own_up_to_is_handed_back [NoStranded],
+        a_claim_that_may_be_on_its_way_is_left_alone,
+        an_old_lease_is_not_owning_up,
+    }
+    inspect {
+        pages_bring_every_task_once_newest_first,
+        a_page_is_not_disturbed_by_what_is_added_meanwhile,
+        filters_let_through_what_matches_all_of_them,
+        figures_follow_every_move,
+        an_unknown_task_is_not_there,
+        ended_tells_what_has_ended_and_what_never_was,
+        ended_waits_for_the_first_end,
+        the_store_says_what_it_is,
+        a_closed_store_refuses_every_call,
+    }
+    retention {
+        ended_tasks_are_removed_after_their_time,
+        an_unfinished_task_is_never_removed [EnqDurable],
+        history_over_its_size_loses_the_oldest_first,
+    }
+    durability {
+        an_acknowledged_task_is_there_after_a_restart [EnqDurable],
+        a_settled_task_does_not_run_again_after_a_restart [DoneDurable],
+        a_running_task_is_recovered_after_a_restart [RecoveryBound],
+    }
+    lost {
+        a_keyed_enqueue_in_doubt_is_repeated_without_a_second_task [EnqIdempotent],
+        a_claim_in_doubt_is_undone_and_its_tasks_run [NoStranded],
+        a_settlement_in_doubt_is_repeated_and_applied_once [DoneDurable],
+    }
+    audit {
+        a_store_in_use_has_no_finding [NoStranded],
+        a_task_with_a_workflow_is_refused_until_there_are_workflows,
+    }
+}
