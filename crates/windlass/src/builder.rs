@@ -7,7 +7,7 @@ use windlass_core::{Error, Name, Result, store::SharedStore};
 
 use crate::{
     extract::Provides,
-    handler::{Attempt, Handler, IntoOutcome, RawHandler, erase},
+    handler::{AsyncCall, Handler, IntoOutcome, RawHandler, erase},
     registry::Registry,
     shutdown::Shutdown,
     task::Task,
@@ -64,7 +64,7 @@ impl<S> WorkerBuilder<S> {
     where
         H: Handler<Args>,
         H::Payload: Task,
-        H::Called: Attempt<Returns: IntoOutcome, Future: Send>,
+        H::Called: AsyncCall<Returns: IntoOutcome, Future: Send>,
         H::States: Clone + Send + Sync + 'static,
         S: Provides<H::States, Places>,
         Args: 'static,
@@ -78,7 +78,7 @@ impl<S> WorkerBuilder<S> {
     where
         H: Handler<Args>,
         H::Payload: DeserializeOwned + Send,
-        H::Called: Attempt<Returns: IntoOutcome, Future: Send>,
+        H::Called: AsyncCall<Returns: IntoOutcome, Future: Send>,
         H::States: Clone + Send + Sync + 'static,
         S: Provides<H::States, Places>,
         Args: 'static,

@@ -52,6 +52,10 @@ impl Client {
     /// Starts to enqueue a task: set what differs from its type, then `.await` it.
     ///
     /// When the future ends in success, the task is in the store for good.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a task that was handed over is not the caller's any more"
+    )]
     pub fn enqueue<T: Task>(&self, task: T) -> Enqueue {
         Enqueue::new(self.clone(), task.new_task())
     }

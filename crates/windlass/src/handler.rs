@@ -86,7 +86,7 @@ handler!([Context], A a, B b, C c);
     label = "not an async function",
     note = "write `async fn`"
 )]
-pub trait Attempt {
+pub trait AsyncCall {
     /// What the function returns.
     type Returns;
     /// The future itself.
@@ -98,7 +98,7 @@ pub trait Attempt {
 
 // A mistake is reported as "not async" in our words, not as a missing `Future`.
 #[diagnostic::do_not_recommend]
-impl<F: Future> Attempt for F {
+impl<F: Future> AsyncCall for F {
     type Returns = F::Output;
     type Future = F;
 
@@ -115,7 +115,7 @@ impl<F: Future> Attempt for F {
     message = "a Windlass handler cannot return `{Self}`",
     label = "the handler returns `{Self}`",
     note = "return `Result<R, E>` where `R` is `()`, `Payload` or `Outcome` and `E` converts into \
-            `Box<dyn Error + Send + Sync>`"
+            `Box<dyn Error + Send + Sync>`; `Outcome::done(&value)` leaves a value behind"
 )]
 pub trait IntoOutcome {
     /// The end of the attempt.
@@ -134,6 +134,8 @@ impl IntoOutcome for () {
     }
 }
 
+// A mistake is reported for the whole `Result`, with the note above, not as a missing `From`.
+#[diagnostic::do_not_recommend]
 impl<R: Into<Outcome>, E: Into<BoxError>> IntoOutcome for Result<R, E> {
     fn into_outcome(self) -> Outcome {
         match self {
@@ -171,7 +173,7 @@ where
     H: Handler<Args>,
     H::Payload: DeserializeOwned + Send,
     H::States: Clone + Send + Sync + 'static,
-    H::Called: Attempt<Returns: IntoOutcome, Future: Send>,
+    H::Called: AsyncCall<Returns: IntoOutcome, Future: Send>,
     Args: 'static,
 {
     Arc::new(Typed { handler, states, args: PhantomData })
@@ -183,7 +185,7 @@ where
     H: Handler<Args>,
     H::Payload: DeserializeOwned + Send,
     H::States: Clone + Send + Sync + 'static,
-    H::Called: Attempt<Returns: IntoOutcome, Future: Send>,
+    H::Called: AsyncCall<Returns: IntoOutcome, Future: Send>,
     Args: 'static,
 {
     async fn call(&self, context: Context) -> Outcome {

@@ -27,10 +27,14 @@ pub async fn open(url: &str) -> Result<SharedStore> {
         Some(("sqlite", _)) => sqlite(url).await,
         Some((scheme, _)) => {
             let scheme: String = scheme.chars().take(40).collect();
-            Err(Error::invalid(format!("no store for {scheme:?} addresses in this build; supported: {SUPPORTED}")))
+            Err(Error::invalid(format!(
+                "no store for {scheme:?} addresses in this build; supported: {SUPPORTED}"
+            )))
         }
         // The text is not shown: what has no scheme may be anything, a secret included.
-        None => Err(Error::invalid(format!("a store's address starts with its kind; supported: {SUPPORTED}"))),
+        None => {
+            Err(Error::invalid(format!("a store's address starts with its kind; supported: {SUPPORTED}")))
+        }
     }
 }
 
@@ -41,7 +45,9 @@ async fn sqlite(url: &str) -> Result<SharedStore> {
     let location: Location = url.parse().map_err(|error| Error::invalid(format!("{error}")))?;
     match SqliteStore::open(&location, Options::default()).await {
         Ok(store) => Ok(store),
-        Err(error @ (OpenError::Io { .. } | OpenError::Sqlite { .. })) => Err(Error::Unavailable(error.to_string())),
+        Err(error @ (OpenError::Io { .. } | OpenError::Sqlite { .. })) => {
+            Err(Error::Unavailable(error.to_string()))
+        }
         Err(error) => Err(Error::Conflict(error.to_string())),
     }
 }

@@ -67,7 +67,8 @@ async fn idle(store: &SharedStore, is_served: impl Fn(&LaneRecord) -> bool) -> R
     loop {
         let due = store.promote_due(PROMOTE_MAX).await?;
         let lanes = store.lane_records().await?;
-        let busy = lanes.iter().filter(|lane| is_served(lane)).any(|lane| lane.depth.ready + lane.depth.running > 0);
+        let busy =
+            lanes.iter().filter(|lane| is_served(lane)).any(|lane| lane.depth.ready + lane.depth.running > 0);
         if !busy && !due.more {
             return Ok(());
         }

@@ -1,0 +1,301 @@
+//! The client on a store in memory, without a worker.
+
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use support::{clock, counting::Counting, memory, succeed};
+use tokio::time::Instant;
+use windlass::{
+    Client, Error, Payload, RetryPolicy, Rules, Start, Task, TaskId, TaskState, Timestamp, Waiters,
+    store::{Filter, SharedStore},
+    waiters::WAIT_INTERVAL,
+};
+use windlass_conformance::MemoryStore;
+
+#[derive(serde::Serialize, serde::Deserialize, Task)]
+#[task(queue = "mail", max_attempts = 5, timeout = "30s", priority = -2, retry_base = "10s")]
+struct SendEmail {
+    to: String,
+}
+
+fn mail(to: &str) -> SendEmail {
+    SendEmail { to: to.into() }
+}
+
+fn client() -> Client {
+    Client::new(memory())
+}
+
+async fn count(client: &Client) -> usize {
+    client.store().tasks(&Filter::default(), None, 100).await.unwrap().tasks.len()
+}
+
+#[tokio::test]
+async fn a_task_carries_the_settings_of_its_type() {
+    let client = client();
+    let id = client.enqueue(mail("a@b.c")).await.unwrap().id;
+    let task = client.task(id).await.unwrap().unwrap();
+    assert_eq!((task.lane.queue.as_str(), task.lane.kind.as_str()), ("mail", "send_email"));
+    assert_eq!((task.max_attempts, task.priority), (5, -2));
+    assert_eq!(task.timeout, Some(Duration::from_secs(30)));
+    assert_eq!(task.payload.decode::<SendEmail>().unwrap().to, "a@b.c");
+    assert_eq!((task.job, task.workflow, task.key), (None, None, None));
+}
+
+#[tokio::test]
+async fn every_setting_can_differ_for_one_task() {
+    let store = Counting::new(memory());
+    let client = Client::new(store.clone());
+    let policy = RetryPolicy { base: Duration::from_secs(7), ..RetryPolicy::default() };
+    let enqueue = client
+        .enqueue(mail("a@b.c"))
+        .job("tenant-7")
+        .workflow("order-42")
+        .queue("bulk")
+        .priority(3)
+        .delay(Duration::from_secs(60))
+        .key("welcome")
+        .max_attempts(2)
+        .timeout(Duration::from_secs(1))
+        .retry(policy);
+    // What the store makes of it is the store's business.
+    let _ = enqueue.await;
+    let [task] = &store.enqueued()[..] else { panic!("not one task") };
+    assert_eq!(task.job.as_ref().unwrap().as_str(), "tenant-7");
+    assert_eq!(task.workflow.as_ref().unwrap().as_str(), "order-42");
+    assert_eq!(task.queue.as_str(), "bulk");
+    assert_eq!((task.priority, task.max_attempts), (3, Some(2)));
+    assert_eq!((task.timeout, task.retry), (Some(Duration::from_secs(1)), Some(policy)));
+    assert_eq!(task.start, Start::In(Duration::from_secs(60)));
+    assert_eq!(task.key.as_ref().unwrap().text, "welcome");
+}
+
+#[tokio::test]
+async fn retry_delays_and_start_of_the_type_reach_the_store() {
+    let store = Counting::new(memory());
+    let client = Client::new(store.clone());
+    let at = Timestamp::from_ms(1_800_000_000_000);
+    client.enqueue(mail("a@b.c")).await.unwrap();
+    client.enqueue(mail("a@b.c")).at(at).await.unwrap();
+    let tasks = store.enqueued();
+    let policy = tasks[0].retry.unwrap();
+    assert_eq!((policy.base, policy.max), (Duration::from_secs(10), RetryPolicy::default().max));
+    assert_eq!((tasks[0].start, tasks[1].start), (Start::Now, Start::At(at)));
+}
+
+#[tokio::test]
+async fn a_bad_name_is_refused_when_awaited_and_nothing_is_enqueued() {
+    let client = client();
+    let error = client.enqueue(mail("a@b.c")).job(" tenant").priority(1).await.unwrap_err();
+    assert!(error.to_string().contains("job \" tenant\""), "{error}");
+    assert!(!format!("{:?}", client.enqueue(mail("s3cret"))).contains("s3cret"));
+    assert_eq!(count(&client).await, 0);
+}
+
+#[tokio::test]
+async fn a_batch_is_enqueued_whole_or_not_at_all() {
+    let client = client();
+    let ids = client.enqueue_all(["a", "b", "c"].map(mail)).await.unwrap();
+    assert!(ids.is_sorted_by_key(|enqueued| enqueued.id));
+    let too_large = mail(&"x".repeat(2 << 20));
+    let error = client.enqueue_all([mail("d"), too_large]).await.unwrap_err();
+    assert!(error.to_string().contains("payload_max_bytes"), "{error}");
+    let error = client.enqueue_all((0..10_001).map(|_| mail("e"))).await.unwrap_err();
+    assert!(error.to_string().contains("at most 10000"), "{error}");
+    assert_eq!(client.enqueue_all(Vec::<SendEmail>::new()).await.unwrap(), []);
+    assert_eq!(count(&client).await, 3);
+}
+
+#[tokio::test]
+async fn a_key_gives_one_task_and_another_payload_under_it_is_refused_unless_told() {
+    let client = client();
+    let first = client.enqueue(mail("a")).key("k").await.unwrap();
+    let again = client.enqueue(mail("a")).key("k").await.unwrap();
+    assert_eq!((again.id, again.existing), (first.id, true));
+    let error = client.enqueue(mail("b")).key("k").await.unwrap_err();
+    assert_eq!(error, Error::KeyConflict { key: "k".into(), existing: first.id });
+    let ignoring = client.enqueue(mail("b")).key_ignoring_conflict("k").await.unwrap();
+    assert_eq!((ignoring.id, ignoring.existing), (first.id, true));
+}
+
+#[tokio::test]
+async fn cancel_answers_with_the_state_and_an_unknown_task_is_not_found() {
+    let client = client();
+    let id = client.enqueue(mail("a")).await.unwrap().id;
+    assert_eq!(client.cancel(id, "not today").await.unwrap(), TaskState::Cancelled);
+    assert!(matches!(client.retry(id).await.unwrap_err(), Error::Conflict(_)));
+    let nobody = TaskId::from_raw(1);
+    assert!(matches!(client.cancel(nobody, "x").await.unwrap_err(), Error::NotFound(_)));
+    assert!(matches!(client.wait(nobody, Duration::from_secs(1)).await.unwrap_err(), Error::NotFound(_)));
+    assert_eq!(client.task(nobody).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_runs_out_gives_the_task_as_it_stands() {
+    let client = client();
+    let id = client.enqueue(mail("a")).await.unwrap().id;
+    let task = client.wait(id, Duration::from_secs(5)).await.unwrap();
+    assert_eq!((task.id, task.state), (id, TaskState::Ready));
+    let error = client.output::<()>(id, Duration::from_secs(5)).await.unwrap_err();
+    assert_eq!(error, Error::Conflict(format!("task {id} has not ended: it is ready")));
+}
+
+#[tokio::test]
+async fn the_output_of_a_task_is_read_as_a_typed_value() {
+    let client = client();
+    let long = Duration::from_secs(60);
+    let id = client.enqueue(mail("a")).await.unwrap().id;
+    succeed(client.store(), id, Some(Payload::json(&vec![1, 2]).unwrap())).await;
+    assert_eq!(client.output::<Vec<u8>>(id, long).await.unwrap(), [1, 2]);
+    let error = client.output::<String>(id, long).await.unwrap_err();
+    assert!(error.to_string().contains(&format!("the output of task {id} is not of this type")), "{error}");
+
+    let id = client.enqueue(mail("b")).await.unwrap().id;
+    succeed(client.store(), id, None).await;
+    client.output::<()>(id, long).await.unwrap();
+    assert_eq!(client.output::<Option<u8>>(id, long).await.unwrap(), None);
+
+    let id = client.enqueue(mail("c")).await.unwrap().id;
+    client.cancel(id, "not today").await.unwrap();
+    let error = client.output::<()>(id, long).await.unwrap_err();
+    assert_eq!(error, Error::Conflict(format!("task {id} ended cancelled: not today")));
+}
+
+#[tokio::test]
+async fn enqueue_and_wait_is_one_call() {
+    let client = client();
+    let waiting = tokio::spawn(client.enqueue(mail("a")).key("k").wait());
+    let output = tokio::spawn(client.enqueue(mail("a")).key("k").output::<u8>());
+    let id = client.enqueue(mail("a")).key("k").await.unwrap().id;
+    succeed(client.store(), id, Some(Payload::json(&7).unwrap())).await;
+    assert_eq!(waiting.await.unwrap().unwrap().state, TaskState::Done);
+    assert_eq!(output.await.unwrap().unwrap(), 7);
+}
+
+/// Lets every task that can run do so, without moving the clock.
+async fn settle_down() {
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_waiters_cost_one_query_per_interval() {
+    let store = Counting::new(memory());
+    let client = Client::new(store.clone());
+    let ids = client.enqueue_all((0..1_000).map(|n| mail(&n.to_string()))).await.unwrap();
+    let waiting: Vec<_> = ids
+        .iter()
+        .map(|enqueued| {
+            let (client, id) = (client.clone(), enqueued.id);
+            tokio::spawn(async move { client.wait(id, Duration::from_secs(3_600)).await })
+        })
+        .collect();
+    settle_down().await;
+    tokio::time::sleep(WAIT_INTERVAL).await;
+    let before = store.asked();
+    assert!(before <= 4, "{before} queries for the waiters to come");
+    tokio::time::sleep(10 * WAIT_INTERVAL).await;
+    let asked = store.asked() - before;
+    assert!((9..=11).contains(&asked), "{asked} queries in 10 intervals");
+
+    let ids: Vec<_> = ids.iter().map(|enqueued| enqueued.id).collect();
+    client.store().cancel(&ids, "enough").await.unwrap();
+    for waiting in waiting {
+        assert_eq!(waiting.await.unwrap().unwrap().state, TaskState::Cancelled);
+    }
+    assert!(store.asked() - before - asked <= 3, "one look brings all that ended together");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_ends_one_after_the_other_do_not_cost_a_thousand_queries() {
+    let store = Counting::new(memory());
+    let client = Client::new(store.clone());
+    let ids = client.enqueue_all((0..1_000).map(|n| mail(&n.to_string()))).await.unwrap();
+    let mut waiting = tokio::task::JoinSet::new();
+    for enqueued in &ids {
+        let (client, id) = (client.clone(), enqueued.id);
+        waiting.spawn(async move { client.wait(id, Duration::from_secs(3_600)).await });
+    }
+    settle_down().await;
+    for enqueued in &ids {
+        client.cancel(enqueued.id, "one by one").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    while let Some(ended) = waiting.join_next().await {
+        assert_eq!(ended.unwrap().unwrap().state, TaskState::Cancelled);
+    }
+    assert!(store.asked() < 500, "{} queries", store.asked());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_newcomer_does_not_wait_for_the_interval_of_others() {
+    let client = client();
+    let slow = client.enqueue(mail("slow")).await.unwrap().id;
+    let patient = tokio::spawn({
+        let client = client.clone();
+        async move { client.wait(slow, Duration::from_secs(3_600)).await }
+    });
+    settle_down().await;
+    let quick = client.enqueue(mail("quick")).await.unwrap().id;
+    client.cancel(quick, "at once").await.unwrap();
+    let started = Instant::now();
+    assert_eq!(client.wait(quick, Duration::from_secs(60)).await.unwrap().state, TaskState::Cancelled);
+    assert!(started.elapsed() < WAIT_INTERVAL / 10, "{:?} of paused time", started.elapsed());
+    patient.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_asked_when_nobody_waits() {
+    let store = Counting::new(memory());
+    let client = Client::new(store.clone());
+    let waiters = Waiters::new(store.clone());
+    let id = client.enqueue(mail("a")).await.unwrap().id;
+    tokio::time::sleep(10 * WAIT_INTERVAL).await;
+    assert_eq!(store.asked(), 0);
+
+    let waiting = tokio::spawn({
+        let waiters = waiters.clone();
+        async move { waiters.ended(id).await }
+    });
+    settle_down().await;
+    assert_eq!((waiters.count(), store.asked()), (1, 1));
+    waiting.abort();
+    settle_down().await;
+    assert_eq!(waiters.count(), 0);
+    let asked = store.asked();
+    tokio::time::sleep(10 * WAIT_INTERVAL).await;
+    assert_eq!(store.asked(), asked);
+
+    client.cancel(id, "x").await.unwrap();
+    assert_eq!(waiters.ended(id).await.unwrap().state, TaskState::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_fails_the_wait() {
+    let client = client();
+    let id = client.enqueue(mail("a")).await.unwrap().id;
+    client.store().close().await.unwrap();
+    let error = client.wait(id, Duration::from_secs(5)).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+}
+
+#[test]
+fn waiters_survive_the_runtime_that_looked_for_them() {
+    let store: SharedStore = Arc::new(MemoryStore::new(clock(), Rules::default()));
+    let client = Client::new(store);
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (first, second) = (runtime(), runtime());
+    let id = first.block_on(client.enqueue(mail("a")).into_future()).unwrap().id;
+    let short = Duration::from_millis(1);
+    let waits_for_ever = client.clone();
+    first.spawn(async move { waits_for_ever.wait(id, Duration::from_secs(3_600)).await });
+    first.block_on(async { assert_eq!(client.wait(id, short).await.unwrap().state, TaskState::Ready) });
+    drop(first);
+    second.block_on(async {
+        client.cancel(id, "x").await.unwrap();
+        let ended = client.wait(id, Duration::from_secs(60)).await.unwrap();
+        assert_eq!(ended.state, TaskState::Cancelled);
+    });
+}
