@@ -1,0 +1,115 @@
+//! The command line as it is typed.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::{
+    commands::{
+        backup, completions, config, doctor, enqueue, migrate, queues, restore, tasks, up, worker, workers,
+    },
+    config::{Setting, setting::Raw, table},
+    version,
+};
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "windlass",
+    version = version::text(),
+    about = "Windlass hauls work: a durable task queue and worker in one program",
+    after_help = "Start with `windlass up`, then `windlass enqueue echo --payload '{\"hello\":\"world\"}' --wait`.\n\
+                  Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused, 5 unreachable (try again), \
+                  6 a task that was waited for ended dead or cancelled, 130 Ctrl-C.",
+    disable_help_subcommand = true,
+    propagate_version = true
+)]
+pub struct Cli {
+    /// Options that every command has.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that every command has.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Everywhere")]
+pub struct Global {
+    /// Talk to this server
+    #[arg(long, global = true, value_name = "URL")]
+    pub server: Option<String>,
+    /// Use this store, such as sqlite:windlass.db
+    #[arg(long, global = true, value_name = "URL")]
+    pub store: Option<String>,
+    /// Read settings from this file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print JSON, with times in UTC
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print data and errors only
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// How much to log: off, error, warn, info, debug, trace
+    #[arg(long, global = true, value_name = "LEVEL", hide_short_help = true)]
+    pub log_level: Option<String>,
+    /// Form of log lines: text or json
+    #[arg(long, global = true, value_name = "FORM", hide_short_help = true)]
+    pub log_format: Option<String>,
+}
+
+impl Global {
+    /// The settings among them.
+    pub fn flags(&self) -> Vec<(&'static Setting, Raw)> {
+        given([
+            (&table::SERVER, self.server.as_ref()),
+            (&table::STORE, self.store.as_ref()),
+            (&table::LOG_LEVEL, self.log_level.as_ref()),
+            (&table::LOG_FORMAT, self.log_format.as_ref()),
+        ])
+    }
+}
+
+/// Those settings that were given.
+pub fn given<'a>(
+    flags: impl IntoIterator<Item = (&'static Setting, Option<&'a String>)>,
+) -> Vec<(&'static Setting, Raw)> {
+    flags.into_iter().filter_map(|(setting, text)| Some((setting, Raw::Text(text?.clone())))).collect()
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run everything in one process: store, worker, HTTP API
+    Up(up::UpArgs),
+    /// Run a worker on a store, without the HTTP API
+    Worker(worker::WorkerArgs),
+    /// Put tasks into the store
+    Enqueue(Box<enqueue::EnqueueArgs>),
+    /// Look at tasks, cancel, retry and await them
+    #[command(subcommand)]
+    Tasks(tasks::TasksCommand),
+    /// Look at queues, pause and resume them
+    #[command(subcommand)]
+    Queues(queues::QueuesCommand),
+    /// Look at workers
+    #[command(subcommand)]
+    Workers(workers::WorkersCommand),
+    /// Check the store, the server and this machine
+    Doctor(doctor::DoctorArgs),
+    /// Bring the store's schema to this version
+    Migrate(migrate::MigrateArgs),
+    /// Write a consistent copy of the store, also while it runs
+    Backup(backup::BackupArgs),
+    /// Put a copy in the place of the store
+    Restore(restore::RestoreArgs),
+    /// Write or check the configuration
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Ask the server whether it can do its work
+    Health,
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
+}

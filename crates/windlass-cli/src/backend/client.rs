@@ -1,0 +1,223 @@
+//! A small HTTP client for our own API: plain HTTP, one pooled connection, JSON both ways.
+
+use std::{fmt::Write as _, time::Duration};
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode, Uri, header};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_util::{
+    client::legacy::{Client as HyperClient, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use windlass_server::api::{ErrorBody, ErrorCode, ErrorDetail};
+
+use super::Answer;
+use crate::failure::Failure;
+
+/// How long a connection may take: the server is near, or it is not there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long an answer may take beyond the time that the call itself asks to wait.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
+/// Largest answer: a page of a thousand tasks, each with a large payload, fits.
+const ANSWER_MAX_BYTES: usize = 2 << 30;
+
+/// A client of one server.
+#[derive(Debug, Clone)]
+pub struct Client {
+    base: String,
+    http: HyperClient<HttpConnector, Full<Bytes>>,
+}
+
+/// What a call changes if its answer is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// Nothing.
+    Reads,
+    /// Perhaps something.
+    Writes,
+}
+
+impl Client {
+    /// A client of the server at a URL.
+    pub fn new(url: &str) -> Result<Self, Failure> {
+        let base = url.trim_end_matches('/').to_owned();
+        let wrong = || Failure::usage(format!("{url:?} is not a server's address"));
+        let uri: Uri = base.parse().map_err(|_| wrong().hint("write it like http://127.0.0.1:7878"))?;
+        match (uri.scheme_str(), uri.authority()) {
+            (Some("http"), Some(_)) => {}
+            (Some("https"), _) => return Err(wrong().hint("this version speaks http:// only")),
+            _ => return Err(wrong().hint("write it like http://127.0.0.1:7878")),
+        }
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        connector.set_nodelay(true);
+        Ok(Self { base, http: HyperClient::builder(TokioExecutor::new()).build(connector) })
+    }
+
+    /// The server's address.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Reads.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str, wait: Duration) -> Answer<T> {
+        let (_, body) = self.send(Method::GET, path, None, wait, Effect::Reads).await?;
+        self.read(&body)
+    }
+
+    /// Reads, whatever the status: for health, where 503 is an answer too.
+    pub async fn get_any<T: DeserializeOwned>(&self, path: &str) -> Answer<(StatusCode, T)> {
+        let (status, body) = self.exchange(Method::GET, path, None, Duration::ZERO, Effect::Reads).await?;
+        Ok((status, self.read(&body)?))
+    }
+
+    /// Changes something.
+    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Answer<T> {
+        self.post_waiting(path, body, Duration::ZERO, Effect::Writes).await
+    }
+
+    /// Asks a question that is too long for a query, and may wait for its answer.
+    pub async fn ask<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        wait: Duration,
+    ) -> Answer<T> {
+        self.post_waiting(path, body, wait, Effect::Reads).await
+    }
+
+    async fn post_waiting<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        wait: Duration,
+        effect: Effect,
+    ) -> Answer<T> {
+        let body = serde_json::to_vec(body).map_err(|error| ErrorDetail::invalid(error.to_string()))?;
+        let (_, answer) = self.send(Method::POST, path, Some(body.into()), wait, effect).await?;
+        self.read(&answer)
+    }
+
+    /// One exchange whose answer must be a success.
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+        wait: Duration,
+        effect: Effect,
+    ) -> Answer<(StatusCode, Bytes)> {
+        let (status, answer) = self.exchange(method, path, body, wait, effect).await?;
+        if status.is_success() {
+            return Ok((status, answer));
+        }
+        match serde_json::from_slice::<ErrorBody>(&answer) {
+            Ok(body) => Err(body.error),
+            Err(_) => Err(self.not_ours(&format!("answered {status}"))),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+        wait: Duration,
+        effect: Effect,
+    ) -> Answer<(StatusCode, Bytes)> {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body.unwrap_or_default()))
+            .map_err(|error| ErrorDetail::invalid(error.to_string()))?;
+        let exchange = async {
+            let response = self.http.request(request).await.map_err(|error| self.lost(&error, effect))?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), ANSWER_MAX_BYTES).collect().await;
+            let body = body.map_err(|error| self.cut_off(&error.to_string(), effect))?;
+            Ok((status, body.to_bytes()))
+        };
+        match tokio::time::timeout(ANSWER_TIMEOUT + wait, exchange).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.cut_off("no answer in time", effect)),
+        }
+    }
+
+    fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Answer<T> {
+        serde_json::from_slice(body)
+            .map_err(|error| self.not_ours(&format!("answered something else ({error})")))
+    }
+
+    fn lost(&self, error: &hyper_util::client::legacy::Error, effect: Effect) -> ErrorDetail {
+        if error.is_connect() {
+            return ErrorDetail::new(ErrorCode::Unavailable, format!("no server at {}", self.base))
+                .hint("start one with `windlass up`, or name another with --server");
+        }
+        let mut text = error.to_string();
+        if let Some(cause) = std::error::Error::source(error) {
+            let _ = write!(text, ": {cause}");
+        }
+        self.cut_off(&text, effect)
+    }
+
+    fn cut_off(&self, problem: &str, effect: Effect) -> ErrorDetail {
+        let message = format!("the connection to {} broke: {problem}", self.base);
+        match effect {
+            Effect::Reads => ErrorDetail::new(ErrorCode::Unavailable, message).hint("try again"),
+            Effect::Writes => ErrorDetail::new(ErrorCode::UnknownOutcome, message).hint(
+                "it may have taken effect: look with `windlass tasks ls`, or repeat the call with --key",
+            ),
+        }
+    }
+
+    fn not_ours(&self, problem: &str) -> ErrorDetail {
+        ErrorDetail::new(
+            ErrorCode::Unrecognised,
+            format!("{} {problem}; it does not look like a Windlass server of this version", self.base),
+        )
+        .hint("name another with --server, or a store with --store")
+    }
+}
+
+/// A piece of a path or a query with everything escaped that has a meaning there.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            escaped.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+    }
+    escaped
+}
+
+/// A query string of what is there.
+pub fn query<'a>(pairs: impl IntoIterator<Item = (&'a str, Option<String>)>) -> String {
+    let pairs: Vec<String> =
+        pairs.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", escape(&value?)))).collect();
+    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_survive_a_path_and_a_query() {
+        assert_eq!(escape("täglich/a b&c"), "t%C3%A4glich%2Fa%20b%26c");
+        assert_eq!(query([("kind", Some("a=b".to_owned())), ("job", None)]), "?kind=a%3Db");
+        assert_eq!(query([("kind", None)]), "");
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_spoken_to_is_refused() {
+        for url in ["", "127.0.0.1:7878", "https://a", "ftp://a", "http://"] {
+            assert!(Client::new(url).is_err(), "{url}");
+        }
+        assert_eq!(Client::new("http://127.0.0.1:7878/").unwrap().base(), "http://127.0.0.1:7878");
+    }
+}

@@ -1,0 +1,93 @@
+//! Finding whom to talk to: the server that was named, else the one that runs on the store, else the one at the
+//! usual address, else the store itself.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{Backend, local::Local, remote::Remote};
+use crate::{
+    config::{Settings, table},
+    failure::{Exit, Failure},
+    store::{self, Missing},
+};
+
+/// Finds whom to talk to.
+///
+/// # Errors
+/// Exit code 5 with what was tried if there is neither a server nor a store.
+pub async fn connect(settings: &Settings) -> anyhow::Result<Box<dyn Backend>> {
+    if let Some(server) = find_server(settings).await? {
+        return Ok(Box::new(server));
+    }
+    let place = store::location(settings)?.to_string();
+    if let Some(path) = store::path(settings)?
+        && !path.exists()
+    {
+        return Err(nobody(settings, &path).into());
+    }
+    let store = store::open(settings, Missing::Refuse).await?;
+    Ok(Box::new(Local::new(store, place)))
+}
+
+/// The server to talk to, if one answers.
+///
+/// # Errors
+/// If a server was named and does not answer.
+pub async fn find_server(settings: &Settings) -> anyhow::Result<Option<Remote>> {
+    if settings.is_given(&table::SERVER) {
+        let server = Remote::new(&settings.text(&table::SERVER))?;
+        server.ping().await?;
+        return Ok(Some(server));
+    }
+    if let Some(path) = store::path(settings)?
+        && let Some(server) = server_on(&path).await
+    {
+        return Ok(Some(server));
+    }
+    if settings.is_given(&table::STORE) {
+        // Somebody named a store: a server that happens to run elsewhere is not what they mean.
+        return Ok(None);
+    }
+    let server = Remote::new(&default_server(settings))?;
+    Ok(server.ping().await.is_ok().then_some(server))
+}
+
+/// The usual address of a server.
+pub fn default_server(settings: &Settings) -> String {
+    format!("http://{}", settings.text(&table::LISTEN))
+}
+
+/// Who holds a store, as its lock file says.
+#[derive(Debug, Deserialize)]
+struct Owner {
+    pid: u32,
+    address: Option<String>,
+}
+
+/// The server that holds a store.
+async fn server_on(path: &Path) -> Option<Remote> {
+    let mut lock = path.as_os_str().to_owned();
+    lock.push(".lock");
+    let text = std::fs::read_to_string(lock).ok()?;
+    let owner: Owner = serde_json::from_str(&text).ok()?;
+    let server = Remote::new(&owner.address?).ok()?;
+    // The file outlives a killed process, and its port may be somebody else's by now.
+    let info = server.info().await.ok()?;
+    (info.pid == owner.pid).then_some(server)
+}
+
+fn nobody(settings: &Settings, path: &Path) -> Failure {
+    let shown = if path.is_relative() && !path.starts_with(".") {
+        format!("./{}", path.display())
+    } else {
+        path.display().to_string()
+    };
+    let message = if settings.is_given(&table::STORE) {
+        format!("no store at {shown}")
+    } else {
+        format!("no server at {} and no store at {shown}", default_server(settings))
+    };
+    Failure::new(Exit::Unreachable, message)
+        .hint("start one with `windlass up`, or name it with --server or --store")
+}

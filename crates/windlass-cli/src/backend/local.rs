@@ -1,0 +1,136 @@
+//! The store itself, when no server runs on it.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use windlass_core::{Name, Payload, Store as _, TaskId};
+use windlass_server::{
+    Operations,
+    api::{
+        BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
+        EnqueueRequest, EnqueueResponse, InfoView, QueueChange, Queues, RetryRequest, TaskFilter, TaskPage,
+        TaskView, WaitRequest, WaitResponse, WhyView, Workers,
+    },
+};
+use windlass_sqlite::SqliteStore;
+
+use super::{Answer, Backend};
+
+/// Operations on a store that this process holds.
+#[derive(Debug)]
+pub struct Local {
+    store: Arc<SqliteStore>,
+    operations: Operations,
+    place: String,
+}
+
+impl Local {
+    /// Works on a store that is open.
+    pub fn new(store: Arc<SqliteStore>, place: String) -> Self {
+        let operations = operations(store.clone());
+        Self { store, operations, place }
+    }
+}
+
+/// Operations that know the built-in kinds: what a payload of theirs must look like, and what is secret in it.
+pub fn operations(store: Arc<SqliteStore>) -> Operations {
+    Operations::new(store).version(crate::version::VERSION).check_payload(check).redact(redact)
+}
+
+fn check(kind: &Name, payload: &Payload) -> Result<(), String> {
+    match payload.decode::<serde_json::Value>() {
+        Ok(value) => windlass_kinds::check_payload(kind.as_str(), &value),
+        // Bytes, or numbers that this parser cannot hold: the handler decides.
+        Err(_) => Ok(()),
+    }
+}
+
+fn redact(kind: &Name, payload: Payload) -> Payload {
+    if kind.as_str() != "http" {
+        return payload;
+    }
+    match payload.decode::<serde_json::Value>() {
+        Ok(value) => Payload::json(&windlass_kinds::redact_http_payload(value)).unwrap_or(payload),
+        Err(_) => payload,
+    }
+}
+
+#[async_trait]
+impl Backend for Local {
+    fn place(&self) -> String {
+        self.place.clone()
+    }
+
+    fn has_worker(&self) -> bool {
+        false
+    }
+
+    async fn enqueue(&self, request: EnqueueRequest) -> Answer<EnqueueResponse> {
+        self.operations.enqueue(request).await
+    }
+
+    async fn enqueue_batch(&self, request: BatchRequest) -> Answer<BatchResponse> {
+        self.operations.enqueue_batch(request).await
+    }
+
+    async fn tasks(&self, filter: &TaskFilter, after: Option<TaskId>, limit: u32) -> Answer<TaskPage> {
+        self.operations.tasks(filter.clone(), after, Some(limit)).await
+    }
+
+    async fn task(&self, id: TaskId) -> Answer<TaskView> {
+        self.operations.task(id).await
+    }
+
+    async fn why(&self, id: TaskId) -> Answer<WhyView> {
+        self.operations.why(id).await
+    }
+
+    async fn wait(&self, ids: &[TaskId], timeout: Duration) -> Answer<WaitResponse> {
+        let timeout_ms = Some(timeout.as_millis() as u64);
+        self.operations.wait(WaitRequest { ids: ids.to_vec(), timeout_ms }).await
+    }
+
+    async fn cancel(&self, id: TaskId, request: CancelRequest) -> Answer<ChangeResponse> {
+        self.operations.cancel(id, request).await
+    }
+
+    async fn retry(&self, id: TaskId, request: RetryRequest) -> Answer<ChangeResponse> {
+        self.operations.retry(id, request).await
+    }
+
+    async fn cancel_many(&self, request: BulkRequest) -> Answer<BulkResponse> {
+        self.operations.bulk_cancel(request).await
+    }
+
+    async fn retry_many(&self, request: BulkRequest) -> Answer<BulkResponse> {
+        self.operations.bulk_retry(request).await
+    }
+
+    async fn dead(&self, filter: &TaskFilter) -> Answer<DeadGroups> {
+        self.operations.dead_groups(filter.clone()).await
+    }
+
+    async fn queues(&self) -> Answer<Queues> {
+        self.operations.queues().await
+    }
+
+    async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Answer<QueueChange> {
+        if paused {
+            self.operations.pause(queue.as_str()).await
+        } else {
+            self.operations.resume(queue.as_str()).await
+        }
+    }
+
+    async fn workers(&self) -> Answer<Workers> {
+        self.operations.workers().await
+    }
+
+    async fn info(&self) -> Answer<InfoView> {
+        self.operations.info().await
+    }
+
+    async fn close(&self) -> Answer<()> {
+        Ok(self.store.close().await?)
+    }
+}

@@ -1,0 +1,62 @@
+//! Where a command's work is done: by the running server, or here on the store. Each command is written once.
+
+pub mod client;
+pub mod connect;
+pub mod local;
+pub mod remote;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use windlass_core::{Name, TaskId};
+use windlass_server::api::{
+    BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
+    EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, QueueChange, Queues, RetryRequest, TaskFilter,
+    TaskPage, TaskView, WaitResponse, WhyView, Workers,
+};
+
+pub use connect::connect;
+
+/// An answer, or the error that every interface gives.
+pub type Answer<T> = Result<T, ErrorDetail>;
+
+/// What a command can ask for.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// For people: "http://127.0.0.1:7878" or "sqlite:windlass.db".
+    fn place(&self) -> String;
+    /// Whether tasks can run while this backend is used: on a store that we hold ourselves, nobody runs them.
+    fn has_worker(&self) -> bool;
+    /// Adds one task.
+    async fn enqueue(&self, request: EnqueueRequest) -> Answer<EnqueueResponse>;
+    /// Adds several tasks, all or none.
+    async fn enqueue_batch(&self, request: BatchRequest) -> Answer<BatchResponse>;
+    /// One page of tasks.
+    async fn tasks(&self, filter: &TaskFilter, after: Option<TaskId>, limit: u32) -> Answer<TaskPage>;
+    /// One task.
+    async fn task(&self, id: TaskId) -> Answer<TaskView>;
+    /// Why a task is not running.
+    async fn why(&self, id: TaskId) -> Answer<WhyView>;
+    /// Waits for the first of several tasks to end.
+    async fn wait(&self, ids: &[TaskId], timeout: Duration) -> Answer<WaitResponse>;
+    /// Cancels a task.
+    async fn cancel(&self, id: TaskId, request: CancelRequest) -> Answer<ChangeResponse>;
+    /// Retries a dead task.
+    async fn retry(&self, id: TaskId, request: RetryRequest) -> Answer<ChangeResponse>;
+    /// Cancels many tasks.
+    async fn cancel_many(&self, request: BulkRequest) -> Answer<BulkResponse>;
+    /// Retries many dead tasks.
+    async fn retry_many(&self, request: BulkRequest) -> Answer<BulkResponse>;
+    /// Dead tasks by error.
+    async fn dead(&self, filter: &TaskFilter) -> Answer<DeadGroups>;
+    /// Every queue.
+    async fn queues(&self) -> Answer<Queues>;
+    /// Pauses or resumes a queue.
+    async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Answer<QueueChange>;
+    /// Every worker.
+    async fn workers(&self) -> Answer<Workers>;
+    /// Store, version and worker.
+    async fn info(&self) -> Answer<InfoView>;
+    /// Ends the connection in good order.
+    async fn close(&self) -> Answer<()>;
+}

@@ -1,0 +1,135 @@
+//! The running server.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use windlass_core::{Name, TaskId};
+use windlass_server::api::{
+    BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
+    EnqueueRequest, EnqueueResponse, HealthView, InfoView, QueueChange, Queues, RetryRequest, TaskFilter,
+    TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, Workers,
+};
+
+use super::{
+    Answer, Backend,
+    client::{Client, escape, query},
+};
+use crate::failure::Failure;
+
+/// A server.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    client: Client,
+}
+
+impl Remote {
+    /// The server at a URL.
+    pub fn new(url: &str) -> Result<Self, Failure> {
+        Ok(Self { client: Client::new(url)? })
+    }
+
+    /// Whether it can do its work.
+    pub async fn health(&self) -> Answer<HealthView> {
+        self.client.get_any("/readyz").await.map(|(_, health)| health)
+    }
+
+    /// Whether it answers at all.
+    pub async fn ping(&self) -> Answer<HealthView> {
+        self.client.get_any("/healthz").await.map(|(_, health)| health)
+    }
+}
+
+#[async_trait]
+impl Backend for Remote {
+    fn place(&self) -> String {
+        self.client.base().to_owned()
+    }
+
+    fn has_worker(&self) -> bool {
+        true
+    }
+
+    async fn enqueue(&self, request: EnqueueRequest) -> Answer<EnqueueResponse> {
+        self.client.post("/v1/tasks", &request).await
+    }
+
+    async fn enqueue_batch(&self, request: BatchRequest) -> Answer<BatchResponse> {
+        self.client.post("/v1/tasks", &request).await
+    }
+
+    async fn tasks(&self, filter: &TaskFilter, after: Option<TaskId>, limit: u32) -> Answer<TaskPage> {
+        let after = after.map(|id| id.to_string());
+        let query = query(filtered(filter).chain([("after", after), ("limit", Some(limit.to_string()))]));
+        self.client.get(&format!("/v1/tasks{query}"), Duration::ZERO).await
+    }
+
+    async fn task(&self, id: TaskId) -> Answer<TaskView> {
+        self.client.get(&format!("/v1/tasks/{id}"), Duration::ZERO).await
+    }
+
+    async fn why(&self, id: TaskId) -> Answer<WhyView> {
+        self.client.get(&format!("/v1/tasks/{id}/why"), Duration::ZERO).await
+    }
+
+    async fn wait(&self, ids: &[TaskId], timeout: Duration) -> Answer<WaitResponse> {
+        let request = WaitRequest { ids: ids.to_vec(), timeout_ms: Some(timeout.as_millis() as u64) };
+        self.client.ask("/v1/tasks/wait", &request, timeout).await
+    }
+
+    async fn cancel(&self, id: TaskId, request: CancelRequest) -> Answer<ChangeResponse> {
+        self.client.post(&format!("/v1/tasks/{id}/cancel"), &request).await
+    }
+
+    async fn retry(&self, id: TaskId, request: RetryRequest) -> Answer<ChangeResponse> {
+        self.client.post(&format!("/v1/tasks/{id}/retry"), &request).await
+    }
+
+    async fn cancel_many(&self, request: BulkRequest) -> Answer<BulkResponse> {
+        self.client.post("/v1/tasks/cancel", &request).await
+    }
+
+    async fn retry_many(&self, request: BulkRequest) -> Answer<BulkResponse> {
+        self.client.post("/v1/tasks/retry", &request).await
+    }
+
+    async fn dead(&self, filter: &TaskFilter) -> Answer<DeadGroups> {
+        let query = query(filtered(filter).filter(|(name, _)| *name != "state"));
+        self.client.get(&format!("/v1/dead{query}"), Duration::ZERO).await
+    }
+
+    async fn queues(&self) -> Answer<Queues> {
+        self.client.get("/v1/queues", Duration::ZERO).await
+    }
+
+    async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Answer<QueueChange> {
+        let verb = if paused { "pause" } else { "resume" };
+        let path = format!("/v1/queues/{}/{verb}", escape(queue.as_str()));
+        self.client.post(&path, &serde_json::Map::new()).await
+    }
+
+    async fn workers(&self) -> Answer<Workers> {
+        self.client.get("/v1/workers", Duration::ZERO).await
+    }
+
+    async fn info(&self) -> Answer<InfoView> {
+        self.client.get("/v1/info", Duration::ZERO).await
+    }
+
+    async fn close(&self) -> Answer<()> {
+        Ok(())
+    }
+}
+
+fn filtered(filter: &TaskFilter) -> impl Iterator<Item = (&'static str, Option<String>)> {
+    let TaskFilter { state, kind, queue, job, workflow, since } = filter;
+    let name = |name: &Option<Name>| name.as_ref().map(ToString::to_string);
+    [
+        ("state", state.map(|state| state.to_string())),
+        ("kind", name(kind)),
+        ("queue", name(queue)),
+        ("job", name(job)),
+        ("workflow", name(workflow)),
+        ("since", since.map(|since| since.to_string())),
+    ]
+    .into_iter()
+}

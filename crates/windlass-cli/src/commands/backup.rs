@@ -1,0 +1,115 @@
+//! `windlass backup FILE`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use windlass_core::Store as _;
+use windlass_sqlite::OpenError;
+
+use crate::{
+    backend::connect,
+    config::{Settings, table},
+    failure::{Exit, Failure},
+    output::text,
+    session::Session,
+    store,
+};
+
+/// Arguments of `backup`.
+#[derive(Debug, Args)]
+pub struct BackupArgs {
+    /// The file to write; it must not exist
+    file: PathBuf,
+}
+
+/// Runs it.
+pub async fn run(session: &Session, args: &BackupArgs) -> anyhow::Result<Exit> {
+    let from = source(&session.settings).await?;
+    copy(&session.settings, &from, &args.file).await?;
+    let bytes = std::fs::metadata(&args.file)?.len();
+    if session.out.is_json() {
+        session.out.json(&json!({"file": args.file, "bytes": bytes, "store": from}))?;
+    } else {
+        session.out.note(format!("{} written ({})", args.file.display(), text::bytes(bytes)));
+        session.out.tip(format!("bring it back with `windlass restore {}`", args.file.display()));
+    }
+    Ok(Exit::Done)
+}
+
+/// The store's file: that of the running server if one was found, else the one in the settings.
+pub async fn source(settings: &Settings) -> anyhow::Result<PathBuf> {
+    let own = store::path(settings)?;
+    if !settings.is_given(&table::STORE)
+        && let Some(server) = connect::find_server(settings).await?
+    {
+        let info = crate::backend::Backend::info(&server).await?;
+        let path = info.store.location.trim_start_matches("sqlite:").to_owned();
+        // The server's path is relative to its own folder; here it counts only if it leads to a file.
+        if Path::new(&path).is_file() {
+            return Ok(PathBuf::from(path));
+        }
+        if own.as_deref().is_none_or(|own| !own.is_file()) {
+            return Err(Failure::new(
+                Exit::NotFound,
+                format!("the server's store {} is not reachable from here", info.store.location),
+            )
+            .hint("run it on the server's machine, and name the store with --store sqlite:/path/to/file")
+            .into());
+        }
+    }
+    own.ok_or_else(|| Failure::usage("a store in memory cannot be copied").into())
+}
+
+/// Writes a consistent copy of a store, whether somebody runs it or not.
+pub async fn copy(settings: &Settings, from: &Path, to: &Path) -> anyhow::Result<()> {
+    if to.exists() {
+        return Err(store::failure(OpenError::Exists(to.to_owned())).into());
+    }
+    let location = windlass_sqlite::Location::File(from.to_owned());
+    let options = store::options(settings).existing_only();
+    match windlass_sqlite::SqliteStore::open(&location, options).await {
+        Ok(open) => {
+            open.backup(to).await?;
+            open.close().await?;
+            Ok(())
+        }
+        Err(OpenError::InUse { .. }) => {
+            let (from, to) = (from.to_owned(), to.to_owned());
+            tokio::task::spawn_blocking(move || copy_running(&from, &to)).await?
+        }
+        Err(error) => Err(store::failure(error).into()),
+    }
+}
+
+/// Copies a store that another process runs: a reader beside its writer, which disturbs nobody in WAL mode.
+fn copy_running(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let wrong = |error: rusqlite::Error| {
+        Failure::new(Exit::Failed, format!("cannot copy {} to {}: {error}", from.display(), to.display()))
+            .hint("check that the folder exists and may be written")
+    };
+    let source = rusqlite::Connection::open_with_flags(from, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .map_err(wrong)?;
+    // Written under another name first: a half-written copy must not look like a copy.
+    let mut partial = to.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let copied = copy_pages(&source, &partial).map_err(wrong);
+    if let Err(failure) = copied {
+        let _ = std::fs::remove_file(&partial);
+        return Err(failure.into());
+    }
+    std::fs::File::open(&partial)?.sync_all()?;
+    std::fs::rename(&partial, to)?;
+    Ok(())
+}
+
+fn copy_pages(source: &rusqlite::Connection, to: &Path) -> rusqlite::Result<()> {
+    let mut target = rusqlite::Connection::open(to)?;
+    {
+        let backup = rusqlite::backup::Backup::new(source, &mut target)?;
+        // All pages in one step: one snapshot, however busy the writer is.
+        backup.step(-1)?;
+    }
+    target.close().map_err(|(_, error)| error)
+}

@@ -1,0 +1,218 @@
+//! `windlass doctor`: looks at the store, the server and this machine, and says what is wrong.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use clap::Args;
+use serde::Serialize;
+use windlass_core::{Store as _, store::StoreInfo};
+use windlass_server::api::{Queues, TaskFilter, Workers};
+use windlass_sqlite::{Location, SqliteStore};
+
+use super::backup;
+use crate::{
+    backend::{Backend, connect},
+    config::{Settings, table},
+    duration,
+    failure::Exit,
+    output::{Colour, text},
+    session::Session,
+    store::{self, Missing},
+};
+
+/// Files that a process needs besides one for each running task.
+const OTHER_FILES: u64 = 64;
+/// How far ahead of this clock the newest task may lie.
+const CLOCK_TOLERANCE: Duration = Duration::from_mins(1);
+/// A write-ahead log of this size means that it is not being written back.
+const WAL_LARGE_BYTES: u64 = 512 << 20;
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Also look at every task for a broken promise; reads the whole store
+    #[arg(long)]
+    audit: bool,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Level {
+    Ok,
+    Note,
+    Wrong,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    level: Level,
+    detail: String,
+}
+
+/// What was looked at so far.
+#[derive(Debug, Default)]
+struct Report {
+    checks: Vec<Check>,
+}
+
+impl Report {
+    fn add(&mut self, name: &'static str, level: Level, detail: impl Into<String>) {
+        self.checks.push(Check { name, level, detail: detail.into() });
+    }
+}
+
+/// Runs it.
+pub async fn run(session: &Session, args: &DoctorArgs) -> anyhow::Result<Exit> {
+    let settings = &session.settings;
+    let mut report = Report::default();
+    let server = connect::find_server(settings).await?;
+    match &server {
+        Some(server) => {
+            let health = server.health().await?;
+            let level = if health.ok { Level::Ok } else { Level::Wrong };
+            let state = health.reason.unwrap_or_else(|| "ready".to_owned());
+            report.add("server", level, format!("{} (version {}): {state}", server.place(), health.version));
+        }
+        None => report.add("server", Level::Note, "none runs; looking at the store itself"),
+    }
+    let has_server = server.is_some();
+    let backend: Box<dyn Backend> = match server {
+        Some(server) => Box::new(server),
+        None => session.backend().await?,
+    };
+    let info = backend.info().await?;
+    let (queues, workers) = (backend.queues().await?, backend.workers().await?);
+    let newest = backend.tasks(&TaskFilter::default(), None, 1).await?;
+    backend.close().await?;
+
+    store_checks(&mut report, settings, &info.store);
+    clock_check(&mut report, newest.tasks.first().map(|task| task.enqueued_at));
+    files_check(&mut report, settings);
+    kinds_check(&mut report, &queues, &workers, has_server);
+    if args.audit {
+        audit(&mut report, settings, has_server).await?;
+    }
+    show(session, &report)
+}
+
+fn store_checks(report: &mut Report, settings: &Settings, store: &StoreInfo) {
+    let durable = if store.durable { "durable" } else { "not durable against a power cut" };
+    report.add(
+        "store",
+        Level::Ok,
+        format!(
+            "{}, {}, {durable}, {} finished tasks kept ({})",
+            store.location,
+            text::bytes(store.bytes),
+            text::count(store.history_rows),
+            text::bytes(store.history_bytes)
+        ),
+    );
+    report.add("schema", Level::Ok, format!("version {}", store.schema_version));
+    report.add("engine", Level::Ok, format!("{} {}", store.backend, store.engine_version));
+    let wal = if store.wal_bytes > WAL_LARGE_BYTES { Level::Wrong } else { Level::Ok };
+    report.add("log", wal, format!("{} of write-ahead log", text::bytes(store.wal_bytes)));
+    let least = settings.number(&table::MIN_FREE_DISK_BYTES);
+    if store.free_disk_bytes < least {
+        let detail = format!(
+            "{} free, below {}: new tasks are refused; free some disk",
+            text::bytes(store.free_disk_bytes),
+            text::bytes(least)
+        );
+        report.add("disk", Level::Wrong, detail);
+    } else {
+        report.add("disk", Level::Ok, format!("{} free", text::bytes(store.free_disk_bytes)));
+    }
+}
+
+fn clock_check(report: &mut Report, newest: Option<windlass_core::Timestamp>) {
+    let now = duration::now();
+    let ahead = newest.map(|newest| newest.since(now)).unwrap_or_default();
+    if ahead > CLOCK_TOLERANCE {
+        let detail = format!(
+            "{now}, but the newest task was enqueued {} later: the clock went back; set it right",
+            windlass_core::why::human(ahead)
+        );
+        report.add("clock", Level::Wrong, detail);
+    } else {
+        report.add("clock", Level::Ok, now.to_string());
+    }
+}
+
+fn files_check(report: &mut Report, settings: &Settings) {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let needed = settings.number(&table::SLOTS) + OTHER_FILES;
+    match limit {
+        Some(limit) if limit < needed => report.add(
+            "open files",
+            Level::Note,
+            format!("at most {limit}, but {needed} may be needed for every slot to hold a connection; raise `ulimit -n`"),
+        ),
+        Some(limit) => report.add("open files", Level::Ok, format!("at most {limit}")),
+        None => report.add("open files", Level::Ok, "no limit"),
+    }
+}
+
+/// Kinds with tasks that nobody alive runs.
+fn kinds_check(report: &mut Report, queues: &Queues, workers: &Workers, has_server: bool) {
+    let handled: BTreeSet<_> =
+        workers.workers.iter().filter(|worker| worker.live).flat_map(|worker| &worker.kinds).collect();
+    let stranded: BTreeSet<_> = queues
+        .queues
+        .iter()
+        .flat_map(|queue| &queue.kinds)
+        .filter(|lane| lane.depth.ready + lane.depth.scheduled > 0 && !handled.contains(&lane.kind))
+        .map(|lane| text::clean(lane.kind.as_str()))
+        .collect();
+    if stranded.is_empty() {
+        report.add("kinds", Level::Ok, "every kind with tasks has a live worker");
+        return;
+    }
+    let names = stranded.into_iter().collect::<Vec<_>>().join(", ");
+    let level = if has_server { Level::Wrong } else { Level::Note };
+    report.add("kinds", level, format!("tasks wait and no live worker handles their kind: {names}"));
+}
+
+/// Looks at every task. A running store is copied first: its file belongs to the process that runs it.
+async fn audit(report: &mut Report, settings: &Settings, has_server: bool) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let store = if has_server {
+        let copy = folder.path().join("copy.db");
+        backup::copy(settings, &backup::source(settings).await?, &copy).await?;
+        let options = store::options(settings).existing_only();
+        let opened = SqliteStore::open(&Location::File(copy), options).await;
+        opened.map_err(store::failure)?
+    } else {
+        store::open(settings, Missing::Refuse).await?
+    };
+    let findings = store.audit().await?;
+    store.close().await?;
+    if findings.is_empty() {
+        report.add("audit", Level::Ok, "no broken promise");
+    }
+    for finding in findings {
+        let task = finding.task.map_or_else(String::new, |task| format!("task {task}: "));
+        report.add("audit", Level::Wrong, format!("{}: {task}{}", finding.promise, finding.detail));
+    }
+    Ok(())
+}
+
+fn show(session: &Session, report: &Report) -> anyhow::Result<Exit> {
+    let out = session.out;
+    let wrong = report.checks.iter().filter(|check| check.level == Level::Wrong).count();
+    if out.is_json() {
+        out.json(&serde_json::json!({"ok": wrong == 0, "checks": report.checks}))?;
+    } else {
+        for check in &report.checks {
+            let mark = match check.level {
+                Level::Ok => out.paint(Colour::Green, "ok   "),
+                Level::Note => out.paint(Colour::Yellow, "note "),
+                Level::Wrong => out.paint(Colour::Red, "WRONG"),
+            };
+            out.line(format!("{mark}  {:<10}  {}", check.name, text::clean(&check.detail)))?;
+        }
+    }
+    Ok(if wrong == 0 { Exit::Done } else { Exit::Failed })
+}

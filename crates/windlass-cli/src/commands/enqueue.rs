@@ -1,0 +1,278 @@
+//! `windlass enqueue`.
+
+use std::{
+    io::Read as _,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use serde_json::{json, value::RawValue};
+use windlass_core::{Payload, State, TaskId, Timestamp};
+use windlass_server::api::{BatchRequest, EnqueueRequest, TaskView};
+
+use super::{import, tasks::wait};
+use crate::{
+    backend::Backend,
+    duration,
+    failure::{Exit, Failure},
+    output::text,
+    session::Session,
+};
+
+/// Most tasks in one call.
+pub const BATCH_TASKS: usize = 1_000;
+/// Most bytes of payload in one call; a batch ends with the task that passes this.
+pub const BATCH_BYTES: usize = 1 << 20;
+/// Largest payload that is read at all: far above every limit, so that the limit's own message is seen.
+const PAYLOAD_READ_MAX_BYTES: u64 = 256 << 20;
+
+/// Arguments of `enqueue`.
+#[derive(Debug, Args)]
+pub struct EnqueueArgs {
+    /// Which handler runs it: http, sleep, echo, or a kind of your own
+    #[arg(required_unless_present = "from", conflicts_with = "from")]
+    kind: Option<String>,
+    /// What it carries: JSON, @FILE, or - for stdin
+    #[arg(long, short, value_name = "JSON|@FILE|-", conflicts_with = "from")]
+    payload: Option<String>,
+    /// Which queue it waits in
+    #[arg(long, conflicts_with = "from")]
+    queue: Option<String>,
+    /// The job it belongs to
+    #[arg(long, conflicts_with = "from")]
+    job: Option<String>,
+    /// The workflow it belongs to
+    #[arg(long, conflicts_with = "from")]
+    workflow: Option<String>,
+    /// Higher first; 0 is usual
+    #[arg(long, allow_negative_numbers = true, conflicts_with = "from")]
+    priority: Option<i32>,
+    /// Not before this long from now, such as 5m
+    #[arg(long = "in", value_name = "DURATION", value_parser = duration::parse, conflicts_with_all = ["at", "from"])]
+    delay: Option<Duration>,
+    /// Not before this time, such as 2027-01-31T09:30:00Z
+    #[arg(long, value_name = "TIME", value_parser = duration::parse_time, conflicts_with = "from")]
+    at: Option<Timestamp>,
+    /// Idempotency key: the same queue and key give one task
+    #[arg(long, conflicts_with_all = ["count", "from"])]
+    key: Option<String>,
+    /// Attempts granted
+    #[arg(long, value_name = "N", conflicts_with = "from")]
+    max_attempts: Option<u32>,
+    /// How long one attempt may take, such as 30s
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "from")]
+    timeout: Option<Duration>,
+    /// Enqueue it this many times
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    count: Option<u64>,
+    /// Wait until it has ended and print its output
+    #[arg(long, conflicts_with = "from")]
+    wait: bool,
+    /// Read tasks from a file (or - for stdin), one JSON object a line
+    #[arg(long, value_name = "FILE|-", conflicts_with = "count")]
+    from: Option<String>,
+}
+
+/// Runs it.
+pub async fn run(session: &Session, args: EnqueueArgs) -> anyhow::Result<Exit> {
+    if let Some(file) = &args.from {
+        let file = file.clone();
+        let backend = session.backend().await?;
+        let exit = import::run(session, &*backend, &file).await?;
+        backend.close().await?;
+        return Ok(exit);
+    }
+    let request = request(&args)?;
+    let backend = session.backend().await?;
+    if args.wait && !backend.has_worker() {
+        return Err(wait::nobody_runs_them(&*backend).into());
+    }
+    let exit = match args.count {
+        None => one(session, &*backend, request, args.wait).await?,
+        Some(count) => many(session, &*backend, &request, count, args.wait).await?,
+    };
+    backend.close().await?;
+    Ok(exit)
+}
+
+/// The task that the flags describe.
+fn request(args: &EnqueueArgs) -> anyhow::Result<EnqueueRequest> {
+    Ok(EnqueueRequest {
+        kind: args.kind.clone().unwrap_or_default(),
+        payload: args.payload.as_deref().map(read_payload).transpose()?,
+        queue: args.queue.clone(),
+        job: args.job.clone(),
+        workflow: args.workflow.clone(),
+        priority: args.priority,
+        run_at: args.at,
+        delay_ms: args.delay.map(|delay| delay.as_millis() as u64),
+        key: args.key.clone(),
+        max_attempts: args.max_attempts,
+        timeout_ms: args.timeout.map(|timeout| timeout.as_millis() as u64),
+        ..EnqueueRequest::default()
+    })
+}
+
+/// A payload from the command line, a file or stdin, checked before it goes anywhere.
+fn read_payload(source: &str) -> anyhow::Result<Box<RawValue>> {
+    let mut bytes = Vec::new();
+    match source.strip_prefix('@') {
+        Some(path) => {
+            let file = std::fs::File::open(path)
+                .map_err(|error| Failure::usage(format!("cannot read payload file {path}: {error}")))?;
+            file.take(PAYLOAD_READ_MAX_BYTES).read_to_end(&mut bytes)?;
+        }
+        None if source == "-" => {
+            std::io::stdin().lock().take(PAYLOAD_READ_MAX_BYTES).read_to_end(&mut bytes)?;
+        }
+        None => bytes.extend_from_slice(source.as_bytes()),
+    }
+    let payload = Payload::json_text(bytes).map_err(|error| {
+        Failure::usage(error.to_string())
+            .hint("quote it for the shell, like --payload '{\"hello\":\"world\"}', or give a file with @FILE")
+    })?;
+    let text = String::from_utf8_lossy(payload.as_bytes()).into_owned();
+    Ok(RawValue::from_string(text)?)
+}
+
+async fn one(
+    session: &Session,
+    backend: &dyn Backend,
+    request: EnqueueRequest,
+    waits: bool,
+) -> anyhow::Result<Exit> {
+    let out = session.out;
+    let start = Instant::now();
+    let answer = backend.enqueue(request).await?;
+    for warning in &answer.warnings {
+        out.warn(warning);
+    }
+    if answer.existing {
+        out.note("a task with this key was already there");
+    }
+    if !waits {
+        return if out.is_json() {
+            out.json(&answer).map(|()| Exit::Done)
+        } else {
+            out.line(answer.id.to_string())?;
+            Ok(Exit::Done)
+        };
+    }
+    wait::each_ended(backend, vec![answer.id], None, |task| {
+        if out.is_json() {
+            return out.json(task);
+        }
+        Ok(out.line(wait::line(out, task, &format!(" in {}", text::elapsed(start.elapsed()))))?)
+    })
+    .await
+}
+
+async fn many(
+    session: &Session,
+    backend: &dyn Backend,
+    request: &EnqueueRequest,
+    count: u64,
+    waits: bool,
+) -> anyhow::Result<Exit> {
+    let out = session.out;
+    let start = Instant::now();
+    let size = request.payload.as_ref().map_or(2, |payload| payload.get().len()).max(1);
+    let per_call = (BATCH_BYTES / size).clamp(1, BATCH_TASKS) as u64;
+    let mut ids: Vec<TaskId> = Vec::new();
+    let mut warnings: Vec<String> = Vec::new();
+    while (ids.len() as u64) < count {
+        let n = per_call.min(count - ids.len() as u64);
+        let tasks = std::iter::repeat_n(request, n as usize).cloned().collect();
+        let answer = backend.enqueue_batch(BatchRequest { tasks }).await.map_err(|error| {
+            let mut failure = Failure::from(error);
+            if !ids.is_empty() {
+                failure.message = format!("{} (after {})", failure.message, text::tasks(ids.len() as u64));
+            }
+            failure
+        })?;
+        ids.extend(answer.tasks.iter().map(|task| task.id));
+        for warning in answer.warnings {
+            if !warnings.contains(&warning) {
+                out.warn(&warning);
+                warnings.push(warning);
+            }
+        }
+        out.progress(format!("{} of {} enqueued", text::count(ids.len() as u64), text::tasks(count)));
+    }
+    out.end_progress();
+    if !waits {
+        if out.is_json() {
+            out.json(&json!({"enqueued": ids.len(), "ids": ids, "warnings": warnings}))?;
+        } else {
+            let job =
+                request.job.as_ref().map_or_else(String::new, |job| format!(" (job {})", text::clean(job)));
+            out.line(format!("{} enqueued{job}", text::tasks(count)))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let mut tally = Tally::default();
+    let exit = wait::each_ended(backend, ids, None, |task| {
+        tally.add(task);
+        out.progress(format!("{} of {} ended", text::count(tally.total()), text::tasks(count)));
+        Ok(())
+    })
+    .await?;
+    out.end_progress();
+    let took = start.elapsed();
+    if out.is_json() {
+        out.json(&json!({"done": tally.done, "dead": tally.dead, "cancelled": tally.cancelled,
+            "seconds": took.as_secs_f64()}))?;
+    } else {
+        let Tally { done, dead, cancelled } = tally;
+        let took = text::elapsed(took);
+        out.line(format!(
+            "{}: {done} done, {dead} dead, {cancelled} cancelled in {took}",
+            text::tasks(count)
+        ))?;
+    }
+    Ok(exit)
+}
+
+/// How many tasks ended how.
+#[derive(Debug, Default)]
+struct Tally {
+    done: u64,
+    dead: u64,
+    cancelled: u64,
+}
+
+impl Tally {
+    fn add(&mut self, task: &TaskView) {
+        match task.state {
+            State::Done => self.done += 1,
+            State::Dead => self.dead += 1,
+            _ => self.cancelled += 1,
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.done + self.dead + self.cancelled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_that_is_not_json_is_refused_without_repeating_it() {
+        let error = read_payload("{secret").unwrap_err();
+        let failure = Failure::of(&error);
+        assert_eq!(failure.exit, Exit::Usage);
+        assert!(!failure.message.contains("secret"), "{}", failure.message);
+        assert!(failure.hint.is_some());
+    }
+
+    #[test]
+    fn a_payload_keeps_every_digit() {
+        assert_eq!(
+            read_payload("[1.10, 123456789012345678901]").unwrap().get(),
+            "[1.10, 123456789012345678901]"
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! `windlass health`: for probes and scripts; the exit code is the answer.
+
+use crate::{
+    backend::{connect, remote::Remote},
+    config::table,
+    failure::{Exit, Failure},
+    session::Session,
+};
+
+/// Asks the server whether it can do its work.
+pub async fn run(session: &Session) -> anyhow::Result<Exit> {
+    let settings = &session.settings;
+    let server = match connect::find_server(settings).await? {
+        Some(server) => server,
+        None if settings.is_given(&table::STORE) => {
+            let message = format!("no server runs on {}", settings.text(&table::STORE));
+            return Err(Failure::new(Exit::Unreachable, message).hint("start one with `windlass up`").into());
+        }
+        None => Remote::new(&connect::default_server(settings))?,
+    };
+    let health = server.health().await?;
+    if session.out.is_json() {
+        session.out.json(&health)?;
+    } else if health.ok {
+        session.out.line(format!("ok: windlass {}", health.version))?;
+    } else {
+        session.out.line(format!("not ready: {}", health.reason.as_deref().unwrap_or("no reason given")))?;
+    }
+    Ok(if health.ok { Exit::Done } else { Exit::Failed })
+}

@@ -1,0 +1,16 @@
+//! One file for each command: its arguments, and what it does.
+
+pub mod backup;
+pub mod completions;
+pub mod config;
+pub mod doctor;
+pub mod enqueue;
+pub mod health;
+pub mod import;
+pub mod migrate;
+pub mod queues;
+pub mod restore;
+pub mod tasks;
+pub mod up;
+pub mod worker;
+pub mod workers;

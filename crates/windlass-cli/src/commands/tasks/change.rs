@@ -1,0 +1,238 @@
+//! `windlass tasks cancel` and `windlass tasks retry`: by id, or by filter after a question.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use windlass_core::TaskId;
+use windlass_server::api::{
+    BulkRequest, BulkResponse, CancelRequest, ChangeResponse, RetryRequest, TaskFilter,
+};
+
+use super::filter::FilterArgs;
+use crate::{
+    backend::{Answer, Backend},
+    failure::{Exit, Failure},
+    output::text,
+    session::Session,
+};
+
+/// Calls for one bulk command: each changes up to a hundred thousand tasks.
+const CALLS_MAX: usize = 1_000;
+
+/// How a bulk change is made sure of.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct BulkArgs {
+    /// Only say how many tasks it would be
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Arguments of `tasks cancel`.
+#[derive(Debug, Args)]
+pub struct CancelArgs {
+    /// The tasks; or choose them with the flags below
+    #[arg(value_name = "ID")]
+    ids: Vec<TaskId>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
+    bulk: BulkArgs,
+    /// Why, for the tasks' records
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+/// Arguments of `tasks retry`.
+#[derive(Debug, Args)]
+pub struct RetryArgs {
+    /// The tasks; or choose them with the flags below
+    #[arg(value_name = "ID")]
+    ids: Vec<TaskId>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
+    bulk: BulkArgs,
+    /// Spread the starts evenly over this time, so that what broke is not overrun
+    #[arg(long, value_name = "DURATION", value_parser = crate::duration::parse)]
+    over: Option<Duration>,
+}
+
+/// What a bulk command does, and how to say it.
+#[derive(Debug, Clone, Copy)]
+enum Verb {
+    Cancel,
+    Retry,
+}
+
+impl Verb {
+    fn ask(self) -> &'static str {
+        match self {
+            Self::Cancel => "Cancel",
+            Self::Retry => "Retry",
+        }
+    }
+
+    fn done(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancelled or asked to end",
+            Self::Retry => "made ready again",
+        }
+    }
+
+    async fn call(self, backend: &dyn Backend, request: BulkRequest) -> Answer<BulkResponse> {
+        match self {
+            Self::Cancel => backend.cancel_many(request).await,
+            Self::Retry => backend.retry_many(request).await,
+        }
+    }
+}
+
+/// Runs `cancel`.
+pub async fn cancel(session: &Session, args: CancelArgs) -> anyhow::Result<Exit> {
+    let filter = TaskFilter::from(args.filter);
+    check_choice(&args.ids, &filter)?;
+    let backend = session.backend().await?;
+    if args.ids.is_empty() {
+        let request = BulkRequest { filter, reason: args.reason, ..BulkRequest::default() };
+        return bulk(session, &*backend, Verb::Cancel, request, args.bulk).await;
+    }
+    let mut changes = Changes::new(session);
+    for id in args.ids {
+        changes.add(id, backend.cancel(id, CancelRequest { reason: args.reason.clone() }).await)?;
+    }
+    backend.close().await?;
+    Ok(changes.exit)
+}
+
+/// Runs `retry`.
+pub async fn retry(session: &Session, args: RetryArgs) -> anyhow::Result<Exit> {
+    let filter = TaskFilter::from(args.filter);
+    check_choice(&args.ids, &filter)?;
+    let backend = session.backend().await?;
+    let over_ms = args.over.map(|over| over.as_millis() as u64);
+    if args.ids.is_empty() {
+        let request = BulkRequest { filter, over_ms, ..BulkRequest::default() };
+        return bulk(session, &*backend, Verb::Retry, request, args.bulk).await;
+    }
+    let mut changes = Changes::new(session);
+    let total = args.ids.len() as u64;
+    for (place, id) in args.ids.into_iter().enumerate() {
+        let delay_ms = over_ms.map(|over| over * place as u64 / total);
+        changes.add(id, backend.retry(id, RetryRequest { delay_ms }).await)?;
+    }
+    backend.close().await?;
+    Ok(changes.exit)
+}
+
+fn check_choice(ids: &[TaskId], filter: &TaskFilter) -> Result<(), Failure> {
+    match (ids.is_empty(), filter.is_empty()) {
+        (true, true) => Err(Failure::usage(
+            "which tasks? Name ids, or at least one of --state, --kind, --queue, --job, --workflow, --since",
+        )),
+        (false, false) => Err(Failure::usage("name ids or choose with flags, not both")),
+        _ => Ok(()),
+    }
+}
+
+/// Answers for tasks that were named one by one: the first failure decides the exit code, the rest goes on.
+struct Changes<'a> {
+    session: &'a Session,
+    exit: Exit,
+}
+
+impl<'a> Changes<'a> {
+    fn new(session: &'a Session) -> Self {
+        Self { session, exit: Exit::Done }
+    }
+
+    fn add(&mut self, id: TaskId, answer: Answer<ChangeResponse>) -> anyhow::Result<()> {
+        let out = self.session.out;
+        match answer {
+            Ok(change) if out.is_json() => out.json(&change),
+            Ok(change) => Ok(out.line(format!("{} {}", change.id, text::state(out, change.state)))?),
+            Err(error) => {
+                let mut failure = Failure::from(error);
+                if !failure.message.contains(&id.to_string()) {
+                    failure.message = format!("{id}: {}", failure.message);
+                }
+                crate::output::report(&failure);
+                if self.exit == Exit::Done {
+                    self.exit = failure.exit;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+async fn bulk(
+    session: &Session,
+    backend: &dyn Backend,
+    verb: Verb,
+    request: BulkRequest,
+    args: BulkArgs,
+) -> anyhow::Result<Exit> {
+    let out = session.out;
+    if args.dry_run || !args.yes {
+        let looked = verb.call(backend, BulkRequest { dry_run: true, ..request.clone() }).await?;
+        let about = format!("{}{}", text::tasks(looked.matched), if looked.more { " or more" } else { "" });
+        if args.dry_run {
+            backend.close().await?;
+            return if out.is_json() {
+                out.json(&looked).map(|()| Exit::Done)
+            } else {
+                out.line(format!("{about} would be {}", verb.done()))?;
+                Ok(Exit::Done)
+            };
+        }
+        if looked.matched > 0 && !out.confirm(&format!("{} {about}?", verb.ask()))? {
+            backend.close().await?;
+            out.note("nothing changed");
+            return Ok(Exit::Done);
+        }
+    }
+    let total = change_all(session, backend, verb, request).await?;
+    backend.close().await?;
+    if out.is_json() {
+        out.json(&json!({"matched": total.matched, "changed": total.changed, "refused": total.refused,
+            "refusals": total.refusals}))?;
+        return Ok(Exit::Done);
+    }
+    out.line(format!("{} {}", text::tasks(total.changed), verb.done()))?;
+    if total.refused > 0 {
+        out.warn(format!("{} not changed", text::tasks(total.refused)));
+        for refusal in &total.refusals {
+            out.note(format!("  {}: {}", refusal.id, text::clean(&refusal.error.message)));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Calls until nothing is left: one call changes a bounded number.
+async fn change_all(
+    session: &Session,
+    backend: &dyn Backend,
+    verb: Verb,
+    request: BulkRequest,
+) -> anyhow::Result<BulkResponse> {
+    let mut total = BulkResponse::default();
+    for _ in 0..CALLS_MAX {
+        let answer = verb.call(backend, request.clone()).await?;
+        total.matched += answer.matched;
+        total.changed += answer.changed;
+        total.refused += answer.refused;
+        if total.refusals.is_empty() {
+            total.refusals = answer.refusals;
+        }
+        if !answer.more || answer.changed == 0 {
+            break;
+        }
+        session.out.progress(format!("{} so far", text::tasks(total.changed)));
+    }
+    session.out.end_progress();
+    Ok(total)
+}

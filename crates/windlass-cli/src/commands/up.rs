@@ -1,0 +1,156 @@
+//! `windlass up`: store, worker and API in one process.
+
+use std::{net::SocketAddr, time::Duration};
+
+use clap::Args;
+use tokio::{net::TcpListener, sync::oneshot};
+use windlass::{DrainReport, WorkerError};
+use windlass_core::Store as _;
+use windlass_server::http;
+
+use super::worker::WorkerFlags;
+use crate::{
+    config::{Setting, Settings, setting::Raw, table},
+    engine::{self, Engine},
+    failure::{Exit, Failure},
+    screen::Screen,
+    session::Session,
+    stop::{self, Announced},
+    store::{self, Missing},
+};
+
+/// How long the store may take to write what it has taken, at the end.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Arguments of `up`.
+#[derive(Debug, Args)]
+pub struct UpArgs {
+    #[command(flatten)]
+    worker: WorkerFlags,
+    /// Where to listen, such as 127.0.0.1:7878
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// Listen on an address that others can reach, although there is no authentication and no TLS
+    #[arg(long)]
+    insecure: bool,
+}
+
+impl UpArgs {
+    /// The settings among them.
+    pub fn flags(&self) -> Vec<(&'static Setting, Raw)> {
+        let mut flags = self.worker.flags();
+        flags.extend(crate::args::given([(&table::LISTEN, self.listen.as_ref())]));
+        flags
+    }
+}
+
+/// Runs until it is told to stop.
+pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
+    let settings = &session.settings;
+    let listen = listen_address(settings, args.insecure)?;
+    // In dependency order: store, listener, worker, API. What fails closes what was opened before it.
+    let store = store::open(settings, Missing::Create).await?;
+    let listener = match bind(listen).await {
+        Ok(listener) => listener,
+        Err(failure) => {
+            store.close().await?;
+            return Err(failure.into());
+        }
+    };
+    let address = format!("http://{}", listener.local_addr()?);
+    store.set_address(&address);
+    let engine = engine::build(settings, store.clone())?;
+    let info = store.info().await?;
+    let kinds = engine.kinds.clone();
+    let screen = Screen { settings, store: &info, kinds: &kinds, address: Some(&address) };
+    tracing::info!(%address, store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
+        recovered = info.recovered, "started");
+
+    let (stop_api, api_stopped) = oneshot::channel::<()>();
+    let api =
+        tokio::spawn(http::serve(listener, engine::operations(&engine), http::Options::default(), async {
+            // A dropped sender is a stop as well.
+            let _ = api_stopped.await;
+        }));
+    // Signals are listened to before the address is told: who reads it may send one at once.
+    let ended = {
+        let running = run_worker(session, engine);
+        screen.show(session.out)?;
+        running.await
+    };
+    // The API outlives the worker, so that `/readyz` can say "draining" and results can still be fetched.
+    let _ = stop_api.send(());
+    let _ = api.await;
+    finish(session, &store, ended).await
+}
+
+fn listen_address(settings: &Settings, insecure: bool) -> anyhow::Result<SocketAddr> {
+    let text = settings.text(&table::LISTEN);
+    let listen: SocketAddr =
+        text.parse().map_err(|_| Failure::usage(format!("listen {text:?} is not an address with a port")))?;
+    if !listen.ip().is_loopback() && !insecure {
+        return Err(Failure::new(
+            Exit::Refused,
+            format!("{listen} can be reached by others, and this server has no authentication and no TLS"),
+        )
+        .hint("listen on 127.0.0.1, or add --insecure if something else protects it")
+        .into());
+    }
+    Ok(listen)
+}
+
+async fn bind(listen: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(listen).await.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            Failure::new(Exit::Refused, format!("{listen} is taken by another process"))
+                .hint("choose another with --listen, such as --listen 127.0.0.1:0 for any free port")
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            Failure::new(Exit::Refused, format!("this user may not listen on {listen}"))
+                .hint("choose a port above 1023 with --listen")
+        }
+        _ => Failure::new(Exit::Failed, format!("cannot listen on {listen}: {error}"))
+            .hint("choose another address with --listen"),
+    })
+}
+
+/// Starts to listen for signals at once and runs the worker until it is told to stop, or the store fails.
+pub fn run_worker(
+    session: &Session,
+    engine: Engine,
+) -> impl Future<Output = Result<DrainReport, WorkerError>> + use<> {
+    let shutdown = Announced::new(engine.handle.clone(), engine.config.drain_timeout, session.out);
+    let store = engine.store.clone();
+    async move {
+        tokio::select! {
+            ended = engine.worker.run(shutdown) => ended,
+            reason = store.fatal() => Err(WorkerError::Store(windlass_core::Error::Fatal(reason))),
+        }
+    }
+}
+
+/// Closes the store and says how it ended.
+pub async fn finish(
+    session: &Session,
+    store: &windlass_sqlite::SqliteStore,
+    ended: Result<DrainReport, WorkerError>,
+) -> anyhow::Result<Exit> {
+    let closed = tokio::time::timeout(CLOSE_TIMEOUT, store.close()).await;
+    match ended {
+        Ok(report) => {
+            match closed {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => session.out.warn(format!("the store did not close cleanly: {error}")),
+                Err(_) => session.out.warn("the store did not close in time"),
+            }
+            session.out.note(stop::stopped(&report));
+            Ok(Exit::Done)
+        }
+        Err(WorkerError::Store(error)) => Err(Failure::new(Exit::Failed, format!("stopped: {error}"))
+            .hint("nothing that was acknowledged is lost; check the disk and start again")
+            .into()),
+        Err(error) => Err(Failure::new(Exit::Failed, format!("stopped: {error}"))
+            .hint("what was claimed has been handed back; the log says more with --log-level info")
+            .into()),
+    }
+}

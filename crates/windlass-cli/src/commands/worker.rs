@@ -1,0 +1,86 @@
+//! `windlass worker`: a worker on a store, without the API.
+
+use clap::Args;
+use windlass_core::Store as _;
+
+use super::up;
+use crate::{
+    args::given,
+    config::{Setting, setting::Raw, table},
+    engine,
+    failure::Exit,
+    screen::Screen,
+    session::Session,
+    store::{self, Missing},
+};
+
+/// Flags that every worker has. They are read as text: the table of settings checks them.
+#[derive(Debug, Clone, Default, Args)]
+pub struct WorkerFlags {
+    /// How many tasks run at once
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    slots: Option<String>,
+    /// Serve only these queues
+    #[arg(long, value_name = "A,B")]
+    queues: Option<String>,
+    /// Let http tasks reach this network although it is loopback, private or link-local; may be repeated
+    #[arg(long, value_name = "CIDR")]
+    allow_target: Vec<String>,
+    /// How long running tasks may finish after Ctrl-C, such as 30s
+    #[arg(long, value_name = "DURATION")]
+    drain_timeout: Option<String>,
+    /// full: survive a power cut; normal: survive a crash
+    #[arg(long, value_name = "full|normal")]
+    durability: Option<String>,
+    /// Whether done tasks are kept
+    #[arg(long, value_name = "kept|off")]
+    history: Option<String>,
+}
+
+impl WorkerFlags {
+    /// The settings that were given.
+    pub fn flags(&self) -> Vec<(&'static Setting, Raw)> {
+        let mut flags = given([
+            (&table::SLOTS, self.slots.as_ref()),
+            (&table::QUEUES, self.queues.as_ref()),
+            (&table::DRAIN_TIMEOUT_MS, self.drain_timeout.as_ref()),
+            (&table::DURABILITY, self.durability.as_ref()),
+            (&table::HISTORY, self.history.as_ref()),
+        ]);
+        if !self.allow_target.is_empty() {
+            flags.push((&table::ALLOW_TARGET, Raw::List(self.allow_target.clone())));
+        }
+        flags
+    }
+}
+
+/// Arguments of `worker`.
+#[derive(Debug, Args)]
+pub struct WorkerArgs {
+    #[command(flatten)]
+    worker: WorkerFlags,
+}
+
+impl WorkerArgs {
+    /// The settings among them.
+    pub fn flags(&self) -> Vec<(&'static Setting, Raw)> {
+        self.worker.flags()
+    }
+}
+
+/// Runs until it is told to stop.
+pub async fn run(session: &Session) -> anyhow::Result<Exit> {
+    let store = store::open(&session.settings, Missing::Create).await?;
+    let engine = engine::build(&session.settings, store.clone())?;
+    let info = store.info().await?;
+    let kinds = engine.kinds.clone();
+    let screen = Screen { settings: &session.settings, store: &info, kinds: &kinds, address: None };
+    tracing::info!(store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
+        recovered = info.recovered, "started");
+    let ended = {
+        let running = up::run_worker(session, engine);
+        screen.show(session.out)?;
+        running.await
+    };
+    up::finish(session, &store, ended).await
+}

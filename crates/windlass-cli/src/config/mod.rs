@@ -1,0 +1,16 @@
+//! Settings: flags over environment over `windlass.toml` over default.
+//!
+//! [`table`] is the one list of them; everything else here reads it: the loader, `config init`,
+//! `config check` and docs/configuration.md.
+
+pub mod docs;
+pub mod file;
+pub mod load;
+pub mod nearest;
+pub mod setting;
+pub mod settings;
+pub mod table;
+
+pub use load::{Sources, load};
+pub use setting::{Setting, Value};
+pub use settings::{Origin, Settings};

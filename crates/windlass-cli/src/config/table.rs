@@ -1,0 +1,311 @@
+//! The one table of settings.
+
+use super::setting::{Kind, Setting};
+
+const HOUR_MS: u64 = 3_600_000;
+const GIB: u64 = 1 << 30;
+
+/// Where the tasks are.
+pub static STORE: Setting = Setting::new(
+    "store",
+    Kind::Text,
+    "sqlite:windlass.db",
+    "Where tasks are kept: `sqlite:FILE`. Also read from the file that WINDLASS_STORE_FILE names.",
+)
+.flag("--store");
+/// The server that commands talk to.
+pub static SERVER: Setting = Setting::new(
+    "server",
+    Kind::Text,
+    "",
+    "The server that commands talk to; without it the one that runs on the store or on `listen`.",
+)
+.flag("--server");
+/// Where the server listens.
+pub static LISTEN: Setting = Setting::new(
+    "listen",
+    Kind::Address,
+    "127.0.0.1:7878",
+    "Where `windlass up` listens. Any address but loopback needs --insecure.",
+)
+.flag("--listen");
+/// How many tasks run at once.
+pub static SLOTS: Setting = Setting::new(
+    "slots",
+    Kind::Count { min: 1, max: 100_000 },
+    "1000",
+    "How many tasks run at once in this process.",
+)
+.flag("--slots")
+.document("MAX_CONCURRENT_TASKS");
+/// Queues that the worker serves.
+pub static QUEUES: Setting =
+    Setting::new("queues", Kind::Names, "", "Queues that the worker serves; empty means all.")
+        .flag("--queues");
+/// How many tasks a claim takes.
+pub static CLAIM_BATCH_SIZE: Setting = Setting::new(
+    "claim_batch_size",
+    Kind::Count { min: 1, max: 10_000 },
+    "50",
+    "How many tasks one claim starts with; it grows where tasks are short. Set explicitly it is a ceiling.",
+)
+.document("CLAIM_BATCH_SIZE");
+/// How often an idle worker looks.
+pub static POLL_INTERVAL_MS: Setting = Setting::new(
+    "poll_interval_ms",
+    Kind::Millis { min: 10, max: 60_000 },
+    "100",
+    "How often a worker looks for work when nothing wakes it.",
+)
+.document("POLL_INTERVAL_MS");
+/// How seldom an idle worker looks.
+pub static POLL_INTERVAL_MAX_MS: Setting = Setting::new(
+    "poll_interval_max_ms",
+    Kind::Millis { min: 10, max: 60_000 },
+    "1000",
+    "How long an idle worker may wait between two looks; a ready task starts within this even if every wake-up is lost.",
+);
+/// Buffer of the in-process pool.
+pub static POOL_BUFFER_SIZE: Setting = Setting::new(
+    "pool.buffer_size",
+    Kind::Count { min: 1, max: u64::MAX },
+    "100",
+    "Buffer of the in-process pool. The durable worker has no buffer and does not read it.",
+)
+.document("WORKER_BUFFER_SIZE");
+/// Size of the in-process pool.
+pub static POOL_SIZE: Setting = Setting::new(
+    "pool.size",
+    Kind::Count { min: 1, max: u64::MAX },
+    "",
+    "Size of the in-process pool; without it CPUs × 4. The durable worker uses `slots` instead.",
+)
+.document("WORKER_POOL_SIZE");
+/// How long a worker is believed alive.
+pub static LEASE_TTL_MS: Setting = Setting::new(
+    "lease_ttl_ms",
+    Kind::Millis { min: 1_000, max: HOUR_MS },
+    "10000",
+    "How long a worker is believed alive after its last heartbeat.",
+);
+/// How often a worker says that it lives.
+pub static HEARTBEAT_MS: Setting = Setting::new(
+    "heartbeat_ms",
+    Kind::Millis { min: 100, max: HOUR_MS },
+    "2000",
+    "How often a worker renews its lease; at most a third of `lease_ttl_ms`.",
+);
+/// How often dead workers are looked for.
+pub static SWEEP_MS: Setting = Setting::new(
+    "sweep_ms",
+    Kind::Millis { min: 100, max: HOUR_MS },
+    "2000",
+    "How often tasks of dead workers are looked for.",
+);
+/// How long a stop may take.
+pub static DRAIN_TIMEOUT_MS: Setting = Setting::new(
+    "drain_timeout_ms",
+    Kind::Millis { min: 0, max: 24 * HOUR_MS },
+    "30000",
+    "How long running tasks may finish after Ctrl-C or SIGTERM before they are handed back.",
+)
+.flag("--drain-timeout");
+/// Whether a power cut can lose an acknowledged write.
+pub static DURABILITY: Setting = Setting::new(
+    "durability",
+    Kind::Choice(&["full", "normal"]),
+    "full",
+    "`full`: every acknowledged write survives a power cut. `normal`: it survives a crash of the process only.",
+)
+.flag("--durability");
+/// Whether ended tasks are kept.
+pub static HISTORY: Setting = Setting::new(
+    "history",
+    Kind::Choice(&["kept", "off"]),
+    "kept",
+    "`kept`: done and cancelled tasks stay as long as the next two settings say. `off`: they leave at once.",
+)
+.flag("--history");
+/// How long ended tasks are kept.
+pub static HISTORY_DAYS: Setting =
+    Setting::new("history_days", Kind::Days, "7", "How long done and cancelled tasks are kept.");
+/// How much of them is kept.
+pub static HISTORY_MAX_BYTES: Setting = Setting::new(
+    "history_max_bytes",
+    Kind::Bytes { min: 1 << 20, max: u64::MAX },
+    "1GiB",
+    "How much room done and cancelled tasks may take; the oldest go first.",
+);
+/// How long dead tasks are kept.
+pub static DEAD_DAYS: Setting = Setting::new("dead_days", Kind::Days, "30", "How long dead tasks are kept.");
+/// Largest payload.
+pub static PAYLOAD_MAX_BYTES: Setting = Setting::new(
+    "payload_max_bytes",
+    Kind::Bytes { min: 1_024, max: GIB },
+    "1MiB",
+    "Largest payload; a larger one is refused.",
+);
+/// Largest output.
+pub static OUTPUT_MAX_BYTES: Setting = Setting::new(
+    "output_max_bytes",
+    Kind::Bytes { min: 0, max: GIB },
+    "64KiB",
+    "Largest output that is kept with a task.",
+);
+/// Longest error.
+pub static ERROR_MAX_BYTES: Setting = Setting::new(
+    "error_max_bytes",
+    Kind::Bytes { min: 64, max: 1 << 20 },
+    "4KiB",
+    "Longest error text that is kept; the rest is cut.",
+);
+/// Attempts of a task.
+pub static MAX_ATTEMPTS: Setting = Setting::new(
+    "max_attempts",
+    Kind::Count { min: 1, max: windlass_core::task::MAX_ATTEMPTS_LIMIT as u64 },
+    "10",
+    "Attempts that a task gets unless it brings its own number.",
+);
+/// Crashes of a task.
+pub static MAX_CRASHES: Setting = Setting::new(
+    "max_crashes",
+    Kind::Count { min: 1, max: 1_000 },
+    "3",
+    "A task whose process died with it alone this often is dead.",
+);
+/// First retry delay.
+pub static RETRY_BASE_MS: Setting = Setting::new(
+    "retry_base_ms",
+    Kind::Millis { min: 1, max: 24 * HOUR_MS },
+    "1000",
+    "Delay after the first failed attempt; it doubles with each further one, ± 20 %.",
+);
+/// Longest retry delay.
+pub static RETRY_MAX_MS: Setting = Setting::new(
+    "retry_max_ms",
+    Kind::Millis { min: 1, max: 24 * HOUR_MS },
+    "600000",
+    "Longest delay between two attempts.",
+);
+/// How long keys are remembered.
+pub static IDEMPOTENCY_TTL_DAYS: Setting = Setting::new(
+    "idempotency_ttl_days",
+    Kind::Days,
+    "7",
+    "How long an idempotency key is remembered after its task ended.",
+);
+/// Room that must stay free on the disk.
+pub static MIN_FREE_DISK_BYTES: Setting = Setting::new(
+    "min_free_disk_bytes",
+    Kind::Bytes { min: 0, max: u64::MAX },
+    "1GiB",
+    "With less free disk than this new tasks are refused with `store_full`; running ones go on.",
+);
+/// Share that must stay free on the disk.
+pub static MIN_FREE_DISK_PERCENT: Setting = Setting::new(
+    "min_free_disk_percent",
+    Kind::Count { min: 0, max: 90 },
+    "5",
+    "The same as a share of the disk; whichever of the two is smaller counts.",
+);
+/// Addresses that http tasks may reach besides public ones.
+pub static ALLOW_TARGET: Setting = Setting::new(
+    "allow_target",
+    Kind::Networks,
+    "",
+    "Networks that `http` tasks may reach although they are loopback, private or link-local.",
+)
+.flag("--allow-target");
+/// Variables that http headers may name.
+pub static HTTP_HEADER_ENV: Setting = Setting::new(
+    "http_header_env",
+    Kind::Variables,
+    "",
+    "Environment variables whose value a header of an `http` task may take with {\"env\": \"NAME\"}.",
+);
+/// Whether http tasks go through the environment's proxy.
+pub static HTTP_PROXY: Setting = Setting::new(
+    "http_proxy",
+    Kind::Choice(&["ignored", "environment"]),
+    "ignored",
+    "Whether `http` tasks use the proxy that http_proxy, https_proxy, all_proxy and no_proxy name.",
+);
+/// Form of the log.
+pub static LOG_FORMAT: Setting =
+    Setting::new("log_format", Kind::Choice(&["text", "json"]), "text", "Form of log lines on stderr.")
+        .flag("--log-format");
+/// How much is logged.
+pub static LOG_LEVEL: Setting = Setting::new(
+    "log_level",
+    Kind::Choice(&["off", "error", "warn", "info", "debug", "trace"]),
+    "warn",
+    "How much is logged. Payloads never are.",
+)
+.flag("--log-level");
+
+/// Every setting, in the order of the documentation.
+pub static ALL: &[&Setting] = &[
+    &STORE,
+    &SERVER,
+    &LISTEN,
+    &SLOTS,
+    &QUEUES,
+    &CLAIM_BATCH_SIZE,
+    &POLL_INTERVAL_MS,
+    &POLL_INTERVAL_MAX_MS,
+    &LEASE_TTL_MS,
+    &HEARTBEAT_MS,
+    &SWEEP_MS,
+    &DRAIN_TIMEOUT_MS,
+    &DURABILITY,
+    &HISTORY,
+    &HISTORY_DAYS,
+    &HISTORY_MAX_BYTES,
+    &DEAD_DAYS,
+    &PAYLOAD_MAX_BYTES,
+    &OUTPUT_MAX_BYTES,
+    &ERROR_MAX_BYTES,
+    &MAX_ATTEMPTS,
+    &MAX_CRASHES,
+    &RETRY_BASE_MS,
+    &RETRY_MAX_MS,
+    &IDEMPOTENCY_TTL_DAYS,
+    &MIN_FREE_DISK_BYTES,
+    &MIN_FREE_DISK_PERCENT,
+    &ALLOW_TARGET,
+    &HTTP_HEADER_ENV,
+    &HTTP_PROXY,
+    &LOG_FORMAT,
+    &LOG_LEVEL,
+    // Tables come last: in TOML every plain key after a table would belong to it.
+    &POOL_BUFFER_SIZE,
+    &POOL_SIZE,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::setting::{Raw, Value};
+
+    #[test]
+    fn every_default_is_valid_and_inside_its_bounds() {
+        for setting in ALL.iter().filter(|setting| !setting.default.is_empty()) {
+            let read = setting.read(&Raw::Text(setting.default.to_owned())).unwrap();
+            assert_eq!(read.clamped, None, "{}", setting.key);
+            assert_ne!(setting.default_value(), Value::None, "{}", setting.key);
+        }
+    }
+
+    #[test]
+    fn no_name_is_used_twice() {
+        let mut names: Vec<String> = ALL
+            .iter()
+            .flat_map(|setting| [Some(setting.variable()), setting.flag.map(str::to_owned)])
+            .flatten()
+            .collect();
+        let total = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), total);
+    }
+}

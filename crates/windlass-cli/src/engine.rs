@@ -1,0 +1,156 @@
+//! A worker with the built-in kinds on the store, as the settings want it.
+
+use std::{sync::Arc, time::Duration};
+
+use windlass::{ClaimBatch, Registry, Waiters, Worker, WorkerConfig, WorkerHandle};
+use windlass_core::{Name, Store as _, TaskId, TaskRecord, store::SharedStore};
+use windlass_kinds::HttpOptions;
+use windlass_server::{Operations, api::WorkerStatusView};
+use windlass_sqlite::SqliteStore;
+
+use crate::{
+    backend::local,
+    config::{Settings, table},
+    failure::Failure,
+};
+
+/// How long beyond its longest pause a coordinator may be silent before it counts as stuck.
+const TICK_SLACK: Duration = Duration::from_secs(10);
+
+/// A worker that is ready to run, and what is known about it.
+pub struct Engine {
+    /// The store.
+    pub store: Arc<SqliteStore>,
+    /// The worker.
+    pub worker: Worker,
+    /// A handle on it.
+    pub handle: WorkerHandle,
+    /// Kinds that it has handlers for, in the order of the documentation.
+    pub kinds: Vec<Name>,
+    /// Its settings.
+    pub config: WorkerConfig,
+}
+
+/// Puts a worker on a store that is open.
+pub fn build(settings: &Settings, store: Arc<SqliteStore>) -> anyhow::Result<Engine> {
+    let mut registry = Registry::new();
+    let mut kinds = Vec::new();
+    for (kind, handler) in
+        windlass_kinds::builtin(http_options(settings)?).map_err(|error| Failure::usage(error.to_string()))?
+    {
+        let kind = Name::new("kind", kind)?;
+        kinds.push(kind.clone());
+        registry.insert(kind, handler)?;
+    }
+    let config = worker_config(settings)?;
+    let worker = Worker::new(store.clone(), registry, config.clone())?;
+    let handle = worker.handle();
+    Ok(Engine { store, worker, handle, kinds, config })
+}
+
+fn http_options(settings: &Settings) -> anyhow::Result<HttpOptions> {
+    let networks = settings.list(&table::ALLOW_TARGET);
+    let allow_targets = networks
+        .iter()
+        .map(|text| text.parse().map_err(|_| Failure::usage(format!("allow_target has {text:?}"))))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(HttpOptions {
+        allow_targets,
+        env_headers: settings.list(&table::HTTP_HEADER_ENV),
+        use_env_proxy: settings.text(&table::HTTP_PROXY) == "environment",
+        output_max_bytes: settings.rules().output_max_bytes,
+        ..HttpOptions::default()
+    })
+}
+
+/// The worker's settings.
+pub fn worker_config(settings: &Settings) -> anyhow::Result<WorkerConfig> {
+    let size = settings.number(&table::CLAIM_BATCH_SIZE) as u32;
+    let claim_batch = if settings.is_given(&table::CLAIM_BATCH_SIZE) {
+        ClaimBatch::AtMost(size)
+    } else {
+        ClaimBatch::From(size)
+    };
+    let queues = settings.list(&table::QUEUES);
+    Ok(WorkerConfig {
+        slots: settings.number(&table::SLOTS) as u32,
+        queues: queues.iter().map(|queue| Name::new("queue", queue)).collect::<Result<_, _>>()?,
+        claim_batch,
+        poll_interval: settings.duration(&table::POLL_INTERVAL_MS),
+        poll_interval_max: settings.duration(&table::POLL_INTERVAL_MAX_MS),
+        lease_ttl: settings.duration(&table::LEASE_TTL_MS),
+        heartbeat: settings.duration(&table::HEARTBEAT_MS),
+        sweep: settings.duration(&table::SWEEP_MS),
+        drain_timeout: settings.duration(&table::DRAIN_TIMEOUT_MS),
+        retention: settings.retention(),
+        ..WorkerConfig::default()
+    })
+}
+
+/// What the API can do on top of this worker.
+pub fn operations(engine: &Engine) -> Operations {
+    let shared: SharedStore = engine.store.clone();
+    let waiters = Waiters::new(shared);
+    let store = engine.store.clone();
+    let (status, probe) = (engine.handle.clone(), engine.handle.clone());
+    let (kinds, queues) = (engine.kinds.clone(), engine.config.queues.clone());
+    let silence_max = engine.config.poll_interval_max + TICK_SLACK;
+    let lease_ttl = engine.config.lease_ttl;
+    local::operations(engine.store.clone())
+        .worker_status(move || Some(worker_view(&status, &kinds, &queues)))
+        .ready_if("worker", move || readiness(&probe, silence_max, lease_ttl))
+        .wait_with(move |ids, wait| {
+            let (waiters, store) = (waiters.clone(), store.clone());
+            async move { ended(&waiters, &store, ids, wait).await }
+        })
+}
+
+/// Waits for tasks to end: single ones through the shared look, so that a thousand waiters cost one query per
+/// interval; lists with a query of their own.
+async fn ended(
+    waiters: &Waiters,
+    store: &SqliteStore,
+    ids: Vec<TaskId>,
+    wait: Duration,
+) -> windlass_core::Result<Vec<(TaskId, Option<TaskRecord>)>> {
+    let &[id] = ids.as_slice() else {
+        return store.ended(&ids, wait).await;
+    };
+    match tokio::time::timeout(wait, waiters.ended(id)).await {
+        Ok(Ok(task)) => Ok(vec![(id, Some(task))]),
+        Ok(Err(windlass_core::Error::NotFound(_))) => Ok(vec![(id, None)]),
+        Ok(Err(error)) => Err(error),
+        // The time may be up before the shared look came round: ask once more without waiting.
+        Err(_) => store.ended(&ids, Duration::ZERO).await,
+    }
+}
+
+fn worker_view(handle: &WorkerHandle, kinds: &[Name], queues: &[Name]) -> WorkerStatusView {
+    let status = handle.status();
+    WorkerStatusView {
+        id: (status.worker.0 != 0).then(|| status.worker.to_string()),
+        slots: status.slots,
+        in_flight: status.running,
+        available: status.slots.saturating_sub(status.running),
+        unsettled: status.unsettled,
+        draining: status.draining,
+        kinds: kinds.to_vec(),
+        queues: queues.to_vec(),
+    }
+}
+
+/// Ready means: not draining, the coordinator goes round, the lease is renewed (LIVENESS-TRUTH).
+fn readiness(handle: &WorkerHandle, silence_max: Duration, lease_ttl: Duration) -> Result<(), String> {
+    let status = handle.status();
+    if status.draining {
+        return Err("draining".to_owned());
+    }
+    if status.renewed_ago > lease_ttl {
+        return Err(format!("the worker's lease was last renewed {} s ago", status.renewed_ago.as_secs()));
+    }
+    // With every slot taken the coordinator rightly sleeps until one is free.
+    if status.running < status.slots && status.ticked_ago > silence_max {
+        return Err(format!("the coordinator last went round {} s ago", status.ticked_ago.as_secs()));
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! Log lines: to stderr, as text or JSON, never a payload.
+
+use std::io::IsTerminal as _;
+
+use tracing::level_filters::LevelFilter;
+
+use crate::config::{Settings, table};
+
+/// Starts logging as the settings say. A second call changes nothing.
+pub fn start(settings: &Settings) {
+    let level = match settings.text(&table::LOG_LEVEL).as_str() {
+        "off" => LevelFilter::OFF,
+        "error" => LevelFilter::ERROR,
+        "info" => LevelFilter::INFO,
+        "debug" => LevelFilter::DEBUG,
+        "trace" => LevelFilter::TRACE,
+        _ => LevelFilter::WARN,
+    };
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let builder = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal() && !no_color);
+    // An error means that logging already runs.
+    let _ = match settings.text(&table::LOG_FORMAT).as_str() {
+        "json" => builder.json().flatten_event(true).try_init(),
+        _ => builder.try_init(),
+    };
+}

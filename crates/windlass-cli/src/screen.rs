@@ -1,0 +1,191 @@
+//! The first screen: where it listens, what it has, what was recovered, what to type next.
+
+use std::time::Duration;
+
+use serde_json::json;
+use windlass_core::{Name, store::StoreInfo};
+
+use crate::{
+    config::{Origin, Settings, table},
+    output::{Output, text},
+    version::VERSION,
+};
+
+/// What the screen is about.
+pub struct Screen<'a> {
+    /// The settings in force.
+    pub settings: &'a Settings,
+    /// The store.
+    pub store: &'a StoreInfo,
+    /// Kinds of the worker.
+    pub kinds: &'a [Name],
+    /// The API's address; none for a worker alone.
+    pub address: Option<&'a str>,
+}
+
+impl Screen<'_> {
+    /// Shows it.
+    pub fn show(&self, out: Output) -> anyhow::Result<()> {
+        if out.is_json() {
+            return out.json(&self.json());
+        }
+        for line in self.lines() {
+            out.line(line)?;
+        }
+        Ok(())
+    }
+
+    /// The lines for people.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![match self.address {
+            Some(address) => format!("windlass {VERSION} · {address}"),
+            None => format!("windlass {VERSION} · worker without API"),
+        }];
+        lines.push(format!("  store    {} ({}, {})", self.store.location, self.size(), self.durability()));
+        let kinds: Vec<&str> = self.kinds.iter().map(Name::as_str).collect();
+        let slots = self.settings.number(&table::SLOTS);
+        lines.push(format!("  worker   {slots} slots ({}) · kinds {}", self.slots_rule(), kinds.join(", ")));
+        let queues = self.settings.list(&table::QUEUES);
+        if !queues.is_empty() {
+            lines.push(format!("  queues   {}", text::clean(&queues.join(", "))));
+        }
+        lines.push(format!("  history  {}", self.history()));
+        if let Some(documents) = self.document_variables() {
+            lines.push(format!("  from     {documents}"));
+        }
+        if self.store.recovered > 0 {
+            let tasks = text::tasks(self.store.recovered);
+            lines.push(format!("  recovered {tasks} that ran when the last process died; they run again"));
+        }
+        if let Some(address) = self.address {
+            lines.push(format!(
+                "try:  windlass enqueue echo --payload '{{\"hello\":\"world\"}}' --wait{}",
+                self.server_flag(address)
+            ));
+        }
+        lines
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "event": "started", "version": VERSION, "address": self.address, "pid": std::process::id(),
+            "store": self.store, "slots": self.settings.number(&table::SLOTS), "slots_from": self.slots_rule(),
+            "kinds": self.kinds,
+        })
+    }
+
+    fn size(&self) -> String {
+        if self.store.created { "new".to_owned() } else { text::bytes(self.store.bytes) }
+    }
+
+    fn durability(&self) -> &'static str {
+        if self.store.durable {
+            "durable: fsync on every commit"
+        } else {
+            "durability normal: a power cut may lose the last commits"
+        }
+    }
+
+    /// Which rule gave the number of slots.
+    pub fn slots_rule(&self) -> String {
+        match self.settings.origin(&table::SLOTS) {
+            Origin::Default => "default; --slots to change".to_owned(),
+            origin => origin.to_string(),
+        }
+    }
+
+    fn history(&self) -> String {
+        let retention = self.settings.retention();
+        let dead = days(retention.dead_age);
+        if self.settings.text(&table::HISTORY) == "off" {
+            return format!("off · dead tasks {dead}");
+        }
+        let room = text::bytes(retention.history_max_bytes);
+        format!("{} or {room} · dead tasks {dead}", days(retention.history_age))
+    }
+
+    /// Variables of the source documents that took effect; the rule of the slots says its own.
+    fn document_variables(&self) -> Option<String> {
+        let names: Vec<&str> = self
+            .settings
+            .resolved
+            .iter()
+            .filter(|resolved| resolved.setting.key != table::SLOTS.key)
+            .filter_map(|resolved| match resolved.origin {
+                Origin::Document(name) => Some(name),
+                _ => None,
+            })
+            .collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+
+    /// Commands find a server at the usual address, or through a store at the usual place.
+    fn server_flag(&self, address: &str) -> String {
+        let usual = address == format!("http://{}", table::LISTEN.default);
+        let found = usual || self.settings.text(&table::STORE) == table::STORE.default;
+        if found { String::new() } else { format!(" --server {address}") }
+    }
+}
+
+fn days(age: Duration) -> String {
+    let hours = age.as_secs() / 3_600;
+    match hours {
+        24 => "1 day".to_owned(),
+        hours if hours >= 48 && hours % 24 == 0 => format!("{} days", hours / 24),
+        _ => windlass_core::why::human(age),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store() -> StoreInfo {
+        StoreInfo {
+            backend: "sqlite".into(),
+            location: "sqlite:windlass.db".into(),
+            engine_version: "3".into(),
+            schema_version: 1,
+            bytes: 4_096,
+            wal_bytes: 0,
+            free_disk_bytes: 1,
+            history_rows: 0,
+            history_bytes: 0,
+            durable: true,
+            created: true,
+            recovered: 0,
+        }
+    }
+
+    #[test]
+    fn the_first_screen_reads_as_promised() {
+        let settings = Settings::default();
+        let kinds = ["http", "sleep", "echo"].map(|kind| Name::new("kind", kind).unwrap());
+        let store = store();
+        let screen = Screen {
+            settings: &settings,
+            store: &store,
+            kinds: &kinds,
+            address: Some("http://127.0.0.1:7878"),
+        };
+        assert_eq!(
+            screen.lines(),
+            [
+                &format!("windlass {VERSION} · http://127.0.0.1:7878"),
+                "  store    sqlite:windlass.db (new, durable: fsync on every commit)",
+                "  worker   1000 slots (default; --slots to change) · kinds http, sleep, echo",
+                "  history  7 days or 1 GiB · dead tasks 30 days",
+                "try:  windlass enqueue echo --payload '{\"hello\":\"world\"}' --wait",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_recovered_is_said() {
+        let settings = Settings::default();
+        let store = StoreInfo { created: false, recovered: 3, ..store() };
+        let screen = Screen { settings: &settings, store: &store, kinds: &[], address: None };
+        let text = screen.lines().join("\n");
+        assert!(text.contains("4 KiB") && text.contains("recovered 3 tasks"), "{text}");
+    }
+}
