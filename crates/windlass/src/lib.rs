@@ -27,9 +27,6 @@ pub mod testing;
 pub mod waiters;
 pub mod worker;
 
-pub use pool::{DispatchOptions, Gauges, Handle, JoinError, Pool, PoolBuilder, PoolError, Rejected, Reserved, StopReport};
-pub use worker::{ClaimBatch, DrainReport, Worker, WorkerConfig, WorkerError, WorkerHandle, WorkerStatus};
-pub use shutdown::{Shutdown, Signals, shutdown_signal};
 pub use builder::WorkerBuilder;
 pub use cancel::{CancelReason, Cancellation};
 pub use client::{Client, Enqueue};
@@ -37,9 +34,13 @@ pub use context::Context;
 pub use extract::State;
 pub use handler::{BoxError, Handler, IntoOutcome, RawHandler};
 pub use open::open;
+pub use pool::{
+    DispatchOptions, Gauges, Handle, JoinError, Pool, PoolBuilder, PoolError, Rejected, Reserved, StopReport,
+};
 pub use registry::Registry;
 /// The serde that [`Task`] is built on, for crates that have none of their own.
 pub use serde;
+pub use shutdown::{Shutdown, Signals, shutdown_signal};
 pub use task::Task;
 pub use waiters::Waiters;
 /// Where a task stands; [`State`] at this place is what handlers ask for.
@@ -48,3 +49,4 @@ pub use windlass_core::*;
 pub use windlass_macros::Task;
 #[cfg(feature = "sqlite")]
 pub use windlass_sqlite as sqlite;
+pub use worker::{ClaimBatch, DrainReport, Worker, WorkerConfig, WorkerError, WorkerHandle, WorkerStatus};

@@ -32,14 +32,11 @@ mod reserved;
 mod shared;
 mod stop;
 mod task;
+mod wait;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tokio::{
-    runtime,
-    sync::oneshot,
-    time::{Instant, timeout_at},
-};
+use tokio::{runtime, sync::oneshot};
 
 pub use self::{
     builder::{PoolBuilder, PoolError},
@@ -49,9 +46,9 @@ pub use self::{
     stop::StopReport,
 };
 use self::{
-    shared::{Admission, Shared},
+    shared::{Refusal, Shared},
     stop::Phase,
-    task::{Limits, Task},
+    task::{Deferred, Limits, Task},
 };
 use crate::cancel::Cancellation;
 
@@ -107,9 +104,10 @@ impl Pool {
         F: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        match self.shared().admit() {
-            Some(admission) => Ok(hand_in(admission, task, None)),
-            None => Err(self.refuse(task)),
+        let (task, handle) = boxed(task, None);
+        match self.shared().admit(task) {
+            Ok(()) => Ok(handle),
+            Err((task, refusal)) => Err(self.refuse(task.into_future(), refusal)),
         }
     }
 
@@ -120,17 +118,20 @@ impl Pool {
     /// As [`dispatch`](Self::dispatch); what comes back is the function, which was not called.
     pub fn dispatch_with<M, F, T>(&self, make: M, options: DispatchOptions) -> Result<Handle<T>, Rejected<M>>
     where
-        M: FnOnce(Cancellation) -> F,
+        M: FnOnce(Cancellation) -> F + Send + 'static,
         F: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        match self.shared().admit() {
-            Some(admission) => {
-                let context = Cancellation::new();
-                let limits = Limits::new(options.deadline, context.clone(), self.shared().cancellation.clone());
-                Ok(hand_in(admission, make(context), Some(limits)))
-            }
-            None => Err(self.refuse(make)),
+        let context = Cancellation::new();
+        let limits = Limits::new(options.deadline, context.clone(), self.shared().cancellation.clone());
+        let (task, handle) = boxed(Deferred::new(make, context), Some(limits));
+        match self.shared().admit(task) {
+            Ok(()) => Ok(handle),
+            Err((task, refusal)) => match task.into_future().into_make() {
+                Some(make) => Err(self.refuse(make, refusal)),
+                // Not reached: only a task that was let in is ever polled.
+                None => Ok(handle),
+            },
         }
     }
 
@@ -145,13 +146,16 @@ impl Pool {
         F: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        if let Some(admission) = self.shared().admit() {
-            return Ok(hand_in(admission, task, None));
-        }
-        match self.shared().admit_within(deadline).await {
-            Some(admission) => Ok(hand_in(admission, task, None)),
-            None => Err(self.refuse(task)),
-        }
+        let (task, handle) = boxed(task, None);
+        let (task, refusal) = match self.shared().admit(task) {
+            Ok(()) => return Ok(handle),
+            Err((task, Refusal::Full)) => match self.shared().admit_within(task, deadline).await {
+                Ok(()) => return Ok(handle),
+                Err(refused) => refused,
+            },
+            Err(refused) => refused,
+        };
+        Err(self.refuse(task.into_future(), refusal))
     }
 
     /// Takes up to `wanted` free slots, none once the pool is stopping. Slots that are not used go back when the answer is
@@ -192,48 +196,23 @@ impl Pool {
         self.shared().gauges()
     }
 
-    fn refuse<F>(&self, task: F) -> Rejected<F> {
-        if self.shared().room.is_closed() {
-            return Rejected::Closed(task);
-        }
-        self.shared().refuse();
-        Rejected::Full(task)
-    }
-}
-
-impl Shared {
-    async fn admit_within(self: &Arc<Self>, deadline: Duration) -> Option<Admission<'_>> {
-        let wait = async {
-            loop {
-                let freed = self.room_freed.notified();
-                self.room.acknowledge();
-                if let Some(admission) = self.admit() {
-                    // One release tells one caller, and more may have followed it: pass it on.
-                    self.room_freed.notify_one();
-                    return Some(admission);
-                }
-                if self.room.is_closed() {
-                    return None;
-                }
-                freed.await;
+    fn refuse<F>(&self, task: F, refusal: Refusal) -> Rejected<F> {
+        match refusal {
+            Refusal::Closed => Rejected::Closed(task),
+            Refusal::Full => {
+                self.shared().refuse();
+                Rejected::Full(task)
             }
-        };
-        match Instant::now().checked_add(deadline) {
-            Some(by) => timeout_at(by, wait).await.unwrap_or(None),
-            None => wait.await,
         }
     }
 }
 
-fn hand_in<F, T>(admission: Admission<'_>, task: F, limits: Option<Limits>) -> Handle<T>
+fn boxed<F, T>(future: F, limits: Option<Limits>) -> (Box<Task<F>>, Handle<T>)
 where
-    F: Future<Output = T> + Send + 'static,
-    T: Send + 'static,
+    F: Future<Output = T>,
 {
     let (sender, receiver) = oneshot::channel();
-    // If the pool gave up meanwhile, the sender is dropped with the task and the handle says so.
-    admission.hand_in(Box::pin(Task::new(task, Some(sender), limits)));
-    Handle::new(receiver)
+    (Box::new(Task::new(future, Some(sender), limits)), Handle::new(receiver))
 }
 
 impl Drop for Owner {

@@ -21,8 +21,8 @@ use self::{
     status::Counters,
 };
 use crate::{
-    builder::WorkerBuilder, cancel::CancelReason, duties, executor, heartbeat, pool::Pool, registry::Registry,
-    settler, shutdown::Shutdown, supervisor,
+    builder::WorkerBuilder, cancel::CancelReason, duties, executor, heartbeat, pool::Pool,
+    registry::Registry, settler, shutdown::Shutdown, supervisor,
 };
 
 /// How long cancelled handlers get to end at a stop before their tasks are handed back over their heads.
@@ -155,7 +155,8 @@ async fn drain<S: Shutdown>(
     // Handlers that block their thread cannot be dropped. Their tasks go back all the same; the lease fences
     // whatever such a handler still does.
     let stuck = shared.in_flight.unended();
-    let aborted = stuck.iter().filter(|attempt| executor::finish(shared, attempt, Outcome::Release)).count() as u64;
+    let aborted =
+        stuck.iter().filter(|attempt| executor::finish(shared, attempt, Outcome::Release)).count() as u64;
     if tokio::time::timeout(FLUSH_TIMEOUT, shared.settle_queue.flushed()).await.is_err() {
         tracing::error!(
             unsettled = shared.settle_queue.unsettled(),
@@ -168,7 +169,11 @@ async fn drain<S: Shutdown>(
 }
 
 /// Ends the helpers of a worker, the heartbeat last.
-async fn finish(shared: &Shared, mut parts: tokio::task::JoinSet<()>, heartbeat: std::thread::JoinHandle<()>) {
+async fn finish(
+    shared: &Shared,
+    mut parts: tokio::task::JoinSet<()>,
+    heartbeat: std::thread::JoinHandle<()>,
+) {
     shared.advance_phase(Phase::Stopped);
     let _ = tokio::time::timeout(ABORT_GRACE, async { while parts.join_next().await.is_some() {} }).await;
     parts.shutdown().await;

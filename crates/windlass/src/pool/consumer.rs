@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    shared::{Call, ConsumerId, Shared},
+    shared::{Call, ConsumerId, Shared, State},
     stop::Phase,
     task::{End, Job, discard},
 };
@@ -41,6 +41,20 @@ enum Seat {
     Free,
 }
 
+impl Seat {
+    /// Tells the state what became of the seat.
+    fn leave(&mut self, id: ConsumerId, state: &mut State) {
+        match std::mem::replace(self, Self::Free) {
+            Self::Called => state.called -= 1,
+            // If it is still among the parked ones, something else than a call has woken it.
+            Self::Parked if !state.unpark(id) => state.called -= 1,
+            Self::Busy => state.cut_off(),
+            Self::Ended(end) => state.ended(end),
+            Self::Parked | Self::Free => {}
+        }
+    }
+}
+
 enum Next {
     Task,
     Wait,
@@ -54,38 +68,38 @@ impl Consumer {
     }
 
     fn take_next(&mut self, cx: &Context<'_>) -> Next {
-        let mut guard = self.shared.lock();
+        let Self { id, shared, seat, slot, .. } = self;
+        let mut guard = shared.lock();
         let state = &mut *guard;
-        let ended = self.take_seat(state, Seat::Free);
-        let (job, has_room) = state.next(&mut self.slot);
+        seat.leave(*id, state);
+        let stopping = state.phase != Phase::Open;
+        let (job, has_room) = state.next(slot);
         let (call, next) = if job.is_some() {
             state.running += 1;
-            self.seat = Seat::Busy;
-            (state.call(&self.shared), Next::Task)
-        } else if state.phase != Phase::Stopped && state.park(self.id, cx.waker()) {
-            self.seat = Seat::Parked;
+            *seat = Seat::Busy;
+            (state.call(shared), Next::Task)
+        } else if state.phase != Phase::Stopped && state.park(*id, cx.waker()) {
+            *seat = Seat::Parked;
             (Call::Nobody, Next::Wait)
         } else {
             (Call::Nobody, Next::Retire)
         };
         drop(guard);
-        self.job = job;
         if has_room {
-            self.shared.room_freed.notify_one();
+            shared.room_freed.notify_one();
         }
-        if ended {
-            self.shared.ended.notify_one();
+        if stopping {
+            shared.ended.notify_one();
         }
-        self.shared.make(call);
+        shared.make(call);
+        self.job = job;
         next
     }
-    /// The task is gone, then its slot is free, then it is counted: nobody who sees it counted finds its slot taken.
+
     fn end_task(&mut self, end: End) {
-        if let Some(job) = self.job.take() {
-            discard(job);
-        }
-        self.slot.release();
         self.seat = Seat::Ended(end);
+        // Its slot is kept until the task is gone.
+        self.job.take().map(discard);
     }
 }
 
@@ -117,26 +131,15 @@ impl Future for Consumer {
 impl Drop for Consumer {
     /// Reached when it retires, when it is aborted in the middle of a task, and when the runtime goes away.
     fn drop(&mut self) {
-        let was_running = self.job.take().map(discard).is_some();
+        self.job.take().map(discard);
         self.slot.release();
-        let (call, stopping) = {
-            let mut state = self.shared.lock();
-            state.consumers.remove(&self.id);
-            match self.seat {
-                Seat::Called => state.called -= 1,
-                Seat::Parked if !state.unpark(self.id) => state.called -= 1,
-                Seat::Busy => state.running -= 1,
-                Seat::Ended(end) => state.ended(end),
-                Seat::Parked | Seat::Free => {}
-            }
-            if was_running && state.phase != Phase::Stopped {
-                let phase = state.phase;
-                state.counts.count_unstarted(phase, 1);
-            }
-            // Nobody new: on a runtime that goes away a new consumer is dropped at once, and would call the next.
-            let call = if state.parked.is_empty() { Call::Nobody } else { state.call(&self.shared) };
-            (call, state.phase != Phase::Open)
-        };
+        let mut state = self.shared.lock();
+        self.seat.leave(self.id, &mut state);
+        state.consumers.remove(&self.id);
+        let stopping = state.phase != Phase::Open;
+        // Nobody new: on a runtime that goes away a new consumer is dropped at once, and would call the next.
+        let call = if state.parked.is_empty() { Call::Nobody } else { state.call(&self.shared) };
+        drop(state);
         self.shared.make(call);
         if stopping {
             self.shared.ended.notify_one();

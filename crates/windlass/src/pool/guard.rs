@@ -8,7 +8,9 @@ use std::{
 };
 
 /// Runs a future; a panic in it is the error, with its message.
-pub(crate) async fn catch_panic<T>(mut future: Pin<Box<dyn Future<Output = T> + Send + '_>>) -> Result<T, String> {
+pub(crate) async fn catch_panic<T>(
+    mut future: Pin<Box<dyn Future<Output = T> + Send + '_>>,
+) -> Result<T, String> {
     std::future::poll_fn(move |cx| poll_guarded(future.as_mut(), cx)).await
 }
 

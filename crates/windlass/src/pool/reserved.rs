@@ -32,10 +32,7 @@ impl Reserved {
     ///
     /// Answers whether the task will run. It is dropped if no slot is left, or if the pool is past the drain of its stop.
     pub fn start(&mut self, task: impl Future<Output = ()> + Send + 'static) -> bool {
-        match self.shared.admit_with(&mut self.held) {
-            Some(admission) => admission.hand_in(Box::pin(Task::new(task, None, None))),
-            None => false,
-        }
+        self.shared.start(Box::pin(Task::new(task, None, None)), &mut self.held)
     }
 
     /// Gives up to `count` slots back now.
@@ -51,7 +48,7 @@ impl Drop for Reserved {
         if self.held.len() > 0 {
             self.held.release();
             // Tasks in the buffer may have waited for just these.
-            self.shared.places_came_back();
+            self.shared.slots_came_back();
         }
     }
 }

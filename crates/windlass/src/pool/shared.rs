@@ -138,7 +138,8 @@ impl Shared {
         }
     }
 
-    /// No user code and nothing that panics runs under this lock.
+    /// No task and nothing that panics runs under this lock. A slot given back under it may wake whoever waits in
+    /// [`Pool::freed`](super::Pool::freed), which only puts that waiter on its runtime's queue.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -315,14 +316,22 @@ impl State {
             End::DeadlineExceeded => &mut counts.deadline_exceeded,
         } += 1;
     }
+
+    /// Counts a task that was cut off in the middle.
+    pub(super) fn cut_off(&mut self) {
+        self.running -= 1;
+        // A stop that aborts has counted it already; otherwise the runtime went away, or the consumer was killed.
+        if self.phase != Phase::Stopped {
+            self.counts.give_up(self.phase, 1);
+        }
+    }
 }
 
 impl Counts {
-    /// Counts tasks that were accepted and will not start any more.
-    pub(super) fn count_unstarted(&mut self, phase: Phase, tasks: usize) {
+    /// Counts accepted tasks that will not end by themselves.
+    pub(super) fn give_up(&mut self, phase: Phase, tasks: usize) {
         self.aborted += tasks as u64;
         match phase {
-            // The runtime went away, not the pool.
             Phase::Open => {}
             Phase::Cancelled => self.report.cancelled += tasks as u64,
             Phase::Draining | Phase::Stopped => self.report.aborted += tasks as u64,

@@ -82,7 +82,8 @@ impl Shared {
     pub(super) async fn stop(self: &Arc<Self>, deadline: Duration) -> StopReport {
         let mut reported = self.report.subscribe();
         let by = StopBy::within(deadline);
-        self.stop_by.send_modify(|current| *current = Some(current.map_or(by, |current| current.earlier(by))));
+        self.stop_by
+            .send_modify(|current| *current = Some(current.map_or(by, |current| current.earlier(by))));
         if self.close() {
             // A task of its own: a caller that goes away in the middle must not leave the others waiting.
             self.runtime.spawn(drive(Arc::clone(self)));
@@ -101,7 +102,6 @@ impl Shared {
             return false;
         }
         state.phase = Phase::Draining;
-        self.room.close();
         drop(state);
         // Whoever waits for room learns that there will be none.
         self.room_freed.notify_waiters();
@@ -132,7 +132,7 @@ impl Shared {
 
     /// Enters a phase in which nothing starts any more, and drops what has not.
     fn give_up_unstarted(&self, phase: Phase) {
-        let (mut slots, mut room) = (self.slots.none(), self.room.none());
+        let mut slots = self.slots.none();
         let jobs: Vec<Job> = {
             let mut state = self.lock();
             if state.phase == Phase::Stopped {
@@ -142,22 +142,19 @@ impl Shared {
             let mut jobs: Vec<Job> = std::mem::take(&mut state.starting).into();
             jobs.extend(std::mem::take(&mut state.buffered));
             state.starting_slots.hand_over(&mut slots, usize::MAX);
-            state.buffered_room.hand_over(&mut room, usize::MAX);
             let running = if phase == Phase::Stopped { state.running } else { 0 };
-            state.counts.count_unstarted(phase, jobs.len() + running);
+            state.counts.give_up(phase, jobs.len() + running);
             jobs
         };
         jobs.into_iter().for_each(discard);
         slots.release();
-        room.release();
         self.ended.notify_one();
     }
 
     fn is_at_rest(&self) -> bool {
-        // Read in one go with the queues: a task on its way in holds a place in one of the counters.
         let state = self.lock();
-        let queued = state.starting.len() + state.buffered.len();
-        queued + state.running + self.slots.in_use() + self.room.in_use() == 0
+        // Slots in use without a running task are reserved ones, whose owner may still start something.
+        state.starting.len() + state.buffered.len() + state.running + self.slots.in_use() == 0
     }
 
     /// Waits until nothing is left. Answers whether that came before the time that `pick` picks.

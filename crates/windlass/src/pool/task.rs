@@ -1,7 +1,6 @@
 //! One task as a consumer runs it: the caller's future with the panic guard, its limits and the way back of its result.
 
 use std::{
-    any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     task::{Context, Poll, ready},
@@ -14,7 +13,7 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-use super::handle::JoinError;
+use super::{guard::panic_message, handle::JoinError};
 use crate::cancel::{CancelReason, Cancellation};
 
 /// A task without its types.
@@ -47,6 +46,11 @@ impl<F: Future> Task<F> {
     ) -> Self {
         Self { future, result, limits: limits.map(Box::new) }
     }
+
+    /// The future of a task that was not let in.
+    pub(super) fn into_future(self) -> F {
+        self.future
+    }
 }
 
 impl<F: Future> Future for Task<F> {
@@ -62,7 +66,7 @@ impl<F: Future> Future for Task<F> {
         }));
         let result = match polled {
             Ok(polled) => ready!(polled),
-            Err(panic) => Err(JoinError::Panicked(message_of(panic))),
+            Err(panic) => Err(JoinError::Panicked(panic_message(panic))),
         };
         let end = End::of(&result);
         let unheard = match this.result.take() {
@@ -73,6 +77,43 @@ impl<F: Future> Future for Task<F> {
             tracing::warn!(%error, "a task failed and nobody waits for its result");
         }
         Poll::Ready(end)
+    }
+}
+
+pin_project! {
+    /// A future that is made when it is first polled: not at all if its task is refused, and inside of the panic guard.
+    pub(super) struct Deferred<M, F> {
+        make: Option<M>,
+        context: Cancellation,
+        #[pin]
+        made: Option<F>,
+    }
+}
+
+impl<M, F> Deferred<M, F> {
+    pub(super) fn new(make: M, context: Cancellation) -> Self {
+        Self { make: Some(make), context, made: None }
+    }
+
+    /// What would have made the future, if it was never polled.
+    pub(super) fn into_make(self) -> Option<M> {
+        self.make
+    }
+}
+
+impl<M: FnOnce(Cancellation) -> F, F: Future> Future for Deferred<M, F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let mut this = self.project();
+        if let Some(make) = this.make.take() {
+            this.made.set(Some(make(this.context.clone())));
+        }
+        match this.made.as_pin_mut() {
+            Some(made) => made.poll(cx),
+            // Only if making it has panicked, and then nobody polls again.
+            None => Poll::Pending,
+        }
     }
 }
 
@@ -147,20 +188,6 @@ impl Limits {
 /// Drops a task; a panic in its destructor hurts nobody.
 pub(super) fn discard(job: Job) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(job))) {
-        tracing::warn!(panic = message_of(panic), "a task panicked while it was dropped");
-    }
-}
-
-fn message_of(panic: Box<dyn Any + Send>) -> String {
-    match panic.downcast::<String>() {
-        Ok(message) => *message,
-        Err(panic) => match panic.downcast::<&'static str>() {
-            Ok(message) => (*message).to_owned(),
-            // Its destructor is the user's code too, and nothing is left to catch what it might throw.
-            Err(unknown) => {
-                std::mem::forget(unknown);
-                "no message".to_owned()
-            }
-        },
+        tracing::warn!(panic = panic_message(panic), "a task panicked while it was dropped");
     }
 }

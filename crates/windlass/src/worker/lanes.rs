@@ -43,7 +43,8 @@ impl Lanes {
     pub(crate) async fn refresh(&mut self, source: &dyn Source, shared: &Shared) -> Result<()> {
         let lanes = source.lanes(&self.kinds, &shared.config.queues).await?;
         self.stale = false;
-        if lanes.len() == self.handlers.len() && lanes.iter().all(|lane| self.handlers.contains_key(&lane.id)) {
+        if lanes.len() == self.handlers.len() && lanes.iter().all(|lane| self.handlers.contains_key(&lane.id))
+        {
             return Ok(());
         }
         self.handlers = lanes

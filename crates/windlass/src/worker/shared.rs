@@ -163,9 +163,14 @@ impl Shared {
 
     pub(crate) async fn failed_for_good(&self) -> windlass_core::Error {
         let mut fatal = self.fatal.subscribe();
-        match fatal.wait_for(Option::is_some).await {
-            Ok(error) => error.clone().unwrap_or(windlass_core::Error::WorkerExpired),
-            Err(_) => std::future::pending().await,
+        loop {
+            // Cloned out at once: a guard of the channel must not be held across the wait.
+            let failed = fatal.borrow_and_update().clone();
+            if let Some(error) = failed {
+                return error;
+            }
+            // The sender lives in `self`, so waiting cannot fail.
+            let _ = fatal.changed().await;
         }
     }
 

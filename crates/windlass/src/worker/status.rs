@@ -104,11 +104,7 @@ pub struct DrainReport {
 
 impl fmt::Display for DrainReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} finished, {} handed back, {} aborted",
-            self.finished, self.handed_back, self.aborted
-        )
+        write!(f, "{} finished, {} handed back, {} aborted", self.finished, self.handed_back, self.aborted)
     }
 }
 

@@ -1,0 +1,187 @@
+//! How the coordinator claims, and how it waits.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::sync::{Notify, Semaphore};
+use windlass::{ClaimBatch, Error, Name, Outcome, Store as _, TaskState, WorkerConfig, WorkerError};
+
+use crate::{
+    rig::{act, assert_no_leak, enqueue, gated, memory, quick, record, staged, start, until, until_state},
+    staged::{Act, On, Staged},
+};
+
+#[tokio::test]
+async fn a_failed_claim_is_tried_again_with_growing_pauses_and_work_goes_on() {
+    let store = staged();
+    store.next(On::Claim, vec![Act::Fail(Error::Unavailable("down".into())); 4]);
+    let ids = enqueue(&*store, 3).await;
+    let worker = start(store.clone(), act(async |_| Outcome::Done(None)), quick());
+    until_state(&*store, &ids, TaskState::Done).await;
+    assert_eq!(worker.status().claims_failed, 4);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn no_more_tasks_run_than_there_are_slots() {
+    let store = memory();
+    let handler = act(async |_| {
+        tokio::task::yield_now().await;
+        Outcome::Done(None)
+    });
+    let ids = enqueue(&*store, 500).await;
+    let worker = start(store.clone(), handler.clone(), WorkerConfig { slots: 7, ..quick() });
+    until_state(&*store, &ids, TaskState::Done).await;
+    assert!(handler.most_open.load(Ordering::SeqCst) <= 7);
+    assert_eq!(handler.calls.load(Ordering::SeqCst), 500);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn saturated_slots_claim_nothing_however_often_the_worker_is_woken() {
+    let store = staged();
+    let gate = Arc::new(Semaphore::new(0));
+    let handler = gated(&gate);
+    let ids = enqueue(&*store, 20).await;
+    let worker = start(store.clone(), handler.clone(), quick());
+    until("slots are full", async || handler.open.load(Ordering::SeqCst) == 4).await;
+    let claims = store.calls(On::Claim);
+    for _ in 0..10_000 {
+        worker.handle.wake();
+        enqueue(&*store, 1).await;
+        if claims != store.calls(On::Claim) {
+            break;
+        }
+    }
+    assert_eq!(store.calls(On::Claim), claims, "a claim was sent without a free slot");
+    gate.add_permits(100_000);
+    until_state(&*store, &ids, TaskState::Done).await;
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_flood_of_wake_ups_leads_to_few_claims() {
+    let store = staged();
+    enqueue(&*store, 1).await;
+    let config = WorkerConfig {
+        poll_interval_max: Duration::from_secs(60),
+        poll_interval: Duration::from_secs(60),
+        ..quick()
+    };
+    let worker = start(store.clone(), act(async |_| Outcome::Done(None)), config);
+    until("the first look is over", async || worker.status().claims_empty >= 1).await;
+    let before = store.calls(On::Claim);
+    for _ in 0..100_000 {
+        worker.handle.wake();
+    }
+    until("one look", async || store.calls(On::Claim) > before).await;
+    // Everything sent before the look counts as one; a second may have begun meanwhile.
+    assert!(store.calls(On::Claim) - before <= 2, "{} claims", store.calls(On::Claim) - before);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn with_all_hints_dropped_a_ready_task_still_starts() {
+    let store = Arc::new(Staged::without_hints(memory()));
+    let worker = start(store.clone(), act(async |_| Outcome::Done(None)), quick());
+    until("the worker is idle", async || {
+        worker.status().claims_empty > 3 || worker.status().ticked_ago.is_zero()
+    })
+    .await;
+    let ids = enqueue(&*store, 2).await;
+    until_state(&*store, &ids, TaskState::Done).await;
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_lost_claim_answer_strands_nothing() {
+    let store = staged();
+    store.next(On::Claim, [Act::LoseAnswer, Act::LoseAnswer]);
+    store.next(On::Unclaim, [Act::Fail(Error::Unavailable("down".into()))]);
+    let ids = enqueue(&*store, 6).await;
+    let worker = start(store.clone(), act(async |_| Outcome::Done(None)), quick());
+    until_state(&*store, &ids, TaskState::Done).await;
+    for id in &ids {
+        let task = record(&*store, *id).await;
+        assert_eq!(task.attempt, 1, "an attempt was spent on a lost answer");
+    }
+    assert!(store.audit().await.unwrap().is_empty());
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_coordinator_that_dies_is_restarted_and_what_it_had_claimed_is_handed_back() {
+    let store = staged();
+    store.next(On::Claim, [Act::Panic]);
+    let ids = enqueue(&*store, 5).await;
+    let worker = start(store.clone(), act(async |_| Outcome::Done(None)), quick());
+    until_state(&*store, &ids, TaskState::Done).await;
+    assert_eq!(worker.status().coordinator_deaths, 1);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn five_deaths_of_the_coordinator_end_the_worker_and_hand_everything_back() {
+    let store = staged();
+    let gate = Arc::new(Semaphore::new(0));
+    let handler = gated(&gate);
+    let ids = enqueue(&*store, 1).await;
+    let worker = start(store.clone(), handler.clone(), quick());
+    until("the task runs", async || handler.open.load(Ordering::SeqCst) == 1).await;
+    store.always(On::Claim, Some(Act::Panic));
+    let handle = worker.handle.clone();
+    let error = worker.ended().await.unwrap_err();
+    assert!(matches!(error, WorkerError::CoordinatorDied { deaths: 5, .. }), "{error}");
+    assert!(error.to_string().contains("staged panic"), "{error}");
+    let task = record(&*store, ids[0]).await;
+    assert_eq!((task.state, task.attempt), (TaskState::Ready, 0), "not handed back");
+    assert_no_leak(&handle);
+}
+
+#[tokio::test]
+async fn a_blocked_queue_is_left_alone_until_it_is_resumed() {
+    let store = staged();
+    let queue = Name::new("queue", "default").unwrap();
+    store.set_queue_paused(&queue, true).await.unwrap();
+    let ids = enqueue(&*store, 2).await;
+    let worker = start(store.clone(), act(async |_| Outcome::Done(None)), quick());
+    until("it has looked", async || store.calls(On::Claim) >= 2).await;
+    assert_eq!(record(&*store, ids[0]).await.state, TaskState::Ready);
+    store.set_queue_paused(&queue, false).await.unwrap();
+    until_state(&*store, &ids, TaskState::Done).await;
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn an_explicit_claim_size_is_a_ceiling() {
+    let store = memory();
+    let gate = Arc::new(Semaphore::new(0));
+    let handler = gated(&gate);
+    enqueue(&*store, 10).await;
+    let config = WorkerConfig { claim_batch: ClaimBatch::AtMost(2), slots: 10, ..quick() };
+    let worker = start(store.clone(), handler.clone(), config);
+    until("all run", async || handler.open.load(Ordering::SeqCst) == 10).await;
+    assert!(worker.status().claims >= 5);
+    gate.add_permits(10);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_is_claimed_beyond_what_may_wait_for_the_store() {
+    let store = staged();
+    let gate = Arc::new(Notify::new());
+    store.next(On::Settle, [Act::Hang(gate.clone())]);
+    let handler = act(async |_| Outcome::Done(None));
+    let ids = enqueue(&*store, 50).await;
+    let worker = start(store.clone(), handler.clone(), quick());
+    until("as many wait as there are slots", async || worker.status().unsettled >= 4).await;
+    until("the coordinator has gone round", async || worker.status().ticked_ago < Duration::from_millis(40))
+        .await;
+    assert!(worker.status().unsettled <= 8, "{:?}", worker.status());
+    assert!(handler.calls.load(Ordering::SeqCst) <= 8);
+    gate.notify_one();
+    until_state(&*store, &ids, TaskState::Done).await;
+    worker.stop().await;
+}

@@ -1,0 +1,126 @@
+//! What becomes of an attempt, whatever its handler does.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::sync::Semaphore;
+use windlass::{CancelReason, NewTask, Outcome, Payload, Store as _, TaskState, WorkerConfig, task};
+
+use crate::rig::{act, enqueue, memory, quick, record, start, until, until_state};
+
+#[tokio::test]
+async fn a_panic_hurts_only_its_own_task() {
+    let store = memory();
+    let ids = enqueue(&*store, 10).await;
+    let bad = ids[3];
+    let handler = act(move |context| async move {
+        assert!(context.id() != bad, "this one panics");
+        Outcome::Done(None)
+    });
+    let worker = start(store.clone(), handler, quick());
+    let others: Vec<_> = ids.iter().copied().filter(|id| *id != bad).collect();
+    until_state(&*store, &others, TaskState::Done).await;
+    until_state(&*store, &[bad], TaskState::Scheduled).await;
+    let task = record(&*store, bad).await;
+    assert!(task.error.as_deref().unwrap_or_default().starts_with("panicked: "), "{:?}", task.error);
+    assert_eq!(worker.status().panicked, 1);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn an_attempt_over_its_time_limit_is_ended_and_counts_as_failed() {
+    let store = memory();
+    let mut task = NewTask::new("t", Payload::json(&0).unwrap()).unwrap();
+    task.timeout = Some(Duration::from_millis(30));
+    task.max_attempts = Some(1);
+    let id = store.enqueue(vec![task]).await.unwrap()[0].id;
+    let handler = act(async |_| std::future::pending().await);
+    let worker = start(store.clone(), handler.clone(), quick());
+    until_state(&*store, &[id], TaskState::Dead).await;
+    let task = record(&*store, id).await;
+    assert_eq!(task.error.as_deref(), Some("attempt 1 of 1: timed out after 30 ms"));
+    assert_eq!((worker.status().timed_out, handler.open.load(Ordering::SeqCst)), (1, 0));
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_running_task_learns_of_its_cancellation_and_ends_as_cancelled() {
+    let store = memory();
+    let ids = enqueue(&*store, 1).await;
+    let handler = act(async |context| {
+        let reason = context.cancelled().await.clone();
+        assert_eq!(reason, CancelReason::Requested("not needed".into()));
+        Outcome::retry("gave up")
+    });
+    let worker = start(store.clone(), handler.clone(), quick());
+    until("it runs", async || handler.open.load(Ordering::SeqCst) == 1).await;
+    store.cancel(&ids, "not needed").await.unwrap();
+    until_state(&*store, &ids, TaskState::Cancelled).await;
+    assert_eq!(worker.status().panicked, 0);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_handler_that_does_not_listen_is_dropped_after_a_grace() {
+    let store = memory();
+    let ids = enqueue(&*store, 1).await;
+    let handler = act(async |_| std::future::pending().await);
+    let config = WorkerConfig { cancel_grace: Duration::from_millis(20), ..quick() };
+    let worker = start(store.clone(), handler.clone(), config);
+    until("it runs", async || handler.open.load(Ordering::SeqCst) == 1).await;
+    store.cancel(&ids, "enough").await.unwrap();
+    until_state(&*store, &ids, TaskState::Cancelled).await;
+    assert_eq!(handler.open.load(Ordering::SeqCst), 0);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn failures_are_retried_until_the_attempts_are_spent_and_every_attempt_is_kept() {
+    let store = memory();
+    let mut new = NewTask::new("t", Payload::json(&0).unwrap()).unwrap();
+    new.max_attempts = Some(3);
+    let id = store.enqueue(vec![new]).await.unwrap()[0].id;
+    let handler =
+        act(async |context| Outcome::retry_after(Duration::ZERO, format!("no {}", context.attempt())));
+    let worker = start(store.clone(), handler.clone(), quick());
+    until_state(&*store, &[id], TaskState::Dead).await;
+    let record = record(&*store, id).await;
+    let results: Vec<_> = record.attempts.iter().map(|attempt| attempt.result).collect();
+    use task::AttemptResult::{Dead, Retry};
+    assert_eq!(results, [Retry, Retry, Dead]);
+    assert_eq!(handler.calls.load(Ordering::SeqCst), 3);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_snoozed_task_spends_no_attempt() {
+    let store = memory();
+    let ids = enqueue(&*store, 1).await;
+    let handler =
+        act(
+            async |context| {
+                if context.lease() < 5 { Outcome::snooze(Duration::ZERO) } else { Outcome::Done(None) }
+            },
+        );
+    let worker = start(store.clone(), handler.clone(), quick());
+    until_state(&*store, &ids, TaskState::Done).await;
+    let task = record(&*store, ids[0]).await;
+    assert_eq!((task.attempt, task.lease), (1, 5));
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn ten_thousand_tasks_end_and_leave_nothing_behind() {
+    let store = memory();
+    let open = Arc::new(Semaphore::new(0));
+    let handler = act(async |_| Outcome::Done(None));
+    let ids = enqueue(&*store, 10_000).await;
+    let worker = start(store.clone(), handler.clone(), WorkerConfig { slots: 100, ..quick() });
+    until("all settled", async || worker.status().settled == 10_000).await;
+    assert_eq!(handler.calls.load(Ordering::SeqCst), ids.len());
+    assert!(handler.most_open.load(Ordering::SeqCst) <= 100);
+    drop(open);
+    worker.stop().await;
+}

@@ -1,0 +1,202 @@
+//! A store that a test can make fail, hang, lie or panic, call by call, and that counts its calls.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tokio::sync::Notify;
+use windlass::{
+    ClaimAnswer, Demand, Enqueued, Error, Hint, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
+    Rules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
+    source::{DutyReport, Renewed},
+    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, SharedStore, StoreInfo},
+};
+
+/// What becomes of a call.
+#[derive(Clone)]
+pub enum Act {
+    /// It fails before it does anything.
+    Fail(Error),
+    /// It is done, but its answer is lost.
+    LoseAnswer,
+    /// It waits for the test, then it is done.
+    Hang(Arc<Notify>),
+    /// It panics.
+    Panic,
+}
+
+/// Calls that can be staged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum On {
+    Claim,
+    Settle,
+    Renew,
+    Unclaim,
+}
+
+pub struct Staged {
+    inner: SharedStore,
+    script: Mutex<BTreeMap<On, VecDeque<Act>>>,
+    always: Mutex<BTreeMap<On, Act>>,
+    calls: Mutex<BTreeMap<On, u64>>,
+    silent: bool,
+}
+
+impl Staged {
+    pub fn new(inner: SharedStore) -> Self {
+        Self {
+            inner,
+            script: Mutex::default(),
+            always: Mutex::default(),
+            calls: Mutex::default(),
+            silent: false,
+        }
+    }
+
+    /// A store whose hints are all lost.
+    pub fn without_hints(inner: SharedStore) -> Self {
+        Self { silent: true, ..Self::new(inner) }
+    }
+
+    /// Stages the next calls.
+    pub fn next(&self, on: On, acts: impl IntoIterator<Item = Act>) {
+        self.script.lock().unwrap().entry(on).or_default().extend(acts);
+    }
+
+    /// Stages all calls from now on, or none with `None`.
+    pub fn always(&self, on: On, act: Option<Act>) {
+        let mut always = self.always.lock().unwrap();
+        match act {
+            Some(act) => always.insert(on, act),
+            None => always.remove(&on),
+        };
+    }
+
+    pub fn calls(&self, on: On) -> u64 {
+        self.calls.lock().unwrap().get(&on).copied().unwrap_or(0)
+    }
+
+    async fn stage<T>(&self, on: On, act: impl Future<Output = Result<T>>) -> Result<T> {
+        *self.calls.lock().unwrap().entry(on).or_default() += 1;
+        let staged = self.script.lock().unwrap().get_mut(&on).and_then(VecDeque::pop_front);
+        let staged = staged.or_else(|| self.always.lock().unwrap().get(&on).cloned());
+        match staged {
+            None => act.await,
+            Some(Act::Fail(error)) => Err(error),
+            Some(Act::LoseAnswer) => {
+                act.await?;
+                Err(Error::Unknown("staged".into()))
+            }
+            Some(Act::Hang(gate)) => {
+                gate.notified().await;
+                act.await
+            }
+            Some(Act::Panic) => panic!("staged panic"),
+        }
+    }
+}
+
+struct Silence;
+
+#[async_trait]
+impl Hints for Silence {
+    async fn next(&mut self) -> Hint {
+        std::future::pending().await
+    }
+}
+
+#[async_trait]
+impl Source for Staged {
+    async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
+        self.inner.register(worker).await
+    }
+    async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
+        self.stage(On::Renew, self.inner.renew(worker, report)).await
+    }
+    async fn retire(&self, worker: WorkerId) -> Result<u64> {
+        self.inner.retire(worker).await
+    }
+    async fn lanes(&self, kinds: &[Name], queues: &[Name]) -> Result<Vec<Arc<Lane>>> {
+        self.inner.lanes(kinds, queues).await
+    }
+    async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer> {
+        self.stage(On::Claim, self.inner.claim(demands)).await
+    }
+    async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64> {
+        self.stage(On::Unclaim, self.inner.unclaim(worker, claim_no)).await
+    }
+    async fn settle(&self, batch: Arc<SettleBatch>) -> Result<Settled> {
+        self.stage(On::Settle, self.inner.settle(batch)).await
+    }
+    async fn progress(&self, worker: WorkerId, lease: LeaseRef, progress: String) -> Result<()> {
+        self.inner.progress(worker, lease, progress).await
+    }
+    async fn reconcile(&self, worker: WorkerId, up_to: u64, in_flight: &[LeaseRef]) -> Result<u64> {
+        self.inner.reconcile(worker, up_to, in_flight).await
+    }
+    async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
+        self.inner.promote_due(limit).await
+    }
+    async fn expire_workers(&self, limit: u32) -> Result<DutyReport> {
+        self.inner.expire_workers(limit).await
+    }
+    fn hints(&self) -> Box<dyn Hints> {
+        if self.silent { Box::new(Silence) } else { self.inner.hints() }
+    }
+}
+
+#[async_trait]
+impl Store for Staged {
+    fn rules(&self) -> &Rules {
+        self.inner.rules()
+    }
+    async fn enqueue(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
+        self.inner.enqueue(tasks).await
+    }
+    async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {
+        self.inner.task(id).await
+    }
+    async fn tasks(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Page> {
+        self.inner.tasks(filter, after, limit).await
+    }
+    async fn ended(&self, ids: &[TaskId], wait: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {
+        self.inner.ended(ids, wait).await
+    }
+    async fn cancel(&self, ids: &[TaskId], reason: &str) -> Result<Vec<Changed>> {
+        self.inner.cancel(ids, reason).await
+    }
+    async fn redrive(&self, tasks: &[Redrive]) -> Result<Vec<Changed>> {
+        self.inner.redrive(tasks).await
+    }
+    async fn lane_records(&self) -> Result<Vec<LaneRecord>> {
+        self.inner.lane_records().await
+    }
+    async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Result<bool> {
+        self.inner.set_queue_paused(queue, paused).await
+    }
+    async fn paused_queues(&self) -> Result<Vec<Name>> {
+        self.inner.paused_queues().await
+    }
+    async fn workers(&self) -> Result<Vec<WorkerRecord>> {
+        self.inner.workers().await
+    }
+    async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
+        self.inner.retain(retention).await
+    }
+    async fn audit(&self) -> Result<Vec<Finding>> {
+        self.inner.audit().await
+    }
+    async fn info(&self) -> Result<StoreInfo> {
+        self.inner.info().await
+    }
+    async fn backup(&self, to: &Path) -> Result<()> {
+        self.inner.backup(to).await
+    }
+    async fn close(&self) -> Result<()> {
+        self.inner.close().await
+    }
+}
