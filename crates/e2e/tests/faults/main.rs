@@ -1,4 +1,5 @@
 //! Real faults against the built program: each test starts its own processes on its own files.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod bad_input;
 mod disk;
