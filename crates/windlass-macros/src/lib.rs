@@ -1,6 +1,6 @@
 //! `#[derive(Task)]` for Windlass; import it as `windlass::Task`, together with the trait of that name.
 //!
-//! Reading order: [`attributes`] reads and checks `#[task(…)]`, [`duration`] its lengths of time, [`expand`]
+//! Reading order: `attributes` reads and checks `#[task(…)]`, `duration` its lengths of time, `expand`
 //! writes the implementation.
 
 mod attributes;
