@@ -110,6 +110,8 @@ pub enum Command {
     Config(config::ConfigCommand),
     /// Ask the server whether it can do its work
     Health,
+    /// Measure this machine: speed, latency, memory
+    Bench(crate::bench::BenchArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod backend;
+mod bench;
 mod commands;
 mod config;
 mod duration;
@@ -63,6 +64,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Config(ConfigCommand::Check) => {
             commands::config::check(&Session::start(global, Vec::new())?)?
         }
+        Command::Bench(args) => return Ok(ExitCode::from(bench::run(args, global.json)?)),
         Command::Up(args) => {
             let session = Session::start(global, args.flags())?;
             many_threads()?.block_on(commands::up::run(&session, &args))?

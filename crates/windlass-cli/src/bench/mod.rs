@@ -1,0 +1,195 @@
+//! `windlass bench`: figures as ratios within one run, because absolute times differ between machines.
+//!
+//! Each bench prints one JSON object (or list) with `--json`. A ceiling is a bare loop over the statements in
+//! `bench/ceiling/`, on the same table and indexes, alternating with the engine.
+
+mod backlog;
+mod ceiling;
+mod check;
+mod drain;
+mod enqueue;
+mod hol;
+mod latency;
+mod memory;
+mod pool;
+mod rig;
+mod sleep;
+mod soak;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+/// Consumers of the pool and of the channels beside it.
+const POOL_CONSUMERS: usize = 64;
+/// Places in their buffers: the pool's default.
+const POOL_CAPACITY: usize = 100;
+
+/// Measure this machine: speed, latency, memory.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    which: Which,
+}
+
+/// What every bench takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Common {
+    /// Folder for the bench's own stores; a temporary one on the disk to be measured.
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+    /// Rounds of engine and ceiling; medians are printed.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+}
+
+#[derive(Debug, Subcommand)]
+enum Which {
+    /// In-process pool against the fastest of three bare channels.
+    Pool {
+        #[command(flatten)]
+        common: Common,
+        /// Tasks per round.
+        #[arg(long, default_value_t = 200_000)]
+        tasks: usize,
+    },
+    /// Head-of-line blocking: every tenth task is fifty times as long.
+    Hol {
+        #[command(flatten)]
+        common: Common,
+        /// Stretches or shrinks the task times (1 = 10 s and 200 ms).
+        #[arg(long, default_value_t = 0.2)]
+        scale: f64,
+    },
+    /// Tasks that wait 100 ms: how full are the slots?
+    Sleep {
+        #[command(flatten)]
+        common: Common,
+        /// Tasks.
+        #[arg(long, default_value_t = 5_000)]
+        tasks: usize,
+        /// Slots.
+        #[arg(long, default_value_t = 500)]
+        slots: u32,
+    },
+    /// No-op tasks through the whole engine against a bare SQL loop.
+    Drain {
+        #[command(flatten)]
+        common: Common,
+        /// Tasks per round.
+        #[arg(long, default_value_t = 100_000)]
+        tasks: usize,
+        /// Whether ended tasks are kept.
+        #[arg(long, default_value = "kept")]
+        history: rig::HistoryArg,
+        /// Slots; the default of a worker unless given.
+        #[arg(long)]
+        slots: Option<u32>,
+    },
+    /// Single and batch enqueues against one-row commits.
+    Enqueue {
+        #[command(flatten)]
+        common: Common,
+        /// Concurrent single callers.
+        #[arg(long, default_value_t = 64)]
+        callers: usize,
+    },
+    /// From the enqueue call to the start of the handler on an idle worker.
+    Latency {
+        #[command(flatten)]
+        common: Common,
+        /// Enqueues, one at a time, 5 ms apart.
+        #[arg(long, default_value_t = 1_000)]
+        tasks: usize,
+    },
+    /// Time of a claim with small and large backlogs.
+    Backlog {
+        #[command(flatten)]
+        common: Common,
+        /// The large backlog.
+        #[arg(long, default_value_t = 1_000_000)]
+        waiting: usize,
+        /// Claims per case.
+        #[arg(long, default_value_t = 2_000)]
+        claims: usize,
+    },
+    /// Memory with many tasks in flight and many waiting.
+    Memory {
+        #[command(flatten)]
+        common: Common,
+        /// Sleeping tasks in flight, and slots.
+        #[arg(long, default_value_t = 10_000)]
+        slots: u32,
+        /// The large backlog.
+        #[arg(long, default_value_t = 1_000_000)]
+        waiting: usize,
+        /// Runs one part in this process; used by the bench itself.
+        #[arg(long, hide = true)]
+        part: Option<memory::Part>,
+    },
+    /// A steady stream with a short history: the file must stop growing.
+    Soak {
+        #[command(flatten)]
+        common: Common,
+        /// Tasks in all.
+        #[arg(long, default_value_t = 1_000_000)]
+        tasks: usize,
+        /// Length of the run.
+        #[arg(long, default_value_t = 300)]
+        seconds: u64,
+        /// How long ended tasks are kept.
+        #[arg(long, default_value_t = 60)]
+        history_seconds: u64,
+    },
+    /// Every figure beside its bar, in one table.
+    Check {
+        /// Smaller numbers: a look rather than a verdict.
+        #[arg(long)]
+        quick: bool,
+        /// Only these benches.
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+    },
+}
+
+/// Runs a bench; the answer is the exit code.
+pub fn run(args: BenchArgs, json: bool) -> anyhow::Result<u8> {
+    let figures = match args.which {
+        Which::Check { quick, only } => return check::run(quick, &only, json),
+        Which::Pool { common, tasks } => {
+            serde_json::to_value(pool::run(tasks, POOL_CONSUMERS, POOL_CAPACITY, common.rounds.max(3))?)?
+        }
+        Which::Hol { common, scale } => hol::run(&common, scale)?,
+        Which::Sleep { common, tasks, slots } => sleep::run(&common, tasks, slots)?,
+        Which::Drain { common, tasks, history, slots } => drain::run(&common, tasks, history, slots)?,
+        Which::Enqueue { common, callers } => enqueue::run(&common, callers)?,
+        Which::Latency { common, tasks } => latency::run(&common, tasks)?,
+        Which::Backlog { common, waiting, claims } => backlog::run(&common, waiting, claims)?,
+        Which::Memory { common, part: Some(part), slots, waiting } => {
+            memory::run_part(&common, part, slots, waiting)?
+        }
+        Which::Memory { common, part: None, slots, waiting } => memory::run(&common, slots, waiting)?,
+        Which::Soak { common, tasks, seconds, history_seconds } => {
+            soak::run(&common, tasks, seconds, history_seconds)?
+        }
+    };
+    print(&figures, json)?;
+    Ok(0)
+}
+
+/// JSON for programs, one figure a line for people.
+fn print(figures: &Value, json: bool) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    match figures {
+        _ if json => writeln!(out, "{figures}")?,
+        Value::Object(map) => {
+            for (name, value) in map {
+                writeln!(out, "{name:<24} {value}")?;
+            }
+        }
+        other => writeln!(out, "{other:#}")?,
+    }
+    Ok(())
+}
