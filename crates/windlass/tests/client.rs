@@ -1,5 +1,7 @@
 //! The client on a store in memory, without a worker.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::{sync::Arc, time::Duration};
@@ -54,7 +56,7 @@ async fn every_setting_can_differ_for_one_task() {
         .workflow("order-42")
         .queue("bulk")
         .priority(3)
-        .delay(Duration::from_secs(60))
+        .delay(Duration::from_mins(1))
         .key("welcome")
         .max_attempts(2)
         .timeout(Duration::from_secs(1))
@@ -67,7 +69,7 @@ async fn every_setting_can_differ_for_one_task() {
     assert_eq!(task.queue.as_str(), "bulk");
     assert_eq!((task.priority, task.max_attempts), (3, Some(2)));
     assert_eq!((task.timeout, task.retry), (Some(Duration::from_secs(1)), Some(policy)));
-    assert_eq!(task.start, Start::In(Duration::from_secs(60)));
+    assert_eq!(task.start, Start::In(Duration::from_mins(1)));
     assert_eq!(task.key.as_ref().unwrap().text, "welcome");
 }
 
@@ -144,7 +146,7 @@ async fn a_wait_that_runs_out_gives_the_task_as_it_stands() {
 #[tokio::test]
 async fn the_output_of_a_task_is_read_as_a_typed_value() {
     let client = client();
-    let long = Duration::from_secs(60);
+    let long = Duration::from_mins(1);
     let id = client.enqueue(mail("a")).await.unwrap().id;
     succeed(client.store(), id, Some(Payload::json(&vec![1, 2]).unwrap())).await;
     assert_eq!(client.output::<Vec<u8>>(id, long).await.unwrap(), [1, 2]);
@@ -189,7 +191,7 @@ async fn a_thousand_waiters_cost_one_query_per_interval() {
         .iter()
         .map(|enqueued| {
             let (client, id) = (client.clone(), enqueued.id);
-            tokio::spawn(async move { client.wait(id, Duration::from_secs(3_600)).await })
+            tokio::spawn(async move { client.wait(id, Duration::from_hours(1)).await })
         })
         .collect();
     settle_down().await;
@@ -216,7 +218,7 @@ async fn a_thousand_ends_one_after_the_other_do_not_cost_a_thousand_queries() {
     let mut waiting = tokio::task::JoinSet::new();
     for enqueued in &ids {
         let (client, id) = (client.clone(), enqueued.id);
-        waiting.spawn(async move { client.wait(id, Duration::from_secs(3_600)).await });
+        waiting.spawn(async move { client.wait(id, Duration::from_hours(1)).await });
     }
     settle_down().await;
     for enqueued in &ids {
@@ -235,13 +237,13 @@ async fn a_newcomer_does_not_wait_for_the_interval_of_others() {
     let slow = client.enqueue(mail("slow")).await.unwrap().id;
     let patient = tokio::spawn({
         let client = client.clone();
-        async move { client.wait(slow, Duration::from_secs(3_600)).await }
+        async move { client.wait(slow, Duration::from_hours(1)).await }
     });
     settle_down().await;
     let quick = client.enqueue(mail("quick")).await.unwrap().id;
     client.cancel(quick, "at once").await.unwrap();
     let started = Instant::now();
-    assert_eq!(client.wait(quick, Duration::from_secs(60)).await.unwrap().state, TaskState::Cancelled);
+    assert_eq!(client.wait(quick, Duration::from_mins(1)).await.unwrap().state, TaskState::Cancelled);
     assert!(started.elapsed() < WAIT_INTERVAL / 10, "{:?} of paused time", started.elapsed());
     patient.abort();
 }
@@ -290,12 +292,12 @@ fn waiters_survive_the_runtime_that_looked_for_them() {
     let id = first.block_on(client.enqueue(mail("a")).into_future()).unwrap().id;
     let short = Duration::from_millis(1);
     let waits_for_ever = client.clone();
-    first.spawn(async move { waits_for_ever.wait(id, Duration::from_secs(3_600)).await });
+    first.spawn(async move { waits_for_ever.wait(id, Duration::from_hours(1)).await });
     first.block_on(async { assert_eq!(client.wait(id, short).await.unwrap().state, TaskState::Ready) });
     drop(first);
     second.block_on(async {
         client.cancel(id, "x").await.unwrap();
-        let ended = client.wait(id, Duration::from_secs(60)).await.unwrap();
+        let ended = client.wait(id, Duration::from_mins(1)).await.unwrap();
         assert_eq!(ended.state, TaskState::Cancelled);
     });
 }

@@ -3,6 +3,8 @@
 //!
 //! The files are handed to the compiler with the library that this very build made, so nothing is built twice.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -44,8 +46,8 @@ fn compile(file: &Path) -> (bool, String) {
 fn library() -> PathBuf {
     let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let is_library = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.starts_with("libwindlass-") && name.ends_with(".rlib")
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("libwindlass-") && path.extension().is_some_and(|end| end == "rlib")
     };
     fs::read_dir(&deps)
         .unwrap()

@@ -1,5 +1,7 @@
 //! Typed handlers from enqueue to their end, on a store in memory.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::{sync::Arc, time::Duration};
@@ -81,7 +83,7 @@ async fn attempt(Try(what): Try) -> Result<Outcome, windlass::BoxError> {
         "panic" => panic!("out of ink"),
         "cancel" => Ok(Outcome::cancel("not wanted")),
         "dead" => Ok(Outcome::dead("no such address")),
-        "snooze" => Ok(Outcome::snooze(Duration::from_secs(60))),
+        "snooze" => Ok(Outcome::snooze(Duration::from_mins(1))),
         _ => Ok(().into()),
     }
 }
@@ -167,7 +169,7 @@ async fn run_until_idle_leaves_what_the_worker_may_not_run_yet() {
     let stranger = NewTask::new("stranger", Payload::json(&()).unwrap()).unwrap();
     let mut left = vec![
         client.enqueue_raw(stranger).await.unwrap().id,
-        client.enqueue(Add(1, 1)).delay(Duration::from_secs(60)).await.unwrap().id,
+        client.enqueue(Add(1, 1)).delay(Duration::from_mins(1)).await.unwrap().id,
         client.enqueue(Add(1, 1)).queue("paused").await.unwrap().id,
         client.enqueue(Add(1, 1)).queue("elsewhere").await.unwrap().id,
     ];
