@@ -1,0 +1,160 @@
+//! A store that fails in one way, or never answers.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use windlass_core::{
+    ClaimAnswer, Demand, Enqueued, Error, Hint, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
+    Rules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
+    source::{DutyReport, Renewed},
+    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
+};
+
+pub struct DeadStore {
+    rules: Rules,
+    error: Option<Error>,
+}
+
+impl DeadStore {
+    pub fn silent() -> Arc<Self> {
+        Arc::new(Self { rules: Rules::default(), error: None })
+    }
+
+    pub fn failing(error: Error) -> Arc<Self> {
+        Arc::new(Self { rules: Rules::default(), error: Some(error) })
+    }
+
+    async fn fail<T>(&self) -> Result<T> {
+        match &self.error {
+            Some(error) => Err(error.clone()),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+struct NoHints;
+
+#[async_trait]
+impl Hints for NoHints {
+    async fn next(&mut self) -> Hint {
+        std::future::pending().await
+    }
+}
+
+#[async_trait]
+impl Source for DeadStore {
+    async fn register(&self, _: NewWorker) -> Result<WorkerId> {
+        self.fail().await
+    }
+
+    async fn renew(&self, _: WorkerId, _: WorkerReport) -> Result<Renewed> {
+        self.fail().await
+    }
+
+    async fn retire(&self, _: WorkerId) -> Result<u64> {
+        self.fail().await
+    }
+
+    async fn lanes(&self, _: &[Name], _: &[Name]) -> Result<Vec<Arc<Lane>>> {
+        self.fail().await
+    }
+
+    async fn claim(&self, _: &[Demand]) -> Result<ClaimAnswer> {
+        self.fail().await
+    }
+
+    async fn unclaim(&self, _: WorkerId, _: u64) -> Result<u64> {
+        self.fail().await
+    }
+
+    async fn settle(&self, _: Arc<SettleBatch>) -> Result<Settled> {
+        self.fail().await
+    }
+
+    async fn progress(&self, _: WorkerId, _: LeaseRef, _: String) -> Result<()> {
+        self.fail().await
+    }
+
+    async fn reconcile(&self, _: WorkerId, _: u64, _: &[LeaseRef]) -> Result<u64> {
+        self.fail().await
+    }
+
+    async fn promote_due(&self, _: u32) -> Result<DutyReport> {
+        self.fail().await
+    }
+
+    async fn expire_workers(&self, _: u32) -> Result<DutyReport> {
+        self.fail().await
+    }
+
+    fn hints(&self) -> Box<dyn Hints> {
+        Box::new(NoHints)
+    }
+}
+
+#[async_trait]
+impl Store for DeadStore {
+    fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    async fn enqueue(&self, _: Vec<NewTask>) -> Result<Vec<Enqueued>> {
+        self.fail().await
+    }
+
+    async fn task(&self, _: TaskId) -> Result<Option<TaskRecord>> {
+        self.fail().await
+    }
+
+    async fn tasks(&self, _: &Filter, _: Option<TaskId>, _: u32) -> Result<Page> {
+        self.fail().await
+    }
+
+    async fn ended(&self, _: &[TaskId], _: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {
+        self.fail().await
+    }
+
+    async fn cancel(&self, _: &[TaskId], _: &str) -> Result<Vec<Changed>> {
+        self.fail().await
+    }
+
+    async fn redrive(&self, _: &[Redrive]) -> Result<Vec<Changed>> {
+        self.fail().await
+    }
+
+    async fn lane_records(&self) -> Result<Vec<LaneRecord>> {
+        self.fail().await
+    }
+
+    async fn set_queue_paused(&self, _: &Name, _: bool) -> Result<bool> {
+        self.fail().await
+    }
+
+    async fn paused_queues(&self) -> Result<Vec<Name>> {
+        self.fail().await
+    }
+
+    async fn workers(&self) -> Result<Vec<WorkerRecord>> {
+        self.fail().await
+    }
+
+    async fn retain(&self, _: &Retention) -> Result<DutyReport> {
+        self.fail().await
+    }
+
+    async fn audit(&self) -> Result<Vec<Finding>> {
+        self.fail().await
+    }
+
+    async fn info(&self) -> Result<StoreInfo> {
+        self.fail().await
+    }
+
+    async fn backup(&self, _: &Path) -> Result<()> {
+        self.fail().await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.fail().await
+    }
+}

@@ -1,0 +1,79 @@
+//! Queues, workers, and what the server says of itself.
+
+use serde_json::json;
+use windlass_server::api::WorkerStatusView;
+
+use crate::harness::{Api, Setup};
+
+#[tokio::test]
+async fn a_queue_is_paused_and_resumed_and_the_list_shows_it() {
+    let api = Api::start().await;
+    api.enqueue(json!({"kind": "b", "queue": "mail"})).await;
+    api.enqueue(json!({"kind": "a", "queue": "mail"})).await;
+    let paused = api.post_nothing("/v1/queues/mail/pause").await;
+    assert_eq!(
+        (paused.status, paused.json()),
+        (200, json!({"queue": "mail", "paused": true, "changed": true}))
+    );
+    assert_eq!(api.post_nothing("/v1/queues/mail/pause").await.json()["changed"], false);
+    // One that has no task yet, with a name that needs escaping.
+    assert_eq!(api.post("/v1/queues/site%207%2Feu/pause", "{}").await.json()["queue"], "site 7/eu");
+    let queues = api.get("/v1/queues").await.json();
+    let mail = &queues["queues"][0];
+    assert_eq!((&mail["queue"], &mail["paused"]), (&json!("mail"), &json!(true)));
+    assert_eq!((&mail["kinds"][0]["kind"], &mail["kinds"][0]["depth"]["ready"]), (&json!("a"), &json!(1)));
+    assert_eq!(queues["queues"][1], json!({"queue": "site 7/eu", "paused": true, "kinds": []}));
+    assert_eq!(api.post_nothing("/v1/queues/mail/resume").await.json()["paused"], false);
+    assert_eq!(api.get("/v1/queues").await.json()["queues"][0]["paused"], false);
+}
+
+#[tokio::test]
+async fn a_queue_name_and_a_body_that_make_no_sense_are_refused() {
+    let api = Api::start().await;
+    assert_eq!(api.post_nothing("/v1/queues/%20/pause").await.error(400).0, "invalid");
+    assert_eq!(api.post("/v1/queues/mail/pause", r#"{"for":"ever"}"#).await.error(400).0, "invalid");
+    assert_eq!(api.post("/v1/queues/mail/resume", "[1]").await.error(400).0, "invalid");
+}
+
+#[tokio::test]
+async fn workers_are_listed_the_newest_first() {
+    let api = Api::start().await;
+    api.worker(&["a"]).await;
+    let newest = api.worker(&["b"]).await;
+    let workers = api.get("/v1/workers").await.json();
+    let workers = workers["workers"].as_array().unwrap();
+    assert_eq!(workers.len(), 2);
+    assert_eq!((&workers[0]["id"], &workers[0]["kinds"]), (&json!(newest.id.to_string()), &json!(["b"])));
+    assert_eq!(
+        (&workers[0]["live"], &workers[0]["slots"], &workers[0]["available"]),
+        (&json!(true), &json!(10), &json!(10))
+    );
+}
+
+#[tokio::test]
+async fn info_tells_version_store_and_the_worker_of_the_process() {
+    let setup = Setup {
+        operations: |operations| {
+            operations
+                .version("9.9.9")
+                .worker_status(|| Some(WorkerStatusView { slots: 3, ..WorkerStatusView::default() }))
+        },
+        ..Setup::default()
+    };
+    let info = Api::with(setup).await.get("/v1/info").await.json();
+    assert_eq!((&info["version"], &info["worker"]["slots"]), (&json!("9.9.9"), &json!(3)));
+    assert_eq!(info["store"]["backend"], "memory");
+    assert_eq!(info["pid"], std::process::id());
+}
+
+#[tokio::test]
+async fn the_front_page_is_plain_text_and_links_under_a_strict_policy() {
+    let setup = Setup { operations: |operations| operations.version("1.0<b>"), ..Setup::default() };
+    let page = Api::with(setup).await.get("/").await;
+    assert_eq!(page.status, 200);
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+    assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+    assert!(page.text().contains("Windlass 1.0&lt;b&gt;") && page.text().contains("href=\"/v1/tasks\""));
+    assert!(!page.text().contains("<script") && !page.text().contains("<b>"));
+}

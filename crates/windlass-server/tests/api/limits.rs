@@ -1,0 +1,129 @@
+//! S7: a bound before it costs memory.
+
+use std::{fmt::Write, time::Duration};
+
+use serde_json::json;
+use windlass_core::Rules;
+use windlass_server::http::Options;
+
+use crate::harness::{Api, Setup};
+
+async fn with(options: Options) -> Api {
+    Api::with(Setup { options, ..Setup::default() }).await
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_whether_its_length_is_told_or_not() {
+    let api = Api::start().await;
+    let big = vec![b' '; (16 << 20) + 1];
+    assert_eq!(api.post("/v1/tasks", &big).await.error(413).0, "too_large");
+    assert_eq!(api.post("/v1/tasks/cancel", &big[..=64 << 10]).await.error(413).0, "too_large");
+    let mut chunked = format!("{:x}\r\n", big.len()).into_bytes();
+    chunked.extend_from_slice(&big);
+    chunked.extend_from_slice(b"\r\n0\r\n\r\n");
+    let head = "POST /v1/tasks HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+        transfer-encoding: chunked";
+    assert_eq!(api.raw(head, &chunked).await.error(413).0, "too_large");
+}
+
+#[tokio::test]
+async fn a_client_that_asks_first_is_refused_before_it_sends_its_hundred_megabytes() {
+    let api = Api::start().await;
+    let head = "POST /v1/tasks HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+        expect: 100-continue\r\ncontent-length: 100000000";
+    assert_eq!(api.raw(head, b"").await.error(413).0, "too_large");
+}
+
+#[tokio::test]
+async fn the_largest_payload_is_taken_in_either_form() {
+    let rules = Rules { payload_max_bytes: 20 << 20, ..Rules::default() };
+    let api = Api::with(Setup { rules, ..Setup::default() }).await;
+    let text = "A".repeat((20 << 20) - 2);
+    assert_eq!(api.post("/v1/tasks", json!({"kind": "a", "payload": text}).to_string()).await.status, 201);
+    let base64 = "AAAA".repeat((20 << 20) / 3);
+    assert_eq!(
+        api.post("/v1/tasks", json!({"kind": "a", "payload_base64": base64}).to_string()).await.status,
+        201
+    );
+}
+
+#[tokio::test]
+async fn a_batch_over_the_limit_is_counted_and_refused() {
+    let api = Api::start().await;
+    let mut body = String::from(r#"{"tasks":["#);
+    for _ in 0..1_000_000 {
+        body.push_str(r#"{"kind":"a"},"#);
+    }
+    body.push_str(r#"{"kind":"a"}]}"#);
+    let (code, message) = api.post("/v1/tasks", body).await.error(413);
+    assert_eq!(code, "too_large");
+    assert_eq!(message, "tasks has 1000001 entries; at most 10000 in one batch");
+}
+
+#[tokio::test]
+async fn heads_with_too_many_or_too_long_headers_are_refused() {
+    let api = Api::start().await;
+    let mut many = "GET /healthz HTTP/1.1\r\nhost: localhost".to_owned();
+    for n in 0..200 {
+        let _ = write!(many, "\r\nx-{n}: 1");
+    }
+    assert_eq!(api.raw(&many, b"").await.status, 431);
+    let long = format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: {}", "y".repeat(1_000_000));
+    assert_eq!(api.raw(&long, b"").await.status, 431);
+}
+
+#[tokio::test]
+async fn a_client_that_never_finishes_its_head_is_dropped() {
+    let api = with(Options { head_read_max: Duration::from_millis(20), ..Options::default() }).await;
+    let mut slow = api.connect().await;
+    slow.send(b"GET /healthz HT").await;
+    slow.rest().await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed() {
+    let api = with(Options { head_read_max: Duration::from_millis(20), ..Options::default() }).await;
+    let mut idle = api.connect().await;
+    idle.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    assert_eq!(idle.answer().await.status, 200);
+    assert!(idle.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_arrive_is_given_up() {
+    let api = with(Options { body_read_max: Duration::from_millis(20), ..Options::default() }).await;
+    let head =
+        "POST /v1/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 50";
+    assert_eq!(api.raw(head, b"{\"kind\":").await.error(408).0, "timeout");
+}
+
+#[tokio::test]
+async fn one_connection_too_many_hears_why_and_the_next_after_it_is_served() {
+    let api = with(Options { connections_max: 1, ..Options::default() }).await;
+    let mut first = api.connect().await;
+    first.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    assert_eq!(first.answer().await.status, 200);
+    let mut second = api.connect().await;
+    let refused = second.answer().await;
+    assert_eq!(refused.error(503).0, "unavailable");
+    first.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
+    first.rest().await;
+    // The place is free a moment after the close: whoever is refused until then comes again.
+    loop {
+        let mut next = api.connect().await;
+        next.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
+        if next.rest().await.starts_with(b"HTTP/1.1 200") {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn bodies_share_a_budget_of_memory() {
+    let api = with(Options { bodies_max_bytes: 4 << 10, ..Options::default() }).await;
+    assert_eq!(api.post("/v1/tasks", r#"{"kind":"a"}"#).await.status, 201);
+    let refused = api.post("/v1/tasks", " ".repeat(5 << 10)).await;
+    assert_eq!(refused.error(503).0, "unavailable");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(api.post("/v1/tasks", r#"{"kind":"a"}"#).await.status, 201);
+}

@@ -1,0 +1,16 @@
+//! The API over real TCP, on an in-memory store.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+mod bad_input;
+mod bulk;
+mod dead_store;
+mod enqueue;
+mod fleet;
+mod guard;
+mod harness;
+mod life;
+mod limits;
+mod look;
+mod ready;
+mod wait;
