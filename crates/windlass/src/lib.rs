@@ -50,3 +50,12 @@ pub use windlass_macros::Task;
 #[cfg(feature = "sqlite")]
 pub use windlass_sqlite as sqlite;
 pub use worker::{ClaimBatch, DrainReport, Worker, WorkerConfig, WorkerError, WorkerHandle, WorkerStatus};
+
+/// The examples of the documents compile.
+#[cfg(all(doctest, feature = "sqlite"))]
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/guides/handlers.md")]
+    struct Handlers;
+}
