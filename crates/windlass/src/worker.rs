@@ -97,25 +97,24 @@ impl Worker {
             ended = &mut coordinator => ended.ok().and_then(std::result::Result::err),
             error = shared.failed_for_good() => Some(WorkerError::Store(error)),
         };
-        // After a failure there is nothing to wait for: what runs is handed back at once.
-        let hand_back_now = failure.is_some();
-        let report = tokio::select! {
-            report = drain(&shared, shutdown, hand_back_now) => report,
-            error = shared.failed_for_good(), if !matches!(failure, Some(WorkerError::Store(_))) => {
-                finish(&shared, parts, heartbeat).await;
-                return Err(WorkerError::Store(error));
-            }
+        let report = match failure {
+            // A store that is beyond use takes nothing back; the next start finds what was running.
+            Some(WorkerError::Store(_)) => abandon(&shared),
+            _ => tokio::select! {
+                // After a failure there is nothing to wait for: what runs is handed back at once.
+                report = drain(&shared, shutdown, failure.is_some()) => report,
+                error = shared.failed_for_good() => {
+                    finish(&shared, parts, heartbeat).await;
+                    return Err(WorkerError::Store(error));
+                }
+            },
         };
         if !coordinator.is_finished() {
             let _ = tokio::time::timeout(ABORT_GRACE, &mut coordinator).await;
             coordinator.abort();
         }
-        if let (Some(worker), false) = (shared.worker(), matches!(failure, Some(WorkerError::Store(_)))) {
-            match tokio::time::timeout(FLUSH_TIMEOUT, shared.source.retire(worker)).await {
-                Ok(Ok(_)) => {}
-                Ok(Err(error)) => tracing::warn!(%error, "could not sign off; the lease runs out by itself"),
-                Err(_) => tracing::warn!("could not sign off in time; the lease runs out by itself"),
-            }
+        if !matches!(failure, Some(WorkerError::Store(_))) {
+            sign_off(&shared).await;
         }
         finish(&shared, parts, heartbeat).await;
         match failure {
@@ -128,6 +127,23 @@ impl Worker {
                 Err(error)
             }
         }
+    }
+}
+
+/// Ends every handler without writing anything.
+fn abandon(shared: &Shared) -> DrainReport {
+    shared.advance_phase(Phase::HandingBack);
+    let aborted = shared.in_flight.cancel_all(None, &CancelReason::LeaseLost) as u64;
+    DrainReport { aborted, ..DrainReport::default() }
+}
+
+/// Ends the registration, so that nobody has to wait for the lease to run out.
+async fn sign_off(shared: &Shared) {
+    let Some(worker) = shared.worker() else { return };
+    match tokio::time::timeout(FLUSH_TIMEOUT, shared.source.retire(worker)).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "could not sign off; the lease runs out by itself"),
+        Err(_) => tracing::warn!("could not sign off in time; the lease runs out by itself"),
     }
 }
 

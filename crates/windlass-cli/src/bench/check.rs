@@ -66,6 +66,12 @@ const BENCHES: &[Bench] = &[
         },
     },
     Bench {
+        name: "failures",
+        full: &["failures"],
+        quick: &["failures", "--tasks", "20000", "--rounds", "1"],
+        figures: |v| Some(vec![at_least("failing / succeeding", number(v, "ratio")?, 0.8)]),
+    },
+    Bench {
         name: "enqueue",
         full: &["enqueue"],
         quick: &["enqueue", "--rounds", "1"],

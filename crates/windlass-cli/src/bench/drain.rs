@@ -1,7 +1,9 @@
 //! No-op tasks through the whole engine, beside a bare SQL loop over the same table.
 
+use std::{sync::Arc, time::Duration};
+
 use serde_json::{Value, json};
-use windlass::worker::WorkerConfig;
+use windlass::{Context, Outcome, RawHandler, worker::WorkerConfig};
 
 use super::{
     Common, ceiling,
@@ -17,7 +19,7 @@ pub(super) fn run(
     let runtime = runtime()?;
     let (mut engine, mut bare) = (Vec::new(), ceiling::Rates::default());
     for _ in 0..common.rounds.max(1) {
-        engine.push(runtime.block_on(drain(common, tasks, history, slots))?);
+        engine.push(runtime.block_on(drain(common, tasks, history, slots, Arc::new(Noop)))?);
         let folder = runtime.block_on(async { Rig::new(common, history).await?.into_folder().await })?;
         bare.add(ceiling::drain(&folder.path().join("bench.db"), tasks, history)?);
     }
@@ -33,17 +35,46 @@ pub(super) fn run(
     }))
 }
 
+/// Every task fails, against every task succeeds: failures must not slow claiming down.
+pub(super) fn run_failing(common: &Common, tasks: usize) -> anyhow::Result<Value> {
+    let runtime = runtime()?;
+    let (mut succeeding, mut failing) = (Vec::new(), Vec::new());
+    for _ in 0..common.rounds.max(1) {
+        succeeding.push(runtime.block_on(drain(common, tasks, HistoryArg::Kept, None, Arc::new(Noop)))?);
+        failing.push(runtime.block_on(drain(common, tasks, HistoryArg::Kept, None, Arc::new(Failing)))?);
+    }
+    let (succeeding, failing) = (median(succeeding), median(failing));
+    Ok(json!({
+        "tasks": tasks,
+        "succeeding_per_second": succeeding.round(),
+        "failing_per_second": failing.round(),
+        "ratio": round(failing / succeeding, 3),
+        "rounds": common.rounds,
+    }))
+}
+
+/// Fails, and is to be tried again much later.
+struct Failing;
+
+#[async_trait::async_trait]
+impl RawHandler for Failing {
+    async fn call(&self, _context: Context) -> Outcome {
+        Outcome::retry_after(Duration::from_hours(1), "it never works")
+    }
+}
+
 async fn drain(
     common: &Common,
     tasks: usize,
     history: HistoryArg,
     slots: Option<u32>,
+    handler: Arc<dyn RawHandler>,
 ) -> anyhow::Result<f64> {
     let rig = Rig::new(common, history).await?;
     rig.load("noop", "default", tasks).await?;
     let mut config = WorkerConfig::default();
     config.slots = slots.unwrap_or(config.slots);
-    let running = rig.start("noop", std::sync::Arc::new(Noop), config)?;
+    let running = rig.start("noop", handler, config)?;
     let took = running.settled(tasks).await;
     running.stop().await?;
     rig.store.close().await?;

@@ -40,11 +40,11 @@ pub(super) fn run(common: &Common, scale: f64) -> anyhow::Result<Value> {
         .collect();
     let (ideal_s, baseline_s) = (greedy(&times), batches(&times));
     let runtime = runtime()?;
-    let mut makespans = Vec::new();
+    let mut rounds = Vec::new();
     for _ in 0..common.rounds.max(1) {
-        makespans.push(runtime.block_on(measure(common, &times))?);
+        rounds.push(runtime.block_on(measure(common, &times))?);
     }
-    let makespan_s = median(makespans);
+    let makespan_s = median(rounds);
     Ok(json!({
         "makespan_s": round(makespan_s, 3),
         "ideal_s": round(ideal_s, 3),

@@ -87,6 +87,14 @@ enum Which {
         #[arg(long)]
         slots: Option<u32>,
     },
+    /// Tasks that all fail against tasks that all succeed.
+    Failures {
+        #[command(flatten)]
+        common: Common,
+        /// Tasks per round.
+        #[arg(long, default_value_t = 50_000)]
+        tasks: usize,
+    },
     /// Single and batch enqueues against one-row commits.
     Enqueue {
         #[command(flatten)]
@@ -163,6 +171,7 @@ pub fn run(args: BenchArgs, json: bool) -> anyhow::Result<u8> {
         Which::Hol { common, scale } => hol::run(&common, scale)?,
         Which::Sleep { common, tasks, slots } => sleep::run(&common, tasks, slots)?,
         Which::Drain { common, tasks, history, slots } => drain::run(&common, tasks, history, slots)?,
+        Which::Failures { common, tasks } => drain::run_failing(&common, tasks)?,
         Which::Enqueue { common, callers } => enqueue::run(&common, callers)?,
         Which::Latency { common, tasks } => latency::run(&common, tasks)?,
         Which::Backlog { common, waiting, claims } => backlog::run(&common, waiting, claims)?,
