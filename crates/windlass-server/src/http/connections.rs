@@ -12,6 +12,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinSet,
+    time::Instant,
 };
 use tracing::{debug, warn};
 
@@ -23,6 +24,8 @@ const HEAD_MAX_BYTES: usize = 64 << 10;
 const HEADERS_MAX: usize = 100;
 /// Pause after a failed accept, which is usually a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(250);
+/// How often refused connections are logged at most.
+const SAY_EVERY: Duration = Duration::from_mins(1);
 /// What a connection over the limit gets: nothing was read from it, so nothing is parsed either.
 const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
     connection: close\r\ncontent-length: 93\r\n\r\n\
@@ -38,6 +41,7 @@ pub(super) async fn serve(
     let places = Arc::new(Semaphore::new(server.options.connections_max));
     let router = routes::router(Arc::clone(&server));
     let mut connections = JoinSet::new();
+    let mut refusals = Refusals::default();
     let mut shutdown = pin!(shutdown);
     loop {
         tokio::select! {
@@ -47,7 +51,7 @@ pub(super) async fn serve(
                     Ok(place) => {
                         connections.spawn(connection(stream, place, Arc::clone(&server), router.clone()));
                     }
-                    Err(_) => refuse(&stream),
+                    Err(_) => refusals.refuse(&stream),
                 },
                 Err(error) => {
                     warn!(%error, "cannot accept connections");
@@ -93,10 +97,23 @@ async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<
     }
 }
 
-/// Says why, as far as that goes without waiting, and closes.
-fn refuse(stream: &TcpStream) {
-    debug!("connection refused: too many");
-    let _ = stream.try_write(BUSY.as_bytes());
+/// Connections that found no place. They are told, and a line a minute tells the operator.
+#[derive(Default)]
+struct Refusals {
+    said_at: Option<Instant>,
+    unsaid: u64,
+}
+
+impl Refusals {
+    /// Says why, as far as that goes without waiting; the stream closes when it is dropped.
+    fn refuse(&mut self, stream: &TcpStream) {
+        let _ = stream.try_write(BUSY.as_bytes());
+        self.unsaid += 1;
+        if self.said_at.is_none_or(|at| at.elapsed() >= SAY_EVERY) {
+            warn!(refused = self.unsaid, "connections refused: too many are open");
+            *self = Self { said_at: Some(Instant::now()), unsaid: 0 };
+        }
+    }
 }
 
 fn report(ended: Result<(), tokio::task::JoinError>) {
