@@ -16,7 +16,7 @@ mod stop;
 mod store;
 mod version;
 
-use std::{io, process::ExitCode};
+use std::{io, process::ExitCode, time::Duration};
 
 use clap::Parser as _;
 
@@ -67,15 +67,17 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Bench(args) => return Ok(ExitCode::from(bench::run(args, global.json)?)),
         Command::Up(args) => {
             let session = Session::start(global, args.flags())?;
-            many_threads()?.block_on(commands::up::run(&session, &args))?
+            serve(commands::up::run(&session, &args))?
         }
         Command::Worker(args) => {
             let session = Session::start(global, args.flags())?;
-            many_threads()?.block_on(commands::worker::run(&session))?
+            serve(commands::worker::run(&session))?
         }
         command => {
             let session = Session::start(global, Vec::new())?;
-            one_thread()?.block_on(until_interrupted(client(&session, command)))?
+            end_on_ctrl_c()?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(client(&session, command))?
         }
     };
     Ok(exit.into())
@@ -98,18 +100,28 @@ async fn client(session: &Session, command: Command) -> anyhow::Result<Exit> {
     }
 }
 
-/// Ctrl-C ends a command with 130. Nothing needs a hand afterwards: stores survive worse.
-async fn until_interrupted(command: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
-    tokio::select! {
-        ended = command => ended,
-        _ = tokio::signal::ctrl_c() => Ok(Exit::Interrupted),
-    }
+/// Runs a service on all cores.
+fn serve(service: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let ended = runtime.block_on(service);
+    // Whatever still blocks a thread has been handed back or given up; the end does not wait for it.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    ended
 }
 
-fn many_threads() -> io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()
-}
-
-fn one_thread() -> io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()
+/// Ctrl-C ends a command with 130, also while it reads from stdin: hence a thread of its own. Nothing needs a
+/// hand afterwards: stores survive worse.
+fn end_on_ctrl_c() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let signal = {
+        let _inside = runtime.enter();
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?
+    };
+    std::thread::Builder::new().name("ctrl-c".to_owned()).spawn(move || {
+        let mut signal = signal;
+        if runtime.block_on(signal.recv()).is_some() {
+            std::process::exit(i32::from(Exit::Interrupted as u8));
+        }
+    })?;
+    Ok(())
 }

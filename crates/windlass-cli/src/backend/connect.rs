@@ -1,16 +1,22 @@
 //! Finding whom to talk to: the server that was named, else the one that runs on the store, else the one at the
 //! usual address, else the store itself.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use serde::Deserialize;
+use windlass_sqlite::{OpenError, SqliteStore};
 
 use super::{Backend, local::Local, remote::Remote};
 use crate::{
     config::{Settings, table},
     failure::{Exit, Failure},
-    store::{self, Missing},
+    store,
 };
+
+/// How often a store that another process holds is tried again, and how far apart: a command needs it for a
+/// moment only.
+const BUSY_TRIES: u32 = 10;
+const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Finds whom to talk to.
 ///
@@ -20,14 +26,25 @@ pub async fn connect(settings: &Settings) -> anyhow::Result<Box<dyn Backend>> {
     if let Some(server) = find_server(settings).await? {
         return Ok(Box::new(server));
     }
-    let place = store::location(settings)?.to_string();
-    if let Some(path) = store::path(settings)?
+    let location = store::location(settings)?;
+    if let Some(path) = location.path()
         && !path.exists()
     {
-        return Err(nobody(settings, &path).into());
+        return Err(nobody(settings, path).into());
     }
-    let store = store::open(settings, Missing::Refuse).await?;
-    Ok(Box::new(Local::new(store, place)))
+    let mut tries_left = BUSY_TRIES;
+    loop {
+        tries_left -= 1;
+        match SqliteStore::open(&location, store::options(settings).existing_only()).await {
+            Ok(store) => return Ok(Box::new(Local::new(store, location.to_string()))),
+            // Another command has it for a moment, or a server has just started.
+            Err(OpenError::InUse { .. }) if tries_left > 0 => tokio::time::sleep(BUSY_PAUSE).await,
+            Err(error) => return Err(store::failure(error).into()),
+        }
+        if let Some(server) = find_server(settings).await? {
+            return Ok(Box::new(server));
+        }
+    }
 }
 
 /// The server to talk to, if one answers.

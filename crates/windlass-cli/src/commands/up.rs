@@ -75,7 +75,8 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     // Signals are listened to before the address is told: who reads it may send one at once.
     let ended = {
         let running = run_worker(session, engine);
-        screen.show(session.out)?;
+        // A service does not end because nobody reads its first screen.
+        let _ = screen.show(session.out);
         running.await
     };
     // The API outlives the worker, so that `/readyz` can say "draining" and results can still be fetched.

@@ -79,7 +79,8 @@ pub async fn run(session: &Session) -> anyhow::Result<Exit> {
         recovered = info.recovered, "started");
     let ended = {
         let running = up::run_worker(session, engine);
-        screen.show(session.out)?;
+        // A service does not end because nobody reads its first screen.
+        let _ = screen.show(session.out);
         running.await
     };
     up::finish(session, &store, ended).await
