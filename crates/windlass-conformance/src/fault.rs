@@ -86,6 +86,8 @@ faults! {
     ReleaseSpendsAttempt breaks Drain, caught by settle::a_released_task_is_ready_with_its_attempt_given_back;
     /// Suspects run together.
     SuspectsTogether breaks PoisonContained, caught by suspects::a_worker_runs_one_suspect_at_a_time;
+    /// A hand-back lifts the suspicion from a task that has shown nothing.
+    HandBackClearsSuspect breaks PoisonContained, caught by suspects::a_hand_back_does_not_clear_a_suspect;
     /// A crash costs an attempt.
     CrashSpendsAttempt breaks PoisonContained, caught by suspects::a_crash_gives_the_attempt_back_and_is_counted;
     /// Crashes are counted for ever without consequence.

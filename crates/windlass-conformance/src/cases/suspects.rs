@@ -78,6 +78,28 @@ pub async fn any_outcome_of_its_own_clears_a_suspect(harness: &dyn Harness) {
     }
 }
 
+pub async fn a_hand_back_does_not_clear_a_suspect(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ids = rig.add_many("a", 2).await;
+    let mut worker = rig.worker().await;
+    worker.claim(MANY).await;
+    rig.let_die(worker).await;
+    for way in 0..4 {
+        let mut worker = rig.worker().await;
+        let suspect = worker.claim_one().await;
+        match way {
+            0 => worker.end(&suspect, Outcome::Release).await,
+            1 => assert_eq!(rig.store.unclaim(worker.id, worker.claim_no).await.unwrap(), 1),
+            2 => assert_eq!(rig.store.reconcile(worker.id, worker.claim_no, &[]).await.unwrap(), 1),
+            _ => assert_eq!(rig.store.retire(worker.id).await.unwrap(), 1),
+        }
+        assert_eq!(rig.task(suspect.id).await.crashes, 1, "it has neither finished nor crashed: way {way}");
+    }
+    let answer = rig.worker().await.try_claim(MANY).await.unwrap();
+    assert_eq!((answer.tasks.len(), answer.rest), (1, Rest::Blocked));
+    assert!(ids.contains(&answer.tasks[0].id));
+}
+
 pub async fn a_task_that_crashes_too_often_is_dead_with_a_reason(harness: &dyn Harness) {
     let rig = Rig::with(harness, Rules { max_crashes: 2, ..Rules::default() }).await;
     let id = rig.add(NewTask { max_attempts: Some(1), ..task("a") }).await;

@@ -46,7 +46,7 @@ impl Model {
         }
         self.edit(id, |task| task.cancel_requested = None);
         // A hand-back says nothing about the task, so it does not lift a suspicion.
-        if *settlement != Settlement::Release {
+        if *settlement != Settlement::Release || self.has(Fault::HandBackClearsSuspect) {
             self.edit(id, |task| task.crashes = 0);
         }
     }

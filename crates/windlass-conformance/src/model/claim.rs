@@ -16,19 +16,22 @@ impl Model {
             self.check_claimant(now, demand)?;
         }
         let mut tasks = Vec::new();
+        let mut rests = Vec::new();
         for demand in demands {
-            for id in self.choose(demand) {
+            let chosen = self.choose(demand);
+            let met = chosen.len() >= demand.n as usize;
+            for id in chosen {
                 tasks.extend(self.take(now, demand, id));
             }
+            rests.push(match met {
+                true => Rest::More,
+                false if self.has_ready(demand) => Rest::Blocked,
+                false => Rest::Nothing,
+            });
         }
-        let asked: usize = demands.iter().map(|demand| demand.n as usize).sum();
-        let rest = if tasks.len() >= asked {
-            Rest::More
-        } else if demands.iter().any(|demand| self.has_ready(demand)) {
-            Rest::Blocked
-        } else {
-            Rest::Nothing
-        };
+        // Of several demands the answer tells what kept one of them short.
+        let worst = |rest: &Rest| rests.contains(rest);
+        let rest = [Rest::Blocked, Rest::Nothing].into_iter().find(worst).unwrap_or(Rest::More);
         Ok(ClaimAnswer { tasks, rest, next_due: self.next_due(), now: now.wall })
     }
 
@@ -85,7 +88,6 @@ impl Model {
         record.attempt += 1;
         record.worker = Some(demand.worker);
         record.started_at = Some(now.wall);
-        record.progress = None;
         Some(Claimed {
             id,
             lease: record.lease,
@@ -107,7 +109,7 @@ impl Model {
 
     /// Hands back what one claim took, and refuses that claim from now on.
     pub fn unclaim(&mut self, now: Now, worker: WorkerId, claim_no: u64) -> Result<u64> {
-        let row = self.workers.get_mut(&worker).ok_or(Error::WorkerExpired)?;
+        let Some(row) = self.workers.get_mut(&worker) else { return Ok(0) };
         row.min_claim_no = row.min_claim_no.max(claim_no + 1);
         if self.has(Fault::UnclaimStrands) {
             return Ok(0);

@@ -83,7 +83,13 @@ impl Model {
                 }
                 (None, Some(first)) => {
                     if let Some(other) = tasks.get(first) {
-                        self.check_key(task, &other.kind, &other.payload, self.last_id.next(now.wall))?;
+                        self.check_key(task, &other.kind, &other.payload, TaskId::from_raw(0)).map_err(
+                            |_| {
+                                Error::invalid(
+                                    "a key stands twice in one batch, with different kinds or payloads",
+                                )
+                            },
+                        )?;
                     }
                     Decision::SameAs(first)
                 }
@@ -96,11 +102,12 @@ impl Model {
         Ok(decisions)
     }
 
-    /// A key that is remembered: its task may still run, or ended less than the key's time ago.
+    /// A key that is remembered: its task exists, or ended less than the key's time ago.
     fn key_row(&self, now: Now, queue: &Name, key: &str) -> Option<&KeyRow> {
-        self.keys
-            .get(&(queue.clone(), key.to_owned()))
-            .filter(|row| row.expires_at.is_none_or(|expires_at| now.wall < expires_at))
+        self.keys.get(&(queue.clone(), key.to_owned())).filter(|row| {
+            let exists = self.tasks.contains_key(&row.task) && !self.has(Fault::KeyForgottenAtEnd);
+            exists || row.expires_at.is_none_or(|expires_at| now.wall < expires_at)
+        })
     }
 
     fn check_key(&self, task: &NewTask, kind: &Name, payload: &Payload, existing: TaskId) -> Result<()> {

@@ -52,7 +52,7 @@ impl Model {
 
     /// Ends a registration; what it holds goes back.
     pub fn retire(&mut self, now: Now, worker: WorkerId) -> Result<u64> {
-        let row = self.workers.get_mut(&worker).ok_or(Error::WorkerExpired)?;
+        let Some(row) = self.workers.get_mut(&worker) else { return Ok(0) };
         row.gone.get_or_insert(now.monotonic);
         if self.has(Fault::RetireStrands) {
             return Ok(0);

@@ -116,6 +116,11 @@ impl Model {
         &self.moves
     }
 
+    /// Whether a worker is registered and was neither swept nor retired.
+    pub fn is_registered(&self, worker: WorkerId) -> bool {
+        self.workers.get(&worker).is_some_and(|row| row.gone.is_none())
+    }
+
     /// The store as it is after its process ended and it was opened again: the same, unless it has a defect.
     #[must_use]
     pub fn reopened(&self) -> Self {

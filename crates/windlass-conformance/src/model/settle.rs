@@ -13,6 +13,10 @@ impl Model {
             && *batch_no >= batch.batch_no
             && !self.has(Fault::ReceiptIgnored)
         {
+            if *batch_no > batch.batch_no {
+                let text = format!("batch {} is older than the last, {batch_no}", batch.batch_no);
+                return Err(Error::Conflict(text));
+            }
             return Ok(Settled { replayed: true, ..answer.clone() });
         }
         let mut fenced = Vec::new();
@@ -27,7 +31,10 @@ impl Model {
         }
         let lanes_ready = self.lanes_ready(&settled);
         let answer = Settled { fenced, lanes_ready, next_due: self.next_due(), replayed: false };
-        self.receipts.insert(receipt, (batch.batch_no, answer.clone()));
+        // A worker that is gone holds nothing: whatever it sends again is fenced again.
+        if self.is_registered(batch.worker) {
+            self.receipts.insert(receipt, (batch.batch_no, answer.clone()));
+        }
         Ok(answer)
     }
 

@@ -1,1 +1,152 @@
-//! p
+//! The property: whatever is done to a store, it answers and looks like the model.
+//!
+//! [`ops`] makes random steps out of what the model holds, [`reference`] applies them to the model,
+//! [`call`] turns a step into a call with the ids of one side, [`seen`] makes answers of both sides
+//! comparable, and this file runs a store beside the model.
+
+pub mod call;
+pub mod ops;
+pub mod reference;
+pub mod seen;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use proptest_state_machine::ReferenceStateMachine;
+use windlass_core::{Event, State, state};
+
+use self::{call::Book, ops::Op, reference::Reference, seen::Snapshot};
+use crate::harness::Harness;
+
+/// Shrinking stops after this long: a long failing example today is worth more than a short one tomorrow.
+const SHRINK_MAX: Duration = Duration::from_mins(1);
+
+/// How much to try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// Independent runs.
+    pub cases: u32,
+    /// Steps of each run.
+    pub steps: usize,
+    /// How long to look for a shorter example of a difference.
+    pub shrink: Duration,
+}
+
+impl Default for Effort {
+    /// 256 cases of 100 steps; `WINDLASS_PROPERTY_CASES` sets another number of cases.
+    fn default() -> Self {
+        let cases = std::env::var("WINDLASS_PROPERTY_CASES").ok().and_then(|text| text.parse().ok());
+        Self { cases: cases.unwrap_or(256), steps: 100, shrink: SHRINK_MAX }
+    }
+}
+
+/// How often each move of the state table was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage(BTreeMap<(State, Event), u64>);
+
+impl Coverage {
+    fn add(&mut self, moves: &BTreeMap<(State, Event), u64>) {
+        for (step, n) in moves {
+            *self.0.entry(*step).or_default() += n;
+        }
+    }
+
+    /// How often this move was made.
+    pub fn count(&self, from: State, event: Event) -> u64 {
+        self.0.get(&(from, event)).copied().unwrap_or(0)
+    }
+
+    /// Moves that were never made, without those of gates and workflows, which no store has yet.
+    pub fn missing(&self) -> Vec<(State, Event)> {
+        state::TRANSITIONS
+            .iter()
+            .filter(|(from, event, _)| !event.is_gate() && !matches!(from, State::Waiting | State::Held))
+            .map(|(from, event, _)| (*from, *event))
+            .filter(|(from, event)| self.count(*from, *event) == 0)
+            .collect()
+    }
+}
+
+/// Runs stores beside the model. The error is the shortest way found to a difference, or the moves that
+/// were never made.
+pub fn check(make: impl Fn() -> Box<dyn Harness>, effort: Effort) -> Result<Coverage, String> {
+    let config = Config {
+        cases: effort.cases,
+        failure_persistence: None,
+        max_shrink_time: effort.shrink.as_millis() as u32,
+        max_shrink_iters: if effort.shrink.is_zero() { 1 } else { u32::MAX },
+        ..Config::default()
+    };
+    let coverage = Mutex::new(Coverage::default());
+    let strategy = Reference::sequential_strategy(effort.steps..=effort.steps);
+    let verdict = TestRunner::new(config).run(&strategy, |(start, ops, seen)| {
+        let applied = |_: &Op| {
+            if let Some(counter) = &seen {
+                counter.fetch_add(1, Ordering::SeqCst);
+            }
+        };
+        let end = run_one(&*make(), start, ops, applied).map_err(TestCaseError::fail)?;
+        coverage.lock().unwrap_or_else(PoisonError::into_inner).add(end.model().moves());
+        Ok(())
+    });
+    verdict.map_err(|error| error.to_string())?;
+    let coverage = coverage.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match coverage.missing() {
+        missing if missing.is_empty() => Ok(coverage),
+        missing => Err(format!("moves that were never made: {missing:?}")),
+    }
+}
+
+fn run_one(
+    harness: &dyn Harness,
+    mut reference: Reference,
+    ops: Vec<Op>,
+    mut applied: impl FnMut(&Op),
+) -> Result<Reference, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("no runtime: {error}"))?;
+    runtime.block_on(async {
+        let store = harness.open(reference::rules()).await;
+        let mut book = Book::new(harness.now().await);
+        let exact = harness.slack().is_zero();
+        for op in ops {
+            applied(&op);
+            reference = Reference::apply(reference, &op);
+            if let Op::Advance { seconds } = op {
+                harness.advance(Duration::from_secs(seconds)).await;
+            }
+            let call = book.call(&op, harness.now().await);
+            let answer = call.on_store(&*store).await;
+            book.learn(&op, &answer, store.lanes(&ops::kinds(), &[]).await.unwrap_or_default());
+            let answer = seen::answer(answer, &book, exact);
+            let expected = seen::answer(reference.answer().clone(), reference.book(), exact);
+            if answer != expected {
+                return Err(format!("{op:?} answered\n  {answer:?}\nthe model says\n  {expected:?}"));
+            }
+            let look = Snapshot::of_store(&*store, &book, exact).await.map_err(|error| error.to_string())?;
+            if let Some(difference) = reference.snapshot(exact).difference(&look) {
+                return Err(format!("after {op:?}\n{difference}"));
+            }
+        }
+        rest(harness, &*store).await?;
+        store.close().await.map_err(|error| error.to_string())?;
+        Ok(reference)
+    })
+}
+
+/// When everybody has died and everything is due, nothing is stranded.
+async fn rest(harness: &dyn Harness, store: &dyn windlass_core::Store) -> Result<(), String> {
+    harness.advance(Duration::from_hours(1)).await;
+    store.expire_workers(ops::MANY).await.map_err(|error| error.to_string())?;
+    store.promote_due(ops::MANY).await.map_err(|error| error.to_string())?;
+    match store.audit().await {
+        Ok(findings) if findings.is_empty() => Ok(()),
+        findings => Err(format!("the audit found {findings:?}")),
+    }
+}

@@ -1,0 +1,350 @@
+//! From a step to a call with the ids of one side, and what each side answers.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use windlass_core::{
+    ClaimAnswer, Demand, Enqueued, Error, Lane, LaneId, LeaseRef, Name, NewTask, NewWorker, Payload,
+    SettleBatch, SettleItem, Settled, Settlement, Start, State, Store, TaskId, Timestamp, WorkerId,
+    WorkerReport,
+    source::{DutyReport, Renewed},
+    store::{Changed, Redrive, Retention},
+    task::Key,
+};
+
+use super::ops::{self, Draft, End, How, Op, Want};
+use crate::model::{Model, Now};
+
+/// Lease time of every worker; never a whole number of seconds, as every step of the clock is, so that no
+/// step ends exactly at a deadline.
+const LEASE_TTL: Duration = Duration::from_millis(10_500);
+
+/// A call as one side gets it.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each is named after the method of a store")]
+pub enum Call {
+    Nothing,
+    Register(NewWorker),
+    Enqueue(Vec<NewTask>),
+    Claim(Vec<Demand>),
+    Settle(Arc<SettleBatch>),
+    Unclaim(WorkerId, u64),
+    Reconcile(WorkerId, u64, Vec<LeaseRef>),
+    Progress(WorkerId, LeaseRef, String),
+    Cancel(Vec<TaskId>),
+    Redrive(Vec<Redrive>),
+    Renew(WorkerId, WorkerReport),
+    Retire(WorkerId),
+    Promote,
+    Expire,
+    Pause(Name, bool),
+    Retain(Retention),
+}
+
+/// What a side answered. Errors are told apart by their codes: texts are each store's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is named after what it brings")]
+pub enum Answer {
+    Nothing,
+    Registered(WorkerId),
+    Enqueued(Vec<Enqueued>),
+    Claimed(ClaimAnswer),
+    Settled(Settled),
+    Count(u64),
+    Changed(Vec<(TaskId, Result<State, &'static str>)>),
+    Renewed(Renewed),
+    Duty(DutyReport),
+    Flag(bool),
+    Refused(&'static str),
+}
+
+impl Call {
+    /// Makes the call on a store.
+    pub async fn on_store(self, store: &dyn Store) -> Answer {
+        match self {
+            Self::Nothing => Answer::Nothing,
+            Self::Register(worker) => answer(store.register(worker).await, Answer::Registered),
+            Self::Enqueue(tasks) => answer(store.enqueue(tasks).await, Answer::Enqueued),
+            Self::Claim(demands) => answer(store.claim(&demands).await, Answer::Claimed),
+            Self::Settle(batch) => answer(store.settle(batch).await, Answer::Settled),
+            Self::Unclaim(worker, claim_no) => answer(store.unclaim(worker, claim_no).await, Answer::Count),
+            Self::Reconcile(worker, up_to, in_flight) => {
+                answer(store.reconcile(worker, up_to, &in_flight).await, Answer::Count)
+            }
+            Self::Progress(worker, lease, text) => {
+                answer(store.progress(worker, lease, text).await, |()| Answer::Nothing)
+            }
+            Self::Cancel(ids) => answer(store.cancel(&ids, "cancelled by test").await, changed),
+            Self::Redrive(tasks) => answer(store.redrive(&tasks).await, changed),
+            Self::Renew(worker, report) => answer(store.renew(worker, report).await, Answer::Renewed),
+            Self::Retire(worker) => answer(store.retire(worker).await, Answer::Count),
+            Self::Promote => answer(store.promote_due(ops::MANY).await, Answer::Duty),
+            Self::Expire => answer(store.expire_workers(ops::MANY).await, Answer::Duty),
+            Self::Pause(queue, paused) => answer(store.set_queue_paused(&queue, paused).await, Answer::Flag),
+            Self::Retain(retention) => retain(store, &retention).await,
+        }
+    }
+
+    /// Makes the call on the model.
+    pub fn on_model(self, model: &mut Model, now: Now) -> Answer {
+        match self {
+            Self::Nothing => Answer::Nothing,
+            Self::Register(worker) => Answer::Registered(model.register(now, worker)),
+            Self::Enqueue(tasks) => answer(model.enqueue(now, &tasks), Answer::Enqueued),
+            Self::Claim(demands) => answer(model.claim(now, &demands), Answer::Claimed),
+            Self::Settle(batch) => answer(model.settle(now, &batch), Answer::Settled),
+            Self::Unclaim(worker, claim_no) => answer(model.unclaim(now, worker, claim_no), Answer::Count),
+            Self::Reconcile(worker, up_to, in_flight) => {
+                answer(model.reconcile(now, worker, up_to, &in_flight), Answer::Count)
+            }
+            Self::Progress(worker, lease, text) => {
+                answer(model.progress(worker, lease, &text), |()| Answer::Nothing)
+            }
+            Self::Cancel(ids) => changed(model.cancel(now, &ids, "cancelled by test")),
+            Self::Redrive(tasks) => changed(model.redrive(now, &tasks)),
+            Self::Renew(worker, report) => answer(model.renew(now, worker, report), Answer::Renewed),
+            Self::Retire(worker) => answer(model.retire(now, worker), Answer::Count),
+            Self::Promote => Answer::Duty(model.promote_due(now, ops::MANY)),
+            Self::Expire => Answer::Duty(model.expire_workers(now, ops::MANY)),
+            Self::Pause(queue, paused) => Answer::Flag(model.set_queue_paused(&queue, paused)),
+            Self::Retain(retention) => Answer::Count(model.retain(now, &retention).moved),
+        }
+    }
+}
+
+/// Retention in as many steps as the store likes.
+async fn retain(store: &dyn Store, retention: &Retention) -> Answer {
+    let mut moved = 0;
+    loop {
+        match store.retain(retention).await {
+            Ok(report) => {
+                moved += report.moved;
+                if !report.more {
+                    return Answer::Count(moved);
+                }
+            }
+            Err(error) => return Answer::Refused(error.code()),
+        }
+    }
+}
+
+fn answer<T>(result: Result<T, Error>, bring: impl FnOnce(T) -> Answer) -> Answer {
+    result.map_or_else(|error| Answer::Refused(error.code()), bring)
+}
+
+fn changed(changed: Vec<Changed>) -> Answer {
+    let code = |one: Changed| (one.id, one.result.map_err(|error| error.code()));
+    Answer::Changed(changed.into_iter().map(code).collect())
+}
+
+/// The ids that one side gave to the numbered tasks, workers and lanes, and the numbers that its workers
+/// count with.
+#[derive(Debug, Clone)]
+pub struct Book {
+    /// When the run started by this side's clock.
+    pub epoch: Timestamp,
+    ids: Vec<TaskId>,
+    numbers: BTreeMap<TaskId, usize>,
+    workers: Vec<Member>,
+    lanes: Vec<Arc<Lane>>,
+}
+
+#[derive(Debug, Clone)]
+struct Member {
+    id: WorkerId,
+    claim_no: u64,
+    unclaimed: u64,
+    last_batch: Option<Arc<SettleBatch>>,
+}
+
+impl Book {
+    /// An empty book.
+    pub fn new(epoch: Timestamp) -> Self {
+        Self { epoch, ids: Vec::new(), numbers: BTreeMap::new(), workers: Vec::new(), lanes: Vec::new() }
+    }
+
+    /// How many tasks there have been.
+    pub fn tasks(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// How many workers there have been.
+    pub fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// The number of a task; one that is not in the book has none, and is shown as it is.
+    pub fn number(&self, id: TaskId) -> TaskId {
+        self.numbers.get(&id).map_or(id, |number| TaskId::from_raw(*number as i64))
+    }
+
+    /// The number of a worker.
+    pub fn worker_number(&self, id: WorkerId) -> WorkerId {
+        self.workers.iter().position(|member| member.id == id).map_or(id, |number| WorkerId(number as i64))
+    }
+
+    /// The lane of an id.
+    pub fn lane_number(&self, id: LaneId) -> LaneId {
+        let lane = self.lanes.iter().find(|lane| lane.id == id);
+        let number =
+            |lane: &Arc<Lane>| (0..4).find(|n| ops::lane(*n) == (lane.queue.clone(), lane.kind.clone()));
+        lane.and_then(number).map_or(id, |number| LaneId(i64::from(number)))
+    }
+
+    /// The id of a worker.
+    pub fn worker_id(&self, worker: usize) -> Option<WorkerId> {
+        self.workers.get(worker).map(|member| member.id)
+    }
+
+    /// Writes down what a call brought.
+    pub fn learn(&mut self, op: &Op, answer: &Answer, lanes: Vec<Arc<Lane>>) {
+        self.lanes = lanes;
+        match answer {
+            Answer::Registered(id) => {
+                self.workers.push(Member { id: *id, claim_no: 0, unclaimed: 0, last_batch: None });
+            }
+            Answer::Enqueued(answers) => {
+                for answer in answers.iter().filter(|answer| !answer.existing) {
+                    self.numbers.insert(answer.id, self.ids.len());
+                    self.ids.push(answer.id);
+                }
+            }
+            _ => {}
+        }
+        if let Op::Unclaim { worker, back } = op
+            && let Some(member) = self.workers.get_mut(*worker)
+        {
+            member.unclaimed = member.unclaimed.max(member.claim_no.saturating_sub(*back));
+        }
+    }
+
+    /// The call of a step. One that names what is not there (a shrunk run) calls nothing.
+    pub fn call(&mut self, op: &Op, now: Timestamp) -> Call {
+        self.try_call(op, now).unwrap_or(Call::Nothing)
+    }
+
+    fn try_call(&mut self, op: &Op, now: Timestamp) -> Option<Call> {
+        Some(match op {
+            Op::Register => Call::Register(new_worker()),
+            Op::Enqueue { drafts } => Call::Enqueue(drafts.iter().filter_map(new_task).collect()),
+            Op::Claim { demands } => {
+                let demands: Option<Vec<_>> = demands.iter().map(|want| self.demand(want, false)).collect();
+                Call::Claim(demands?)
+            }
+            Op::LateClaim { want } => Call::Claim(vec![self.demand(want, true)?]),
+            Op::Settle { worker, ends } => self.settle(*worker, ends, now)?,
+            Op::Replay { worker } => Call::Settle(self.workers.get(*worker)?.last_batch.clone()?),
+            Op::Unclaim { worker, back } => {
+                let member = self.workers.get(*worker)?;
+                Call::Unclaim(member.id, member.claim_no.saturating_sub(*back))
+            }
+            Op::Reconcile { worker, kept, back } => {
+                let kept = kept.iter().filter_map(|(task, lease)| self.lease(*task, *lease)).collect();
+                let member = self.workers.get(*worker)?;
+                Call::Reconcile(member.id, member.claim_no.saturating_sub(*back), kept)
+            }
+            Op::Progress { worker, task, lease, text } => {
+                Call::Progress(self.worker_id(*worker)?, self.lease(*task, *lease)?, format!("step {text}"))
+            }
+            Op::Cancel { tasks } => Call::Cancel(self.ids_of(tasks)),
+            Op::Redrive { tasks, seconds } => {
+                let delay = Duration::from_secs(*seconds);
+                let redrives = self.ids_of(tasks).into_iter().map(|id| Redrive { id, delay });
+                Call::Redrive(redrives.collect())
+            }
+            Op::Renew { worker, available } => {
+                let report = WorkerReport { available: *available, in_flight: 1, draining: *available == 0 };
+                Call::Renew(self.worker_id(*worker)?, report)
+            }
+            Op::Retire { worker } => Call::Retire(self.worker_id(*worker)?),
+            Op::Advance { .. } => Call::Nothing,
+            Op::Promote => Call::Promote,
+            Op::Expire => Call::Expire,
+            Op::Pause { queue, paused } => Call::Pause(ops::queue_name(*queue), *paused),
+            Op::Retain => Call::Retain(Retention {
+                history_age: Duration::from_mins(30),
+                dead_age: Duration::from_hours(2),
+                ..Retention::default()
+            }),
+        })
+    }
+
+    fn ids_of(&self, tasks: &[usize]) -> Vec<TaskId> {
+        tasks.iter().filter_map(|task| self.ids.get(*task).copied()).collect()
+    }
+
+    fn lease(&self, task: usize, lease: u32) -> Option<LeaseRef> {
+        self.ids.get(task).map(|id| LeaseRef { id: *id, lease })
+    }
+
+    fn demand(&mut self, want: &Want, late: bool) -> Option<Demand> {
+        let chosen = |lane: &&Arc<Lane>| {
+            (0..4).any(|n| {
+                want.lanes & (1 << n) != 0 && ops::lane(n) == (lane.queue.clone(), lane.kind.clone())
+            })
+        };
+        let lanes = self.lanes.iter().filter(chosen).map(|lane| lane.id).collect();
+        let member = self.workers.get_mut(want.worker)?;
+        let claim_no = if late { member.unclaimed } else { member.claim_no + 1 };
+        if claim_no == 0 {
+            return None;
+        }
+        member.claim_no = member.claim_no.max(claim_no);
+        Some(Demand { worker: member.id, claim_no, lanes, n: want.n })
+    }
+
+    fn settle(&mut self, worker: usize, ends: &[End], now: Timestamp) -> Option<Call> {
+        let item = |end: &End| {
+            Some(SettleItem { lease: self.lease(end.task, end.lease)?, settlement: settlement(end.how, now) })
+        };
+        let items = ends.iter().filter_map(item).collect();
+        let member = self.workers.get_mut(worker)?;
+        let batch_no = member.last_batch.as_ref().map_or(1, |batch| batch.batch_no + 1);
+        let batch = Arc::new(SettleBatch { worker: member.id, settler_no: 0, batch_no, items });
+        member.last_batch = Some(Arc::clone(&batch));
+        Some(Call::Settle(batch))
+    }
+}
+
+fn new_worker() -> NewWorker {
+    NewWorker {
+        host: "host".to_owned(),
+        pid: 7,
+        version: "0".to_owned(),
+        kinds: ops::kinds(),
+        queues: Vec::new(),
+        slots: 8,
+        lease_ttl: LEASE_TTL,
+    }
+}
+
+fn new_task(draft: &Draft) -> Option<NewTask> {
+    let (queue, kind) = ops::lane(draft.lane);
+    Some(NewTask {
+        kind,
+        queue,
+        payload: Payload::json(&draft.payload).ok()?,
+        priority: draft.priority,
+        start: draft.start_in_s.map_or(Start::Now, |seconds| Start::In(Duration::from_secs(seconds))),
+        key: draft.key.map(|(key, ignore_conflict)| Key { text: format!("key {key}"), ignore_conflict }),
+        max_attempts: Some(draft.max_attempts),
+        retry: None,
+        timeout: None,
+        job: draft.job.then(|| ops::queue_name(0)),
+        workflow: None,
+    })
+}
+
+fn settlement(how: How, now: Timestamp) -> Settlement {
+    let after = |seconds| now.after(Duration::from_secs(seconds));
+    match how {
+        How::Done { output } => {
+            let output = output.then(|| Payload::bytes(b"result".to_vec()));
+            Settlement::Done { output, note: None }
+        }
+        How::Retry { seconds } => Settlement::Retry { due_at: after(seconds), error: "failed".to_owned() },
+        How::Snooze { seconds } => Settlement::Snooze { due_at: after(seconds) },
+        How::Release => Settlement::Release,
+        How::Dead => Settlement::Dead { error: "hopeless".to_owned() },
+        How::Cancelled => Settlement::Cancelled { reason: "obsolete".to_owned() },
+    }
+}

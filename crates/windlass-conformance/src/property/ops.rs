@@ -1,0 +1,291 @@
+//! Random steps, made out of what the model holds: tasks, workers and lanes are named by number.
+
+use proptest::{collection::vec, option, prelude::*, sample};
+use windlass_core::{Name, State};
+
+use super::reference::Reference;
+
+/// More than a run holds.
+pub const MANY: u32 = 10_000;
+/// Lanes: each pair of queue and kind.
+const LANES: u8 = 4;
+/// Workers that may be registered at once.
+const WORKERS_MAX: usize = 3;
+/// Tasks of a run, so that a look at all of them stays quick.
+const TASKS_MAX: usize = 60;
+
+/// One step.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each is named after the call that it makes")]
+pub enum Op {
+    Register,
+    Enqueue {
+        drafts: Vec<Draft>,
+    },
+    Claim {
+        demands: Vec<Want>,
+    },
+    /// A claim that arrives after its unclaim.
+    LateClaim {
+        want: Want,
+    },
+    Settle {
+        worker: usize,
+        ends: Vec<End>,
+    },
+    /// The worker's last batch again.
+    Replay {
+        worker: usize,
+    },
+    Unclaim {
+        worker: usize,
+        back: u64,
+    },
+    Reconcile {
+        worker: usize,
+        kept: Vec<(usize, u32)>,
+        back: u64,
+    },
+    Progress {
+        worker: usize,
+        task: usize,
+        lease: u32,
+        text: u8,
+    },
+    Cancel {
+        tasks: Vec<usize>,
+    },
+    Redrive {
+        tasks: Vec<usize>,
+        seconds: u64,
+    },
+    Renew {
+        worker: usize,
+        available: u32,
+    },
+    Retire {
+        worker: usize,
+    },
+    Advance {
+        seconds: u64,
+    },
+    Promote,
+    Expire,
+    Pause {
+        queue: u8,
+        paused: bool,
+    },
+    Retain,
+}
+
+/// A task to enqueue.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the fields are those of a new task")]
+pub struct Draft {
+    pub lane: u8,
+    pub priority: i32,
+    pub start_in_s: Option<u64>,
+    pub key: Option<(u8, bool)>,
+    pub payload: u8,
+    /// Zero makes the task, and with it the batch, bad.
+    pub max_attempts: u32,
+    pub job: bool,
+}
+
+/// One worker's part of a claim.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the fields are those of a demand")]
+pub struct Want {
+    pub worker: usize,
+    pub n: u32,
+    /// A bit for each lane.
+    pub lanes: u8,
+}
+
+/// The end of one attempt.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the fields are those of a settlement")]
+pub struct End {
+    pub task: usize,
+    pub lease: u32,
+    pub how: How,
+}
+
+/// How an attempt ends.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "the names are those of settlements")]
+pub enum How {
+    Done { output: bool },
+    Retry { seconds: u64 },
+    Snooze { seconds: u64 },
+    Release,
+    Dead,
+    Cancelled,
+}
+
+/// The queue and the kind of a lane.
+pub fn lane(number: u8) -> (Name, Name) {
+    let name = |text: &str| Name::new("name", text).unwrap_or_else(|_| unreachable!("a constant"));
+    let queue = queue_name(number / 2);
+    (queue, name(if number.is_multiple_of(2) { "a" } else { "b" }))
+}
+
+/// The name of a queue.
+pub fn queue_name(number: u8) -> Name {
+    Name::new("queue", if number == 0 { "q" } else { "r" }).unwrap_or_else(|_| unreachable!("a constant"))
+}
+
+/// Every kind.
+pub fn kinds() -> Vec<Name> {
+    (0..2).map(|number| lane(number).1).collect()
+}
+
+/// What may be done next.
+pub fn next(reference: &Reference) -> BoxedStrategy<Op> {
+    let tasks = reference.book().tasks();
+    let registered = reference.registered();
+    let dead = reference.numbers_in(State::Dead);
+    let mut choices: Vec<(u32, BoxedStrategy<Op>)> = vec![
+        (3, Just(Op::Promote).boxed()),
+        (3, Just(Op::Expire).boxed()),
+        (5, advance()),
+        (1, (0..2_u8, any::<bool>()).prop_map(|(queue, paused)| Op::Pause { queue, paused }).boxed()),
+        (1, Just(Op::Retain).boxed()),
+    ];
+    if registered.len() < WORKERS_MAX {
+        choices.push((if registered.is_empty() { 30 } else { 4 }, Just(Op::Register).boxed()));
+    }
+    if tasks < TASKS_MAX {
+        let drafts = vec(draft(), 1..4).prop_map(|drafts| Op::Enqueue { drafts });
+        choices.push((if tasks < 8 { 12 } else { 3 }, drafts.boxed()));
+    }
+    if tasks > 0 {
+        let some = vec(0..tasks, 1..3).prop_map(|tasks| Op::Cancel { tasks: distinct(tasks) });
+        choices.push((2, some.boxed()));
+        let some = (vec(0..tasks, 1..3), 0..20_u64)
+            .prop_map(|(tasks, seconds)| Op::Redrive { tasks: distinct(tasks), seconds });
+        choices.push((1, some.boxed()));
+    }
+    if !dead.is_empty() {
+        let one = (sample::select(dead), 0..20_u64)
+            .prop_map(|(task, seconds)| Op::Redrive { tasks: vec![task], seconds });
+        choices.push((3, one.boxed()));
+    }
+    if reference.book().workers() > 0 {
+        choices.extend(claims(reference));
+    }
+    for worker in registered {
+        choices.extend(worker_ops(reference, worker));
+    }
+    proptest::strategy::Union::new_weighted(choices).boxed()
+}
+
+fn advance() -> BoxedStrategy<Op> {
+    let seconds = prop_oneof![6 => 1..5_u64, 2 => Just(8), 3 => Just(12), 1 => Just(40), 1 => Just(3_600)];
+    seconds.prop_map(|seconds| Op::Advance { seconds }).boxed()
+}
+
+fn draft() -> BoxedStrategy<Draft> {
+    let start = prop_oneof![4 => Just(None), 1 => (1..20_u64).prop_map(Some)];
+    let attempts = prop_oneof![20 => 1..4_u32, 1 => Just(0)];
+    (
+        0..LANES,
+        -1..=1_i32,
+        start,
+        option::weighted(0.25, (0..5_u8, any::<bool>())),
+        0..2_u8,
+        attempts,
+        any::<bool>(),
+    )
+        .prop_map(|(lane, priority, start_in_s, key, payload, max_attempts, job)| Draft {
+            lane,
+            priority,
+            start_in_s,
+            key,
+            payload,
+            max_attempts,
+            job,
+        })
+        .boxed()
+}
+
+/// Claims of any worker there ever was: those that are gone are refused.
+fn claims(reference: &Reference) -> Vec<(u32, BoxedStrategy<Op>)> {
+    let all = reference.book().workers();
+    let registered = reference.registered();
+    let mut who = vec![(1, (0..all).boxed())];
+    if !registered.is_empty() {
+        who.push((12, sample::select(registered).boxed()));
+    }
+    let who = proptest::strategy::Union::new_weighted(who).boxed();
+    let lanes = prop_oneof![3 => Just(15), 2 => 1..16_u8];
+    let want = (who, 1..5_u32, lanes).prop_map(|(worker, n, lanes)| Want { worker, n, lanes }).boxed();
+    let one = want.clone().prop_map(|want| Op::Claim { demands: vec![want] });
+    let two = (want.clone(), want.clone())
+        .prop_filter("two workers", |(a, b)| a.worker != b.worker)
+        .prop_map(|(a, b)| Op::Claim { demands: vec![a, b] });
+    let mut claims = vec![(9, one.boxed()), (1, want.prop_map(|want| Op::LateClaim { want }).boxed())];
+    if all > 1 {
+        claims.push((2, two.boxed()));
+    }
+    claims
+}
+
+/// What one registered worker may do.
+fn worker_ops(reference: &Reference, worker: usize) -> Vec<(u32, BoxedStrategy<Op>)> {
+    let held = reference.held_by(worker);
+    let mut choices = vec![
+        (2, (0..9_u32).prop_map(move |available| Op::Renew { worker, available }).boxed()),
+        (1, (0..2_u64).prop_map(move |back| Op::Unclaim { worker, back }).boxed()),
+        (1, Just(Op::Replay { worker }).boxed()),
+    ];
+    if reference.registered().len() > 1 {
+        choices.push((1, Just(Op::Retire { worker }).boxed()));
+    }
+    let kept = sample::subsequence(held.clone(), 0..=held.len());
+    let reconcile = (kept, 0..2_u64).prop_map(move |(kept, back)| Op::Reconcile {
+        worker,
+        kept: kept.into_iter().map(|held| (held.task, held.lease)).collect(),
+        back,
+    });
+    choices.push((1, reconcile.boxed()));
+    let tasks = reference.book().tasks();
+    if !held.is_empty() {
+        let some = sample::subsequence(held.clone(), 1..=held.len());
+        let hows = vec(how(), held.len());
+        let stale = option::weighted(0.2, (0..tasks, 0..4_u32, how()));
+        let settle = (some, hows, stale).prop_map(move |(some, hows, stale)| {
+            let mut ends: Vec<_> = some.into_iter().zip(hows).map(|(held, how)| held.end(how)).collect();
+            if let Some((task, lease, how)) = stale
+                && ends.iter().all(|end| end.task != task)
+            {
+                ends.push(End { task, lease, how });
+            }
+            Op::Settle { worker, ends }
+        });
+        choices.push((8, settle.boxed()));
+        let progress = (sample::select(held), 0..2_u32, 0..3_u8).prop_map(move |(held, behind, text)| {
+            Op::Progress { worker, task: held.task, lease: held.lease - behind, text }
+        });
+        choices.push((1, progress.boxed()));
+    }
+    choices
+}
+
+fn how() -> BoxedStrategy<How> {
+    prop_oneof![
+        4 => any::<bool>().prop_map(|output| How::Done { output }),
+        3 => (0..20_u64).prop_map(|seconds| How::Retry { seconds }),
+        2 => (0..20_u64).prop_map(|seconds| How::Snooze { seconds }),
+        2 => Just(How::Release),
+        1 => Just(How::Dead),
+        1 => Just(How::Cancelled),
+    ]
+    .boxed()
+}
+
+fn distinct(mut numbers: Vec<usize>) -> Vec<usize> {
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}

@@ -1,0 +1,143 @@
+//! The model as a state machine of proptest.
+
+use std::time::Duration;
+
+use proptest::{prelude::*, strategy::BoxedStrategy};
+use proptest_state_machine::ReferenceStateMachine;
+use windlass_core::{Rules, State, TaskRecord, store::Filter};
+
+use super::{
+    call::{Answer, Book},
+    ops::{self, End, How, Op},
+    seen::Snapshot,
+};
+use crate::{
+    harness::START,
+    model::{Model, Now},
+};
+
+/// The model, its clock, its ids and its last answer.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    model: Model,
+    now: Now,
+    book: Book,
+    answer: Answer,
+}
+
+/// A lease that is held.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// The task's number.
+    pub task: usize,
+    /// Its lease.
+    pub lease: u32,
+    attempts_left: bool,
+}
+
+impl Held {
+    /// An end of this attempt; a failure of the last one is the task's end, as a worker decides it.
+    pub fn end(&self, how: How) -> End {
+        let how = match how {
+            How::Retry { .. } if !self.attempts_left => How::Dead,
+            how => how,
+        };
+        End { task: self.task, lease: self.lease, how }
+    }
+}
+
+/// Small budgets, so that a run reaches their ends.
+pub fn rules() -> Rules {
+    Rules { max_crashes: 2, batch_max: 100, ..Rules::default() }
+}
+
+impl Reference {
+    fn new() -> Self {
+        Self {
+            model: Model::new(rules()),
+            now: Now { wall: START, monotonic: Duration::ZERO },
+            book: Book::new(START),
+            answer: Answer::Nothing,
+        }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Its ids.
+    pub fn book(&self) -> &Book {
+        &self.book
+    }
+
+    /// What it answered to the last step.
+    pub fn answer(&self) -> &Answer {
+        &self.answer
+    }
+
+    /// How it looks now.
+    pub fn snapshot(&self, exact: bool) -> Snapshot {
+        Snapshot::of_model(&self.model, self.now, &self.book, exact)
+    }
+
+    /// Workers that were neither swept nor retired.
+    pub fn registered(&self) -> Vec<usize> {
+        let known = |worker: &usize| {
+            self.book.worker_id(*worker).is_some_and(|worker| self.model.is_registered(worker))
+        };
+        (0..self.book.workers()).filter(known).collect()
+    }
+
+    /// Tasks in a state.
+    pub fn numbers_in(&self, state: State) -> Vec<usize> {
+        self.records(state).iter().map(|task| self.number(task)).collect()
+    }
+
+    /// Leases that a worker holds.
+    pub fn held_by(&self, worker: usize) -> Vec<Held> {
+        let id = self.book.worker_id(worker);
+        self.records(State::Running)
+            .iter()
+            .filter(|task| task.worker == id)
+            .map(|task| Held {
+                task: self.number(task),
+                lease: task.lease,
+                attempts_left: task.attempt < task.max_attempts,
+            })
+            .collect()
+    }
+
+    fn records(&self, state: State) -> Vec<TaskRecord> {
+        self.model.tasks(&Filter { state: Some(state), ..Filter::default() }, None, ops::MANY).tasks
+    }
+
+    fn number(&self, task: &TaskRecord) -> usize {
+        self.book.number(task.id).raw() as usize
+    }
+}
+
+impl ReferenceStateMachine for Reference {
+    type State = Self;
+    type Transition = Op;
+
+    fn init_state() -> BoxedStrategy<Self> {
+        Just(Self::new()).boxed()
+    }
+
+    fn transitions(state: &Self) -> BoxedStrategy<Op> {
+        ops::next(state)
+    }
+
+    fn apply(mut state: Self, op: &Op) -> Self {
+        if let Op::Advance { seconds } = op {
+            let by = Duration::from_secs(*seconds);
+            state.now = Now { wall: state.now.wall.after(by), monotonic: state.now.monotonic + by };
+        }
+        let call = state.book.call(op, state.now.wall);
+        state.answer = call.on_model(&mut state.model, state.now);
+        let lanes = state.model.lanes(&ops::kinds(), &[]);
+        state.book.learn(op, &state.answer, lanes);
+        state
+    }
+}

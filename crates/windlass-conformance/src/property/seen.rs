@@ -1,0 +1,216 @@
+//! What both sides show, made comparable: ids become numbers, times become distances from the start, and
+//! what the contract leaves to a store is left out.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use windlass_core::{
+    Claimed, Lane, LeaseRef, Name, Result, State, Store, TaskRecord, Timestamp, WorkerRecord,
+    store::{Filter, LaneRecord},
+    task::AttemptResult,
+};
+
+use super::{
+    call::{Answer, Book},
+    ops,
+};
+use crate::model::{Model, Now};
+
+/// Everything that can be looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    tasks: Vec<TaskRecord>,
+    lanes: Vec<LaneRecord>,
+    paused: Vec<Name>,
+    workers: Vec<WorkerRecord>,
+}
+
+impl Snapshot {
+    /// How a store looks.
+    pub async fn of_store(store: &dyn Store, book: &Book, exact: bool) -> Result<Self> {
+        let (mut tasks, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.tasks(&Filter::default(), after, ops::MANY).await?;
+            tasks.extend(page.tasks);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let (lanes, paused) = (store.lane_records().await?, store.paused_queues().await?);
+        Ok(Self::new(tasks, lanes, paused, store.workers().await?, Eye { book, exact }))
+    }
+
+    /// How the model looks.
+    pub fn of_model(model: &Model, now: Now, book: &Book, exact: bool) -> Self {
+        let tasks = model.tasks(&Filter::default(), None, ops::MANY).tasks;
+        let (lanes, paused) = (model.lane_records(), model.paused_queues());
+        Self::new(tasks, lanes, paused, model.workers(now), Eye { book, exact })
+    }
+
+    fn new(
+        tasks: Vec<TaskRecord>,
+        mut lanes: Vec<LaneRecord>,
+        mut paused: Vec<Name>,
+        mut workers: Vec<WorkerRecord>,
+        eye: Eye<'_>,
+    ) -> Self {
+        // A lane that is empty may or may not be shown; so may a worker that is gone.
+        lanes.retain(|lane| lane.depth != windlass_core::store::Depth::default());
+        lanes.sort_by(|a, b| (&a.queue, &a.kind).cmp(&(&b.queue, &b.kind)));
+        paused.sort();
+        workers.retain(|worker| worker.live);
+        for worker in &mut workers {
+            worker.id = eye.book.worker_number(worker.id);
+            worker.registered_at = eye.time(worker.registered_at);
+            worker.renewed_at = eye.time(worker.renewed_at);
+        }
+        workers.sort_by_key(|worker| worker.id);
+        Self { tasks: tasks.into_iter().map(|task| eye.task(task)).collect(), lanes, paused, workers }
+    }
+
+    /// What is different, for people; `self` is the model.
+    pub fn difference(&self, store: &Self) -> Option<String> {
+        if self == store {
+            return None;
+        }
+        let mut text = String::new();
+        for model in &self.tasks {
+            let other = store.tasks.iter().find(|task| task.id == model.id);
+            if other != Some(model) {
+                let _ = writeln!(text, "task in the store {other:?}\nthe model says {model:?}");
+            }
+        }
+        for task in store.tasks.iter().filter(|task| self.tasks.iter().all(|model| model.id != task.id)) {
+            let _ = writeln!(text, "task only in the store {task:?}");
+        }
+        let rest = (&self.lanes, &self.paused, &self.workers);
+        if rest != (&store.lanes, &store.paused, &store.workers) {
+            let _ = writeln!(
+                text,
+                "lanes, paused queues, live workers in the store {:?} {:?} {:?}\nthe model says {rest:?}",
+                store.lanes, store.paused, store.workers
+            );
+        }
+        if text.is_empty() {
+            text.push_str("the order of the list\n");
+        }
+        Some(text)
+    }
+}
+
+/// How to look at one side.
+#[derive(Clone, Copy)]
+struct Eye<'a> {
+    book: &'a Book,
+    exact: bool,
+}
+
+impl Eye<'_> {
+    /// A clock that ticks by itself cannot be compared; then only whether there is a time counts.
+    fn time(self, at: Timestamp) -> Timestamp {
+        Timestamp::from_ms(if self.exact { at.as_ms() - self.book.epoch.as_ms() } else { 0 })
+    }
+
+    fn task(self, mut task: TaskRecord) -> TaskRecord {
+        task.id = self.book.number(task.id);
+        task.worker = task.worker.map(|worker| self.book.worker_number(worker));
+        task.lane = self.lane(&task.lane);
+        for at in [&mut task.due_at, &mut task.started_at, &mut task.ended_at] {
+            *at = at.map(|at| self.time(at));
+        }
+        // Whether a hand-back leaves a record is the store's affair, unless the worker settled so.
+        task.attempts.retain(|attempt| attempt.result != AttemptResult::Released);
+        for attempt in &mut task.attempts {
+            attempt.worker = attempt.worker.map(|worker| self.book.worker_number(worker));
+            attempt.started_at = attempt.started_at.map(|at| self.time(at));
+            attempt.ended_at = self.time(attempt.ended_at);
+            match attempt.result {
+                AttemptResult::Crashed => attempt.error = None,
+                AttemptResult::Redriven => {
+                    (attempt.attempt, attempt.worker, attempt.started_at) = (0, None, None);
+                    attempt.error = None;
+                }
+                _ => {}
+            }
+        }
+        // The words for a death are the store's own.
+        if task.attempts.last().is_some_and(|attempt| attempt.result == AttemptResult::Crashed) {
+            task.error = task.error.filter(|_| task.state == State::Dead).map(|_| "crashed".to_owned());
+        }
+        task
+    }
+
+    fn claimed(self, mut task: Claimed) -> Claimed {
+        task.id = self.book.number(task.id);
+        task.worker = self.book.worker_number(task.worker);
+        task.lane = self.lane(&task.lane);
+        task.claimed_at = self.time(task.claimed_at);
+        task
+    }
+
+    fn lane(self, lane: &Arc<Lane>) -> Arc<Lane> {
+        Arc::new(Lane { id: self.book.lane_number(lane.id), ..(**lane).clone() })
+    }
+}
+
+/// An answer of one side in the numbers of the run.
+pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
+    let eye = Eye { book, exact };
+    match answer {
+        Answer::Registered(id) => Answer::Registered(book.worker_number(id)),
+        Answer::Enqueued(mut answers) => {
+            for answer in &mut answers {
+                answer.id = book.number(answer.id);
+            }
+            Answer::Enqueued(answers)
+        }
+        Answer::Claimed(mut claim) => {
+            claim.tasks = claim.tasks.into_iter().map(|task| eye.claimed(task)).collect();
+            // Where in its worker's part of the answer the suspect stands is the store's affair.
+            claim.tasks.sort_by_key(|task| (task.worker, task.crashes == 0));
+            claim.next_due = claim.next_due.map(|at| eye.time(at));
+            claim.now = eye.time(claim.now);
+            Answer::Claimed(claim)
+        }
+        Answer::Settled(mut settled) => {
+            for id in &mut settled.fenced {
+                *id = book.number(*id);
+            }
+            settled.fenced.sort_unstable();
+            settled.lanes_ready = lanes(settled.lanes_ready, book);
+            settled.next_due = settled.next_due.map(|at| eye.time(at));
+            if settled.replayed {
+                // A receipt keeps what the worker must know: which leases were lost.
+                (settled.lanes_ready, settled.next_due) = (Vec::new(), None);
+            }
+            Answer::Settled(settled)
+        }
+        Answer::Changed(changed) => {
+            Answer::Changed(changed.into_iter().map(|(id, result)| (book.number(id), result)).collect())
+        }
+        Answer::Renewed(mut renewed) => {
+            for (lease, _) in &mut renewed.cancels {
+                *lease = LeaseRef { id: book.number(lease.id), ..*lease };
+            }
+            renewed.cancels.sort();
+            Answer::Renewed(renewed)
+        }
+        Answer::Duty(mut report) => {
+            for worker in &mut report.workers {
+                *worker = book.worker_number(*worker);
+            }
+            report.workers.sort_unstable();
+            report.lanes_ready = lanes(report.lanes_ready, book);
+            report.next_due = report.next_due.map(|at| eye.time(at));
+            Answer::Duty(report)
+        }
+        other => other,
+    }
+}
+
+fn lanes(lanes: Vec<windlass_core::LaneId>, book: &Book) -> Vec<windlass_core::LaneId> {
+    let mut lanes: Vec<_> = lanes.into_iter().map(|lane| book.lane_number(lane)).collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    lanes
+}

@@ -1,0 +1,29 @@
+//! The property test, and whether it notices anything.
+
+use std::time::Duration;
+
+use windlass_conformance::{
+    Fault, MemoryHarness,
+    property::{Effort, check},
+};
+
+#[test]
+fn the_memory_store_behaves_like_the_model() {
+    let coverage = check(|| Box::new(MemoryHarness::new()), Effort::default()).unwrap();
+    assert!(coverage.missing().is_empty());
+}
+
+/// Faults that only show after a restart or a jump of the clock, which a run does not have, are left to the cases.
+#[test]
+fn the_property_notices_faults() {
+    let unseen = [Fault::EnqueueLostAtReopen, Fault::SettleLostAtReopen, Fault::WallClockLeases];
+    let escaped: Vec<_> = Fault::ALL
+        .iter()
+        .filter(|fault| !unseen.contains(fault))
+        .filter(|fault| {
+            let effort = Effort { cases: 256, steps: 100, shrink: Duration::ZERO };
+            check(|| Box::new(MemoryHarness::with_fault(Some(**fault))), effort).is_ok()
+        })
+        .collect();
+    assert!(escaped.is_empty(), "not noticed: {escaped:?}");
+}
