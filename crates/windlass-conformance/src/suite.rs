@@ -238,6 +238,9 @@ cases! { ($)
         a_settled_task_does_not_run_again_after_a_restart [DoneDurable],
         a_running_task_is_recovered_after_a_restart [RecoveryBound],
     }
+    fleet {
+        a_fleet_with_deaths_finishes_every_task_once [OneLease],
+    }
     lost {
         a_keyed_enqueue_in_doubt_is_repeated_without_a_second_task [EnqIdempotent],
         a_claim_in_doubt_is_undone_and_its_tasks_run [NoStranded],

@@ -9,6 +9,7 @@ pub mod durability;
 pub mod enqueue;
 pub mod expiry;
 pub mod fence;
+pub mod fleet;
 pub mod inspect;
 pub mod keys;
 pub mod lease;
