@@ -38,9 +38,9 @@ pub trait Harness: Send + Sync {
     /// Moves the wall clock alone. `false` if the harness cannot do that.
     async fn jump_wall(&self, to: Timestamp) -> bool;
 
-    /// How far two readings of one time may be apart: zero with a manual clock.
-    fn slack(&self) -> Duration {
-        Duration::ZERO
+    /// Whether the clock moves only when told to, so that times can be compared to the millisecond.
+    fn clock_is_manual(&self) -> bool {
+        true
     }
 }
 
