@@ -1,10 +1,56 @@
 //! The embedded store of Windlass: one SQLite file, one writer thread with group commit.
+//!
+//! Reading order: [`SqliteStore`] in `store` turns each call into a request; `call` queues it; `writer` runs
+//! what has gathered in one transaction; `enqueue`, `claim`, `settle`, `lease`, `operate` and `maintain` are what
+//! requests do; `end` is how an attempt ends; `memory` is what the writer knows by heart. Look-ups (`inspect`,
+//! `figures`, `audit`) go to `reader`, a small pool of read-only connections.
+//!
+//! ```
+//! use windlass_core::{NewTask, Payload, Store};
+//! use windlass_sqlite::{Location, Options, SqliteStore};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = SqliteStore::open(&Location::Memory, Options::default()).await?;
+//! let enqueued = store.enqueue(vec![NewTask::new("echo", Payload::json(&"hello")?)?]).await?;
+//! assert!(store.task(enqueued[0].id).await?.is_some());
+//! store.close().await?;
+//! # Ok(())
+//! # }
+//! ```
 
+mod audit;
+mod awaited;
+mod backup;
+mod call;
+mod checkpoint;
+mod claim;
+mod disk;
+mod end;
+mod enqueue;
 mod error;
+mod figures;
+mod hints;
+mod inspect;
+mod keys;
+mod lease;
+mod leases;
 mod lock;
+mod log;
+mod maintain;
+mod memory;
+mod migrate;
+mod open;
+mod operate;
 mod options;
+mod reader;
+mod record;
 mod restore;
+mod settle;
+mod sql;
 mod store;
+mod tx;
+mod writer;
 
 pub use error::OpenError;
 pub use options::{

@@ -1,8 +1,14 @@
-//! Bringing a copy back.
+//! Bringing a copy back in the place of a store.
+//!
+//! Everything happens to a file beside the store, which then takes its name: a restore that fails half way
+//! leaves what was there. All leases are ended: whoever held them belongs to another past. That is no crash.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::error::OpenError;
+use rusqlite::{Connection, OptionalExtension};
+use windlass_core::{AttemptRecord, Timestamp, WorkerId, task::AttemptResult};
+
+use crate::{backup, error::OpenError, lock::Lock, log, migrate, open, options::SystemClock, reader};
 
 /// How a copy is brought back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,7 +28,118 @@ pub struct Restored {
     pub queues_held: u64,
 }
 
-/// Puts a copy made by `backup` in the place of a store that is not in use.
-pub fn restore(_backup: &Path, to: &Path, _options: RestoreOptions) -> Result<Restored, OpenError> {
-    Err(OpenError::NoSuchStore(to.to_owned()))
+/// Puts a copy made by `backup` in the place of a store that is not in use. Blocks.
+///
+/// # Errors
+/// [`OpenError::InUse`] if a process has the store, [`OpenError::Exists`] if there is one and it was not said
+/// that it may be replaced, [`OpenError::NotADatabase`] if the copy is none.
+pub fn restore(backup: &Path, to: &Path, options: RestoreOptions) -> Result<Restored, OpenError> {
+    if !backup.is_file() {
+        return Err(OpenError::NoSuchStore(backup.to_owned()));
+    }
+    let _lock = Lock::take(to, None)?;
+    if to.exists() && !options.overwrite {
+        return Err(OpenError::Exists(to.to_owned()));
+    }
+    let beside = with_suffix(to, ".restoring");
+    remove_store(&beside)?;
+    let restored = prepare(backup, &beside, options).inspect_err(|_| {
+        let _ = remove_store(&beside);
+    })?;
+    // The old log must go before the new file comes: it would be played into it.
+    remove_store(to)?;
+    std::fs::rename(&beside, to).map_err(|error| OpenError::io(to, "replace", &error))?;
+    backup::sync(to).map_err(|error| OpenError::io(to, "sync", &error))?;
+    Ok(restored)
+}
+
+/// Makes the file that will be the store.
+fn prepare(backup: &Path, beside: &Path, options: RestoreOptions) -> Result<Restored, OpenError> {
+    let sqlite = |action| move |error: rusqlite::Error| OpenError::sqlite(backup, action, &error);
+    let source = reader::connect(backup).map_err(sqlite("read"))?;
+    if migrate::read(&source, backup)?.is_none() {
+        return Err(OpenError::NotADatabase(backup.to_owned()));
+    }
+    backup::copy(&source, beside).map_err(|error| OpenError::sqlite(beside, "write", &error))?;
+    drop(source);
+    let conn = open::connect(Some(beside))?;
+    migrate::migrate(&conn, None, migrate::MIGRATIONS)?;
+    let restored = end_leases(&conn, options).map_err(sqlite("end the leases of"))?;
+    // One file, without a log, so that a rename moves all of it.
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(sqlite("finish"))?;
+    conn.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(())).map_err(sqlite("finish"))?;
+    conn.close().map_err(|(_, error)| OpenError::sqlite(beside, "finish", &error))?;
+    Ok(restored)
+}
+
+fn end_leases(conn: &Connection, options: RestoreOptions) -> rusqlite::Result<Restored> {
+    let now = windlass_core::Clock::wall(&SystemClock::new());
+    let tx = conn.unchecked_transaction()?;
+    let mut ready_seq: i64 =
+        tx.query_row("SELECT coalesce(max(ready_seq), 0) FROM task", [], |row| row.get(0))?;
+    let running: Vec<i64> = tx
+        .prepare("SELECT id FROM task WHERE state = 2 ORDER BY id")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for id in &running {
+        ready_seq += 1;
+        hand_back(&tx, *id, ready_seq, now)?;
+    }
+    tx.execute("UPDATE worker SET ended_at = ?1 WHERE ended_at IS NULL", [now.as_ms()])?;
+    let queues_held = match options.hold {
+        true => tx.execute(
+            "INSERT INTO paused_queue (queue, paused_at) SELECT DISTINCT queue, ?1 FROM lane WHERE true \
+             ON CONFLICT (queue) DO NOTHING",
+            [now.as_ms()],
+        )?,
+        false => 0,
+    };
+    tx.commit()?;
+    Ok(Restored { handed_back: running.len() as u64, queues_held: queues_held as u64 })
+}
+
+fn hand_back(conn: &Connection, id: i64, ready_seq: i64, now: Timestamp) -> rusqlite::Result<()> {
+    let record = conn
+        .prepare_cached("SELECT attempt, lease, worker, claimed_at, log FROM task WHERE id = ?1")?
+        .query_row([id], |row| {
+            let record = AttemptRecord {
+                attempt: row.get(0)?,
+                lease: row.get(1)?,
+                worker: row.get::<_, Option<i64>>(2)?.map(WorkerId),
+                started_at: row.get::<_, Option<i64>>(3)?.map(Timestamp::from_ms),
+                ended_at: now,
+                result: AttemptResult::Released,
+                error: Some("its store was restored from a copy".to_owned()),
+            };
+            Ok((record, row.get::<_, Option<String>>(4)?))
+        })
+        .optional()?;
+    if let Some((record, before)) = record {
+        conn.prepare_cached(
+            "UPDATE task SET state = 1, ready_seq = ?1, attempt = max(attempt - 1, 0), cancel = NULL, log = ?2 \
+             WHERE id = ?3 AND state = 2",
+        )?
+        .execute((ready_seq, log::append(before.as_deref(), record), id))?;
+    }
+    Ok(())
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Removes a file with its log, if they are there.
+fn remove_store(path: &Path) -> Result<(), OpenError> {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let file = with_suffix(path, suffix);
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(OpenError::io(&file, "remove", &error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }

@@ -1,170 +1,362 @@
-//! The store as others use it.
+//! The store as others use it: each call becomes a request to the writer or a read.
 
-use std::{future::Future, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    future::Future,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
+    time::Duration,
+};
 
 use async_trait::async_trait;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
 use windlass_core::{
-    ClaimAnswer, Demand, Enqueued, Error, Hint, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
-    Rules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
+    ClaimAnswer, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result, Rules,
+    SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
 };
 
 use crate::{
+    audit, backup,
+    call::{Call, Class, Sync},
+    claim, enqueue,
     error::OpenError,
+    figures, inspect, lease, maintain,
+    migrate::{MIGRATIONS, Migration},
+    open, operate,
     options::{Location, Options},
+    reader::closed,
+    settle,
+    tx::{Step, Tx},
+    writer::Shared,
 };
 
-/// The embedded store.
-#[derive(Debug)]
+/// The embedded store: one SQLite file, one writer thread.
+///
+/// Every method of [`Store`] and [`Source`] may be called from any task; callers of one moment share one commit.
+/// A dropped call may still take effect.
 pub struct SqliteStore {
-    rules: Rules,
+    shared: Arc<Shared>,
+    location: Location,
+    schema_version: u32,
+    created: bool,
+    recovered: u64,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl std::fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteStore").field("location", &self.location).finish_non_exhaustive()
+    }
 }
 
 impl SqliteStore {
-    /// Opens a store, or makes it.
+    /// Opens a store, or makes it. Tasks that an earlier process held when it died are ready again.
+    ///
+    /// # Errors
+    /// [`OpenError`], one line that says what to do.
     pub async fn open(location: &Location, options: Options) -> Result<Arc<Self>, OpenError> {
-        let _ = location;
-        Ok(Arc::new(Self { rules: options.rules }))
+        Self::open_with(location, options, MIGRATIONS).await
     }
 
-    /// Says in the lock file where this process can be reached.
-    pub fn set_address(&self, _address: &str) {}
+    pub(crate) async fn open_with(
+        location: &Location,
+        options: Options,
+        migrations: &'static [Migration],
+    ) -> Result<Arc<Self>, OpenError> {
+        let shown = location.path().unwrap_or(Path::new(":memory:")).to_owned();
+        let (told, opened) = oneshot::channel();
+        let place = location.clone();
+        let thread = std::thread::Builder::new()
+            .name("windlass-write".to_owned())
+            .spawn(move || match open::open(&place, options, migrations) {
+                Ok(opened) => {
+                    let shared = Arc::clone(&opened.writer.shared);
+                    let _ = told.send(Ok((shared, opened.migrated, opened.recovered)));
+                    opened.writer.run();
+                }
+                Err(error) => {
+                    let _ = told.send(Err(error));
+                }
+            })
+            .map_err(|error| OpenError::io(&shown, "start a writer of", &error))?;
+        let lost = || OpenError::io(&shown, "open", &std::io::Error::other("its writer thread panicked"));
+        let (shared, migrated, recovered) = opened.await.map_err(|_| lost())??;
+        Ok(Arc::new(Self {
+            shared,
+            location: location.clone(),
+            schema_version: migrated.version,
+            created: migrated.created,
+            recovered,
+            writer: Mutex::new(Some(thread)),
+        }))
+    }
 
-    /// Resolves when the store has failed for good, with the reason; the process must end then.
+    /// Says in the lock file where this process can be reached, for whoever tries to open the store next.
+    pub fn set_address(&self, address: &str) {
+        let lock = self.shared.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lock) = lock.as_ref()
+            && let Err(error) = lock.write(Some(address))
+        {
+            tracing::warn!(%error, "could not write the address into the lock file");
+        }
+    }
+
+    /// Resolves with the reason when the store has failed for good; the process must end then.
     pub fn fatal(&self) -> impl Future<Output = String> + Send + 'static {
-        std::future::pending()
+        let mut fatal = self.shared.fatal.subscribe();
+        async move {
+            loop {
+                let reason = fatal.borrow_and_update().clone();
+                if let Some(reason) = reason {
+                    return reason;
+                }
+                if fatal.changed().await.is_err() {
+                    // The store is gone without having failed.
+                    return std::future::pending().await;
+                }
+            }
+        }
+    }
+
+    /// Where the store is.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        class: Class,
+        sync: Sync,
+        work: impl FnMut(&mut Tx<'_>) -> Step<T> + Send + 'static,
+    ) -> Result<T> {
+        let (request, answer) = Call::new(class, sync, work);
+        self.shared.queue.push(request);
+        answer.await.unwrap_or_else(|_| Err(Error::Fatal("its writer thread ended".to_owned())))
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        match &self.shared.readers {
+            Some(readers) => readers.read(work).await,
+            None => self.write(Class::Client, Sync::Read, move |tx| Ok(work(tx.conn)?)).await,
+        }
     }
 }
 
-struct Silent;
-
-#[async_trait]
-impl Hints for Silent {
-    async fn next(&mut self) -> Hint {
-        std::future::pending().await
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.shared.queue.close(closed());
+        // The lock is free when this returns, so that the store can be opened again.
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            let _ = writer.join();
+        }
     }
 }
 
 #[async_trait]
 impl Source for SqliteStore {
-    async fn register(&self, _worker: NewWorker) -> Result<WorkerId> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
+        self.write(Class::Control, Sync::Durable, move |tx| lease::register(tx, &worker)).await
     }
 
-    async fn renew(&self, _worker: WorkerId, _report: WorkerReport) -> Result<Renewed> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
+        if let Some(reason) = self.shared.fatal.borrow().clone() {
+            return Err(Error::Fatal(reason));
+        }
+        self.shared.leases.renew(worker, report, self.shared.options.clock.as_ref())
     }
 
-    async fn retire(&self, _worker: WorkerId) -> Result<u64> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn retire(&self, worker: WorkerId) -> Result<u64> {
+        self.write(Class::Control, Sync::Durable, move |tx| lease::retire(tx, worker)).await
     }
 
-    async fn lanes(&self, _kinds: &[Name], _queues: &[Name]) -> Result<Vec<Arc<Lane>>> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn lanes(&self, kinds: &[Name], queues: &[Name]) -> Result<Vec<Arc<Lane>>> {
+        let (kinds, queues) = (kinds.to_vec(), queues.to_vec());
+        self.write(Class::Control, Sync::Read, move |tx| Ok(figures::lanes(tx, &kinds, &queues))).await
     }
 
-    async fn claim(&self, _demands: &[Demand]) -> Result<ClaimAnswer> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer> {
+        let demands = demands.to_vec();
+        self.write(Class::Control, Sync::Relaxed, move |tx| claim::claim(tx, &demands)).await
     }
 
-    async fn unclaim(&self, _worker: WorkerId, _claim_no: u64) -> Result<u64> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64> {
+        self.write(Class::Control, Sync::Durable, move |tx| lease::unclaim(tx, worker, claim_no)).await
     }
 
-    async fn settle(&self, _batch: Arc<SettleBatch>) -> Result<Settled> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn settle(&self, batch: Arc<SettleBatch>) -> Result<Settled> {
+        self.write(Class::Control, Sync::Durable, move |tx| settle::settle(tx, &batch)).await
     }
 
-    async fn progress(&self, _worker: WorkerId, _lease: LeaseRef, _progress: String) -> Result<()> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn progress(&self, worker: WorkerId, lease: LeaseRef, progress: String) -> Result<()> {
+        let progress = self.shared.options.rules.clip_error(&progress);
+        self.write(Class::Control, Sync::Relaxed, move |tx| lease::progress(tx, worker, lease, &progress))
+            .await
     }
 
-    async fn reconcile(
-        &self,
-        _worker: WorkerId,
-        _up_to_claim_no: u64,
-        _in_flight: &[LeaseRef],
-    ) -> Result<u64> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn reconcile(&self, worker: WorkerId, up_to_claim_no: u64, in_flight: &[LeaseRef]) -> Result<u64> {
+        let in_flight: HashSet<LeaseRef> = in_flight.iter().copied().collect();
+        self.write(Class::Control, Sync::Durable, move |tx| {
+            lease::reconcile(tx, worker, up_to_claim_no, &in_flight)
+        })
+        .await
     }
 
-    async fn promote_due(&self, _limit: u32) -> Result<DutyReport> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
+        self.write(Class::Maintenance, Sync::Relaxed, move |tx| maintain::promote_due(tx, limit)).await
     }
 
-    async fn expire_workers(&self, _limit: u32) -> Result<DutyReport> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn expire_workers(&self, limit: u32) -> Result<DutyReport> {
+        self.write(Class::Maintenance, Sync::Durable, move |tx| lease::expire_workers(tx, limit)).await
     }
 
     fn hints(&self) -> Box<dyn Hints> {
-        Box::new(Silent)
+        self.shared.subscribers.subscribe()
     }
 }
 
 #[async_trait]
 impl Store for SqliteStore {
     fn rules(&self) -> &Rules {
-        &self.rules
+        &self.shared.options.rules
     }
 
-    async fn enqueue(&self, _tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn enqueue(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
+        enqueue::check(&tasks, self.rules())?;
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.write(Class::Client, Sync::Durable, move |tx| enqueue::enqueue(tx, &tasks)).await
     }
 
-    async fn task(&self, _id: TaskId) -> Result<Option<TaskRecord>> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {
+        self.read(move |conn| inspect::task(conn, id)).await
     }
 
-    async fn tasks(&self, _filter: &Filter, _after: Option<TaskId>, _limit: u32) -> Result<Page> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn tasks(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Page> {
+        let filter = filter.clone();
+        self.read(move |conn| inspect::tasks(conn, &filter, after, limit)).await
     }
 
-    async fn ended(&self, _ids: &[TaskId], _wait: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn ended(&self, ids: &[TaskId], wait: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {
+        if ids.len() > inspect::ENDED_IDS_MAX {
+            return Err(Error::invalid(format!(
+                "{} tasks in one look-up; at most {}",
+                ids.len(),
+                inspect::ENDED_IDS_MAX
+            )));
+        }
+        // Interest comes before the first look: an end between the two is not missed.
+        let interest = self.shared.awaited.wait_for(ids);
+        let deadline = tokio::time::Instant::now().checked_add(wait);
+        let mut fatal = self.shared.fatal.subscribe();
+        loop {
+            let wanted = ids.to_vec();
+            let ended = self.read(move |conn| inspect::ended(conn, &wanted)).await?;
+            if !ended.is_empty() || ids.is_empty() || wait.is_zero() {
+                return Ok(ended);
+            }
+            let over = async {
+                match deadline {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = interest.woken() => {}
+                () = over => return Ok(Vec::new()),
+                _ = fatal.changed() => return Err(Error::Fatal(fatal.borrow().clone().unwrap_or_default())),
+            }
+        }
     }
 
-    async fn cancel(&self, _ids: &[TaskId], _reason: &str) -> Result<Vec<Changed>> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn cancel(&self, ids: &[TaskId], reason: &str) -> Result<Vec<Changed>> {
+        let (ids, reason) = (ids.to_vec(), self.rules().clip_error(reason));
+        self.write(Class::Client, Sync::Durable, move |tx| operate::cancel(tx, &ids, &reason)).await
     }
 
-    async fn redrive(&self, _tasks: &[Redrive]) -> Result<Vec<Changed>> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn redrive(&self, tasks: &[Redrive]) -> Result<Vec<Changed>> {
+        let tasks = tasks.to_vec();
+        self.write(Class::Client, Sync::Durable, move |tx| operate::redrive(tx, &tasks)).await
     }
 
     async fn lane_records(&self) -> Result<Vec<LaneRecord>> {
-        Err(Error::Unsupported("under construction".to_owned()))
+        self.write(Class::Client, Sync::Read, |tx| Ok(figures::lane_records(tx))).await
     }
 
-    async fn set_queue_paused(&self, _queue: &Name, _paused: bool) -> Result<bool> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Result<bool> {
+        let queue = queue.clone();
+        self.write(Class::Client, Sync::Durable, move |tx| operate::set_paused(tx, &queue, paused)).await
     }
 
     async fn paused_queues(&self) -> Result<Vec<Name>> {
-        Err(Error::Unsupported("under construction".to_owned()))
+        self.write(Class::Client, Sync::Read, |tx| Ok(tx.memory.paused().iter().cloned().collect())).await
     }
 
     async fn workers(&self) -> Result<Vec<WorkerRecord>> {
-        Err(Error::Unsupported("under construction".to_owned()))
+        let now = self.shared.options.clock.wall();
+        let ended = self.read(move |conn| figures::ended_workers(conn, now)).await?;
+        Ok(figures::with_live(ended, self.shared.leases.records(self.shared.options.clock.monotonic())))
     }
 
-    async fn retain(&self, _retention: &Retention) -> Result<DutyReport> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
+        let retention = *retention;
+        self.write(Class::Maintenance, Sync::Relaxed, move |tx| maintain::retain(tx, &retention)).await
     }
 
     async fn audit(&self) -> Result<Vec<Finding>> {
-        Err(Error::Unsupported("under construction".to_owned()))
+        self.read(audit::audit).await
     }
 
     async fn info(&self) -> Result<StoreInfo> {
-        Err(Error::Unsupported("under construction".to_owned()))
+        let history = self.write(Class::Client, Sync::Read, |tx| Ok(tx.memory.history())).await?;
+        Ok(figures::info(
+            &self.location,
+            &self.shared.options,
+            history,
+            &figures::Origin {
+                schema_version: self.schema_version,
+                created: self.created,
+                recovered: self.recovered,
+            },
+        ))
     }
 
-    async fn backup(&self, _to: &Path) -> Result<()> {
-        Err(Error::Unsupported("under construction".to_owned()))
+    async fn backup(&self, to: &Path) -> Result<()> {
+        let to = to.to_owned();
+        let Some(from) = self.location.path().map(Path::to_owned) else {
+            backup::refuse_existing(&to)?;
+            return self
+                .write(Class::Maintenance, Sync::Read, move |tx| {
+                    Ok(backup::copy(tx.conn, &to).map_err(|error| backup::failed(&to, &error))?)
+                })
+                .await;
+        };
+        let (told, answer) = oneshot::channel();
+        std::thread::Builder::new()
+            .name("windlass-backup".to_owned())
+            .spawn(move || {
+                let _ = told.send(backup::copy_file(&from, &to));
+            })
+            .map_err(|error| Error::Unavailable(format!("cannot start a thread for the copy: {error}")))?;
+        answer.await.map_err(|_| Error::Unavailable("the copy was lost; try again".to_owned()))?
     }
 
     async fn close(&self) -> Result<()> {
-        Err(Error::Unsupported("under construction".to_owned()))
+        let mut ended = self.shared.ended.subscribe();
+        self.shared.queue.close(closed());
+        // An error means that the writer is gone, which is what is waited for.
+        let _ = ended.wait_for(|ended| *ended).await;
+        match self.shared.fatal.borrow().clone() {
+            Some(reason) => Err(Error::Fatal(reason)),
+            None => Ok(()),
+        }
     }
 }

@@ -1,0 +1,174 @@
+//! How fast the store is by itself, beside a bare loop over the same statements and the same schema.
+//!
+//! `cargo run --release -p windlass-sqlite --example raw_speed [ROUNDS]` prints tasks per second, bare loop and
+//! store alternating. Two claims or settlements are under way at a time, as with a worker.
+
+use std::{sync::Arc, time::Instant};
+
+use anyhow::Result;
+use rusqlite::{Connection, TransactionBehavior, params, types::Null};
+use windlass_core::{
+    Demand, LaneId, LeaseRef, NewTask, NewWorker, Payload, SettleBatch, SettleItem, Settlement, Source, Store,
+    WorkerId,
+};
+use windlass_sqlite::{Location, Options, SqliteStore};
+
+const TASKS: usize = 200_000;
+const BATCH: usize = 1_000;
+const CLAIM: usize = 500;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let rounds = std::env::args().nth(1).map_or(Ok(3), |text| text.parse())?;
+    for _ in 0..rounds {
+        bare_loop()?;
+        store().await?;
+    }
+    Ok(())
+}
+
+fn report(name: &str, enqueued: f64, drained: f64) {
+    let rate = |seconds: f64| TASKS as f64 / seconds;
+    println!("{name:10} enqueue {:>7.0}/s   claim and settle {:>7.0}/s", rate(enqueued), rate(drained));
+}
+
+async fn store() -> Result<()> {
+    let folder = tempfile::tempdir_in(".")?;
+    let options = Options::default().min_free(0, 0);
+    let store = SqliteStore::open(&Location::File(folder.path().join("speed.db")), options).await?;
+    let started = Instant::now();
+    let task = NewTask::new("noop", Payload::bytes(vec![b'x'; 120]))?;
+    for _ in 0..TASKS / BATCH {
+        store.enqueue(vec![task.clone(); BATCH]).await?;
+    }
+    let enqueued = started.elapsed().as_secs_f64();
+    let worker = store
+        .register(NewWorker {
+            host: "here".into(),
+            pid: 1,
+            version: "1".into(),
+            kinds: vec![task.kind.clone()],
+            queues: Vec::new(),
+            slots: 1000,
+            lease_ttl: std::time::Duration::from_mins(1),
+        })
+        .await?;
+    let lanes: Arc<[LaneId]> = store.lanes(&[task.kind], &[]).await?.iter().map(|lane| lane.id).collect();
+    let started = Instant::now();
+    let (a, b) =
+        tokio::try_join!(work(&store, worker, &lanes, 1), work(&store, worker, &lanes, 2))?;
+    assert_eq!(a + b, TASKS);
+    report("store", enqueued, started.elapsed().as_secs_f64());
+    store.close().await?;
+    Ok(())
+}
+
+/// Claims and settles until nothing is left.
+async fn work(store: &SqliteStore, worker: WorkerId, lanes: &Arc<[LaneId]>, settler_no: u32) -> Result<usize> {
+    let mut settled = 0;
+    for batch_no in 1.. {
+        let demand = Demand { worker, claim_no: batch_no, lanes: Arc::clone(lanes), n: CLAIM as u32 };
+        let claimed = store.claim(&[demand]).await?.tasks;
+        if claimed.is_empty() {
+            break;
+        }
+        settled += claimed.len();
+        let items = claimed
+            .iter()
+            .map(|task| SettleItem {
+                lease: LeaseRef { id: task.id, lease: task.lease },
+                settlement: Settlement::Done { output: None, note: None },
+            })
+            .collect();
+        let answer = store.settle(Arc::new(SettleBatch { worker, settler_no, batch_no, items })).await?;
+        assert!(answer.fenced.is_empty());
+    }
+    Ok(settled)
+}
+
+fn bare_loop() -> Result<()> {
+    let folder = tempfile::tempdir_in(".")?;
+    let mut conn = Connection::open(folder.path().join("bare.db"))?;
+    conn.set_prepared_statement_cache_capacity(32);
+    conn.execute_batch(
+        "PRAGMA auto_vacuum = incremental; PRAGMA journal_mode = wal; PRAGMA synchronous = full;
+         PRAGMA cache_size = -8192; PRAGMA wal_autocheckpoint = 4000; PRAGMA temp_store = memory;",
+    )?;
+    conn.execute_batch(include_str!("../sql/migrations/0001_first.sql"))?;
+    let payload = vec![b'x'; 120];
+    let started = Instant::now();
+    for batch in 0..TASKS / BATCH {
+        let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut insert = tx.prepare_cached(include_str!("../sql/insert_plain_task.sql"))?;
+        for n in 0..BATCH {
+            let seq = (batch * BATCH + n) as i64;
+            insert.execute(params![(60_000_000_000_i64 << 22) + seq, 1, 0, seq, 10, 1, payload])?;
+        }
+        drop(insert);
+        tx.commit()?;
+    }
+    let enqueued = started.elapsed().as_secs_f64();
+    let started = Instant::now();
+    let mut held: Vec<i64> = Vec::new();
+    loop {
+        let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        settle(&tx, &held)?;
+        held = claim(&tx)?;
+        tx.commit()?;
+        if held.is_empty() {
+            break;
+        }
+    }
+    let kept: i64 = conn.query_row("SELECT count(*) FROM history", [], |row| row.get(0))?;
+    assert_eq!(kept, TASKS as i64);
+    report("bare loop", enqueued, started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn settle(conn: &Connection, held: &[i64]) -> Result<()> {
+    let mut keep = conn.prepare_cached(include_str!("../sql/keep_done.sql"))?;
+    let mut delete = conn.prepare_cached(include_str!("../sql/delete_done.sql"))?;
+    for chunk in held.chunks(64) {
+        keep.raw_bind_parameter(1, 1_763_000_000_000_i64)?;
+        keep.raw_bind_parameter(2, 7)?;
+        delete.raw_bind_parameter(1, 7)?;
+        for place in 0..64 {
+            match chunk.get(place) {
+                Some(id) => {
+                    keep.raw_bind_parameter(place + 3, id)?;
+                    delete.raw_bind_parameter(place + 2, id)?;
+                }
+                None => {
+                    keep.raw_bind_parameter(place + 3, Null)?;
+                    delete.raw_bind_parameter(place + 2, Null)?;
+                }
+            }
+        }
+        assert_eq!(keep.raw_execute()?, chunk.len());
+        assert_eq!(delete.raw_execute()?, chunk.len());
+    }
+    Ok(())
+}
+
+fn claim(conn: &Connection) -> Result<Vec<i64>> {
+    let mut read = conn.prepare_cached(include_str!("../sql/claim_read.sql"))?;
+    let mut rows = read.query((1, CLAIM as i64))?;
+    let (mut ids, mut seqs, mut payloads) = (Vec::new(), Vec::new(), Vec::<Vec<u8>>::new());
+    while let Some(row) = rows.next()? {
+        ids.push(row.get(0)?);
+        seqs.push(row.get::<_, i64>(2)?);
+        payloads.push(row.get(13)?);
+    }
+    if let (Some(first), Some(last)) = (seqs.first(), seqs.last()) {
+        conn.prepare_cached(include_str!("../sql/claim_take.sql"))?.execute(params![
+            7,
+            1,
+            1_763_000_000_000_i64,
+            1,
+            0,
+            first,
+            last
+        ])?;
+    }
+    Ok(ids)
+}

@@ -1,0 +1,2 @@
+-- Forgets a worker. Index: primary key.
+DELETE FROM worker WHERE id = ?1

@@ -1,0 +1,15 @@
+-- Tasks between two ids, newest first; the caller bounds the range. Index: primary keys, in order.
+SELECT
+  task.id, task.state, task.lane, lane.queue, lane.kind, task.priority, task.encoding, task.payload,
+  task.job, task.workflow, task.key, task.lease, task.attempt, task.max_attempts, task.crashes, task.timeout_ms,
+  task.due_at, task.claimed_at, task.ended_at, task.worker, task.progress, NULL, NULL, task.error, task.cancel,
+  task.log, 0
+FROM task CROSS JOIN lane ON lane.id = task.lane
+WHERE task.id < ?1 AND task.id >= ?2
+  AND (?3 IS NULL OR task.state = ?3)
+  AND (?4 IS NULL OR lane.queue = ?4)
+  AND (?5 IS NULL OR lane.kind = ?5)
+  AND (?6 IS NULL OR task.job = ?6)
+  AND (?7 IS NULL OR task.workflow = ?7)
+ORDER BY task.id DESC
+LIMIT ?8

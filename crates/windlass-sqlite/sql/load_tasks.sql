@@ -1,0 +1,5 @@
+-- Where every unfinished task stands: one scan when the store is opened.
+SELECT
+  id, lane, state, crashes, ready_seq, lease, attempt, worker, claim_no, claimed_at, key IS NOT NULL,
+  length(payload), cancel
+FROM task

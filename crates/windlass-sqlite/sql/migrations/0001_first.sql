@@ -1,0 +1,132 @@
+-- Version and settings of the schema itself: schema_version, oldest_writer.
+CREATE TABLE meta (
+  name TEXT PRIMARY KEY,
+  value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Figures that would cost a scan; written in the transaction that changes them. One row.
+CREATE TABLE figure (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  last_id INTEGER NOT NULL,
+  history_rows INTEGER NOT NULL,
+  history_bytes INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO figure (id, last_id, history_rows, history_bytes) VALUES (1, 0, 0, 0);
+
+-- Interned pairs of queue and kind. Never removed, so that a lane id always means the same.
+CREATE TABLE lane (
+  id INTEGER PRIMARY KEY,
+  queue TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  UNIQUE (queue, kind)
+) STRICT;
+
+CREATE TABLE paused_queue (
+  queue TEXT PRIMARY KEY,
+  paused_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- AUTOINCREMENT: the id of a worker is never used again, which is half of every fence.
+CREATE TABLE worker (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  host TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  version TEXT NOT NULL,
+  kinds TEXT NOT NULL,
+  queues TEXT NOT NULL,
+  slots INTEGER NOT NULL,
+  lease_ttl_ms INTEGER NOT NULL,
+  min_claim_no INTEGER NOT NULL,
+  registered_at INTEGER NOT NULL,
+  renewed_at INTEGER NOT NULL,
+  ended_at INTEGER
+) STRICT;
+
+CREATE INDEX worker_ended ON worker (ended_at) WHERE ended_at IS NOT NULL;
+
+-- The last batch of each settler and its answer (NULL: nothing was fenced, no lane made ready).
+CREATE TABLE receipt (
+  worker INTEGER NOT NULL,
+  settler_no INTEGER NOT NULL,
+  batch_no INTEGER NOT NULL,
+  answer TEXT,
+  PRIMARY KEY (worker, settler_no)
+) STRICT, WITHOUT ROWID;
+
+-- Idempotency keys; expires_at is NULL while the task has not ended.
+CREATE TABLE key (
+  queue TEXT NOT NULL,
+  key TEXT NOT NULL,
+  task INTEGER NOT NULL,
+  digest BLOB NOT NULL,
+  expires_at INTEGER,
+  PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX key_expires ON key (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Tasks that have not ended in success or by cancellation. Codes of states: windlass_core::State::code.
+-- due_at is set exactly while a task is scheduled, ended_at exactly while it is dead: a claim changes
+-- neither, so it does not touch their indexes. Who runs what is held by the writer in memory, not in an
+-- index: such an index cost a sixth of the throughput. The payload comes last, behind all that is read often.
+CREATE TABLE task (
+  id INTEGER PRIMARY KEY,
+  lane INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  ready_seq INTEGER,
+  due_at INTEGER,
+  ended_at INTEGER,
+  lease INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  crashes INTEGER NOT NULL,
+  worker INTEGER,
+  claim_no INTEGER,
+  claimed_at INTEGER,
+  timeout_ms INTEGER,
+  retry TEXT,
+  job TEXT,
+  workflow TEXT,
+  key TEXT,
+  cancel TEXT,
+  progress TEXT,
+  error TEXT,
+  log TEXT,
+  encoding INTEGER NOT NULL,
+  payload BLOB NOT NULL
+) STRICT;
+
+CREATE INDEX task_ready ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes = 0;
+CREATE INDEX task_suspect ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes > 0;
+CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
+
+-- Done and cancelled tasks. No second index: ids are ordered by time of enqueue, which is never after the
+-- end, so retention reads a range of ids. ran says that the columns describe a last attempt that is not in
+-- the log.
+CREATE TABLE history (
+  id INTEGER PRIMARY KEY,
+  lane INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  ran INTEGER NOT NULL,
+  started_at INTEGER,
+  ended_at INTEGER NOT NULL,
+  lease INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  worker INTEGER,
+  timeout_ms INTEGER,
+  job TEXT,
+  workflow TEXT,
+  key TEXT,
+  progress TEXT,
+  error TEXT,
+  log TEXT,
+  output_encoding INTEGER,
+  output BLOB,
+  encoding INTEGER NOT NULL,
+  payload BLOB NOT NULL
+) STRICT;

@@ -1,0 +1,2 @@
+-- The ended attempts of a running task. Index: primary key.
+SELECT log FROM task WHERE id = ?1

@@ -1,0 +1,2 @@
+-- Resumes a queue. Index: primary key.
+DELETE FROM paused_queue WHERE queue = ?1

@@ -1,0 +1,308 @@
+//! Claim: ready tasks become leases of a worker.
+//!
+//! The figures of the lanes say which of them have something, so a claim reads only lines that are not empty,
+//! and of those only the head. What it takes from a line is always its first stretch; one statement leases it.
+
+use std::{sync::Arc, time::Duration};
+
+use rusqlite::{Row, Rows, params};
+use windlass_core::{
+    ClaimAnswer, Claimed, Demand, Encoding, Error, Lane, LaneId, Name, Payload, State, TaskId, source::Rest,
+};
+
+use crate::{
+    enqueue::retry_from_stored,
+    memory::Held,
+    sql,
+    tx::{Step, Tx, disagree},
+};
+
+/// Lines that one claim compares with each other; with more it takes turns.
+const LANES_PER_ROUND: usize = 64;
+/// Most tasks that one demand may take.
+const CLAIM_MAX: u32 = 10_000;
+
+/// Runs a claim: all demands or, if a worker may not claim, none.
+pub(crate) fn claim(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<ClaimAnswer> {
+    for demand in demands {
+        let is_known =
+            tx.memory.worker(demand.worker).is_some_and(|worker| demand.claim_no >= worker.min_claim_no);
+        if !is_known || !tx.leases.is_live(demand.worker, tx.mono) {
+            return Err(Error::WorkerExpired.into());
+        }
+    }
+    let mut tasks = Vec::new();
+    let mut rest = Rest::More;
+    for demand in demands {
+        rest = worst(rest, serve(tx, demand, &mut tasks)?);
+    }
+    Ok(ClaimAnswer { tasks, rest, next_due: tx.next_due()?, now: tx.now })
+}
+
+/// The answer for several demands: what kept any of them short.
+fn worst(a: Rest, b: Rest) -> Rest {
+    match (a, b) {
+        (Rest::Blocked, _) | (_, Rest::Blocked) => Rest::Blocked,
+        (Rest::Nothing, _) | (_, Rest::Nothing) => Rest::Nothing,
+        (Rest::More, Rest::More) => Rest::More,
+    }
+}
+
+/// A task with its place in the line.
+struct Taken {
+    priority: i32,
+    ready_seq: i64,
+    task: Claimed,
+}
+
+fn serve(tx: &mut Tx<'_>, demand: &Demand, tasks: &mut Vec<Claimed>) -> Step<Rest> {
+    let wanted = demand.n.min(CLAIM_MAX) as usize;
+    if wanted == 0 {
+        return Ok(Rest::More);
+    }
+    let (mut open, paused_ready) = open_lanes(tx, demand);
+    let mut taken = Vec::with_capacity(wanted.min(1024));
+    let suspects_left = take_suspect(tx, demand, &open, &mut taken)?;
+    open.retain(|lane| plain_ready(tx, *lane) > 0);
+    if open.len() > LANES_PER_ROUND
+        && let Some(worker) = tx.memory.worker_mut(demand.worker)
+    {
+        // Each claim starts where the last one stopped, so that no line is left out for ever.
+        let start = worker.rotation % open.len();
+        worker.rotation = worker.rotation.wrapping_add(LANES_PER_ROUND);
+        open.rotate_left(start);
+    }
+    for lanes in open.chunks(LANES_PER_ROUND) {
+        let room = wanted - taken.len();
+        if room == 0 {
+            break;
+        }
+        for (lane, quota) in quotas(tx, lanes, room)? {
+            take_stretch(tx, demand, lane, quota, &mut taken)?;
+        }
+    }
+    if open.len() > 1 {
+        taken.sort_by_key(|taken| (std::cmp::Reverse(taken.priority), taken.ready_seq));
+    }
+    let rest = match taken.len() >= wanted {
+        true => Rest::More,
+        false if paused_ready || suspects_left => Rest::Blocked,
+        false => Rest::Nothing,
+    };
+    tasks.extend(taken.into_iter().map(|taken| taken.task));
+    Ok(rest)
+}
+
+/// Lanes of the demand that have something ready and are not paused, and whether a paused one has something.
+fn open_lanes(tx: &Tx<'_>, demand: &Demand) -> (Vec<LaneId>, bool) {
+    let mut paused_ready = false;
+    let mut open: Vec<LaneId> = Vec::new();
+    for id in demand.lanes.iter() {
+        match tx.memory.lane(*id) {
+            Some(entry) if entry.depth.ready > 0 && entry.paused => paused_ready = true,
+            Some(entry) if entry.depth.ready > 0 => open.push(*id),
+            _ => {}
+        }
+    }
+    open.sort_unstable();
+    open.dedup();
+    (open, paused_ready)
+}
+
+fn plain_ready(tx: &Tx<'_>, lane: LaneId) -> u64 {
+    tx.memory.lane(lane).map_or(0, |entry| entry.depth.ready.saturating_sub(entry.suspects))
+}
+
+/// Takes the first suspect of the lanes if the worker runs none (POISON-CONTAINED). Answers whether suspects
+/// are left that may not be taken now.
+fn take_suspect(tx: &mut Tx<'_>, demand: &Demand, lanes: &[LaneId], taken: &mut Vec<Taken>) -> Step<bool> {
+    let with_suspects: Vec<LaneId> = lanes
+        .iter()
+        .copied()
+        .filter(|lane| tx.memory.lane(*lane).is_some_and(|entry| entry.suspects > 0))
+        .collect();
+    if with_suspects.is_empty() {
+        return Ok(false);
+    }
+    if tx.memory.worker(demand.worker).is_some_and(|worker| worker.suspects > 0) {
+        return Ok(true);
+    }
+    let mut first: Option<(Taken, Held)> = None;
+    for lane in &with_suspects {
+        let mut statement = tx.sql(sql::CLAIM_SUSPECT)?;
+        let mut rows = statement.query([lane.0])?;
+        let candidate = read_rows(tx, demand, *lane, &mut rows)?.pop().ok_or_else(|| disagree("suspects"))?;
+        let place = |taken: &Taken| (std::cmp::Reverse(taken.priority), taken.ready_seq);
+        if first.as_ref().is_none_or(|(best, _)| place(&candidate.0) < place(best)) {
+            first = Some(candidate);
+        }
+    }
+    if let Some((suspect, held)) = first {
+        let (id, lane) = (suspect.task.id, held.lane);
+        let changed = tx.sql(sql::CLAIM_TAKE_ONE)?.execute(params![
+            demand.worker.0,
+            demand.claim_no as i64,
+            tx.now.as_ms(),
+            id.raw()
+        ])?;
+        if changed != 1 {
+            return Err(disagree("a suspect"));
+        }
+        tx.memory.hold(demand.worker, id, held);
+        tx.memory.count_suspects(lane, -1);
+        tx.memory.count_move(lane, State::Ready, State::Running, 1);
+        taken.push(suspect);
+    }
+    Ok(with_suspects.iter().any(|lane| tx.memory.lane(*lane).is_some_and(|entry| entry.suspects > 0)))
+}
+
+/// How many tasks to take from each lane so that together they are the first `room` of all.
+fn quotas(tx: &Tx<'_>, lanes: &[LaneId], room: usize) -> Step<Vec<(LaneId, usize)>> {
+    if let [lane] = lanes {
+        return Ok(vec![(*lane, room)]);
+    }
+    let mut heads = Vec::with_capacity(lanes.len());
+    let share = (room / lanes.len() + 1).max(4);
+    for lane in lanes {
+        heads.push(Head::new(tx, *lane, share)?);
+    }
+    for _ in 0..room {
+        // At most 64 heads: a scan is as fast as a heap and needs no order among lanes.
+        let next = heads.iter_mut().filter(|head| head.first().is_some()).min_by_key(|head| head.first());
+        match next {
+            Some(head) => head.advance(tx)?,
+            None => break,
+        }
+    }
+    Ok(heads.into_iter().filter(|head| head.chosen > 0).map(|head| (head.lane, head.chosen)).collect())
+}
+
+/// The head of one line while lines are merged.
+struct Head {
+    lane: LaneId,
+    keys: Vec<(std::cmp::Reverse<i32>, i64)>,
+    /// How many of the line were chosen; also the place of the next.
+    chosen: usize,
+    /// Place in the line of the first of `keys`.
+    offset: usize,
+    length: usize,
+}
+
+impl Head {
+    fn new(tx: &Tx<'_>, lane: LaneId, share: usize) -> Step<Self> {
+        let length = plain_ready(tx, lane) as usize;
+        let mut head = Self { lane, keys: Vec::new(), chosen: 0, offset: 0, length };
+        head.read(tx, share)?;
+        Ok(head)
+    }
+
+    fn first(&self) -> Option<(std::cmp::Reverse<i32>, i64)> {
+        self.keys.get(self.chosen - self.offset).copied()
+    }
+
+    fn advance(&mut self, tx: &Tx<'_>) -> Step<()> {
+        self.chosen += 1;
+        if self.first().is_none() && self.chosen < self.length {
+            let more = self.chosen * 2;
+            self.read(tx, more)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, tx: &Tx<'_>, n: usize) -> Step<()> {
+        let mut statement = tx.sql(sql::CLAIM_KEYS)?;
+        let rows = statement.query_map((self.lane.0, n as i64, self.chosen as i64), |row| {
+            Ok((std::cmp::Reverse(row.get(0)?), row.get(1)?))
+        })?;
+        self.keys = rows.collect::<rusqlite::Result<_>>()?;
+        self.offset = self.chosen;
+        Ok(())
+    }
+}
+
+/// Leases the first tasks of a line.
+fn take_stretch(
+    tx: &mut Tx<'_>,
+    demand: &Demand,
+    lane: LaneId,
+    quota: usize,
+    taken: &mut Vec<Taken>,
+) -> Step<()> {
+    let rows = {
+        let mut statement = tx.sql(sql::CLAIM_READ)?;
+        let mut rows = statement.query((lane.0, quota as i64))?;
+        read_rows(tx, demand, lane, &mut rows)?
+    };
+    let mut update = tx.sql(sql::CLAIM_TAKE)?;
+    for stretch in rows.chunk_by(|(a, _), (b, _)| a.priority == b.priority) {
+        let ([(first, _), ..], [.., (last, _)]) = (stretch, stretch) else { continue };
+        let changed = update.execute(params![
+            demand.worker.0,
+            demand.claim_no as i64,
+            tx.now.as_ms(),
+            lane.0,
+            first.priority,
+            first.ready_seq,
+            last.ready_seq
+        ])?;
+        if changed != stretch.len() {
+            return Err(disagree("a ready line"));
+        }
+    }
+    tx.memory.count_move(lane, State::Ready, State::Running, rows.len() as i64);
+    for (row, held) in rows {
+        tx.memory.hold(demand.worker, row.task.id, held);
+        taken.push(row);
+    }
+    Ok(())
+}
+
+/// Reads ready rows as the leases that they are about to become.
+fn read_rows(tx: &Tx<'_>, demand: &Demand, lane: LaneId, rows: &mut Rows<'_>) -> Step<Vec<(Taken, Held)>> {
+    let lane = tx.memory.lane(lane).map(|entry| Arc::clone(&entry.lane)).ok_or_else(|| disagree("a lane"))?;
+    let mut read = Vec::new();
+    while let Some(row) = rows.next()? {
+        read.push(read_row(tx, demand, &lane, row)?);
+    }
+    Ok(read)
+}
+
+fn read_row(tx: &Tx<'_>, demand: &Demand, lane: &Arc<Lane>, row: &Row<'_>) -> Step<(Taken, Held)> {
+    let payload = row.get_ref(13)?.as_bytes().map_err(|_| disagree("a payload"))?.to_vec();
+    let lease = row.get::<_, u32>(3)? + 1;
+    let attempt = row.get::<_, u32>(4)? + 1;
+    let crashes = row.get(6)?;
+    let held = Held {
+        lease,
+        attempt,
+        crashes,
+        claim_no: demand.claim_no,
+        claimed_at: tx.now,
+        lane: lane.id,
+        payload_bytes: payload.len() as u32,
+        keyed: row.get(11)?,
+        cancel: None,
+    };
+    let name = |place, what| -> Step<Option<Name>> {
+        let text = row.get_ref(place)?.as_str_or_null().map_err(|_| disagree(what))?;
+        Ok(text.and_then(|text| Name::new(what, text).ok()))
+    };
+    let task = Claimed {
+        id: TaskId::from_raw(row.get(0)?),
+        lease,
+        attempt,
+        max_attempts: row.get(5)?,
+        crashes,
+        worker: demand.worker,
+        claim_no: demand.claim_no,
+        lane: Arc::clone(lane),
+        priority: row.get(1)?,
+        payload: Payload::from_stored(Encoding::from_code(row.get(12)?).unwrap_or(Encoding::Bytes), payload),
+        job: name(9, "job")?,
+        workflow: name(10, "workflow")?,
+        timeout: row.get::<_, Option<i64>>(7)?.map(|ms| Duration::from_millis(ms as u64)),
+        retry: row.get_ref(8)?.as_str_or_null().ok().flatten().and_then(retry_from_stored),
+        claimed_at: tx.now,
+    };
+    Ok((Taken { priority: task.priority, ready_seq: row.get(2)?, task }, held))
+}

@@ -1,0 +1,204 @@
+//! How an attempt ends, whoever ends it: its own worker, a hand-back, or the death of its worker.
+//!
+//! Every function takes a lease that was just taken out of memory, so the fence has been compared; the
+//! statements name (task, lease, worker) and the state once more, and a row that does not match is a fault.
+
+use rusqlite::{OptionalExtension, params};
+use windlass_core::{AttemptRecord, Payload, State, TaskId, Timestamp, WorkerId, task::AttemptResult};
+
+use crate::{
+    enqueue::ROW_BYTES,
+    keys, log,
+    memory::Held,
+    options::History,
+    sql,
+    tx::{Step, Tx, disagree},
+};
+
+/// A lease that is being ended.
+pub(crate) struct Ending {
+    pub worker: WorkerId,
+    pub id: TaskId,
+    pub held: Held,
+}
+
+impl Ending {
+    /// The task leaves the hot table: it is done or cancelled.
+    pub(crate) fn leave(
+        &self,
+        tx: &mut Tx<'_>,
+        state: State,
+        error: Option<&str>,
+        output: Option<&Payload>,
+    ) -> Step<()> {
+        if self.held.keyed {
+            keys::expire(tx, self.id)?;
+        }
+        if must_keep(tx, self.id, output.is_some()) {
+            let kept = tx.sql(sql::KEEP_ENDED)?.execute(params![
+                state.code(),
+                tx.now.as_ms(),
+                error,
+                output.map(|output| output.encoding().code()),
+                output.map(Payload::as_bytes),
+                self.id.raw(),
+                self.held.lease,
+                self.worker.0
+            ])?;
+            check(kept)?;
+            let bytes = u64::from(self.held.payload_bytes) + output.map_or(0, |output| output.len() as u64);
+            count_kept(tx, 1, bytes);
+        }
+        let removed =
+            tx.sql(sql::DELETE_RUNNING)?.execute((self.id.raw(), self.held.lease, self.worker.0))?;
+        check(removed)?;
+        tx.memory.count(self.held.lane, State::Running, -1);
+        self.over(tx);
+        tx.effects.ended.push(self.id);
+        Ok(())
+    }
+
+    /// The attempt failed or was put off; the task is scheduled.
+    pub(crate) fn schedule(
+        &self,
+        tx: &mut Tx<'_>,
+        due_at: Timestamp,
+        result: AttemptResult,
+        error: Option<&str>,
+    ) -> Step<()> {
+        let attempt = match result {
+            AttemptResult::Snoozed => self.held.attempt.saturating_sub(1),
+            _ => self.held.attempt,
+        };
+        let log = self.log(tx, result, error)?;
+        let changed = tx.sql(sql::SETTLE_RETRY)?.execute(params![
+            due_at.as_ms(),
+            attempt,
+            error,
+            log,
+            self.id.raw(),
+            self.held.lease,
+            self.worker.0
+        ])?;
+        check(changed)?;
+        tx.memory.count_move(self.held.lane, State::Running, State::Scheduled, 1);
+        tx.effects.scheduled(due_at);
+        self.over(tx);
+        Ok(())
+    }
+
+    /// The task goes back into the ready line with its attempt unspent.
+    pub(crate) fn hand_back(&self, tx: &mut Tx<'_>) -> Step<()> {
+        self.ready_again(tx, AttemptResult::Released, 0, None)
+    }
+
+    /// Its worker died with it: a suspect from now on, or dead if that happened too often.
+    pub(crate) fn crash(&self, tx: &mut Tx<'_>) -> Step<State> {
+        let crashes = self.held.crashes + 1;
+        if crashes < tx.options.rules.max_crashes {
+            self.ready_again(tx, AttemptResult::Crashed, crashes, Some("its process died with it"))?;
+            return Ok(State::Ready);
+        }
+        let error = format!("its process died with it {crashes} times");
+        self.die(tx, AttemptResult::Crashed, self.held.attempt.saturating_sub(1), crashes, &error)?;
+        Ok(State::Dead)
+    }
+
+    /// The handler failed for good.
+    pub(crate) fn fail(&self, tx: &mut Tx<'_>, error: &str) -> Step<()> {
+        self.die(tx, AttemptResult::Dead, self.held.attempt, 0, error)
+    }
+
+    fn ready_again(
+        &self,
+        tx: &mut Tx<'_>,
+        result: AttemptResult,
+        crashes: u32,
+        error: Option<&str>,
+    ) -> Step<()> {
+        let log = self.log(tx, result, error)?;
+        let changed = tx.sql(sql::SETTLE_READY)?.execute(params![
+            tx.memory.next_ready_seq(),
+            self.held.attempt.saturating_sub(1),
+            crashes,
+            log,
+            self.id.raw(),
+            self.held.lease,
+            self.worker.0
+        ])?;
+        check(changed)?;
+        tx.memory.count_move(self.held.lane, State::Running, State::Ready, 1);
+        if crashes > 0 {
+            tx.memory.count_suspects(self.held.lane, 1);
+        }
+        tx.effects.ready = true;
+        self.over(tx);
+        Ok(())
+    }
+
+    fn die(
+        &self,
+        tx: &mut Tx<'_>,
+        result: AttemptResult,
+        attempt: u32,
+        crashes: u32,
+        error: &str,
+    ) -> Step<()> {
+        let log = self.log(tx, result, Some(error))?;
+        let changed = tx.sql(sql::SETTLE_DEAD)?.execute(params![
+            tx.now.as_ms(),
+            attempt,
+            crashes,
+            error,
+            log,
+            self.id.raw(),
+            self.held.lease,
+            self.worker.0
+        ])?;
+        check(changed)?;
+        tx.memory.count_move(self.held.lane, State::Running, State::Dead, 1);
+        self.over(tx);
+        tx.effects.ended.push(self.id);
+        Ok(())
+    }
+
+    /// The log of the task with this attempt added.
+    fn log(&self, tx: &Tx<'_>, result: AttemptResult, error: Option<&str>) -> Step<String> {
+        let before: Option<String> =
+            tx.sql(sql::READ_LOG)?.query_row([self.id.raw()], |row| row.get(0)).optional()?.flatten();
+        Ok(log::append(
+            before.as_deref(),
+            AttemptRecord {
+                attempt: self.held.attempt,
+                lease: self.held.lease,
+                worker: Some(self.worker),
+                started_at: Some(self.held.claimed_at),
+                ended_at: tx.now,
+                result,
+                error: error.map(str::to_owned),
+            },
+        ))
+    }
+
+    /// Nobody needs to be told any more that the attempt should end.
+    fn over(&self, tx: &mut Tx<'_>) {
+        if self.held.cancel.is_some() {
+            tx.effects.cancels_over.push((self.worker, self.held.lease_of(self.id)));
+        }
+    }
+}
+
+/// Whether a task that ends is kept, for a while at least.
+pub(crate) fn must_keep(tx: &Tx<'_>, id: TaskId, has_output: bool) -> bool {
+    tx.options.history == History::Kept || has_output || tx.awaited.contains(id)
+}
+
+/// Counts tasks into the history.
+pub(crate) fn count_kept(tx: &mut Tx<'_>, rows: u64, payload_bytes: u64) {
+    tx.memory.count_history(rows as i64, (payload_bytes + rows * ROW_BYTES) as i64);
+    tx.effects.figures = true;
+}
+
+fn check(changed: usize) -> Step<()> {
+    if changed == 1 { Ok(()) } else { Err(disagree("a running task")) }
+}

@@ -1,0 +1,183 @@
+//! Enqueue: a batch is checked whole, then appended whole (BATCH-ATOMIC).
+
+use std::time::Duration;
+
+use rusqlite::{CachedStatement, params};
+use windlass_core::{
+    Enqueued, Error, LaneId, Name, NewTask, Result, RetryPolicy, Rules, Start, State, TaskId, Timestamp,
+};
+
+use crate::{
+    keys::{self, Admitted},
+    sql,
+    tx::{Step, Tx},
+};
+
+/// Most lanes of a store: each costs the writer some memory for ever.
+pub(crate) const LANES_MAX: usize = 100_000;
+/// Bytes that a task takes beside its payload, about.
+pub(crate) const ROW_BYTES: u64 = 100;
+
+/// Checks what needs no store; run by the caller before it queues for the writer.
+pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
+    if tasks.len() > rules.batch_max {
+        return Err(Error::invalid(format!(
+            "{} tasks in one batch; batch_max is {}",
+            tasks.len(),
+            rules.batch_max
+        )));
+    }
+    for task in tasks {
+        task.check(rules)?;
+        if task.workflow.is_some() {
+            return Err(Error::Unsupported(
+                "this version has no workflows yet; leave the workflow out".to_owned(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Adds checked tasks.
+pub(crate) fn enqueue(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {
+    let bytes = tasks.iter().map(|task| task.payload.len() as u64 + ROW_BYTES).sum();
+    tx.disk.reserve(bytes, tx.options)?;
+    let keyed = tasks.iter().any(|task| task.key.is_some());
+    let admitted = if keyed { keys::admit(tx, tasks)? } else { Vec::new() };
+    let lanes = lanes_of(tx, tasks)?;
+    let mut answers: Vec<Enqueued> = Vec::with_capacity(tasks.len());
+    let mut plain = tx.sql(sql::INSERT_PLAIN_TASK)?;
+    for (place, (task, lane)) in tasks.iter().zip(lanes).enumerate() {
+        let answer = match admitted.get(place) {
+            Some(Admitted::Existing(id)) => keys::existing(*id),
+            Some(Admitted::SameAs(first)) => {
+                keys::existing(answers.get(*first).map_or(TaskId::from_raw(0), |answer| answer.id))
+            }
+            Some(Admitted::New(Some(digest))) => {
+                let id = insert(tx, &mut plain, task, lane)?;
+                keys::put(tx, task, id, digest)?;
+                Enqueued { id, existing: false }
+            }
+            Some(Admitted::New(None)) | None => {
+                Enqueued { id: insert(tx, &mut plain, task, lane)?, existing: false }
+            }
+        };
+        answers.push(answer);
+    }
+    tx.effects.figures = true;
+    Ok(answers)
+}
+
+/// The lane of each task; lanes that are new are stored. Refuses before it writes.
+fn lanes_of(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<LaneId>> {
+    let known = tx.memory.lanes().len();
+    if known + tasks.len() > LANES_MAX {
+        let fresh = tasks.iter().filter(|task| tx.memory.lane_id(&task.queue, &task.kind).is_none()).count();
+        if known + fresh > LANES_MAX {
+            return Err(Error::invalid(format!(
+                "a store has at most {LANES_MAX} pairs of queue and kind; use fewer queue names"
+            ))
+            .into());
+        }
+    }
+    let mut lanes = Vec::with_capacity(tasks.len());
+    let mut last: Option<(&Name, &Name, LaneId)> = None;
+    for task in tasks {
+        let lane = match last {
+            Some((queue, kind, lane)) if *queue == task.queue && *kind == task.kind => lane,
+            _ => lane_of(tx, task)?,
+        };
+        last = Some((&task.queue, &task.kind, lane));
+        lanes.push(lane);
+    }
+    Ok(lanes)
+}
+
+fn lane_of(tx: &mut Tx<'_>, task: &NewTask) -> Step<LaneId> {
+    if let Some(lane) = tx.memory.lane_id(&task.queue, &task.kind) {
+        return Ok(lane);
+    }
+    let id = LaneId(tx.memory.lanes().len() as i64 + 1);
+    tx.sql(sql::INSERT_LANE)?.execute((id.0, task.queue.as_str(), task.kind.as_str()))?;
+    tx.memory.add_lane(&task.queue, &task.kind, id);
+    tx.effects.lanes = true;
+    Ok(id)
+}
+
+fn insert(tx: &mut Tx<'_>, plain: &mut CachedStatement<'_>, task: &NewTask, lane: LaneId) -> Step<TaskId> {
+    let id = tx.memory.next_id(tx.now);
+    let max_attempts = task.max_attempts.unwrap_or(tx.options.rules.max_attempts);
+    let due_at = due_at(task.start, tx.now);
+    let ready_seq = if due_at.is_none() { Some(tx.memory.next_ready_seq()) } else { None };
+    let encoding = task.payload.encoding().code();
+    let is_plain = due_at.is_none()
+        && task.timeout.is_none()
+        && task.retry.is_none()
+        && task.job.is_none()
+        && task.key.is_none();
+    if is_plain {
+        plain.execute(params![
+            id.raw(),
+            lane.0,
+            task.priority,
+            ready_seq,
+            max_attempts,
+            encoding,
+            task.payload.as_bytes()
+        ])?;
+    } else {
+        tx.sql(sql::INSERT_TASK)?.execute(params![
+            id.raw(),
+            lane.0,
+            if due_at.is_some() { State::Scheduled.code() } else { State::Ready.code() },
+            task.priority,
+            ready_seq,
+            due_at.map(Timestamp::as_ms),
+            max_attempts,
+            task.timeout.map(timeout_to_stored),
+            task.retry.map(retry_to_stored),
+            task.job.as_ref().map(Name::as_str),
+            task.key.as_ref().map(|key| key.text.as_str()),
+            encoding,
+            task.payload.as_bytes()
+        ])?;
+    }
+    match due_at {
+        Some(due_at) => {
+            tx.memory.count(lane, State::Scheduled, 1);
+            tx.effects.scheduled(due_at);
+        }
+        None => {
+            tx.memory.count(lane, State::Ready, 1);
+            tx.effects.ready = true;
+        }
+    }
+    Ok(id)
+}
+
+/// When a task that may not start at once is due.
+fn due_at(start: Start, now: Timestamp) -> Option<Timestamp> {
+    match start {
+        Start::Now => None,
+        Start::In(delay) => Some(now.after(delay)).filter(|at| *at > now),
+        Start::At(at) => Some(at).filter(|at| *at > now),
+    }
+}
+
+/// A time limit in milliseconds, rounded up so that a short one does not vanish.
+fn timeout_to_stored(timeout: Duration) -> i64 {
+    i64::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
+}
+
+/// A retry policy as text: base and longest delay in nanoseconds, spread in per cent.
+fn retry_to_stored(retry: RetryPolicy) -> String {
+    format!("{} {} {}", retry.base.as_nanos(), retry.max.as_nanos(), retry.jitter_percent)
+}
+
+/// The retry policy of a stored text.
+pub(crate) fn retry_from_stored(text: &str) -> Option<RetryPolicy> {
+    let mut parts = text.split(' ');
+    let mut nanos = || -> Option<Duration> { Some(Duration::from_nanos(parts.next()?.parse().ok()?)) };
+    let (base, max) = (nanos()?, nanos()?);
+    Some(RetryPolicy { base, max, jitter_percent: parts.next()?.parse().ok()? })
+}

@@ -1,0 +1,164 @@
+//! Leases: registration, hand-back, and what becomes of the tasks of a worker that is gone.
+
+use std::collections::HashSet;
+
+use rusqlite::params;
+use windlass_core::{Error, LaneId, LeaseRef, Name, NewWorker, State, WorkerId, source::DutyReport};
+
+use crate::{
+    end::Ending,
+    sql,
+    tx::{Step, Tx, disagree},
+};
+
+/// Stores a worker. Its lease starts when that is committed.
+pub(crate) fn register(tx: &mut Tx<'_>, worker: &NewWorker) -> Step<WorkerId> {
+    tx.sql(sql::INSERT_WORKER)?.execute(params![
+        worker.host,
+        worker.pid,
+        worker.version,
+        names_to_stored(&worker.kinds),
+        names_to_stored(&worker.queues),
+        worker.slots,
+        i64::try_from(worker.lease_ttl.as_millis()).unwrap_or(i64::MAX),
+        tx.now.as_ms()
+    ])?;
+    let id = WorkerId(tx.conn.last_insert_rowid());
+    tx.memory.add_worker(id);
+    tx.effects.workers_started.push((id, worker.clone()));
+    Ok(id)
+}
+
+/// Ends a registration and hands back what it holds.
+pub(crate) fn retire(tx: &mut Tx<'_>, worker: WorkerId) -> Step<u64> {
+    let leases = held_by(tx, worker, |_, _| true);
+    let handed_back = hand_back(tx, worker, &leases)?;
+    end_worker(tx, worker)?;
+    Ok(handed_back)
+}
+
+/// Hands back what one claim took, and refuses it if it is still on its way.
+pub(crate) fn unclaim(tx: &mut Tx<'_>, worker: WorkerId, claim_no: u64) -> Step<u64> {
+    let Some(entry) = tx.memory.worker_mut(worker) else { return Ok(0) };
+    entry.min_claim_no = entry.min_claim_no.max(claim_no.saturating_add(1));
+    let min_claim_no = entry.min_claim_no as i64;
+    tx.sql(sql::RAISE_MIN_CLAIM_NO)?.execute((worker.0, min_claim_no))?;
+    let leases = held_by(tx, worker, |_, held_claim_no| held_claim_no == claim_no);
+    hand_back(tx, worker, &leases)
+}
+
+/// Hands back what the worker holds and does not own up to.
+pub(crate) fn reconcile(
+    tx: &mut Tx<'_>,
+    worker: WorkerId,
+    up_to_claim_no: u64,
+    in_flight: &HashSet<LeaseRef>,
+) -> Step<u64> {
+    let leases =
+        held_by(tx, worker, |lease, claim_no| claim_no <= up_to_claim_no && !in_flight.contains(&lease));
+    hand_back(tx, worker, &leases)
+}
+
+/// Keeps how far an attempt is.
+pub(crate) fn progress(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, progress: &str) -> Step<()> {
+    let held = tx.memory.worker(worker).and_then(|worker| worker.held.get(&lease.id));
+    if held.is_none_or(|held| held.lease != lease.lease) {
+        return Err(Error::LeaseLost(lease.id).into());
+    }
+    let changed = tx.sql(sql::PUT_PROGRESS)?.execute((progress, lease.id.raw(), lease.lease, worker.0))?;
+    if changed == 1 { Ok(()) } else { Err(disagree("a running task")) }
+}
+
+/// Takes the tasks of workers whose leases ran out, at most `limit`.
+pub(crate) fn expire_workers(tx: &mut Tx<'_>, limit: u32) -> Step<DutyReport> {
+    let expired = tx.leases.expired(tx.mono);
+    take_from_dead(tx, &expired, limit)
+}
+
+/// Takes the tasks of workers that are dead: each counts a crash.
+pub(crate) fn take_from_dead(tx: &mut Tx<'_>, workers: &[WorkerId], limit: u32) -> Step<DutyReport> {
+    let mut report = DutyReport::default();
+    let mut lanes: Vec<LaneId> = Vec::new();
+    for worker in workers {
+        let room = u64::from(limit).saturating_sub(report.moved) as usize;
+        let mut leases = held_by(tx, *worker, |_, _| true);
+        report.more |= leases.len() > room;
+        let is_last = leases.len() <= room;
+        leases.truncate(room);
+        for lease in leases {
+            lanes.extend(end_lease(tx, *worker, lease, Fate::Crash)?);
+            report.moved += 1;
+        }
+        if is_last {
+            end_worker(tx, *worker)?;
+            report.workers.push(*worker);
+        }
+    }
+    lanes.sort_unstable();
+    lanes.dedup();
+    report.lanes_ready = lanes;
+    report.next_due = tx.next_due()?;
+    Ok(report)
+}
+
+/// Leases of a worker, oldest task first, so that they return to the line in the order in which they came.
+fn held_by(tx: &Tx<'_>, worker: WorkerId, wanted: impl Fn(LeaseRef, u64) -> bool) -> Vec<LeaseRef> {
+    let Some(worker) = tx.memory.worker(worker) else { return Vec::new() };
+    let mut leases: Vec<LeaseRef> = worker
+        .held
+        .iter()
+        .map(|(id, held)| (held.lease_of(*id), held.claim_no))
+        .filter(|(lease, claim_no)| wanted(*lease, *claim_no))
+        .map(|(lease, _)| lease)
+        .collect();
+    leases.sort_unstable_by_key(|lease| lease.id);
+    leases
+}
+
+fn hand_back(tx: &mut Tx<'_>, worker: WorkerId, leases: &[LeaseRef]) -> Step<u64> {
+    for lease in leases {
+        end_lease(tx, worker, *lease, Fate::HandBack)?;
+    }
+    Ok(leases.len() as u64)
+}
+
+/// Why a lease ends without a word from its attempt.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    HandBack,
+    Crash,
+}
+
+/// Ends one lease; answers the lane if its task is ready again.
+fn end_lease(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, fate: Fate) -> Step<Option<LaneId>> {
+    let Some(held) = tx.memory.take(worker, lease) else { return Ok(None) };
+    let ending = Ending { worker, id: lease.id, held };
+    if let Some(reason) = &ending.held.cancel {
+        // The attempt has ended, and not in success: that is what was asked for.
+        ending.leave(tx, State::Cancelled, Some(reason), None)?;
+        return Ok(None);
+    }
+    let state = match fate {
+        Fate::HandBack => ending.hand_back(tx).map(|()| State::Ready)?,
+        Fate::Crash => ending.crash(tx)?,
+    };
+    Ok((state == State::Ready).then_some(ending.held.lane))
+}
+
+/// Marks a registration as ended; its row stays as a tombstone.
+fn end_worker(tx: &mut Tx<'_>, worker: WorkerId) -> Step<()> {
+    let renewed_at = tx.leases.renewed_at(worker).map_or(0, windlass_core::Timestamp::as_ms);
+    tx.sql(sql::END_WORKER)?.execute((worker.0, tx.now.as_ms(), renewed_at))?;
+    tx.memory.end_worker(worker);
+    tx.effects.workers_ended.push(worker);
+    Ok(())
+}
+
+fn names_to_stored(names: &[Name]) -> String {
+    serde_json::to_string(names).unwrap_or_else(|_| "[]".to_owned())
+}
+
+/// The names of a stored list.
+pub(crate) fn names_from_stored(text: &str) -> Vec<Name> {
+    serde_json::from_str(text).unwrap_or_default()
+}

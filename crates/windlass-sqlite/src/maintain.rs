@@ -1,0 +1,242 @@
+//! Duties: due tasks, and retention in bounded steps.
+
+use std::time::{Duration, Instant};
+
+use windlass_core::{LaneId, State, TaskId, Timestamp, source::DutyReport, store::Retention};
+
+use crate::{
+    enqueue::ROW_BYTES,
+    keys,
+    options::History,
+    sql,
+    tx::{Step, Tx, disagree},
+};
+
+/// Rows that retention looks at between two looks at the clock.
+const CHUNK_ROWS: usize = 500;
+/// How long one step of retention may hold the writer.
+const STEP_MAX: Duration = Duration::from_millis(25);
+/// How long an ended registration and its receipts are kept.
+const TOMBSTONE_AGE: Duration = Duration::from_hours(24);
+/// How long an ended task is kept at least if somebody waits for it or it left an output.
+const AWAITED_AGE: Duration = Duration::from_mins(10);
+/// How soon an expired key is looked at again if its task is still kept.
+const KEY_AGAIN: Duration = Duration::from_hours(1);
+/// Free pages of the file that are given back in one step.
+const VACUUM_PAGES: u32 = 256;
+/// Free pages that are left in the file for what comes next: 4 MiB.
+const FREE_PAGES_LEFT: u32 = 1024;
+
+/// Makes tasks ready whose time has come.
+pub(crate) fn promote_due(tx: &mut Tx<'_>, limit: u32) -> Step<DutyReport> {
+    let due: Vec<(TaskId, LaneId)> = if tx.memory.scheduled() == 0 {
+        Vec::new()
+    } else {
+        tx.sql(sql::FIND_DUE)?
+            .query_map((tx.now.as_ms(), limit), |row| {
+                Ok((TaskId::from_raw(row.get(0)?), LaneId(row.get(1)?)))
+            })?
+            .collect::<rusqlite::Result<_>>()?
+    };
+    let mut report = DutyReport { more: due.len() >= limit as usize && limit > 0, ..DutyReport::default() };
+    for (id, lane) in due {
+        let ready_seq = tx.memory.next_ready_seq();
+        if tx.sql(sql::PROMOTE)?.execute((ready_seq, id.raw()))? != 1 {
+            return Err(disagree("a scheduled task"));
+        }
+        tx.memory.count_move(lane, State::Scheduled, State::Ready, 1);
+        tx.effects.ready = true;
+        report.moved += 1;
+        report.lanes_ready.push(lane);
+    }
+    report.lanes_ready.sort_unstable();
+    report.lanes_ready.dedup();
+    report.next_due = tx.next_due()?;
+    Ok(report)
+}
+
+/// Where retention by age stands between its steps; only a saving, so it may be lost.
+#[derive(Debug, Default)]
+pub(crate) struct Cursor {
+    /// Kept tasks up to this id are gone or still too young.
+    after: i64,
+    /// When the first of those that were passed over will be old enough.
+    look_again_at: Option<Timestamp>,
+}
+
+impl Cursor {
+    /// A task that ended too late to be removed yet is passed over until then.
+    fn pass_over(&mut self, old_enough_at: Timestamp) {
+        self.look_again_at = Some(self.look_again_at.map_or(old_enough_at, |at| at.min(old_enough_at)));
+    }
+}
+
+/// One step of retention; `more` asks for another at once.
+pub(crate) fn retain(tx: &mut Tx<'_>, retention: &Retention) -> Step<DutyReport> {
+    let started = Instant::now();
+    let duties = [by_age, by_size, dead_tasks, expired_keys, tombstones, free_pages];
+    let mut report = DutyReport::default();
+    for duty in duties {
+        loop {
+            if started.elapsed() >= STEP_MAX {
+                report.more = true;
+                return Ok(report);
+            }
+            let (moved, more) = duty(tx, retention)?;
+            report.moved += moved;
+            if !more {
+                break;
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// Rows removed, and whether there are more.
+type Swept = (u64, bool);
+
+fn by_age(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
+    let age = match tx.options.history {
+        History::Kept => retention.history_age,
+        History::Off => AWAITED_AGE,
+    };
+    let cutoff = tx.now.before(age);
+    if tx.cursor.look_again_at.is_some_and(|at| at <= tx.now) {
+        *tx.cursor = Cursor::default();
+    }
+    // Nothing ends before it is enqueued, so whatever ended before the cutoff has an id below this one.
+    let below = TaskId::first_at(Timestamp::from_ms(cutoff.as_ms().saturating_add(1))).raw();
+    let rows = old_history(tx, tx.cursor.after, below)?;
+    let (mut moved, mut bytes) = (0, 0);
+    for row in &rows {
+        if row.ended_at <= cutoff {
+            moved += 1;
+            bytes += row.bytes;
+        } else {
+            tx.cursor.pass_over(row.ended_at.after(age));
+        }
+    }
+    if let Some(last) = rows.last() {
+        if moved > 0 {
+            delete_range(tx, tx.cursor.after, last.id, cutoff, moved, bytes)?;
+        }
+        tx.cursor.after = last.id;
+    }
+    Ok((moved, rows.len() == CHUNK_ROWS))
+}
+
+fn by_size(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
+    let surplus = tx.memory.history().bytes.saturating_sub(retention.history_max_bytes);
+    if surplus == 0 {
+        return Ok((0, false));
+    }
+    let rows = old_history(tx, i64::MIN, i64::MAX)?;
+    let (mut moved, mut bytes, mut last) = (0, 0, i64::MIN);
+    for row in &rows {
+        if bytes >= surplus {
+            break;
+        }
+        moved += 1;
+        bytes += row.bytes;
+        last = row.id;
+    }
+    if moved > 0 {
+        delete_range(tx, i64::MIN, last, Timestamp::from_ms(i64::MAX), moved, bytes)?;
+    }
+    // Figures that say more than there is would make this run for ever.
+    Ok((moved, moved > 0 && bytes < surplus))
+}
+
+struct OldRow {
+    id: i64,
+    ended_at: Timestamp,
+    bytes: u64,
+}
+
+fn old_history(tx: &Tx<'_>, after: i64, below: i64) -> Step<Vec<OldRow>> {
+    let mut statement = tx.sql(sql::OLD_HISTORY)?;
+    let rows = statement.query_map((after, below, CHUNK_ROWS as i64), |row| {
+        Ok(OldRow {
+            id: row.get(0)?,
+            ended_at: Timestamp::from_ms(row.get(1)?),
+            bytes: row.get::<_, i64>(2)? as u64 + ROW_BYTES,
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn delete_range(
+    tx: &mut Tx<'_>,
+    after: i64,
+    upto: i64,
+    cutoff: Timestamp,
+    rows: u64,
+    bytes: u64,
+) -> Step<()> {
+    let removed = tx.sql(sql::DELETE_HISTORY_RANGE)?.execute((after, upto, cutoff.as_ms()))?;
+    if removed as u64 != rows {
+        return Err(disagree("kept tasks"));
+    }
+    tx.memory.count_history(-(rows as i64), -(bytes as i64));
+    tx.effects.figures = true;
+    Ok(())
+}
+
+fn dead_tasks(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
+    let cutoff = tx.now.before(retention.dead_age);
+    let dead: Vec<(TaskId, LaneId)> = tx
+        .sql(sql::OLD_DEAD)?
+        .query_map((cutoff.as_ms(), CHUNK_ROWS as i64), |row| {
+            Ok((TaskId::from_raw(row.get(0)?), LaneId(row.get(1)?)))
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    for (id, lane) in &dead {
+        keys::expire(tx, *id)?;
+        tx.sql(sql::DELETE_DEAD)?.execute([id.raw()])?;
+        tx.memory.count(*lane, State::Dead, -1);
+    }
+    Ok((dead.len() as u64, dead.len() == CHUNK_ROWS))
+}
+
+fn expired_keys(tx: &mut Tx<'_>, _: &Retention) -> Step<Swept> {
+    let expired: Vec<(String, String, bool)> = tx
+        .sql(sql::OLD_KEYS)?
+        .query_map((tx.now.as_ms(), CHUNK_ROWS as i64), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (queue, key, is_kept) in &expired {
+        if *is_kept {
+            let again_at = tx.now.after(KEY_AGAIN).as_ms();
+            tx.sql(sql::PROLONG_KEY)?.execute((queue, key, again_at))?;
+        } else {
+            tx.sql(sql::DELETE_KEY)?.execute((queue, key))?;
+        }
+    }
+    Ok((0, expired.len() == CHUNK_ROWS))
+}
+
+fn tombstones(tx: &mut Tx<'_>, _: &Retention) -> Step<Swept> {
+    let cutoff = tx.now.before(TOMBSTONE_AGE);
+    let old: Vec<i64> = tx
+        .sql(sql::OLD_WORKERS)?
+        .query_map((cutoff.as_ms(), CHUNK_ROWS as i64), |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for worker in &old {
+        tx.sql(sql::DELETE_RECEIPTS)?.execute([worker])?;
+        tx.sql(sql::DELETE_WORKER)?.execute([worker])?;
+    }
+    Ok((0, old.len() == CHUNK_ROWS))
+}
+
+/// Gives free pages at the end of the file back, a few at a time.
+fn free_pages(tx: &mut Tx<'_>, _: &Retention) -> Step<Swept> {
+    let free: u32 = tx.conn.pragma_query_value(None, "freelist_count", |row| row.get(0))?;
+    if free <= FREE_PAGES_LEFT {
+        return Ok((0, false));
+    }
+    let pages = VACUUM_PAGES.min(free - FREE_PAGES_LEFT);
+    let mut statement = tx.conn.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
+    // The pragma gives back one page per step.
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    Ok((0, free - pages > FREE_PAGES_LEFT))
+}

@@ -1,0 +1,396 @@
+//! What the writer knows by heart: lanes and their figures, paused queues, and which worker holds what.
+//!
+//! The one writer thread changes all of it, so it is exact. A change is made at once, so that the next request
+//! of the same transaction sees it, and noted in an undo log, which is played back if the transaction fails.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    hash::{BuildHasherDefault, Hasher},
+    sync::Arc,
+};
+
+use windlass_core::{Lane, LaneId, LeaseRef, Name, State, TaskId, Timestamp, WorkerId, store::Depth};
+
+/// Spreads ids, which we hand out ourselves, without the cost of a hash that withstands an attacker.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    fn write_i64(&mut self, n: i64) {
+        self.write_u64(n as u64);
+    }
+}
+
+/// A map by our own ids.
+pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+
+/// A lane with its figures.
+#[derive(Debug)]
+pub(crate) struct LaneEntry {
+    pub lane: Arc<Lane>,
+    pub depth: Depth,
+    /// How many of the ready ones are suspects of a crash.
+    pub suspects: u64,
+    pub paused: bool,
+}
+
+/// A lease as the writer remembers it, with what its end needs to know of the row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub lease: u32,
+    pub attempt: u32,
+    pub crashes: u32,
+    pub claim_no: u64,
+    pub claimed_at: Timestamp,
+    pub lane: LaneId,
+    pub payload_bytes: u32,
+    pub keyed: bool,
+    pub cancel: Option<Box<str>>,
+}
+
+impl Held {
+    /// The fence of this lease.
+    pub(crate) fn lease_of(&self, id: TaskId) -> LeaseRef {
+        LeaseRef { id, lease: self.lease }
+    }
+}
+
+/// A worker that may hold tasks.
+#[derive(Debug, Default)]
+pub(crate) struct Worker {
+    pub min_claim_no: u64,
+    /// Where its next claim over very many lanes starts.
+    pub rotation: usize,
+    pub held: IdMap<TaskId, Held>,
+    /// How many of the held tasks are suspects of a crash.
+    pub suspects: u32,
+    /// The last batch number of each of its settlers.
+    pub receipts: HashMap<u32, u64>,
+}
+
+/// Figures of the kept tasks.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HistoryFigures {
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// How to take one change back.
+#[derive(Debug)]
+enum Undo {
+    LaneAdded,
+    Depth(LaneId, State, i64),
+    Suspects(LaneId, i64),
+    Paused(Name, bool),
+    Claimed(WorkerId, TaskId),
+    Settled(WorkerId, TaskId, Held),
+    CancelAsked(WorkerId, TaskId),
+    WorkerAdded(WorkerId),
+    WorkerEnded(WorkerId, Box<Worker>),
+    Receipt(WorkerId, u32, Option<u64>),
+    History(HistoryFigures),
+}
+
+/// Everything the writer knows by heart.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    lanes: Vec<LaneEntry>,
+    by_name: HashMap<Name, HashMap<Name, LaneId>>,
+    paused: BTreeSet<Name>,
+    workers: IdMap<WorkerId, Worker>,
+    scheduled: u64,
+    history: HistoryFigures,
+    /// The last task id handed out. Not taken back by a rollback: gaps do no harm.
+    pub last_id: TaskId,
+    /// The last place in the ready line handed out. The same.
+    pub ready_seq: i64,
+    undo: Vec<Undo>,
+}
+
+impl Memory {
+    /// Knows nothing yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            lanes: Vec::new(),
+            by_name: HashMap::new(),
+            paused: BTreeSet::new(),
+            workers: IdMap::default(),
+            scheduled: 0,
+            history: HistoryFigures::default(),
+            last_id: TaskId::from_raw(0),
+            ready_seq: 0,
+            undo: Vec::new(),
+        }
+    }
+
+    /// The next task id.
+    pub(crate) fn next_id(&mut self, now: Timestamp) -> TaskId {
+        self.last_id = self.last_id.next(now);
+        self.last_id
+    }
+
+    /// The next place in the ready line.
+    pub(crate) fn next_ready_seq(&mut self) -> i64 {
+        self.ready_seq += 1;
+        self.ready_seq
+    }
+
+    // ---- lanes
+
+    /// Every lane, in order of its id.
+    pub(crate) fn lanes(&self) -> &[LaneEntry] {
+        &self.lanes
+    }
+
+    /// A lane by its id: ids count from one without gaps.
+    pub(crate) fn lane(&self, id: LaneId) -> Option<&LaneEntry> {
+        self.lanes.get(lane_place(id)?)
+    }
+
+    /// A lane by its names.
+    pub(crate) fn lane_id(&self, queue: &Name, kind: &Name) -> Option<LaneId> {
+        self.by_name.get(queue)?.get(kind).copied()
+    }
+
+    /// Remembers a lane that was stored.
+    pub(crate) fn add_lane(&mut self, queue: &Name, kind: &Name, id: LaneId) {
+        self.by_name.entry(queue.clone()).or_default().insert(kind.clone(), id);
+        self.lanes.push(LaneEntry {
+            lane: Arc::new(Lane { id, queue: queue.clone(), kind: kind.clone() }),
+            depth: Depth::default(),
+            suspects: 0,
+            paused: self.paused.contains(queue),
+        });
+        self.undo.push(Undo::LaneAdded);
+    }
+
+    /// Counts tasks of a lane into or out of a state.
+    pub(crate) fn count(&mut self, lane: LaneId, state: State, by: i64) {
+        if by != 0 {
+            self.apply_count(lane, state, by);
+            self.undo.push(Undo::Depth(lane, state, by));
+        }
+    }
+
+    /// Counts a move between two states.
+    pub(crate) fn count_move(&mut self, lane: LaneId, from: State, to: State, n: i64) {
+        self.count(lane, from, -n);
+        self.count(lane, to, n);
+    }
+
+    /// Counts ready suspects of a lane.
+    pub(crate) fn count_suspects(&mut self, lane: LaneId, by: i64) {
+        self.apply_suspects(lane, by);
+        self.undo.push(Undo::Suspects(lane, by));
+    }
+
+    /// How many tasks are scheduled, over all lanes.
+    pub(crate) fn scheduled(&self) -> u64 {
+        self.scheduled
+    }
+
+    fn apply_count(&mut self, lane: LaneId, state: State, by: i64) {
+        if state == State::Scheduled {
+            self.scheduled = self.scheduled.saturating_add_signed(by);
+        }
+        if let Some(entry) = lane_place(lane).and_then(|place| self.lanes.get_mut(place)) {
+            entry.depth.change(state, by);
+        }
+    }
+
+    fn apply_suspects(&mut self, lane: LaneId, by: i64) {
+        if let Some(entry) = lane_place(lane).and_then(|place| self.lanes.get_mut(place)) {
+            entry.suspects = entry.suspects.saturating_add_signed(by);
+        }
+    }
+
+    // ---- paused queues
+
+    /// Queues that are paused.
+    pub(crate) fn paused(&self) -> &BTreeSet<Name> {
+        &self.paused
+    }
+
+    /// Pauses or resumes a queue; whether that changed anything.
+    pub(crate) fn set_paused(&mut self, queue: &Name, paused: bool) -> bool {
+        let was = self.paused.contains(queue);
+        if was != paused {
+            self.apply_paused(queue, paused);
+            self.undo.push(Undo::Paused(queue.clone(), was));
+        }
+        was != paused
+    }
+
+    fn apply_paused(&mut self, queue: &Name, paused: bool) {
+        if paused {
+            self.paused.insert(queue.clone());
+        } else {
+            self.paused.remove(queue);
+        }
+        for entry in self.lanes.iter_mut().filter(|entry| entry.lane.queue == *queue) {
+            entry.paused = paused;
+        }
+    }
+
+    // ---- workers and what they hold
+
+    /// A worker that may hold tasks.
+    pub(crate) fn worker(&self, id: WorkerId) -> Option<&Worker> {
+        self.workers.get(&id)
+    }
+
+    /// The same, for numbers that need not be taken back.
+    pub(crate) fn worker_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
+        self.workers.get_mut(&id)
+    }
+
+    /// Every worker that may hold tasks.
+    pub(crate) fn worker_ids(&self) -> Vec<WorkerId> {
+        self.workers.keys().copied().collect()
+    }
+
+    /// Remembers a worker that was stored.
+    pub(crate) fn add_worker(&mut self, id: WorkerId) {
+        self.workers.insert(id, Worker::default());
+        self.undo.push(Undo::WorkerAdded(id));
+    }
+
+    /// Forgets a worker that holds nothing any more.
+    pub(crate) fn end_worker(&mut self, id: WorkerId) {
+        if let Some(worker) = self.workers.remove(&id) {
+            self.undo.push(Undo::WorkerEnded(id, Box::new(worker)));
+        }
+    }
+
+    /// Notes a lease.
+    pub(crate) fn hold(&mut self, worker: WorkerId, id: TaskId, held: Held) {
+        self.apply_hold(worker, id, held);
+        self.undo.push(Undo::Claimed(worker, id));
+    }
+
+    /// Takes a lease away if it is exactly this one.
+    pub(crate) fn take(&mut self, worker: WorkerId, lease: LeaseRef) -> Option<Held> {
+        let held = self.workers.get(&worker)?.held.get(&lease.id)?;
+        if held.lease != lease.lease {
+            return None;
+        }
+        let held = self.apply_take(worker, lease.id)?;
+        self.undo.push(Undo::Settled(worker, lease.id, held.clone()));
+        Some(held)
+    }
+
+    /// Notes that somebody asked a running attempt to end.
+    pub(crate) fn ask_cancel(&mut self, worker: WorkerId, id: TaskId, reason: &str) {
+        if let Some(held) = self.workers.get_mut(&worker).and_then(|worker| worker.held.get_mut(&id)) {
+            held.cancel = Some(reason.into());
+            self.undo.push(Undo::CancelAsked(worker, id));
+        }
+    }
+
+    /// Notes the number of a settler's batch.
+    pub(crate) fn note_receipt(&mut self, worker: WorkerId, settler_no: u32, batch_no: u64) {
+        if let Some(entry) = self.workers.get_mut(&worker) {
+            let before = entry.receipts.insert(settler_no, batch_no);
+            self.undo.push(Undo::Receipt(worker, settler_no, before));
+        }
+    }
+
+    fn apply_hold(&mut self, worker: WorkerId, id: TaskId, held: Held) {
+        let worker = self.workers.entry(worker).or_default();
+        worker.suspects += u32::from(held.crashes > 0);
+        worker.held.insert(id, held);
+    }
+
+    fn apply_take(&mut self, worker: WorkerId, id: TaskId) -> Option<Held> {
+        let worker = self.workers.get_mut(&worker)?;
+        let held = worker.held.remove(&id)?;
+        worker.suspects -= u32::from(held.crashes > 0);
+        Some(held)
+    }
+
+    // ---- kept tasks
+
+    /// Figures of the kept tasks.
+    pub(crate) fn history(&self) -> HistoryFigures {
+        self.history
+    }
+
+    /// Counts kept tasks in (or out).
+    pub(crate) fn count_history(&mut self, rows: i64, bytes: i64) {
+        self.undo.push(Undo::History(self.history));
+        self.history.rows = self.history.rows.saturating_add_signed(rows);
+        self.history.bytes = self.history.bytes.saturating_add_signed(bytes);
+    }
+
+    /// Sets the figures of the kept tasks as they were stored.
+    pub(crate) fn set_history(&mut self, figures: HistoryFigures) {
+        self.history = figures;
+    }
+
+    // ---- transactions
+
+    /// The transaction is committed: its changes stay.
+    pub(crate) fn commit(&mut self) {
+        self.undo.clear();
+    }
+
+    /// The transaction failed: its changes are taken back, the last first.
+    pub(crate) fn roll_back(&mut self) {
+        while let Some(undo) = self.undo.pop() {
+            match undo {
+                Undo::LaneAdded => {
+                    if let Some(entry) = self.lanes.pop()
+                        && let Some(kinds) = self.by_name.get_mut(&entry.lane.queue)
+                    {
+                        kinds.remove(&entry.lane.kind);
+                    }
+                }
+                Undo::Depth(lane, state, by) => self.apply_count(lane, state, -by),
+                Undo::Suspects(lane, by) => self.apply_suspects(lane, -by),
+                Undo::Paused(queue, was) => self.apply_paused(&queue, was),
+                Undo::Claimed(worker, id) => {
+                    self.apply_take(worker, id);
+                }
+                Undo::Settled(worker, id, held) => self.apply_hold(worker, id, held),
+                Undo::CancelAsked(worker, id) => {
+                    if let Some(held) = self.workers.get_mut(&worker).and_then(|w| w.held.get_mut(&id)) {
+                        held.cancel = None;
+                    }
+                }
+                Undo::WorkerAdded(id) => {
+                    self.workers.remove(&id);
+                }
+                Undo::WorkerEnded(id, worker) => {
+                    self.workers.insert(id, *worker);
+                }
+                Undo::Receipt(worker, settler_no, before) => {
+                    if let Some(entry) = self.workers.get_mut(&worker) {
+                        match before {
+                            Some(batch_no) => entry.receipts.insert(settler_no, batch_no),
+                            None => entry.receipts.remove(&settler_no),
+                        };
+                    }
+                }
+                Undo::History(before) => self.history = before,
+            }
+        }
+    }
+}
+
+fn lane_place(id: LaneId) -> Option<usize> {
+    usize::try_from(id.0).ok()?.checked_sub(1)
+}

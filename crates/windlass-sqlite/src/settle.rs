@@ -1,0 +1,205 @@
+//! Settle: the ends of attempts, all in one durable commit, once per batch number.
+
+use rusqlite::{CachedStatement, OptionalExtension, types::Null};
+use serde::{Deserialize, Serialize};
+use windlass_core::{
+    Error, LaneId, SettleBatch, SettleItem, Settled, Settlement, State, TaskId, WorkerId, task::AttemptResult,
+};
+
+use crate::{
+    end::{Ending, count_kept, must_keep},
+    keys, sql,
+    tx::{Step, Tx, disagree},
+};
+
+/// Tasks that one statement ends: the parameters of `keep_done.sql` and `delete_done.sql`.
+const DONE_PER_STATEMENT: usize = 64;
+/// Below so many a statement for each is cheaper than one with mostly empty parameters.
+const DONE_TOGETHER_MIN: usize = 6;
+
+/// What a receipt answers again. Absent in the usual case.
+#[derive(Debug, Serialize, Deserialize)]
+struct Answer {
+    fenced: Vec<i64>,
+    lanes: Vec<i64>,
+}
+
+/// Applies a batch, or answers from its receipt.
+pub(crate) fn settle(tx: &mut Tx<'_>, batch: &SettleBatch) -> Step<Settled> {
+    if let Some(settled) = replay(tx, batch)? {
+        return Ok(settled);
+    }
+    let mut settled = Settled::default();
+    let mut done = Done::default();
+    for item in &batch.items {
+        match tx.memory.take(batch.worker, item.lease) {
+            Some(held) => {
+                let ending = Ending { worker: batch.worker, id: item.lease.id, held };
+                apply(tx, item, ending, &mut done, &mut settled.lanes_ready)?;
+            }
+            None => settled.fenced.push(item.lease.id),
+        }
+    }
+    done.write(tx, batch.worker)?;
+    settled.lanes_ready.sort_unstable();
+    settled.lanes_ready.dedup();
+    note_receipt(tx, batch, &settled)?;
+    settled.next_due = tx.next_due()?;
+    Ok(settled)
+}
+
+/// The stored answer of a batch that was already applied.
+fn replay(tx: &Tx<'_>, batch: &SettleBatch) -> Step<Option<Settled>> {
+    let known = tx.memory.worker(batch.worker).and_then(|worker| worker.receipts.get(&batch.settler_no));
+    if known.is_some_and(|known| *known < batch.batch_no) {
+        return Ok(None);
+    }
+    let stored: Option<(i64, Option<String>)> = tx
+        .sql(sql::FIND_RECEIPT)?
+        .query_row((batch.worker.0, batch.settler_no), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((batch_no, answer)) = stored else { return Ok(None) };
+    match (batch_no as u64).cmp(&batch.batch_no) {
+        std::cmp::Ordering::Less => Ok(None),
+        std::cmp::Ordering::Equal => {
+            let answer = answer.and_then(|text| serde_json::from_str::<Answer>(&text).ok());
+            let (fenced, lanes) = answer.map(|answer| (answer.fenced, answer.lanes)).unwrap_or_default();
+            Ok(Some(Settled {
+                fenced: fenced.into_iter().map(TaskId::from_raw).collect(),
+                lanes_ready: lanes.into_iter().map(LaneId).collect(),
+                next_due: tx.next_due()?,
+                replayed: true,
+            }))
+        }
+        std::cmp::Ordering::Greater => Err(Error::Conflict(format!(
+            "batch {} of settler {} is older than its last, {batch_no}; a settler sends one batch at a time",
+            batch.batch_no, batch.settler_no
+        ))
+        .into()),
+    }
+}
+
+fn note_receipt(tx: &mut Tx<'_>, batch: &SettleBatch, settled: &Settled) -> Step<()> {
+    // A registration that has ended holds nothing: whatever it sends again is fenced again.
+    if tx.memory.worker(batch.worker).is_none() {
+        return Ok(());
+    }
+    let is_plain = settled.fenced.is_empty() && settled.lanes_ready.is_empty();
+    let answer = (!is_plain).then(|| Answer {
+        fenced: settled.fenced.iter().map(|id| id.raw()).collect(),
+        lanes: settled.lanes_ready.iter().map(|lane| lane.0).collect(),
+    });
+    let text = answer.and_then(|answer| serde_json::to_string(&answer).ok());
+    tx.sql(sql::PUT_RECEIPT)?.execute((batch.worker.0, batch.settler_no, batch.batch_no as i64, text))?;
+    tx.memory.note_receipt(batch.worker, batch.settler_no, batch.batch_no);
+    Ok(())
+}
+
+/// Writes the end of one attempt, or leaves it to be written with others like it.
+fn apply(
+    tx: &mut Tx<'_>,
+    item: &SettleItem,
+    ending: Ending,
+    done: &mut Done,
+    lanes_ready: &mut Vec<LaneId>,
+) -> Step<()> {
+    // Somebody asked for the end of the task: whatever the attempt says but success is that end.
+    if let (Some(reason), false) = (&ending.held.cancel, matches!(item.settlement, Settlement::Done { .. })) {
+        return ending.leave(tx, State::Cancelled, Some(reason), None);
+    }
+    match &item.settlement {
+        Settlement::Done { output: None, note: None } if ending.held.cancel.is_none() => {
+            done.add(ending);
+            Ok(())
+        }
+        Settlement::Done { output, note } => ending.leave(tx, State::Done, note.as_deref(), output.as_ref()),
+        Settlement::Retry { due_at, error } => {
+            ending.schedule(tx, *due_at, AttemptResult::Retry, Some(error))
+        }
+        Settlement::Snooze { due_at } => ending.schedule(tx, *due_at, AttemptResult::Snoozed, None),
+        Settlement::Release => {
+            lanes_ready.push(ending.held.lane);
+            ending.hand_back(tx)
+        }
+        Settlement::Dead { error } => ending.fail(tx, error),
+        Settlement::Cancelled { reason } => ending.leave(tx, State::Cancelled, Some(reason), None),
+    }
+}
+
+/// Attempts that succeeded and left nothing to note: the usual case, written many at a time.
+#[derive(Default)]
+struct Done {
+    endings: Vec<Ending>,
+}
+
+impl Done {
+    fn add(&mut self, ending: Ending) {
+        self.endings.push(ending);
+    }
+
+    fn write(self, tx: &mut Tx<'_>, worker: WorkerId) -> Step<()> {
+        let (kept, dropped): (Vec<_>, Vec<_>) = match tx.options.history {
+            crate::options::History::Kept => (self.endings, Vec::new()),
+            crate::options::History::Off => {
+                self.endings.into_iter().partition(|ending| must_keep(tx, ending.id, false))
+            }
+        };
+        write_all(tx, worker, &kept, Keep::Yes)?;
+        write_all(tx, worker, &dropped, Keep::No)
+    }
+}
+
+/// Whether ended tasks go into the history.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Yes,
+    No,
+}
+
+fn write_all(tx: &mut Tx<'_>, worker: WorkerId, endings: &[Ending], keep: Keep) -> Step<()> {
+    for chunk in endings.chunks(DONE_PER_STATEMENT) {
+        if chunk.len() < DONE_TOGETHER_MIN {
+            for ending in chunk {
+                ending.leave(tx, State::Done, None, None)?;
+            }
+        } else {
+            write_chunk(tx, worker, chunk, keep)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_chunk(tx: &mut Tx<'_>, worker: WorkerId, chunk: &[Ending], keep: Keep) -> Step<()> {
+    for ending in chunk.iter().filter(|ending| ending.held.keyed) {
+        keys::expire(tx, ending.id)?;
+    }
+    if keep == Keep::Yes {
+        let mut statement = tx.sql(sql::KEEP_DONE)?;
+        statement.raw_bind_parameter(1, tx.now.as_ms())?;
+        statement.raw_bind_parameter(2, worker.0)?;
+        run_for(&mut statement, 3, chunk)?;
+        let bytes = chunk.iter().map(|ending| u64::from(ending.held.payload_bytes)).sum();
+        count_kept(tx, chunk.len() as u64, bytes);
+    }
+    let mut statement = tx.sql(sql::DELETE_DONE)?;
+    statement.raw_bind_parameter(1, worker.0)?;
+    run_for(&mut statement, 2, chunk)?;
+    for lane in chunk.chunk_by(|a, b| a.held.lane == b.held.lane) {
+        if let [first, ..] = lane {
+            tx.memory.count(first.held.lane, State::Running, -(lane.len() as i64));
+        }
+    }
+    tx.effects.ended.extend(chunk.iter().map(|ending| ending.id));
+    Ok(())
+}
+
+/// Binds the tasks behind the other parameters, fills up with NULL, and runs.
+fn run_for(statement: &mut CachedStatement<'_>, first: usize, chunk: &[Ending]) -> Step<()> {
+    for (place, ending) in chunk.iter().enumerate() {
+        statement.raw_bind_parameter(first + place, ending.id.raw())?;
+    }
+    for place in chunk.len()..DONE_PER_STATEMENT {
+        statement.raw_bind_parameter(first + place, Null)?;
+    }
+    if statement.raw_execute()? == chunk.len() { Ok(()) } else { Err(disagree("running tasks")) }
+}

@@ -1,0 +1,111 @@
+//! What a request may touch while it runs in a write transaction, and what follows from its commit.
+
+use std::time::Duration;
+
+use rusqlite::{CachedStatement, Connection};
+use windlass_core::{Error, LeaseRef, NewWorker, TaskId, Timestamp, WorkerId};
+
+use crate::{
+    awaited::Awaited, disk::Disk, leases::Leases, maintain::Cursor, memory::Memory, options::Options,
+};
+
+/// Why a request did not succeed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It was refused before it wrote anything; the rest of its transaction is unharmed.
+    Refused(Error),
+    /// It failed while it wrote; the transaction must be rolled back.
+    Broken(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// The result of a request inside its transaction.
+pub(crate) type Step<T> = Result<T, Failure>;
+
+/// Row and memory disagree: a bug or a foreign hand in the file. The transaction is rolled back.
+pub(crate) fn disagree(what: &str) -> Failure {
+    Failure::Broken(rusqlite::Error::ToSqlConversionFailure(
+        format!("the file does not say what this process wrote ({what})").into(),
+    ))
+}
+
+/// What follows from a transaction once it is committed; dropped if it is not.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    /// Tasks became ready.
+    pub ready: bool,
+    /// A lane appeared.
+    pub lanes: bool,
+    /// A task was scheduled for this time, the earliest of the transaction.
+    pub due: Option<Timestamp>,
+    /// Running attempts were asked to end.
+    pub cancels: Vec<(WorkerId, LeaseRef, String)>,
+    /// Attempts that had been asked to end have ended.
+    pub cancels_over: Vec<(WorkerId, LeaseRef)>,
+    /// Tasks ended.
+    pub ended: Vec<TaskId>,
+    /// Registrations began.
+    pub workers_started: Vec<(WorkerId, NewWorker)>,
+    /// Registrations ended.
+    pub workers_ended: Vec<WorkerId>,
+    /// The stored figures must be written again.
+    pub figures: bool,
+}
+
+impl Effects {
+    /// A task was scheduled.
+    pub(crate) fn scheduled(&mut self, at: Timestamp) {
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
+    pub(crate) fn clear(&mut self) {
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.clear();
+        *self = Self { ended, ..Self::default() };
+    }
+}
+
+/// A write transaction with everything that a request may touch.
+pub(crate) struct Tx<'a> {
+    pub conn: &'a Connection,
+    pub memory: &'a mut Memory,
+    pub effects: &'a mut Effects,
+    pub leases: &'a Leases,
+    pub awaited: &'a Awaited,
+    pub disk: &'a mut Disk,
+    /// Where retention stands.
+    pub cursor: &'a mut Cursor,
+    pub options: &'a Options,
+    /// The wall clock when the request began.
+    pub now: Timestamp,
+    /// Monotonic time when the request began.
+    pub mono: Duration,
+}
+
+impl<'a> Tx<'a> {
+    /// A prepared statement, kept for the next time.
+    pub(crate) fn sql(&self, text: &str) -> rusqlite::Result<CachedStatement<'a>> {
+        self.conn.prepare_cached(text)
+    }
+
+    /// When the next scheduled task is due.
+    pub(crate) fn next_due(&self) -> rusqlite::Result<Option<Timestamp>> {
+        if self.memory.scheduled() == 0 {
+            return Ok(None);
+        }
+        let mut statement = self.sql(crate::sql::NEXT_DUE)?;
+        let mut rows = statement.query([])?;
+        rows.next()?.map(|row| row.get(0).map(Timestamp::from_ms)).transpose()
+    }
+}

@@ -1,0 +1,399 @@
+//! The one thread that writes: group commit, control first, each transaction bounded in time.
+//!
+//! ```text
+//!  callers ──push──► queue ──take all──► BEGIN ─ run ─ run ─ … ─ COMMIT ──► answer all ──► checkpoint
+//!                      ▲                                                        │
+//!                      └── the next group gathers while this one commits ◄──────┘
+//! ```
+//!
+//! A request refuses before it writes. One that fails while it writes takes the whole transaction with it; each
+//! request of it is then run again in a transaction of its own, so that only the bad one fails. That gives
+//! what a SAVEPOINT per request would, also where SQLite itself rolls the transaction back (a full disk), and
+//! costs the usual path nothing.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, ErrorCode};
+use tokio::sync::watch;
+use windlass_core::Error;
+
+use crate::{
+    awaited::Awaited,
+    call::{Class, Queue, Request, Sync, Wait, Waiting},
+    checkpoint::Checkpoints,
+    disk::Disk,
+    hints::Subscribers,
+    lease,
+    leases::Leases,
+    lock::Lock,
+    maintain::Cursor,
+    memory::Memory,
+    options::{Durability, Options},
+    reader::{Readers, closed},
+    sql,
+    tx::{Effects, Failure, Tx},
+};
+
+/// How long a transaction may take before it is committed with what it has.
+const TRANSACTION_MAX: Duration = Duration::from_millis(50);
+/// How long the writer waits for the next caller of a group to come back. Far less than a commit takes.
+const GATHER_QUIET_MAX: Duration = Duration::from_micros(100);
+
+/// What callers and the writer share.
+pub(crate) struct Shared {
+    pub queue: Queue,
+    pub leases: Leases,
+    pub awaited: Arc<Awaited>,
+    pub subscribers: Subscribers,
+    pub options: Options,
+    /// Set once, with the reason, when the store has failed for good.
+    pub fatal: watch::Sender<Option<String>>,
+    /// Set once, when the writer has ended and the file is closed.
+    pub ended: watch::Sender<bool>,
+    pub readers: Option<Readers>,
+    pub lock: Mutex<Option<Lock>>,
+}
+
+/// The writer with all that it owns.
+pub(crate) struct Writer {
+    pub conn: Connection,
+    pub memory: Memory,
+    pub disk: Disk,
+    pub checkpoints: Checkpoints,
+    pub shared: Arc<Shared>,
+    effects: Effects,
+    cursor: Cursor,
+    backlog: Waiting,
+    /// Whether commits are synced now; `None` until it was first set.
+    is_synced: Option<bool>,
+}
+
+impl Writer {
+    pub(crate) fn new(
+        conn: Connection,
+        memory: Memory,
+        disk: Disk,
+        checkpoints: Checkpoints,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self {
+            conn,
+            memory,
+            disk,
+            checkpoints,
+            shared,
+            effects: Effects::default(),
+            cursor: Cursor::default(),
+            backlog: Waiting::default(),
+            is_synced: None,
+        }
+    }
+
+    /// Serves requests until the queue is closed or the store fails, then closes the file and lets go of it.
+    pub(crate) fn run(mut self) {
+        let ending = Ending(Arc::clone(&self.shared));
+        let shared = Arc::clone(&self.shared);
+        let mut clients_served = 0;
+        loop {
+            let wait = if self.backlog_is_empty() { Wait::Yes } else { Wait::No };
+            if !shared.queue.take_all(&mut self.backlog, wait) {
+                break;
+            }
+            self.gather(clients_served);
+            clients_served = self.serve_group();
+            if self.has_failed() {
+                break;
+            }
+            self.checkpoint();
+        }
+        self.fail_backlog();
+        if let Some(readers) = &shared.readers {
+            readers.close();
+        }
+        if !self.has_failed() {
+            self.checkpoints.last(&self.conn);
+        }
+        drop(self);
+        drop(ending);
+    }
+
+    fn backlog_is_empty(&self) -> bool {
+        self.backlog.control.is_empty()
+            && self.backlog.client.is_empty()
+            && self.backlog.maintenance.is_empty()
+    }
+
+    /// Callers that were answered together come back together: gives them the moment that this takes, so
+    /// that they are one group again. Nobody waits for it but clients; an idle store does not gather.
+    fn gather(&mut self, expected: usize) {
+        if expected < 2 || !self.backlog.control.is_empty() {
+            return;
+        }
+        let queue = &self.shared.queue;
+        let mut here = self.backlog.client.len();
+        let mut last_growth = Instant::now();
+        while here < expected
+            && queue.control_len.load(Ordering::Relaxed) == 0
+            && last_growth.elapsed() < GATHER_QUIET_MAX
+        {
+            std::thread::yield_now();
+            let now_here = self.backlog.client.len() + queue.client_len.load(Ordering::Relaxed);
+            if now_here > here {
+                (here, last_growth) = (now_here, Instant::now());
+            }
+        }
+        queue.take_all(&mut self.backlog, Wait::No);
+    }
+
+    /// Runs what is there in one transaction and answers. Says how many clients were served.
+    fn serve_group(&mut self) -> usize {
+        let started = Instant::now();
+        let writes = self.backlog.iter().any(|request| request.sync() != Sync::Read);
+        let is_durable = self.backlog.iter().any(|request| request.sync() == Sync::Durable);
+        let mut group: Vec<Box<dyn Request>> = Vec::new();
+        if writes && let Err(error) = self.begin(is_durable) {
+            let group = std::iter::from_fn(|| self.backlog.pop()).collect();
+            self.fail_all(group, &error);
+            return 0;
+        }
+        while let Some(mut request) = self.backlog.pop() {
+            let result = self.run_one(request.as_mut());
+            group.push(request);
+            if let Err(error) = result {
+                self.roll_back();
+                return self.serve_alone(group, &error);
+            }
+            if started.elapsed() >= TRANSACTION_MAX {
+                break;
+            }
+        }
+        if writes && let Err(error) = self.commit() {
+            self.roll_back();
+            return self.serve_alone(group, &error);
+        }
+        self.follow_up();
+        answer(group)
+    }
+
+    /// A transaction failed: each of its requests gets one of its own.
+    fn serve_alone(&mut self, group: Vec<Box<dyn Request>>, error: &rusqlite::Error) -> usize {
+        if group.len() == 1 || is_fatal(error) {
+            self.fail_all(group, error);
+            return 0;
+        }
+        for mut request in group {
+            if self.has_failed() {
+                request.fail(self.fatal_error());
+                continue;
+            }
+            let result =
+                self.begin(true).and_then(|()| self.run_one(request.as_mut())).and_then(|()| self.commit());
+            match result {
+                Ok(()) => {
+                    self.follow_up();
+                    request.answer();
+                }
+                Err(error) => {
+                    self.roll_back();
+                    self.fail_all(vec![request], &error);
+                }
+            }
+        }
+        0
+    }
+
+    /// Takes back the tasks of every worker that was recorded before this process opened the store.
+    pub(crate) fn recover(&mut self) -> rusqlite::Result<u64> {
+        let mut workers = self.memory.worker_ids();
+        if workers.is_empty() {
+            return Ok(0);
+        }
+        workers.sort_unstable();
+        self.begin(true)?;
+        let moved = match lease::take_from_dead(&mut self.tx(), &workers, u32::MAX) {
+            Ok(report) => report.moved,
+            Err(Failure::Broken(error)) => return Err(error),
+            Err(Failure::Refused(_)) => 0,
+        };
+        self.commit()?;
+        self.follow_up();
+        Ok(moved)
+    }
+
+    fn run_one(&mut self, request: &mut dyn Request) -> rusqlite::Result<()> {
+        request.run(&mut self.tx())
+    }
+
+    fn tx(&mut self) -> Tx<'_> {
+        let options = &self.shared.options;
+        Tx {
+            conn: &self.conn,
+            memory: &mut self.memory,
+            effects: &mut self.effects,
+            leases: &self.shared.leases,
+            awaited: &self.shared.awaited,
+            disk: &mut self.disk,
+            cursor: &mut self.cursor,
+            options,
+            now: options.clock.wall(),
+            mono: options.clock.monotonic(),
+        }
+    }
+
+    fn begin(&mut self, is_durable: bool) -> rusqlite::Result<()> {
+        // A transaction of claims, renewals or due tasks alone is not synced: if the power fails it never
+        // happened, the worker that it served is gone too, and worker ids are never used again, so no fence
+        // is weakened. That halves the time from enqueue to start. The next synced commit covers it, because
+        // the log is one file.
+        let is_synced = is_durable && self.shared.options.durability == Durability::Full;
+        if self.is_synced != Some(is_synced) {
+            let level = if is_synced { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
+            self.conn.execute_batch(level)?;
+            self.is_synced = Some(is_synced);
+        }
+        self.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(())
+    }
+
+    fn commit(&mut self) -> rusqlite::Result<()> {
+        if self.effects.figures {
+            let history = self.memory.history();
+            self.conn.prepare_cached(sql::WRITE_FIGURES)?.execute((
+                self.memory.last_id.raw(),
+                history.rows as i64,
+                history.bytes as i64,
+            ))?;
+        }
+        self.conn.prepare_cached("COMMIT")?.execute([])?;
+        self.checkpoints.committed();
+        Ok(())
+    }
+
+    fn roll_back(&mut self) {
+        // SQLite may already have done so by itself (a full disk).
+        if !self.conn.is_autocommit() {
+            let _ = self.conn.execute_batch("ROLLBACK");
+        }
+        self.memory.roll_back();
+        self.effects.clear();
+        self.cursor = Cursor::default();
+    }
+
+    /// What follows from a commit: memory stays, and whoever waits is told.
+    fn follow_up(&mut self) {
+        self.memory.commit();
+        let (shared, effects) = (&self.shared, &self.effects);
+        for (id, worker) in &effects.workers_started {
+            shared.leases.start(*id, worker.clone(), shared.options.clock.as_ref());
+        }
+        for worker in &effects.workers_ended {
+            shared.leases.end(*worker);
+        }
+        for (worker, attempt, reason) in &effects.cancels {
+            shared.leases.ask_cancel(*worker, *attempt, reason);
+        }
+        for (worker, attempt) in &effects.cancels_over {
+            shared.leases.cancel_over(*worker, *attempt);
+        }
+        shared.subscribers.publish(effects);
+        shared.awaited.wake(&effects.ended);
+        self.effects.clear();
+    }
+
+    fn checkpoint(&mut self) {
+        let is_idle = self.backlog_is_empty() && self.shared.queue.is_empty();
+        if let Err(error) = self.checkpoints.run(&self.conn, is_idle)
+            && is_fatal(&error)
+        {
+            self.poison(&error);
+        }
+    }
+
+    fn fail_all(&mut self, group: Vec<Box<dyn Request>>, error: &rusqlite::Error) {
+        if is_fatal(error) {
+            self.poison(error);
+        }
+        let is_full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
+        if is_full {
+            self.disk.note_full();
+        }
+        for request in group {
+            let told = match self.has_failed() {
+                true => self.fatal_error(),
+                false if is_full => Error::StoreFull("its disk has no room left; make room there".to_owned()),
+                false => Error::Unavailable(error.to_string()),
+            };
+            request.fail(told);
+        }
+    }
+
+    /// The store is beyond use: says so to everybody, now and later.
+    fn poison(&mut self, error: &rusqlite::Error) {
+        let reason = error.to_string();
+        tracing::error!(reason, "the store failed for good; the process must end");
+        self.shared.fatal.send_replace(Some(reason.clone()));
+        self.shared.queue.close(Error::Fatal(reason));
+    }
+
+    fn has_failed(&self) -> bool {
+        self.shared.fatal.borrow().is_some()
+    }
+
+    fn fatal_error(&self) -> Error {
+        Error::Fatal(self.shared.fatal.borrow().clone().unwrap_or_default())
+    }
+
+    fn fail_backlog(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        shared.queue.take_all(&mut self.backlog, Wait::No);
+        while let Some(request) = self.backlog.pop() {
+            let error = if self.has_failed() { self.fatal_error() } else { closed() };
+            request.fail(error);
+        }
+    }
+}
+
+fn answer(group: Vec<Box<dyn Request>>) -> usize {
+    let mut clients = 0;
+    for request in group {
+        clients += usize::from(request.class() == Class::Client);
+        request.answer();
+    }
+    clients
+}
+
+/// Whether an error means that the file or the disk cannot be trusted any more. After a failed fsync nobody
+/// knows what is on the disk; trying again would only hide that.
+fn is_fatal(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi;
+    match error {
+        rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => true,
+            ErrorCode::SystemIoFailure => !matches!(
+                failure.extended_code,
+                ffi::SQLITE_IOERR_SHMSIZE | ffi::SQLITE_IOERR_SHMMAP | ffi::SQLITE_IOERR_NOMEM
+            ),
+            _ => false,
+        },
+        rusqlite::Error::ToSqlConversionFailure(_) => true,
+        _ => false,
+    }
+}
+
+/// Lets go of the store when the writer ends, also if it panicked.
+struct Ending(Arc<Shared>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let reason = "its writer thread panicked".to_owned();
+            self.0.fatal.send_replace(Some(reason.clone()));
+            self.0.queue.close(Error::Fatal(reason));
+        }
+        self.0.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.0.ended.send_replace(true);
+    }
+}
