@@ -37,6 +37,8 @@ impl WorkerBuilder {
 
 impl<S> WorkerBuilder<S> {
     /// Adds a value that handlers registered after it may ask for as [`State<T>`](crate::State).
+    ///
+    /// Give each type once: which of two values of one type is meant, the compiler refuses to guess.
     pub fn state<T: Clone + Send + Sync + 'static>(self, state: T) -> WorkerBuilder<(T, S)> {
         let Self { store, states, registry, config, fault } = self;
         WorkerBuilder { store, states: (state, states), registry, config, fault }

@@ -14,7 +14,7 @@ const SUPPORTED: &str = "none: build windlass with the feature \"sqlite\"";
 /// ```
 /// # #[tokio::main] async fn main() -> anyhow::Result<()> {
 /// let store = windlass::open("sqlite::memory:").await?;
-/// assert_eq!(store.info().await?.backend, "sqlite");
+/// assert_eq!(store.info().await?.history_rows, 0);
 /// # Ok(()) }
 /// ```
 ///

@@ -13,6 +13,7 @@ use std::{
 
 use tokio::{
     sync::{Notify, oneshot},
+    task::JoinSet,
     time::{Instant, sleep_until},
 };
 use windlass_core::{Error, Result, TaskId, TaskRecord, store::SharedStore};
@@ -26,6 +27,9 @@ pub const WAIT_INTERVAL: Duration = Duration::from_secs(1);
 const GAP_PER_TASK: Duration = Duration::from_micros(10);
 /// The gap at most, however many wait.
 const GAP_MAX: Duration = Duration::from_millis(50);
+
+/// Most tasks in one look: stores bound what one call may cost. More are split over several looks at once.
+const LOOK_MAX: usize = 10_000;
 
 /// The people waiting for tasks of one store. Cheap to clone; clones share the loop.
 #[derive(Clone)]
@@ -134,6 +138,28 @@ impl Room {
         }
     }
 
+    /// The first ends among these tasks, within an interval.
+    async fn look(&self, ids: &[TaskId]) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {
+        if ids.len() <= LOOK_MAX {
+            return self.store.ended(ids, self.interval).await;
+        }
+        let mut looks = JoinSet::new();
+        for part in ids.chunks(LOOK_MAX) {
+            let (store, part, interval) = (self.store.clone(), part.to_vec(), self.interval);
+            looks.spawn(async move { store.ended(&part, interval).await });
+        }
+        while let Some(look) = looks.join_next().await {
+            match look {
+                Ok(Ok(ended)) if ended.is_empty() => {}
+                Ok(looked) => return looked,
+                Err(error) => {
+                    return Err(Error::Unavailable(format!("a look at the store was lost: {error}")));
+                }
+            }
+        }
+        Ok(Vec::new())
+    }
+
     fn answer(&self, ended: Vec<(TaskId, Option<TaskRecord>)>) {
         for (id, task) in ended {
             let waiting = self.lock().awaited.remove(&id).unwrap_or_default();
@@ -170,7 +196,7 @@ impl Looking {
             };
             tokio::pin!(changed);
             tokio::select! {
-                looked = room.store.ended(&ids, room.interval) => match looked {
+                looked = room.look(&ids) => match looked {
                     // A store that came back early with nothing must not be asked in a spin.
                     Ok(ended) if ended.is_empty() => tokio::select! {
                         () = &mut changed => {}

@@ -232,6 +232,29 @@ async fn a_thousand_ends_one_after_the_other_do_not_cost_a_thousand_queries() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn more_waiters_than_one_look_up_takes_are_all_answered() {
+    let store = Counting::new(memory());
+    let client = Client::new(store.clone());
+    let mut waiting = tokio::task::JoinSet::new();
+    let mut ids = Vec::new();
+    for batch in [10_000, 1_000] {
+        let enqueued = client.enqueue_all((0..batch).map(|n| mail(&n.to_string()))).await.unwrap();
+        ids.extend(enqueued.iter().map(|enqueued| enqueued.id));
+    }
+    for id in &ids {
+        let (client, id) = (client.clone(), *id);
+        waiting.spawn(async move { client.wait(id, Duration::from_hours(1)).await });
+    }
+    settle_down().await;
+    let started = Instant::now();
+    client.store().cancel(&ids, "enough").await.unwrap();
+    while let Some(ended) = waiting.join_next().await {
+        assert_eq!(ended.unwrap().unwrap().state, TaskState::Cancelled);
+    }
+    assert!(started.elapsed() < WAIT_INTERVAL, "{:?} of paused time", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_newcomer_does_not_wait_for_the_interval_of_others() {
     let client = client();
     let slow = client.enqueue(mail("slow")).await.unwrap().id;

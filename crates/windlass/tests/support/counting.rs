@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use windlass::{
-    ClaimAnswer, Demand, Enqueued, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result, Rules,
+    ClaimAnswer, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result, Rules,
     SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
@@ -112,6 +112,9 @@ impl Store for Counting {
 
     async fn ended(&self, ids: &[TaskId], wait: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
+        if ids.len() > 10_000 {
+            return Err(Error::invalid("too many tasks in one look-up"));
+        }
         self.inner.ended(ids, wait).await
     }
 
