@@ -1,0 +1,15 @@
+//! The program as a user meets it: as a process, by its output and its exit code.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod offline;
+mod server;
+mod settings;
+mod stop;
+mod stores;
+mod support;

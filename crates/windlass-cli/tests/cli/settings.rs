@@ -1,0 +1,87 @@
+//! Settings: where they come from, and what is refused.
+
+use crate::support::{command, finish, windlass};
+
+/// The row of a setting in `config check --json`.
+fn row(said: &crate::support::Said, key: &str) -> (String, String) {
+    let json = said.json();
+    let row = json["settings"].as_array().unwrap().iter().find(|row| row["key"] == key).unwrap().clone();
+    (row["value"].as_str().unwrap().to_owned(), row["origin"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn the_written_file_is_valid_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = windlass(folder.path(), &["config", "check", "--json"]).done();
+    windlass(folder.path(), &["config", "init"]).done();
+    let after = windlass(folder.path(), &["config", "check", "--json"]).done();
+    assert_eq!(before.json()["settings"], after.json()["settings"]);
+    assert_eq!(after.json()["file"], "windlass.toml");
+    windlass(folder.path(), &["config", "init"]).failed(4, &["windlass.toml exists"]);
+}
+
+#[test]
+fn check_shows_every_value_with_its_origin() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("windlass.toml"), "slots = 5\n\nhistory_days = \"12h\"\n").unwrap();
+    let mut check = command(folder.path(), &["config", "check", "--json"]);
+    check.env("MAX_CONCURRENT_TASKS", "7").env("WINDLASS_MAX_ATTEMPTS", "3");
+    let said = finish(check).done();
+    assert_eq!(row(&said, "slots"), ("7".into(), "MAX_CONCURRENT_TASKS".into()));
+    assert_eq!(row(&said, "max_attempts"), ("3".into(), "WINDLASS_MAX_ATTEMPTS".into()));
+    assert_eq!(row(&said, "history_days"), ("12h".into(), "windlass.toml:3".into()));
+    assert_eq!(row(&said, "lease_ttl_ms"), ("10s".into(), "default".into()));
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_line_and_nearest_name_by_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("windlass.toml"), "slots = 5\nslosts = 7\n").unwrap();
+    for arguments in [vec!["config", "check"], vec!["up"], vec!["tasks", "ls"]] {
+        let said = windlass(folder.path(), &arguments);
+        said.failed(2, &["windlass.toml, line 2", "\"slosts\"", "did you mean \"slots\"?"]);
+    }
+}
+
+#[test]
+fn a_number_beyond_its_bounds_is_used_at_the_bound_with_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut check = command(folder.path(), &["config", "check", "--json"]);
+    check.env("WINDLASS_SLOTS", "200000");
+    let said = finish(check).done();
+    assert_eq!(row(&said, "slots").0, "100000");
+    assert!(
+        said.stderr.contains("warning: slots 200000") && said.stderr.contains("100000 is used"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn nonsense_is_refused_with_the_name_of_the_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, parts) in [
+        (vec!["up", "--slots", "0"], vec!["slots", "--slots"]),
+        (vec!["up", "--slots", "-3"], vec!["slots", "-3"]),
+        (vec!["up", "--slots", "many"], vec!["slots", "many"]),
+        (vec!["up", "--listen", "7878"], vec!["listen", "127.0.0.1:7878"]),
+        (vec!["up", "--drain-timeout", "soon"], vec!["drain_timeout_ms", "soon"]),
+        (vec!["up", "--allow-target", "10.0.0.0/99"], vec!["allow_target", "10.0.0.0/99"]),
+        (vec!["up", "--durability", "some"], vec!["durability", "full, normal"]),
+        (vec!["up", "--config", "nowhere.toml"], vec!["nowhere.toml"]),
+        (vec!["up", "--store", "windlass.db"], vec!["windlass.db", "sqlite:"]),
+    ] {
+        windlass(folder.path(), &arguments).failed(2, &parts);
+    }
+    let mut up = command(folder.path(), &["up"]);
+    up.env("WINDLASS_HEARTBEAT_MS", "9000");
+    finish(up).failed(2, &["heartbeat_ms", "lease_ttl_ms"]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was created");
+}
+
+#[test]
+fn an_address_that_others_can_reach_needs_a_word_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = windlass(folder.path(), &["up", "--listen", "0.0.0.0:0"]);
+    said.failed(4, &["0.0.0.0:0", "--insecure"]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was created");
+}
