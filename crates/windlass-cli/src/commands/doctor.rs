@@ -114,7 +114,7 @@ fn store_checks(report: &mut Report, settings: &Settings, store: &StoreInfo) {
     report.add("engine", Level::Ok, format!("{} {}", store.backend, store.engine_version));
     let wal = if store.wal_bytes > WAL_LARGE_BYTES { Level::Wrong } else { Level::Ok };
     report.add("log", wal, format!("{} of write-ahead log", text::bytes(store.wal_bytes)));
-    let least = settings.number(&table::MIN_FREE_DISK_BYTES);
+    let least = reserve(settings);
     if store.free_disk_bytes < least {
         let detail = format!(
             "{} free, below {}: new tasks are refused; free some disk",
@@ -125,6 +125,14 @@ fn store_checks(report: &mut Report, settings: &Settings, store: &StoreInfo) {
     } else {
         report.add("disk", Level::Ok, format!("{} free", text::bytes(store.free_disk_bytes)));
     }
+}
+
+/// The free room that the store keeps: the larger of bytes and share, as the store itself reckons.
+fn reserve(settings: &Settings) -> u64 {
+    let bytes = settings.number(&table::MIN_FREE_DISK_BYTES);
+    let Some(path) = store::path(settings).ok().flatten() else { return bytes };
+    let whole = rustix::fs::statvfs(&path).map_or(0, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
+    bytes.max(whole / 100 * settings.number(&table::MIN_FREE_DISK_PERCENT))
 }
 
 fn clock_check(report: &mut Report, newest: Option<windlass_core::Timestamp>) {

@@ -206,7 +206,7 @@ pub static MIN_FREE_DISK_PERCENT: Setting = Setting::new(
     "min_free_disk_percent",
     Kind::Count { min: 0, max: 90 },
     "5",
-    "The same as a share of the disk; whichever of the two is smaller counts.",
+    "The same as a share of the disk; whichever of the two is larger counts.",
 );
 /// Addresses that http tasks may reach besides public ones.
 pub static ALLOW_TARGET: Setting = Setting::new(
