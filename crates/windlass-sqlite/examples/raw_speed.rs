@@ -8,8 +8,8 @@ use std::{sync::Arc, time::Instant};
 use anyhow::Result;
 use rusqlite::{Connection, TransactionBehavior, params, types::Null};
 use windlass_core::{
-    Demand, LaneId, LeaseRef, NewTask, NewWorker, Payload, SettleBatch, SettleItem, Settlement, Source, Store,
-    WorkerId,
+    Demand, LaneId, LeaseRef, NewTask, NewWorker, Payload, SettleBatch, SettleItem, Settlement, Source,
+    Store, WorkerId,
 };
 use windlass_sqlite::{Location, Options, SqliteStore};
 
@@ -55,8 +55,7 @@ async fn store() -> Result<()> {
         .await?;
     let lanes: Arc<[LaneId]> = store.lanes(&[task.kind], &[]).await?.iter().map(|lane| lane.id).collect();
     let started = Instant::now();
-    let (a, b) =
-        tokio::try_join!(work(&store, worker, &lanes, 1), work(&store, worker, &lanes, 2))?;
+    let (a, b) = tokio::try_join!(work(&store, worker, &lanes, 1), work(&store, worker, &lanes, 2))?;
     assert_eq!(a + b, TASKS);
     report("store", enqueued, started.elapsed().as_secs_f64());
     store.close().await?;
@@ -64,7 +63,12 @@ async fn store() -> Result<()> {
 }
 
 /// Claims and settles until nothing is left.
-async fn work(store: &SqliteStore, worker: WorkerId, lanes: &Arc<[LaneId]>, settler_no: u32) -> Result<usize> {
+async fn work(
+    store: &SqliteStore,
+    worker: WorkerId,
+    lanes: &Arc<[LaneId]>,
+    settler_no: u32,
+) -> Result<usize> {
     let mut settled = 0;
     for batch_no in 1.. {
         let demand = Demand { worker, claim_no: batch_no, lanes: Arc::clone(lanes), n: CLAIM as u32 };

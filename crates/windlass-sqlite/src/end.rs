@@ -47,7 +47,7 @@ impl Ending {
             ])?;
             check(kept)?;
             let bytes = u64::from(self.held.payload_bytes) + output.map_or(0, |output| output.len() as u64);
-            count_kept(tx, 1, bytes);
+            count_kept(tx, self.id, 1, bytes);
         }
         let removed =
             tx.sql(sql::DELETE_RUNNING)?.execute((self.id.raw(), self.held.lease, self.worker.0))?;
@@ -87,9 +87,10 @@ impl Ending {
         Ok(())
     }
 
-    /// The task goes back into the ready line with its attempt unspent.
+    /// The task goes back into the ready line with its attempt unspent. That says nothing about the task, so
+    /// a suspect stays one.
     pub(crate) fn hand_back(&self, tx: &mut Tx<'_>) -> Step<()> {
-        self.ready_again(tx, AttemptResult::Released, 0, None)
+        self.ready_again(tx, AttemptResult::Released, self.held.crashes, None)
     }
 
     /// Its worker died with it: a suspect from now on, or dead if that happened too often.
@@ -193,8 +194,9 @@ pub(crate) fn must_keep(tx: &Tx<'_>, id: TaskId, has_output: bool) -> bool {
     tx.options.history == History::Kept || has_output || tx.awaited.contains(id)
 }
 
-/// Counts tasks into the history.
-pub(crate) fn count_kept(tx: &mut Tx<'_>, rows: u64, payload_bytes: u64) {
+/// Counts tasks into the history; `first` is the lowest of them.
+pub(crate) fn count_kept(tx: &mut Tx<'_>, first: TaskId, rows: u64, payload_bytes: u64) {
+    tx.cursor.kept(first, tx.now);
     tx.memory.count_history(rows as i64, (payload_bytes + rows * ROW_BYTES) as i64);
     tx.effects.figures = true;
 }

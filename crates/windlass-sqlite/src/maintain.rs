@@ -58,16 +58,18 @@ pub(crate) fn promote_due(tx: &mut Tx<'_>, limit: u32) -> Step<DutyReport> {
 /// Where retention by age stands between its steps; only a saving, so it may be lost.
 #[derive(Debug, Default)]
 pub(crate) struct Cursor {
-    /// Kept tasks up to this id are gone or still too young.
+    /// Kept tasks up to this id are gone, but for those below.
     after: i64,
-    /// When the first of those that were passed over will be old enough.
-    look_again_at: Option<Timestamp>,
+    /// The earliest end of a task that is kept at or below `after`.
+    left_behind: Option<Timestamp>,
 }
 
 impl Cursor {
-    /// A task that ended too late to be removed yet is passed over until then.
-    fn pass_over(&mut self, old_enough_at: Timestamp) {
-        self.look_again_at = Some(self.look_again_at.map_or(old_enough_at, |at| at.min(old_enough_at)));
+    /// A task is kept. One that was enqueued early and ended late comes in behind the cursor.
+    pub(crate) fn kept(&mut self, id: TaskId, ended_at: Timestamp) {
+        if id.raw() <= self.after {
+            self.left_behind = Some(self.left_behind.map_or(ended_at, |first| first.min(ended_at)));
+        }
     }
 }
 
@@ -101,26 +103,21 @@ fn by_age(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
         History::Off => AWAITED_AGE,
     };
     let cutoff = tx.now.before(age);
-    if tx.cursor.look_again_at.is_some_and(|at| at <= tx.now) {
+    if tx.cursor.left_behind.is_some_and(|ended_at| ended_at <= cutoff) {
         *tx.cursor = Cursor::default();
     }
     // Nothing ends before it is enqueued, so whatever ended before the cutoff has an id below this one.
     let below = TaskId::first_at(Timestamp::from_ms(cutoff.as_ms().saturating_add(1))).raw();
     let rows = old_history(tx, tx.cursor.after, below)?;
-    let (mut moved, mut bytes) = (0, 0);
-    for row in &rows {
-        if row.ended_at <= cutoff {
-            moved += 1;
-            bytes += row.bytes;
-        } else {
-            tx.cursor.pass_over(row.ended_at.after(age));
-        }
+    let Some(last) = rows.last() else { return Ok((0, false)) };
+    let old = rows.iter().filter(|row| row.ended_at <= cutoff);
+    let (moved, bytes) = old.fold((0, 0), |(rows, bytes), row| (rows + 1, bytes + row.bytes));
+    if moved > 0 {
+        delete_range(tx, tx.cursor.after, last.id, cutoff, moved, bytes)?;
     }
-    if let Some(last) = rows.last() {
-        if moved > 0 {
-            delete_range(tx, tx.cursor.after, last.id, cutoff, moved, bytes)?;
-        }
-        tx.cursor.after = last.id;
+    tx.cursor.after = last.id;
+    for row in rows.iter().filter(|row| row.ended_at > cutoff) {
+        tx.cursor.kept(TaskId::from_raw(row.id), row.ended_at);
     }
     Ok((moved, rows.len() == CHUNK_ROWS))
 }

@@ -89,7 +89,7 @@ fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) ->
     }
     if must_keep(tx, id, false) {
         tx.sql(sql::KEEP_CANCELLED)?.execute((tx.now.as_ms(), reason, id.raw()))?;
-        count_kept(tx, 1, found.payload_bytes);
+        count_kept(tx, id, 1, found.payload_bytes);
     }
     if tx.sql(sql::DELETE_UNSTARTED)?.execute([id.raw()])? != 1 {
         return Err(disagree("a task that was cancelled"));

@@ -179,7 +179,9 @@ fn write_chunk(tx: &mut Tx<'_>, worker: WorkerId, chunk: &[Ending], keep: Keep) 
         statement.raw_bind_parameter(2, worker.0)?;
         run_for(&mut statement, 3, chunk)?;
         let bytes = chunk.iter().map(|ending| u64::from(ending.held.payload_bytes)).sum();
-        count_kept(tx, chunk.len() as u64, bytes);
+        if let Some(first) = chunk.iter().map(|ending| ending.id).min() {
+            count_kept(tx, first, chunk.len() as u64, bytes);
+        }
     }
     let mut statement = tx.sql(sql::DELETE_DONE)?;
     statement.raw_bind_parameter(1, worker.0)?;
