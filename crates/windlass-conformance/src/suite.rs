@@ -230,6 +230,7 @@ cases! { ($)
     }
     retention {
         ended_tasks_are_removed_after_their_time,
+        a_task_that_ended_long_after_its_neighbours_is_removed_in_its_turn,
         an_unfinished_task_is_never_removed [EnqDurable],
         history_over_its_size_loses_the_oldest_first,
     }

@@ -1,5 +1,7 @@
 //! The rules of every store, on the embedded one: in a file for the named cases, which also restart it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::{
     path::PathBuf,
     sync::{

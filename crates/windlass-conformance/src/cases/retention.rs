@@ -45,6 +45,20 @@ pub async fn ended_tasks_are_removed_after_their_time(harness: &dyn Harness) {
     assert_eq!(rig.store.lane_records().await.unwrap()[0].depth.dead, 0);
 }
 
+/// Retention that walks along the ids must not forget what it has passed.
+pub async fn a_task_that_ended_long_after_its_neighbours_is_removed_in_its_turn(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let all = rig.add_many("a", 2).await;
+    rig.cancel(all[1]).await.unwrap();
+    let retention = Retention { history_age: HOUR, ..Retention::default() };
+    rig.advance(2 * HOUR).await;
+    assert_eq!(retain(&rig, retention).await, 1);
+    rig.cancel(all[0]).await.unwrap();
+    assert_eq!(retain(&rig, retention).await, 0);
+    rig.advance(2 * HOUR).await;
+    assert_eq!((retain(&rig, retention).await, ids(&rig).await), (1, vec![]));
+}
+
 pub async fn an_unfinished_task_is_never_removed(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut all = rig.add_many("a", 2).await;

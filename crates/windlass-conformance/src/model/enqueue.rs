@@ -60,13 +60,15 @@ impl Model {
     }
 
     fn decide_all(&self, now: Now, tasks: &[NewTask]) -> Result<Vec<Decision>> {
-        let mut earlier: BTreeMap<(&Name, &str), usize> = BTreeMap::new();
-        let mut decisions = Vec::with_capacity(tasks.len());
-        for (index, task) in tasks.iter().enumerate() {
+        for task in tasks {
             task.check(&self.rules)?;
             if task.workflow.is_some() {
                 return Err(Error::Unsupported("workflows, in this version of the store".to_owned()));
             }
+        }
+        let mut earlier: BTreeMap<(&Name, &str), usize> = BTreeMap::new();
+        let mut decisions = Vec::with_capacity(tasks.len());
+        for (index, task) in tasks.iter().enumerate() {
             let Some(key) = &task.key else {
                 decisions.push(Decision::Add);
                 continue;

@@ -18,6 +18,13 @@ use crate::model::{Model, Now};
 /// step ends exactly at a deadline.
 const LEASE_TTL: Duration = Duration::from_millis(10_500);
 
+/// Every error and reason that a run hands in.
+pub const TEXTS: [&str; 4] = [CANCELLED, FAILED, HOPELESS, OBSOLETE];
+const CANCELLED: &str = "cancelled by test";
+const FAILED: &str = "failed";
+const HOPELESS: &str = "hopeless";
+const OBSOLETE: &str = "obsolete";
+
 /// A call as one side gets it.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each is named after the method of a store")]
@@ -73,7 +80,7 @@ impl Call {
             Self::Progress(worker, lease, text) => {
                 answer(store.progress(worker, lease, text).await, |()| Answer::Nothing)
             }
-            Self::Cancel(ids) => answer(store.cancel(&ids, "cancelled by test").await, changed),
+            Self::Cancel(ids) => answer(store.cancel(&ids, CANCELLED).await, changed),
             Self::Redrive(tasks) => answer(store.redrive(&tasks).await, changed),
             Self::Renew(worker, report) => answer(store.renew(worker, report).await, Answer::Renewed),
             Self::Retire(worker) => answer(store.retire(worker).await, Answer::Count),
@@ -99,7 +106,7 @@ impl Call {
             Self::Progress(worker, lease, text) => {
                 answer(model.progress(worker, lease, &text), |()| Answer::Nothing)
             }
-            Self::Cancel(ids) => changed(model.cancel(now, &ids, "cancelled by test")),
+            Self::Cancel(ids) => changed(model.cancel(now, &ids, CANCELLED)),
             Self::Redrive(tasks) => changed(model.redrive(now, &tasks)),
             Self::Renew(worker, report) => answer(model.renew(now, worker, report), Answer::Renewed),
             Self::Retire(worker) => answer(model.retire(now, worker), Answer::Count),
@@ -341,10 +348,10 @@ fn settlement(how: How, now: Timestamp) -> Settlement {
             let output = output.then(|| Payload::bytes(b"result".to_vec()));
             Settlement::Done { output, note: None }
         }
-        How::Retry { seconds } => Settlement::Retry { due_at: after(seconds), error: "failed".to_owned() },
+        How::Retry { seconds } => Settlement::Retry { due_at: after(seconds), error: FAILED.to_owned() },
         How::Snooze { seconds } => Settlement::Snooze { due_at: after(seconds) },
         How::Release => Settlement::Release,
-        How::Dead => Settlement::Dead { error: "hopeless".to_owned() },
-        How::Cancelled => Settlement::Cancelled { reason: "obsolete".to_owned() },
+        How::Dead => Settlement::Dead { error: HOPELESS.to_owned() },
+        How::Cancelled => Settlement::Cancelled { reason: OBSOLETE.to_owned() },
     }
 }

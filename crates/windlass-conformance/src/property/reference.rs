@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The model, its clock, its ids and its last answer.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Reference {
     model: Model,
     now: Now,
@@ -49,6 +49,13 @@ impl Held {
 /// Small budgets, so that a run reaches their ends.
 pub fn rules() -> Rules {
     Rules { max_crashes: 2, batch_max: 100, ..Rules::default() }
+}
+
+impl std::fmt::Debug for Reference {
+    /// A failing run shows its steps; the empty model that it starts with would only hide them.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reference").finish_non_exhaustive()
+    }
 }
 
 impl Reference {

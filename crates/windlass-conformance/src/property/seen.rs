@@ -4,13 +4,13 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use windlass_core::{
-    Claimed, Lane, LeaseRef, Name, Result, State, Store, TaskRecord, Timestamp, WorkerRecord,
+    Claimed, Lane, LeaseRef, Name, Result, Store, TaskRecord, Timestamp, WorkerRecord,
     store::{Filter, LaneRecord},
     task::AttemptResult,
 };
 
 use super::{
-    call::{Answer, Book},
+    call::{Answer, Book, TEXTS},
     ops,
 };
 use crate::model::{Model, Now};
@@ -133,10 +133,8 @@ impl Eye<'_> {
                 _ => {}
             }
         }
-        // The words for a death are the store's own.
-        if task.attempts.last().is_some_and(|attempt| attempt.result == AttemptResult::Crashed) {
-            task.error = task.error.filter(|_| task.state == State::Dead).map(|_| "crashed".to_owned());
-        }
+        // The words for a death by crashes are the store's own; all others came in with a call.
+        task.error = task.error.map(|text| if TEXTS.contains(&text.as_str()) { text } else { String::new() });
         task
     }
 
