@@ -12,15 +12,6 @@ use crate::{
     failure::{Exit, Failure},
 };
 
-/// Whether a store that does not exist is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
-    /// It is made.
-    Create,
-    /// It is an error.
-    Refuse,
-}
-
 /// Where the store is.
 pub fn location(settings: &Settings) -> Result<Location, Failure> {
     let text = settings.text(&table::STORE);
@@ -39,15 +30,9 @@ pub fn path(settings: &Settings) -> Result<Option<PathBuf>, Failure> {
     Ok(location(settings)?.path().map(Path::to_owned))
 }
 
-/// Opens the store.
-pub async fn open(settings: &Settings, missing: Missing) -> Result<Arc<SqliteStore>, Failure> {
-    let location = location(settings)?;
-    let options = options(settings);
-    let options = match missing {
-        Missing::Create => options,
-        Missing::Refuse => options.existing_only(),
-    };
-    SqliteStore::open(&location, options).await.map_err(failure)
+/// Opens the store; one that does not exist is made.
+pub async fn open(settings: &Settings) -> Result<Arc<SqliteStore>, Failure> {
+    SqliteStore::open(&location(settings)?, options(settings)).await.map_err(failure)
 }
 
 /// How the settings want the store to be opened.

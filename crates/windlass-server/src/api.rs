@@ -20,6 +20,7 @@
 //! | `POST /v1/queues/{name}/pause`, `…/resume` | nothing | [`QueueChange`] |
 //! | `GET /v1/workers` | | [`Workers`] |
 //! | `GET /v1/info` | | [`InfoView`] |
+//! | `GET /v1/audit` | | [`Audit`] |
 //! | `GET /healthz`, `GET /readyz` | | [`HealthView`]; 503 if not ready |
 //!
 //! Every other answer is an [`ErrorBody`]. A POST with a body needs `content-type: application/json`.
@@ -39,7 +40,9 @@ pub use enqueue::{
     BatchRequest, BatchResponse, EnqueueRequest, EnqueueResponse, EnqueuedTask, KeyConflict, RetryDelays,
 };
 pub use error::{ErrorBody, ErrorCode, ErrorDetail};
-pub use fleet::{InfoView, KindView, QueueChange, QueueView, Queues, WorkerStatusView, WorkerView, Workers};
+pub use fleet::{
+    Audit, InfoView, KindView, QueueChange, QueueView, Queues, WorkerStatusView, WorkerView, Workers,
+};
 pub use health::{Check, HealthView};
 pub use task::{
     AttemptView, DeadGroup, DeadGroups, EncodingView, TaskPage, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS,

@@ -128,7 +128,7 @@ impl Coordinator {
         self.store_clock = Some((answer.now, Instant::now()));
         self.note_due(answer.next_due);
         let pause = self.pause_after(&answer);
-        self.start(answer, reserved).await;
+        self.start(answer, reserved);
         Ok(pause)
     }
 
@@ -167,7 +167,7 @@ impl Coordinator {
     }
 
     /// Starts every claimed task at once; each has its slot already.
-    async fn start(&mut self, answer: ClaimAnswer, mut reserved: Reserved) {
+    fn start(&self, answer: ClaimAnswer, mut reserved: Reserved) {
         let shared = &self.shared;
         let attempts: Vec<_> = answer.tasks.into_iter().map(|task| self.attempt(task)).collect();
         shared.in_flight.insert(attempts.iter().cloned());
@@ -199,7 +199,7 @@ impl Coordinator {
             // The heartbeat registers anew; until then there is no worker to claim for.
             Error::WorkerExpired => shared.claim_answered(),
             error => {
-                if self.failures.failures() == 0 {
+                if self.failures.failures() == 0 && !shared.is_draining() {
                     tracing::warn!(%error, "claim failed; trying again with growing pauses");
                 }
             }

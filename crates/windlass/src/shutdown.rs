@@ -21,7 +21,7 @@ impl<F: Future<Output = ()> + Send + 'static> Shutdown for F {
     }
 
     async fn hand_back(self: Pin<&mut Self>) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
 /// So many deaths within [`DEATH_WINDOW`] end the worker.
 const DEATHS_MAX: usize = 5;
 /// The time over which deaths are counted.
-const DEATH_WINDOW: Duration = Duration::from_secs(60);
+const DEATH_WINDOW: Duration = Duration::from_mins(1);
 
 /// Runs coordinators until one ends by itself, which it does when the worker drains.
 ///

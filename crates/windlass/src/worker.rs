@@ -97,17 +97,18 @@ impl Worker {
             ended = &mut coordinator => ended.ok().and_then(std::result::Result::err),
             error = shared.failed_for_good() => Some(WorkerError::Store(error)),
         };
-        let report = match failure {
+        let report = if matches!(failure, Some(WorkerError::Store(_))) {
             // A store that is beyond use takes nothing back; the next start finds what was running.
-            Some(WorkerError::Store(_)) => abandon(&shared),
-            _ => tokio::select! {
+            abandon(&shared)
+        } else {
+            tokio::select! {
                 // After a failure there is nothing to wait for: what runs is handed back at once.
                 report = drain(&shared, shutdown, failure.is_some()) => report,
                 error = shared.failed_for_good() => {
                     finish(&shared, parts, heartbeat).await;
                     return Err(WorkerError::Store(error));
                 }
-            },
+            }
         };
         if !coordinator.is_finished() {
             let _ = tokio::time::timeout(ABORT_GRACE, &mut coordinator).await;

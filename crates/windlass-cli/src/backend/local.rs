@@ -7,9 +7,9 @@ use windlass_core::{Name, Payload, Store as _, TaskId};
 use windlass_server::{
     Operations,
     api::{
-        BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
-        EnqueueRequest, EnqueueResponse, InfoView, QueueChange, Queues, RetryRequest, TaskFilter, TaskPage,
-        TaskView, WaitRequest, WaitResponse, WhyView, Workers,
+        Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse,
+        DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, QueueChange, Queues, RetryRequest, TaskFilter,
+        TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, Workers,
     },
 };
 use windlass_sqlite::SqliteStore;
@@ -34,7 +34,10 @@ impl Local {
 
 /// Operations that know the built-in kinds: what a payload of theirs must look like, and what is secret in it.
 pub fn operations(store: Arc<SqliteStore>) -> Operations {
-    Operations::new(store).version(crate::version::VERSION).check_payload(check).redact(redact)
+    Operations::new(store)
+        .version(crate::version::VERSION)
+        .check_payload(check)
+        .redact_json("http", windlass_kinds::redact_http_payload)
 }
 
 fn check(kind: &Name, payload: &Payload) -> Result<(), String> {
@@ -42,16 +45,6 @@ fn check(kind: &Name, payload: &Payload) -> Result<(), String> {
         Ok(value) => windlass_kinds::check_payload(kind.as_str(), &value),
         // Bytes, or numbers that this parser cannot hold: the handler decides.
         Err(_) => Ok(()),
-    }
-}
-
-fn redact(kind: &Name, payload: Payload) -> Payload {
-    if kind.as_str() != "http" {
-        return payload;
-    }
-    match payload.decode::<serde_json::Value>() {
-        Ok(value) => Payload::json(&windlass_kinds::redact_http_payload(value)).unwrap_or(payload),
-        Err(_) => payload,
     }
 }
 
@@ -128,6 +121,10 @@ impl Backend for Local {
 
     async fn info(&self) -> Answer<InfoView> {
         self.operations.info().await
+    }
+
+    async fn audit(&self) -> Answer<Audit> {
+        self.operations.audit().await
     }
 
     async fn close(&self) -> Answer<()> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::{Name, TaskId};
 use windlass_server::api::{
-    BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
+    Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, QueueChange, Queues, RetryRequest, TaskFilter,
     TaskPage, TaskView, WaitResponse, WhyView, Workers,
 };
@@ -57,6 +57,8 @@ pub trait Backend: Send + Sync {
     async fn workers(&self) -> Answer<Workers>;
     /// Store, version and worker.
     async fn info(&self) -> Answer<InfoView>;
+    /// Every broken promise in the store.
+    async fn audit(&self) -> Answer<Audit>;
     /// Ends the connection in good order.
     async fn close(&self) -> Answer<()>;
 }

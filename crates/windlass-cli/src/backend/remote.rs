@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::{Name, TaskId};
 use windlass_server::api::{
-    BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
+    Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, HealthView, InfoView, QueueChange, Queues, RetryRequest, TaskFilter,
     TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, Workers,
 };
@@ -15,6 +15,9 @@ use super::{
     client::{Client, escape, query},
 };
 use crate::failure::Failure;
+
+/// How long an audit may take: it reads the whole store.
+const AUDIT_TIME: Duration = Duration::from_mins(5);
 
 /// A server.
 #[derive(Debug, Clone)]
@@ -113,6 +116,10 @@ impl Backend for Remote {
 
     async fn info(&self) -> Answer<InfoView> {
         self.client.get("/v1/info", Duration::ZERO).await
+    }
+
+    async fn audit(&self) -> Answer<Audit> {
+        self.client.get("/v1/audit", AUDIT_TIME).await
     }
 
     async fn close(&self) -> Answer<()> {

@@ -4,11 +4,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use clap::Args;
 use serde::Serialize;
-use windlass_core::{Store as _, store::StoreInfo};
+use windlass_core::store::{Finding, StoreInfo};
 use windlass_server::api::{Queues, TaskFilter, Workers};
-use windlass_sqlite::{Location, SqliteStore};
 
-use super::backup;
 use crate::{
     backend::{Backend, connect},
     config::{Settings, table},
@@ -16,7 +14,7 @@ use crate::{
     failure::Exit,
     output::{Colour, text},
     session::Session,
-    store::{self, Missing},
+    store,
 };
 
 /// Files that a process needs besides one for each running task.
@@ -85,14 +83,15 @@ pub async fn run(session: &Session, args: &DoctorArgs) -> anyhow::Result<Exit> {
     let info = backend.info().await?;
     let (queues, workers) = (backend.queues().await?, backend.workers().await?);
     let newest = backend.tasks(&TaskFilter::default(), None, 1).await?;
+    let audit = if args.audit { Some(backend.audit().await?) } else { None };
     backend.close().await?;
 
     store_checks(&mut report, settings, &info.store);
     clock_check(&mut report, newest.tasks.first().map(|task| task.enqueued_at));
     files_check(&mut report, settings);
     kinds_check(&mut report, &queues, &workers, has_server);
-    if args.audit {
-        audit(&mut report, settings, has_server).await?;
+    if let Some(audit) = audit {
+        audit_checks(&mut report, audit.findings);
     }
     show(session, &report)
 }
@@ -183,20 +182,8 @@ fn kinds_check(report: &mut Report, queues: &Queues, workers: &Workers, has_serv
     report.add("kinds", level, format!("tasks wait and no live worker handles their kind: {names}"));
 }
 
-/// Looks at every task. A running store is copied first: its file belongs to the process that runs it.
-async fn audit(report: &mut Report, settings: &Settings, has_server: bool) -> anyhow::Result<()> {
-    let folder = tempfile::tempdir()?;
-    let store = if has_server {
-        let copy = folder.path().join("copy.db");
-        backup::copy(settings, &backup::source(settings).await?, &copy).await?;
-        let options = store::options(settings).existing_only();
-        let opened = SqliteStore::open(&Location::File(copy), options).await;
-        opened.map_err(store::failure)?
-    } else {
-        store::open(settings, Missing::Refuse).await?
-    };
-    let findings = store.audit().await?;
-    store.close().await?;
+/// Looks at every task.
+fn audit_checks(report: &mut Report, findings: Vec<Finding>) {
     if findings.is_empty() {
         report.add("audit", Level::Ok, "no broken promise");
     }
@@ -204,7 +191,6 @@ async fn audit(report: &mut Report, settings: &Settings, has_server: bool) -> an
         let task = finding.task.map_or_else(String::new, |task| format!("task {task}: "));
         report.add("audit", Level::Wrong, format!("{}: {task}{}", finding.promise, finding.detail));
     }
-    Ok(())
 }
 
 fn show(session: &Session, report: &Report) -> anyhow::Result<Exit> {

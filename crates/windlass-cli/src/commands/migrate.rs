@@ -8,11 +8,7 @@ use serde_json::json;
 use windlass_core::Store as _;
 use windlass_sqlite::{Location, OpenError, Options, SqliteStore};
 
-use crate::{
-    failure::Exit,
-    session::Session,
-    store::{self, Missing},
-};
+use crate::{failure::Exit, session::Session, store};
 
 /// Arguments of `migrate`.
 #[derive(Debug, Args)]
@@ -27,7 +23,7 @@ pub async fn run(session: &Session, args: &MigrateArgs) -> anyhow::Result<Exit> 
     if args.plan {
         return plan(session).await;
     }
-    let store = store::open(&session.settings, Missing::Create).await?;
+    let store = store::open(&session.settings).await?;
     let info = store.info().await?;
     store.close().await?;
     if session.out.is_json() {

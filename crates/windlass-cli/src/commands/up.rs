@@ -16,7 +16,7 @@ use crate::{
     screen::Screen,
     session::Session,
     stop::{self, Announced},
-    store::{self, Missing},
+    store,
 };
 
 /// How long the store may take to write what it has taken, at the end.
@@ -49,7 +49,7 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     let settings = &session.settings;
     let listen = listen_address(settings, args.insecure)?;
     // In dependency order: store, listener, worker, API. What fails closes what was opened before it.
-    let store = store::open(settings, Missing::Create).await?;
+    let store = store::open(settings).await?;
     let listener = match bind(listen).await {
         Ok(listener) => listener,
         Err(failure) => {

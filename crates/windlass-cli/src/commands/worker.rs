@@ -11,7 +11,7 @@ use crate::{
     failure::Exit,
     screen::Screen,
     session::Session,
-    store::{self, Missing},
+    store,
 };
 
 /// Flags that every worker has. They are read as text: the table of settings checks them.
@@ -70,7 +70,7 @@ impl WorkerArgs {
 
 /// Runs until it is told to stop.
 pub async fn run(session: &Session) -> anyhow::Result<Exit> {
-    let store = store::open(&session.settings, Missing::Create).await?;
+    let store = store::open(&session.settings).await?;
     let engine = engine::build(&session.settings, store.clone())?;
     let info = store.info().await?;
     let kinds = engine.kinds.clone();

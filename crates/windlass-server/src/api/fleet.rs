@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use windlass_core::{
     Name, Timestamp,
-    store::{Depth, StoreInfo},
+    store::{Depth, Finding, StoreInfo},
 };
 
 /// Every queue.
@@ -80,6 +80,13 @@ pub struct WorkerView {
     pub registered_at: Timestamp,
     /// When it last renewed.
     pub renewed_at: Timestamp,
+}
+
+/// What the audit of the whole store found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    /// Broken promises; empty is how it should be.
+    pub findings: Vec<Finding>,
 }
 
 /// What a server says of itself.

@@ -49,6 +49,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/v1/queues/{name}/resume", post(resume))
         .route("/v1/workers", get(workers))
         .route("/v1/info", get(info))
+        .route("/v1/audit", get(audit))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(&server), guard))
@@ -173,10 +174,14 @@ async fn info(State(server): Shared) -> Result<Response> {
     Ok(ok(&server.operations.info().await?))
 }
 
+async fn audit(State(server): Shared) -> Result<Response> {
+    Ok(ok(&server.operations.audit().await?))
+}
+
 async fn unknown_route(uri: Uri) -> ErrorDetail {
     let path: String = uri.path().chars().take(80).collect();
     ErrorDetail::new(ErrorCode::NotFound, format!("there is nothing at {path:?}"))
-        .hint("the API is at /v1: tasks, dead, queues, workers, info")
+        .hint("the API is at /v1: tasks, dead, queues, workers, info, audit")
 }
 
 async fn wrong_method(request: Request) -> ErrorDetail {

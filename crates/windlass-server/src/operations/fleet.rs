@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use windlass_core::Name;
 
 use super::{Operations, Result, view};
-use crate::api::{InfoView, KindView, QueueView, Queues, Workers};
+use crate::api::{Audit, InfoView, KindView, QueueView, Queues, Workers};
 
 impl Operations {
     /// Every queue with its figures, by name.
@@ -31,6 +31,11 @@ impl Operations {
         let mut workers = self.store.workers().await?;
         workers.sort_by_key(|worker| Reverse(worker.id));
         Ok(Workers { workers: workers.into_iter().map(view::worker).collect() })
+    }
+
+    /// Looks at every task for a broken promise. Counts everything: for operators, not for a monitor.
+    pub async fn audit(&self) -> Result<Audit> {
+        Ok(Audit { findings: self.store.audit().await? })
     }
 
     /// What this process and its store say of themselves.

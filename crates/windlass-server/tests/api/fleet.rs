@@ -77,3 +77,11 @@ async fn the_front_page_is_plain_text_and_links_under_a_strict_policy() {
     assert!(page.text().contains("Windlass 1.0&lt;b&gt;") && page.text().contains("href=\"/v1/tasks\""));
     assert!(!page.text().contains("<script") && !page.text().contains("<b>"));
 }
+
+#[tokio::test]
+async fn the_audit_of_a_sound_store_finds_nothing() {
+    let api = Api::start().await;
+    api.enqueue(json!({"kind": "a"})).await;
+    let audit = api.get("/v1/audit").await;
+    assert_eq!((audit.status, audit.json()), (200, json!({"findings": []})));
+}

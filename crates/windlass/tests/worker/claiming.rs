@@ -66,8 +66,8 @@ async fn a_flood_of_wake_ups_leads_to_few_claims() {
     let store = staged();
     enqueue(&*store, 1).await;
     let config = WorkerConfig {
-        poll_interval_max: Duration::from_secs(60),
-        poll_interval: Duration::from_secs(60),
+        poll_interval_max: Duration::from_mins(1),
+        poll_interval: Duration::from_mins(1),
         ..quick()
     };
     let worker = start(store.clone(), act(async |_| Outcome::Done(None)), config);

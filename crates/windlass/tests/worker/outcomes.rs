@@ -6,7 +6,9 @@ use std::{
 };
 
 use tokio::sync::Semaphore;
-use windlass::{CancelReason, NewTask, Outcome, Payload, Store as _, TaskState, WorkerConfig, task};
+use windlass::{
+    CancelReason, NewTask, Outcome, Payload, Store as _, TaskState, WorkerConfig, task::AttemptResult,
+};
 
 use crate::rig::{act, enqueue, memory, quick, record, start, until, until_state};
 
@@ -88,8 +90,7 @@ async fn failures_are_retried_until_the_attempts_are_spent_and_every_attempt_is_
     until_state(&*store, &[id], TaskState::Dead).await;
     let record = record(&*store, id).await;
     let results: Vec<_> = record.attempts.iter().map(|attempt| attempt.result).collect();
-    use task::AttemptResult::{Dead, Retry};
-    assert_eq!(results, [Retry, Retry, Dead]);
+    assert_eq!(results, [AttemptResult::Retry, AttemptResult::Retry, AttemptResult::Dead]);
     assert_eq!(handler.calls.load(Ordering::SeqCst), 3);
     worker.stop().await;
 }
