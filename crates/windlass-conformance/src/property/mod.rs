@@ -1,6 +1,6 @@
 //! The property: whatever is done to a store, it answers and looks like the model.
 //!
-//! [`ops`] makes random steps out of what the model holds, [`reference`] applies them to the model,
+//! [`ops`] makes random steps out of what the model holds, [`mod@reference`] applies them to the model,
 //! [`call`] turns a step into a call with the ids of one side, [`seen`] makes answers of both sides
 //! comparable, and this file runs a store beside the model.
 
