@@ -14,6 +14,7 @@ mod executor;
 pub mod extract;
 pub mod handler;
 mod heartbeat;
+pub mod lifecycle;
 mod open;
 pub mod pool;
 pub mod registry;
@@ -33,6 +34,7 @@ pub use client::{Client, Enqueue};
 pub use context::Context;
 pub use extract::State;
 pub use handler::{BoxError, Handler, IntoOutcome, RawHandler};
+pub use lifecycle::{Component, Lifecycle};
 pub use open::open;
 pub use pool::{
     DispatchOptions, Gauges, Handle, JoinError, Pool, PoolBuilder, PoolError, Rejected, Reserved, StopReport,

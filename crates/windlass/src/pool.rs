@@ -183,7 +183,7 @@ impl Pool {
     ///
     /// Intake closes at once. Buffered and running tasks go on with a live context for nine tenths of the deadline; then what
     /// has not started is dropped and what runs is asked to end; at the deadline the rest is aborted. A task that blocks
-    /// its thread cannot be aborted before it yields; the report counts it as aborted.
+    /// its thread cannot be aborted before it yields: the stop waits 50 ms for it, and the report counts it as aborted.
     ///
     /// Any number of callers may stop a pool, at the same time and later: all wait for the same report, and the earliest
     /// deadline counts. Cancel safe: the stop goes on without the caller.

@@ -1,20 +1,16 @@
-//! A counter of places: so many in all, taken by whoever comes first, each given back exactly once.
+//! The counter of slots: so many in all, taken by whoever comes first, each given back exactly once.
 //!
-//! The pool counts two things with it: its slots (running tasks) and the room in its buffer.
+//! A taken slot is always inside a [`Held`], and leaves it in one of three ways: handed over to another `Held`,
+//! released, or dropped with it (also by a panic). There is no call that gives back a slot nobody holds
+//! (SLOT-BALANCED).
 //!
-//! A taken place is always inside a [`Held`], and leaves it in one of three ways: handed over to another `Held`,
-//! released, or dropped with it (also by a panic). There is no call that gives back a place nobody holds.
-//!
-//! Whoever waits for a place follows this order, and misses none: *acknowledge, try, wait for the hook, again*. The hook is
+//! Whoever waits for a slot follows this order, and misses none: *acknowledge, try, wait for the hook, again*. The hook is
 //! called by the first release after an acknowledgement; releases in between cost one load.
 
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
 
-/// Set in the counter once nothing more may be taken. The other bits count what is in use.
-const CLOSED: usize = 1 << (usize::BITS - 1);
-
 /// All orderings here are sequentially consistent: "release, then look whether somebody was told" and "acknowledge, then
-/// look for a place" cross over two variables, and a weaker order would let both sides miss each other.
+/// look for a slot" cross over two variables, and a weaker order would let both sides miss each other.
 const ORDER: Ordering = Ordering::SeqCst;
 
 /// The shared counter. Cheap to clone.
@@ -25,56 +21,45 @@ pub(crate) struct Slots {
 
 struct Counter {
     total: usize,
-    /// What is in use, and the [`CLOSED`] bit.
-    state: AtomicUsize,
+    in_use: AtomicUsize,
     /// Whether the hook was called since the last acknowledgement.
     told: AtomicBool,
     on_freed: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Slots {
-    /// A counter of `total` places. `on_freed` is called by the first release after each acknowledgement.
+    /// A counter of `total` slots. `on_freed` is called by the first release after each acknowledgement.
     pub(crate) fn new(total: usize, on_freed: impl Fn() + Send + Sync + 'static) -> Self {
         let counter = Counter {
-            total: total.min(CLOSED - 1),
-            state: AtomicUsize::new(0),
+            total,
+            in_use: AtomicUsize::new(0),
             told: AtomicBool::new(false),
             on_freed: Box::new(on_freed),
         };
         Self { counter: Arc::new(counter) }
     }
 
-    /// Takes up to `wanted` places: what is free, none once closed.
+    /// Takes up to `wanted` slots: what is free.
     pub(crate) fn reserve(&self, wanted: usize) -> Held {
         Held { count: self.counter.take(wanted), slots: self.clone() }
     }
 
-    /// A holder of nothing, to hand places over to.
+    /// A holder of nothing, to hand slots over to.
     pub(crate) fn none(&self) -> Held {
         Held { count: 0, slots: self.clone() }
     }
 
-    /// How many places there are.
+    /// How many slots there are.
     pub(crate) fn total(&self) -> usize {
         self.counter.total
     }
 
     /// How many are taken.
     pub(crate) fn in_use(&self) -> usize {
-        self.counter.state.load(ORDER) & !CLOSED
+        self.counter.in_use.load(ORDER)
     }
 
-    /// From now on nothing can be taken; what is held stays held.
-    pub(crate) fn close(&self) {
-        self.counter.state.fetch_or(CLOSED, ORDER);
-    }
-
-    /// Whether it is closed.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.counter.state.load(ORDER) & CLOSED != 0
-    }
-
-    /// Says that the caller looks for a place after this call: the next release calls the hook again.
+    /// Says that the caller looks for a slot after this call: the next release calls the hook again.
     pub(crate) fn acknowledge(&self) {
         self.counter.told.store(false, ORDER);
     }
@@ -82,37 +67,36 @@ impl Slots {
 
 impl Counter {
     fn take(&self, wanted: usize) -> usize {
-        let mut state = self.state.load(ORDER);
+        let mut in_use = self.in_use.load(ORDER);
         loop {
-            // A closed counter reads as more than the total, so there is nothing left of it either.
-            let granted = wanted.min(self.total.saturating_sub(state));
+            let granted = wanted.min(self.total.saturating_sub(in_use));
             if granted == 0 {
                 return 0;
             }
-            match self.state.compare_exchange_weak(state, state + granted, ORDER, ORDER) {
+            match self.in_use.compare_exchange_weak(in_use, in_use + granted, ORDER, ORDER) {
                 Ok(_) => return granted,
-                Err(now) => state = now,
+                Err(now) => in_use = now,
             }
         }
     }
 
     fn give_back(&self, count: usize) {
-        self.state.fetch_sub(count, ORDER);
+        self.in_use.fetch_sub(count, ORDER);
         if !self.told.load(ORDER) && !self.told.swap(true, ORDER) {
             (self.on_freed)();
         }
     }
 }
 
-/// Places that belong to whoever has this value. Dropping it gives them back.
-#[must_use = "dropping it gives the places back"]
+/// Slots that belong to whoever has this value. Dropping it gives them back.
+#[must_use = "dropping it gives the slots back"]
 pub(crate) struct Held {
     count: usize,
     slots: Slots,
 }
 
 impl Held {
-    /// How many places are held.
+    /// How many slots are held.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
@@ -124,9 +108,9 @@ impl Held {
         granted
     }
 
-    /// Moves up to `count` places to another holder of the same counter and answers how many went.
+    /// Moves up to `count` slots to another holder of the same counter and answers how many went.
     pub(crate) fn hand_over(&mut self, to: &mut Self, count: usize) -> usize {
-        debug_assert!(Arc::ptr_eq(&self.slots.counter, &to.slots.counter), "places move within one counter");
+        debug_assert!(Arc::ptr_eq(&self.slots.counter, &to.slots.counter), "slots move within one counter");
         let moved = count.min(self.count);
         self.count -= moved;
         to.count += moved;

@@ -2,7 +2,7 @@
 
 /// A snapshot of a pool, taken at one moment.
 ///
-/// `accepted = completed + panicked + deadline_exceeded + aborted + running + starting + buffered`, always.
+/// Until the pool is stopped, `accepted = completed + panicked + deadline_exceeded + aborted + running + starting + buffered`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Gauges {

@@ -6,9 +6,12 @@
 //!             Reserved::start ──┘         (a task from the buffer takes a slot as it starts)
 //! ```
 //!
-//! A caller that adds a task calls one parked consumer, or spawns one, unless as many are on their way already as the
-//! runtime has threads. A consumer that arrives and leaves work behind calls the next. So a burst of short tasks costs a few wake-ups
-//! instead of one each, and still a task never waits behind another one while a consumer is free and a thread could run it.
+//! A caller that adds a task calls one parked consumer, or spawns one, unless enough of them are on their way already: as
+//! many as the runtime has threads, or one while tasks are brisk. A consumer that leaves work behind calls the next:
+//! before it runs its own task, or while tasks are brisk only if that one is not ready at once.
+//!
+//! Tasks are *brisk* when a consumer has just run a whole turn of them without waiting once. Waking another thread for
+//! such a task costs far more than the task; a burst of them then costs a few wake-ups instead of one each.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -76,6 +79,8 @@ pub(super) struct State {
     next_consumer: ConsumerId,
     /// Consumers that were called and have not looked at the queues yet.
     pub(super) called: usize,
+    /// Whether the latest tasks were over at once.
+    pub(super) brisk: bool,
     pub(super) running: usize,
     pub(super) counts: Counts,
     refusals: Refusals,
@@ -119,6 +124,7 @@ impl Shared {
             consumers: HashMap::new(),
             next_consumer: 0,
             called: 0,
+            brisk: false,
             running: 0,
             counts: Counts::default(),
             refusals: Refusals::default(),
@@ -196,14 +202,16 @@ impl Shared {
         }
     }
 
-    /// Looks for somebody to run what waits: slots were given back without a task having ended.
-    pub(super) fn slots_came_back(self: &Arc<Self>) {
-        let (call, stopping) = {
-            let mut state = self.lock();
-            (state.call(self), state.phase != Phase::Open)
-        };
+    /// Looks for somebody to run what waits.
+    pub(super) fn call_for_queued(self: &Arc<Self>) {
+        let call = self.lock().call(self);
         self.make(call);
-        if stopping {
+    }
+
+    /// Slots were given back without a task having ended: the buffer may have waited for them, or a stop.
+    pub(super) fn slots_came_back(self: &Arc<Self>) {
+        self.call_for_queued();
+        if self.lock().phase != Phase::Open {
             self.ended.notify_one();
         }
     }
@@ -248,10 +256,15 @@ impl Shared {
 }
 
 impl State {
+    /// Tasks that are let in and not taken by a consumer.
+    pub(super) fn queued(&self) -> usize {
+        self.starting.len() + self.buffered.len()
+    }
+
     /// Picks whom to call for what waits, if anybody.
     pub(super) fn call(&mut self, shared: &Shared) -> Call {
-        let waiting = self.starting.len() + self.buffered.len();
-        if self.called >= waiting.min(shared.threads) {
+        let enough = if self.brisk { 1 } else { shared.threads };
+        if self.called >= enough.min(self.queued()) {
             return Call::Nobody;
         }
         if let Some((_, waker)) = self.parked.pop() {

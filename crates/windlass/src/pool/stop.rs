@@ -24,8 +24,8 @@ use crate::cancel::CancelReason;
 const DRAIN_PERCENT: u32 = 90;
 /// How long a stop waits for aborted tasks to be dropped. A task that does not block its thread needs microseconds.
 const ABORT_SETTLE: Duration = Duration::from_millis(50);
-/// Stands for "no deadline" where the clock cannot say the caller's. About thirty years.
-const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
+/// Stands for "no deadline" where the clock cannot say the caller's: thirty years.
+const FAR: Duration = Duration::from_hours(24 * 365 * 30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -126,8 +126,12 @@ impl Shared {
             (parked, busy)
         };
         // A parked one finds the pool stopped and retires; an abort gets the rest out of their tasks.
-        parked.into_iter().for_each(|(_, waker)| waker.wake());
-        busy.iter().for_each(tokio::task::AbortHandle::abort);
+        for (_, waker) in parked {
+            waker.wake();
+        }
+        for consumer in busy {
+            consumer.abort();
+        }
     }
 
     /// Enters a phase in which nothing starts any more, and drops what has not.
@@ -154,7 +158,7 @@ impl Shared {
     fn is_at_rest(&self) -> bool {
         let state = self.lock();
         // Slots in use without a running task are reserved ones, whose owner may still start something.
-        state.starting.len() + state.buffered.len() + state.running + self.slots.in_use() == 0
+        state.queued() + state.running + self.slots.in_use() == 0
     }
 
     /// Waits until nothing is left. Answers whether that came before the time that `pick` picks.

@@ -1,0 +1,33 @@
+//! Running a hook within its deadline and without letting its panic out.
+
+use std::{future::poll_fn, pin::Pin, time::Duration};
+
+use tokio::time::timeout;
+
+use super::Failure;
+use crate::pool::guard::poll_guarded;
+
+/// Why a hook did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    /// It said so.
+    #[error("{0}")]
+    Failed(Failure),
+    /// It panicked; the text is the panic's message.
+    #[error("it panicked: {0}")]
+    Panicked(String),
+    /// It was still running at its deadline and was dropped.
+    #[error("it did not end within {0:?}")]
+    DeadlineExceeded(Duration),
+}
+
+pub(super) async fn guarded(
+    mut hook: Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + '_>>,
+    deadline: Duration,
+) -> Result<(), HookError> {
+    match timeout(deadline, poll_fn(|cx| poll_guarded(hook.as_mut(), cx))).await {
+        Ok(Ok(result)) => result.map_err(HookError::Failed),
+        Ok(Err(panic)) => Err(HookError::Panicked(panic)),
+        Err(_) => Err(HookError::DeadlineExceeded(deadline)),
+    }
+}
