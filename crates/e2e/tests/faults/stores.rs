@@ -40,8 +40,12 @@ fn a_store_of_a_newer_version_is_refused_with_both_versions() {
     let made = say(folder.path(), ["migrate", "--store", &store]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let newer = rusqlite::Connection::open(&file).unwrap();
-    let version: u32 = newer.query_row("SELECT version FROM schema_info", [], |row| row.get(0)).unwrap();
-    newer.execute("UPDATE schema_info SET version = 9999, min_writer_version = 9999", []).unwrap();
+    let version: u32 = newer
+        .query_row("SELECT value FROM meta WHERE name = 'schema_version'", [], |row| row.get(0))
+        .unwrap();
+    newer
+        .execute("UPDATE meta SET value = 9999 WHERE name IN ('schema_version', 'oldest_writer')", [])
+        .unwrap();
     drop(newer);
     assert_refused_and_untouched(folder.path(), &file, 4, &["9999", &version.to_string()]);
 }
