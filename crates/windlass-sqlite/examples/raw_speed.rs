@@ -23,6 +23,8 @@ async fn main() -> Result<()> {
     for _ in 0..rounds {
         bare_loop()?;
         store().await?;
+        one_row_commits()?;
+        single_callers().await?;
     }
     Ok(())
 }
@@ -30,6 +32,44 @@ async fn main() -> Result<()> {
 fn report(name: &str, enqueued: f64, drained: f64) {
     let rate = |seconds: f64| TASKS as f64 / seconds;
     println!("{name:10} enqueue {:>7.0}/s   claim and settle {:>7.0}/s", rate(enqueued), rate(drained));
+}
+
+/// The rate of one-row commits on an open connection.
+fn one_row_commits() -> Result<()> {
+    let folder = tempfile::tempdir_in(".")?;
+    let conn = bare_connection(&folder.path().join("bare.db"))?;
+    let payload = vec![b'x'; 120];
+    let started = Instant::now();
+    for n in 0..1_000 {
+        let mut insert = conn.prepare_cached(include_str!("../sql/insert_plain_task.sql"))?;
+        insert.execute(params![n, 1, 0, n, 10, 1, payload])?;
+    }
+    println!("bare loop  one-row commits {:>7.0}/s", 1_000.0 / started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// The rate of 64 callers that each enqueue one task at a time.
+async fn single_callers() -> Result<()> {
+    let folder = tempfile::tempdir_in(".")?;
+    let options = Options::default().min_free(0, 0);
+    let store = SqliteStore::open(&Location::File(folder.path().join("speed.db")), options).await?;
+    let task = NewTask::new("noop", Payload::bytes(vec![b'x'; 120]))?;
+    let started = Instant::now();
+    let callers = (0..64).map(|_| {
+        let (store, task) = (Arc::clone(&store), task.clone());
+        tokio::spawn(async move {
+            for _ in 0..1_000 {
+                store.enqueue(vec![task.clone()]).await?;
+            }
+            anyhow::Ok(())
+        })
+    });
+    for caller in callers.collect::<Vec<_>>() {
+        caller.await??;
+    }
+    println!("store      64 single callers {:>7.0}/s", 64_000.0 / started.elapsed().as_secs_f64());
+    store.close().await?;
+    Ok(())
 }
 
 async fn store() -> Result<()> {
@@ -92,13 +132,7 @@ async fn work(
 
 fn bare_loop() -> Result<()> {
     let folder = tempfile::tempdir_in(".")?;
-    let mut conn = Connection::open(folder.path().join("bare.db"))?;
-    conn.set_prepared_statement_cache_capacity(32);
-    conn.execute_batch(
-        "PRAGMA auto_vacuum = incremental; PRAGMA journal_mode = wal; PRAGMA synchronous = full;
-         PRAGMA cache_size = -8192; PRAGMA wal_autocheckpoint = 4000; PRAGMA temp_store = memory;",
-    )?;
-    conn.execute_batch(include_str!("../sql/migrations/0001_first.sql"))?;
+    let mut conn = bare_connection(&folder.path().join("bare.db"))?;
     let payload = vec![b'x'; 120];
     let started = Instant::now();
     for batch in 0..TASKS / BATCH {
@@ -129,6 +163,17 @@ fn bare_loop() -> Result<()> {
     Ok(())
 }
 
+fn bare_connection(path: &std::path::Path) -> Result<Connection> {
+    let conn = Connection::open(path)?;
+    conn.set_prepared_statement_cache_capacity(32);
+    conn.execute_batch(
+        "PRAGMA auto_vacuum = incremental; PRAGMA journal_mode = wal; PRAGMA synchronous = full;
+         PRAGMA cache_size = -8192; PRAGMA wal_autocheckpoint = 4000; PRAGMA temp_store = memory;",
+    )?;
+    conn.execute_batch(include_str!("../sql/migrations/0001_first.sql"))?;
+    Ok(conn)
+}
+
 fn settle(conn: &Connection, held: &[i64]) -> Result<()> {
     let mut keep = conn.prepare_cached(include_str!("../sql/keep_done.sql"))?;
     let mut delete = conn.prepare_cached(include_str!("../sql/delete_done.sql"))?;
@@ -137,15 +182,12 @@ fn settle(conn: &Connection, held: &[i64]) -> Result<()> {
         keep.raw_bind_parameter(2, 7)?;
         delete.raw_bind_parameter(1, 7)?;
         for place in 0..64 {
-            match chunk.get(place) {
-                Some(id) => {
-                    keep.raw_bind_parameter(place + 3, id)?;
-                    delete.raw_bind_parameter(place + 2, id)?;
-                }
-                None => {
-                    keep.raw_bind_parameter(place + 3, Null)?;
-                    delete.raw_bind_parameter(place + 2, Null)?;
-                }
+            if let Some(id) = chunk.get(place) {
+                keep.raw_bind_parameter(place + 3, id)?;
+                delete.raw_bind_parameter(place + 2, id)?;
+            } else {
+                keep.raw_bind_parameter(place + 3, Null)?;
+                delete.raw_bind_parameter(place + 2, Null)?;
             }
         }
         assert_eq!(keep.raw_execute()?, chunk.len());

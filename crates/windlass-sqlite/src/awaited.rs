@@ -8,7 +8,7 @@ use std::sync::{
 use tokio::sync::Notify;
 use windlass_core::TaskId;
 
-use crate::memory::IdMap;
+use crate::id_map::IdMap;
 
 /// The tasks that somebody waits for.
 #[derive(Debug, Default)]

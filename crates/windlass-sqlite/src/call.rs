@@ -65,7 +65,11 @@ where
     F: FnMut(&mut Tx<'_>) -> Step<T> + Send + 'static,
 {
     /// A request and where its answer will come.
-    pub(crate) fn new(class: Class, sync: Sync, work: F) -> (Box<dyn Request>, oneshot::Receiver<Result<T>>) {
+    pub(crate) fn pair(
+        class: Class,
+        sync: Sync,
+        work: F,
+    ) -> (Box<dyn Request>, oneshot::Receiver<Result<T>>) {
         let (reply, answer) = oneshot::channel();
         (Box::new(Self { class, sync, work, kept: None, reply }), answer)
     }

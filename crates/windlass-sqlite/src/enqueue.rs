@@ -142,15 +142,12 @@ fn insert(tx: &mut Tx<'_>, plain: &mut CachedStatement<'_>, task: &NewTask, lane
             task.payload.as_bytes()
         ])?;
     }
-    match due_at {
-        Some(due_at) => {
-            tx.memory.count(lane, State::Scheduled, 1);
-            tx.effects.scheduled(due_at);
-        }
-        None => {
-            tx.memory.count(lane, State::Ready, 1);
-            tx.effects.ready = true;
-        }
+    if let Some(due_at) = due_at {
+        tx.memory.count(lane, State::Scheduled, 1);
+        tx.effects.scheduled(due_at);
+    } else {
+        tx.memory.count(lane, State::Ready, 1);
+        tx.effects.ready = true;
     }
     Ok(id)
 }

@@ -14,7 +14,7 @@ use windlass_core::{
     source::Renewed,
 };
 
-use crate::memory::IdMap;
+use crate::id_map::IdMap;
 
 /// How long after its deadline a worker's tasks are taken: room for clocks that tick apart.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);

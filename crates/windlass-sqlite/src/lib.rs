@@ -31,6 +31,7 @@ mod enqueue;
 mod error;
 mod figures;
 mod hints;
+mod id_map;
 mod inspect;
 mod keys;
 mod lease;

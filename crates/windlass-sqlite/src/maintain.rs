@@ -91,6 +91,7 @@ pub(crate) fn retain(tx: &mut Tx<'_>, retention: &Retention) -> Step<DutyReport>
             }
         }
     }
+    tx.effects.tidy = true;
     Ok(report)
 }
 

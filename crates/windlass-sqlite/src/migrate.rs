@@ -120,3 +120,87 @@ fn copy_beside(conn: &Connection, path: &Path, version: u32) -> Result<PathBuf, 
         .map_err(|error| OpenError::sqlite(&copy, "copy the store to", &error))?;
     Ok(copy)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V1: Migration =
+        Migration { version: 1, oldest_writer: 1, sql: include_str!("../sql/migrations/0001_first.sql") };
+    /// An additive change: programs of version 1 may still write.
+    const V2: Migration =
+        Migration { version: 2, oldest_writer: 1, sql: "ALTER TABLE task ADD COLUMN colour TEXT;" };
+    /// A change that programs of version 2 would break.
+    const V3: Migration =
+        Migration { version: 3, oldest_writer: 3, sql: "ALTER TABLE task DROP COLUMN colour;" };
+
+    fn schema_of(conn: &Connection) -> String {
+        let mut statement = conn
+            .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name")
+            .unwrap();
+        let lines = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        lines.map(|line| line.unwrap() + ";\n").collect()
+    }
+
+    #[test]
+    fn the_schema_is_the_one_in_schema_sql() {
+        let conn = Connection::open_in_memory().unwrap();
+        migrate(&conn, None, MIGRATIONS).unwrap();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.sql");
+        let made = schema_of(&conn);
+        if std::env::var_os("WINDLASS_BLESS").is_some() {
+            std::fs::write(path, &made).unwrap();
+        }
+        let kept = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(made, kept, "run the test with WINDLASS_BLESS=1 to write schema.sql again");
+    }
+
+    #[test]
+    fn an_existing_store_is_copied_then_brought_forward_and_keeps_its_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.db");
+        let conn = Connection::open(&path).unwrap();
+        let made = migrate(&conn, Some(&path), &[V1]).unwrap();
+        assert_eq!(made, Migrated { version: 1, created: true, copy: None });
+        conn.execute("INSERT INTO lane (id, queue, kind) VALUES (1, 'q', 'k')", []).unwrap();
+        let done = migrate(&conn, Some(&path), &[V1, V2]).unwrap();
+        let copy = folder.path().join("w.db.v1");
+        assert_eq!(done, Migrated { version: 2, created: false, copy: Some(copy.clone()) });
+        let old = Connection::open(&copy).unwrap();
+        let lanes: i64 = old.query_row("SELECT count(*) FROM lane", [], |row| row.get(0)).unwrap();
+        assert_eq!((lanes, read(&old, &copy).unwrap().unwrap().version), (1, 1));
+        assert!(conn.prepare("SELECT colour FROM task").is_ok());
+        let again = migrate(&conn, Some(&path), &[V1, V2]).unwrap();
+        assert_eq!(again.copy, None, "nothing to do, nothing to copy");
+    }
+
+    #[test]
+    fn an_older_program_writes_inside_the_window_and_refuses_outside_it() {
+        let path = Path::new("w.db");
+        let conn = Connection::open_in_memory().unwrap();
+        migrate(&conn, None, &[V1, V2]).unwrap();
+        let inside = migrate(&conn, None, &[V1]).unwrap();
+        assert_eq!(inside.version, 2, "an additive change does not lock version 1 out");
+        migrate(&conn, None, &[V1, V2, V3]).unwrap();
+        let error = migrate(&conn, None, &[V1, V2]).unwrap_err().to_string();
+        assert!(error.contains("version 3") && error.contains("up to 2"), "{error}");
+        assert_eq!(read(&conn, path).unwrap(), Some(Schema { version: 3, oldest_writer: 3 }));
+    }
+
+    #[test]
+    fn a_migration_that_fails_changes_nothing() {
+        let bad = Migration { version: 2, oldest_writer: 2, sql: "CREATE TABLE a (x); CREATE TABLE a (x);" };
+        let conn = Connection::open_in_memory().unwrap();
+        migrate(&conn, None, &[V1]).unwrap();
+        assert!(migrate(&conn, None, &[V1, bad]).is_err());
+        assert_eq!(read(&conn, Path::new("w.db")).unwrap().unwrap().version, 1);
+        assert!(conn.prepare("SELECT x FROM a").is_err());
+    }
+
+    #[test]
+    fn a_database_of_somebody_else_is_refused() {
+        let conn = Connection::open_in_memory().unwrap();
+        conn.execute_batch("CREATE TABLE recipes (name TEXT)").unwrap();
+        assert!(matches!(migrate(&conn, None, MIGRATIONS), Err(OpenError::NotADatabase(_))));
+    }
+}

@@ -36,7 +36,7 @@ const LOG_BYTES_KEPT: i64 = 16 << 20;
 /// Statements that the writer keeps prepared: all that it has.
 const STATEMENTS: usize = 128;
 /// How long to wait for a foreign process that writes to the file by hand.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A store that is ready to serve.
 pub(crate) struct Opened {

@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, Row};
 use windlass_core::{AttemptRecord, Timestamp, WorkerId, task::AttemptResult};
 
-use crate::{backup, error::OpenError, lock::Lock, log, migrate, open, options::SystemClock, reader};
+use crate::{backup, error::OpenError, lock::Lock, log, migrate, open, options::SystemClock, reader, sql};
 
 /// How a copy is brought back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,53 +75,36 @@ fn prepare(backup: &Path, beside: &Path, options: RestoreOptions) -> Result<Rest
 fn end_leases(conn: &Connection, options: RestoreOptions) -> rusqlite::Result<Restored> {
     let now = windlass_core::Clock::wall(&SystemClock::new());
     let tx = conn.unchecked_transaction()?;
-    let mut ready_seq: i64 =
-        tx.query_row("SELECT coalesce(max(ready_seq), 0) FROM task", [], |row| row.get(0))?;
-    let running: Vec<i64> = tx
-        .prepare("SELECT id FROM task WHERE state = 2 ORDER BY id")?
-        .query_map([], |row| row.get(0))?
+    let mut ready_seq: i64 = tx.query_row(sql::LAST_READY_SEQ, [], |row| row.get(0))?;
+    let running: Vec<_> = tx
+        .prepare(sql::RESTORE_RUNNING)?
+        .query_map([], |row| Ok((row.get(0)?, attempt(row, now)?, row.get(5)?)))?
         .collect::<Result<_, _>>()?;
-    for id in &running {
+    let handed_back = running.len() as u64;
+    let mut hand_back = tx.prepare(sql::RESTORE_HAND_BACK)?;
+    for (id, record, before) in running {
+        let (id, before): (i64, Option<String>) = (id, before);
         ready_seq += 1;
-        hand_back(&tx, *id, ready_seq, now)?;
+        hand_back.execute((ready_seq, log::append(before.as_deref(), record), id))?;
     }
-    tx.execute("UPDATE worker SET ended_at = ?1 WHERE ended_at IS NULL", [now.as_ms()])?;
-    let queues_held = match options.hold {
-        true => tx.execute(
-            "INSERT INTO paused_queue (queue, paused_at) SELECT DISTINCT queue, ?1 FROM lane WHERE true \
-             ON CONFLICT (queue) DO NOTHING",
-            [now.as_ms()],
-        )?,
-        false => 0,
-    };
+    drop(hand_back);
+    tx.execute(sql::RESTORE_END_WORKERS, [now.as_ms()])?;
+    let queues_held = if options.hold { tx.execute(sql::RESTORE_HOLD, [now.as_ms()])? } else { 0 };
     tx.commit()?;
-    Ok(Restored { handed_back: running.len() as u64, queues_held: queues_held as u64 })
+    Ok(Restored { handed_back, queues_held: queues_held as u64 })
 }
 
-fn hand_back(conn: &Connection, id: i64, ready_seq: i64, now: Timestamp) -> rusqlite::Result<()> {
-    let record = conn
-        .prepare_cached("SELECT attempt, lease, worker, claimed_at, log FROM task WHERE id = ?1")?
-        .query_row([id], |row| {
-            let record = AttemptRecord {
-                attempt: row.get(0)?,
-                lease: row.get(1)?,
-                worker: row.get::<_, Option<i64>>(2)?.map(WorkerId),
-                started_at: row.get::<_, Option<i64>>(3)?.map(Timestamp::from_ms),
-                ended_at: now,
-                result: AttemptResult::Released,
-                error: Some("its store was restored from a copy".to_owned()),
-            };
-            Ok((record, row.get::<_, Option<String>>(4)?))
-        })
-        .optional()?;
-    if let Some((record, before)) = record {
-        conn.prepare_cached(
-            "UPDATE task SET state = 1, ready_seq = ?1, attempt = max(attempt - 1, 0), cancel = NULL, log = ?2 \
-             WHERE id = ?3 AND state = 2",
-        )?
-        .execute((ready_seq, log::append(before.as_deref(), record), id))?;
-    }
-    Ok(())
+/// The attempt that was under way when the copy was made.
+fn attempt(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<AttemptRecord> {
+    Ok(AttemptRecord {
+        attempt: row.get(1)?,
+        lease: row.get(2)?,
+        worker: row.get::<_, Option<i64>>(3)?.map(WorkerId),
+        started_at: row.get::<_, Option<i64>>(4)?.map(Timestamp::from_ms),
+        ended_at: now,
+        result: AttemptResult::Released,
+        error: Some("its store was restored from a copy".to_owned()),
+    })
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

@@ -11,8 +11,8 @@ macro_rules! statements {
 }
 
 statements! {
-    AUDIT = "audit";
     ASK_CANCEL = "ask_cancel";
+    AUDIT = "audit";
     CLAIM_KEYS = "claim_keys";
     CLAIM_READ = "claim_read";
     CLAIM_SUSPECT = "claim_suspect";
@@ -27,8 +27,8 @@ statements! {
     DELETE_RUNNING = "delete_running";
     DELETE_UNSTARTED = "delete_unstarted";
     DELETE_WORKER = "delete_worker";
-    END_WORKER = "end_worker";
     ENDED_WORKERS = "ended_workers";
+    END_WORKER = "end_worker";
     EXPIRE_KEY = "expire_key";
     FIND_DUE = "find_due";
     FIND_ENDED = "find_ended";
@@ -45,6 +45,7 @@ statements! {
     KEEP_CANCELLED = "keep_cancelled";
     KEEP_DONE = "keep_done";
     KEEP_ENDED = "keep_ended";
+    LAST_READY_SEQ = "last_ready_seq";
     LIST_DEAD = "list_dead";
     LIST_HISTORY = "list_history";
     LIST_TASK = "list_task";
@@ -67,6 +68,10 @@ statements! {
     RAISE_MIN_CLAIM_NO = "raise_min_claim_no";
     READ_LOG = "read_log";
     REDRIVE = "redrive";
+    RESTORE_END_WORKERS = "restore_end_workers";
+    RESTORE_HAND_BACK = "restore_hand_back";
+    RESTORE_HOLD = "restore_hold";
+    RESTORE_RUNNING = "restore_running";
     RESUME_QUEUE = "resume_queue";
     SETTLE_DEAD = "settle_dead";
     SETTLE_READY = "settle_ready";
@@ -74,4 +79,116 @@ statements! {
     SHOW_HISTORY = "show_history";
     SHOW_TASK = "show_task";
     WRITE_FIGURES = "write_figures";
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Connection, params_from_iter, types::Value};
+
+    use super::*;
+    use crate::migrate::{MIGRATIONS, migrate};
+
+    fn schema() -> Connection {
+        let conn = Connection::open_in_memory().unwrap();
+        migrate(&conn, None, MIGRATIONS).unwrap();
+        conn
+    }
+
+    /// A store with tasks in every state, of which most are ready.
+    fn filled() -> Connection {
+        let conn = schema();
+        conn.execute_batch(
+            "INSERT INTO lane (id, queue, kind) VALUES (1, 'q', 'a'), (2, 'q', 'b');
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+             INSERT INTO task (id, lane, state, priority, ready_seq, due_at, ended_at, lease, attempt,
+               max_attempts, crashes, worker, claim_no, encoding, payload)
+             SELECT i, i % 2 + 1, state, i % 3, i, iif(state = 0, i, NULL), iif(state = 6, i, NULL), 1, 1, 10,
+               i % 1000 = 1, 7, i / 50, 0, x'00'
+             FROM (SELECT i, CASE WHEN i % 10 = 0 THEN 0 WHEN i % 10 = 5 THEN 2 WHEN i % 100 = 6 THEN 6 ELSE 1 END
+               AS state FROM n);",
+        )
+        .unwrap();
+        conn
+    }
+
+    fn plan(conn: &Connection, sql: &str) -> String {
+        let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let values = vec![Value::Integer(1); statement.parameter_count()];
+        let lines = statement.query_map(params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
+        lines.collect::<Result<Vec<_>, _>>().unwrap().join("\n")
+    }
+
+    #[test]
+    fn every_statement_can_be_prepared_and_names_what_it_relies_on() {
+        let conn = schema();
+        for (file, sql) in ALL {
+            let statement = conn.prepare(sql);
+            assert!(statement.is_ok(), "{file}: {:?}", statement.err());
+            assert!(sql.starts_with("-- "), "{file} does not begin with a comment");
+            assert!(
+                sql.contains("Index: ")
+                    || sql.to_lowercase().contains("scan")
+                    || sql.contains("Workers that"),
+                "{file}"
+            );
+            assert!(
+                !sql.contains("LIMIT")
+                    || sql.contains("ORDER BY")
+                    || *file == "count_dead"
+                    || *file == "audit",
+                "{file}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_file_is_a_statement_that_the_store_uses() {
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/sql")).unwrap();
+        for file in files {
+            let path = file.unwrap().path();
+            if path.is_file() {
+                let name = path.file_stem().unwrap().to_str().unwrap();
+                assert!(ALL.iter().any(|(known, _)| *known == name), "{name} is not used");
+            }
+        }
+    }
+
+    #[test]
+    fn hot_statements_use_their_index_and_sort_nothing_empty_full_and_analyzed() {
+        let analyzed = filled();
+        analyzed.execute_batch("ANALYZE").unwrap();
+        let by_id = "INTEGER PRIMARY KEY (rowid=?)";
+        for (state, conn) in [("empty", schema()), ("full", filled()), ("analyzed", analyzed)] {
+            for (sql, index) in [
+                (CLAIM_KEYS, "COVERING INDEX task_ready (lane=?)"),
+                (CLAIM_READ, "INDEX task_ready (lane=?)"),
+                (CLAIM_TAKE, "INDEX task_ready (lane=? AND priority=? AND ready_seq>? AND ready_seq<?)"),
+                (CLAIM_SUSPECT, "INDEX task_suspect (lane=?)"),
+                (CLAIM_TAKE_ONE, by_id),
+                (KEEP_DONE, by_id),
+                (DELETE_DONE, by_id),
+                (KEEP_ENDED, by_id),
+                (DELETE_RUNNING, by_id),
+                (SETTLE_RETRY, by_id),
+                (SETTLE_READY, by_id),
+                (SETTLE_DEAD, by_id),
+                (PUT_PROGRESS, by_id),
+                (NEXT_DUE, "COVERING INDEX task_due"),
+                (FIND_DUE, "INDEX task_due (due_at>? AND due_at<?)"),
+                (PROMOTE, by_id),
+                (OLD_HISTORY, "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
+                (OLD_DEAD, "INDEX task_dead (ended_at>? AND ended_at<?)"),
+                (FIND_KEY, "PRIMARY KEY (queue=? AND key=?)"),
+                (OLD_KEYS, "INDEX key_expires (expires_at>? AND expires_at<?)"),
+            ] {
+                let plan = plan(&conn, sql);
+                assert!(plan.contains(index), "{state}: {sql}\n{plan}\ndoes not use {index}");
+                assert!(!plan.contains("TEMP B-TREE"), "{state}: {sql}\n{plan}");
+                assert!(
+                    !plan.contains("SCAN task\n") && !plan.ends_with("SCAN task"),
+                    "{state}: {sql}\n{plan}"
+                );
+            }
+        }
+    }
 }

@@ -133,7 +133,7 @@ impl SqliteStore {
         sync: Sync,
         work: impl FnMut(&mut Tx<'_>) -> Step<T> + Send + 'static,
     ) -> Result<T> {
-        let (request, answer) = Call::new(class, sync, work);
+        let (request, answer) = Call::pair(class, sync, work);
         self.shared.queue.push(request);
         answer.await.unwrap_or_else(|_| Err(Error::Fatal("its writer thread ended".to_owned())))
     }

@@ -42,6 +42,7 @@ pub(crate) fn disagree(what: &str) -> Failure {
 
 /// What follows from a transaction once it is committed; dropped if it is not.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each says whether one thing happened; they are no states")]
 pub(crate) struct Effects {
     /// Tasks became ready.
     pub ready: bool,
@@ -59,6 +60,8 @@ pub(crate) struct Effects {
     pub workers_started: Vec<(WorkerId, NewWorker)>,
     /// Registrations ended.
     pub workers_ended: Vec<WorkerId>,
+    /// Retention found nothing more to do.
+    pub tidy: bool,
     /// The stored figures must be written again.
     pub figures: bool,
 }

@@ -69,6 +69,8 @@ pub(crate) struct Writer {
     backlog: Waiting,
     /// Whether commits are synced now; `None` until it was first set.
     is_synced: Option<bool>,
+    /// Whether retention has found nothing more to do, which is the moment to empty the log.
+    is_tidy: bool,
 }
 
 impl Writer {
@@ -89,6 +91,7 @@ impl Writer {
             cursor: Cursor::default(),
             backlog: Waiting::default(),
             is_synced: None,
+            is_tidy: false,
         }
     }
 
@@ -298,14 +301,18 @@ impl Writer {
         for (worker, attempt) in &effects.cancels_over {
             shared.leases.cancel_over(*worker, *attempt);
         }
+        self.is_tidy |= effects.tidy;
         shared.subscribers.publish(effects);
         shared.awaited.wake(&effects.ended);
         self.effects.clear();
     }
 
     fn checkpoint(&mut self) {
-        let is_idle = self.backlog_is_empty() && self.shared.queue.is_empty();
-        if let Err(error) = self.checkpoints.run(&self.conn, is_idle)
+        let mut result = self.checkpoints.run(&self.conn);
+        if std::mem::take(&mut self.is_tidy) && self.backlog_is_empty() && self.shared.queue.is_empty() {
+            result = result.and_then(|()| self.checkpoints.idle(&self.conn));
+        }
+        if let Err(error) = result
             && is_fatal(&error)
         {
             self.poison(&error);
@@ -397,3 +404,6 @@ impl Drop for Ending {
         self.0.ended.send_replace(true);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+CREATE TABLE figure (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  last_id INTEGER NOT NULL,
+  history_rows INTEGER NOT NULL,
+  history_bytes INTEGER NOT NULL
+) STRICT;
+CREATE TABLE history (
+  id INTEGER PRIMARY KEY,
+  lane INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  ran INTEGER NOT NULL,
+  started_at INTEGER,
+  ended_at INTEGER NOT NULL,
+  lease INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  worker INTEGER,
+  timeout_ms INTEGER,
+  job TEXT,
+  workflow TEXT,
+  key TEXT,
+  progress TEXT,
+  error TEXT,
+  log TEXT,
+  output_encoding INTEGER,
+  output BLOB,
+  encoding INTEGER NOT NULL,
+  payload BLOB NOT NULL
+) STRICT;
+CREATE TABLE key (
+  queue TEXT NOT NULL,
+  key TEXT NOT NULL,
+  task INTEGER NOT NULL,
+  digest BLOB NOT NULL,
+  expires_at INTEGER,
+  PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX key_expires ON key (expires_at) WHERE expires_at IS NOT NULL;
+CREATE TABLE lane (
+  id INTEGER PRIMARY KEY,
+  queue TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  UNIQUE (queue, kind)
+) STRICT;
+CREATE TABLE meta (
+  name TEXT PRIMARY KEY,
+  value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE paused_queue (
+  queue TEXT PRIMARY KEY,
+  paused_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE receipt (
+  worker INTEGER NOT NULL,
+  settler_no INTEGER NOT NULL,
+  batch_no INTEGER NOT NULL,
+  answer TEXT,
+  PRIMARY KEY (worker, settler_no)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE task (
+  id INTEGER PRIMARY KEY,
+  lane INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  ready_seq INTEGER,
+  due_at INTEGER,
+  ended_at INTEGER,
+  lease INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  crashes INTEGER NOT NULL,
+  worker INTEGER,
+  claim_no INTEGER,
+  claimed_at INTEGER,
+  timeout_ms INTEGER,
+  retry TEXT,
+  job TEXT,
+  workflow TEXT,
+  key TEXT,
+  cancel TEXT,
+  progress TEXT,
+  error TEXT,
+  log TEXT,
+  encoding INTEGER NOT NULL,
+  payload BLOB NOT NULL
+) STRICT;
+CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX task_ready ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes = 0;
+CREATE INDEX task_suspect ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes > 0;
+CREATE TABLE worker (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  host TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  version TEXT NOT NULL,
+  kinds TEXT NOT NULL,
+  queues TEXT NOT NULL,
+  slots INTEGER NOT NULL,
+  lease_ttl_ms INTEGER NOT NULL,
+  min_claim_no INTEGER NOT NULL,
+  registered_at INTEGER NOT NULL,
+  renewed_at INTEGER NOT NULL,
+  ended_at INTEGER
+) STRICT;
+CREATE INDEX worker_ended ON worker (ended_at) WHERE ended_at IS NOT NULL;
