@@ -86,6 +86,19 @@ async fn a_slot_that_is_given_back_unused_goes_to_the_buffer() {
 }
 
 #[tokio::test]
+async fn a_task_in_the_buffer_is_not_overtaken_when_a_slot_comes_free() {
+    let (pool, mut gate) = (pool(1, 2), Gate::new());
+    let reserved = pool.reserve(1);
+    let first = pool.dispatch(gate.task(1)).unwrap();
+    drop(reserved);
+    // The slot is free and the first task has not taken it yet.
+    let second = pool.dispatch(gate.task(2)).unwrap();
+    gate.let_go(2);
+    assert_eq!((first.await, second.await), (Ok(1), Ok(2)));
+    assert_eq!((gate.started().await, gate.started().await), (1, 2));
+}
+
+#[tokio::test]
 async fn a_slot_is_free_again_after_an_end_a_panic_and_an_abort() {
     let (pool, mut gate) = (pool(3, 1), Gate::new());
     let mut reserved = pool.reserve(3);
