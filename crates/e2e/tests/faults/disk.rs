@@ -22,8 +22,9 @@ impl SmallDisk {
     /// `None` where mounting is not permitted.
     fn mount(at: &Path, mib: u32) -> Option<Self> {
         let options = format!("size={mib}m");
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "windlass-test"]).arg(at).output();
+        // The name lets `scripts/test` find it again if this test is killed.
+        let name = std::env::var("TEST_RUN_MARK").unwrap_or_else(|_| "windlass-test".to_owned());
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, &name]).arg(at).output();
         mounted.is_ok_and(|output| output.status.success()).then(|| Self(at.to_owned()))
     }
 }
