@@ -252,6 +252,7 @@ impl Coordinator {
         let wakes = matches!(pause, Pause::Idle | Pause::Blocked);
         tokio::select! {
             () = shared.phase_reached(Phase::Draining) => {}
+            () = shared.pool.keep_starting() => {}
             () = shared.pool.freed(), if matches!(pause, Pause::Saturated) => {}
             () = shared.settle_queue.shrunk(), if matches!(pause, Pause::Unsettled) => {}
             () = shared.wake.woken(), if wakes => self.poll.reset(),

@@ -10,6 +10,7 @@ pub mod client;
 pub mod context;
 mod coordinator;
 mod duties;
+mod engine;
 mod executor;
 pub mod extract;
 pub mod handler;

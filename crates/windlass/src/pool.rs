@@ -52,6 +52,9 @@ use self::{
 };
 use crate::cancel::Cancellation;
 
+/// How long a task with a slot may wait for a consumer before another one is called for it.
+const STALL: Duration = Duration::from_millis(5);
+
 /// A pool of slots with a bounded buffer before them. Cheap to clone; when the last clone is dropped without a
 /// [`stop`](Self::stop), its tasks are aborted.
 #[derive(Clone)]
@@ -177,6 +180,17 @@ impl Pool {
         shared.slot_freed.notified().await;
         // Before the caller looks for slots, so that the next one to be freed tells it again.
         shared.slots.acknowledge();
+    }
+
+    /// Looks after tasks that have a slot and wait for a thread: while tasks are brisk one consumer is called for many of
+    /// them, and if a handler blocks its thread the others would wait for it. Ends only by being dropped; costs
+    /// nothing when no task waits.
+    pub(crate) async fn keep_starting(&self) {
+        while self.gauges().starting > 0 {
+            tokio::time::sleep(STALL).await;
+            self.shared().call_unhurried();
+        }
+        std::future::pending::<()>().await;
     }
 
     /// Stops the pool within the deadline and says what became of its tasks.

@@ -142,7 +142,11 @@ fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {
             tracing::warn!(task = %id, "lease lost: the end of this attempt was refused");
         }
     }
-    shared.in_flight.remove(batch.items.iter().map(|item| item.lease));
+    let settled_attempts = shared.in_flight.remove(batch.items.iter().map(|item| item.lease));
+    if settled_attempts.iter().any(|attempt| attempt.claimed.crashes > 0) {
+        // A worker runs one suspect at a time: the next may come now, and no hint will say so.
+        shared.wake.work();
+    }
     shared.settle_queue.acknowledge(batch.items.len());
     if let Some(due) = settled.next_due {
         shared.wake.due(due.as_ms());

@@ -7,7 +7,7 @@ pub(crate) mod lanes;
 pub(crate) mod shared;
 pub(crate) mod status;
 
-use std::{sync::Arc, time::Duration};
+use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
 use tokio::time::Instant;
 use windlass_core::{Error, Outcome, Result, store::SharedStore};
@@ -21,8 +21,8 @@ use self::{
     status::Counters,
 };
 use crate::{
-    builder::WorkerBuilder, cancel::CancelReason, duties, executor, heartbeat, pool::Pool,
-    registry::Registry, settler, shutdown::Shutdown, supervisor,
+    builder::WorkerBuilder, cancel::CancelReason, engine, executor, heartbeat, pool::Pool,
+    registry::Registry, shutdown::Shutdown,
 };
 
 /// How long cancelled handlers get to end at a stop before their tasks are handed back over their heads.
@@ -79,22 +79,16 @@ impl Worker {
         let worker = shared.source.register(shared.introduction()).await.map_err(WorkerError::Register)?;
         shared.set_worker(Some(worker));
         shared.tick();
-        let heartbeat = heartbeat::spawn(shared.clone())
-            .map_err(|error| WorkerError::Store(Error::Unavailable(error.to_string())))?;
+        let heartbeat = heartbeat::spawn(shared.clone()).map_err(|error| no_thread(&error))?;
         tracing::info!(%worker, slots = shared.config.slots, kinds = ?shared.registry.kinds(), "worker started");
 
-        let mut parts = tokio::task::JoinSet::new();
-        parts.spawn(settler::run(shared.clone()));
-        parts.spawn(duties::listen(shared.clone()));
-        parts.spawn(duties::sweep(shared.clone()));
-        parts.spawn(duties::retain(shared.clone()));
-        let mut coordinator = tokio::spawn(supervisor::supervise(shared.clone()));
+        let mut engine = engine::spawn(shared.clone()).map_err(|error| no_thread(&error))?;
 
         let mut shutdown = Box::pin(shutdown);
         let failure = tokio::select! {
             () = shutdown.as_mut().drain() => None,
             () = shared.phase_reached(Phase::Draining) => None,
-            ended = &mut coordinator => ended.ok().and_then(std::result::Result::err),
+            ended = engine.claiming_ended() => ended.err(),
             error = shared.failed_for_good() => Some(WorkerError::Store(error)),
         };
         let report = if matches!(failure, Some(WorkerError::Store(_))) {
@@ -105,19 +99,18 @@ impl Worker {
                 // After a failure there is nothing to wait for: what runs is handed back at once.
                 report = drain(&shared, shutdown, failure.is_some()) => report,
                 error = shared.failed_for_good() => {
-                    finish(&shared, parts, heartbeat).await;
+                    finish(&shared, engine.thread, heartbeat).await;
                     return Err(WorkerError::Store(error));
                 }
             }
         };
-        if !coordinator.is_finished() {
-            let _ = tokio::time::timeout(ABORT_GRACE, &mut coordinator).await;
-            coordinator.abort();
+        if engine.is_claiming() {
+            let _ = tokio::time::timeout(ABORT_GRACE, engine.claiming_ended()).await;
         }
         if !matches!(failure, Some(WorkerError::Store(_))) {
             sign_off(&shared).await;
         }
-        finish(&shared, parts, heartbeat).await;
+        finish(&shared, engine.thread, heartbeat).await;
         match failure {
             None => {
                 tracing::info!(%report, "worker stopped");
@@ -185,16 +178,16 @@ async fn drain<S: Shutdown>(
     DrainReport { finished: ended - handed_back, handed_back: handed_back - aborted, aborted }
 }
 
-/// Ends the helpers of a worker, the heartbeat last.
-async fn finish(
-    shared: &Shared,
-    mut parts: tokio::task::JoinSet<()>,
-    heartbeat: std::thread::JoinHandle<()>,
-) {
+/// Ends the threads of a worker.
+async fn finish(shared: &Shared, engine: JoinHandle<()>, heartbeat: JoinHandle<()>) {
     shared.advance_phase(Phase::Stopped);
-    let _ = tokio::time::timeout(ABORT_GRACE, async { while parts.join_next().await.is_some() {} }).await;
-    parts.shutdown().await;
-    let _ = tokio::task::spawn_blocking(move || heartbeat.join()).await;
+    for thread in [engine, heartbeat] {
+        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+    }
+}
+
+fn no_thread(error: &std::io::Error) -> WorkerError {
+    WorkerError::Store(Error::Unavailable(format!("no thread for the worker: {error}")))
 }
 
 impl WorkerHandle {

@@ -216,6 +216,18 @@ impl Shared {
         }
     }
 
+    /// What waits has waited too long for tasks to count as brisk: calls as many consumers as there are threads.
+    pub(super) fn call_unhurried(self: &Arc<Self>) {
+        for _ in 0..self.threads {
+            let call = {
+                let mut state = self.lock();
+                state.brisk = false;
+                state.call(self)
+            };
+            self.make(call);
+        }
+    }
+
     /// Calls whom [`State::call`] has picked. Must not be called under the lock.
     pub(super) fn make(self: &Arc<Self>, call: Call) {
         match call {

@@ -24,12 +24,10 @@ impl InFlight {
         self.lock().extend(attempts.map(|attempt| (attempt.lease(), attempt)));
     }
 
-    pub(crate) fn remove(&self, leases: impl Iterator<Item = LeaseRef>) {
+    /// Forgets attempts that are settled, and gives them to the caller: payloads are freed outside of the lock.
+    pub(crate) fn remove(&self, leases: impl Iterator<Item = LeaseRef>) -> Vec<Arc<Attempt>> {
         let mut attempts = self.lock();
-        let gone: Vec<_> = leases.filter_map(|lease| attempts.remove(&lease)).collect();
-        drop(attempts);
-        // Payloads are freed outside of the lock.
-        drop(gone);
+        leases.filter_map(|lease| attempts.remove(&lease)).collect()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -125,3 +125,28 @@ async fn ten_thousand_tasks_end_and_leave_nothing_behind() {
     drop(open);
     worker.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_handler_that_blocks_its_thread_does_not_hold_up_those_claimed_with_it() {
+    let store = memory();
+    let (release, blocked) = std::sync::mpsc::channel::<()>();
+    let blocked = Arc::new(std::sync::Mutex::new(blocked));
+    // Many instant tasks first, so that the pool takes its tasks for brisk ones; then one that blocks, and more behind it.
+    let ids = enqueue(&*store, 600).await;
+    let stuck = ids[400];
+    let handler = act(move |context| {
+        let blocked = blocked.clone();
+        async move {
+            if context.id() == stuck {
+                let _ = blocked.lock().unwrap().recv();
+            }
+            Outcome::Done(None)
+        }
+    });
+    let worker = start(store.clone(), handler.clone(), WorkerConfig { slots: 1_000, ..quick() });
+    let others: Vec<_> = ids.iter().copied().filter(|id| *id != stuck).collect();
+    until_state(&*store, &others, TaskState::Done).await;
+    drop(release);
+    until_state(&*store, &[stuck], TaskState::Done).await;
+    worker.stop().await;
+}

@@ -1,0 +1,70 @@
+//! The thread that claims and settles, apart from the threads that run handlers: a handler that blocks its thread holds
+//! up itself, and neither the claims nor the settlements of others.
+
+use std::{sync::Arc, thread, time::Duration};
+
+use tokio::{sync::oneshot, task::JoinSet};
+
+use crate::{
+    duties, settler, supervisor,
+    worker::{
+        shared::{Phase, Shared},
+        status::WorkerError,
+    },
+};
+
+/// How long the parts get to end by themselves once the worker has stopped.
+const END_GRACE: Duration = Duration::from_secs(1);
+
+/// The running thread.
+pub(crate) struct Engine {
+    pub(crate) thread: thread::JoinHandle<()>,
+    /// The end of claiming: by itself when the worker drains, with an error when the coordinator died too often.
+    claiming: Option<oneshot::Receiver<Result<(), WorkerError>>>,
+}
+
+/// Starts the thread. It ends when the worker has stopped.
+///
+/// # Errors
+/// If the thread or its timer cannot be had.
+pub(crate) fn spawn(shared: Arc<Shared>) -> std::io::Result<Engine> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let (ended, claiming) = oneshot::channel();
+    let thread = thread::Builder::new().name("windlass-engine".into()).spawn(move || {
+        runtime.block_on(run(shared, ended));
+    })?;
+    Ok(Engine { thread, claiming: Some(claiming) })
+}
+
+async fn run(shared: Arc<Shared>, ended: oneshot::Sender<Result<(), WorkerError>>) {
+    let mut parts = JoinSet::new();
+    parts.spawn(settler::run(shared.clone()));
+    parts.spawn(duties::listen(shared.clone()));
+    parts.spawn(duties::sweep(shared.clone()));
+    parts.spawn(duties::retain(shared.clone()));
+    tokio::select! {
+        result = supervisor::supervise(shared.clone()) => {
+            // Nobody listens any more if the worker was dropped, and then it does not matter.
+            let _ = ended.send(result);
+            shared.phase_reached(Phase::Stopped).await;
+        }
+        () = shared.phase_reached(Phase::Stopped) => {}
+    }
+    let _ = tokio::time::timeout(END_GRACE, async { while parts.join_next().await.is_some() {} }).await;
+    parts.shutdown().await;
+}
+
+impl Engine {
+    /// Waits for the end of claiming. Cancel safe; a second call pends for ever.
+    pub(crate) async fn claiming_ended(&mut self) -> Result<(), WorkerError> {
+        let Some(claiming) = &mut self.claiming else { return std::future::pending().await };
+        let ended = claiming.await;
+        self.claiming = None;
+        ended.unwrap_or(Ok(()))
+    }
+
+    /// Whether claiming has not ended yet, as far as anybody has asked.
+    pub(crate) fn is_claiming(&self) -> bool {
+        self.claiming.is_some()
+    }
+}
