@@ -1,6 +1,9 @@
 //! The bare loops: the statements of `bench/ceiling/` on the store's own table, and nothing else.
 
-use std::{path::Path, time::Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use rusqlite::{Connection, TransactionBehavior, params, params_from_iter, types::Value};
 
@@ -142,12 +145,13 @@ pub(super) fn one_row_inserts(path: &Path, commits: usize) -> anyhow::Result<f64
     Ok(commits as f64 / start.elapsed().as_secs_f64())
 }
 
-/// The median time of a one-row commit, in milliseconds.
-pub(super) fn commit_ms(path: &Path, commits: usize) -> anyhow::Result<f64> {
+/// The median time of a one-row commit, in milliseconds, with a pause before each.
+pub(super) fn commit_ms(path: &Path, commits: usize, spacing: Duration) -> anyhow::Result<f64> {
     let connection = open(path)?;
     let payload = payload();
     let mut times = Vec::with_capacity(commits);
     for id in 1..=commits as i64 {
+        std::thread::sleep(spacing);
         let start = Instant::now();
         connection.prepare_cached(INSERT)?.execute(params![id, payload])?;
         times.push(start.elapsed().as_secs_f64() * 1e3);
