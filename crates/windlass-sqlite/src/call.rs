@@ -6,6 +6,7 @@ use std::{
         Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use tokio::sync::oneshot;
@@ -15,16 +16,34 @@ use crate::tx::{Failure, Step, Tx};
 
 /// Most requests that wait for the writer. Beyond it a caller is told at once (BOUNDED).
 pub(crate) const QUEUE_MAX: usize = 4096;
+/// How long the writer stays awake for what may follow from its last answers.
+const LINGER_MAX: Duration = Duration::from_micros(100);
 
-/// Who goes first when the writer is busy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Rows of a client's request from which it has to let claims go first: more would make workers wait.
+const CLIENT_ROWS_MAX: usize = 16;
+/// Requests of clients that go before the claims of the same transaction, at most.
+const CLIENTS_BEFORE_CLAIMS: usize = 128;
+
+/// Who goes first when the writer is busy, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// Leases, claims and settlements: what workers wait for.
+    /// Leases and settlements: what keeps workers alive and frees them.
     Control,
-    /// Enqueue, cancel, retry, pause: what clients wait for.
+    /// Small requests of clients.
     Client,
+    /// Claims: after the small enqueues, so that a task is claimed in the commit that brings it.
+    Claim,
+    /// Large requests of clients.
+    Bulk,
     /// Due tasks, expiry, retention.
     Maintenance,
+}
+
+impl Class {
+    /// The class of a client's request that touches so many rows.
+    pub(crate) fn of_client(rows: usize) -> Self {
+        if rows <= CLIENT_ROWS_MAX { Self::Client } else { Self::Bulk }
+    }
 }
 
 /// What an acknowledged request must survive.
@@ -113,30 +132,73 @@ where
 /// Requests in the order in which they are served.
 #[derive(Default)]
 pub(crate) struct Waiting {
-    pub control: VecDeque<Box<dyn Request>>,
-    pub client: VecDeque<Box<dyn Request>>,
-    pub maintenance: VecDeque<Box<dyn Request>>,
+    control: VecDeque<Box<dyn Request>>,
+    client: VecDeque<Box<dyn Request>>,
+    claim: VecDeque<Box<dyn Request>>,
+    bulk: VecDeque<Box<dyn Request>>,
+    maintenance: VecDeque<Box<dyn Request>>,
+    /// Requests of clients that were served since a claim was, or since there was none.
+    clients_served: usize,
     closed: Option<Error>,
+    /// Whether the writer sleeps until it is woken.
+    asleep: bool,
 }
 
 impl Waiting {
-    /// The next request, control first.
+    /// The next request.
     pub(crate) fn pop(&mut self) -> Option<Box<dyn Request>> {
-        self.control.pop_front().or_else(|| self.client.pop_front()).or_else(|| self.maintenance.pop_front())
+        if let Some(request) = self.control.pop_front() {
+            return Some(request);
+        }
+        if self.claim.is_empty() || self.clients_served >= CLIENTS_BEFORE_CLAIMS {
+            self.clients_served = 0;
+        } else if let Some(request) = self.client.pop_front() {
+            self.clients_served += 1;
+            return Some(request);
+        }
+        let rest = [&mut self.claim, &mut self.client, &mut self.bulk, &mut self.maintenance];
+        rest.into_iter().find_map(VecDeque::pop_front)
     }
 
     /// Every request, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &dyn Request> {
-        self.control.iter().chain(&self.client).chain(&self.maintenance).map(AsRef::as_ref)
+        let first = self.control.iter().chain(&self.client).chain(&self.claim);
+        first.chain(&self.bulk).chain(&self.maintenance).map(AsRef::as_ref)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Small requests of clients.
+    pub(crate) fn clients(&self) -> usize {
+        self.client.len()
+    }
+
+    /// Requests of workers.
+    pub(crate) fn of_workers(&self) -> usize {
+        self.control.len() + self.claim.len()
     }
 
     fn len(&self) -> usize {
-        self.control.len() + self.client.len() + self.maintenance.len()
+        self.of_workers() + self.client.len() + self.bulk.len() + self.maintenance.len()
+    }
+
+    fn push(&mut self, request: Box<dyn Request>) {
+        match request.class() {
+            Class::Control => self.control.push_back(request),
+            Class::Client => self.client.push_back(request),
+            Class::Claim => self.claim.push_back(request),
+            Class::Bulk => self.bulk.push_back(request),
+            Class::Maintenance => self.maintenance.push_back(request),
+        }
     }
 
     fn append(&mut self, other: &mut Self) {
         self.control.append(&mut other.control);
         self.client.append(&mut other.client);
+        self.claim.append(&mut other.claim);
+        self.bulk.append(&mut other.bulk);
         self.maintenance.append(&mut other.maintenance);
     }
 }
@@ -146,9 +208,10 @@ impl Waiting {
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     arrived: Condvar,
-    /// Requests of each sort that wait, readable without the lock.
-    pub control_len: AtomicUsize,
-    pub client_len: AtomicUsize,
+    /// Requests of workers that wait, readable without the lock.
+    pub workers_len: AtomicUsize,
+    /// Small requests of clients that wait, readable without the lock.
+    pub clients_len: AtomicUsize,
 }
 
 impl Queue {
@@ -164,37 +227,49 @@ impl Queue {
             return request
                 .fail(Error::Unavailable(format!("{QUEUE_MAX} requests wait already; try again later")));
         }
-        match request.class() {
-            Class::Control => {
-                waiting.control.push_back(request);
-                self.control_len.store(waiting.control.len(), Ordering::Relaxed);
-            }
-            Class::Client => {
-                waiting.client.push_back(request);
-                self.client_len.store(waiting.client.len(), Ordering::Relaxed);
-            }
-            Class::Maintenance => waiting.maintenance.push_back(request),
-        }
+        waiting.push(request);
+        self.workers_len.store(waiting.of_workers(), Ordering::Relaxed);
+        self.clients_len.store(waiting.clients(), Ordering::Relaxed);
+        // A wake-up is a system call, so it is made only for a writer that sleeps.
+        let wake = std::mem::take(&mut waiting.asleep);
         drop(waiting);
-        self.arrived.notify_one();
+        if wake {
+            self.arrived.notify_one();
+        }
     }
 
     /// Waits until something is there, then moves all of it behind what the writer already has. False once
     /// the queue is closed and empty.
     pub(crate) fn take_all(&self, into: &mut Waiting, wait: Wait) -> bool {
+        if wait == Wait::Yes {
+            self.linger();
+        }
         let mut waiting = self.lock();
-        while wait == Wait::Yes && waiting.len() == 0 && waiting.closed.is_none() {
+        while wait == Wait::Yes && waiting.is_empty() && waiting.closed.is_none() {
+            waiting.asleep = true;
             waiting = self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
+        waiting.asleep = false;
         into.append(&mut waiting);
-        self.control_len.store(0, Ordering::Relaxed);
-        self.client_len.store(0, Ordering::Relaxed);
-        waiting.closed.is_none() || into.len() > 0
+        self.workers_len.store(0, Ordering::Relaxed);
+        self.clients_len.store(0, Ordering::Relaxed);
+        waiting.closed.is_none() || !into.is_empty()
+    }
+
+    /// Looks out for the next request for a moment before the thread goes to sleep: what follows from an
+    /// answer comes within it, and waking a thread takes longer.
+    fn linger(&self) {
+        let started = Instant::now();
+        let nobody =
+            || self.workers_len.load(Ordering::Relaxed) == 0 && self.clients_len.load(Ordering::Relaxed) == 0;
+        while nobody() && started.elapsed() < LINGER_MAX {
+            std::thread::yield_now();
+        }
     }
 
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().len() == 0
+        self.lock().is_empty()
     }
 
     /// Refuses every later request with this error; those that wait are still served.

@@ -1,6 +1,6 @@
 //! Keeps the write-ahead log small: moves it into the file after the answers have gone out.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -12,6 +12,8 @@ const PAGES_MAX: i64 = 4_000;
 const PAGES_WAIT: i64 = 4 * PAGES_MAX;
 /// How long it waits for them.
 const READERS_WAIT_MAX: Duration = Duration::from_millis(20);
+/// How soon it waits for them again.
+const WAIT_AGAIN: Duration = Duration::from_secs(1);
 /// Pages of the log that are not worth emptying it for while the store is idle.
 const PAGES_IDLE: i64 = 250;
 
@@ -20,6 +22,7 @@ const PAGES_IDLE: i64 = 250;
 pub(crate) struct Checkpoints {
     is_file: bool,
     has_commit: bool,
+    waited_at: Option<Instant>,
 }
 
 /// Pages of the log, and how many of them are in the file.
@@ -32,7 +35,7 @@ struct Log {
 impl Checkpoints {
     /// For a file; a store in memory has no log.
     pub(crate) fn new(is_file: bool) -> Self {
-        Self { is_file, has_commit: false }
+        Self { is_file, has_commit: false, waited_at: None }
     }
 
     /// Notes a commit.
@@ -46,8 +49,10 @@ impl Checkpoints {
             return Ok(());
         }
         let log = checkpoint(conn, "PRAGMA wal_checkpoint(NOOP)")?;
-        if log.pages >= PAGES_WAIT {
-            // Readers that follow one another without a gap would let the log grow for ever.
+        if log.pages >= PAGES_WAIT && self.waited_at.is_none_or(|at| at.elapsed() >= WAIT_AGAIN) {
+            // Readers that follow one another without a gap would let the log grow for ever. One long reader,
+            // such as a copy, is not waited for at every commit.
+            self.waited_at = Some(Instant::now());
             conn.busy_timeout(READERS_WAIT_MAX)?;
             let result = checkpoint(conn, "PRAGMA wal_checkpoint(RESTART)");
             conn.busy_timeout(BUSY_TIMEOUT)?;

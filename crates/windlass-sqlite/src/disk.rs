@@ -58,6 +58,8 @@ impl Disk {
         let Some(room) = &mut self.room else { return Ok(()) };
         let reserve =
             options.min_free_bytes.max(room.whole / 100 * u64::from(options.min_free_percent.min(100)));
+        // Every byte is written twice before its room is given back: to the log, and from there to the file.
+        let bytes = bytes.saturating_mul(2);
         let left = room.free.saturating_sub(bytes);
         // What is written until the next reading is taken off this one, so a burst cannot eat the reserve.
         if left < reserve || room.free < bytes {

@@ -49,6 +49,8 @@ impl Ending {
             let bytes = u64::from(self.held.payload_bytes) + output.map_or(0, |output| output.len() as u64);
             count_kept(tx, self.id, 1, bytes);
         }
+        // The last id is stored with the figures; the row that has it may be the one that goes.
+        tx.effects.figures = true;
         let removed =
             tx.sql(sql::DELETE_RUNNING)?.execute((self.id.raw(), self.held.lease, self.worker.0))?;
         check(removed)?;

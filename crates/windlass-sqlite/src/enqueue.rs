@@ -64,7 +64,6 @@ pub(crate) fn enqueue(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>>
         };
         answers.push(answer);
     }
-    tx.effects.figures = true;
     Ok(answers)
 }
 

@@ -93,3 +93,21 @@ fn owner(pid: Option<u32>, address: Option<&str>) -> String {
         (None, _) => "another process".to_owned(),
     }
 }
+
+/// Whether an error means that the file or the disk cannot be trusted any more. After a failed fsync nobody
+/// knows what is on the disk; trying again would only hide that.
+pub(crate) fn is_fatal(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi;
+    match error {
+        rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
+            rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase => true,
+            rusqlite::ErrorCode::SystemIoFailure => !matches!(
+                failure.extended_code,
+                ffi::SQLITE_IOERR_SHMSIZE | ffi::SQLITE_IOERR_SHMMAP | ffi::SQLITE_IOERR_NOMEM
+            ),
+            _ => false,
+        },
+        rusqlite::Error::ToSqlConversionFailure(_) => true,
+        _ => false,
+    }
+}

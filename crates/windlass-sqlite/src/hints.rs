@@ -64,25 +64,48 @@ impl Subscribers {
         Box::new(Subscription { subscriber })
     }
 
-    /// Tells everybody what a committed transaction brought about.
-    pub(crate) fn publish(&self, effects: &Effects) {
-        if !effects.ready && !effects.lanes && effects.due.is_none() && effects.cancels.is_empty() {
-            return;
+    /// Whether anybody listens.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Tells everybody that tasks are on their way.
+    pub(crate) fn tell_ready(&self) {
+        self.tell(|unread| unread.ready = true);
+    }
+
+    /// Tells everybody that tasks become ready, while that is being committed: whoever asks now is served right
+    /// after the commit, so the wake-up costs no time of its own. If the commit fails the hint was a false one.
+    pub(crate) fn publish_early(&self, effects: &Effects) {
+        let ready = effects.ready || effects.resumed;
+        if ready || effects.lanes || effects.due.is_some() {
+            self.tell(|unread| {
+                unread.ready |= ready;
+                unread.lanes |= effects.lanes;
+                if let Some(due) = effects.due {
+                    unread.due = Some(unread.due.map_or(due, |known| known.min(due)));
+                }
+            });
         }
+    }
+
+    /// Tells everybody which attempts should end. Only once that is committed: it cannot be taken back.
+    pub(crate) fn publish_cancels(&self, effects: &Effects) {
+        if !effects.cancels.is_empty() {
+            self.tell(|unread| {
+                for (_, attempt, reason) in &effects.cancels {
+                    if unread.cancels.len() < CANCELS_MAX {
+                        unread.cancels.push_back((*attempt, reason.clone()));
+                    }
+                }
+            });
+        }
+    }
+
+    fn tell(&self, change: impl Fn(&mut Unread)) {
         self.lock().retain(|subscriber| {
             let Some(subscriber) = subscriber.upgrade() else { return false };
-            let mut unread = subscriber.lock();
-            unread.ready |= effects.ready;
-            unread.lanes |= effects.lanes;
-            if let Some(due) = effects.due {
-                unread.due = Some(unread.due.map_or(due, |known| known.min(due)));
-            }
-            for (_, attempt, reason) in &effects.cancels {
-                if unread.cancels.len() < CANCELS_MAX {
-                    unread.cancels.push_back((*attempt, reason.clone()));
-                }
-            }
-            drop(unread);
+            change(&mut subscriber.lock());
             subscriber.arrived.notify_one();
             true
         });

@@ -192,6 +192,7 @@ fn dead_tasks(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
         keys::expire(tx, *id)?;
         tx.sql(sql::DELETE_DEAD)?.execute([id.raw()])?;
         tx.memory.count(*lane, State::Dead, -1);
+        tx.effects.figures = true;
     }
     Ok((dead.len() as u64, dead.len() == CHUNK_ROWS))
 }

@@ -50,18 +50,8 @@ pub(crate) fn migrate(
 ) -> Result<Migrated, OpenError> {
     let shown = path.unwrap_or(Path::new(":memory:"));
     let sqlite = |error: rusqlite::Error| OpenError::sqlite(shown, "read the schema of", &error);
-    let found = read(conn, shown)?;
-    let known = migrations.last().map_or(0, |migration| migration.version);
-    if let Some(schema) = found
-        && schema.oldest_writer > known
-    {
-        return Err(OpenError::NewerSchema {
-            path: shown.to_owned(),
-            found: schema.version,
-            oldest_writer: schema.oldest_writer,
-            known,
-        });
-    }
+    let found = check(conn, shown, migrations)?;
+    let known = newest(migrations);
     let from = found.map_or(0, |schema| schema.version);
     let pending: Vec<_> = migrations.iter().filter(|migration| migration.version > from).collect();
     let copy = match (path, found, pending.is_empty()) {
@@ -72,6 +62,28 @@ pub(crate) fn migrate(
         apply(conn, migration).map_err(sqlite)?;
     }
     Ok(Migrated { version: from.max(known), created: found.is_none(), copy })
+}
+
+/// Refuses a file that is not ours or that this program may not write. Changes nothing in it.
+pub(crate) fn check(
+    conn: &Connection,
+    path: &Path,
+    migrations: &[Migration],
+) -> Result<Option<Schema>, OpenError> {
+    let (found, known) = (read(conn, path)?, newest(migrations));
+    match found {
+        Some(schema) if schema.oldest_writer > known => Err(OpenError::NewerSchema {
+            path: path.to_owned(),
+            found: schema.version,
+            oldest_writer: schema.oldest_writer,
+            known,
+        }),
+        found => Ok(found),
+    }
+}
+
+fn newest(migrations: &[Migration]) -> u32 {
+    migrations.last().map_or(0, |migration| migration.version)
 }
 
 /// What a file says of its schema; `None` if it is empty.

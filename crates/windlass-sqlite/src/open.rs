@@ -23,8 +23,9 @@ use crate::{
     migrate::{self, Migrated, Migration},
     options::{Location, Options},
     reader::Readers,
+    shared::Shared,
     sql,
-    writer::{Shared, Writer},
+    writer::Writer,
 };
 
 /// The oldest SQLite that may be trusted with a log that several connections use.
@@ -66,7 +67,7 @@ pub(crate) fn open(
         return Err(OpenError::NoSuchStore(path.to_owned()));
     }
     let lock = path.map(|path| Lock::take(path, options.address.as_deref())).transpose()?;
-    let conn = connect(path)?;
+    let conn = connect(path, migrations)?;
     let shown = path.unwrap_or(Path::new(":memory:"));
     let migrated = migrate::migrate(&conn, path, migrations)?;
     let memory = load(&conn).map_err(|error| OpenError::sqlite(shown, "read", &error))?;
@@ -90,8 +91,8 @@ pub(crate) fn open(
     Ok(Opened { writer, migrated, recovered })
 }
 
-/// A connection that writes.
-pub(crate) fn connect(path: Option<&Path>) -> Result<Connection, OpenError> {
+/// A connection that writes. A file that is not ours is refused before anything in it is changed.
+pub(crate) fn connect(path: Option<&Path>, migrations: &[Migration]) -> Result<Connection, OpenError> {
     let shown = path.unwrap_or(Path::new(":memory:"));
     let sqlite = |error: rusqlite::Error| OpenError::sqlite(shown, "open", &error);
     let flags =
@@ -101,12 +102,13 @@ pub(crate) fn connect(path: Option<&Path>) -> Result<Connection, OpenError> {
         None => Connection::open_in_memory(),
     }
     .map_err(sqlite)?;
+    conn.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
+    migrate::check(&conn, shown, migrations)?;
     set_up(&conn, path.is_some()).map_err(sqlite)?;
     Ok(conn)
 }
 
 fn set_up(conn: &Connection, is_file: bool) -> rusqlite::Result<()> {
-    conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // These two take effect only while the file is empty.
     conn.pragma_update(None, "page_size", 4096)?;

@@ -91,6 +91,7 @@ fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) ->
         tx.sql(sql::KEEP_CANCELLED)?.execute((tx.now.as_ms(), reason, id.raw()))?;
         count_kept(tx, id, 1, found.payload_bytes);
     }
+    tx.effects.figures = true;
     if tx.sql(sql::DELETE_UNSTARTED)?.execute([id.raw()])? != 1 {
         return Err(disagree("a task that was cancelled"));
     }
@@ -160,7 +161,7 @@ pub(crate) fn set_paused(tx: &mut Tx<'_>, queue: &Name, paused: bool) -> Step<bo
         tx.sql(sql::PAUSE_QUEUE)?.execute((queue.as_str(), tx.now.as_ms()))?;
     } else {
         tx.sql(sql::RESUME_QUEUE)?.execute([queue.as_str()])?;
-        tx.effects.ready = true;
+        tx.effects.resumed = true;
     }
     Ok(tx.memory.set_paused(queue, paused))
 }

@@ -62,7 +62,7 @@ fn prepare(backup: &Path, beside: &Path, options: RestoreOptions) -> Result<Rest
     }
     backup::copy(&source, beside).map_err(|error| OpenError::sqlite(beside, "write", &error))?;
     drop(source);
-    let conn = open::connect(Some(beside))?;
+    let conn = open::connect(Some(beside), migrate::MIGRATIONS)?;
     migrate::migrate(&conn, None, migrate::MIGRATIONS)?;
     let restored = end_leases(&conn, options).map_err(sqlite("end the leases of"))?;
     // One file, without a log, so that a rename moves all of it.

@@ -183,6 +183,7 @@ fn write_chunk(tx: &mut Tx<'_>, worker: WorkerId, chunk: &[Ending], keep: Keep) 
             count_kept(tx, first, chunk.len() as u64, bytes);
         }
     }
+    tx.effects.figures = true;
     let mut statement = tx.sql(sql::DELETE_DONE)?;
     statement.raw_bind_parameter(1, worker.0)?;
     run_for(&mut statement, 2, chunk)?;

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 use windlass_core::{
     ClaimAnswer, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result, Rules,
-    SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
+    SettleBatch, Settled, Source, Start, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
 };
@@ -30,9 +30,12 @@ use crate::{
     options::{Location, Options},
     reader::closed,
     settle,
+    shared::Shared,
     tx::{Step, Tx},
-    writer::Shared,
 };
+
+/// Tasks that one request changes; a longer list is several, so that no request holds the writer for long.
+const CHANGES_PER_REQUEST: usize = 1_000;
 
 /// The embedded store: one SQLite file, one writer thread.
 ///
@@ -135,7 +138,7 @@ impl SqliteStore {
     ) -> Result<T> {
         let (request, answer) = Call::pair(class, sync, work);
         self.shared.queue.push(request);
-        answer.await.unwrap_or_else(|_| Err(Error::Fatal("its writer thread ended".to_owned())))
+        answered(answer).await
     }
 
     async fn read<T: Send + 'static>(
@@ -147,6 +150,10 @@ impl SqliteStore {
             None => self.write(Class::Client, Sync::Read, move |tx| Ok(work(tx.conn)?)).await,
         }
     }
+}
+
+async fn answered<T>(answer: oneshot::Receiver<Result<T>>) -> Result<T> {
+    answer.await.unwrap_or_else(|_| Err(Error::Fatal("its writer thread ended".to_owned())))
 }
 
 impl Drop for SqliteStore {
@@ -184,7 +191,7 @@ impl Source for SqliteStore {
 
     async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer> {
         let demands = demands.to_vec();
-        self.write(Class::Control, Sync::Relaxed, move |tx| claim::claim(tx, &demands)).await
+        self.write(Class::Claim, Sync::Relaxed, move |tx| claim::claim(tx, &demands)).await
     }
 
     async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64> {
@@ -233,7 +240,15 @@ impl Store for SqliteStore {
         if tasks.is_empty() {
             return Ok(Vec::new());
         }
-        self.write(Class::Client, Sync::Durable, move |tx| enqueue::enqueue(tx, &tasks)).await
+        let may_start = tasks.iter().any(|task| task.start == Start::Now);
+        let class = Class::of_client(tasks.len());
+        let (request, answer) = Call::pair(class, Sync::Durable, move |tx| enqueue::enqueue(tx, &tasks));
+        self.shared.queue.push(request);
+        // An idle worker asks while the writer wakes up, and its claim shares the commit of the enqueue.
+        if may_start && class == Class::Client {
+            self.shared.subscribers.tell_ready();
+        }
+        answered(answer).await
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {
@@ -257,6 +272,7 @@ impl Store for SqliteStore {
         let interest = self.shared.awaited.wait_for(ids);
         let deadline = tokio::time::Instant::now().checked_add(wait);
         let mut fatal = self.shared.fatal.subscribe();
+        let mut closing = self.shared.ended.subscribe();
         loop {
             let wanted = ids.to_vec();
             let ended = self.read(move |conn| inspect::ended(conn, &wanted)).await?;
@@ -272,19 +288,33 @@ impl Store for SqliteStore {
             tokio::select! {
                 () = interest.woken() => {}
                 () = over => return Ok(Vec::new()),
+                _ = closing.wait_for(|ended| *ended) => return Err(closed()),
                 _ = fatal.changed() => return Err(Error::Fatal(fatal.borrow().clone().unwrap_or_default())),
             }
         }
     }
 
     async fn cancel(&self, ids: &[TaskId], reason: &str) -> Result<Vec<Changed>> {
-        let (ids, reason) = (ids.to_vec(), self.rules().clip_error(reason));
-        self.write(Class::Client, Sync::Durable, move |tx| operate::cancel(tx, &ids, &reason)).await
+        let reason: Arc<str> = self.rules().clip_error(reason).into();
+        let mut changed = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(CHANGES_PER_REQUEST) {
+            let (ids, reason) = (ids.to_vec(), Arc::clone(&reason));
+            let class = Class::of_client(ids.len());
+            let work = move |tx: &mut Tx<'_>| operate::cancel(tx, &ids, &reason);
+            changed.extend(self.write(class, Sync::Durable, work).await?);
+        }
+        Ok(changed)
     }
 
     async fn redrive(&self, tasks: &[Redrive]) -> Result<Vec<Changed>> {
-        let tasks = tasks.to_vec();
-        self.write(Class::Client, Sync::Durable, move |tx| operate::redrive(tx, &tasks)).await
+        let mut changed = Vec::with_capacity(tasks.len());
+        for tasks in tasks.chunks(CHANGES_PER_REQUEST) {
+            let tasks = tasks.to_vec();
+            let class = Class::of_client(tasks.len());
+            let work = move |tx: &mut Tx<'_>| operate::redrive(tx, &tasks);
+            changed.extend(self.write(class, Sync::Durable, work).await?);
+        }
+        Ok(changed)
     }
 
     async fn lane_records(&self) -> Result<Vec<LaneRecord>> {

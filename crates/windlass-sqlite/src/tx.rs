@@ -46,6 +46,8 @@ pub(crate) fn disagree(what: &str) -> Failure {
 pub(crate) struct Effects {
     /// Tasks became ready.
     pub ready: bool,
+    /// A queue was resumed.
+    pub resumed: bool,
     /// A lane appeared.
     pub lanes: bool,
     /// A task was scheduled for this time, the earliest of the transaction.
@@ -62,7 +64,7 @@ pub(crate) struct Effects {
     pub workers_ended: Vec<WorkerId>,
     /// Retention found nothing more to do.
     pub tidy: bool,
-    /// The stored figures must be written again.
+    /// The stored figures must be written again: tasks were kept, or rows were removed.
     pub figures: bool,
 }
 

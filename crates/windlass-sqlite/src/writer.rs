@@ -12,27 +12,25 @@
 //! costs the usual path nothing.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, ErrorCode};
-use tokio::sync::watch;
 use windlass_core::Error;
 
 use crate::{
-    awaited::Awaited,
-    call::{Class, Queue, Request, Sync, Wait, Waiting},
+    call::{Class, Request, Sync, Wait, Waiting},
     checkpoint::Checkpoints,
     disk::Disk,
-    hints::Subscribers,
+    error::is_fatal,
     lease,
-    leases::Leases,
-    lock::Lock,
+    linger::{self, Linger},
     maintain::Cursor,
     memory::Memory,
-    options::{Durability, Options},
-    reader::{Readers, closed},
+    options::Durability,
+    reader::closed,
+    shared::{Ending, Shared},
     sql,
     tx::{Effects, Failure, Tx},
 };
@@ -41,21 +39,6 @@ use crate::{
 const TRANSACTION_MAX: Duration = Duration::from_millis(50);
 /// How long the writer waits for the next caller of a group to come back. Far less than a commit takes.
 const GATHER_QUIET_MAX: Duration = Duration::from_micros(100);
-
-/// What callers and the writer share.
-pub(crate) struct Shared {
-    pub queue: Queue,
-    pub leases: Leases,
-    pub awaited: Arc<Awaited>,
-    pub subscribers: Subscribers,
-    pub options: Options,
-    /// Set once, with the reason, when the store has failed for good.
-    pub fatal: watch::Sender<Option<String>>,
-    /// Set once, when the writer has ended and the file is closed.
-    pub ended: watch::Sender<bool>,
-    pub readers: Option<Readers>,
-    pub lock: Mutex<Option<Lock>>,
-}
 
 /// The writer with all that it owns.
 pub(crate) struct Writer {
@@ -71,6 +54,7 @@ pub(crate) struct Writer {
     is_synced: Option<bool>,
     /// Whether retention has found nothing more to do, which is the moment to empty the log.
     is_tidy: bool,
+    linger: Linger,
 }
 
 impl Writer {
@@ -92,6 +76,7 @@ impl Writer {
             backlog: Waiting::default(),
             is_synced: None,
             is_tidy: false,
+            linger: Linger::default(),
         }
     }
 
@@ -124,26 +109,24 @@ impl Writer {
     }
 
     fn backlog_is_empty(&self) -> bool {
-        self.backlog.control.is_empty()
-            && self.backlog.client.is_empty()
-            && self.backlog.maintenance.is_empty()
+        self.backlog.is_empty()
     }
 
     /// Callers that were answered together come back together: gives them the moment that this takes, so
     /// that they are one group again. Nobody waits for it but clients; an idle store does not gather.
     fn gather(&mut self, expected: usize) {
-        if expected < 2 || !self.backlog.control.is_empty() {
+        if expected < 2 || self.backlog.of_workers() > 0 {
             return;
         }
         let queue = &self.shared.queue;
-        let mut here = self.backlog.client.len();
+        let mut here = self.backlog.clients();
         let mut last_growth = Instant::now();
         while here < expected
-            && queue.control_len.load(Ordering::Relaxed) == 0
+            && queue.workers_len.load(Ordering::Relaxed) == 0
             && last_growth.elapsed() < GATHER_QUIET_MAX
         {
             std::thread::yield_now();
-            let now_here = self.backlog.client.len() + queue.client_len.load(Ordering::Relaxed);
+            let now_here = self.backlog.clients() + queue.clients_len.load(Ordering::Relaxed);
             if now_here > here {
                 (here, last_growth) = (now_here, Instant::now());
             }
@@ -162,7 +145,7 @@ impl Writer {
             self.fail_all(group, &error);
             return 0;
         }
-        while let Some(mut request) = self.backlog.pop() {
+        while let Some(mut request) = self.next(is_durable, &group) {
             let result = self.run_one(request.as_mut());
             group.push(request);
             if let Err(error) = result {
@@ -179,6 +162,35 @@ impl Writer {
         }
         self.follow_up();
         answer(group)
+    }
+
+    /// The next request of a transaction. What workers sent while it ran joins a synced one: a claim that
+    /// follows an enqueue shares its commit.
+    fn next(&mut self, is_durable: bool, group: &[Box<dyn Request>]) -> Option<Box<dyn Request>> {
+        let request = self.backlog.pop();
+        if request.is_some() || !is_durable {
+            return request;
+        }
+        self.await_claim(group);
+        if self.shared.queue.workers_len.load(Ordering::Relaxed) > 0 {
+            self.shared.queue.take_all(&mut self.backlog, Wait::No);
+        }
+        self.backlog.pop()
+    }
+
+    /// Gives an idle worker the moment that it needs to ask for what one caller has just brought.
+    fn await_claim(&mut self, group: &[Box<dyn Request>]) {
+        let [request] = group else { return };
+        let brings = request.class() == Class::Client && self.effects.ready;
+        if !brings || self.shared.subscribers.is_empty() || !self.linger.is_worth_it() {
+            return;
+        }
+        let (started, queue) = (Instant::now(), &self.shared.queue);
+        let is_here = || queue.workers_len.load(Ordering::Relaxed) > 0;
+        while !is_here() && started.elapsed() < linger::MOMENT {
+            std::thread::yield_now();
+        }
+        if is_here() { self.linger.came() } else { self.linger.missed() }
     }
 
     /// A transaction failed: each of its requests gets one of its own.
@@ -270,6 +282,9 @@ impl Writer {
                 history.bytes as i64,
             ))?;
         }
+        // What was claimed in the commit that made it ready needs no hint.
+        self.effects.ready &= self.memory.ready() > 0;
+        self.shared.subscribers.publish_early(&self.effects);
         self.conn.prepare_cached("COMMIT")?.execute([])?;
         self.checkpoints.committed();
         Ok(())
@@ -302,7 +317,7 @@ impl Writer {
             shared.leases.cancel_over(*worker, *attempt);
         }
         self.is_tidy |= effects.tidy;
-        shared.subscribers.publish(effects);
+        shared.subscribers.publish_cancels(effects);
         shared.awaited.wake(&effects.ended);
         self.effects.clear();
     }
@@ -339,7 +354,7 @@ impl Writer {
 
     /// The store is beyond use: says so to everybody, now and later.
     fn poison(&mut self, error: &rusqlite::Error) {
-        let reason = error.to_string();
+        let reason = format!("{error}; check the disk, then start again");
         tracing::error!(reason, "the store failed for good; the process must end");
         self.shared.fatal.send_replace(Some(reason.clone()));
         self.shared.queue.close(Error::Fatal(reason));
@@ -365,44 +380,12 @@ impl Writer {
 
 fn answer(group: Vec<Box<dyn Request>>) -> usize {
     let mut clients = 0;
-    for request in group {
+    // Claims ran last; a task that they took starts when its worker hears of it.
+    for request in group.into_iter().rev() {
         clients += usize::from(request.class() == Class::Client);
         request.answer();
     }
     clients
-}
-
-/// Whether an error means that the file or the disk cannot be trusted any more. After a failed fsync nobody
-/// knows what is on the disk; trying again would only hide that.
-fn is_fatal(error: &rusqlite::Error) -> bool {
-    use rusqlite::ffi;
-    match error {
-        rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
-            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => true,
-            ErrorCode::SystemIoFailure => !matches!(
-                failure.extended_code,
-                ffi::SQLITE_IOERR_SHMSIZE | ffi::SQLITE_IOERR_SHMMAP | ffi::SQLITE_IOERR_NOMEM
-            ),
-            _ => false,
-        },
-        rusqlite::Error::ToSqlConversionFailure(_) => true,
-        _ => false,
-    }
-}
-
-/// Lets go of the store when the writer ends, also if it panicked.
-struct Ending(Arc<Shared>);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let reason = "its writer thread panicked".to_owned();
-            self.0.fatal.send_replace(Some(reason.clone()));
-            self.0.queue.close(Error::Fatal(reason));
-        }
-        self.0.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.0.ended.send_replace(true);
-    }
 }
 
 #[cfg(test)]

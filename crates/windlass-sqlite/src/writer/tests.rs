@@ -1,5 +1,7 @@
 //! Groups, failures inside of them, and a disk that is full.
 
+use std::sync::Mutex;
+
 use tokio::sync::oneshot;
 use windlass_core::{Enqueued, NewTask, Payload, Result, State};
 
@@ -7,7 +9,7 @@ use super::*;
 use crate::{
     call::{Call, QUEUE_MAX},
     enqueue, migrate, open,
-    options::Location,
+    options::{Location, Options},
     tx::Step,
 };
 
@@ -107,19 +109,41 @@ fn a_queue_that_is_full_answers_at_once() {
 }
 
 #[test]
-fn control_goes_before_clients_and_clients_before_maintenance() {
+fn requests_are_served_by_class_and_clients_cannot_hold_claims_back() {
     let writer = writer();
     let shared = Arc::clone(&writer.shared);
     let order = Arc::new(Mutex::new(Vec::new()));
-    for class in [Class::Maintenance, Class::Client, Class::Control] {
+    let push = |class| {
         let order = Arc::clone(&order);
         let (request, _) = Call::pair(class, Sync::Read, move |_| {
             order.lock().unwrap().push(class);
             Ok(())
         });
         shared.queue.push(request);
+    };
+    for class in [Class::Maintenance, Class::Bulk, Class::Claim, Class::Control] {
+        push(class);
     }
+    (0..200).for_each(|_| push(Class::Client));
     shared.queue.close(closed());
     writer.run();
-    assert_eq!(*order.lock().unwrap(), [Class::Control, Class::Client, Class::Maintenance]);
+    let order = order.lock().unwrap();
+    let claim = order.iter().position(|class| *class == Class::Claim).unwrap();
+    assert_eq!((order[0], order[1], claim), (Class::Control, Class::Client, 129));
+    assert_eq!(order[202..], [Class::Bulk, Class::Maintenance]);
+}
+
+#[test]
+fn a_claim_that_comes_with_an_enqueue_is_served_after_it_in_the_same_commit() {
+    let mut writer = writer();
+    let shared = Arc::clone(&writer.shared);
+    let (claim, mut claimed) = Call::pair(Class::Claim, Sync::Relaxed, |tx| {
+        Ok(tx.memory.lanes().iter().map(|lane| lane.depth.ready).sum::<u64>())
+    });
+    shared.queue.push(claim);
+    let mut enqueued = add_tasks(&shared, 3, 1);
+    shared.queue.take_all(&mut writer.backlog, Wait::No);
+    writer.serve_group();
+    assert!(enqueued.try_recv().unwrap().is_ok());
+    assert_eq!(claimed.try_recv().unwrap().unwrap(), 3);
 }

@@ -1,0 +1,41 @@
+//! What callers and the writer share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+use windlass_core::Error;
+
+use crate::{
+    awaited::Awaited, call::Queue, hints::Subscribers, leases::Leases, lock::Lock, options::Options,
+    reader::Readers,
+};
+
+/// What callers and the writer share.
+pub(crate) struct Shared {
+    pub queue: Queue,
+    pub leases: Leases,
+    pub awaited: Arc<Awaited>,
+    pub subscribers: Subscribers,
+    pub options: Options,
+    /// Set once, with the reason, when the store has failed for good.
+    pub fatal: watch::Sender<Option<String>>,
+    /// Set once, when the writer has ended and the file is closed.
+    pub ended: watch::Sender<bool>,
+    pub readers: Option<Readers>,
+    pub lock: Mutex<Option<Lock>>,
+}
+
+/// Lets go of the store when the writer ends, also if it panicked.
+pub(crate) struct Ending(pub Arc<Shared>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let reason = "its writer thread panicked".to_owned();
+            self.0.fatal.send_replace(Some(reason.clone()));
+            self.0.queue.close(Error::Fatal(reason));
+        }
+        self.0.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.0.ended.send_replace(true);
+    }
+}
