@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 use proptest_state_machine::ReferenceStateMachine;
 use windlass_core::{Event, State, state};
 
@@ -71,11 +71,22 @@ impl Coverage {
     }
 }
 
+/// The same runs every time, unless told otherwise: by a seed, or by a long run, which looks elsewhere each time.
+fn seed() -> u64 {
+    let set = std::env::var("WINDLASS_PROPERTY_SEED").ok().and_then(|seed| seed.parse().ok());
+    set.unwrap_or_else(|| match std::env::var_os("WINDLASS_LONG") {
+        Some(_) => std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0),
+        None => 20_261_115,
+    })
+}
+
 /// Runs stores beside the model. The error is the shortest way found to a difference, or the moves that
 /// were never made.
 pub fn check(make: impl Fn() -> Box<dyn Harness>, effort: Effort) -> Result<Coverage, String> {
+    let seed = seed();
     let config = Config {
         cases: effort.cases,
+        rng_seed: RngSeed::Fixed(seed),
         failure_persistence: None,
         max_shrink_time: effort.shrink.as_millis() as u32,
         max_shrink_iters: if effort.shrink.is_zero() { 1 } else { u32::MAX },
@@ -93,7 +104,7 @@ pub fn check(make: impl Fn() -> Box<dyn Harness>, effort: Effort) -> Result<Cove
         coverage.lock().unwrap_or_else(PoisonError::into_inner).add(end.model().moves());
         Ok(())
     });
-    verdict.map_err(|error| error.to_string())?;
+    verdict.map_err(|error| format!("{error}\n(WINDLASS_PROPERTY_SEED={seed})"))?;
     let coverage = coverage.into_inner().unwrap_or_else(PoisonError::into_inner);
     match coverage.missing() {
         missing if missing.is_empty() => Ok(coverage),
