@@ -20,6 +20,8 @@ const DELETE_DONE: &str = include_str!("../../../../bench/ceiling/delete_done.sq
 const SIZES: [usize; 3] = [50, 200, 1_000];
 /// Ids in one settling statement.
 const IDS: usize = 64;
+/// The time that the bare loop writes.
+const NOW_MS: i64 = 1_800_000_000_000;
 /// Rows per transaction when the loop loads its own tasks.
 const LOAD: usize = 1_000;
 
@@ -59,9 +61,10 @@ fn payload() -> Vec<u8> {
 pub(super) fn drain(path: &Path, tasks: usize, history: HistoryArg) -> anyhow::Result<[f64; SIZES.len()]> {
     let mut connection = open(path)?;
     let mut rates = [0.0; SIZES.len()];
-    let mut next_id = 1;
+    let mut first = 0;
     for (rate, size) in rates.iter_mut().zip(SIZES) {
-        next_id = load(&mut connection, next_id, tasks)?;
+        load(&mut connection, first, tasks)?;
+        first += tasks;
         let start = Instant::now();
         let done = drain_at(&mut connection, size, history)?;
         anyhow::ensure!(done == tasks, "the bare loop settled {done} of {tasks} tasks");
@@ -72,21 +75,26 @@ pub(super) fn drain(path: &Path, tasks: usize, history: HistoryArg) -> anyhow::R
     Ok(rates)
 }
 
-fn load(connection: &mut Connection, first_id: i64, tasks: usize) -> anyhow::Result<i64> {
-    let (payload, mut id, end) = (payload(), first_id, first_id + tasks as i64);
-    while id < end {
+fn load(connection: &mut Connection, first: usize, tasks: usize) -> anyhow::Result<()> {
+    let (payload, base) = (payload(), base_id());
+    let places: Vec<i64> = (first..first + tasks).map(|place| place as i64 + 1).collect();
+    for places in places.chunks(LOAD) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         {
             let mut insert = transaction.prepare_cached(INSERT)?;
-            for _ in 0..LOAD.min((end - id) as usize) {
-                insert.execute(params![id, payload])?;
-                id += 1;
+            for place in places {
+                insert.execute(params![base + place, place, payload])?;
             }
         }
         transaction.commit()?;
     }
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
-    Ok(end)
+    Ok(())
+}
+
+/// Ids and times are of the size that real ones have: small numbers take less room, and less time.
+fn base_id() -> i64 {
+    windlass_core::TaskId::first_at(windlass_core::Timestamp::from_ms(NOW_MS)).raw()
 }
 
 fn drain_at(connection: &mut Connection, size: usize, history: HistoryArg) -> anyhow::Result<usize> {
@@ -109,7 +117,7 @@ fn settle(connection: &Connection, held: &[i64], history: HistoryArg) -> anyhow:
         let ids = || (0..IDS).map(|i| ids.get(i).map_or(Value::Null, |id| Value::Integer(*id)));
         if history == HistoryArg::Kept {
             let mut keep = connection.prepare_cached(KEEP_DONE)?;
-            keep.execute(params_from_iter(std::iter::once(Value::Integer(1)).chain(ids())))?;
+            keep.execute(params_from_iter(std::iter::once(Value::Integer(NOW_MS)).chain(ids())))?;
         }
         done += connection.prepare_cached(DELETE_DONE)?.execute(params_from_iter(ids()))?;
     }
@@ -129,7 +137,7 @@ fn claim(connection: &Connection, size: usize, claim_no: i64) -> anyhow::Result<
         }
     }
     if let (Some(first), Some(last)) = (seqs.first(), seqs.last()) {
-        connection.prepare_cached(CLAIM_TAKE)?.execute(params![claim_no, 1, first, last])?;
+        connection.prepare_cached(CLAIM_TAKE)?.execute(params![claim_no, NOW_MS, first, last])?;
     }
     Ok(ids)
 }
@@ -139,8 +147,8 @@ pub(super) fn one_row_inserts(path: &Path, commits: usize) -> anyhow::Result<f64
     let connection = open(path)?;
     let payload = payload();
     let start = Instant::now();
-    for id in 1..=commits as i64 {
-        connection.prepare_cached(INSERT)?.execute(params![id, payload])?;
+    for place in 1..=commits as i64 {
+        connection.prepare_cached(INSERT)?.execute(params![base_id() + place, place, payload])?;
     }
     Ok(commits as f64 / start.elapsed().as_secs_f64())
 }
@@ -150,10 +158,10 @@ pub(super) fn commit_ms(path: &Path, commits: usize, spacing: Duration) -> anyho
     let connection = open(path)?;
     let payload = payload();
     let mut times = Vec::with_capacity(commits);
-    for id in 1..=commits as i64 {
+    for place in 1..=commits as i64 {
         std::thread::sleep(spacing);
         let start = Instant::now();
-        connection.prepare_cached(INSERT)?.execute(params![id, payload])?;
+        connection.prepare_cached(INSERT)?.execute(params![base_id() + place, place, payload])?;
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
     Ok(median(times))
