@@ -100,13 +100,16 @@ impl Coordinator {
         }
     }
 
-    /// How many tasks the next claim may bring: the claim size, and not more than may be unsettled.
+    /// How many tasks the next claim may bring, if there are slots for them. Nothing while as many ends wait for the
+    /// store as there are slots: a worker holds at most twice as many attempts as it has slots, however slow the
+    /// store is (BOUNDED).
     fn room(&self) -> usize {
         let shared = &self.shared;
+        if shared.settle_queue.unsettled() >= shared.config.slots as usize {
+            return 0;
+        }
         let finished = Counters::get(&shared.counters.ended).saturating_sub(self.ended_at_last_claim);
-        let size = shared.config.claim_batch.size(u32::try_from(finished).unwrap_or(u32::MAX));
-        let settle_room = (shared.config.slots as usize).saturating_sub(shared.settle_queue.unsettled());
-        settle_room.min(size as usize)
+        shared.config.claim_batch.size(u32::try_from(finished).unwrap_or(u32::MAX)) as usize
     }
 
     async fn look(&mut self, worker: WorkerId, reserved: Reserved) -> Result<Pause, Error> {
