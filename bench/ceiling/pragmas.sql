@@ -1,5 +1,5 @@
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA wal_autocheckpoint = 4000;
-PRAGMA cache_size = -8192;
+PRAGMA cache_size = -2048;
 PRAGMA temp_store = MEMORY;

@@ -145,6 +145,9 @@ fn readiness(handle: &WorkerHandle, silence_max: Duration, lease_ttl: Duration) 
     if status.draining {
         return Err("draining".to_owned());
     }
+    if status.worker.0 == 0 {
+        return Err("the worker has lost its lease and has not registered anew yet".to_owned());
+    }
     if status.renewed_ago > lease_ttl {
         return Err(format!("the worker's lease was last renewed {} s ago", status.renewed_ago.as_secs()));
     }

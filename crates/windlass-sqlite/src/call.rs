@@ -23,6 +23,8 @@ const LINGER_MAX: Duration = Duration::from_micros(100);
 const CLIENT_ROWS_MAX: usize = 16;
 /// Requests of clients that go before the claims of the same transaction, at most.
 const CLIENTS_BEFORE_CLAIMS: usize = 128;
+/// Bulk requests that are served before one of maintenance gets its turn.
+const BULK_BEFORE_MAINTENANCE: usize = 8;
 
 /// Who goes first when the writer is busy, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,6 +141,8 @@ pub(crate) struct Waiting {
     maintenance: VecDeque<Box<dyn Request>>,
     /// Requests of clients that were served since a claim was, or since there was none.
     clients_served: usize,
+    /// Bulk requests that were served since maintenance was, or since there was none.
+    bulk_served: usize,
     closed: Option<Error>,
     /// Whether the writer sleeps until it is woken.
     asleep: bool,
@@ -156,8 +160,16 @@ impl Waiting {
             self.clients_served += 1;
             return Some(request);
         }
-        let rest = [&mut self.claim, &mut self.client, &mut self.bulk, &mut self.maintenance];
-        rest.into_iter().find_map(VecDeque::pop_front)
+        if let Some(request) = self.claim.pop_front().or_else(|| self.client.pop_front()) {
+            return Some(request);
+        }
+        if self.maintenance.is_empty() || self.bulk_served >= BULK_BEFORE_MAINTENANCE {
+            self.bulk_served = 0;
+        } else if let Some(request) = self.bulk.pop_front() {
+            self.bulk_served += 1;
+            return Some(request);
+        }
+        self.maintenance.pop_front().or_else(|| self.bulk.pop_front())
     }
 
     /// Every request, in no particular order.
@@ -208,6 +220,8 @@ impl Waiting {
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     arrived: Condvar,
+    /// Requests that the writer had when it last looked.
+    taken: AtomicUsize,
     /// Requests of workers that wait, readable without the lock.
     pub workers_len: AtomicUsize,
     /// Small requests of clients that wait, readable without the lock.
@@ -222,7 +236,7 @@ impl Queue {
             drop(waiting);
             return request.fail(error);
         }
-        if waiting.len() >= QUEUE_MAX {
+        if waiting.len() + self.taken.load(Ordering::Relaxed) >= QUEUE_MAX {
             drop(waiting);
             return request
                 .fail(Error::Unavailable(format!("{QUEUE_MAX} requests wait already; try again later")));
@@ -253,6 +267,7 @@ impl Queue {
         into.append(&mut waiting);
         self.workers_len.store(0, Ordering::Relaxed);
         self.clients_len.store(0, Ordering::Relaxed);
+        self.taken.store(into.len(), Ordering::Relaxed);
         waiting.closed.is_none() || !into.is_empty()
     }
 

@@ -167,8 +167,11 @@ impl Ending {
 
     /// The log of the task with this attempt added.
     fn log(&self, tx: &Tx<'_>, result: AttemptResult, error: Option<&str>) -> Step<String> {
-        let before: Option<String> =
-            tx.sql(sql::READ_LOG)?.query_row([self.id.raw()], |row| row.get(0)).optional()?.flatten();
+        // Under its first lease no attempt has ended yet, so there is nothing to read.
+        let before: Option<String> = match self.held.lease {
+            1 => None,
+            _ => tx.sql(sql::READ_LOG)?.query_row([self.id.raw()], |row| row.get(0)).optional()?.flatten(),
+        };
         Ok(log::append(
             before.as_deref(),
             AttemptRecord {

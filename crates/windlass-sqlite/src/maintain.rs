@@ -16,6 +16,8 @@ use crate::{
 const CHUNK_ROWS: usize = 500;
 /// How long one step of retention may hold the writer.
 const STEP_MAX: Duration = Duration::from_millis(25);
+/// Shortest time between two passes of retention from the start.
+const PASS_PAUSE: Duration = Duration::from_secs(1);
 /// How long an ended registration and its receipts are kept.
 const TOMBSTONE_AGE: Duration = Duration::from_hours(24);
 /// How long an ended task is kept at least if somebody waits for it or it left an output.
@@ -62,6 +64,10 @@ pub(crate) struct Cursor {
     after: i64,
     /// The earliest end of a task that is kept at or below `after`.
     left_behind: Option<Timestamp>,
+    /// When the last pass began again from the start.
+    restarted: Option<Duration>,
+    /// Which duty has its turn first, so that one with much to do does not keep the others waiting.
+    first_duty: usize,
 }
 
 impl Cursor {
@@ -76,11 +82,13 @@ impl Cursor {
 /// One step of retention; `more` asks for another at once.
 pub(crate) fn retain(tx: &mut Tx<'_>, retention: &Retention) -> Step<DutyReport> {
     let started = Instant::now();
-    let duties = [by_age, by_size, dead_tasks, expired_keys, tombstones, free_pages];
+    let duties: [Duty; 6] = [by_age, by_size, dead_tasks, expired_keys, tombstones, free_pages];
     let mut report = DutyReport::default();
-    for duty in duties {
+    let turns = duties.iter().enumerate().cycle().skip(tx.cursor.first_duty).take(duties.len());
+    for (place, duty) in turns {
         loop {
             if started.elapsed() >= STEP_MAX {
+                tx.cursor.first_duty = (place + 1) % duties.len();
                 report.more = true;
                 return Ok(report);
             }
@@ -97,6 +105,7 @@ pub(crate) fn retain(tx: &mut Tx<'_>, retention: &Retention) -> Step<DutyReport>
 
 /// Rows removed, and whether there are more.
 type Swept = (u64, bool);
+type Duty = fn(&mut Tx<'_>, &Retention) -> Step<Swept>;
 
 fn by_age(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
     let age = match tx.options.history {
@@ -104,13 +113,10 @@ fn by_age(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
         History::Off => AWAITED_AGE,
     };
     let cutoff = tx.now.before(age);
-    if tx.cursor.left_behind.is_some_and(|ended_at| ended_at <= cutoff) {
-        *tx.cursor = Cursor::default();
-    }
     // Nothing ends before it is enqueued, so whatever ended before the cutoff has an id below this one.
     let below = TaskId::first_at(Timestamp::from_ms(cutoff.as_ms().saturating_add(1))).raw();
     let rows = old_history(tx, tx.cursor.after, below)?;
-    let Some(last) = rows.last() else { return Ok((0, false)) };
+    let Some(last) = rows.last() else { return Ok((0, begin_again(tx, cutoff))) };
     let old = rows.iter().filter(|row| row.ended_at <= cutoff);
     let (moved, bytes) = old.fold((0, 0), |(rows, bytes), row| (rows + 1, bytes + row.bytes));
     if moved > 0 {
@@ -120,7 +126,19 @@ fn by_age(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
     for row in rows.iter().filter(|row| row.ended_at > cutoff) {
         tx.cursor.kept(TaskId::from_raw(row.id), row.ended_at);
     }
-    Ok((moved, rows.len() == CHUNK_ROWS))
+    Ok((moved, true))
+}
+
+/// A pass is over. If a task that was left behind has become old, the next begins from the start; not more often than
+/// every [`PASS_PAUSE`], because a steady stream of late ends would otherwise keep it going for ever.
+fn begin_again(tx: &mut Tx<'_>, cutoff: Timestamp) -> bool {
+    let is_due = tx.cursor.left_behind.is_some_and(|ended_at| ended_at <= cutoff)
+        && tx.cursor.restarted.is_none_or(|at| tx.mono.saturating_sub(at) >= PASS_PAUSE);
+    if is_due {
+        let first_duty = tx.cursor.first_duty;
+        *tx.cursor = Cursor { restarted: Some(tx.mono), first_duty, ..Cursor::default() };
+    }
+    is_due
 }
 
 fn by_size(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {

@@ -31,7 +31,7 @@ use crate::{
 /// The oldest SQLite that may be trusted with a log that several connections use.
 const SQLITE_MIN: (i32, &str) = (3_051_003, "3.51.3");
 /// Page cache of the writer: small, so that memory does not grow with the backlog.
-const CACHE_KIB: i64 = 8192;
+const CACHE_KIB: i64 = 2048;
 /// Bytes of the log that stay on disk after it was emptied.
 const LOG_BYTES_KEPT: i64 = 16 << 20;
 /// Statements that the writer keeps prepared: all that it has.

@@ -10,6 +10,9 @@ use windlass_core::{AttemptRecord, Timestamp, WorkerId, task::AttemptResult};
 
 use crate::{backup, error::OpenError, lock::Lock, log, migrate, open, options::SystemClock, reader, sql};
 
+/// A store's file and what SQLite keeps beside it.
+const STORE_SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+
 /// How a copy is brought back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RestoreOptions {
@@ -46,9 +49,16 @@ pub fn restore(backup: &Path, to: &Path, options: RestoreOptions) -> Result<Rest
     let restored = prepare(backup, &beside, options).inspect_err(|_| {
         let _ = remove_store(&beside);
     })?;
-    // The old log must go before the new file comes: it would be played into it.
-    remove_store(to)?;
-    std::fs::rename(&beside, to).map_err(|error| OpenError::io(to, "replace", &error))?;
+    // The old log must go before the new file comes: it would be played into it. What was there is moved aside, not
+    // removed, until the new file has its name.
+    let aside = with_suffix(to, ".replaced");
+    remove_store(&aside)?;
+    move_store(to, &aside)?;
+    if let Err(error) = std::fs::rename(&beside, to) {
+        let _ = move_store(&aside, to);
+        return Err(OpenError::io(to, "replace", &error));
+    }
+    remove_store(&aside)?;
     backup::sync(to).map_err(|error| OpenError::io(to, "sync", &error))?;
     Ok(restored)
 }
@@ -113,9 +123,23 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Moves a file with its log, if they are there.
+fn move_store(from: &Path, to: &Path) -> Result<(), OpenError> {
+    for suffix in STORE_SUFFIXES {
+        let (old, new) = (with_suffix(from, suffix), with_suffix(to, suffix));
+        match std::fs::rename(&old, &new) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(OpenError::io(&old, "move", &error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Removes a file with its log, if they are there.
 fn remove_store(path: &Path) -> Result<(), OpenError> {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
+    for suffix in STORE_SUFFIXES {
         let file = with_suffix(path, suffix);
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -6,7 +6,12 @@ use tokio::sync::watch;
 use windlass_core::Error;
 
 use crate::{
-    awaited::Awaited, call::Queue, hints::Subscribers, leases::Leases, lock::Lock, options::Options,
+    awaited::Awaited,
+    call::{Queue, Wait, Waiting},
+    hints::Subscribers,
+    leases::Leases,
+    lock::Lock,
+    options::Options,
     reader::Readers,
 };
 
@@ -33,7 +38,12 @@ impl Drop for Ending {
         if std::thread::panicking() {
             let reason = "its writer thread panicked".to_owned();
             self.0.fatal.send_replace(Some(reason.clone()));
-            self.0.queue.close(Error::Fatal(reason));
+            self.0.queue.close(Error::Fatal(reason.clone()));
+            let mut waiting = Waiting::default();
+            self.0.queue.take_all(&mut waiting, Wait::No);
+            while let Some(request) = waiting.pop() {
+                request.fail(Error::Fatal(reason.clone()));
+            }
         }
         self.0.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.0.ended.send_replace(true);

@@ -217,11 +217,12 @@ impl Source for SqliteStore {
     }
 
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
-        self.write(Class::Maintenance, Sync::Relaxed, move |tx| maintain::promote_due(tx, limit)).await
+        // As a claim: the coordinator waits for it before it claims.
+        self.write(Class::Claim, Sync::Relaxed, move |tx| maintain::promote_due(tx, limit)).await
     }
 
     async fn expire_workers(&self, limit: u32) -> Result<DutyReport> {
-        self.write(Class::Maintenance, Sync::Durable, move |tx| lease::expire_workers(tx, limit)).await
+        self.write(Class::Control, Sync::Durable, move |tx| lease::expire_workers(tx, limit)).await
     }
 
     fn hints(&self) -> Box<dyn Hints> {

@@ -163,7 +163,7 @@ impl Coordinator {
         match answer.rest {
             Rest::More => Pause::None,
             // With more lanes than one claim takes, the others have their turn first.
-            Rest::Nothing if self.lanes.has_unseen_chunk() => Pause::None,
+            Rest::Nothing | Rest::Blocked if self.lanes.has_unseen_chunk() => Pause::None,
             Rest::Nothing => Pause::Idle,
             Rest::Blocked => Pause::Blocked,
         }
@@ -175,16 +175,19 @@ impl Coordinator {
         let attempts: Vec<_> = answer.tasks.into_iter().map(|task| self.attempt(task)).collect();
         shared.in_flight.insert(attempts.iter().cloned());
         shared.claim_answered();
-        let draining = shared.is_draining();
+        // Looked at after the attempts are in `in_flight`: a fence that came before cancels nothing of theirs, and one that
+        // comes later finds them there.
+        let is_wanted =
+            |attempt: &Attempt| !shared.is_draining() && shared.worker() == Some(attempt.claimed.worker);
         for attempt in attempts {
-            match self.lanes.handler(attempt.claimed.lane.id) {
-                Some(handler) if !draining => {
-                    reserved.start(executor::execute(shared.clone(), attempt, handler.clone()));
-                }
-                // The stop came while the claim was on its way, or the store gave a lane that was not asked for.
-                _ => {
-                    executor::finish(shared, &attempt, Outcome::Release);
-                }
+            let handler = self.lanes.handler(attempt.claimed.lane.id).filter(|_| is_wanted(&attempt));
+            let started = handler.is_some_and(|handler| {
+                reserved.start(executor::execute(shared.clone(), attempt.clone(), handler.clone()))
+            });
+            if !started {
+                // The stop came, or the lease went, while the claim was on its way; or the store gave more than was asked
+                // for.
+                executor::finish(shared, &attempt, Outcome::Release);
             }
         }
     }
@@ -235,8 +238,9 @@ impl Coordinator {
             Some((store, ours)) => {
                 ours + Duration::from_millis(due.as_ms().saturating_sub(store.as_ms()).max(0) as u64)
             }
-            // The store's clock is not known yet: look at once.
-            None => Instant::now(),
+            // The store's clock is known from the first claim on. Until then, and while there is no lane to claim from,
+            // due tasks are looked at in the rhythm of the slowest poll.
+            None => Instant::now() + self.shared.config.poll_interval_max,
         };
         self.next_due = Some(self.next_due.map_or(at, |known| known.min(at)));
     }

@@ -4,6 +4,7 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use tokio::{sync::oneshot, task::JoinSet};
+use windlass_core::Error;
 
 use crate::{
     duties, settler, supervisor,
@@ -42,16 +43,28 @@ async fn run(shared: Arc<Shared>, ended: oneshot::Sender<Result<(), WorkerError>
     parts.spawn(duties::listen(shared.clone()));
     parts.spawn(duties::sweep(shared.clone()));
     parts.spawn(duties::retain(shared.clone()));
+    let claiming = async {
+        // Nobody listens any more if the worker was dropped, and then it does not matter.
+        let _ = ended.send(supervisor::supervise(shared.clone()).await);
+        std::future::pending::<()>().await;
+    };
     tokio::select! {
-        result = supervisor::supervise(shared.clone()) => {
-            // Nobody listens any more if the worker was dropped, and then it does not matter.
-            let _ = ended.send(result);
-            shared.phase_reached(Phase::Stopped).await;
-        }
+        () = claiming => {}
         () = shared.phase_reached(Phase::Stopped) => {}
+        () = watch(&mut parts, &shared) => {}
     }
     let _ = tokio::time::timeout(END_GRACE, async { while parts.join_next().await.is_some() {} }).await;
     parts.shutdown().await;
+}
+
+/// A part that dies takes the worker with it: without its settler or its sweeps it would only look alive.
+async fn watch(parts: &mut JoinSet<()>, shared: &Shared) {
+    while let Some(ended) = parts.join_next().await {
+        if let Err(death) = ended {
+            shared.set_fatal(Error::Fatal(format!("a part of the worker died: {death}")));
+        }
+    }
+    shared.phase_reached(Phase::Stopped).await;
 }
 
 impl Engine {

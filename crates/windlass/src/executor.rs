@@ -14,13 +14,40 @@ use crate::{
     context::{Attempt, Context},
     handler::RawHandler,
     pool::guard::catch_panic,
+    quota::Line,
     worker::{shared::Shared, status::Counters},
 };
 
 /// Runs an attempt to its end and hands the settlement over. Holds the slot until then, not longer.
 pub(crate) async fn execute(shared: Arc<Shared>, attempt: Arc<Attempt>, handler: Arc<dyn RawHandler>) {
+    let mut guard = Unended { shared: &shared, attempt: &attempt };
     let outcome = outcome(&shared, &attempt, handler).await;
-    finish(&shared, &attempt, outcome);
+    guard.end(outcome);
+}
+
+/// An attempt that has not ended. If its future is dropped or unwinds (a destructor of the handler may panic, where nothing
+/// else catches it), the attempt ends all the same.
+struct Unended<'a> {
+    shared: &'a Shared,
+    attempt: &'a Attempt,
+}
+
+impl Unended<'_> {
+    fn end(&mut self, outcome: Outcome) {
+        finish(self.shared, self.attempt, outcome);
+    }
+}
+
+impl Drop for Unended<'_> {
+    fn drop(&mut self) {
+        if !self.attempt.has_ended() {
+            self.end(if std::thread::panicking() {
+                Outcome::retry("panicked while it was dropped")
+            } else {
+                Outcome::Release
+            });
+        }
+    }
 }
 
 /// Turns an outcome into a settlement and hands it over, once per attempt.
@@ -70,7 +97,15 @@ async fn outcome(shared: &Shared, attempt: &Arc<Attempt>, handler: Arc<dyn RawHa
 fn returned(shared: &Shared, attempt: &Attempt, ended: Result<Outcome, String>) -> Outcome {
     ended.unwrap_or_else(|message| {
         Counters::add(&shared.counters.panicked, 1);
-        tracing::warn!(task = %attempt.claimed.id, attempt = attempt.claimed.attempt, "handler panicked");
+        match shared.counters.panic_lines.event(std::time::Instant::now()) {
+            Line::None => {}
+            line => {
+                if let Line::OwnAfter(more) = line {
+                    tracing::warn!(more, "handlers panicked in the last minute, beyond those named");
+                }
+                tracing::warn!(task = %attempt.claimed.id, attempt = attempt.claimed.attempt, "handler panicked");
+            }
+        }
         Outcome::retry(format!("panicked: {message}"))
     })
 }

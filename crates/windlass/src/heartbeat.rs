@@ -87,6 +87,10 @@ async fn renew(shared: &Shared, worker: WorkerId) -> Result<Renewed, Error> {
                 return Ok(renewed);
             }
             Err(Error::WorkerExpired | Error::NotFound(_)) => return Err(Error::WorkerExpired),
+            Err(error @ Error::Fatal(_)) => {
+                shared.set_fatal(error.clone());
+                return Err(error);
+            }
             Err(error) => {
                 Counters::add(&shared.counters.renewals_failed, 1);
                 tracing::warn!(%worker, %error, "the lease could not be renewed");
@@ -116,6 +120,9 @@ async fn register_anew(shared: &Shared) -> Instant {
                 return sent + shared.config.lease_ttl;
             }
             Err(error) => {
+                if matches!(error, Error::Fatal(_)) {
+                    shared.set_fatal(error.clone());
+                }
                 let pause = backoff.next();
                 tracing::warn!(%error, again_in = ?pause, "could not register");
                 tokio::time::sleep(pause).await;

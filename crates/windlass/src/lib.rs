@@ -18,6 +18,7 @@ mod heartbeat;
 pub mod lifecycle;
 mod open;
 pub mod pool;
+mod quota;
 pub mod registry;
 mod settler;
 pub mod shutdown;

@@ -10,7 +10,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::sync::Notify;
@@ -18,6 +18,7 @@ use windlass_core::{Error, SettleBatch, SettleItem, Settled, WorkerId};
 
 use crate::{
     backoff::Backoff,
+    quota::Line,
     worker::{
         shared::{Phase, Shared},
         status::Counters,
@@ -29,7 +30,7 @@ const BATCH_MAX: usize = 1_000;
 /// A worker has one settler; the number is part of the receipt's key.
 const SETTLER_NO: u32 = 0;
 
-/// Ends of attempts on their way to the store. Bounded by the slots: beyond them nothing is claimed.
+/// Ends of attempts on their way to the store. While there are as many as slots nothing is claimed.
 #[derive(Default)]
 pub(crate) struct SettleQueue {
     items: Mutex<Vec<(WorkerId, SettleItem)>>,
@@ -93,6 +94,7 @@ impl SettleQueue {
 
 /// Settles until the worker has stopped and nothing is left.
 pub(crate) async fn run(shared: Arc<Shared>) {
+    // One entry per registration of this process: it grows by one each time that a lease was lost.
     let mut batches_sent: HashMap<WorkerId, u64> = HashMap::new();
     loop {
         let changed = shared.settle_queue.changed.notified();
@@ -138,7 +140,14 @@ fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {
     Counters::add(&counters.settled, (batch.items.len() - settled.fenced.len()) as u64);
     if !settled.fenced.is_empty() {
         Counters::add(&counters.lease_losses, settled.fenced.len() as u64);
-        for id in settled.fenced.iter().take(10) {
+        for id in &settled.fenced {
+            match counters.lease_loss_lines.event(Instant::now()) {
+                Line::None => continue,
+                Line::OwnAfter(more) => {
+                    tracing::warn!(more, "leases lost in the last minute, beyond those named")
+                }
+                Line::Own => {}
+            }
             tracing::warn!(task = %id, "lease lost: the end of this attempt was refused");
         }
     }

@@ -71,6 +71,9 @@ impl Worker {
 
     /// Runs until `shutdown` says so, then drains: stops claiming, waits for what runs, hands back the rest.
     ///
+    /// Not cancel safe in the usual sense: if the future is dropped the worker stops at once, and what it held is taken
+    /// back by the store when its lease has run out.
+    ///
     /// # Errors
     /// If the worker cannot register, its coordinator keeps dying, or the store fails for good. What it held has
     /// then been handed back as far as the store could still be reached.
@@ -79,6 +82,7 @@ impl Worker {
         let worker = shared.source.register(shared.introduction()).await.map_err(WorkerError::Register)?;
         shared.set_worker(Some(worker));
         shared.tick();
+        let _stop = StopThreads(shared.clone());
         let heartbeat = heartbeat::spawn(shared.clone()).map_err(|error| no_thread(&error))?;
         tracing::info!(%worker, slots = shared.config.slots, kinds = ?shared.registry.kinds(), "worker started");
 
@@ -124,6 +128,16 @@ impl Worker {
     }
 }
 
+/// Ends the threads of a worker also when its future is dropped: nobody would stop them otherwise.
+struct StopThreads(Arc<Shared>);
+
+impl Drop for StopThreads {
+    fn drop(&mut self) {
+        self.0.advance_phase(Phase::Stopped);
+        self.0.in_flight.cancel_all(None, &CancelReason::LeaseLost);
+    }
+}
+
 /// Ends every handler without writing anything.
 fn abandon(shared: &Shared) -> DrainReport {
     shared.advance_phase(Phase::HandingBack);
@@ -154,6 +168,7 @@ async fn drain<S: Shutdown>(
         let deadline = Instant::now() + shared.config.drain_timeout;
         tokio::select! {
             () = shared.all_ended() => {}
+            () = shared.pool.keep_starting() => {}
             () = tokio::time::sleep_until(deadline) => {}
             () = shutdown.as_mut().hand_back() => {}
             () = shared.phase_reached(Phase::HandingBack) => {}
@@ -175,7 +190,11 @@ async fn drain<S: Shutdown>(
     }
     let handed_back = Counters::get(&shared.counters.handed_back) - handed_back;
     let ended = Counters::get(&shared.counters.ended) - ended;
-    DrainReport { finished: ended - handed_back, handed_back: handed_back - aborted, aborted }
+    DrainReport {
+        finished: ended.saturating_sub(handed_back),
+        handed_back: handed_back.saturating_sub(aborted),
+        aborted,
+    }
 }
 
 /// Ends the threads of a worker.

@@ -82,12 +82,21 @@ struct Owner {
     address: Option<String>,
 }
 
-/// The server that holds a store.
-async fn server_on(path: &Path) -> Option<Remote> {
+/// Who holds a store, or held it last.
+fn owner(path: &Path) -> Option<Owner> {
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
-    let text = std::fs::read_to_string(lock).ok()?;
-    let owner: Owner = serde_json::from_str(&text).ok()?;
+    serde_json::from_str(&std::fs::read_to_string(lock).ok()?).ok()
+}
+
+/// The process that holds a store, or held it last.
+pub fn owner_pid(path: &Path) -> Option<u32> {
+    owner(path).map(|owner| owner.pid)
+}
+
+/// The server that holds a store.
+async fn server_on(path: &Path) -> Option<Remote> {
+    let owner = owner(path)?;
     let server = Remote::new(&owner.address?).ok()?;
     // The file outlives a killed process, and its port may be somebody else's by now.
     let info = server.info().await.ok()?;

@@ -44,19 +44,18 @@ pub async fn source(settings: &Settings) -> anyhow::Result<PathBuf> {
         && let Some(server) = connect::find_server(settings).await?
     {
         let info = crate::backend::Backend::info(&server).await?;
-        let path = info.store.location.trim_start_matches("sqlite:").to_owned();
-        // The server's path is relative to its own folder; here it counts only if it leads to a file.
-        if Path::new(&path).is_file() {
-            return Ok(PathBuf::from(path));
-        }
-        if own.as_deref().is_none_or(|own| !own.is_file()) {
-            return Err(Failure::new(
+        let path = PathBuf::from(info.store.location.trim_start_matches("sqlite:"));
+        // The server's path is relative to its own folder; from here it may lead to nothing, or to another store.
+        return if connect::owner_pid(&path) == Some(info.pid) {
+            Ok(path)
+        } else {
+            Err(Failure::new(
                 Exit::NotFound,
                 format!("the server's store {} is not reachable from here", info.store.location),
             )
             .hint("run it on the server's machine, and name the store with --store sqlite:/path/to/file")
-            .into());
-        }
+            .into())
+        };
     }
     own.ok_or_else(|| Failure::usage("a store in memory cannot be copied").into())
 }
@@ -109,7 +108,12 @@ fn copy_pages(source: &rusqlite::Connection, to: &Path) -> rusqlite::Result<()> 
     {
         let backup = rusqlite::backup::Backup::new(source, &mut target)?;
         // All pages in one step: one snapshot, however busy the writer is.
-        backup.step(-1)?;
+        match backup.step(-1)? {
+            rusqlite::backup::StepResult::Done => {}
+            _ => {
+                return Err(rusqlite::Error::ToSqlConversionFailure("the store is locked; try again".into()));
+            }
+        }
     }
     target.close().map_err(|(_, error)| error)
 }

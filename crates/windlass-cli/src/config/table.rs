@@ -169,9 +169,10 @@ pub static MAX_ATTEMPTS: Setting = Setting::new(
 /// Crashes of a task.
 pub static MAX_CRASHES: Setting = Setting::new(
     "max_crashes",
-    Kind::Count { min: 1, max: 1_000 },
+    // With 1 every neighbour of a task that takes the process down would die with it.
+    Kind::Count { min: 2, max: 1_000 },
     "3",
-    "A task whose process died with it alone this often is dead.",
+    "A task whose process died this often while it ran is dead; it reruns as the only suspect of its worker.",
 );
 /// First retry delay.
 pub static RETRY_BASE_MS: Setting = Setting::new(

@@ -72,7 +72,7 @@ impl Lanes {
 
     /// Whether some lanes were not looked at in this round.
     pub(crate) fn has_unseen_chunk(&self) -> bool {
-        self.seen_in_round < self.chunks.len()
+        self.chunks.len() > 1 && self.seen_in_round < self.chunks.len()
     }
 
     pub(crate) fn handler(&self, lane: LaneId) -> Option<&Arc<dyn RawHandler>> {

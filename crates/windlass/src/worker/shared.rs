@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -31,6 +31,13 @@ pub(crate) enum Phase {
     Stopped,
 }
 
+/// Claims of this worker. One lock for both: a number and whether it is in doubt are one fact.
+#[derive(Default)]
+struct Claims {
+    sent: u64,
+    in_doubt: Option<(WorkerId, u64)>,
+}
+
 /// The parts of a worker meet here.
 pub(crate) struct Shared {
     pub(crate) store: SharedStore,
@@ -46,8 +53,7 @@ pub(crate) struct Shared {
     pub(crate) phase: watch::Sender<Phase>,
     attempt_ended: Notify,
     worker: AtomicI64,
-    claims_sent: AtomicU64,
-    claim_in_doubt: Mutex<Option<(WorkerId, u64)>>,
+    claims: Mutex<Claims>,
     started: Instant,
     ticked_ms: AtomicU64,
     renewed_ms: AtomicU64,
@@ -70,8 +76,7 @@ impl Shared {
             phase: watch::Sender::new(Phase::Running),
             attempt_ended: Notify::new(),
             worker: AtomicI64::new(0),
-            claims_sent: AtomicU64::new(0),
-            claim_in_doubt: Mutex::new(None),
+            claims: Mutex::default(),
             started: Instant::now(),
             ticked_ms: AtomicU64::new(0),
             renewed_ms: AtomicU64::new(0),
@@ -102,31 +107,36 @@ impl Shared {
 
     pub(crate) fn set_worker(&self, worker: Option<WorkerId>) {
         self.worker.store(worker.map_or(0, |worker| worker.0), Ordering::Release);
-        self.mark_renewed();
+        if worker.is_some() {
+            self.mark_renewed();
+        }
+    }
+
+    fn claims(&self) -> MutexGuard<'_, Claims> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The number of the next claim; it is in doubt until [`Shared::claim_answered`].
     pub(crate) fn next_claim(&self, worker: WorkerId) -> u64 {
-        let claim_no = self.claims_sent.fetch_add(1, Ordering::AcqRel) + 1;
-        *self.claim_in_doubt.lock().unwrap_or_else(PoisonError::into_inner) = Some((worker, claim_no));
-        claim_no
+        let mut claims = self.claims();
+        claims.sent += 1;
+        claims.in_doubt = Some((worker, claims.sent));
+        claims.sent
     }
 
     pub(crate) fn claim_answered(&self) {
-        *self.claim_in_doubt.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.claims().in_doubt = None;
     }
 
     /// A claim whose answer nobody has seen: from a lost answer, or from a coordinator that died in it.
     pub(crate) fn claim_in_doubt(&self) -> Option<(WorkerId, u64)> {
-        *self.claim_in_doubt.lock().unwrap_or_else(PoisonError::into_inner)
+        self.claims().in_doubt
     }
 
     /// The number up to which every claim has been answered and its tasks are in `in_flight`.
     pub(crate) fn claims_answered(&self) -> u64 {
-        match self.claim_in_doubt() {
-            Some((_, claim_no)) => claim_no - 1,
-            None => self.claims_sent.load(Ordering::Acquire),
-        }
+        let claims = self.claims();
+        claims.in_doubt.map_or(claims.sent, |(_, claim_no)| claim_no - 1)
     }
 
     pub(crate) fn is_draining(&self) -> bool {

@@ -8,6 +8,8 @@ use std::{
 
 use windlass_core::WorkerId;
 
+use crate::quota::Quota;
+
 /// Counters of everything that happens, also of what went wrong (SILENT-NEVER).
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -30,6 +32,8 @@ pub(crate) struct Counters {
     pub(crate) self_fences: AtomicU64,
     pub(crate) coordinator_deaths: AtomicU64,
     pub(crate) duty_failures: AtomicU64,
+    pub(crate) lease_loss_lines: Quota,
+    pub(crate) panic_lines: Quota,
 }
 
 impl Counters {

@@ -6,7 +6,10 @@ use std::{
 };
 
 use tokio::sync::{Notify, Semaphore};
-use windlass::{ClaimBatch, Error, Name, Outcome, Store as _, TaskState, WorkerConfig, WorkerError};
+use windlass::{
+    ClaimBatch, Error, Name, NewTask, Outcome, Payload, Start, Store as _, TaskState, WorkerConfig,
+    WorkerError,
+};
 
 use crate::{
     rig::{act, assert_no_leak, enqueue, gated, memory, quick, record, staged, start, until, until_state},
@@ -185,5 +188,20 @@ async fn nothing_is_claimed_beyond_what_may_wait_for_the_store() {
     assert!(handler.calls.load(Ordering::SeqCst) <= 8);
     gate.notify_one();
     until_state(&*store, &ids, TaskState::Done).await;
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_scheduled_task_of_a_foreign_kind_does_not_keep_an_idle_worker_busy() {
+    let store = staged();
+    let worker = start(store.clone(), act(async |_| Outcome::Done(None)), quick());
+    until("the worker is registered", async || worker.status().worker.0 != 0).await;
+    let mut task = NewTask::new("foreign", Payload::json(&0).unwrap()).unwrap();
+    task.start = Start::In(Duration::from_hours(1));
+    store.enqueue(vec![task]).await.unwrap();
+    let before = store.calls(On::Renew);
+    until("ten renewals", async || store.calls(On::Renew) >= before + 10).await;
+    // A loop without a pause makes tens of thousands of looks in that time, one with its poll a few dozen.
+    assert!(store.calls(On::PromoteDue) < 500, "{} looks", store.calls(On::PromoteDue));
     worker.stop().await;
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use windlass::{CancelReason, Error, Outcome, Source as _, Store as _, TaskState, WorkerConfig};
 
 use crate::{
@@ -133,4 +133,34 @@ async fn two_workers_sweep_at_once_and_each_task_of_the_dead_one_is_taken_once()
     assert_eq!(handler.calls.load(Ordering::SeqCst), 20);
     a.stop().await;
     b.stop().await;
+}
+
+#[tokio::test]
+async fn a_claim_that_is_answered_after_the_fence_starts_nothing_under_the_old_registration() {
+    let store = staged();
+    let gate = Arc::new(Notify::new());
+    store.next(On::Claim, [Act::Late(gate.clone())]);
+    let workers = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = workers.clone();
+    let handler = act(move |context| {
+        seen.lock().unwrap().push(context.worker());
+        async { Outcome::Done(None) }
+    });
+    let ids = enqueue(&*store, 2).await;
+    let worker = start(store.clone(), handler.clone(), quick());
+    until("the claim is done and its answer late", async || {
+        record(&*store, ids[0]).await.state == TaskState::Running
+    })
+    .await;
+    let old = worker.status().worker;
+    store.always(On::Renew, Some(Act::Fail(Error::Unavailable("down".into()))));
+    until("the worker has given up its lease", async || worker.status().self_fences == 1).await;
+    store.always(On::Renew, None);
+    gate.notify_one();
+    until_state(&*store, &ids, TaskState::Done).await;
+    assert!(
+        workers.lock().unwrap().iter().all(|worker| *worker != old),
+        "a task ran under a lease that was given up"
+    );
+    worker.stop().await;
 }

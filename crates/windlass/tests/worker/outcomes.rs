@@ -150,3 +150,25 @@ async fn a_handler_that_blocks_its_thread_does_not_hold_up_those_claimed_with_it
     until_state(&*store, &[stuck], TaskState::Done).await;
     worker.stop().await;
 }
+
+#[tokio::test]
+async fn a_handler_whose_destructor_panics_at_its_time_limit_ends_like_any_other() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(std::thread::panicking(), "the destructor of a handler panics");
+        }
+    }
+    let store = memory();
+    let mut task = NewTask::new("t", Payload::json(&0).unwrap()).unwrap();
+    task.timeout = Some(Duration::from_millis(20));
+    task.max_attempts = Some(1);
+    let id = store.enqueue(vec![task]).await.unwrap()[0].id;
+    let handler = act(async |_| {
+        let _bomb = Bomb;
+        std::future::pending().await
+    });
+    let worker = start(store.clone(), handler, quick());
+    until_state(&*store, &[id], TaskState::Dead).await;
+    worker.stop().await;
+}

@@ -133,6 +133,11 @@ impl Running {
         self.handle.status()
     }
 
+    /// Drops the worker in the middle of what it does.
+    pub fn abort(self) {
+        self.task.abort();
+    }
+
     pub async fn ended(self) -> Result<DrainReport, WorkerError> {
         tokio::time::timeout(PATIENCE, self.task).await.expect("the worker did not stop").unwrap()
     }

@@ -25,6 +25,8 @@ pub enum Act {
     LoseAnswer,
     /// It waits for the test, then it is done.
     Hang(Arc<Notify>),
+    /// It is done, and its answer waits for the test.
+    Late(Arc<Notify>),
     /// It panics.
     Panic,
 }
@@ -36,6 +38,7 @@ pub enum On {
     Settle,
     Renew,
     Unclaim,
+    PromoteDue,
 }
 
 pub struct Staged {
@@ -95,6 +98,11 @@ impl Staged {
                 gate.notified().await;
                 act.await
             }
+            Some(Act::Late(gate)) => {
+                let answer = act.await;
+                gate.notified().await;
+                answer
+            }
             Some(Act::Panic) => panic!("staged panic"),
         }
     }
@@ -139,7 +147,7 @@ impl Source for Staged {
         self.inner.reconcile(worker, up_to, in_flight).await
     }
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
-        self.inner.promote_due(limit).await
+        self.stage(On::PromoteDue, self.inner.promote_due(limit)).await
     }
     async fn expire_workers(&self, limit: u32) -> Result<DutyReport> {
         self.inner.expire_workers(limit).await

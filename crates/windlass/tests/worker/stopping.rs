@@ -178,3 +178,16 @@ async fn a_stopped_worker_has_signed_off() {
     assert_no_leak(&handle);
     assert!(store.workers().await.unwrap().iter().all(|worker| !worker.live));
 }
+
+#[tokio::test]
+async fn a_worker_whose_future_is_dropped_leaves_nothing_running() {
+    let store = memory();
+    let handler = act(async |_| std::future::pending().await);
+    enqueue(&*store, 2).await;
+    let worker = start(store.clone(), handler.clone(), quick());
+    until("it runs", async || handler.open.load(Ordering::SeqCst) == 2).await;
+    worker.abort();
+    // Its threads hold the store; when they have ended nobody does but this test.
+    until("all its threads have ended", async || Arc::strong_count(&store) == 1).await;
+    assert_eq!(handler.open.load(Ordering::SeqCst), 0);
+}
