@@ -71,7 +71,7 @@ struct Server {
     /// A permit per long poll.
     polls: Semaphore,
     /// A permit per KiB of body in memory.
-    bodies: Semaphore,
+    bodies: Arc<Semaphore>,
     /// Turns true when the server stops.
     closing: watch::Receiver<bool>,
 }
@@ -86,7 +86,7 @@ impl Server {
         Arc::new(Self {
             hosts: Hosts::new(listen, &options.allowed_hosts),
             polls: Semaphore::new(options.long_polls_max),
-            bodies: Semaphore::new(options.bodies_max_bytes.div_ceil(body::PERMIT_BYTES)),
+            bodies: Arc::new(Semaphore::new(options.bodies_max_bytes.div_ceil(body::PERMIT_BYTES))),
             operations,
             options,
             closing,

@@ -144,7 +144,7 @@ fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {
             match counters.lease_loss_lines.event(Instant::now()) {
                 Line::None => continue,
                 Line::OwnAfter(more) => {
-                    tracing::warn!(more, "leases lost in the last minute, beyond those named")
+                    tracing::warn!(more, "leases lost in the last minute, beyond those named");
                 }
                 Line::Own => {}
             }

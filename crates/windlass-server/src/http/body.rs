@@ -1,5 +1,7 @@
 //! Request bodies: JSON only, bounded before they cost memory.
 
+use std::sync::Arc;
+
 use axum::{
     body::{Body, Bytes, HttpBody},
     extract::Request,
@@ -8,6 +10,7 @@ use bytes::BytesMut;
 use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Server;
 use crate::{
@@ -41,10 +44,25 @@ pub(super) async fn small<T: DeserializeOwned + Default>(
     if bytes.is_empty() { Ok(T::default()) } else { json::parse(&bytes) }
 }
 
+/// A body in memory. It counts against the budget of bodies until it is dropped, so keep it until the answer is known.
+#[derive(Default)]
+pub(super) struct Received {
+    bytes: Bytes,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl std::ops::Deref for Received {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// Reads a body of at most `max` bytes that says it is JSON; empty if there is none.
-pub(super) async fn read(server: &Server, request: Request, max: usize) -> Result<Bytes, ErrorDetail> {
+pub(super) async fn read(server: &Server, request: Request, max: usize) -> Result<Received, ErrorDetail> {
     if request.body().is_end_stream() {
-        return Ok(Bytes::new());
+        return Ok(Received::default());
     }
     if !is_json(request.headers()) {
         return Err(ErrorDetail::new(ErrorCode::UnsupportedMediaType, "the body must be JSON")
@@ -63,11 +81,11 @@ pub(super) async fn read(server: &Server, request: Request, max: usize) -> Resul
         }
         let expected = told.upper().map_or(max, |upper| upper as usize).min(max);
         let permits = expected.div_ceil(PERMIT_BYTES) as u32;
-        let _room = server.bodies.try_acquire_many(permits).map_err(|_| {
+        let room = Arc::clone(&server.bodies).try_acquire_many_owned(permits).map_err(|_| {
             ErrorDetail::new(ErrorCode::Unavailable, "too many large requests at once")
                 .hint("try again shortly")
         })?;
-        collect(&mut body, max).await
+        Ok(Received { bytes: collect(&mut body, max).await?, _room: Some(room) })
     };
     tokio::time::timeout(server.options.body_read_max, reading).await.unwrap_or_else(|_| {
         let seconds = server.options.body_read_max.as_secs();
