@@ -1,6 +1,7 @@
 //! A worker with a task that ends the whole process, for the quarantine test.
 //!
 //! `aborter STORE enqueue N` puts N tasks into a store, one of which calls `abort()`.
+//! `aborter STORE enqueue-overflow N` does the same with one that overflows its stack.
 //! `aborter STORE run SLOTS` works until every task has ended, if it lives so long, and prints them.
 //! `aborter STORE first SLOTS` does the same, but no task ends before `abort()` was called with every slot taken.
 
@@ -15,7 +16,31 @@ use windlass::{Client, Context, State, Task, Worker, store::Filter};
 
 #[derive(serde::Serialize, serde::Deserialize, Task)]
 struct Work {
-    aborts: bool,
+    ends_process: Option<Way>,
+}
+
+/// How a task ends the process that runs it.
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
+enum Way {
+    Abort,
+    Overflow,
+}
+
+impl Way {
+    fn go(self) {
+        match self {
+            Self::Abort => std::process::abort(),
+            Self::Overflow => {
+                std::hint::black_box(deeper(0));
+            }
+        }
+    }
+}
+
+/// Calls itself until the stack is used up.
+fn deeper(depth: u64) -> u64 {
+    let place = std::hint::black_box([depth; 1024]);
+    if place.len() == 1024 { deeper(depth + 1) + place.iter().sum::<u64>() } else { 0 }
 }
 
 /// How the culprit knows that every slot is taken.
@@ -32,11 +57,11 @@ async fn work(work: Work, _context: Context, State(crowd): State<Crowd>) -> Resu
     if running >= crowd.slots {
         crowd.changed.notify_one();
     }
-    if work.aborts {
+    if let Some(way) = work.ends_process {
         if crowd.is_first {
             crowd.changed.notified().await;
         }
-        std::process::abort();
+        way.go();
     }
     if crowd.is_first {
         std::future::pending::<()>().await;
@@ -53,10 +78,13 @@ async fn main() -> anyhow::Result<()> {
     let store = windlass::open(&url).await?;
     let client = Client::new(store.clone());
     match what.as_str() {
-        "enqueue" => {
+        "enqueue" | "enqueue-overflow" => {
+            let way = if what == "enqueue" { Way::Abort } else { Way::Overflow };
             // Among the first that are claimed, so that the first crash has a full house.
             let culprit = number / 4;
-            client.enqueue_all((0..number).map(|n| Work { aborts: n == culprit })).await?;
+            client
+                .enqueue_all((0..number).map(|n| Work { ends_process: (n == culprit).then_some(way) }))
+                .await?;
             store.close().await?;
         }
         "first" | "run" => {

@@ -8,6 +8,7 @@ mod kill;
 mod quarantine;
 mod second;
 mod stores;
+mod terminal;
 
 use std::{path::Path, process::Command};
 

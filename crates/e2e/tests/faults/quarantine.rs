@@ -15,19 +15,28 @@ fn aborter(store: &Path, what: &str, number: &str) -> Said {
 
 #[test]
 fn one_task_that_aborts_the_process_costs_its_199_neighbours_nothing() {
+    quarantine("enqueue");
+}
+
+#[test]
+fn one_task_that_overflows_its_stack_costs_its_199_neighbours_nothing() {
+    quarantine("enqueue-overflow");
+}
+
+fn quarantine(enqueue: &str) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
-    assert_eq!(aborter(&store, "enqueue", "200").code, Some(0));
+    assert_eq!(aborter(&store, enqueue, "200").code, Some(0));
 
     let first = aborter(&store, "first", "100");
-    assert_eq!(first.code, None, "abort() ends the first worker: {first:?}");
+    assert_eq!(first.code, None, "the culprit ends the first worker: {first:?}");
     let mut deaths = 1;
     let last = loop {
         let said = aborter(&store, "run", "100");
         if said.code == Some(0) {
             break said;
         }
-        assert_eq!(said.code, None, "only abort() ends a worker: {said:?}");
+        assert_eq!(said.code, None, "only the culprit ends a worker: {said:?}");
         deaths += 1;
         assert!(deaths < RESTARTS_MAX, "the culprit is never found");
     };
