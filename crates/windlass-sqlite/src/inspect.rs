@@ -15,18 +15,26 @@ pub(crate) const ENDED_IDS_MAX: usize = 10_000;
 
 /// One task, unfinished or kept.
 pub(crate) fn task(conn: &Connection, id: TaskId) -> Result<Option<TaskRecord>> {
-    // One read transaction: between two a task could move from the first table to the second.
     let find = || -> rusqlite::Result<Option<TaskRecord>> {
-        let tx = conn.unchecked_transaction()?;
-        let hot = tx.prepare_cached(sql::SHOW_TASK)?.query_row([id.raw()], record::task).optional()?;
-        let found = match hot {
-            Some(task) => Some(task),
-            None => tx.prepare_cached(sql::SHOW_HISTORY)?.query_row([id.raw()], record::task).optional()?,
-        };
-        tx.finish()?;
-        Ok(found)
+        let hot = conn.prepare_cached(sql::SHOW_TASK)?.query_row([id.raw()], record::task).optional()?;
+        match hot {
+            Some(task) => Ok(Some(task)),
+            None => conn.prepare_cached(sql::SHOW_HISTORY)?.query_row([id.raw()], record::task).optional(),
+        }
     };
-    find().map_err(|error| read_error(&error))
+    in_one_look(conn, find).map_err(|error| read_error(&error))
+}
+
+/// Reads in one transaction: between two a task could move from the first table to the second. A store in memory has one
+/// connection, whose writer may have begun one already.
+fn in_one_look<T>(conn: &Connection, read: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    if !conn.is_autocommit() {
+        return read();
+    }
+    let tx = conn.unchecked_transaction()?;
+    let found = read()?;
+    tx.finish()?;
+    Ok(found)
 }
 
 /// Those of the tasks that have ended or do not exist.
@@ -47,14 +55,9 @@ pub(crate) fn ended(conn: &Connection, ids: &[TaskId]) -> Result<Vec<(TaskId, Op
 
 /// One page of tasks, newest first.
 pub(crate) fn tasks(conn: &Connection, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Page> {
-    let list = || -> rusqlite::Result<Page> {
-        let tx = conn.unchecked_transaction()?;
-        let page =
-            list(&tx, filter, after.map_or(i64::MAX, TaskId::raw), i64::from(limit.clamp(1, PAGE_MAX)))?;
-        tx.finish()?;
-        Ok(page)
-    };
-    list().map_err(|error| read_error(&error))
+    let below = after.map_or(i64::MAX, TaskId::raw);
+    let limit = i64::from(limit.clamp(1, PAGE_MAX));
+    in_one_look(conn, || list(conn, filter, below, limit)).map_err(|error| read_error(&error))
 }
 
 fn list(conn: &Connection, filter: &Filter, below: i64, limit: i64) -> rusqlite::Result<Page> {

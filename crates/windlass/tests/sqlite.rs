@@ -32,8 +32,7 @@ async fn a_task_survives_the_store_being_closed_and_opened_again() {
 
 #[tokio::test]
 async fn a_result_is_awaited_while_a_worker_runs_in_the_same_process() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = windlass::open(&format!("sqlite:{}", folder.path().join("app.db").display())).await.unwrap();
+    let store = testing::store().await.unwrap();
     let client = Client::new(store.clone());
     let worker = Worker::builder(store).handle(double).build().unwrap();
     let handle = worker.handle();
@@ -78,4 +77,39 @@ async fn a_folder_that_does_not_exist_and_a_file_that_is_no_store_are_refused_in
         let error = windlass::open(&url).await.err().unwrap().to_string();
         assert!(!error.contains('\n') && error.contains(folder.path().to_str().unwrap()), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_jump_of_the_wall_clock_costs_neither_a_lease_nor_a_task() {
+    let start = Timestamp::from_ms(1_800_000_000_000);
+    let clock = Arc::new(ManualClock::new(start));
+    let store = testing::store_with_clock(clock.clone()).await.unwrap();
+    let client = Client::new(store.clone());
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let waits = |Double(n): Double, windlass::State(gate): windlass::State<Arc<tokio::sync::Semaphore>>| async move {
+        if n == 1 {
+            gate.acquire().await?.forget();
+        }
+        Ok::<(), tokio::sync::AcquireError>(())
+    };
+    let worker = Worker::builder(store.clone()).state(gate.clone()).handle(waits).build().unwrap();
+    let handle = worker.handle();
+    let running = tokio::spawn(worker.run(std::future::pending::<()>()));
+    let first = client.enqueue(Double(1)).await.unwrap().id;
+    while handle.status().running == 0 {
+        tokio::task::yield_now().await;
+    }
+    let hour = Duration::from_hours(1);
+    for wall in [start.after(hour), start.before(hour)] {
+        clock.jump_wall(wall);
+        // A sweep of another worker takes nothing from this one, and a task that comes now starts now.
+        assert_eq!(store.expire_workers(100).await.unwrap().moved, 0);
+        let id = client.enqueue(Double(2)).await.unwrap().id;
+        assert_eq!(client.wait(id, Duration::from_mins(1)).await.unwrap().state, TaskState::Done);
+    }
+    gate.add_permits(1);
+    assert_eq!(client.wait(first, Duration::from_mins(1)).await.unwrap().state, TaskState::Done);
+    assert_eq!((handle.status().self_fences, handle.status().lease_losses), (0, 0));
+    handle.drain();
+    running.await.unwrap().unwrap();
 }
