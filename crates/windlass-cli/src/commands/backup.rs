@@ -115,5 +115,7 @@ fn copy_pages(source: &rusqlite::Connection, to: &Path) -> rusqlite::Result<()> 
             }
         }
     }
+    // A copy is one file: whoever reads it must not leave a log beside it.
+    target.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
     target.close().map_err(|(_, error)| error)
 }

@@ -51,7 +51,7 @@ pub async fn run(session: &Session, args: RestoreArgs) -> anyhow::Result<Exit> {
     ));
     if restored.queues_held > 0 {
         session.out.note(format!(
-            "{} queues are paused; `windlass queues resume NAME` lets them run",
+            "queues left paused: {}; `windlass queues resume NAME` lets one run",
             text::count(restored.queues_held)
         ));
     }

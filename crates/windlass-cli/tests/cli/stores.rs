@@ -57,6 +57,8 @@ fn a_copy_of_a_running_store_is_complete_and_can_be_brought_back() {
     windlass(elsewhere.path(), &["restore", copy]).failed(4, &["windlass.db exists", "--force"]);
     windlass(elsewhere.path(), &["restore", copy, "--force"]).done();
     windlass(elsewhere.path(), &["restore", "nowhere.db", "--force"]).failed(3, &["nowhere.db"]);
+    let beside = ["-wal", "-shm", "-journal"].map(|suffix| format!("{copy}{suffix}"));
+    assert!(beside.iter().all(|file| !std::path::Path::new(file).exists()), "a copy is one file");
 }
 
 #[test]
