@@ -90,6 +90,10 @@ faults! {
     HandBackClearsSuspect breaks PoisonContained, caught by suspects::a_hand_back_does_not_clear_a_suspect;
     /// A crash costs an attempt.
     CrashSpendsAttempt breaks PoisonContained, caught by suspects::a_crash_gives_the_attempt_back_and_is_counted;
+    /// A task dies for a crash that it shared with others.
+    CrowdIsBlamed breaks PoisonContained, caught by suspects::only_a_crash_alone_ends_a_task;
+    /// A suspect on its last chance has company.
+    NoIsolation breaks PoisonContained, caught by suspects::a_suspect_on_its_last_chance_has_an_empty_worker_to_itself;
     /// Crashes are counted for ever without consequence.
     CrashesWithoutEnd breaks PoisonContained, caught by suspects::a_task_that_crashes_too_often_is_dead_with_a_reason;
     /// A snooze costs an attempt.

@@ -175,6 +175,8 @@ cases! { ($)
         a_suspect_is_taken_first_and_others_run_beside_it [PoisonContained],
         any_outcome_of_its_own_clears_a_suspect [PoisonContained],
         a_hand_back_does_not_clear_a_suspect [PoisonContained],
+        only_a_crash_alone_ends_a_task [PoisonContained],
+        a_suspect_on_its_last_chance_has_an_empty_worker_to_itself [PoisonContained],
         a_task_that_crashes_too_often_is_dead_with_a_reason [PoisonContained],
         one_poisonous_task_costs_its_neighbours_nothing [PoisonContained],
     }

@@ -7,7 +7,8 @@ use std::{sync::Arc, time::Duration};
 
 use rusqlite::{Row, Rows, params};
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Encoding, Error, Lane, LaneId, Name, Payload, State, TaskId, source::Rest,
+    ClaimAnswer, Claimed, Demand, Encoding, Error, Lane, LaneId, Name, Payload, State, TaskId, WorkerId,
+    rules::ISOLATION, source::Rest,
 };
 
 use crate::{
@@ -62,7 +63,22 @@ fn serve(tx: &mut Tx<'_>, demand: &Demand, tasks: &mut Vec<Claimed>) -> Step<Res
     }
     let (mut open, paused_ready) = open_lanes(tx, demand);
     let mut taken = Vec::with_capacity(wanted.min(1024));
+    if is_isolated(tx, demand.worker) {
+        return Ok(if open.is_empty() && !paused_ready { Rest::Nothing } else { Rest::Blocked });
+    }
     let suspects_left = take_suspect(tx, demand, &open, &mut taken)?;
+    if let [alone] = taken.as_slice()
+        && tx.options.rules.is_last_chance(alone.task.crashes)
+    {
+        let (others, _) = open_lanes(tx, demand);
+        let rest = match wanted {
+            1 => Rest::More,
+            _ if others.is_empty() && !paused_ready => Rest::Nothing,
+            _ => Rest::Blocked,
+        };
+        tasks.extend(taken.into_iter().map(|taken| taken.task));
+        return Ok(rest);
+    }
     open.retain(|lane| plain_ready(tx, *lane) > 0);
     if open.len() > LANES_PER_ROUND
         && let Some(worker) = tx.memory.worker_mut(demand.worker)
@@ -91,6 +107,14 @@ fn serve(tx: &mut Tx<'_>, demand: &Demand, tasks: &mut Vec<Claimed>) -> Step<Res
     };
     tasks.extend(taken.into_iter().map(|taken| taken.task));
     Ok(rest)
+}
+
+/// Whether the worker runs a suspect on its last chance, which has the worker to itself for a while.
+fn is_isolated(tx: &Tx<'_>, worker: WorkerId) -> bool {
+    let Some(worker) = tx.memory.worker(worker).filter(|worker| worker.held.len() == 1) else { return false };
+    worker.held.values().any(|held| {
+        tx.options.rules.is_last_chance(held.crashes) && tx.now.since(held.claimed_at) < ISOLATION
+    })
 }
 
 /// Lanes of the demand that have something ready and are not paused, and whether a paused one has something.
@@ -127,15 +151,15 @@ fn take_suspect(tx: &mut Tx<'_>, demand: &Demand, lanes: &[LaneId], taken: &mut 
     if tx.memory.worker(demand.worker).is_some_and(|worker| worker.suspects > 0) {
         return Ok(true);
     }
-    let mut first: Option<(Taken, Held)> = None;
-    for lane in &with_suspects {
-        let mut statement = tx.sql(sql::CLAIM_SUSPECT)?;
-        let mut rows = statement.query([lane.0])?;
-        let candidate = read_rows(tx, demand, *lane, &mut rows)?.pop().ok_or_else(|| disagree("suspects"))?;
-        let place = |taken: &Taken| (std::cmp::Reverse(taken.priority), taken.ready_seq);
-        if first.as_ref().is_none_or(|(best, _)| place(&candidate.0) < place(best)) {
-            first = Some(candidate);
-        }
+    // A suspect on its last chance runs alone, so an empty worker takes it first and another leaves it.
+    let last_chance = i64::from(tx.options.rules.max_crashes).saturating_sub(1).max(1);
+    let is_empty = tx.memory.worker(demand.worker).is_some_and(|worker| worker.held.is_empty());
+    let mut first = None;
+    if is_empty {
+        first = first_suspect(tx, demand, &with_suspects, (last_chance, i64::MAX))?;
+    }
+    if first.is_none() {
+        first = first_suspect(tx, demand, &with_suspects, (1, last_chance - 1))?;
     }
     if let Some((suspect, held)) = first {
         let (id, lane) = (suspect.task.id, held.lane);
@@ -154,6 +178,26 @@ fn take_suspect(tx: &mut Tx<'_>, demand: &Demand, lanes: &[LaneId], taken: &mut 
         taken.push(suspect);
     }
     Ok(with_suspects.iter().any(|lane| tx.memory.lane(*lane).is_some_and(|entry| entry.suspects > 0)))
+}
+
+/// The first suspect of the lanes whose crashes lie in a range.
+fn first_suspect(
+    tx: &mut Tx<'_>,
+    demand: &Demand,
+    lanes: &[LaneId],
+    crashes: (i64, i64),
+) -> Step<Option<(Taken, Held)>> {
+    let mut first: Option<(Taken, Held)> = None;
+    for lane in lanes {
+        let mut statement = tx.sql(sql::CLAIM_SUSPECT)?;
+        let mut rows = statement.query((lane.0, crashes.0, crashes.1))?;
+        let Some(candidate) = read_rows(tx, demand, *lane, &mut rows)?.pop() else { continue };
+        let place = |taken: &Taken| (std::cmp::Reverse(taken.priority), taken.ready_seq);
+        if first.as_ref().is_none_or(|(best, _)| place(&candidate.0) < place(best)) {
+            first = Some(candidate);
+        }
+    }
+    Ok(first)
 }
 
 /// How many tasks to take from each lane so that together they are the first `room` of all.

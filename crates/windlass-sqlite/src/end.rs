@@ -96,9 +96,9 @@ impl Ending {
     }
 
     /// Its worker died with it: a suspect from now on, or dead if that happened too often.
-    pub(crate) fn crash(&self, tx: &mut Tx<'_>) -> Step<State> {
+    pub(crate) fn crash(&self, tx: &mut Tx<'_>, was_alone: bool) -> Step<State> {
         let crashes = self.held.crashes + 1;
-        if crashes < tx.options.rules.max_crashes {
+        if !tx.options.rules.crash_ends(crashes, was_alone) {
             self.ready_again(tx, AttemptResult::Crashed, crashes, Some("its process died with it"))?;
             return Ok(State::Ready);
         }

@@ -84,9 +84,11 @@ pub(crate) fn take_from_dead(tx: &mut Tx<'_>, workers: &[WorkerId], limit: u32) 
         let mut leases = held_by(tx, *worker, |_, _| true);
         report.more |= leases.len() > room;
         let is_last = leases.len() <= room;
+        // Counted once: the rest of a crowd is still the rest of a crowd.
+        let crowd = tx.memory.worker_mut(*worker).map_or(0, |dead| *dead.crowd.get_or_insert(leases.len()));
         leases.truncate(room);
         for lease in leases {
-            lanes.extend(end_lease(tx, *worker, lease, Fate::Crash)?);
+            lanes.extend(end_lease(tx, *worker, lease, Fate::Crash { was_alone: crowd == 1 })?);
             report.moved += 1;
         }
         if is_last {
@@ -126,7 +128,7 @@ fn hand_back(tx: &mut Tx<'_>, worker: WorkerId, leases: &[LeaseRef]) -> Step<u64
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     HandBack,
-    Crash,
+    Crash { was_alone: bool },
 }
 
 /// Ends one lease; answers the lane if its task is ready again.
@@ -140,7 +142,7 @@ fn end_lease(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, fate: Fate) -> 
     }
     let state = match fate {
         Fate::HandBack => ending.hand_back(tx).map(|()| State::Ready)?,
-        Fate::Crash => ending.crash(tx)?,
+        Fate::Crash { was_alone } => ending.crash(tx, was_alone)?,
     };
     Ok((state == State::Ready).then_some(ending.held.lane))
 }

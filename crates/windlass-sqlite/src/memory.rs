@@ -54,6 +54,8 @@ pub(crate) struct Worker {
     pub suspects: u32,
     /// The last batch number of each of its settlers.
     pub receipts: HashMap<u32, u64>,
+    /// How many tasks it held when it was found dead.
+    pub crowd: Option<usize>,
 }
 
 /// Figures of the kept tasks.

@@ -215,6 +215,11 @@ impl WorkerHandle {
         self.shared.status()
     }
 
+    /// Waits until the worker is registered with its store. Cancel safe; pends for ever if it never is.
+    pub async fn started(&self) {
+        self.shared.registered().await;
+    }
+
     /// Makes the coordinator look for work now. Any number of calls lead to one look.
     pub fn wake(&self) {
         self.shared.wake.work();

@@ -72,12 +72,18 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
             // A dropped sender is a stop as well.
             let _ = api_stopped.await;
         }));
-    // Signals are listened to before the address is told: who reads it may send one at once.
+    // Signals are listened to, and the worker is there, before the address is told: who reads it may use it at once.
+    let started = engine.handle.clone();
     let ended = {
-        let running = run_worker(session, engine);
-        // A service does not end because nobody reads its first screen.
-        let _ = screen.show(session.out);
-        running.await
+        let mut running = std::pin::pin!(run_worker(session, engine));
+        tokio::select! {
+            ended = &mut running => ended,
+            () = started.started() => {
+                // A service does not end because nobody reads its first screen.
+                let _ = screen.show(session.out);
+                running.await
+            }
+        }
     };
     // The API outlives the worker, so that `/readyz` can say "draining" and results can still be fetched.
     let _ = stop_api.send(());

@@ -172,7 +172,7 @@ pub static MAX_CRASHES: Setting = Setting::new(
     // With 1 every neighbour of a task that takes the process down would die with it.
     Kind::Count { min: 2, max: 1_000 },
     "3",
-    "A task whose process died this often while it ran is dead; it reruns as the only suspect of its worker.",
+    "A task is dead after so many deaths of its process, the last with it alone, or after twice as many.",
 );
 /// First retry delay.
 pub static RETRY_BASE_MS: Setting = Setting::new(

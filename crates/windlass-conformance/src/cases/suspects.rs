@@ -147,3 +147,42 @@ pub async fn one_poisonous_task_costs_its_neighbours_nothing(harness: &dyn Harne
         assert_eq!((seen.state, seen.attempt), (State::Done, 1));
     }
 }
+
+/// Being there when a process dies proves little; being there alone proves much.
+pub async fn only_a_crash_alone_ends_a_task(harness: &dyn Harness) {
+    let rig = Rig::with(harness, Rules { max_crashes: 1, ..Rules::default() }).await;
+    let together = rig.add_many("a", 2).await;
+    let mut worker = rig.worker().await;
+    assert_eq!(worker.claim(MANY).await.len(), 2);
+    rig.let_die(worker).await;
+    for id in &together {
+        let seen = rig.task(*id).await;
+        assert_eq!((seen.state, seen.crashes), (State::Ready, 1), "two died together: neither is blamed");
+    }
+    let mut heir = rig.worker().await;
+    let alone = heir.claim_one().await;
+    rig.let_die(heir).await;
+    assert_eq!(rig.state(alone.id).await, State::Dead, "it died alone");
+}
+
+pub async fn a_suspect_on_its_last_chance_has_an_empty_worker_to_itself(harness: &dyn Harness) {
+    let rig = Rig::with(harness, Rules { max_crashes: 2, ..Rules::default() }).await;
+    let suspects = rig.add_many("a", 2).await;
+    let mut worker = rig.worker().await;
+    worker.claim(MANY).await;
+    rig.let_die(worker).await;
+    let plain = rig.add(NewTask { priority: 9, ..task("b") }).await;
+    let mut heir = rig.worker().await;
+    let answer = heir.try_claim(MANY).await.unwrap();
+    assert_eq!((answer.tasks.len(), answer.tasks[0].id, answer.rest), (1, suspects[0], Rest::Blocked));
+    assert_eq!(heir.claim_ids(MANY).await, [], "nothing beside it");
+    let mut busy = rig.worker().await;
+    assert_eq!(busy.claim_ids(1).await, [suspects[1]], "another empty worker may take the other");
+    heir.end(&answer.tasks[0], Outcome::Done(None)).await;
+    assert_eq!(heir.claim_ids(MANY).await, [plain], "it has ended: work goes on");
+    rig.advance(Duration::from_secs(5)).await;
+    busy.renew().await.unwrap();
+    rig.advance(Duration::from_secs(6)).await;
+    let late = rig.add(task("b")).await;
+    assert_eq!(busy.claim_ids(MANY).await, [late], "one that has lasted does not idle its worker");
+}

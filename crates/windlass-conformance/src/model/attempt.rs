@@ -57,7 +57,7 @@ impl Model {
     }
 
     /// The task's worker died with it: a suspect, or dead once it happened too often.
-    pub(super) fn crash(&mut self, id: TaskId, now: Now) {
+    pub(super) fn crash(&mut self, id: TaskId, was_alone: bool, now: Now) {
         if self.end_if_cancelled(id, now) {
             return;
         }
@@ -67,7 +67,9 @@ impl Model {
         }
         self.edit(id, |task| task.crashes += 1);
         let crashes = self.tasks.get(&id).map_or(0, |task| task.record.crashes);
-        if crashes >= self.rules.max_crashes && !self.has(Fault::CrashesWithoutEnd) {
+        if self.rules.crash_ends(crashes, was_alone || self.has(Fault::CrowdIsBlamed))
+            && !self.has(Fault::CrashesWithoutEnd)
+        {
             let reason = format!("its worker died with it {crashes} times (max_crashes)");
             self.end(id, Event::CrashOut, Some(reason), now);
         } else {

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, Event, LeaseRef, Result, State, TaskId, WorkerId, source::Rest,
+    ClaimAnswer, Claimed, Demand, Error, Event, LeaseRef, Result, State, TaskId, WorkerId, rules::ISOLATION,
+    source::Rest,
 };
 
 use super::{Model, Now};
@@ -18,7 +19,7 @@ impl Model {
         let mut tasks = Vec::new();
         let mut rests = Vec::new();
         for demand in demands {
-            let chosen = self.choose(demand);
+            let chosen = self.choose(now, demand);
             let met = chosen.len() >= demand.n as usize;
             for id in chosen {
                 tasks.extend(self.take(now, demand, id));
@@ -43,27 +44,48 @@ impl Model {
     }
 
     /// What a demand gets, in order: a suspect first, if the worker runs none, so that suspicion is settled
-    /// soon; then by priority and place in the line.
-    fn choose(&self, demand: &Demand) -> Vec<TaskId> {
+    /// soon; then by priority and place in the line. A suspect on its last chance has an empty worker to itself.
+    fn choose(&self, now: Now, demand: &Demand) -> Vec<TaskId> {
+        let held = self.held_by(demand.worker);
+        if let [alone] = held.as_slice()
+            && self.is_isolated(*alone, now)
+        {
+            return Vec::new();
+        }
         let mut line: Vec<_> = self
             .tasks
             .values()
             .filter(|task| task.record.state == State::Ready && demand.lanes.contains(&task.record.lane.id))
             .filter(|task| !self.paused.contains(&task.record.lane.queue))
+            .filter(|task| held.is_empty() || !self.is_last_chance(task.record.id))
             .map(|task| {
-                let suspect = task.record.crashes > 0;
+                let suspect = (self.is_last_chance(task.record.id), task.record.crashes > 0);
                 (Reverse(suspect), Reverse(task.record.priority), task.ready_seq, task.record.id)
             })
             .collect();
         line.sort_unstable();
-        let mut may_take_suspect = !self.held_by(demand.worker).iter().any(|id| self.is_suspect(*id));
-        let n = demand.n as usize + usize::from(self.has(Fault::ClaimTakesTooMany));
-        let allowed = line.into_iter().filter(|(Reverse(suspect), ..)| {
+        let mut may_take_suspect = !held.iter().any(|id| self.is_suspect(*id));
+        let mut n = demand.n as usize + usize::from(self.has(Fault::ClaimTakesTooMany));
+        if line.first().is_some_and(|(.., id)| self.is_last_chance(*id)) && !self.has(Fault::SuspectsTogether)
+        {
+            n = n.min(1);
+        }
+        let allowed = line.into_iter().filter(|(Reverse((_, suspect)), ..)| {
             let take = !suspect || may_take_suspect || self.has(Fault::SuspectsTogether);
             may_take_suspect &= !suspect;
             take
         });
         allowed.take(n).map(|(.., id)| id).collect()
+    }
+
+    fn is_last_chance(&self, id: TaskId) -> bool {
+        !self.has(Fault::NoIsolation)
+            && self.tasks.get(&id).is_some_and(|task| self.rules.is_last_chance(task.record.crashes))
+    }
+
+    fn is_isolated(&self, id: TaskId, now: Now) -> bool {
+        let since = self.tasks.get(&id).and_then(|task| task.record.started_at);
+        self.is_last_chance(id) && since.is_some_and(|since| now.wall.since(since) < ISOLATION)
     }
 
     fn is_suspect(&self, id: TaskId) -> bool {

@@ -27,8 +27,16 @@ impl Model {
         let expires = now.monotonic + about.lease_ttl;
         let report = WorkerReport { available: about.slots, ..WorkerReport::default() };
         let (registered_at, renewed_at) = (now.wall, now.wall);
-        let worker =
-            Worker { about, report, registered_at, renewed_at, expires, min_claim_no: 0, gone: None };
+        let worker = Worker {
+            about,
+            report,
+            registered_at,
+            renewed_at,
+            expires,
+            min_claim_no: 0,
+            gone: None,
+            crowd: 0,
+        };
         self.workers.insert(id, worker);
         id
     }
@@ -107,9 +115,17 @@ impl Model {
             .filter(|(_, worker)| worker.gone.is_some())
             .flat_map(|(id, _)| self.held_by(*id))
             .collect();
+        for id in &found {
+            let crowd = self.held_by(*id).len();
+            if let Some(worker) = self.workers.get_mut(id) {
+                worker.crowd = crowd;
+            }
+        }
         let ids: Vec<TaskId> = held.iter().copied().take(limit as usize).collect();
         for id in &ids {
-            self.crash(*id, now);
+            let holder = self.tasks.get(id).and_then(|task| task.record.worker);
+            let crowd = holder.and_then(|worker| self.workers.get(&worker)).map_or(0, |worker| worker.crowd);
+            self.crash(*id, crowd == 1, now);
         }
         DutyReport {
             moved: ids.len() as u64,

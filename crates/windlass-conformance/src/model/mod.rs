@@ -79,6 +79,8 @@ struct Worker {
     min_claim_no: u64,
     /// When it was found dead or left; the row stays as a tombstone.
     gone: Option<Duration>,
+    /// How many tasks it held when it was found dead.
+    crowd: usize,
 }
 
 impl Model {

@@ -52,6 +52,7 @@ pub(crate) struct Shared {
     pub(crate) wake: Wake,
     pub(crate) phase: watch::Sender<Phase>,
     attempt_ended: Notify,
+    registered: Notify,
     worker: AtomicI64,
     claims: Mutex<Claims>,
     started: Instant,
@@ -75,6 +76,7 @@ impl Shared {
             wake: Wake::default(),
             phase: watch::Sender::new(Phase::Running),
             attempt_ended: Notify::new(),
+            registered: Notify::new(),
             worker: AtomicI64::new(0),
             claims: Mutex::default(),
             started: Instant::now(),
@@ -109,6 +111,7 @@ impl Shared {
         self.worker.store(worker.map_or(0, |worker| worker.0), Ordering::Release);
         if worker.is_some() {
             self.mark_renewed();
+            self.registered.notify_waiters();
         }
     }
 
@@ -181,6 +184,18 @@ impl Shared {
             }
             // The sender lives in `self`, so waiting cannot fail.
             let _ = fatal.changed().await;
+        }
+    }
+
+    /// Waits until there is a registration in force. Cancel safe.
+    pub(crate) async fn registered(&self) {
+        loop {
+            let mut registered = std::pin::pin!(self.registered.notified());
+            registered.as_mut().enable();
+            if self.worker().is_some() {
+                return;
+            }
+            registered.await;
         }
     }
 
