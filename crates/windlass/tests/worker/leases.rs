@@ -6,11 +6,11 @@ use std::{
 };
 
 use tokio::sync::{Notify, Semaphore};
-use windlass::{CancelReason, Error, Outcome, Source as _, Store as _, TaskState, WorkerConfig};
+use windlass::{CancelReason, Error, Outcome, Source as _, TaskState, WorkerConfig, task::AttemptResult};
 
 use crate::{
     rig::{act, enqueue, gated, memory, quick, record, staged, start, until, until_state},
-    staged::{Act, On},
+    staged::{Act, On, Staged},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -117,20 +117,27 @@ async fn settlements_that_wait_out_an_outage_are_written_once_and_the_tasks_do_n
 async fn two_workers_sweep_at_once_and_each_task_of_the_dead_one_is_taken_once() {
     let store = memory();
     let ids = enqueue(&*store, 20).await;
-    // A worker that dies with twenty tasks: it is registered, claims, and is never heard of again.
+    // A worker that dies with twenty tasks: its writes no longer arrive, and it is never heard of again.
+    let cut_off = Arc::new(Staged::new(store.clone()));
     let stuck = act(async |_| std::future::pending().await);
-    let dead = start(store.clone(), stuck.clone(), WorkerConfig { slots: 20, ..quick() });
+    let dead = start(cut_off.clone(), stuck.clone(), WorkerConfig { slots: 20, ..quick() });
     until("it has all", async || stuck.open.load(Ordering::SeqCst) == 20).await;
-    let staged_dead = dead.status().worker;
-    dead.handle.drain();
-    dead.handle.hand_back_now();
-    dead.ended().await.unwrap();
-    assert!(store.workers().await.unwrap().iter().any(|worker| worker.id == staged_dead && !worker.live));
+    cut_off.always(On::Settle, Some(Act::Fail(Error::Unavailable("cut off".into()))));
+    dead.abort();
     let handler = act(async |_| Outcome::Done(None));
     let (a, b) =
         (start(store.clone(), handler.clone(), quick()), start(store.clone(), handler.clone(), quick()));
     until_state(&*store, &ids, TaskState::Done).await;
     assert_eq!(handler.calls.load(Ordering::SeqCst), 20);
+    for id in ids {
+        let results: Vec<_> =
+            record(&*store, id).await.attempts.iter().map(|attempt| attempt.result).collect();
+        assert_eq!(
+            results,
+            [AttemptResult::Crashed, AttemptResult::Done],
+            "taken from the dead once, and run once"
+        );
+    }
     a.stop().await;
     b.stop().await;
 }
