@@ -1,0 +1,178 @@
+//! The shell that keeps a server for as long as this process lives.
+//!
+//! A parent that is killed cannot clean up, and the kernel's signal on a parent's death follows the thread that
+//! started the child, which in a test is rarely the one that outlives it. So a shell of its own stands
+//! between: it starts the server, ends it when its pipe closes for whatever reason, and removes the folder. Should the
+//! shell itself be killed, the kernel ends the server, for the shell has one thread only.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs,
+    io::{Read, Write},
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, Signal, kill_process},
+};
+use tempfile::TempDir;
+
+use crate::{Error, owner::Owner, programs};
+
+const SCRIPT: &str = include_str!("keeper.sh");
+/// How long a server may take to end in its own way before it is killed. A fast stop of PostgreSQL writes a checkpoint.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+/// What comes after a kill is only a matter of being scheduled.
+const KILLED_LIMIT: Duration = Duration::from_secs(30);
+
+/// One server, running or not, with its folder.
+#[derive(Debug)]
+pub struct Keeper {
+    shell: Mutex<Shell>,
+    /// Removed by the shell; dropping this afterwards covers a shell that was killed.
+    folder: TempDir,
+}
+
+#[derive(Debug)]
+struct Shell {
+    child: Child,
+    /// `None` while the value is dropped.
+    words: Option<ChildStdin>,
+    answers: Option<ChildStdout>,
+    server: Option<u32>,
+}
+
+impl Keeper {
+    /// Starts the shell, not yet the server. `last_signal` ends the server when everything ends.
+    pub fn new(owner: Owner, folder: TempDir, last_signal: &str, server: &[OsString]) -> Result<Self, Error> {
+        let mut command = owner.command("/bin/sh");
+        command.args(["-c", SCRIPT, "windlass-scratch-keeper", last_signal]).arg(folder.path());
+        if has_death_signal() {
+            command.args(["setpriv", "--pdeathsig", last_signal, "--"]);
+        }
+        command.args(server);
+        // Ctrl-C in the terminal goes to the whole group of the caller; the server has to outlive it.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        let (words, answers) = (child.stdin.take(), child.stdout.take());
+        let shell = Mutex::new(Shell { child, words, answers, server: None });
+        Ok(Self { shell, folder })
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs the server's command; whether it stays up is for the caller to see.
+    pub fn start(&self) -> Result<u32, Error> {
+        let mut shell = self.lock();
+        shell.say("start")?;
+        let answer = shell.answer(STOP_LIMIT)?.ok_or(Error::KeeperGone)?;
+        let server = answer.parse().map_err(|_| Error::KeeperGone)?;
+        shell.server = Some(server);
+        Ok(server)
+    }
+
+    /// Sends a signal to the server and waits for its end. Nothing happens if it does not run.
+    pub fn stop(&self, signal: &str) -> Result<(), Error> {
+        let mut shell = self.lock();
+        shell.say(&format!("stop {signal}"))?;
+        if shell.answer(STOP_LIMIT)?.is_none() {
+            shell.kill_server();
+            shell.answer(KILLED_LIMIT)?.ok_or(Error::KeeperGone)?;
+        }
+        shell.server = None;
+        Ok(())
+    }
+
+    /// The process of the server, if it was started and not stopped.
+    pub fn pid(&self) -> Option<u32> {
+        self.lock().server
+    }
+
+    /// Whether the server's process is there and has not ended by itself.
+    pub fn is_running(&self) -> bool {
+        self.pid().is_some_and(|pid| !has_ended(pid))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shell> {
+        self.shell.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let mut shell = self.lock();
+        shell.words = None;
+        // The shell closes its answers when it ends. Whatever went wrong, there is nobody to tell.
+        if let Ok(None) = shell.answer(STOP_LIMIT) {
+            shell.kill_server();
+            let _ = shell.answer(KILLED_LIMIT);
+            let _ = shell.child.kill();
+        }
+        let _ = shell.child.wait();
+    }
+}
+
+impl Shell {
+    fn say(&mut self, line: &str) -> Result<(), Error> {
+        let words = self.words.as_mut().ok_or(Error::KeeperGone)?;
+        words.write_all(format!("{line}\n").as_bytes()).map_err(|_| Error::KeeperGone)
+    }
+
+    /// The next line; `None` when it does not come in time.
+    fn answer(&mut self, limit: Duration) -> Result<Option<String>, Error> {
+        let answers = self.answers.as_mut().ok_or(Error::KeeperGone)?;
+        let deadline = Instant::now() + limit;
+        let mut line = Vec::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            let timeout = Timespec::try_from(left).ok();
+            let is_ready = match poll(&mut [PollFd::new(answers, PollFlags::IN)], timeout.as_ref()) {
+                Ok(ready) => ready > 0,
+                Err(rustix::io::Errno::INTR) => false,
+                Err(error) => return Err(Error::Folder(error.into())),
+            };
+            if !is_ready {
+                continue;
+            }
+            let mut bytes = [0; 64];
+            match answers.read(&mut bytes) {
+                Ok(0) | Err(_) => return Err(Error::KeeperGone),
+                Ok(count) => line.extend(bytes.iter().take(count)),
+            }
+            if line.last() == Some(&b'\n') {
+                return Ok(Some(String::from_utf8_lossy(&line).trim().to_owned()));
+            }
+        }
+    }
+
+    fn kill_server(&self) {
+        let pid = self.server.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// Whether a process has ended: gone, or waiting to be collected by the shell.
+fn has_ended(pid: u32) -> bool {
+    let Ok(text) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
+    // The name stands in brackets and may hold anything; the state follows.
+    text.rsplit_once(") ").is_none_or(|(_, after)| after.starts_with('Z'))
+}
+
+/// Whether `setpriv` can ask the kernel for a signal when the shell dies.
+fn has_death_signal() -> bool {
+    let Some(setpriv) = programs::in_search_path("setpriv") else { return false };
+    let help = Command::new(setpriv).arg(OsStr::new("--help")).output();
+    help.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("--pdeathsig"))
+}

@@ -1,0 +1,38 @@
+//! Scratch servers: private PostgreSQL and PgBouncer for tests and benchmarks; gone when dropped.
+//!
+//! A [`Cluster`] is a real PostgreSQL server in a folder of its own, on a free port of the loopback interface. It
+//! disturbs nothing else on the machine and ends with the value, with the process, and also when the process
+//! is killed: the server is kept by a small shell that ends it as soon as its pipe closes (see `keeper.sh`).
+//!
+//! ```no_run
+//! use windlass_scratch::{Cluster, ClusterOptions};
+//!
+//! let cluster = Cluster::start(&ClusterOptions::new())?;
+//! assert_eq!(cluster.psql("SELECT 1 + 1")?, "2");
+//! # Ok::<(), windlass_scratch::Error>(())
+//! ```
+//!
+//! Every call blocks. Starting takes about a second; in async code use `spawn_blocking`, or call it directly
+//! where nothing else has to go on meanwhile.
+
+mod cluster;
+mod error;
+mod keeper;
+mod options;
+mod owner;
+mod pgbouncer;
+mod port;
+mod programs;
+mod psql;
+mod python;
+mod shared;
+#[cfg(feature = "tls")]
+mod tls;
+
+pub use cluster::{Cluster, Mode};
+pub use error::Error;
+pub use options::ClusterOptions;
+pub use pgbouncer::{PgBouncer, PoolMode, PoolOptions};
+pub use psql::psql;
+pub use python::python_with_psycopg;
+pub use shared::{SHARED_URL_VARIABLE, shared_url};

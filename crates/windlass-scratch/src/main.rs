@@ -1,0 +1,155 @@
+//! `windlass-scratch postgres -- COMMAND`: runs a command with a private PostgreSQL beside it.
+
+use std::{
+    os::unix::process::ExitStatusExt,
+    process::{ExitCode, ExitStatus},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::{
+    process::Command,
+    runtime,
+    signal::unix::{SignalKind, signal},
+};
+use windlass_scratch::{Cluster, ClusterOptions, SHARED_URL_VARIABLE};
+
+const USAGE: &str = "\
+Runs a command with a private PostgreSQL beside it, which is gone when the command ends.
+
+Usage: windlass-scratch postgres [--fsync on|off] [--set NAME=VALUE]… -- COMMAND…
+
+The command finds the server's URL in WINDLASS_TEST_POSTGRES. It runs in a process group of its own; INT, TERM
+and HUP are passed on to that group. Exit codes: the command's own, 128 + signal if a signal ended it, 2 wrong usage or
+something is missing.";
+
+/// What the arguments ask for.
+#[derive(Debug, PartialEq, Eq)]
+struct Arguments {
+    is_durable: bool,
+    settings: Vec<(String, String)>,
+    command: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if matches!(arguments.first().map(String::as_str), Some("-h" | "--help")) {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    match parse(arguments).and_then(|arguments| run(&arguments)) {
+        Ok(code) => code,
+        Err(reason) => {
+            eprintln!("error: {reason}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn parse(arguments: Vec<String>) -> Result<Arguments, String> {
+    let mut words = arguments.into_iter();
+    if words.next().as_deref() != Some("postgres") {
+        return Err(format!("which server?\n\n{USAGE}"));
+    }
+    let mut parsed = Arguments { is_durable: true, settings: Vec::new(), command: Vec::new() };
+    loop {
+        match words.next().as_deref() {
+            Some("--fsync") => match words.next().as_deref() {
+                Some("on") => parsed.is_durable = true,
+                Some("off") => parsed.is_durable = false,
+                _ => return Err("--fsync is on or off".to_owned()),
+            },
+            Some("--set") => {
+                let pair = words.next().unwrap_or_default();
+                let (name, value) = pair.split_once('=').ok_or("--set takes NAME=VALUE")?;
+                parsed.settings.push((name.to_owned(), value.to_owned()));
+            }
+            Some("--") => break,
+            Some(other) => return Err(format!("unknown argument {other}; the command comes after --")),
+            None => return Err("no command; it comes after --".to_owned()),
+        }
+    }
+    parsed.command = words.collect();
+    if parsed.command.is_empty() { Err("no command; it comes after --".to_owned()) } else { Ok(parsed) }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode, String> {
+    let mut options = ClusterOptions::new();
+    if !arguments.is_durable {
+        options = options.without_fsync();
+    }
+    for (name, value) in &arguments.settings {
+        options = options.set(name, value);
+    }
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+    let cluster = Cluster::start(&options).map_err(|error| error.to_string())?;
+    let status = runtime.block_on(follow(&arguments.command, &cluster.url()))?;
+    drop(cluster);
+    Ok(exit_code(status))
+}
+
+/// Runs the command to its end and passes signals on to it.
+async fn follow(command: &[String], url: &str) -> Result<ExitStatus, String> {
+    let (program, rest) = command.split_first().ok_or("no command")?;
+    let listen = |kind| signal(kind).map_err(|error| error.to_string());
+    let mut interrupts = listen(SignalKind::interrupt())?;
+    let mut terminates = listen(SignalKind::terminate())?;
+    let mut hangups = listen(SignalKind::hangup())?;
+    // A group of its own gets every signal once, whether it was sent to this process or to everybody around it.
+    let mut child = Command::new(program)
+        .args(rest)
+        .env(SHARED_URL_VARIABLE, url)
+        .process_group(0)
+        .spawn()
+        .map_err(|error| format!("{program}: {error}"))?;
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    loop {
+        let signal = tokio::select! {
+            status = child.wait() => return status.map_err(|error| error.to_string()),
+            Some(()) = interrupts.recv() => Signal::INT,
+            Some(()) = terminates.recv() => Signal::TERM,
+            Some(()) = hangups.recv() => Signal::HUP,
+        };
+        if let Some(group) = group {
+            // The command may have ended in this moment.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::{Arguments, parse};
+
+    fn parsed(line: &str) -> Result<Arguments, String> {
+        parse(line.split(' ').map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn options_stand_before_the_command() {
+        let arguments = parsed("postgres --fsync off --set max_connections=7 -- ls --set").unwrap();
+        let settings = vec![("max_connections".to_owned(), "7".to_owned())];
+        let command = vec!["ls".to_owned(), "--set".to_owned()];
+        assert_eq!(arguments, Arguments { is_durable: false, settings, command });
+    }
+
+    #[test]
+    fn wrong_usage_says_what_is_wrong() {
+        for (line, part) in [
+            ("mysql -- ls", "which server"),
+            ("postgres", "no command"),
+            ("postgres --", "no command"),
+            ("postgres --fsync maybe -- ls", "on or off"),
+            ("postgres --set x -- ls", "NAME=VALUE"),
+            ("postgres ls", "unknown argument ls"),
+        ] {
+            let reason = parsed(line).unwrap_err();
+            assert!(reason.contains(part), "{line}: {reason}");
+        }
+    }
+}
