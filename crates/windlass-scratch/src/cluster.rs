@@ -17,11 +17,13 @@ const ROLE: &str = "windlass";
 /// The role that set the cluster up.
 const SUPERUSER: &str = "postgres";
 /// How long the server may take until it accepts connections. Recovery after a crash under load takes a while.
-const START_LIMIT: Duration = Duration::from_secs(60);
+const START_LIMIT: Duration = Duration::from_mins(1);
 /// How often to look whether it does.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How many ports to try when somebody takes the one that was free a moment ago.
 const PORT_TRIES: usize = 5;
+/// How many lines of its log the server needs to say why it does not start.
+const REASON_LINES: usize = 6;
 /// How many bytes of randomness are in the superuser's password.
 const PASSWORD_BYTES: u64 = 16;
 
@@ -274,10 +276,9 @@ impl Cluster {
             if !self.is_running() || Instant::now() >= deadline {
                 self.keeper.stop("KILL")?;
                 let log = self.log_since(log_start);
-                let bad = |line: &&str| line.contains("FATAL") || line.contains("could not");
-                let reason: Vec<&str> = log.lines().filter(bad).map(str::trim).collect();
-                let reason =
-                    if reason.is_empty() { "no reason in its log".to_owned() } else { reason.join("; ") };
+                let mut lines: Vec<&str> = log.lines().rev().take(REASON_LINES).map(str::trim).collect();
+                lines.reverse();
+                let reason = lines.join("; ");
                 return Err(Error::Start { server: "PostgreSQL", reason });
             }
             thread::sleep(LOOK_EVERY);

@@ -6,7 +6,7 @@
 //! shell itself be killed, the kernel ends the server, for the shell has one thread only.
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     fs,
     io::{Read, Write},
     os::unix::process::CommandExt,
@@ -52,10 +52,7 @@ impl Keeper {
     pub fn new(owner: Owner, folder: TempDir, last_signal: &str, server: &[OsString]) -> Result<Self, Error> {
         let mut command = owner.command("/bin/sh");
         command.args(["-c", SCRIPT, "windlass-scratch-keeper", last_signal]).arg(folder.path());
-        if has_death_signal() {
-            command.args(["setpriv", "--pdeathsig", last_signal, "--"]);
-        }
-        command.args(server);
+        command.args(mortal(last_signal)).args(server);
         // Ctrl-C in the terminal goes to the whole group of the caller; the server has to outlive it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
@@ -170,9 +167,14 @@ fn has_ended(pid: u32) -> bool {
     text.rsplit_once(") ").is_none_or(|(_, after)| after.starts_with('Z'))
 }
 
-/// Whether `setpriv` can ask the kernel for a signal when the shell dies.
-fn has_death_signal() -> bool {
-    let Some(setpriv) = programs::in_search_path("setpriv") else { return false };
-    let help = Command::new(setpriv).arg(OsStr::new("--help")).output();
-    help.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("--pdeathsig"))
+/// What to put before a command so that the kernel sends it a signal when the thread that started it ends; nothing
+/// where `setpriv` cannot do that.
+pub fn mortal(signal: &str) -> Vec<OsString> {
+    let Some(setpriv) = programs::in_search_path("setpriv") else { return Vec::new() };
+    let help = Command::new(&setpriv).arg("--help").output();
+    if help.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("--pdeathsig")) {
+        vec![setpriv.into(), "--pdeathsig".into(), signal.into(), "--".into()]
+    } else {
+        Vec::new()
+    }
 }

@@ -31,6 +31,8 @@ mod tls;
 
 pub use cluster::{Cluster, Mode};
 pub use error::Error;
+#[doc(hidden)]
+pub use keeper::mortal;
 pub use options::ClusterOptions;
 pub use pgbouncer::{PgBouncer, PoolMode, PoolOptions};
 pub use psql::psql;

@@ -11,7 +11,7 @@ use tokio::{
     runtime,
     signal::unix::{SignalKind, signal},
 };
-use windlass_scratch::{Cluster, ClusterOptions, SHARED_URL_VARIABLE};
+use windlass_scratch::{Cluster, ClusterOptions, SHARED_URL_VARIABLE, mortal};
 
 const USAGE: &str = "\
 Runs a command with a private PostgreSQL beside it, which is gone when the command ends.
@@ -89,7 +89,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
 
 /// Runs the command to its end and passes signals on to it.
 async fn follow(command: &[String], url: &str) -> Result<ExitStatus, String> {
-    let (program, rest) = command.split_first().ok_or("no command")?;
+    // Should this process be killed, its command is asked to end: only the server would be gone otherwise.
+    let mut words = mortal("TERM");
+    words.extend(command.iter().map(Into::into));
+    let (program, rest) = words.split_first().ok_or("no command")?;
     let listen = |kind| signal(kind).map_err(|error| error.to_string());
     let mut interrupts = listen(SignalKind::interrupt())?;
     let mut terminates = listen(SignalKind::terminate())?;
@@ -100,7 +103,7 @@ async fn follow(command: &[String], url: &str) -> Result<ExitStatus, String> {
         .env(SHARED_URL_VARIABLE, url)
         .process_group(0)
         .spawn()
-        .map_err(|error| format!("{program}: {error}"))?;
+        .map_err(|error| format!("{}: {error}", program.display()))?;
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     loop {
         let signal = tokio::select! {

@@ -112,6 +112,11 @@ impl PgBouncer {
         self.port
     }
 
+    /// The folder of its files and its Unix socket.
+    pub fn folder(&self) -> &Path {
+        self.keeper.folder()
+    }
+
     /// The process; `None` while it is stopped.
     pub fn pid(&self) -> Option<u32> {
         self.keeper.pid()

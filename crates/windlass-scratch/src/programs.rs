@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn versions_of_releases_and_betas_are_read() {
         assert_eq!(parse_version("postgres (PostgreSQL) 15.6 (Debian 15.6-0+deb12u1)"), Some((15, 6)));
-        assert_eq!(parse_version("postgres (PostgreSQL) 18beta1"), Some((18, 1)));
+        assert_eq!(parse_version("postgres (PostgreSQL) 18beta1"), Some((18, 0)));
         assert_eq!(parse_version("bash: postgres: not found"), None);
     }
 }
