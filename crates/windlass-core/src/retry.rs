@@ -22,6 +22,19 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
+    /// The policy as stores keep it: base and longest delay in nanoseconds, spread in per cent.
+    pub fn to_stored(self) -> String {
+        format!("{} {} {}", self.base.as_nanos(), self.max.as_nanos(), self.jitter_percent)
+    }
+
+    /// The policy of a stored text.
+    pub fn from_stored(text: &str) -> Option<Self> {
+        let mut parts = text.split(' ');
+        let mut nanos = || -> Option<Duration> { Some(Duration::from_nanos(parts.next()?.parse().ok()?)) };
+        let (base, max) = (nanos()?, nanos()?);
+        Some(Self { base, max, jitter_percent: parts.next()?.parse().ok()? })
+    }
+
     /// The delay after attempt number `attempt` (from 1) of a task failed.
     ///
     /// The spread comes from the task and the attempt, not from a random source: the same failure always

@@ -12,7 +12,6 @@ use windlass_core::{
 };
 
 use crate::{
-    enqueue::retry_from_stored,
     memory::Held,
     sql,
     tx::{Step, Tx, disagree},
@@ -345,7 +344,12 @@ fn read_row(tx: &Tx<'_>, demand: &Demand, lane: &Arc<Lane>, row: &Row<'_>) -> St
         job: name(9, "job")?,
         workflow: name(10, "workflow")?,
         timeout: row.get::<_, Option<i64>>(7)?.map(|ms| Duration::from_millis(ms as u64)),
-        retry: row.get_ref(8)?.as_str_or_null().ok().flatten().and_then(retry_from_stored),
+        retry: row
+            .get_ref(8)?
+            .as_str_or_null()
+            .ok()
+            .flatten()
+            .and_then(windlass_core::RetryPolicy::from_stored),
         claimed_at: tx.now,
     };
     Ok((Taken { priority: task.priority, ready_seq: row.get(2)?, task }, held))

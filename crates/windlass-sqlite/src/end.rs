@@ -4,11 +4,13 @@
 //! statements name (task, lease, worker) and the state once more, and a row that does not match is a fault.
 
 use rusqlite::{OptionalExtension, params};
-use windlass_core::{AttemptRecord, Payload, State, TaskId, Timestamp, WorkerId, task::AttemptResult};
+use windlass_core::{
+    AttemptRecord, Payload, State, TaskId, Timestamp, WorkerId, attempt_log as log, task::AttemptResult,
+};
 
 use crate::{
     enqueue::ROW_BYTES,
-    keys, log,
+    keys,
     memory::Held,
     options::History,
     sql,

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use rusqlite::{CachedStatement, params};
-use windlass_core::{
-    Enqueued, Error, LaneId, Name, NewTask, Result, RetryPolicy, Rules, Start, State, TaskId, Timestamp,
-};
+use windlass_core::{Enqueued, Error, LaneId, Name, NewTask, Result, Rules, Start, State, TaskId, Timestamp};
 
 use crate::{
     keys::{self, Admitted},
@@ -134,7 +132,7 @@ fn insert(tx: &mut Tx<'_>, plain: &mut CachedStatement<'_>, task: &NewTask, lane
             due_at.map(Timestamp::as_ms),
             max_attempts,
             task.timeout.map(timeout_to_stored),
-            task.retry.map(retry_to_stored),
+            task.retry.map(windlass_core::RetryPolicy::to_stored),
             task.job.as_ref().map(Name::as_str),
             task.key.as_ref().map(|key| key.text.as_str()),
             encoding,
@@ -163,17 +161,4 @@ fn due_at(start: Start, now: Timestamp) -> Option<Timestamp> {
 /// A time limit in milliseconds, rounded up so that a short one does not vanish.
 fn timeout_to_stored(timeout: Duration) -> i64 {
     i64::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
-}
-
-/// A retry policy as text: base and longest delay in nanoseconds, spread in per cent.
-fn retry_to_stored(retry: RetryPolicy) -> String {
-    format!("{} {} {}", retry.base.as_nanos(), retry.max.as_nanos(), retry.jitter_percent)
-}
-
-/// The retry policy of a stored text.
-pub(crate) fn retry_from_stored(text: &str) -> Option<RetryPolicy> {
-    let mut parts = text.split(' ');
-    let mut nanos = || -> Option<Duration> { Some(Duration::from_nanos(parts.next()?.parse().ok()?)) };
-    let (base, max) = (nanos()?, nanos()?);
-    Some(RetryPolicy { base, max, jitter_percent: parts.next()?.parse().ok()? })
 }

@@ -38,7 +38,6 @@ mod lease;
 mod leases;
 mod linger;
 mod lock;
-mod log;
 mod maintain;
 mod memory;
 mod migrate;

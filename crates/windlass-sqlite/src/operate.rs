@@ -3,13 +3,14 @@
 use rusqlite::{OptionalExtension, params};
 use windlass_core::{
     AttemptRecord, Error, LaneId, LeaseRef, Name, Result, State, TaskId, Timestamp, WorkerId,
+    attempt_log as log,
     store::{Changed, Redrive},
     task::AttemptResult,
 };
 
 use crate::{
     end::{count_kept, must_keep},
-    keys, log, sql,
+    keys, sql,
     tx::{Failure, Step, Tx, disagree},
 };
 

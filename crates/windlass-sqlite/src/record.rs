@@ -8,7 +8,7 @@ use windlass_core::{
     task::{ATTEMPT_RECORDS_MAX, AttemptResult},
 };
 
-use crate::log;
+use windlass_core::attempt_log as log;
 
 /// Reads a row of `show_*.sql`, `list_*.sql`: the same columns for the hot table and the history.
 pub(crate) fn task(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Row};
-use windlass_core::{AttemptRecord, Timestamp, WorkerId, task::AttemptResult};
+use windlass_core::{AttemptRecord, Timestamp, WorkerId, attempt_log as log, task::AttemptResult};
 
 use crate::{backup, error::OpenError, lock::Lock, log, migrate, open, options::SystemClock, reader, sql};
 

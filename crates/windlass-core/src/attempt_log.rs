@@ -1,10 +1,11 @@
-//! The ended attempts of a task, kept in its row as compact JSON: one short array per attempt.
+//! The ended attempts of a task as stores keep them in its row: compact JSON, one short array per attempt.
 //!
 //! The usual task has none: its one attempt is described by the columns of its history row.
 
-use windlass_core::{
-    AttemptRecord, Timestamp, WorkerId,
-    task::{ATTEMPT_RECORDS_MAX, AttemptResult},
+use crate::{
+    id::WorkerId,
+    task::{ATTEMPT_RECORDS_MAX, AttemptRecord, AttemptResult},
+    time::Timestamp,
 };
 
 /// attempt, lease, worker, started, ended, result, error.
@@ -23,7 +24,7 @@ const RESULTS: [(u8, AttemptResult); 8] = [
 ];
 
 /// The log with one more attempt; the oldest go beyond the limit.
-pub(crate) fn append(log: Option<&str>, record: AttemptRecord) -> String {
+pub fn append(log: Option<&str>, record: AttemptRecord) -> String {
     let mut entries = parse(log);
     entries.push((
         record.attempt,
@@ -40,7 +41,7 @@ pub(crate) fn append(log: Option<&str>, record: AttemptRecord) -> String {
 }
 
 /// The attempts of a log, oldest first.
-pub(crate) fn read(log: Option<&str>) -> Vec<AttemptRecord> {
+pub fn read(log: Option<&str>) -> Vec<AttemptRecord> {
     let entries = parse(log).into_iter();
     entries
         .filter_map(|(attempt, lease, worker, started_at, ended_at, code, error)| {

@@ -1,0 +1,87 @@
+-- The same as claim.sql over several lanes: their heads are read without a lock and merged, so that together they are the
+-- first of all; then each lane gives its share. Parameters and indexes as there.
+WITH clock AS MATERIALIZED (
+  SELECT windlass.now_ms() AS now
+), holder AS MATERIALIZED (
+  SELECT w.id
+  FROM windlass.worker AS w
+  WHERE w.id = $1 AND w.ended_at IS NULL AND w.min_claim_no <= $2 AND w.expires_at > (SELECT now FROM clock)
+  FOR KEY SHARE
+), mine AS MATERIALIZED (
+  SELECT t.crashes, t.claimed_at
+  FROM windlass.task AS t
+  WHERE t.state = 2 AND t.crashes > 0 AND t.worker = $1
+), gate AS MATERIALIZED (
+  SELECT
+    EXISTS (SELECT 1 FROM holder) AS live,
+    EXISTS (SELECT 1 FROM mine WHERE crashes >= $8 AND claimed_at > (SELECT now FROM clock) - $9) AS isolated,
+    NOT EXISTS (SELECT 1 FROM mine) AND NOT $10
+      AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = ANY($4)) AS suspects
+), stretch AS MATERIALIZED (
+  SELECT s.place, s.lane, s.high, s.low, s.after
+  FROM unnest($4::integer[], $5::integer[], $6::integer[], $7::bigint[]) WITH ORDINALITY AS s (lane, high, low, after, place)
+  JOIN windlass.lane AS l ON l.id = s.lane
+  CROSS JOIN gate
+  WHERE gate.live AND NOT gate.isolated AND NOT gate.suspects
+    AND NOT EXISTS (SELECT 1 FROM windlass.paused_queue AS p WHERE p.queue = l.queue)
+), head AS MATERIALIZED (
+  SELECT stretch.place
+  FROM stretch
+  CROSS JOIN LATERAL (
+    SELECT task.priority, task.ready_seq
+    FROM windlass.task
+    WHERE task.state = 1 AND task.crashes = 0 AND task.lane = stretch.lane
+      AND task.priority BETWEEN stretch.low AND stretch.high AND task.ready_seq > stretch.after
+    ORDER BY task.priority DESC, task.ready_seq
+    LIMIT $3
+  ) AS t
+  ORDER BY t.priority DESC, t.ready_seq
+  LIMIT $3
+), share AS MATERIALIZED (
+  SELECT head.place, count(*) AS n FROM head GROUP BY head.place
+), line AS MATERIALIZED (
+  SELECT t.place
+  FROM share
+  JOIN stretch ON stretch.place = share.place
+  CROSS JOIN LATERAL (
+    SELECT task.ctid AS place
+    FROM windlass.task
+    WHERE task.state = 1 AND task.crashes = 0 AND task.lane = stretch.lane
+      AND task.priority BETWEEN stretch.low AND stretch.high AND task.ready_seq > stretch.after
+    ORDER BY task.priority DESC, task.ready_seq
+    LIMIT share.n
+    FOR UPDATE SKIP LOCKED
+  ) AS t
+), taken AS (
+  UPDATE windlass.task
+  SET state = 2, lease = lease + 1, attempt = attempt + 1, worker = $1, claim_no = $2,
+    claimed_at = (SELECT now FROM clock)
+  WHERE ctid = ANY (ARRAY(SELECT place FROM line)) AND state = 1
+  RETURNING id, lease, attempt, max_attempts, crashes, lane, priority, ready_seq, encoding, payload, timeout_ms,
+    retry, job, workflow
+), short AS MATERIALIZED (
+  SELECT (SELECT count(*) FROM taken) < $3 AS is_short
+), rest AS MATERIALIZED (
+  -- Looked at only if the claim brought less than it asked for.
+  SELECT
+    CASE WHEN short.is_short THEN
+      EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = ANY($4))
+      OR EXISTS (
+        SELECT 1
+        FROM windlass.lane AS l CROSS JOIN gate
+        WHERE l.id = ANY($4)
+          AND (gate.isolated OR EXISTS (SELECT 1 FROM windlass.paused_queue AS p WHERE p.queue = l.queue))
+          AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes = 0 AND t.lane = l.id)
+      )
+    END AS is_blocked,
+    CASE WHEN short.is_short THEN
+      (SELECT t.due_at FROM windlass.task AS t WHERE t.state = 0 ORDER BY t.due_at LIMIT 1)
+    END AS next_due,
+    CASE WHEN short.is_short THEN (SELECT count(*) FROM windlass.lane) END AS lanes
+  FROM short
+)
+SELECT
+  clock.now, gate.live, gate.isolated, gate.suspects, rest.*,
+  t.id, t.lease, t.attempt, t.max_attempts, t.crashes, t.lane, t.priority, t.ready_seq, t.encoding, t.payload,
+  t.timeout_ms, t.retry, t.job, t.workflow
+FROM clock CROSS JOIN gate CROSS JOIN rest LEFT JOIN taken AS t ON true

@@ -1,0 +1,25 @@
+-- Takes the first suspect of open lanes whose crashes lie in a range. Index: task_suspect.
+-- $1 worker, $2 claim number, $3 lanes, $4 and $5 fewest and most crashes.
+WITH clock AS MATERIALIZED (
+  SELECT windlass.now_ms() AS now
+), line AS MATERIALIZED (
+  SELECT t.ctid AS place
+  FROM windlass.task AS t JOIN windlass.lane AS l ON l.id = t.lane
+  WHERE t.state = 1 AND t.crashes > 0 AND t.lane = ANY($3) AND t.crashes BETWEEN $4 AND $5
+    AND NOT EXISTS (SELECT 1 FROM windlass.paused_queue AS p WHERE p.queue = l.queue)
+  ORDER BY t.priority DESC, t.ready_seq
+  LIMIT 1
+  FOR UPDATE OF t SKIP LOCKED
+), taken AS (
+  UPDATE windlass.task
+  SET state = 2, lease = lease + 1, attempt = attempt + 1, worker = $1, claim_no = $2,
+    claimed_at = (SELECT now FROM clock)
+  WHERE ctid = ANY (ARRAY(SELECT place FROM line)) AND state = 1
+  RETURNING id, lease, attempt, max_attempts, crashes, lane, priority, ready_seq, encoding, payload, timeout_ms,
+    retry, job, workflow
+)
+SELECT
+  clock.now, true, false, false, NULL::boolean, NULL::bigint, NULL::bigint,
+  t.id, t.lease, t.attempt, t.max_attempts, t.crashes, t.lane, t.priority, t.ready_seq, t.encoding, t.payload,
+  t.timeout_ms, t.retry, t.job, t.workflow
+FROM clock CROSS JOIN taken AS t

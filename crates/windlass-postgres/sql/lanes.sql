@@ -1,0 +1,2 @@
+-- Every lane.
+SELECT l.id, l.queue, l.kind FROM windlass.lane AS l ORDER BY l.id

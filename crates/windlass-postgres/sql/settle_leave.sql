@@ -1,0 +1,31 @@
+-- Ends attempts and their tasks with them: done or cancelled, perhaps with an output. Only the primary key can serve the
+-- fence. $1 worker, $2 tasks in order, $3 leases, $4 states, $5 errors, $6 output encodings, $7 outputs, $8 how long a
+-- key is remembered, $9 keep all.
+WITH clock AS MATERIALIZED (
+  SELECT windlass.now_ms() AS now
+), gone AS (
+  DELETE FROM windlass.task AS t
+  USING unnest($2::bigint[], $3::integer[], $4::smallint[], $5::text[], $6::smallint[], $7::bytea[])
+    AS u (id, lease, state, error, output_encoding, output)
+  WHERE t.id = u.id AND t.lease = u.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
+    AND (u.state = 5 OR t.cancel IS NULL)
+  RETURNING t.id, t.claimed_at, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
+    t.job, t.workflow, t.key, t.progress, t.log, t.payload, u.state, u.error, u.output_encoding, u.output
+), kept AS (
+  INSERT INTO windlass.history (
+    id, started_at, ended_at, worker, timeout_ms, lane, priority, lease, attempt, max_attempts, state, encoding,
+    output_encoding, ran, job, workflow, key, progress, error, log, output, payload
+  )
+  SELECT
+    g.id, g.claimed_at, (SELECT now FROM clock), $1, g.timeout_ms, g.lane, g.priority, g.lease, g.attempt,
+    g.max_attempts, g.state, g.encoding, g.output_encoding, true, g.job, g.workflow, g.key, g.progress, g.error, g.log,
+    g.output, g.payload
+  FROM gone AS g
+  WHERE $9 OR g.output IS NOT NULL OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
+), remembered AS (
+  UPDATE windlass.key AS k
+  SET expires_at = (SELECT now FROM clock) + $8
+  FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
+  WHERE g.key IS NOT NULL AND k.queue = l.queue AND k.key = g.key AND k.task = g.id
+)
+SELECT id FROM gone

@@ -1,0 +1,298 @@
+//! Claim: ready tasks become leases of a worker, in one statement that commits by itself.
+//!
+//! Suspects of a crash take a longer way, in a transaction: which one a worker may take depends on what it holds.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio_postgres::Row;
+use windlass_core::{
+    ClaimAnswer, Claimed, Demand, Encoding, Error, Lane, Name, Payload, Result, Rules, TaskId, Timestamp,
+    rules::ISOLATION, source::Rest,
+};
+
+use crate::{
+    cursor::Stretches,
+    error::Failure,
+    pool::Session,
+    retry::retry_from_stored,
+    sql::{self, Sql},
+    store::Shared,
+};
+
+/// Most tasks that one demand may take.
+const CLAIM_MAX: u32 = 10_000;
+
+/// What one demand brought.
+pub(crate) struct Brought {
+    pub tasks: Vec<Claimed>,
+    pub rest: Rest,
+    pub next_due: Option<Timestamp>,
+    pub now: Timestamp,
+    /// How many lanes there are, if the claim looked.
+    pub lanes: Option<usize>,
+}
+
+/// What the head of an answer says of the claim as a whole.
+struct Verdict {
+    now: Timestamp,
+    is_live: bool,
+    /// A suspect on its last chance has the worker to itself.
+    is_isolated: bool,
+    /// A suspect wants to be looked at first.
+    has_suspects: bool,
+    is_blocked: bool,
+    next_due: Option<Timestamp>,
+    lanes: Option<usize>,
+}
+
+/// Serves all demands or, if a worker may not claim, none.
+pub(crate) async fn claim(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
+    let mut session = shared.claims.session().await?;
+    match demands {
+        [] => {
+            let now = session.row(&sql::NOW, &[]).await?.map_or(0, |row| row.get(0));
+            Ok(ClaimAnswer { tasks: Vec::new(), rest: Rest::More, next_due: None, now: Timestamp::from_ms(now) })
+        }
+        [demand] => Ok(answer(shared, vec![alone(shared, &mut session, demand).await?])),
+        demands => {
+            session.begin().await?;
+            let mut brought = Vec::with_capacity(demands.len());
+            // A failure drops the session inside its transaction, and with it all that was taken.
+            for demand in demands {
+                brought.push(inside(shared, &mut session, demand).await?);
+            }
+            session.commit().await?;
+            Ok(answer(shared, brought))
+        }
+    }
+}
+
+/// One demand, in a statement of its own unless a suspect is there.
+async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Brought> {
+    let stretches = shared.stretches(&demand.lanes);
+    let (verdict, tasks) = take(shared, session, demand, &stretches, wanted(demand), Suspects::First).await?;
+    if !verdict.is_live {
+        return Err(Error::WorkerExpired);
+    }
+    if !verdict.has_suspects {
+        return Ok(brought(demand, verdict, tasks));
+    }
+    session.begin().await?;
+    let found = inside(shared, session, demand).await?;
+    session.commit().await?;
+    Ok(found)
+}
+
+/// One demand inside a transaction, suspects first.
+async fn inside(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Brought> {
+    let claim_no = demand.claim_no as i64;
+    if session.row(&sql::CLAIM_LOCK, &[&demand.worker.0, &claim_no]).await?.is_none() {
+        return Err(Error::WorkerExpired);
+    }
+    let suspect = take_suspect(shared, session, demand).await?;
+    let mut room = wanted(demand).saturating_sub(i64::from(suspect.is_some()));
+    // A suspect on its last chance runs alone.
+    let is_alone = suspect.as_ref().is_some_and(|task| shared.rules.is_last_chance(task.crashes));
+    if is_alone {
+        room = 0;
+    }
+    let stretches = shared.stretches(&demand.lanes);
+    let (mut verdict, mut tasks) = take(shared, session, demand, &stretches, room, Suspects::Aside).await?;
+    if !verdict.is_live {
+        return Err(Error::WorkerExpired);
+    }
+    if is_alone && wanted(demand) > 1 {
+        // Nothing was asked for, so nothing was looked at either.
+        let (look, _) = take(shared, session, demand, &stretches, 1, Suspects::Aside).await?;
+        verdict = look;
+    }
+    tasks.splice(0..0, suspect);
+    Ok(brought(demand, verdict, tasks))
+}
+
+fn wanted(demand: &Demand) -> i64 {
+    i64::from(demand.n.min(CLAIM_MAX))
+}
+
+fn brought(demand: &Demand, verdict: Verdict, tasks: Vec<Claimed>) -> Brought {
+    let rest = match (tasks.len() as i64) < wanted(demand) {
+        false => Rest::More,
+        true if verdict.is_blocked => Rest::Blocked,
+        true => Rest::Nothing,
+    };
+    Brought { tasks, rest, next_due: verdict.next_due, now: verdict.now, lanes: verdict.lanes }
+}
+
+/// Several demands together: what kept any of them short is told.
+fn answer(shared: &Shared, brought: Vec<Brought>) -> ClaimAnswer {
+    let mut answer =
+        ClaimAnswer { tasks: Vec::new(), rest: Rest::More, next_due: None, now: Timestamp::from_ms(0) };
+    for part in brought {
+        answer.rest = match (answer.rest, part.rest) {
+            (Rest::Blocked, _) | (_, Rest::Blocked) => Rest::Blocked,
+            (Rest::Nothing, _) | (_, Rest::Nothing) => Rest::Nothing,
+            (Rest::More, Rest::More) => Rest::More,
+        };
+        answer.next_due = part.next_due.or(answer.next_due);
+        answer.now = part.now;
+        if answer.tasks.is_empty() {
+            answer.tasks = part.tasks;
+        } else {
+            answer.tasks.extend(part.tasks);
+        }
+        if part.lanes.is_some_and(|n| !shared.lanes.are_complete(n)) {
+            shared.subscribers.tell_lanes();
+        }
+    }
+    answer
+}
+
+/// What becomes of ready suspects in a plain claim.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Suspects {
+    /// Nothing is taken while one wants to be looked at.
+    First,
+    /// They have been looked at.
+    Aside,
+}
+
+async fn take(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    demand: &Demand,
+    stretches: &Stretches,
+    n: i64,
+    suspects: Suspects,
+) -> Result<(Verdict, Vec<Claimed>)> {
+    let statement: &'static Sql = if demand.lanes.len() > 1 { &sql::CLAIM_MERGED } else { &sql::CLAIM };
+    let (claim_no, last_chance) = (demand.claim_no as i64, last_chance(&shared.rules));
+    let (isolation, aside) = (ISOLATION.as_millis() as i64, suspects == Suspects::Aside);
+    let rows = session
+        .query(
+            statement,
+            &[
+                &demand.worker.0,
+                &claim_no,
+                &n,
+                &stretches.lanes,
+                &stretches.highs,
+                &stretches.lows,
+                &stretches.afters,
+                &last_chance,
+                &isolation,
+                &aside,
+            ],
+        )
+        .await?;
+    let Some(head) = rows.first() else { return Err(unreadable("a claim without an answer")) };
+    let verdict = Verdict {
+        now: Timestamp::from_ms(head.get(0)),
+        is_live: head.get(1),
+        is_isolated: head.get(2),
+        has_suspects: head.get(3),
+        is_blocked: head.get::<_, Option<bool>>(4).unwrap_or(false),
+        next_due: head.get::<_, Option<i64>>(5).map(Timestamp::from_ms),
+        lanes: head.get::<_, Option<i64>>(6).map(|n| n as usize),
+    };
+    let is_short = !verdict.is_isolated && !verdict.has_suspects && (rows.len() as i64) < n;
+    let tasks = read(shared, demand, verdict.now, &rows, is_short).await?;
+    Ok((verdict, tasks))
+}
+
+/// The crashes from which on a suspect is on its last chance.
+fn last_chance(rules: &Rules) -> i32 {
+    i32::try_from(rules.max_crashes).unwrap_or(i32::MAX).saturating_sub(1).max(1)
+}
+
+/// Takes the first suspect that this worker may run, if it runs none (POISON-CONTAINED). One on its last chance runs
+/// alone, so an empty worker takes it first and another leaves it.
+async fn take_suspect(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Option<Claimed>> {
+    if demand.n == 0 {
+        return Ok(None);
+    }
+    let held = session.row(&sql::CLAIM_HELD, &[&demand.worker.0]).await?;
+    let (held, suspects) = held.map_or((0, 0), |row| (row.get::<_, i64>(0), row.get::<_, i64>(1)));
+    if suspects > 0 {
+        return Ok(None);
+    }
+    let lanes: Vec<i32> = demand.lanes.iter().map(|lane| lane.0 as i32).collect();
+    let (claim_no, last_chance) = (demand.claim_no as i64, last_chance(&shared.rules));
+    let mut ranges = vec![(1, last_chance - 1)];
+    if held == 0 {
+        ranges.insert(0, (last_chance, i32::MAX));
+    }
+    for (fewest, most) in ranges {
+        let rows = session
+            .query(&sql::CLAIM_SUSPECT, &[&demand.worker.0, &claim_no, &lanes, &fewest, &most])
+            .await?;
+        if let Some(row) = rows.first() {
+            let now = Timestamp::from_ms(row.get(0));
+            return Ok(Some(claimed(demand, lane_of(shared, row.get(12)).await?, now, row)?));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads what was taken, in the order of the line, and moves the cursors on.
+async fn read(
+    shared: &Shared,
+    demand: &Demand,
+    now: Timestamp,
+    rows: &[Row],
+    is_short: bool,
+) -> Result<Vec<Claimed>> {
+    let mut taken: Vec<(i32, i64, Claimed)> = Vec::with_capacity(rows.len());
+    let mut lane: Option<(i32, Arc<Lane>)> = None;
+    for row in rows {
+        if row.get::<_, Option<i64>>(7).is_none() {
+            break;
+        }
+        let id: i32 = row.get(12);
+        let known = match &lane {
+            Some((known, lane)) if *known == id => Arc::clone(lane),
+            _ => lane_of(shared, id).await?,
+        };
+        lane = Some((id, Arc::clone(&known)));
+        let task = claimed(demand, known, now, row)?;
+        taken.push((id, row.get(14), task));
+    }
+    taken.sort_unstable_by_key(|(_, seq, task)| (std::cmp::Reverse(task.priority), *seq));
+    shared.note_taken(&demand.lanes, taken.iter().map(|(lane, seq, task)| (*lane, task.priority, *seq)), is_short);
+    Ok(taken.into_iter().map(|(.., task)| task).collect())
+}
+
+async fn lane_of(shared: &Shared, id: i32) -> Result<Arc<Lane>> {
+    if let Some(lane) = shared.lanes.get(id) {
+        return Ok(lane);
+    }
+    shared.lanes.load(&mut shared.pool.session().await?).await?;
+    shared.lanes.get(id).ok_or_else(|| unreadable("a task in an unknown lane"))
+}
+
+fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row) -> Result<Claimed> {
+    let name = |place: usize, what: &str| -> Result<Option<Name>> {
+        row.get::<_, Option<&str>>(place).map(|text| Name::new(what, text)).transpose()
+    };
+    let encoding = Encoding::from_code(i64::from(row.get::<_, i16>(15))).unwrap_or(Encoding::Bytes);
+    Ok(Claimed {
+        id: TaskId::from_raw(row.get(7)),
+        lease: row.get::<_, i32>(8) as u32,
+        attempt: row.get::<_, i32>(9) as u32,
+        max_attempts: row.get::<_, i32>(10) as u32,
+        crashes: row.get::<_, i32>(11) as u32,
+        worker: demand.worker,
+        claim_no: demand.claim_no,
+        lane,
+        priority: row.get(13),
+        payload: Payload::from_stored(encoding, row.get::<_, &[u8]>(16).to_vec()),
+        job: name(19, "job")?,
+        workflow: name(20, "workflow")?,
+        timeout: row.get::<_, Option<i64>>(17).map(|ms| Duration::from_millis(ms as u64)),
+        retry: row.get::<_, Option<&str>>(18).and_then(retry_from_stored),
+        claimed_at: now,
+    })
+}
+
+fn unreadable(what: &str) -> Error {
+    Failure::from(Error::Unavailable(format!("the server answered with {what}"))).error
+}

@@ -1,0 +1,189 @@
+//! Where in each ready line the last claim stopped.
+//!
+//! A claim that starts at the head of a line walks over the dead entries of everything that was claimed before; while
+//! somebody holds an old snapshot those cannot be cleaned up, and there may be hundreds of thousands. So claims start
+//! where the last one stopped. What appears behind that place (a transaction that drew its number early and committed
+//! late, a row that somebody else had locked) is found in two ways: a claim that follows a short one starts a little
+//! further back, and once in a while one starts at the head.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
+
+use windlass_core::LaneId;
+
+/// How far back, in time, a claim starts that follows a short one.
+const LATE_COMMIT: Duration = Duration::from_millis(200);
+/// How often a line is read from its head.
+pub(crate) const FULL_SCAN_EVERY: Duration = Duration::from_secs(1);
+/// Priorities of a lane that have a place of their own; with more the lane is read from its head.
+const PRIORITIES_MAX: usize = 8;
+
+/// The stretches of a claim, as arrays.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stretches {
+    pub lanes: Vec<i32>,
+    pub highs: Vec<i32>,
+    pub lows: Vec<i32>,
+    pub afters: Vec<i64>,
+}
+
+impl Stretches {
+    fn push(&mut self, lane: i32, high: i32, low: i32, after: i64) {
+        self.lanes.push(lane);
+        self.highs.push(high);
+        self.lows.push(low);
+        self.afters.push(after);
+    }
+}
+
+/// The places of all lanes.
+#[derive(Debug, Default)]
+pub(crate) struct Cursors {
+    lanes: HashMap<i32, Line>,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    /// By priority.
+    places: BTreeMap<i32, Place>,
+    last_full_scan: Option<Duration>,
+    was_short: bool,
+}
+
+/// How far a line of one priority was claimed, now and a while ago.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    now: i64,
+    /// What it was when `since` began; nothing before it is missed by a claim that starts at `before`.
+    at_since: i64,
+    before: i64,
+    since: Duration,
+}
+
+impl Place {
+    fn advance(&mut self, to: i64, now: Duration) {
+        if now.saturating_sub(self.since) >= LATE_COMMIT {
+            (self.before, self.at_since, self.since) = (self.at_since, self.now, now);
+        }
+        self.now = self.now.max(to);
+    }
+}
+
+impl Cursors {
+    /// Where a claim over these lanes starts, highest priority of each lane first.
+    pub(crate) fn stretches(&mut self, lanes: &[LaneId], now: Duration) -> Stretches {
+        let mut stretches = Stretches::default();
+        for lane in lanes {
+            let lane = lane.0 as i32;
+            let line = self.lanes.entry(lane).or_default();
+            let is_due = line.last_full_scan.is_none_or(|last| now.saturating_sub(last) >= FULL_SCAN_EVERY);
+            if is_due || line.places.len() > PRIORITIES_MAX {
+                line.last_full_scan = Some(now);
+                stretches.push(lane, i32::MAX, i32::MIN, -1);
+                continue;
+            }
+            let mut high = Some(i32::MAX);
+            for (priority, place) in line.places.iter().rev() {
+                if let Some(top) = high.filter(|top| top > priority) {
+                    stretches.push(lane, top, priority + 1, -1);
+                }
+                let after = if line.was_short { place.before } else { place.now };
+                stretches.push(lane, *priority, *priority, after);
+                high = priority.checked_sub(1);
+            }
+            if let Some(top) = high {
+                stretches.push(lane, top, i32::MIN, -1);
+            }
+        }
+        stretches
+    }
+
+    /// A claim took a task from here.
+    pub(crate) fn took(&mut self, lane: i32, priority: i32, ready_seq: i64, now: Duration) {
+        self.lanes.entry(lane).or_default().places.entry(priority).or_default().advance(ready_seq, now);
+    }
+
+    /// A claim over these lanes ended, with less than it asked for or not.
+    pub(crate) fn ended(&mut self, lanes: &[LaneId], was_short: bool) {
+        for lane in lanes {
+            if let Some(line) = self.lanes.get_mut(&(lane.0 as i32)) {
+                line.was_short = was_short;
+            }
+        }
+    }
+
+    /// Forgets every place: the next claim starts at the heads.
+    pub(crate) fn forget(&mut self) {
+        self.lanes.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LANE: LaneId = LaneId(3);
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn starts(cursors: &mut Cursors, now: u64) -> Vec<(i32, i32, i64)> {
+        let found = cursors.stretches(&[LANE], ms(now));
+        found.highs.iter().zip(&found.lows).zip(&found.afters).map(|((h, l), a)| (*h, *l, *a)).collect()
+    }
+
+    #[test]
+    fn the_first_claim_starts_at_the_head_and_the_next_where_it_stopped() {
+        let mut cursors = Cursors::default();
+        assert_eq!(starts(&mut cursors, 0), [(i32::MAX, i32::MIN, -1)]);
+        cursors.took(3, 0, 41, ms(1));
+        cursors.took(3, 0, 40, ms(1));
+        cursors.took(3, 7, 12, ms(1));
+        assert_eq!(
+            starts(&mut cursors, 2),
+            [(i32::MAX, 8, -1), (7, 7, 12), (6, 1, -1), (0, 0, 41), (-1, i32::MIN, -1)],
+            "other priorities are still looked at"
+        );
+    }
+
+    #[test]
+    fn after_a_short_claim_the_next_looks_a_little_back() {
+        let mut cursors = Cursors::default();
+        starts(&mut cursors, 0);
+        for at in 0..10 {
+            cursors.took(3, 0, i64::try_from(at).unwrap() * 10, ms(at * 100));
+        }
+        cursors.ended(&[LANE], false);
+        assert_eq!(starts(&mut cursors, 901)[1], (0, 0, 90));
+        cursors.ended(&[LANE], true);
+        let back = starts(&mut cursors, 902)[1].2;
+        assert!((0..=70).contains(&back), "at least 200 ms back: {back}");
+    }
+
+    #[test]
+    fn once_in_a_while_a_line_is_read_from_its_head() {
+        let mut cursors = Cursors::default();
+        starts(&mut cursors, 0);
+        cursors.took(3, 0, 5, ms(1));
+        assert_eq!(starts(&mut cursors, 999).len(), 3);
+        assert_eq!(starts(&mut cursors, 1000), [(i32::MAX, i32::MIN, -1)]);
+        assert_eq!(starts(&mut cursors, 1001).len(), 3);
+        cursors.forget();
+        assert_eq!(starts(&mut cursors, 1002), [(i32::MAX, i32::MIN, -1)]);
+    }
+
+    #[test]
+    fn the_outermost_priorities_leave_no_stretch_beyond_them() {
+        let mut cursors = Cursors::default();
+        starts(&mut cursors, 0);
+        cursors.took(3, i32::MAX, 5, ms(1));
+        cursors.took(3, i32::MIN, 6, ms(1));
+        assert_eq!(
+            starts(&mut cursors, 2),
+            [(i32::MAX, i32::MAX, 5), (i32::MAX - 1, i32::MIN + 1, -1), (i32::MIN, i32::MIN, 6)]
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! The threads on which connections are driven, apart from whoever uses them: a runtime that ends or blocks takes no
+//! connection along.
+
+use std::{sync::Mutex, thread::JoinHandle};
+
+use tokio::{runtime::Handle, sync::oneshot};
+
+/// A thread that moves bytes.
+pub(crate) struct Driver {
+    handle: Handle,
+    stop: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
+}
+
+impl Driver {
+    /// Starts a thread of this name.
+    pub(crate) fn start(name: &str) -> std::io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let _ = runtime.block_on(stopped);
+            runtime.shutdown_background();
+        })?;
+        Ok(Self { handle, stop: Mutex::new(Some((stop, thread))) })
+    }
+
+    /// Where to spawn.
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let stop = self.stop.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        if let Some((stop, thread)) = stop {
+            let _ = stop.send(());
+            // The last handle may be dropped on this very thread, by a task of its own.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What the server's refusals mean to a caller.
+
+use tokio_postgres::error::SqlState;
+use windlass_core::Error;
+
+/// Why a store could not be opened. Each is one line that says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The server cannot be reached.
+    #[error("cannot reach {location}: {reason}")]
+    Unreachable {
+        /// Where it was looked for, without its password.
+        location: String,
+        /// What the network or the server said.
+        reason: String,
+    },
+    /// The server is older than what is supported.
+    #[error("PostgreSQL {found} at {location} is too old; {needed} or later is needed")]
+    TooOld {
+        /// The server.
+        location: String,
+        /// Its version.
+        found: String,
+        /// The oldest that will do.
+        needed: u32,
+    },
+    /// The schema is not there.
+    #[error("{location} has no schema {schema:?} of Windlass; make it with `windlass migrate`, or start with --migrate")]
+    NoSchema {
+        /// The server.
+        location: String,
+        /// The schema.
+        schema: String,
+    },
+    /// A schema of this name belongs to something else.
+    #[error("schema {schema:?} at {location} is not one of Windlass; name another with --schema")]
+    ForeignSchema {
+        /// The server.
+        location: String,
+        /// The schema.
+        schema: String,
+    },
+    /// The schema is older than this program needs.
+    #[error(
+        "schema {schema:?} at {location} has version {found}, and this program needs {needed}; run `windlass migrate` \
+         (`--plan` shows what it does), or start with --migrate"
+    )]
+    OlderSchema {
+        /// The server.
+        location: String,
+        /// The schema.
+        schema: String,
+        /// Its version.
+        found: u32,
+        /// The version that this program needs.
+        needed: u32,
+    },
+    /// The schema was brought forward by a newer program beside which this one must not write.
+    #[error(
+        "schema {schema:?} at {location} has version {found}, written only by programs that know version \
+         {oldest_writer} or later, and this program knows up to {known}; use a newer windlass"
+    )]
+    NewerSchema {
+        /// The server.
+        location: String,
+        /// The schema.
+        schema: String,
+        /// Its version.
+        found: u32,
+        /// The oldest schema version whose programs may write it.
+        oldest_writer: u32,
+        /// The newest version that this program knows.
+        known: u32,
+    },
+    /// The address or a setting is wrong.
+    #[error("{0}")]
+    Invalid(String),
+    /// The server refused.
+    #[error("cannot {action} {location}: {reason}")]
+    Refused {
+        /// The server.
+        location: String,
+        /// What was tried.
+        action: &'static str,
+        /// What it said.
+        reason: String,
+    },
+}
+
+/// A statement that failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    /// What the caller is told.
+    pub error: Error,
+    /// Whether the connection is of no more use.
+    pub is_broken: bool,
+    /// Whether the server undid the statement and the same one may succeed now.
+    pub is_worth_repeating: bool,
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        failure.error
+    }
+}
+
+/// What a failure of a statement that was sent means.
+pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
+    let Some(state) = error.code() else {
+        // No answer of the server: whether the statement took effect is not known.
+        let text = text_of(error);
+        let error = if error.is_closed() || std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
+        {
+            Error::Unknown(text)
+        } else {
+            Error::Unavailable(text)
+        };
+        return Failure { error, is_broken: true, is_worth_repeating: false };
+    };
+    let text = text_of(error);
+    let undone = |error| Failure { error, is_broken: false, is_worth_repeating: false };
+    match *state {
+        SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED | SqlState::LOCK_NOT_AVAILABLE => {
+            Failure { error: Error::Unavailable(text), is_broken: false, is_worth_repeating: true }
+        }
+        SqlState::DISK_FULL => undone(Error::StoreFull(text)),
+        // The statement was undone; the server now only reads, so the next connection should find another.
+        SqlState::READ_ONLY_SQL_TRANSACTION => {
+            Failure { error: Error::Unavailable(text), is_broken: true, is_worth_repeating: false }
+        }
+        SqlState::UNDEFINED_TABLE
+        | SqlState::UNDEFINED_COLUMN
+        | SqlState::UNDEFINED_FUNCTION
+        | SqlState::INVALID_SCHEMA_NAME
+        | SqlState::UNDEFINED_OBJECT => {
+            undone(Error::Unavailable(format!("{text}; is the schema there? see `windlass migrate --plan`")))
+        }
+        _ if state.code().starts_with("22") => undone(Error::Invalid(text)),
+        // Told to go, or the server goes: the commit may have happened before.
+        _ if state.code().starts_with("57P") || state.code().starts_with("08") => {
+            Failure { error: Error::Unknown(text), is_broken: true, is_worth_repeating: false }
+        }
+        _ => Failure { error: Error::Unavailable(text), is_broken: true, is_worth_repeating: false },
+    }
+}
+
+/// What a failure to connect means: nothing was sent, so nothing changed.
+pub(crate) fn of_connect(error: &tokio_postgres::Error) -> String {
+    let text = text_of(error);
+    match error.code() {
+        Some(state) if *state == SqlState::TOO_MANY_CONNECTIONS => {
+            format!("{text}; the server has no connection left: raise max_connections or run fewer processes")
+        }
+        _ => text,
+    }
+}
+
+/// The driver's text with what lies beneath. It never has a password; parameters are not in it either.
+pub(crate) fn text_of(error: &tokio_postgres::Error) -> String {
+    if let Some(refusal) = error.as_db_error() {
+        return format!("{} ({})", refusal.message(), refusal.code().code());
+    }
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

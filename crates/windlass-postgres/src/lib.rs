@@ -1,0 +1,1 @@
+//! The PostgreSQL store of Windlass.

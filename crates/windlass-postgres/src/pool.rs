@@ -1,0 +1,231 @@
+//! A few connections for one purpose. Each purpose has its own, so that sweeps cannot starve claims and heartbeats.
+//!
+//! A connection goes back only if the statement that it ran was answered and no transaction is open: whatever is
+//! cancelled in between is closed, and the server undoes it.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_postgres::Row;
+use windlass_core::{Error, Result};
+
+use crate::{
+    conn::{Conn, Param, Server},
+    driver::Driver,
+    error::Failure,
+    sql::Sql,
+};
+
+/// How long a caller waits for a connection that others use.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// Pause after the first failed attempt to connect; doubled with each, so that a server that is down or full is not
+/// stormed. Within it calls fail at once.
+const REFUSED_MIN: Duration = Duration::from_millis(50);
+/// Longest such pause.
+const REFUSED_MAX: Duration = Duration::from_secs(2);
+
+/// Connections for one purpose.
+pub(crate) struct Pool {
+    server: Arc<Server>,
+    driver: Arc<Driver>,
+    purpose: &'static str,
+    permits: Semaphore,
+    idle: Mutex<Vec<Conn>>,
+    refusals: Mutex<Refusals>,
+    is_closed: AtomicBool,
+}
+
+#[derive(Default)]
+struct Refusals {
+    pause: Duration,
+    until: Option<Instant>,
+    reason: String,
+    /// When a connection was made again after the server could not be reached.
+    over_at: Option<Instant>,
+}
+
+impl Pool {
+    pub(crate) fn new(server: &Arc<Server>, driver: &Arc<Driver>, purpose: &'static str, size: usize) -> Self {
+        Self {
+            server: Arc::clone(server),
+            driver: Arc::clone(driver),
+            purpose,
+            permits: Semaphore::new(size),
+            idle: Mutex::default(),
+            refusals: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
+    /// A connection, for as long as the session lives.
+    pub(crate) async fn session(&self) -> Result<Session<'_>> {
+        self.refuse_if_closed()?;
+        let permit = match self.permits.try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => tokio::time::timeout(WAIT_MAX, self.permits.acquire())
+                .await
+                .map_err(|_| {
+                    Error::Unavailable(format!("every connection for {} is busy for {WAIT_MAX:?}", self.purpose))
+                })?
+                .map_err(|_| closed())?,
+        };
+        let idle = loop {
+            match self.lock_idle().pop() {
+                Some(conn) if conn.is_closed() => {}
+                found => break found,
+            }
+        };
+        let conn = match idle {
+            Some(conn) => conn,
+            None => self.connect().await?,
+        };
+        self.refuse_if_closed()?;
+        Ok(Session { conn: Some(conn), pool: self, _permit: permit, is_busy: false, in_transaction: false })
+    }
+
+    /// How long ago the server was found again after an outage; `None` if there was none.
+    pub(crate) fn since_outage(&self) -> Option<Duration> {
+        self.lock_refusals().over_at.map(|at| at.elapsed())
+    }
+
+    /// Refuses every later call and closes what is idle.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.permits.close();
+        self.lock_idle().clear();
+    }
+
+    async fn connect(&self) -> Result<Conn> {
+        {
+            let refusals = self.lock_refusals();
+            if refusals.until.is_some_and(|until| Instant::now() < until) {
+                return Err(Error::Unavailable(refusals.reason.clone()));
+            }
+        }
+        match self.server.connect(&self.driver).await {
+            Ok(conn) => {
+                let mut refusals = self.lock_refusals();
+                if refusals.until.take().is_some() {
+                    refusals.over_at = Some(Instant::now());
+                }
+                refusals.pause = Duration::ZERO;
+                Ok(conn)
+            }
+            Err(reason) => {
+                let mut refusals = self.lock_refusals();
+                refusals.pause = (refusals.pause * 2).clamp(REFUSED_MIN, REFUSED_MAX);
+                refusals.until = Some(Instant::now() + refusals.pause);
+                refusals.reason = format!("{}: {reason}", self.server.location());
+                Err(Error::Unavailable(refusals.reason.clone()))
+            }
+        }
+    }
+
+    fn refuse_if_closed(&self) -> Result<()> {
+        if self.is_closed.load(Ordering::Acquire) { Err(closed()) } else { Ok(()) }
+    }
+
+    fn lock_idle(&self) -> MutexGuard<'_, Vec<Conn>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_refusals(&self) -> MutexGuard<'_, Refusals> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) fn closed() -> Error {
+    Error::Unavailable("the store is closed".to_owned())
+}
+
+/// The use of one connection.
+pub(crate) struct Session<'a> {
+    conn: Option<Conn>,
+    pool: &'a Pool,
+    _permit: SemaphorePermit<'a>,
+    /// A statement was sent and not answered, or the connection broke.
+    is_busy: bool,
+    in_transaction: bool,
+}
+
+impl Session<'_> {
+    /// Runs a statement.
+    pub(crate) async fn query(&mut self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        self.is_busy = true;
+        let answer = conn.query(sql, params).await;
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        answer
+    }
+
+    /// Runs a statement that answers with at most one row.
+    pub(crate) async fn row(&mut self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Option<Row>, Failure> {
+        Ok(self.query(sql, params).await?.into_iter().next())
+    }
+
+    /// Runs statements without parameters.
+    pub(crate) async fn batch(&mut self, text: &str) -> Result<(), Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        self.is_busy = true;
+        let answer = conn.batch(text).await;
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        answer
+    }
+
+    /// Opens a transaction; without [`Session::commit`] the server undoes it.
+    pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
+        self.in_transaction = true;
+        self.batch("BEGIN").await
+    }
+
+    /// Ends the transaction. An error after this was sent may mean that it took effect.
+    pub(crate) async fn commit(&mut self) -> Result<(), Failure> {
+        self.batch("COMMIT").await?;
+        self.in_transaction = false;
+        Ok(())
+    }
+
+    /// Undoes the transaction and keeps the connection.
+    pub(crate) async fn rollback(&mut self) {
+        if self.batch("ROLLBACK").await.is_ok() {
+            self.in_transaction = false;
+        }
+    }
+
+    /// Runs `work` with the connection, for several statements that are sent in a row. Whatever fails in it counts as
+    /// the end of the connection unless the server said otherwise.
+    pub(crate) async fn with<T>(&mut self, work: impl AsyncFnOnce(&Conn) -> Result<T, Failure>) -> Result<T, Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        self.is_busy = true;
+        let answer = work(conn).await;
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        answer
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        if let Some(conn) = self.conn.take()
+            && !self.is_busy
+            && !self.in_transaction
+            && !conn.is_closed()
+            && !self.pool.is_closed.load(Ordering::Acquire)
+        {
+            self.pool.lock_idle().push(conn);
+        }
+    }
+}
+
+fn lost() -> Failure {
+    Failure {
+        error: Error::Unavailable("the connection is gone".to_owned()),
+        is_broken: true,
+        is_worth_repeating: false,
+    }
+}

@@ -1,0 +1,127 @@
+//! Every statement of the store: one a file, written for the schema `windlass`, moved to another by name.
+
+use std::{collections::HashMap, sync::Arc};
+
+use tokio_postgres::types::Type;
+
+/// A statement with the types of its parameters, so that one round trip is enough even without a prepared form.
+pub(crate) struct Sql {
+    pub name: &'static str,
+    text: &'static str,
+    pub types: &'static [Type],
+}
+
+macro_rules! statements {
+    ($($constant:ident $file:literal [$($type:ident),*];)*) => {
+        $(pub(crate) static $constant: Sql = Sql {
+            name: $file,
+            text: include_str!(concat!("../sql/", $file, ".sql")),
+            types: &[$(Type::$type),*],
+        };)*
+
+        /// Every statement.
+        pub(crate) static ALL: &[&Sql] = &[$(&$constant),*];
+    };
+}
+
+statements! {
+    CLAIM "claim" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, BOOL];
+    CLAIM_HELD "claim_held" [INT8];
+    CLAIM_LOCK "claim_lock" [INT8, INT8];
+    CLAIM_SUSPECT "claim_suspect" [INT8, INT8, INT4_ARRAY, INT4, INT4];
+    NEXT_DUE "next_due" [];
+    SETTLE_ASKED "settle_asked" [INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
+    SETTLE_DONE "settle_done" [INT8, INT4, INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
+    SETTLE_FENCED "settle_fenced" [INT8, INT4, INT8, INT8_ARRAY];
+    SETTLE_LEAVE "settle_leave" [
+        INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8, BOOL
+    ];
+    SETTLE_RECEIPT "settle_receipt" [INT8, INT4, INT8];
+    SETTLE_REPLAY "settle_replay" [INT8, INT4];
+    SETTLE_STAY "settle_stay" [INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY];
+}
+
+/// The statements as they are sent: for one schema, without their comments.
+pub(crate) struct Rendered(HashMap<&'static str, Arc<str>>);
+
+impl Rendered {
+    pub(crate) fn new(schema: &Schema) -> Self {
+        Self(ALL.iter().map(|sql| (sql.name, schema.render(sql.text).into())).collect())
+    }
+
+    pub(crate) fn text(&self, sql: &Sql) -> Arc<str> {
+        self.0.get(sql.name).cloned().unwrap_or_else(|| Arc::from(sql.text))
+    }
+}
+
+/// The schema that holds the tables: a plain lower-case name, so that it can stand in a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schema(String);
+
+/// Longest name of a schema: the name of a channel is made of it, and PostgreSQL cuts names at 63 bytes.
+const SCHEMA_MAX_BYTES: usize = 40;
+
+impl Schema {
+    /// Checks a name.
+    ///
+    /// # Errors
+    /// A sentence that says what a name looks like.
+    pub fn new(name: &str) -> Result<Self, String> {
+        let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+        let is_plain = name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
+            && name.bytes().next().is_some_and(is_letter);
+        if !is_plain || name.len() > SCHEMA_MAX_BYTES || name.starts_with("pg_") {
+            return Err(format!(
+                "schema {name:?} must be 1 to {SCHEMA_MAX_BYTES} lower-case letters, digits and _, not starting with a digit or pg_"
+            ));
+        }
+        Ok(Self(name.to_owned()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A statement that was written for the schema `windlass`, for this one.
+    pub(crate) fn render(&self, sql: &str) -> String {
+        let lines = sql.lines().filter(|line| !line.trim_start().starts_with("--"));
+        let bare = lines.collect::<Vec<_>>().join("\n");
+        if self.0 == DEFAULT_SCHEMA { bare } else { bare.replace("windlass.", &format!("\"{}\".", self.0)) }
+    }
+
+    /// The channel on which its workers are rung.
+    pub(crate) fn channel(&self) -> String {
+        format!("windlass_{}", self.0)
+    }
+}
+
+/// The schema unless another is named.
+pub const DEFAULT_SCHEMA: &str = "windlass";
+
+impl Default for Schema {
+    fn default() -> Self {
+        Self(DEFAULT_SCHEMA.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_moved_to_its_schema_and_loses_its_comments() {
+        let schema = Schema::new("fleet_2").unwrap();
+        let sql = "-- Reads windlass.task.\nSELECT nextval('windlass.seq') FROM windlass.task";
+        assert_eq!(schema.render(sql), "SELECT nextval('\"fleet_2\".seq') FROM \"fleet_2\".task");
+        assert_eq!(Schema::default().render(sql), "SELECT nextval('windlass.seq') FROM windlass.task");
+    }
+
+    #[test]
+    fn a_schema_has_a_plain_name() {
+        for name in ["", "1a", "A", "a-b", "pg_temp", "a\"b", &"a".repeat(41)] {
+            assert!(Schema::new(name).is_err(), "{name}");
+        }
+        assert_eq!(Schema::new("_a1").unwrap().as_str(), "_a1");
+    }
+}

@@ -1,0 +1,240 @@
+//! TLS to the server, by rustls: what `sslmode` and `sslrootcert` of an address ask for.
+
+use std::{
+    future::Future,
+    io,
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::{CryptoProvider, ring::default_provider, verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_rustls::{TlsConnector, client};
+
+/// How much of the server's certificate is believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verify {
+    /// Nothing: against listeners, not against somebody in between (`prefer`, `require`).
+    Nothing,
+    /// That a known authority signed it (`verify-ca`).
+    Authority,
+    /// That, and the name (`verify-full`).
+    Name,
+}
+
+/// What an address asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct Tls {
+    verify: Verify,
+    root: Option<PathBuf>,
+}
+
+impl Tls {
+    /// Takes the parameters that the driver does not know out of an address.
+    pub(crate) fn take_from(url: &str) -> Result<(String, Self), String> {
+        let mut tls = Self { verify: Verify::Nothing, root: None };
+        let Some((base, query)) = url.split_once('?') else { return Ok((url.to_owned(), tls)) };
+        let mut rest = Vec::new();
+        for pair in query.split('&') {
+            match pair.split_once('=') {
+                Some(("sslmode", "verify-full")) => tls.verify = Verify::Name,
+                Some(("sslmode", "verify-ca")) => tls.verify = Verify::Authority,
+                Some(("sslrootcert", path)) => tls.root = Some(PathBuf::from(percent_decoded(path)?)),
+                _ => {
+                    rest.push(pair);
+                    continue;
+                }
+            }
+            if tls.verify != Verify::Nothing && !rest.contains(&"sslmode=require") {
+                rest.push("sslmode=require");
+            }
+        }
+        Ok((if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) }, tls))
+    }
+
+    /// What the driver connects with.
+    ///
+    /// # Errors
+    /// A sentence: a root file that cannot be read, or a machine without any roots.
+    pub(crate) fn connect(&self) -> Result<Connect, String> {
+        let provider = Arc::new(default_provider());
+        let verifier: Arc<dyn ServerCertVerifier> = match self.verify {
+            Verify::Nothing => Arc::new(Lenient { inner: None, provider: Arc::clone(&provider) }),
+            Verify::Authority | Verify::Name => {
+                let inner = WebPkiServerVerifier::builder_with_provider(self.roots()?, Arc::clone(&provider))
+                    .build()
+                    .map_err(|error| format!("no roots to verify the server with: {error}"))?;
+                match self.verify {
+                    Verify::Name => inner,
+                    _ => Arc::new(Lenient { inner: Some(inner), provider: Arc::clone(&provider) }),
+                }
+            }
+        };
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
+        Ok(Connect(TlsConnector::from(Arc::new(config))))
+    }
+
+    fn roots(&self) -> Result<Arc<RootCertStore>, String> {
+        let mut roots = RootCertStore::empty();
+        if let Some(path) = &self.root {
+            let wrong = |error: &dyn std::fmt::Display| format!("sslrootcert {}: {error}", path.display());
+            let file = CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))?;
+            for certificate in file {
+                let certificate = certificate.map_err(|error| wrong(&error))?;
+                roots.add(certificate).map_err(|error| wrong(&error))?;
+            }
+        } else {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        Ok(Arc::new(roots))
+    }
+}
+
+fn percent_decoded(text: &str) -> Result<String, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+        match (digit(rest.next()), digit(rest.next())) {
+            (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
+            _ => return Err(format!("{text:?} has a broken % sequence")),
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| format!("{text:?} is not text"))
+}
+
+/// Believes what it is told to: anybody, or anybody with a certificate of a known authority, whatever the name.
+#[derive(Debug)]
+struct Lenient {
+    inner: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Lenient {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
+        let Some(inner) = &self.inner else { return Ok(ServerCertVerified::assertion()) };
+        match inner.verify_server_cert(end_entity, intermediates, server_name, ocsp, now) {
+            Err(rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
+                Ok(ServerCertVerified::assertion())
+            }
+            verdict => verdict,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Makes the driver's connections secure.
+#[derive(Clone)]
+pub(crate) struct Connect(TlsConnector);
+
+impl<S> MakeTlsConnect<S> for Connect
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    type Stream = Stream<S>;
+    type TlsConnect = ConnectTo;
+    type Error = rustls::pki_types::InvalidDnsNameError;
+
+    fn make_tls_connect(&mut self, domain: &str) -> Result<ConnectTo, Self::Error> {
+        Ok(ConnectTo { name: ServerName::try_from(domain.to_owned())?, connector: self.0.clone() })
+    }
+}
+
+/// One connection about to be made secure.
+pub(crate) struct ConnectTo {
+    name: ServerName<'static>,
+    connector: TlsConnector,
+}
+
+impl<S> TlsConnect<S> for ConnectTo
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    type Stream = Stream<S>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Stream<S>>> + Send>>;
+
+    fn connect(self, stream: S) -> Self::Future {
+        Box::pin(async move { Ok(Stream(Box::new(self.connector.connect(self.name, stream).await?))) })
+    }
+}
+
+/// A secure stream. Without channel binding: the server's certificate is what is believed, or nothing is.
+pub(crate) struct Stream<S>(Box<client::TlsStream<S>>);
+
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Stream<S> {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Stream<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_shutdown(cx)
+    }
+}
