@@ -199,8 +199,9 @@ impl Cluster {
             let reason = text.lines().next_back().unwrap_or("initdb failed").to_owned();
             return Err(Error::Start { server: "PostgreSQL", reason });
         }
+        #[cfg(feature = "tls")]
         if self.options.with_tls {
-            self.write_certificates()?;
+            crate::tls::write_certificates(self.keeper.folder(), self.owner)?;
         }
         let host_method = if self.options.password.is_some() { "scram-sha-256" } else { "trust" };
         // The socket's folder is private, so whoever comes by it is the server's user or root.
@@ -210,16 +211,6 @@ impl Cluster {
              host all all 127.0.0.1/32 scram-sha-256\n"
         );
         fs::write(self.data_dir().join("pg_hba.conf"), access)?;
-        Ok(())
-    }
-
-    #[cfg(feature = "tls")]
-    fn write_certificates(&self) -> Result<(), Error> {
-        crate::tls::write_certificates(self.keeper.folder(), self.owner)
-    }
-
-    #[cfg(not(feature = "tls"))]
-    fn write_certificates(&self) -> Result<(), Error> {
         Ok(())
     }
 

@@ -115,6 +115,7 @@ fn password_is_asked_for_if_there_is_one() {
     assert!(matches!(psql(&without, "SELECT 1"), Err(Error::Psql(_))));
 }
 
+#[cfg(feature = "tls")]
 #[test]
 fn certificate_of_the_server_passes_every_check() {
     let cluster = Cluster::start(&quick().with_tls()).unwrap();
