@@ -6,17 +6,15 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_postgres::Row;
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Encoding, Error, Lane, Name, Payload, Result, Rules, TaskId, Timestamp,
+    ClaimAnswer, Claimed, Demand, Encoding, Error, Lane, Name, Payload, Result, RetryPolicy, Rules, TaskId, Timestamp,
     rules::ISOLATION, source::Rest,
 };
 
 use crate::{
     cursor::Stretches,
-    error::Failure,
     pool::Session,
-    retry::retry_from_stored,
     sql::{self, Sql},
-    store::Shared,
+    shared::Shared,
 };
 
 /// Most tasks that one demand may take.
@@ -90,21 +88,13 @@ async fn inside(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> 
         return Err(Error::WorkerExpired);
     }
     let suspect = take_suspect(shared, session, demand).await?;
-    let mut room = wanted(demand).saturating_sub(i64::from(suspect.is_some()));
-    // A suspect on its last chance runs alone.
+    // A suspect on its last chance runs alone: the claim below finds it there and takes nothing.
     let is_alone = suspect.as_ref().is_some_and(|task| shared.rules.is_last_chance(task.crashes));
-    if is_alone {
-        room = 0;
-    }
+    let room = if is_alone { 1 } else { wanted(demand).saturating_sub(i64::from(suspect.is_some())) };
     let stretches = shared.stretches(&demand.lanes);
-    let (mut verdict, mut tasks) = take(shared, session, demand, &stretches, room, Suspects::Aside).await?;
+    let (verdict, mut tasks) = take(shared, session, demand, &stretches, room, Suspects::Aside).await?;
     if !verdict.is_live {
         return Err(Error::WorkerExpired);
-    }
-    if is_alone && wanted(demand) > 1 {
-        // Nothing was asked for, so nothing was looked at either.
-        let (look, _) = take(shared, session, demand, &stretches, 1, Suspects::Aside).await?;
-        verdict = look;
     }
     tasks.splice(0..0, suspect);
     Ok(brought(demand, verdict, tasks))
@@ -288,11 +278,11 @@ fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row) -> Resul
         job: name(19, "job")?,
         workflow: name(20, "workflow")?,
         timeout: row.get::<_, Option<i64>>(17).map(|ms| Duration::from_millis(ms as u64)),
-        retry: row.get::<_, Option<&str>>(18).and_then(retry_from_stored),
+        retry: row.get::<_, Option<&str>>(18).and_then(RetryPolicy::from_stored),
         claimed_at: now,
     })
 }
 
 fn unreadable(what: &str) -> Error {
-    Failure::from(Error::Unavailable(format!("the server answered with {what}"))).error
+    Error::Unavailable(format!("the server answered with {what}"))
 }

@@ -99,6 +99,13 @@ pub(crate) struct Failure {
     pub is_worth_repeating: bool,
 }
 
+impl From<Error> for Failure {
+    /// A refusal of our own: nothing is wrong with the connection.
+    fn from(error: Error) -> Self {
+        Self { error, is_broken: false, is_worth_repeating: false }
+    }
+}
+
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         failure.error

@@ -1,0 +1,223 @@
+//! The doorbell: an idle worker asks to be rung, a busy one does not.
+//!
+//! ```text
+//!   claim brought all ──► busy: disarm once, ring the next idle worker
+//!   claim came short  ──► arm, in a transaction of its own ──► claim once more ──► sleep, armed
+//! ```
+//! Whoever enqueues only reads who is armed, and notifies one of them: while workers are busy there is no notification
+//! and never a lock. A ring that is missed costs one poll.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio_postgres::AsyncMessage;
+use windlass_core::{LaneId, LeaseRef, Result, TaskId};
+
+use crate::{
+    driver::Driver,
+    pool::Session,
+    sql,
+    shared::{Shared, Weakly},
+};
+
+/// How long a worker is believed to be idle after it said so; prolonged by its heartbeat.
+pub(crate) const ARMED_FOR: Duration = Duration::from_secs(6);
+/// So many rings within [`THICK_WITHIN`] are too many: then the bell is disarmed until the worker is idle again.
+const THICK: u32 = 20;
+/// See [`THICK`].
+const THICK_WITHIN: Duration = Duration::from_millis(100);
+/// Pauses between attempts to listen again.
+const RETRY_MIN: Duration = Duration::from_millis(50);
+/// Longest of them.
+const RETRY_MAX: Duration = Duration::from_secs(2);
+
+/// This process's bell.
+pub(crate) struct Doorbell {
+    /// What it is called in a notification.
+    pub listener: i64,
+    pub channel: String,
+    is_listening: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    armed: Option<Armed>,
+    /// Rings since a moment.
+    rings: u32,
+    since: Option<Instant>,
+}
+
+struct Armed {
+    lanes: Vec<i32>,
+    at: Instant,
+}
+
+impl Doorbell {
+    pub(crate) fn new(listener: i64, channel: String) -> Self {
+        Self { listener, channel, is_listening: AtomicBool::new(false), state: Mutex::default() }
+    }
+
+    /// Whether rings reach this process now.
+    pub(crate) fn is_listening(&self) -> bool {
+        self.is_listening.load(Ordering::Acquire)
+    }
+
+    /// Whether somebody here is idle and will hear of what this process enqueues.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.lock().armed.is_some()
+    }
+
+    fn covers(&self, lanes: &[i32]) -> bool {
+        self.lock().armed.as_ref().is_some_and(|armed| lanes.iter().all(|lane| armed.lanes.contains(lane)))
+    }
+
+    /// Arms the bell unless it is; answers whether it was not, so that the caller claims once more.
+    pub(crate) async fn arm(&self, session: &mut Session<'_>, lanes: &[LaneId]) -> Result<bool> {
+        let mut lanes: Vec<i32> = lanes.iter().map(|lane| lane.0 as i32).collect();
+        if !self.is_listening() || self.covers(&lanes) {
+            return Ok(false);
+        }
+        if let Some(armed) = &self.lock().armed {
+            lanes.extend(&armed.lanes);
+            lanes.sort_unstable();
+            lanes.dedup();
+        }
+        let armed_for = ARMED_FOR.as_millis() as i64;
+        session.query(&sql::DOORBELL_ARM, &[&self.listener, &lanes, &armed_for]).await?;
+        let mut state = self.lock();
+        state.armed = Some(Armed { lanes, at: Instant::now() });
+        state.rings = 0;
+        Ok(true)
+    }
+
+    /// Disarms the bell of a worker that is busy, and rings another for what it leaves; once, when it becomes busy.
+    pub(crate) async fn disarm(&self, session: &mut Session<'_>, lanes: &[LaneId]) -> Result<()> {
+        if self.lock().armed.take().is_none() {
+            return Ok(());
+        }
+        session.query(&sql::DOORBELL_DISARM, &[&self.listener]).await?;
+        let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0 as i32).collect();
+        self.ring(session, &lanes).await
+    }
+
+    /// Rings another process that is idle and serves one of these lanes.
+    pub(crate) async fn ring(&self, session: &mut Session<'_>, lanes: &[i32]) -> Result<()> {
+        session.query(&sql::DOORBELL_RING, &[&lanes, &self.channel, &self.listener]).await?;
+        Ok(())
+    }
+
+    /// A renewal told whether the bell is still armed in the database.
+    pub(crate) fn renewed(&self, is_armed: bool) {
+        if !is_armed {
+            let mut state = self.lock();
+            // One that was armed a moment ago may have been armed after the renewal looked.
+            if state.armed.as_ref().is_some_and(|armed| armed.at.elapsed() > ARMED_FOR / 2) {
+                state.armed = None;
+            }
+        }
+    }
+
+    /// Whether rings come thick, so that the bell should be disarmed until the worker is idle again.
+    pub(crate) fn is_rung_thickly(&self) -> bool {
+        let state = self.lock();
+        state.armed.is_some() && state.rings >= THICK
+    }
+
+    fn rung(&self) {
+        let mut state = self.lock();
+        if state.since.is_none_or(|since| since.elapsed() > THICK_WITHIN) {
+            (state.rings, state.since) = (0, Some(Instant::now()));
+        }
+        state.rings += 1;
+    }
+
+    fn lost(&self) {
+        self.is_listening.store(false, Ordering::Release);
+        self.lock().armed = None;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Listens until the store is gone: subscribes, then tells everybody to look, because what came before was not heard.
+pub(crate) async fn listen(shared: Weakly, server: Arc<crate::conn::Server>, driver: Arc<Driver>) {
+    let mut pause = RETRY_MIN;
+    loop {
+        match listen_once(&shared, &server, &driver).await {
+            Ok(()) => return,
+            Err(Ended { reason, was_up }) => {
+                let Some(shared) = shared.upgrade() else { return };
+                shared.doorbell.lost();
+                pause = if was_up { RETRY_MIN } else { (pause * 2).min(RETRY_MAX) };
+                tracing::debug!(%reason, again_in = ?pause, "not listening; workers poll meanwhile");
+            }
+        }
+        tokio::time::sleep(pause).await;
+    }
+}
+
+struct Ended {
+    reason: String,
+    was_up: bool,
+}
+
+async fn listen_once(
+    shared: &Weakly,
+    server: &Arc<crate::conn::Server>,
+    driver: &Arc<Driver>,
+) -> std::result::Result<(), Ended> {
+    let down = |reason| Ended { reason, was_up: false };
+    let (client, mut connection) = server.dial(driver).await.map_err(down)?;
+    let channel = shared.upgrade().map(|shared| shared.doorbell.channel.clone()).unwrap_or_default();
+    let listen = format!("LISTEN \"{channel}\"");
+    let mut subscribe = std::pin::pin!(client.batch_execute(&listen));
+    let mut is_subscribed = false;
+    loop {
+        let message = tokio::select! {
+            answer = &mut subscribe, if !is_subscribed => {
+                answer.map_err(|error| down(crate::error::text_of(&error)))?;
+                is_subscribed = true;
+                let Some(shared) = shared.upgrade() else { return Ok(()) };
+                shared.doorbell.is_listening.store(true, Ordering::Release);
+                shared.subscribers.tell_lanes();
+                continue;
+            }
+            message = std::future::poll_fn(|cx| connection.poll_message(cx)) => message,
+            () = shared.closed() => return Ok(()),
+        };
+        match message {
+            Some(Ok(AsyncMessage::Notification(note))) => {
+                let Some(shared) = shared.upgrade() else { return Ok(()) };
+                heard(&shared, note.payload());
+            }
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(Ended { reason: crate::error::text_of(&error), was_up: is_subscribed }),
+            None => return Err(Ended { reason: "the server closed the connection".to_owned(), was_up: is_subscribed }),
+        }
+    }
+}
+
+/// What a notification says: a listener's number, `*` for everybody, `lanes`, or `cancel TASK LEASE REASON`.
+fn heard(shared: &Shared, text: &str) {
+    if text == "lanes" {
+        shared.subscribers.tell_lanes();
+    } else if text == "*" || text.parse() == Ok(shared.doorbell.listener) {
+        shared.doorbell.rung();
+        shared.subscribers.tell_ready();
+    } else if let Some(rest) = text.strip_prefix("cancel ") {
+        let mut parts = rest.splitn(3, ' ');
+        let id = parts.next().and_then(|id| id.parse().ok()).map(TaskId::from_raw);
+        let lease = parts.next().and_then(|lease| lease.parse().ok());
+        if let (Some(id), Some(lease), Some(reason)) = (id, lease, parts.next()) {
+            shared.subscribers.tell_cancel(LeaseRef { id, lease }, reason);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What all parts of an open store have in common.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::watch;
+use windlass_core::{LaneId, Rules};
+
+use crate::{
+    conn::Server,
+    cursor::{Cursors, Stretches},
+    doorbell::Doorbell,
+    driver::Driver,
+    hints::Subscribers,
+    lanes::Lanes,
+    options::{History, Options},
+    pool::Pool,
+};
+
+/// An open store, as its parts see it. Each purpose has connections of its own.
+pub(crate) struct Shared {
+    pub options: Options,
+    pub rules: Rules,
+    pub server: Arc<Server>,
+    /// One for claims.
+    pub claims: Pool,
+    /// One for settlements.
+    pub settles: Pool,
+    /// One for renewals, driven on a thread of its own.
+    pub beats: Pool,
+    /// One for sweeps, retention and the other duties.
+    pub duties: Pool,
+    /// A few for everything else.
+    pub pool: Pool,
+    pub lanes: Lanes,
+    pub subscribers: Subscribers,
+    pub doorbell: Doorbell,
+    pub closing: watch::Sender<bool>,
+    cursors: Mutex<Cursors>,
+    opened_at: Instant,
+}
+
+impl Shared {
+    pub(crate) fn new(options: Options, server: &Arc<Server>, driver: &Arc<Driver>, beat: &Arc<Driver>, listener: i64) -> Self {
+        Self {
+            claims: Pool::new(server, driver, "claims", 1),
+            settles: Pool::new(server, driver, "settlements", 1),
+            beats: Pool::new(server, beat, "renewals", 1),
+            duties: Pool::new(server, driver, "duties", 1),
+            pool: Pool::new(server, driver, "clients", options.pool_size.max(1)),
+            lanes: Lanes::default(),
+            subscribers: Subscribers::default(),
+            doorbell: Doorbell::new(listener, options.schema.channel()),
+            closing: watch::Sender::new(false),
+            cursors: Mutex::default(),
+            opened_at: Instant::now(),
+            rules: options.rules.clone(),
+            server: Arc::clone(server),
+            options,
+        }
+    }
+
+    /// Whether every ended task is kept.
+    pub(crate) fn keeps_all(&self) -> bool {
+        self.options.history == History::Kept
+    }
+
+    /// How long a key is remembered after its task ended.
+    pub(crate) fn key_ttl_ms(&self) -> i64 {
+        i64::try_from(self.rules.idempotency_ttl.as_millis()).unwrap_or(i64::MAX / 2)
+    }
+
+    /// Where a claim over these lanes starts.
+    pub(crate) fn stretches(&self, lanes: &[LaneId]) -> Stretches {
+        self.cursors().stretches(lanes, self.opened_at.elapsed())
+    }
+
+    /// What a claim took, as (lane, priority, place), and whether it got less than it asked for.
+    pub(crate) fn note_taken(
+        &self,
+        lanes: &[LaneId],
+        taken: impl Iterator<Item = (i32, i32, i64)>,
+        was_short: bool,
+    ) {
+        let now = self.opened_at.elapsed();
+        let mut cursors = self.cursors();
+        let mut last = None;
+        for (lane, priority, place) in taken {
+            // In the order of the line, so the last of a stretch is the furthest.
+            if let Some((known_lane, known_priority, known)) = last
+                && (known_lane, known_priority) != (lane, priority)
+            {
+                cursors.took(known_lane, known_priority, known, now);
+            }
+            last = Some((lane, priority, place));
+        }
+        if let Some((lane, priority, place)) = last {
+            cursors.took(lane, priority, place, now);
+        }
+        cursors.ended(lanes, was_short);
+    }
+
+    /// Refuses every later call.
+    pub(crate) fn close(&self) {
+        self.closing.send_replace(true);
+        for pool in [&self.claims, &self.settles, &self.beats, &self.duties, &self.pool] {
+            pool.close();
+        }
+    }
+
+    /// How long ago the server was found again after an outage.
+    pub(crate) fn since_outage(&self) -> Option<Duration> {
+        [&self.claims, &self.settles, &self.beats, &self.duties, &self.pool]
+            .into_iter()
+            .filter_map(Pool::since_outage)
+            .min()
+    }
+
+    fn cursors(&self) -> std::sync::MutexGuard<'_, Cursors> {
+        self.cursors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A hold on the store that does not keep it open.
+#[derive(Clone)]
+pub(crate) struct Weakly {
+    shared: Weak<Shared>,
+    closing: watch::Receiver<bool>,
+}
+
+impl Weakly {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        Self { shared: Arc::downgrade(shared), closing: shared.closing.subscribe() }
+    }
+
+    pub(crate) fn upgrade(&self) -> Option<Arc<Shared>> {
+        self.shared.upgrade().filter(|_| !*self.closing.borrow())
+    }
+
+    /// Resolves when the store is closed or dropped.
+    pub(crate) async fn closed(&self) {
+        let mut closing = self.closing.clone();
+        let _ = closing.wait_for(|closing| *closing).await;
+    }
+}
