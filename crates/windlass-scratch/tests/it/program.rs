@@ -42,8 +42,10 @@ fn start() -> Running {
 /// The folder of the server that has a Unix socket of this port.
 fn server_folder(port: &str) -> PathBuf {
     let socket = format!(".s.PGSQL.{port}");
-    let parent = std::env::temp_dir();
-    let folders = std::fs::read_dir(parent).unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+    // The usual place, and the one that is taken where that is closed to the server's user.
+    let parents = [std::env::temp_dir(), PathBuf::from("/tmp")];
+    let entries = parents.iter().flat_map(|parent| std::fs::read_dir(parent).unwrap());
+    let folders = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut ours = folders.filter(|path| path.to_string_lossy().contains("windlass-scratch-"));
     ours.find(|path| path.join(&socket).exists()).unwrap()
 }
