@@ -90,7 +90,7 @@ pub struct Settled {
     pub fenced: Vec<TaskId>,
     /// Lanes that have ready tasks because of this batch.
     pub lanes_ready: Vec<LaneId>,
-    /// When the next scheduled task is due, if there is one.
+    /// When the next scheduled task is due, if there is one; told at least by a batch that scheduled something.
     pub next_due: Option<Timestamp>,
     /// Whether this is the stored answer of a batch that had already been applied.
     pub replayed: bool,
@@ -112,7 +112,7 @@ pub struct DutyReport {
     pub workers: Vec<WorkerId>,
     /// Lanes that have ready tasks because of it.
     pub lanes_ready: Vec<LaneId>,
-    /// When the next scheduled task is due, if there is one.
+    /// When the next scheduled task is due, if there is one; told at least by a duty that moved something.
     pub next_due: Option<Timestamp>,
     /// Whether it stopped at its bound and has more to do.
     pub more: bool,
@@ -190,4 +190,9 @@ pub trait Source: Send + Sync + 'static {
 
     /// Subscribes to hints.
     fn hints(&self) -> Box<dyn Hints>;
+
+    /// Whether hints arrive at present, so that polling may slow down while there is nothing to do.
+    fn hears_of_new_tasks(&self) -> bool {
+        true
+    }
 }

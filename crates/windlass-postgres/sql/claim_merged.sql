@@ -62,7 +62,7 @@ WITH clock AS MATERIALIZED (
 ), short AS MATERIALIZED (
   SELECT (SELECT count(*) FROM taken) < $3 AS is_short
 ), rest AS MATERIALIZED (
-  -- Looked at only if the claim brought less than it asked for.
+  -- Most of it is looked at only if the claim brought less than it asked for.
   SELECT
     CASE WHEN short.is_short THEN
       EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = ANY($4))
@@ -74,9 +74,7 @@ WITH clock AS MATERIALIZED (
           AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes = 0 AND t.lane = l.id)
       )
     END AS is_blocked,
-    CASE WHEN short.is_short THEN
-      (SELECT t.due_at FROM windlass.task AS t WHERE t.state = 0 ORDER BY t.due_at LIMIT 1)
-    END AS next_due,
+    (SELECT t.due_at FROM windlass.task AS t WHERE t.state = 0 ORDER BY t.due_at LIMIT 1) AS next_due,
     CASE WHEN short.is_short THEN (SELECT count(*) FROM windlass.lane) END AS lanes
   FROM short
 )

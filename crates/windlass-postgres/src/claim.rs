@@ -6,13 +6,14 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_postgres::Row;
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Encoding, Error, Lane, Name, Payload, Result, RetryPolicy, Rules, TaskId, Timestamp,
+    ClaimAnswer, Claimed, Demand, Error, Lane, LaneId, Payload, Result, RetryPolicy, Rules, TaskId, Timestamp,
     rules::ISOLATION, source::Rest,
 };
 
 use crate::{
     cursor::Stretches,
     pool::Session,
+    record,
     sql::{self, Sql},
     shared::Shared,
 };
@@ -43,8 +44,60 @@ struct Verdict {
     lanes: Option<usize>,
 }
 
+/// Claims; a worker that goes idle arms its bell and claims once more, so that nothing that came in between is missed. A
+/// worker that is busy is not to be rung.
+pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
+    let mut answer = claim(shared, demands).await?;
+    if !shared.doorbell.is_listening() {
+        return Ok(answer);
+    }
+    let mut lanes: Vec<LaneId> = demands.iter().flat_map(|demand| demand.lanes.iter().copied()).collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    let is_busy = answer.rest == Rest::More;
+    // Rings that come thick cost more than looking: as long as each look brings something the bell stays off.
+    if is_busy || (shared.doorbell.is_rung_thickly() && !answer.tasks.is_empty()) {
+        let mut session = shared.claims.session().await?;
+        if let Err(error) = shared.doorbell.disarm(&mut session, &lanes).await {
+            tracing::debug!(%error, "the bell could not be disarmed");
+        }
+        answer.rest = Rest::More;
+        return Ok(answer);
+    }
+    let armed = async { shared.doorbell.arm(&mut shared.claims.session().await?, &lanes).await };
+    match armed.await {
+        Ok(true) => once_more(shared, demands, answer).await,
+        Ok(false) => Ok(answer),
+        Err(error) => {
+            tracing::debug!(%error, "the bell could not be armed; the poll finds what comes");
+            Ok(answer)
+        }
+    }
+}
+
+/// Claims what is still wanted after the bell was armed.
+async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer) -> Result<ClaimAnswer> {
+    let taken = |worker| answer.tasks.iter().filter(|task| task.worker == worker).count() as u32;
+    let left: Vec<Demand> =
+        demands.iter().map(|demand| Demand { n: demand.n.saturating_sub(taken(demand.worker)), ..demand.clone() }).collect();
+    match claim(shared, &left).await {
+        Ok(more) => {
+            answer.tasks.extend(more.tasks);
+            (answer.rest, answer.next_due, answer.now) = (more.rest, more.next_due, more.now);
+            Ok(answer)
+        }
+        Err(error) if answer.tasks.is_empty() => Err(error),
+        // What was claimed first must not be lost; should the second have taken something, the next comparison of leases
+        // finds it.
+        Err(error) => {
+            tracing::debug!(%error, "the claim after arming the bell failed");
+            Ok(answer)
+        }
+    }
+}
+
 /// Serves all demands or, if a worker may not claim, none.
-pub(crate) async fn claim(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
+async fn claim(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
     let mut session = shared.claims.session().await?;
     match demands {
         [] => {
@@ -131,6 +184,7 @@ fn answer(shared: &Shared, brought: Vec<Brought>) -> ClaimAnswer {
             answer.tasks.extend(part.tasks);
         }
         if part.lanes.is_some_and(|n| !shared.lanes.are_complete(n)) {
+            shared.lanes.mark_stale();
             shared.subscribers.tell_lanes();
         }
     }
@@ -260,10 +314,6 @@ async fn lane_of(shared: &Shared, id: i32) -> Result<Arc<Lane>> {
 }
 
 fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row) -> Result<Claimed> {
-    let name = |place: usize, what: &str| -> Result<Option<Name>> {
-        row.get::<_, Option<&str>>(place).map(|text| Name::new(what, text)).transpose()
-    };
-    let encoding = Encoding::from_code(i64::from(row.get::<_, i16>(15))).unwrap_or(Encoding::Bytes);
     Ok(Claimed {
         id: TaskId::from_raw(row.get(7)),
         lease: row.get::<_, i32>(8) as u32,
@@ -274,9 +324,9 @@ fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row) -> Resul
         claim_no: demand.claim_no,
         lane,
         priority: row.get(13),
-        payload: Payload::from_stored(encoding, row.get::<_, &[u8]>(16).to_vec()),
-        job: name(19, "job")?,
-        workflow: name(20, "workflow")?,
+        payload: Payload::from_stored(record::encoding(row.get(15)), row.get::<_, &[u8]>(16).to_vec()),
+        job: record::name(row, 19, "job")?,
+        workflow: record::name(row, 20, "workflow")?,
         timeout: row.get::<_, Option<i64>>(17).map(|ms| Duration::from_millis(ms as u64)),
         retry: row.get::<_, Option<&str>>(18).and_then(RetryPolicy::from_stored),
         claimed_at: now,

@@ -8,7 +8,7 @@ use std::{
 
 use tokio::task::AbortHandle;
 use tokio_postgres::{
-    AsyncMessage, Client, Connection, Row, Socket, Statement,
+    Client, Connection, Row, Socket, Statement,
     types::{ToSql, Type},
 };
 use windlass_core::Error;
@@ -20,6 +20,11 @@ use crate::{
     sql::{Rendered, Sql},
     tls,
 };
+
+/// How our statements are to be planned: along indexes whatever the statistics say (a table that was empty when it was last
+/// looked at would be scanned for each task), once for all executions, without a compiler for what takes a millisecond.
+const PLANNING: &str = "enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
+     SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan";
 
 /// A parameter of a statement.
 pub(crate) type Param<'a> = &'a (dyn ToSql + Sync);
@@ -50,30 +55,40 @@ impl Server {
         &self.location
     }
 
-    /// Makes a connection, driven on `driver`. The error says why, and that nothing was sent.
-    pub(crate) async fn connect(self: &Arc<Self>, driver: &Driver) -> Result<Conn, String> {
-        let (client, connection) = self.dial(driver).await?;
+    /// Makes a connection for a purpose, driven on `driver`. The error says why, and that nothing was sent.
+    pub(crate) async fn connect(self: &Arc<Self>, driver: &Driver, purpose: &str) -> Result<Conn, String> {
+        let (client, connection) = self.dial(driver, purpose).await?;
         let drive = driver.handle().spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(error = %error::text_of(&error), "a connection ended");
             }
         });
-        Ok(Conn {
+        let conn = Conn {
             client,
             server: Arc::clone(self),
             prepared: Mutex::default(),
             drive: drive.abort_handle(),
-        })
+        };
+        if !self.pooled {
+            let planning = format!("SET {}", PLANNING.replace("SET LOCAL", "SET"));
+            conn.batch(&planning).await.map_err(|failure| failure.error.to_string())?;
+        }
+        Ok(conn)
     }
 
     /// Dials, on the driver's thread, so that its sockets belong there.
     pub(crate) async fn dial(
         self: &Arc<Self>,
         driver: &Driver,
+        purpose: &str,
     ) -> Result<(Client, Connection<Socket, tls::Stream<Socket>>), String> {
         let server = Arc::clone(self);
+        let mut config = self.location.config.clone();
+        // The server's list of sessions tells what each is for.
+        let name = config.get_application_name().unwrap_or("windlass").to_owned();
+        config.application_name(format!("{name} {purpose}"));
         let dial = driver.handle().spawn(async move {
-            let dial = server.location.config.connect(server.tls.clone());
+            let dial = config.connect(server.tls.clone());
             match tokio::time::timeout(server.connect_timeout, dial).await {
                 Ok(Ok(connected)) => Ok(connected),
                 Ok(Err(error)) => Err(error::of_connect(&error)),
@@ -104,14 +119,24 @@ impl Conn {
         self.client.is_closed()
     }
 
-    /// Prepares statements, so that several can be sent in a row without an answer in between.
-    pub(crate) async fn prepare(&self, statements: &[&'static Sql]) -> Result<(), Failure> {
+    /// What opens a transaction.
+    pub(crate) fn begin_text(&self) -> String {
+        if self.server.pooled { format!("BEGIN; SET LOCAL {PLANNING}") } else { "BEGIN".to_owned() }
+    }
+
+    /// Runs a statement that commits by itself. Behind a pooler it has a transaction around it, sent in one go, because
+    /// settings last no longer there.
+    pub(crate) async fn query_alone(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
         if !self.server.pooled {
-            for sql in statements {
-                self.statement(sql).await?;
-            }
+            return self.query(sql, params).await;
         }
-        Ok(())
+        let begin = self.begin_text();
+        let (begun, answer, committed) =
+            tokio::join!(self.batch(&begin), self.query(sql, params), self.batch("COMMIT"));
+        begun?;
+        let answer = answer?;
+        committed?;
+        Ok(answer)
     }
 
     /// Runs a statement; its answer is bounded in time.
@@ -131,9 +156,10 @@ impl Conn {
         self.bounded("a batch", self.client.batch_execute(text)).await
     }
 
-    /// The driver's own client, for what has no statement of ours.
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
+    /// Runs a statement that answers with one number.
+    pub(crate) async fn number(&self, text: &str) -> Result<u64, Failure> {
+        let rows = self.bounded("a count", self.client.query_typed(text, &[])).await?;
+        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0) as u64))
     }
 
     async fn statement(&self, sql: &'static Sql) -> Result<Statement, Failure> {
@@ -164,6 +190,3 @@ impl Conn {
         }
     }
 }
-
-/// Messages of a connection that nobody asked for.
-pub(crate) type Messages = Result<AsyncMessage, tokio_postgres::Error>;

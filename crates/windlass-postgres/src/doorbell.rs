@@ -28,7 +28,7 @@ use crate::{
 /// How long a worker is believed to be idle after it said so; prolonged by its heartbeat.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(6);
 /// So many rings within [`THICK_WITHIN`] are too many: then the bell is disarmed until the worker is idle again.
-const THICK: u32 = 20;
+const THICK: u32 = 50;
 /// See [`THICK`].
 const THICK_WITHIN: Duration = Duration::from_millis(100);
 /// Pauses between attempts to listen again.
@@ -68,12 +68,8 @@ impl Doorbell {
         self.is_listening.load(Ordering::Acquire)
     }
 
-    /// Whether somebody here is idle and will hear of what this process enqueues.
-    pub(crate) fn is_armed(&self) -> bool {
-        self.lock().armed.is_some()
-    }
-
-    fn covers(&self, lanes: &[i32]) -> bool {
+    /// Whether somebody here is idle and serves these lanes, and so hears directly of what this process enqueues.
+    pub(crate) fn covers(&self, lanes: &[i32]) -> bool {
         self.lock().armed.as_ref().is_some_and(|armed| lanes.iter().all(|lane| armed.lanes.contains(lane)))
     }
 
@@ -175,7 +171,7 @@ async fn listen_once(
     driver: &Arc<Driver>,
 ) -> std::result::Result<(), Ended> {
     let down = |reason| Ended { reason, was_up: false };
-    let (client, mut connection) = server.dial(driver).await.map_err(down)?;
+    let (client, mut connection) = server.dial(driver, "listen").await.map_err(down)?;
     let channel = shared.upgrade().map(|shared| shared.doorbell.channel.clone()).unwrap_or_default();
     let listen = format!("LISTEN \"{channel}\"");
     let mut subscribe = std::pin::pin!(client.batch_execute(&listen));
@@ -187,6 +183,7 @@ async fn listen_once(
                 is_subscribed = true;
                 let Some(shared) = shared.upgrade() else { return Ok(()) };
                 shared.doorbell.is_listening.store(true, Ordering::Release);
+                shared.lanes.mark_stale();
                 shared.subscribers.tell_lanes();
                 continue;
             }
@@ -208,6 +205,7 @@ async fn listen_once(
 /// What a notification says: a listener's number, `*` for everybody, `lanes`, or `cancel TASK LEASE REASON`.
 fn heard(shared: &Shared, text: &str) {
     if text == "lanes" {
+        shared.lanes.mark_stale();
         shared.subscribers.tell_lanes();
     } else if text == "*" || text.parse() == Ok(shared.doorbell.listener) {
         shared.doorbell.rung();

@@ -2,7 +2,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use windlass_core::{Error, Lane, LaneId, Name, NewTask, Result};
@@ -11,30 +15,52 @@ use crate::{pool::Session, sql};
 
 /// Most lanes of a store: pairs of queue and kind.
 const LANES_MAX: usize = 10_000;
+/// How long the lanes are believed to be all without anybody saying otherwise.
+const FRESH_FOR: Duration = Duration::from_mins(1);
 
 /// What is known of the lanes.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     known: RwLock<Known>,
+    /// Somebody saw a lane that is not known here.
+    is_stale: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Known {
     by_id: HashMap<i32, Arc<Lane>>,
     by_name: HashMap<Name, HashMap<Name, i32>>,
-    is_loaded: bool,
+    loaded_at: Option<Instant>,
 }
 
 impl Lanes {
     /// Whether there are as many lanes as this store knows of.
     pub(crate) fn are_complete(&self, n: usize) -> bool {
         let known = self.read();
-        known.is_loaded && known.by_id.len() >= n
+        known.loaded_at.is_some() && known.by_id.len() >= n
     }
 
     /// Whether they were ever read.
     pub(crate) fn are_loaded(&self) -> bool {
-        self.read().is_loaded
+        self.read().loaded_at.is_some()
+    }
+
+    /// The next look must read them again.
+    pub(crate) fn mark_stale(&self) {
+        self.is_stale.store(true, Ordering::Release);
+    }
+
+    /// Whether what is known should be read again although nobody said so.
+    pub(crate) fn are_stale(&self) -> bool {
+        let is_old = self.read().loaded_at.is_none_or(|at| at.elapsed() > FRESH_FOR);
+        is_old || self.is_stale.load(Ordering::Acquire)
+    }
+
+    /// Every lane, oldest first.
+    pub(crate) fn all(&self) -> Vec<Arc<Lane>> {
+        let mut lanes: Vec<_> = self.read().by_id.values().cloned().collect();
+        lanes.sort_unstable_by_key(|lane| lane.id);
+        lanes
     }
 
     pub(crate) fn get(&self, id: i32) -> Option<Arc<Lane>> {
@@ -60,15 +86,21 @@ impl Lanes {
 
     /// Reads all lanes.
     pub(crate) async fn load(&self, session: &mut Session<'_>) -> Result<()> {
+        self.is_stale.store(false, Ordering::Release);
         let rows = session.query(&sql::LANES, &[]).await?;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         for row in rows {
             let id: i32 = row.get(0);
-            let (queue, kind) = (Name::new("queue", row.get::<_, &str>(1))?, Name::new("kind", row.get::<_, &str>(2))?);
+            // One bad row does not keep the others.
+            let (Ok(queue), Ok(kind)) = (Name::new("queue", row.get::<_, &str>(1)), Name::new("kind", row.get::<_, &str>(2)))
+            else {
+                tracing::warn!(lane = id, "a lane with a name that is not allowed is left out");
+                continue;
+            };
             known.by_name.entry(queue.clone()).or_default().insert(kind.clone(), id);
             known.by_id.insert(id, Arc::new(Lane { id: LaneId(i64::from(id)), queue, kind }));
         }
-        known.is_loaded = true;
+        known.loaded_at = Some(Instant::now());
         Ok(())
     }
 

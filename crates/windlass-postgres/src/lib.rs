@@ -1,1 +1,45 @@
-//! The PostgreSQL store of Windlass.
+//! The PostgreSQL store of Windlass: any number of processes on one schema.
+//!
+//! Reading order: [`PostgresStore`] in `store` sends each call to the file of its name; `enqueue`, `claim`, `settle`,
+//! `lease`, `operate` are what tasks go through; `gather` is the group commit of enqueues, `keys` their idempotency;
+//! `cursor` is where claims start, `doorbell` how idle workers hear of new tasks; `leader`, `history` and `depth` are what
+//! one process does for all. `pool` and `conn` are connections, `driver` the threads that move their bytes. Every statement
+//! lies in `sql/`, one a file.
+
+mod audit;
+mod awaited;
+mod claim;
+mod conn;
+mod cursor;
+mod depth;
+mod doorbell;
+mod driver;
+mod enqueue;
+mod error;
+mod gather;
+mod hints;
+mod history;
+mod info;
+mod inspect;
+mod keys;
+mod lanes;
+mod leader;
+mod lease;
+mod migrate;
+mod open;
+mod operate;
+mod options;
+mod pool;
+mod record;
+mod repeat;
+mod settle;
+mod shared;
+mod sql;
+mod store;
+mod tls;
+
+pub use error::OpenError;
+pub use migrate::{Migrated, Plan, PlannedStep, migrate, plan};
+pub use options::{CONNECT_TIMEOUT, History, Location, Notify, Options, POOL_SIZE, ParseLocationError, STATEMENT_TIMEOUT, is_postgres};
+pub use sql::{DEFAULT_SCHEMA, Schema};
+pub use store::PostgresStore;

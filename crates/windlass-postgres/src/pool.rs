@@ -108,7 +108,7 @@ impl Pool {
                 return Err(Error::Unavailable(refusals.reason.clone()));
             }
         }
-        match self.server.connect(&self.driver).await {
+        match self.server.connect(&self.driver, self.purpose).await {
             Ok(conn) => {
                 let mut refusals = self.lock_refusals();
                 if refusals.until.take().is_some() {
@@ -159,7 +159,10 @@ impl Session<'_> {
     pub(crate) async fn query(&mut self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
         let Some(conn) = &self.conn else { return Err(lost()) };
         self.is_busy = true;
-        let answer = conn.query(sql, params).await;
+        let answer = match self.in_transaction {
+            true => conn.query(sql, params).await,
+            false => conn.query_alone(sql, params).await,
+        };
         self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
         answer
     }
@@ -178,10 +181,20 @@ impl Session<'_> {
         answer
     }
 
+    /// Runs a statement that answers with one number. Only for text of our own.
+    pub(crate) async fn number(&mut self, text: &str) -> Result<u64, Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        self.is_busy = true;
+        let answer = conn.number(text).await;
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        answer
+    }
+
     /// Opens a transaction; without [`Session::commit`] the server undoes it.
     pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
         self.in_transaction = true;
-        self.batch("BEGIN").await
+        let text = self.conn.as_ref().map_or_else(|| "BEGIN".to_owned(), Conn::begin_text);
+        self.batch(&text).await
     }
 
     /// Ends the transaction. An error after this was sent may mean that it took effect.
@@ -198,15 +211,6 @@ impl Session<'_> {
         }
     }
 
-    /// Runs `work` with the connection, for several statements that are sent in a row. Whatever fails in it counts as
-    /// the end of the connection unless the server said otherwise.
-    pub(crate) async fn with<T>(&mut self, work: impl AsyncFnOnce(&Conn) -> Result<T, Failure>) -> Result<T, Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        self.is_busy = true;
-        let answer = work(conn).await;
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        answer
-    }
 }
 
 impl Drop for Session<'_> {

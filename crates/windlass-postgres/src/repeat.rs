@@ -13,7 +13,10 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Runs `work` until it succeeds, fails for good, or was tried often enough. Only for work that the server undid whole:
 /// a deadlock, a serialization failure, a lock that was not to be had in time.
-pub(crate) async fn repeat<T>(mut work: impl AsyncFnMut() -> Result<T, Failure>) -> Result<T> {
+pub(crate) async fn repeat<T, F>(mut work: impl FnMut() -> F) -> Result<T>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
     let mut pause = PAUSE;
     for _ in 1..TRIES {
         match work().await {

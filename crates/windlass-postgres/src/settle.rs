@@ -19,10 +19,11 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
     let is_plain = items
         .iter()
         .all(|item| matches!(item.settlement, Settlement::Done { output: None, note: None }));
-    let settled = repeat(async || {
+    let settled = repeat(|| async {
         if is_plain { settle_done(shared, batch, &items).await } else { settle_mixed(shared, batch, &items).await }
     })
     .await?;
+    shared.awaited.wake(batch.items.iter().map(|item| item.lease.id));
     if !settled.lanes_ready.is_empty() {
         shared.subscribers.tell_ready();
     }

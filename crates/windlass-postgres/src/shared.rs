@@ -9,15 +9,21 @@ use tokio::sync::watch;
 use windlass_core::{LaneId, Rules};
 
 use crate::{
+    awaited::Awaited,
     conn::Server,
     cursor::{Cursors, Stretches},
     doorbell::Doorbell,
     driver::Driver,
     hints::Subscribers,
     lanes::Lanes,
+    leader::Leadership,
+    lease::Sweeps,
     options::{History, Options},
     pool::Pool,
 };
+
+/// One lease time: after an outage everybody gets that long to renew before a sweep takes anything.
+const OUTAGE_GRACE: Duration = Duration::from_secs(10);
 
 /// An open store, as its parts see it. Each purpose has connections of its own.
 pub(crate) struct Shared {
@@ -37,6 +43,9 @@ pub(crate) struct Shared {
     pub lanes: Lanes,
     pub subscribers: Subscribers,
     pub doorbell: Doorbell,
+    pub sweeps: Sweeps,
+    pub awaited: Awaited,
+    pub leadership: Leadership,
     pub closing: watch::Sender<bool>,
     cursors: Mutex<Cursors>,
     opened_at: Instant,
@@ -53,6 +62,9 @@ impl Shared {
             lanes: Lanes::default(),
             subscribers: Subscribers::default(),
             doorbell: Doorbell::new(listener, options.schema.channel()),
+            sweeps: Sweeps::default(),
+            awaited: Awaited::default(),
+            leadership: Leadership::default(),
             closing: watch::Sender::new(false),
             cursors: Mutex::default(),
             opened_at: Instant::now(),
@@ -116,6 +128,21 @@ impl Shared {
             .into_iter()
             .filter_map(Pool::since_outage)
             .min()
+    }
+
+    /// How long nobody is taken for dead after an outage: one lease time, of the longest lease that is usual.
+    pub(crate) fn outage_grace(&self) -> Duration {
+        OUTAGE_GRACE
+    }
+
+    /// The next claim starts at the heads of the lines.
+    pub(crate) fn forget_cursors(&self) {
+        self.cursors().forget();
+    }
+
+    /// Where the store is, without secrets.
+    pub(crate) fn location(&self) -> String {
+        self.server.location().to_string()
     }
 
     fn cursors(&self) -> std::sync::MutexGuard<'_, Cursors> {

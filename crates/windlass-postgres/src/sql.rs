@@ -25,11 +25,68 @@ macro_rules! statements {
 }
 
 statements! {
+    ASK_CANCEL "ask_cancel" [INT8_ARRAY, TEXT, TEXT];
+    AUDIT "audit" [INT8];
+    AWAIT_TASKS "await" [INT8_ARRAY, INT8];
+    CANCEL_UNSTARTED "cancel_unstarted" [INT8_ARRAY, TEXT, INT8, BOOL];
     CLAIM "claim" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, BOOL];
     CLAIM_HELD "claim_held" [INT8];
     CLAIM_LOCK "claim_lock" [INT8, INT8];
+    CLAIM_MERGED "claim_merged" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, BOOL];
     CLAIM_SUSPECT "claim_suspect" [INT8, INT8, INT4_ARRAY, INT4, INT4];
+    COUNT_CROWD "count_crowd" [INT8];
+    COUNT_DEAD "count_dead" [INT8];
+    CRASH "crash" [INT8, INT8_ARRAY, INT4_ARRAY, INT4];
+    DELETE_AWAITED "delete_awaited" [INT8, INT8];
+    DELETE_DEAD "delete_dead" [INT8, INT8, INT8];
+    DELETE_HISTORY "delete_history" [INT8, INT8];
+    DELETE_KEYS "delete_keys" [INT8, INT8, INT8];
+    DELETE_REST "delete_rest" [INT8, INT8];
+    DELETE_TOMBSTONES "delete_tombstones" [INT8, INT8];
+    DEPTH_KEPT "depth_kept" [];
+    DEPTH_NOW "depth_now" [INT8];
+    DEPTH_PUT "depth_put" [INT4_ARRAY, INT2_ARRAY, INT8_ARRAY];
+    DOORBELL_ARM "doorbell_arm" [INT8, INT4_ARRAY, INT8];
+    DOORBELL_DISARM "doorbell_disarm" [INT8];
+    DOORBELL_RING "doorbell_ring" [INT4_ARRAY, TEXT, INT8];
+    END_WORKER "end_worker" [INT8];
+    ENQUEUE "enqueue" [
+        INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT8_ARRAY
+    ];
+    ENQUEUE_PLAIN "enqueue_plain" [INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8];
+    EXPIRED_WORKERS "expired_workers" [BOOL];
+    FIND_ENDED "find_ended" [INT8_ARRAY, INT8];
+    FLOOR_HISTORY "floor_history" [INT8, INT8, INT8];
+    FLOOR_TASK "floor_task" [INT8, INT8];
+    FORGET_PART "forget_part" [TEXT];
+    HELD "held" [INT8, INT8, INT8, INT8];
+    HISTORY_SIZE "history_size" [INT8];
+    HOLD_TERM "hold_term" [INT8, INT8];
+    INFO "info" [TEXT];
+    INSERT_LANES "insert_lanes" [TEXT_ARRAY, TEXT_ARRAY];
+    KEY_READ "key_read" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY];
+    KEY_TAKE "key_take" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY];
+    LANES "lanes" [];
+    LEAD "lead" [INT8, INT8, INT8, INT8, INT8];
+    LIST_DEAD "list_dead" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
+    LIST_HISTORY "list_history" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8, INT8];
+    LIST_TASK "list_task" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
+    LOCK_EXPIRED "lock_expired" [INT8];
+    LOCK_WORKER "lock_worker" [INT8];
     NEXT_DUE "next_due" [];
+    NOTE_PART "note_part" [TEXT, INT8, INT8];
+    NOTIFY "notify" [TEXT, TEXT];
+    NOW "now" [];
+    PARTS "parts" [TEXT];
+    PAUSE_QUEUE "pause_queue" [TEXT];
+    PAUSED_QUEUES "paused_queues" [];
+    PROMOTE_DUE "promote_due" [INT8];
+    PUT_PROGRESS "put_progress" [INT8, INT4, INT8, TEXT];
+    RAISE_MIN_CLAIM_NO "raise_min_claim_no" [INT8, INT8];
+    REDRIVE "redrive" [INT8_ARRAY, INT8_ARRAY];
+    REGISTER "register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8];
+    RENEW "renew" [INT8, INT4, INT4, BOOL, INT8, INT8];
+    RESUME_QUEUE "resume_queue" [TEXT, TEXT];
     SETTLE_ASKED "settle_asked" [INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
     SETTLE_DONE "settle_done" [INT8, INT4, INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
     SETTLE_FENCED "settle_fenced" [INT8, INT4, INT8, INT8_ARRAY];
@@ -39,6 +96,8 @@ statements! {
     SETTLE_RECEIPT "settle_receipt" [INT8, INT4, INT8];
     SETTLE_REPLAY "settle_replay" [INT8, INT4];
     SETTLE_STAY "settle_stay" [INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY];
+    SHOW_TASK "show_task" [INT8_ARRAY, INT8];
+    WORKERS "workers" [INT8];
 }
 
 /// The statements as they are sent: for one schema, without their comments.
@@ -87,6 +146,7 @@ impl Schema {
     pub(crate) fn render(&self, sql: &str) -> String {
         let lines = sql.lines().filter(|line| !line.trim_start().starts_with("--"));
         let bare = lines.collect::<Vec<_>>().join("\n");
+        let bare = bare.replace("{schema}", &self.0);
         if self.0 == DEFAULT_SCHEMA { bare } else { bare.replace("windlass.", &format!("\"{}\".", self.0)) }
     }
 

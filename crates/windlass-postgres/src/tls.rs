@@ -184,16 +184,17 @@ where
 {
     type Stream = Stream<S>;
     type TlsConnect = ConnectTo;
-    type Error = rustls::pki_types::InvalidDnsNameError;
+    type Error = std::convert::Infallible;
 
+    /// Asked also for a socket in the file system, whose path is no name: that shows only if TLS is really begun.
     fn make_tls_connect(&mut self, domain: &str) -> Result<ConnectTo, Self::Error> {
-        Ok(ConnectTo { name: ServerName::try_from(domain.to_owned())?, connector: self.0.clone() })
+        Ok(ConnectTo { name: ServerName::try_from(domain.to_owned()).ok(), connector: self.0.clone() })
     }
 }
 
 /// One connection about to be made secure.
 pub(crate) struct ConnectTo {
-    name: ServerName<'static>,
+    name: Option<ServerName<'static>>,
     connector: TlsConnector,
 }
 
@@ -206,7 +207,10 @@ where
     type Future = Pin<Box<dyn Future<Output = io::Result<Stream<S>>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
-        Box::pin(async move { Ok(Stream(Box::new(self.connector.connect(self.name, stream).await?))) })
+        Box::pin(async move {
+            let name = self.name.ok_or_else(|| io::Error::other("the host is not a name that TLS can verify"))?;
+            Ok(Stream(Box::new(self.connector.connect(name, stream).await?)))
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, Row};
 use windlass_core::{AttemptRecord, Timestamp, WorkerId, attempt_log as log, task::AttemptResult};
 
-use crate::{backup, error::OpenError, lock::Lock, log, migrate, open, options::SystemClock, reader, sql};
+use crate::{backup, error::OpenError, lock::Lock, migrate, open, options::SystemClock, reader, sql};
 
 /// A store's file and what SQLite keeps beside it.
 const STORE_SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-journal"];

@@ -252,7 +252,9 @@ impl Coordinator {
             // Yield, so that a claim loop over instant tasks cannot starve what else runs on this thread.
             Pause::None => return tokio::task::yield_now().await,
             Pause::Saturated | Pause::Unsettled | Pause::Blocked => self.poll.spread(slowest.mul_f64(0.8)),
-            Pause::Idle => self.poll.next().min(slowest),
+            Pause::Idle if shared.source.hears_of_new_tasks() => self.poll.next().min(slowest),
+            // Nobody rings: what comes is found by looking.
+            Pause::Idle => self.poll.spread(shared.config.poll_interval),
             Pause::Failed => self.failures.next(),
         };
         let until_due = self.next_due.map_or(timer, |due| due.saturating_duration_since(Instant::now()));

@@ -176,10 +176,11 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
             }
             settled.fenced.sort_unstable();
             settled.lanes_ready = lanes(settled.lanes_ready, book);
-            settled.next_due = settled.next_due.map(|at| eye.time(at));
+            // Told only where something was scheduled; the claim that follows tells it in any case.
+            settled.next_due = None;
             if settled.replayed {
                 // A receipt keeps what the worker must know: which leases were lost.
-                (settled.lanes_ready, settled.next_due) = (Vec::new(), None);
+                settled.lanes_ready = Vec::new();
             }
             Answer::Settled(settled)
         }
@@ -199,7 +200,7 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
             }
             report.workers.sort_unstable();
             report.lanes_ready = lanes(report.lanes_ready, book);
-            report.next_due = report.next_due.map(|at| eye.time(at));
+            report.next_due = report.next_due.filter(|_| report.moved > 0).map(|at| eye.time(at));
             Answer::Duty(report)
         }
         other => other,

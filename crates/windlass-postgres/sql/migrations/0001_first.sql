@@ -113,6 +113,13 @@ CREATE TABLE windlass.history (
 CREATE INDEX history_id ON windlass.history (id);
 CREATE TABLE windlass.history_rest PARTITION OF windlass.history DEFAULT;
 
+-- The parts of the history, made ahead of time and dropped whole.
+CREATE TABLE windlass.part (
+  from_ms bigint PRIMARY KEY,
+  until_ms bigint NOT NULL,
+  name text NOT NULL UNIQUE
+);
+
 CREATE TABLE windlass.key (
   queue text NOT NULL,
   key text NOT NULL,
@@ -191,3 +198,158 @@ CREATE TABLE windlass.depth (
   counted_at bigint NOT NULL,
   PRIMARY KEY (lane, state)
 );
+
+-- A task's id as people and programs write it: 13 letters and digits that sort like the number.
+CREATE FUNCTION windlass.id_text(id bigint) RETURNS text LANGUAGE sql IMMUTABLE
+AS $$
+  SELECT string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', (($1 >> (5 * place)) & 31)::integer + 1, 1), '' ORDER BY place DESC)
+  FROM generate_series(0, 12) AS place
+$$;
+
+-- Refuses a name that would break a line or an index.
+CREATE FUNCTION windlass.check_name(what text, name text) RETURNS void LANGUAGE plpgsql IMMUTABLE
+AS $$
+BEGIN
+  IF name IS NULL OR name = '' THEN
+    RAISE EXCEPTION '% must not be empty', what USING ERRCODE = 'invalid_parameter_value';
+  ELSIF octet_length(name) > 128 THEN
+    RAISE EXCEPTION '% is % bytes long; at most 128 are allowed', what, octet_length(name) USING ERRCODE = 'invalid_parameter_value';
+  ELSIF name ~ '[\u0001-\u001f\u007f-\u009f]'
+    OR name ~ '^[ \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]'
+    OR name ~ '[ \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$' THEN
+    RAISE EXCEPTION '% has control characters or spaces at its ends', what USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+
+-- Adds one task inside the transaction of whoever calls. It only appends: a key that is known is read without a lock, so
+-- that a transaction that stays open holds up nobody's settlement. Runs with the rights of the schema's owner: a caller
+-- needs USAGE on the schema and nothing else.
+CREATE FUNCTION windlass.enqueue_task(
+  new_kind text, new_encoding smallint, new_payload bytea, new_queue text, new_job text, new_workflow text,
+  new_priority integer, new_due_at bigint, new_delay_ms bigint, new_key text, ignore_conflict boolean,
+  new_max_attempts integer, new_timeout_ms bigint, new_retry text, OUT task bigint, OUT existing boolean
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  now_ms bigint := windlass.now_ms();
+  new_seq bigint := nextval('windlass.seq');
+  new_lane integer;
+  new_digest bytea;
+  found_digest bytea;
+  found_expires_at bigint;
+  is_taken boolean;
+  due_ms bigint := coalesce(now_ms + new_delay_ms, new_due_at);
+BEGIN
+  PERFORM windlass.check_name('kind', new_kind);
+  PERFORM windlass.check_name('queue', new_queue);
+  IF new_job IS NOT NULL THEN
+    PERFORM windlass.check_name('job', new_job);
+  END IF;
+  IF new_workflow IS NOT NULL THEN
+    RAISE EXCEPTION 'workflows are not available in this version' USING ERRCODE = 'feature_not_supported';
+  END IF;
+  IF new_key IS NOT NULL AND octet_length(new_key) NOT BETWEEN 1 AND 256 THEN
+    RAISE EXCEPTION 'key must have 1 to 256 bytes' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF new_payload IS NULL THEN
+    RAISE EXCEPTION 'payload must not be null' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF octet_length(new_payload) > (SELECT m.value FROM windlass.meta AS m WHERE m.name = 'payload_max_bytes') THEN
+    RAISE EXCEPTION 'payload is % bytes; payload_max_bytes is %', octet_length(new_payload),
+      (SELECT m.value FROM windlass.meta AS m WHERE m.name = 'payload_max_bytes') USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF new_max_attempts IS NULL OR new_max_attempts NOT BETWEEN 1 AND 1000000 THEN
+    RAISE EXCEPTION 'max_attempts must be 1 to 1000000' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF new_timeout_ms <= 0 THEN
+    RAISE EXCEPTION 'timeout must be longer than zero' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF due_ms <= now_ms THEN
+    due_ms := NULL;
+  END IF;
+  task := windlass.task_id(now_ms, new_seq);
+  existing := false;
+
+  IF new_key IS NOT NULL THEN
+    new_digest := windlass.digest(new_kind, new_encoding, new_payload);
+    FOR try IN 1..3 LOOP
+      SELECT k.task, k.digest, k.expires_at INTO task, found_digest, found_expires_at
+      FROM windlass.key AS k WHERE k.queue = new_queue AND k.key = new_key;
+      IF NOT FOUND THEN
+        INSERT INTO windlass.key (queue, key, task, digest)
+        VALUES (new_queue, new_key, windlass.task_id(now_ms, new_seq), new_digest)
+        ON CONFLICT (queue, key) DO NOTHING;
+      ELSIF found_expires_at <= now_ms
+        AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.id = task)
+        AND NOT EXISTS (SELECT 1 FROM windlass.history AS h WHERE h.id = task) THEN
+        UPDATE windlass.key AS k
+        SET task = windlass.task_id(now_ms, new_seq), digest = new_digest, expires_at = NULL
+        WHERE k.queue = new_queue AND k.key = new_key AND k.task = enqueue_task.task AND k.expires_at <= now_ms;
+      ELSIF found_digest <> new_digest AND NOT ignore_conflict THEN
+        RAISE EXCEPTION 'idempotency key "%" already belongs to task % with another kind or payload', new_key,
+          windlass.id_text(task) USING ERRCODE = 'unique_violation', DETAIL = task::text;
+      ELSE
+        existing := true;
+        RETURN;
+      END IF;
+      -- Somebody else was faster if nothing was written: look again.
+      is_taken := FOUND;
+      EXIT WHEN is_taken;
+    END LOOP;
+    IF NOT is_taken THEN
+      RAISE EXCEPTION 'idempotency key "%" changes hands; try again', new_key USING ERRCODE = 'serialization_failure';
+    END IF;
+    task := windlass.task_id(now_ms, new_seq);
+  END IF;
+
+  SELECT l.id INTO new_lane FROM windlass.lane AS l WHERE l.queue = new_queue AND l.kind = new_kind;
+  IF NOT FOUND THEN
+    IF (SELECT count(*) FROM windlass.lane) >= 10000 THEN
+      RAISE EXCEPTION 'a store has at most 10000 pairs of queue and kind; use fewer queue names'
+        USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    INSERT INTO windlass.lane (queue, kind) VALUES (new_queue, new_kind) ON CONFLICT (queue, kind) DO NOTHING;
+    SELECT l.id INTO STRICT new_lane FROM windlass.lane AS l WHERE l.queue = new_queue AND l.kind = new_kind;
+    PERFORM pg_notify('windlass_{schema}', 'lanes');
+  END IF;
+
+  INSERT INTO windlass.task (
+    id, ready_seq, due_at, timeout_ms, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, retry, job,
+    key, payload
+  ) VALUES (
+    task, CASE WHEN due_ms IS NULL THEN new_seq END, due_ms, new_timeout_ms, new_lane, new_priority, 0, 0,
+    new_max_attempts, 0, CASE WHEN due_ms IS NULL THEN 1 ELSE 0 END, new_encoding, new_retry, new_job, new_key,
+    new_payload
+  );
+
+  -- Heard when the caller commits.
+  IF due_ms IS NULL THEN
+    PERFORM pg_notify('windlass_{schema}', d.listener::text)
+    FROM (
+      SELECT b.listener FROM windlass.doorbell AS b
+      WHERE b.armed_until > now_ms AND b.lanes @> ARRAY[new_lane]
+      ORDER BY random()
+      LIMIT 1
+    ) AS d;
+  END IF;
+END
+$$;
+
+-- Adds one task from any language, inside the caller's transaction: SELECT windlass.enqueue(kind => 'send_email', payload => '{}').
+CREATE FUNCTION windlass.enqueue(
+  kind text, payload json DEFAULT 'null', queue text DEFAULT 'default', job text DEFAULT NULL, workflow text DEFAULT NULL,
+  priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL, key text DEFAULT NULL,
+  max_attempts integer DEFAULT 10, timeout interval DEFAULT NULL, ignore_conflict boolean DEFAULT false,
+  OUT id text, OUT existing boolean
+) LANGUAGE sql VOLATILE
+AS $$
+  SELECT windlass.id_text(t.task), t.existing
+  FROM windlass.enqueue_task(
+    $1, 0::smallint, convert_to($2::text, 'UTF8'), $3, $4, $5, $6,
+    CASE WHEN isfinite($7) THEN ceil(extract(epoch FROM $7) * 1000)::bigint WHEN $7 > now() THEN 9007199254740991 END,
+    NULL, $8, $11, $9, ceil(extract(epoch FROM $10) * 1000)::bigint, NULL
+  ) AS t
+$$;
+
+INSERT INTO windlass.meta (name, value) VALUES ('payload_max_bytes', 1048576);

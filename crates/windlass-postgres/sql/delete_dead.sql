@@ -1,0 +1,19 @@
+-- Removes tasks that have been dead for long enough, and starts the time of their keys. $1 died before, $2 how many at most,
+-- $3 how long a key is remembered. Index: task_dead, in order.
+WITH old AS MATERIALIZED (
+  SELECT t.id FROM windlass.task AS t
+  WHERE t.state = 6 AND t.ended_at <= $1
+  ORDER BY t.ended_at, t.id
+  LIMIT $2
+  FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM windlass.task AS t USING old
+  WHERE t.id = old.id AND t.state + 0 = 6
+  RETURNING t.id, t.lane, t.key, t.ended_at
+), remembered AS (
+  UPDATE windlass.key AS k
+  SET expires_at = g.ended_at + $3
+  FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
+  WHERE g.key IS NOT NULL AND k.queue = l.queue AND k.key = g.key AND k.task = g.id
+)
+SELECT id FROM gone

@@ -1,0 +1,10 @@
+-- Removes kept tasks one by one, the lowest ids first: those that ended before a time, or as many as there are too many.
+-- $1 ended before, $2 how many at most. Index: history_id, in order.
+WITH old AS MATERIALIZED (
+  SELECT h.id, h.ended_at FROM windlass.history AS h
+  WHERE h.ended_at <= $1
+  ORDER BY h.id
+  LIMIT $2
+)
+DELETE FROM windlass.history AS h USING old WHERE h.id = old.id AND h.ended_at = old.ended_at
+RETURNING h.id

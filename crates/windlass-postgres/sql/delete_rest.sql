@@ -1,0 +1,6 @@
+-- Removes kept tasks that fit no part of the history. $1 ended before, $2 how many at most. Index: history_id, in order.
+WITH old AS MATERIALIZED (
+  SELECT h.id FROM windlass.history_rest AS h WHERE h.ended_at <= $1 ORDER BY h.id LIMIT $2
+)
+DELETE FROM windlass.history_rest AS h USING old WHERE h.id = old.id AND h.ended_at <= $1
+RETURNING h.id

@@ -1,0 +1,7 @@
+-- Leases of a worker, oldest task first, so that they return to the line in the order in which they came.
+-- $1 worker, $2 and $3 lowest and highest claim number, $4 how many at most. Index: task_running.
+SELECT t.id, t.lease
+FROM windlass.task AS t
+WHERE t.state = 2 AND t.worker = $1 AND t.claim_no BETWEEN $2 AND $3
+ORDER BY t.id
+LIMIT $4

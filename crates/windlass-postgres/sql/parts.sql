@@ -1,0 +1,8 @@
+-- Parts of the history, oldest first, with their bytes, their rows as the server reckons them, and whether they are the one that
+-- takes what fits nowhere. $1 name of the schema.
+SELECT
+  p.name, p.from_ms, p.until_ms, pg_total_relation_size(c.oid), greatest(pg_stat_get_live_tuples(c.oid), 0)
+FROM windlass.part AS p
+JOIN pg_catalog.pg_class AS c ON c.relname = p.name
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = $1
+ORDER BY p.from_ms

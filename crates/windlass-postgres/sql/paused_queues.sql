@@ -1,0 +1,2 @@
+-- Queues that are paused.
+SELECT p.queue FROM windlass.paused_queue AS p ORDER BY p.queue

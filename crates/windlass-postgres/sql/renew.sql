@@ -1,0 +1,27 @@
+-- Prolongs a worker's lease if it is still in force, and its doorbell if that is armed. Not waited for to be safe on disk:
+-- a renewal that is lost in a crash of the server is made up by the next. Index: primary keys of worker and doorbell,
+-- task_cancel. $1 worker, $2 available, $3 in flight, $4 draining, $5 listener, $6 how long its bell stays armed.
+WITH clock AS MATERIALIZED (
+  SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
+), renewed AS (
+  UPDATE windlass.worker AS w
+  SET renewed_at = clock.now, expires_at = clock.now + w.lease_ttl_ms, available = $2, in_flight = $3, draining = $4
+  FROM clock
+  WHERE w.id = $1 AND w.ended_at IS NULL AND w.expires_at > clock.now
+  RETURNING w.id
+), armed AS (
+  UPDATE windlass.doorbell AS d SET armed_until = clock.now + $6
+  FROM clock
+  WHERE d.listener = $5 AND d.armed_until > clock.now
+  RETURNING d.listener
+)
+SELECT
+  EXISTS (SELECT 1 FROM renewed),
+  EXISTS (SELECT 1 FROM armed),
+  EXISTS (
+    SELECT 1 FROM windlass.worker AS w, clock WHERE w.ended_at IS NULL AND w.expires_at + 1000 <= clock.now AND w.id <> $1
+  ),
+  ARRAY(SELECT t.id FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id),
+  ARRAY(SELECT t.lease FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id),
+  ARRAY(SELECT t.cancel FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id)
+FROM clock

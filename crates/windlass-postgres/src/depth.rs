@@ -1,0 +1,106 @@
+//! How many tasks of each lane are in each state. Nothing is counted on the way of a task: a bounded look tells small numbers
+//! exactly, the leader counts large ones from time to time, the less often the longer that takes.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio_postgres::Row;
+use windlass_core::{
+    Result, State,
+    store::{Depth, LaneRecord},
+};
+
+use crate::{leader::Term, operate, repeat::repeat, shared::Shared, sql};
+
+/// Up to so many tasks of a state are counted when somebody asks.
+const LOOK_MAX: i64 = 10_000;
+/// Up to so many by the leader.
+const COUNT_MAX: i64 = 1_000_000;
+/// How often the leader counts at most.
+const EVERY: Duration = Duration::from_secs(10);
+/// Counting takes at most this share of the time: one part in so many.
+const SHARE: u32 = 50;
+
+/// When the leader counts next, and what it wrote last.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(Mutex<(Option<Instant>, Option<(i64, Figures)>)>);
+
+impl Pace {
+    fn is_due(&self) -> bool {
+        self.lock().0.is_none_or(|next| Instant::now() >= next)
+    }
+
+    /// Notes a count; answers whether it is news to whoever reads the figures.
+    fn counted(&self, took: Duration, term: i64, counted: &Figures) -> bool {
+        let mut state = self.lock();
+        state.0 = Some(Instant::now() + EVERY.max(took * SHARE));
+        let last = Some((term, counted.clone()));
+        let is_news = state.1 != last;
+        state.1 = last;
+        is_news
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Option<Instant>, Option<(i64, Figures)>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Figures = HashMap<(i32, i16), i64>;
+
+fn figures(rows: &[Row]) -> Figures {
+    rows.iter().map(|row| ((row.get(0), row.get(1)), row.get(2))).collect()
+}
+
+/// Counts for everybody, if it is time and there is anything large to count.
+pub(crate) async fn count(shared: &Shared, term: Term) -> Result<()> {
+    if !shared.leadership.depths.is_due() {
+        return Ok(());
+    }
+    let started = Instant::now();
+    let mut session = shared.duties.session().await?;
+    let counted = figures(&session.query(&sql::DEPTH_NOW, &[&COUNT_MAX]).await?);
+    drop(session);
+    if !shared.leadership.depths.counted(started.elapsed(), term.number, &counted) {
+        return Ok(());
+    }
+    let lanes: Vec<i32> = counted.keys().map(|(lane, _)| *lane).collect();
+    let states: Vec<i16> = counted.keys().map(|(_, state)| *state).collect();
+    let numbers: Vec<i64> = counted.values().copied().collect();
+    repeat(|| async {
+        let mut session = shared.duties.session().await?;
+        session.query(&sql::DEPTH_PUT, &[&lanes, &states, &numbers]).await
+    })
+    .await?;
+    Ok(())
+}
+
+/// Every lane with its figures: exact where they are small, the leader's where they are not.
+pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
+    let paused = operate::paused(shared).await?;
+    let mut session = shared.pool.session().await?;
+    shared.lanes.load(&mut session).await?;
+    let bound = LOOK_MAX + 1;
+    let seen = figures(&session.query(&sql::DEPTH_NOW, &[&bound]).await?);
+    let mut large: Vec<i16> = Vec::new();
+    for state in seen.keys().map(|(_, state)| *state) {
+        let n: i64 = seen.iter().filter(|((_, of), _)| *of == state).map(|(_, n)| *n).sum();
+        if n > LOOK_MAX && !large.contains(&state) {
+            large.push(state);
+        }
+    }
+    let kept = if large.is_empty() { Figures::new() } else { figures(&session.query(&sql::DEPTH_KEPT, &[]).await?) };
+    let record = |lane: &std::sync::Arc<windlass_core::Lane>| {
+        let mut depth = Depth::default();
+        for state in State::ALL {
+            let place = (lane.id.0 as i32, state.code() as i16);
+            let look = seen.get(&place).copied().unwrap_or(0);
+            let n = if large.contains(&place.1) { kept.get(&place).copied().unwrap_or(0).max(look) } else { look };
+            depth.change(state, n);
+        }
+        LaneRecord { queue: lane.queue.clone(), kind: lane.kind.clone(), paused: paused.contains(&lane.queue), depth }
+    };
+    Ok(shared.lanes.all().iter().map(record).collect())
+}

@@ -1,0 +1,151 @@
+//! Enqueue: a batch in one statement. Callers of one moment share a commit (see `gather.rs`); keys take a longer way
+//! (see `keys.rs`).
+
+use std::time::Duration;
+
+use windlass_core::{
+    Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, TaskId, Timestamp,
+};
+
+use crate::{error::Failure, pool::Session, shared::Shared, sql};
+
+/// Refuses a batch that breaks a rule before anything is sent.
+pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
+    if tasks.len() > rules.batch_max {
+        return Err(Error::invalid(format!(
+            "a batch of {} tasks is over batch_max ({})",
+            tasks.len(),
+            rules.batch_max
+        )));
+    }
+    for task in tasks {
+        task.check(rules)?;
+        if task.workflow.is_some() {
+            return Err(Error::Unsupported("workflows are not available in this version".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Adds tasks without keys, all in one commit; the answers are in the order of the tasks.
+pub(crate) async fn add(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<Enqueued>> {
+    let lanes = lanes_of(shared, tasks).await?;
+    let mut session = shared.pool.session().await?;
+    let added = insert(shared, &mut session, tasks, &lanes, None).await?;
+    tell(shared, &added);
+    Ok(added.ids.into_iter().map(|id| Enqueued { id, existing: false }).collect())
+}
+
+/// What an insert made.
+pub(crate) struct Added {
+    pub ids: Vec<TaskId>,
+    pub is_ready: bool,
+    pub due: Option<Timestamp>,
+}
+
+/// Tells the workers of this process; others were rung by the statement itself.
+pub(crate) fn tell(shared: &Shared, added: &Added) {
+    if added.is_ready {
+        shared.subscribers.tell_ready();
+    }
+    if let Some(due) = added.due {
+        shared.subscribers.tell_due(due);
+    }
+}
+
+/// The lane of every task; lanes that are new are made first, in a transaction of their own.
+pub(crate) async fn lanes_of(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<i32>> {
+    if let Some(lanes) = shared.lanes.of_tasks(tasks) {
+        return Ok(lanes);
+    }
+    let mut session = shared.pool.session().await?;
+    if !shared.lanes.are_loaded() {
+        shared.lanes.load(&mut session).await?;
+    }
+    let pairs: Vec<(&Name, &Name)> = tasks.iter().map(|task| (&task.queue, &task.kind)).collect();
+    if shared.lanes.make(&mut session, &pairs).await? {
+        shared.subscribers.tell_lanes();
+        session.query(&sql::NOTIFY, &[&shared.doorbell.channel, &"lanes"]).await?;
+    }
+    shared
+        .lanes
+        .of_tasks(tasks)
+        .ok_or_else(|| Error::Unavailable("a lane that was made is not there".to_owned()))
+}
+
+/// Inserts tasks. `ids` are those that were drawn with keys.
+pub(crate) async fn insert(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    tasks: &[NewTask],
+    lanes: &[i32],
+    ids: Option<&[i64]>,
+) -> Result<Added, Failure> {
+    let attempts: Vec<i32> =
+        tasks.iter().map(|task| task.max_attempts.unwrap_or(shared.rules.max_attempts) as i32).collect();
+    let priorities: Vec<i32> = tasks.iter().map(|task| task.priority).collect();
+    let encodings: Vec<i16> = tasks.iter().map(|task| task.payload.encoding().code() as i16).collect();
+    let payloads: Vec<&[u8]> = tasks.iter().map(|task| task.payload.as_bytes()).collect();
+    let (channel, listener) = (&shared.doorbell.channel, shared.doorbell.listener);
+    // An idle worker of this process hears of it directly.
+    let ring = !shared.doorbell.covers(lanes);
+    if ids.is_none() && tasks.iter().all(is_plain) {
+        let rows = session
+            .query(
+                &sql::ENQUEUE_PLAIN,
+                &[&lanes, &priorities, &attempts, &encodings, &payloads, channel, &ring, &listener],
+            )
+            .await?;
+        let ids = rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        return Ok(Added { ids, is_ready: true, due: None });
+    }
+    let delays: Vec<Option<i64>> = tasks.iter().map(|task| delay_ms(task.start)).collect();
+    let dues: Vec<Option<i64>> = tasks.iter().map(|task| due_ms(task.start)).collect();
+    let timeouts: Vec<Option<i64>> = tasks.iter().map(|task| task.timeout.map(ms_up)).collect();
+    let retries: Vec<Option<String>> = tasks.iter().map(|task| task.retry.map(RetryPolicy::to_stored)).collect();
+    let jobs: Vec<Option<&str>> = tasks.iter().map(|task| task.job.as_ref().map(Name::as_str)).collect();
+    let keys: Vec<Option<&str>> =
+        tasks.iter().map(|task| task.key.as_ref().map(|key| key.text.as_str())).collect();
+    let ids: Vec<Option<i64>> = match ids {
+        Some(ids) => ids.iter().copied().map(Some).collect(),
+        None => vec![None; tasks.len()],
+    };
+    let rows = session
+        .query(
+            &sql::ENQUEUE,
+            &[
+                &lanes, &priorities, &attempts, &encodings, &payloads, channel, &ring, &listener, &delays, &dues,
+                &timeouts, &retries, &jobs, &keys, &ids,
+            ],
+        )
+        .await?;
+    let due = |row: &tokio_postgres::Row| row.get::<_, Option<i64>>(2).map(Timestamp::from_ms);
+    Ok(Added {
+        ids: rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect(),
+        is_ready: rows.iter().any(|row| due(row).is_none()),
+        due: rows.iter().filter_map(due).min(),
+    })
+}
+
+fn is_plain(task: &NewTask) -> bool {
+    task.start == Start::Now && task.timeout.is_none() && task.retry.is_none() && task.job.is_none() && task.key.is_none()
+}
+
+pub(crate) fn delay_ms(start: Start) -> Option<i64> {
+    match start {
+        Start::In(delay) => Some(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)),
+        Start::Now | Start::At(_) => None,
+    }
+}
+
+pub(crate) fn due_ms(start: Start) -> Option<i64> {
+    match start {
+        Start::At(at) => Some(at.as_ms()),
+        Start::Now | Start::In(_) => None,
+    }
+}
+
+/// A time limit in milliseconds, rounded up so that a short one does not vanish.
+pub(crate) fn ms_up(timeout: Duration) -> i64 {
+    i64::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
+}

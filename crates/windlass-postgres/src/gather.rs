@@ -1,0 +1,144 @@
+//! Group commit: while one batch is on its way the next gathers; when it returns, all that gathered goes at once. An idle
+//! store writes at once, a busy one writes large batches, and there is no timer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Notify, oneshot};
+use windlass_core::{Enqueued, Error, NewTask, Result};
+
+use crate::{
+    enqueue, keys,
+    pool::closed,
+    shared::{Shared, Weakly},
+};
+
+/// Tasks that one commit takes together.
+const TASKS_MAX: usize = 2_000;
+/// Payload bytes that one commit takes together.
+const BYTES_MAX: usize = 4 << 20;
+/// Callers that may wait; beyond that a call fails at once.
+const WAITING_MAX: usize = 100_000;
+
+/// What a caller brought.
+struct Call {
+    tasks: Vec<NewTask>,
+    answer: oneshot::Sender<Result<Vec<Enqueued>>>,
+}
+
+/// A line of callers whose tasks are written together.
+pub(crate) struct Gather {
+    sort: Sort,
+    waiting: Mutex<Waiting>,
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    calls: Vec<Call>,
+    /// Nobody writes any more.
+    is_closed: bool,
+}
+
+/// Keyed tasks have a line of their own: they may wait for locks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Plain,
+    Keyed,
+}
+
+impl Gather {
+    pub(crate) fn new(sort: Sort) -> Self {
+        Self { sort, waiting: Mutex::default(), arrived: Notify::new() }
+    }
+
+    /// Adds tasks to the next batch and waits for its commit. A dropped call may still take effect.
+    pub(crate) async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
+        let (answer, answered) = oneshot::channel();
+        {
+            let mut waiting = self.lock();
+            if waiting.is_closed {
+                return Err(closed());
+            }
+            if waiting.calls.len() >= WAITING_MAX {
+                return Err(Error::Unavailable(format!("{WAITING_MAX} enqueues wait for the server already")));
+            }
+            waiting.calls.push(Call { tasks, answer });
+        }
+        self.arrived.notify_one();
+        answered.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    fn take(&self) -> Vec<Call> {
+        let mut waiting = self.lock();
+        let (mut tasks, mut bytes) = (0, 0);
+        let fits = waiting.calls.iter().take_while(|call| {
+            tasks += call.tasks.len();
+            bytes += call.tasks.iter().map(|task| task.payload.len()).sum::<usize>();
+            tasks <= TASKS_MAX && bytes <= BYTES_MAX
+        });
+        let n = fits.count().max(1).min(waiting.calls.len());
+        waiting.calls.drain(..n).collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes what gathers until the store is closed.
+pub(crate) async fn run(gather: Arc<Gather>, shared: Weakly) {
+    loop {
+        let calls = gather.take();
+        if calls.is_empty() {
+            tokio::select! {
+                () = gather.arrived.notified() => {}
+                () = shared.closed() => break,
+            }
+            continue;
+        }
+        let Some(shared) = shared.upgrade() else { break };
+        write(&shared, gather.sort, calls).await;
+    }
+    // Whoever still waits is told, by dropping the other end.
+    let mut waiting = gather.lock();
+    waiting.is_closed = true;
+    waiting.calls.clear();
+}
+
+async fn write(shared: &Shared, sort: Sort, mut calls: Vec<Call>) {
+    if calls.len() == 1
+        && let Some(call) = calls.pop()
+    {
+        let _ = call.answer.send(add(shared, sort, &call.tasks).await);
+        return;
+    }
+    let all: Vec<NewTask> = calls.iter().flat_map(|call| call.tasks.iter().cloned()).collect();
+    match add(shared, sort, &all).await {
+        Ok(answers) => {
+            let mut answers = answers.into_iter();
+            for call in calls {
+                let share = answers.by_ref().take(call.tasks.len()).collect();
+                let _ = call.answer.send(Ok(share));
+            }
+        }
+        // The answer was lost for all of them.
+        Err(error @ Error::Unknown(_)) => {
+            for call in calls {
+                let _ = call.answer.send(Err(error.clone()));
+            }
+        }
+        // Nothing was written. One caller's bad task fails only that caller.
+        Err(_) => {
+            for call in calls {
+                let _ = call.answer.send(add(shared, sort, &call.tasks).await);
+            }
+        }
+    }
+}
+
+async fn add(shared: &Shared, sort: Sort, tasks: &[NewTask]) -> Result<Vec<Enqueued>> {
+    match sort {
+        Sort::Plain => enqueue::add(shared, tasks).await,
+        Sort::Keyed => keys::add(shared, tasks).await,
+    }
+}

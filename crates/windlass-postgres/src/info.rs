@@ -1,0 +1,67 @@
+//! What the store says of itself, and of its workers.
+
+use windlass_core::{Error, Name, Result, Timestamp, WorkerId, WorkerRecord, store::StoreInfo};
+
+use crate::{shared::Shared, sql};
+
+/// Workers in one list.
+const WORKERS_MAX: i64 = 10_000;
+/// Kept tasks that are counted; of more the server's own figure is told.
+const HISTORY_LOOK: i64 = 10_000;
+
+/// Where the store comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    pub schema_version: u32,
+    pub created: bool,
+}
+
+pub(crate) async fn info(shared: &Shared, origin: Origin) -> Result<StoreInfo> {
+    let mut session = shared.pool.session().await?;
+    let row = session
+        .row(&sql::INFO, &[&shared.options.schema.as_str()])
+        .await?
+        .ok_or_else(|| Error::Unavailable("the server says nothing of itself".to_owned()))?;
+    let seen: i64 = session.row(&sql::HISTORY_SIZE, &[&HISTORY_LOOK]).await?.map_or(0, |row| row.get(0));
+    let reckoned: i64 = row.get(3);
+    let version: &str = row.get(0);
+    Ok(StoreInfo {
+        backend: "postgresql".to_owned(),
+        location: shared.location(),
+        engine_version: version.split(' ').next().unwrap_or(version).to_owned(),
+        schema_version: origin.schema_version,
+        bytes: row.get::<_, i64>(2) as u64,
+        wal_bytes: 0,
+        free_disk_bytes: 0,
+        history_rows: if seen < HISTORY_LOOK { seen as u64 } else { reckoned.max(seen) as u64 },
+        history_bytes: row.get::<_, i64>(4) as u64,
+        durable: row.get(1),
+        created: origin.created,
+        recovered: 0,
+    })
+}
+
+/// Every worker, also those that went in the last day.
+pub(crate) async fn workers(shared: &Shared) -> Result<Vec<WorkerRecord>> {
+    let rows = shared.pool.session().await?.query(&sql::WORKERS, &[&WORKERS_MAX]).await?;
+    let names = |row: &tokio_postgres::Row, place: usize| -> Vec<Name> {
+        let texts: Vec<String> = row.get(place);
+        texts.iter().filter_map(|text| Name::new("name", text).ok()).collect()
+    };
+    let worker = |row: &tokio_postgres::Row| WorkerRecord {
+        id: WorkerId(row.get(0)),
+        host: row.get(1),
+        pid: row.get::<_, i32>(2) as u32,
+        version: row.get(3),
+        kinds: names(row, 4),
+        queues: names(row, 5),
+        slots: row.get::<_, i32>(6) as u32,
+        in_flight: row.get::<_, i32>(7) as u32,
+        available: row.get::<_, i32>(8) as u32,
+        draining: row.get(9),
+        live: row.get(10),
+        registered_at: Timestamp::from_ms(row.get(11)),
+        renewed_at: Timestamp::from_ms(row.get(12)),
+    };
+    Ok(rows.iter().map(worker).collect())
+}

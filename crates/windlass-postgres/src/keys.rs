@@ -1,0 +1,193 @@
+//! Idempotency keys: the same (queue, key) gives one task (ENQ-IDEMPOTENT).
+//!
+//! Keys are tried in one statement and read in the next: whoever comes second waits for the first to commit, and only a
+//! later statement sees what that was.
+
+use std::collections::HashMap;
+
+use windlass_core::{Enqueued, Error, NewTask, Result, TaskId};
+
+use crate::{
+    enqueue::{self, insert, lanes_of},
+    error::Failure,
+    pool::Session,
+    repeat::repeat,
+    shared::Shared,
+    sql,
+};
+
+/// How long an enqueue waits for another one with the same key.
+const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '2s'";
+
+/// Adds tasks of which some have keys, all in one transaction; the answers are in the order of the tasks.
+pub(crate) async fn add(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<Enqueued>> {
+    let plan = Plan::of(tasks)?;
+    let lanes = lanes_of(shared, tasks).await?;
+    repeat(|| add_once(shared, tasks, &lanes, &plan)).await
+}
+
+async fn add_once(shared: &Shared, tasks: &[NewTask], lanes: &[i32], plan: &Plan<'_>) -> Result<Vec<Enqueued>, Failure> {
+    let mut session = shared.pool.session().await?;
+    session.begin().await?;
+    session.batch(LOCK_TIMEOUT).await?;
+    let holders = match plan.settle(&mut session, tasks).await {
+        Ok(holders) => holders,
+        Err(failure) => {
+            if !failure.is_broken {
+                session.rollback().await;
+            }
+            return Err(failure);
+        }
+    };
+    let mut fresh: Vec<usize> = Vec::new();
+    let mut ids: Vec<i64> = Vec::new();
+    let mut plain: Vec<usize> = Vec::new();
+    for place in 0..tasks.len() {
+        match (plan.roles.get(place), holders.get(&place)) {
+            (Some(Role::First), Some(holder)) if holder.is_ours => {
+                fresh.push(place);
+                ids.push(holder.task);
+            }
+            (Some(Role::Plain), _) => plain.push(place),
+            _ => {}
+        }
+    }
+    let mut answers: Vec<Option<Enqueued>> = vec![None; tasks.len()];
+    for (places, ids) in [(&fresh, Some(ids.as_slice())), (&plain, None)] {
+        if places.is_empty() {
+            continue;
+        }
+        let pick = |place: &usize| tasks.get(*place).cloned();
+        let some: Vec<NewTask> = places.iter().filter_map(pick).collect();
+        let their_lanes: Vec<i32> = places.iter().filter_map(|place| lanes.get(*place).copied()).collect();
+        let added = insert(shared, &mut session, &some, &their_lanes, ids).await?;
+        for (place, id) in places.iter().zip(&added.ids) {
+            if let Some(answer) = answers.get_mut(*place) {
+                *answer = Some(Enqueued { id: *id, existing: false });
+            }
+        }
+        enqueue::tell(shared, &added);
+    }
+    session.commit().await?;
+    // Once more: what was told before the commit may have been looked for in vain.
+    shared.subscribers.tell_ready();
+    plan.answers(&holders, answers)
+}
+
+/// What one task of a batch is with regard to keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// It has no key.
+    Plain,
+    /// It is the first of the batch with its key.
+    First,
+    /// Its key stands earlier in the batch, at this place.
+    SameAs(usize),
+}
+
+/// What a batch means, decided before anything is sent.
+struct Plan<'a> {
+    roles: Vec<Role>,
+    first: Vec<(usize, &'a str, &'a str)>,
+}
+
+/// Who has a key.
+struct Holder {
+    task: i64,
+    is_ours: bool,
+}
+
+impl<'a> Plan<'a> {
+    fn of(tasks: &'a [NewTask]) -> Result<Self> {
+        let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
+        let mut plan = Self { roles: Vec::with_capacity(tasks.len()), first: Vec::new() };
+        for (place, task) in tasks.iter().enumerate() {
+            let Some(key) = &task.key else {
+                plan.roles.push(Role::Plain);
+                continue;
+            };
+            let name = (task.queue.as_str(), key.text.as_str());
+            let Some(earlier) = seen.get(&name).copied() else {
+                seen.insert(name, place);
+                plan.roles.push(Role::First);
+                plan.first.push((place, name.0, name.1));
+                continue;
+            };
+            let is_same =
+                tasks.get(earlier).is_some_and(|first| first.kind == task.kind && first.payload == task.payload);
+            if !is_same && !key.ignore_conflict {
+                return Err(Error::invalid(format!(
+                    "idempotency key {:?} is used twice in one batch with different kinds or payloads",
+                    key.text
+                )));
+            }
+            plan.roles.push(Role::SameAs(earlier));
+        }
+        Ok(plan)
+    }
+
+    /// Takes the keys that are free and finds out who has the others; a conflict refuses the batch.
+    async fn settle(
+        &self,
+        session: &mut Session<'_>,
+        tasks: &[NewTask],
+    ) -> Result<HashMap<usize, Holder>, Failure> {
+        let of = |place: &usize| tasks.get(*place);
+        let places: Vec<usize> = self.first.iter().map(|(place, ..)| *place).collect();
+        let queues: Vec<&str> = self.first.iter().map(|(_, queue, _)| *queue).collect();
+        let keys: Vec<&str> = self.first.iter().map(|(.., key)| *key).collect();
+        let kinds: Vec<&str> = places.iter().filter_map(of).map(|task| task.kind.as_str()).collect();
+        let encodings: Vec<i16> =
+            places.iter().filter_map(of).map(|task| task.payload.encoding().code() as i16).collect();
+        let payloads: Vec<&[u8]> = places.iter().filter_map(of).map(|task| task.payload.as_bytes()).collect();
+        let by_name: HashMap<(&str, &str), usize> =
+            self.first.iter().map(|(place, queue, key)| ((*queue, *key), *place)).collect();
+        let taken = session.query(&sql::KEY_TAKE, &[&queues, &keys, &kinds, &encodings, &payloads]).await?;
+        let mut holders = HashMap::new();
+        for row in &taken {
+            if let Some(place) = by_name.get(&(row.get(0), row.get(1))) {
+                holders.insert(*place, Holder { task: row.get(2), is_ours: true });
+            }
+        }
+        if holders.len() < places.len() {
+            let known = session.query(&sql::KEY_READ, &[&queues, &keys, &kinds, &encodings, &payloads]).await?;
+            for row in &known {
+                let Some(place) = by_name.get(&(row.get(0), row.get(1))) else { continue };
+                let Some(key) = tasks.get(*place).and_then(|task| task.key.as_ref()) else { continue };
+                let (task, is_same): (i64, bool) = (row.get(2), row.get(3));
+                if holders.contains_key(place) {
+                    continue;
+                }
+                if !is_same && !key.ignore_conflict {
+                    let existing = TaskId::from_raw(task);
+                    return Err(Error::KeyConflict { key: key.text.clone(), existing }.into());
+                }
+                holders.insert(*place, Holder { task, is_ours: false });
+            }
+        }
+        Ok(holders)
+    }
+
+    fn answers(
+        &self,
+        holders: &HashMap<usize, Holder>,
+        mut answers: Vec<Option<Enqueued>>,
+    ) -> Result<Vec<Enqueued>, Failure> {
+        for (place, role) in self.roles.iter().enumerate() {
+            let found = match role {
+                Role::Plain => continue,
+                Role::First => {
+                    holders.get(&place).map(|holder| (holder.task, !holder.is_ours))
+                }
+                Role::SameAs(first) => holders.get(first).map(|holder| (holder.task, true)),
+            };
+            if let (Some(answer), Some((id, existing))) = (answers.get_mut(place), found) {
+                *answer = Some(Enqueued { id: TaskId::from_raw(id), existing });
+            }
+        }
+        answers
+            .into_iter()
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| Error::Unavailable("a key was neither taken nor found; try again".to_owned()).into())
+    }
+}

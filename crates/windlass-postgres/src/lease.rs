@@ -1,0 +1,327 @@
+//! Leases: registration, renewal, hand-back, and what becomes of the tasks of a worker that is gone.
+//!
+//! A claim holds its worker's row until it commits. Whoever takes leases away first locks that row against claims, and
+//! looks for its tasks in the next statement: so none that commits late is missed.
+
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
+
+use windlass_core::{
+    Error, LaneId, LeaseRef, Name, NewWorker, Result, State, TaskId, Timestamp, WorkerId, WorkerReport,
+    source::{DutyReport, Renewed},
+};
+
+use crate::{
+    doorbell::ARMED_FOR,
+    error::Failure,
+    pool::Session,
+    repeat::repeat,
+    settle::{self, next_due},
+    shared::Shared,
+    sql,
+};
+
+/// Leases that one transaction hands back.
+const HAND_BACK_MAX: usize = 1_000;
+/// How often a sweep looks at tombstones too.
+const TOMBSTONES_EVERY: Duration = Duration::from_secs(30);
+/// For how long a renewal's word that nobody is expired is taken instead of a look.
+const NOBODY_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
+
+/// Stores a worker and makes its lanes, so that the first enqueue finds them.
+pub(crate) async fn register(shared: &Shared, worker: &NewWorker) -> Result<WorkerId> {
+    let mut session = shared.beats.session().await?;
+    let names = |names: &[Name]| names.iter().map(|name| name.as_str().to_owned()).collect::<Vec<_>>();
+    let (kinds, queues) = (names(&worker.kinds), names(&worker.queues));
+    let ttl = i64::try_from(worker.lease_ttl.as_millis()).unwrap_or(i64::MAX);
+    let (pid, slots) = (worker.pid as i32, worker.slots as i32);
+    let row = session
+        .row(&sql::REGISTER, &[&worker.host, &pid, &worker.version, &kinds, &queues, &slots, &ttl])
+        .await?;
+    row.map(|row| WorkerId(row.get(0)))
+        .ok_or_else(|| Error::Unavailable("the server registered no worker".to_owned()))
+}
+
+/// Prolongs a lease, on its own connection and thread.
+pub(crate) async fn renew(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result<Renewed> {
+    let mut session = shared.beats.session().await?;
+    let (available, in_flight) = (report.available as i32, report.in_flight as i32);
+    let armed_for = ARMED_FOR.as_millis() as i64;
+    let row = session
+        .row(
+            &sql::RENEW,
+            &[&worker.0, &available, &in_flight, &report.draining, &shared.doorbell.listener, &armed_for],
+        )
+        .await?;
+    let Some(row) = row.filter(|row| row.get(0)) else { return Err(Error::WorkerExpired) };
+    shared.doorbell.renewed(row.get(1));
+    if !row.get::<_, bool>(2) {
+        shared.sweeps.nobody_expired();
+    }
+    let (ids, leases, reasons): (Vec<i64>, Vec<i32>, Vec<String>) = (row.get(3), row.get(4), row.get(5));
+    let leases = ids.into_iter().zip(leases).map(|(id, lease)| LeaseRef { id: TaskId::from_raw(id), lease: lease as u32 });
+    Ok(Renewed { cancels: leases.zip(reasons).collect() })
+}
+
+/// Ends a registration and hands back what it holds.
+pub(crate) async fn retire(shared: &Shared, worker: WorkerId) -> Result<u64> {
+    let mut handed_back = 0;
+    loop {
+        let (n, is_last) = repeat(|| retire_some(shared, worker)).await?;
+        handed_back += n;
+        if is_last {
+            return Ok(handed_back);
+        }
+    }
+}
+
+async fn retire_some(shared: &Shared, worker: WorkerId) -> Result<(u64, bool), Failure> {
+    let mut session = shared.duties.session().await?;
+    session.begin().await?;
+    if session.row(&sql::LOCK_WORKER, &[&worker.0]).await?.is_none() {
+        session.rollback().await;
+        return Ok((0, true));
+    }
+    let leases = held(&mut session, worker, (0, i64::MAX)).await?;
+    let is_last = leases.len() < HAND_BACK_MAX;
+    let ended = settle::hand_back(shared, &mut session, worker, &leases).await?;
+    if is_last {
+        session.query(&sql::END_WORKER, &[&worker.0]).await?;
+    }
+    session.commit().await?;
+    tell(shared, &mut session, &ended.lanes_ready).await;
+    Ok((ended.tasks.len() as u64, is_last))
+}
+
+/// Hands back what one claim took, and refuses it if it is still on its way.
+pub(crate) async fn unclaim(shared: &Shared, worker: WorkerId, claim_no: u64) -> Result<u64> {
+    let claim_no = claim_no as i64;
+    take_back(shared, worker, (claim_no, claim_no), Some(claim_no.saturating_add(1)), |_| true).await
+}
+
+/// Hands back what the worker holds and does not own up to.
+pub(crate) async fn reconcile(
+    shared: &Shared,
+    worker: WorkerId,
+    up_to_claim_no: u64,
+    in_flight: &[LeaseRef],
+) -> Result<u64> {
+    let in_flight: HashSet<LeaseRef> = in_flight.iter().copied().collect();
+    let mut session = shared.duties.session().await?;
+    let up_to = i64::try_from(up_to_claim_no).unwrap_or(i64::MAX);
+    // Usually nothing is to be handed back; that is seen without a lock.
+    let limit = i64::try_from(in_flight.len() + HAND_BACK_MAX).unwrap_or(i64::MAX);
+    let rows = session.query(&sql::HELD, &[&worker.0, &0_i64, &up_to, &limit]).await?;
+    if rows.iter().map(lease_of).all(|lease| in_flight.contains(&lease)) {
+        return Ok(0);
+    }
+    drop(session);
+    take_back(shared, worker, (0, up_to), None, |lease| !in_flight.contains(lease)).await
+}
+
+/// Hands back the leases of a range of claims that are wanted, under the worker's lock.
+async fn take_back(
+    shared: &Shared,
+    worker: WorkerId,
+    claims: (i64, i64),
+    min_claim_no: Option<i64>,
+    wanted: impl Fn(&LeaseRef) -> bool,
+) -> Result<u64> {
+    repeat(|| async {
+        let mut session = shared.duties.session().await?;
+        session.begin().await?;
+        if session.row(&sql::LOCK_WORKER, &[&worker.0]).await?.is_none() {
+            session.rollback().await;
+            return Ok(0);
+        }
+        if let Some(number) = min_claim_no {
+            session.query(&sql::RAISE_MIN_CLAIM_NO, &[&worker.0, &number]).await?;
+        }
+        let rows = session.query(&sql::HELD, &[&worker.0, &claims.0, &claims.1, &i64::MAX]).await?;
+        let leases: Vec<LeaseRef> = rows.iter().map(lease_of).filter(|lease| wanted(lease)).collect();
+        let ended = settle::hand_back(shared, &mut session, worker, &leases).await?;
+        session.commit().await?;
+        tell(shared, &mut session, &ended.lanes_ready).await;
+        Ok(ended.tasks.len() as u64)
+    })
+    .await
+}
+
+async fn held(session: &mut Session<'_>, worker: WorkerId, claims: (i64, i64)) -> Result<Vec<LeaseRef>, Failure> {
+    let limit = HAND_BACK_MAX as i64;
+    let rows = session.query(&sql::HELD, &[&worker.0, &claims.0, &claims.1, &limit]).await?;
+    Ok(rows.iter().map(lease_of).collect())
+}
+
+fn lease_of(row: &tokio_postgres::Row) -> LeaseRef {
+    LeaseRef { id: TaskId::from_raw(row.get(0)), lease: row.get::<_, i32>(1) as u32 }
+}
+
+/// Tells this process that something is ready, and rings another that is idle. Only hints, so a failure is nothing.
+async fn tell(shared: &Shared, session: &mut Session<'_>, lanes: &[LaneId]) {
+    if lanes.is_empty() {
+        return;
+    }
+    shared.subscribers.tell_ready();
+    let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0 as i32).collect();
+    let _ = shared.doorbell.ring(session, &lanes).await;
+}
+
+/// Keeps how far an attempt is.
+pub(crate) async fn progress(shared: &Shared, worker: WorkerId, lease: LeaseRef, text: &str) -> Result<()> {
+    let mut session = shared.pool.session().await?;
+    let number = lease.lease as i32;
+    let row = session.row(&sql::PUT_PROGRESS, &[&lease.id.raw(), &number, &worker.0, &text]).await?;
+    row.map(|_| ()).ok_or(Error::LeaseLost(lease.id))
+}
+
+/// When sweeps looked, and when they need not.
+#[derive(Debug, Default)]
+pub(crate) struct Sweeps {
+    clean: std::sync::Mutex<Option<Instant>>,
+    tombstones: std::sync::Mutex<Option<Instant>>,
+}
+
+impl Sweeps {
+    /// A renewal looked: no lease has run out.
+    fn nobody_expired(&self) {
+        *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Whether a look is needed at all; the word of a renewal is used once.
+    fn must_look(&self) -> bool {
+        let clean = self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        clean.is_none_or(|at| at.elapsed() > NOBODY_EXPIRED_FOR)
+    }
+
+    fn must_look_at_tombstones(&self) -> bool {
+        let mut last = self.tombstones.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let is_due = last.is_none_or(|at| at.elapsed() > TOMBSTONES_EVERY);
+        if is_due {
+            *last = Some(Instant::now());
+        }
+        is_due
+    }
+}
+
+/// Takes the tasks of workers whose leases ran out, at most `limit`; each worker in a transaction of its own.
+pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyReport> {
+    let mut report = DutyReport::default();
+    if shared.options.trusts_renewals && !shared.sweeps.must_look() {
+        return Ok(report);
+    }
+    let mut session = shared.duties.session().await?;
+    let tombstones = shared.sweeps.must_look_at_tombstones() || !shared.options.trusts_renewals;
+    let workers: Vec<i64> =
+        session.query(&sql::EXPIRED_WORKERS, &[&tombstones]).await?.iter().map(|row| row.get(0)).collect();
+    drop(session);
+    // While nobody could renew nobody is dead: after an outage everybody gets one lease time.
+    if !workers.is_empty() && shared.since_outage().is_some_and(|since| since < shared.outage_grace()) {
+        return Ok(report);
+    }
+    for worker in workers {
+        let room = u64::from(limit).saturating_sub(report.moved) as usize;
+        if room == 0 {
+            report.more = true;
+            break;
+        }
+        match repeat(|| expire_one(shared, WorkerId(worker), room)).await {
+            Ok(swept) => {
+                report.moved += swept.moved;
+                report.more |= !swept.is_over;
+                report.lanes_ready.extend(swept.lanes_ready);
+                if swept.is_news {
+                    report.workers.push(WorkerId(worker));
+                }
+            }
+            // One that cannot be swept does not keep the others.
+            Err(error @ Error::Invalid(_)) => {
+                tracing::warn!(worker, %error, "the tasks of a dead worker could not be taken back");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    report.lanes_ready.sort_unstable();
+    report.lanes_ready.dedup();
+    if report.moved > 0 {
+        let mut session = shared.duties.session().await?;
+        tell(shared, &mut session, &report.lanes_ready).await;
+        report.next_due = next_due(&mut session).await?;
+    }
+    Ok(report)
+}
+
+#[derive(Default)]
+struct Swept {
+    moved: u64,
+    is_over: bool,
+    is_news: bool,
+    lanes_ready: Vec<LaneId>,
+}
+
+async fn expire_one(shared: &Shared, worker: WorkerId, room: usize) -> Result<Swept, Failure> {
+    let mut session = shared.duties.session().await?;
+    session.begin().await?;
+    let Some(row) = session.row(&sql::LOCK_EXPIRED, &[&worker.0]).await? else {
+        session.rollback().await;
+        return Ok(Swept { is_over: true, ..Swept::default() });
+    };
+    let (was_ended, crowd): (bool, Option<i32>) = (row.get(0), row.get(1));
+    let crowd = match crowd {
+        Some(crowd) => crowd,
+        None => session.row(&sql::COUNT_CROWD, &[&worker.0]).await?.map_or(0, |row| row.get(0)),
+    };
+    let most = i64::try_from(room).unwrap_or(i64::MAX).saturating_add(1);
+    let rows = session.query(&sql::HELD, &[&worker.0, &0_i64, &i64::MAX, &most]).await?;
+    let is_over = rows.len() <= room;
+    let leases: Vec<LeaseRef> = rows.iter().map(lease_of).take(room).collect();
+    let ids: Vec<i64> = leases.iter().map(|lease| lease.id.raw()).collect();
+    let numbers: Vec<i32> = leases.iter().map(|lease| lease.lease as i32).collect();
+    let most_crashes = most_crashes(shared, crowd == 1);
+    let mut swept = Swept { is_over, is_news: is_over && !was_ended, ..Swept::default() };
+    if !leases.is_empty() {
+        let rows = session.query(&sql::CRASH, &[&worker.0, &ids, &numbers, &most_crashes]).await?;
+        for row in &rows {
+            if i64::from(row.get::<_, i16>(1)) == State::Ready.code() {
+                swept.lanes_ready.push(LaneId(i64::from(row.get::<_, i32>(0))));
+            }
+        }
+        swept.moved = rows.len() as u64;
+        let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
+        if rows.len() < leases.len() {
+            let asked = session.query(&sql::SETTLE_ASKED, &[&worker.0, &ids, &numbers, &ttl, &keep]).await?;
+            swept.moved += asked.len() as u64;
+        }
+    }
+    if is_over && !was_ended {
+        session.query(&sql::END_WORKER, &[&worker.0]).await?;
+    }
+    session.commit().await?;
+    Ok(swept)
+}
+
+/// The crashes that end a task, if its process died with it alone or among others.
+fn most_crashes(shared: &Shared, was_alone: bool) -> i32 {
+    let most = (1..=u32::try_from(i32::MAX).unwrap_or(u32::MAX)).find(|n| shared.rules.crash_ends(*n, was_alone));
+    most.and_then(|most| i32::try_from(most).ok()).unwrap_or(i32::MAX)
+}
+
+/// Makes tasks ready whose time has come. On the connection of claims: the coordinator waits for it before it claims.
+pub(crate) async fn promote_due(shared: &Shared, limit: u32) -> Result<DutyReport> {
+    let mut session = shared.claims.session().await?;
+    let rows = session.query(&sql::PROMOTE_DUE, &[&i64::from(limit)]).await?;
+    let mut lanes: Vec<LaneId> = rows.iter().map(|row| LaneId(i64::from(row.get::<_, i32>(0)))).collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    let next = session.row(&sql::NEXT_DUE, &[]).await?;
+    Ok(DutyReport {
+        moved: rows.len() as u64,
+        lanes_ready: lanes,
+        next_due: next.as_ref().map(|row| Timestamp::from_ms(row.get(0))),
+        // Due and not taken: beyond the limit, or another process is at it.
+        more: rows.len() as u64 >= u64::from(limit) && next.is_some_and(|row| row.get(1)),
+        ..DutyReport::default()
+    })
+}

@@ -1,0 +1,181 @@
+//! What clients and operators do to tasks and queues: cancel, redrive, pause.
+
+use std::collections::{HashMap, HashSet};
+
+use windlass_core::{
+    Error, Name, Result, State, TaskId, Timestamp,
+    store::{Changed, Redrive},
+};
+
+use crate::{error::Failure, inspect, pool::Session, repeat::repeat, shared::Shared, sql};
+
+/// Tasks that one transaction changes.
+const CHANGES_MAX: usize = 1_000;
+/// How often a task is looked at again that changed between two looks.
+const LOOKS_MAX: usize = 10;
+
+/// Ends tasks that have not started, and asks those that run to end.
+pub(crate) async fn cancel(shared: &Shared, ids: &[TaskId], reason: &str) -> Result<Vec<Changed>> {
+    let reason = shared.rules.clip_error(reason);
+    let mut results = HashMap::new();
+    for chunk in in_order(ids).chunks(CHANGES_MAX) {
+        results.extend(repeat(|| cancel_some(shared, chunk, &reason)).await?);
+    }
+    let again = |state: &State| match state {
+        State::Running => Ok(State::Running),
+        state => Err(has_ended(*state)),
+    };
+    Ok(answers(ids.iter().copied(), &results, again))
+}
+
+async fn cancel_some(
+    shared: &Shared,
+    ids: &[TaskId],
+    reason: &str,
+) -> Result<HashMap<TaskId, Result<State, Refusal>>, Failure> {
+    let mut session = shared.pool.session().await?;
+    let mut results = HashMap::new();
+    let mut left = ids.to_vec();
+    let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
+    for _ in 0..LOOKS_MAX {
+        if left.is_empty() {
+            break;
+        }
+        let raw: Vec<i64> = left.iter().map(|id| id.raw()).collect();
+        let gone = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep]).await?;
+        let gone: Vec<TaskId> = gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        shared.awaited.wake(gone.iter().copied());
+        results.extend(gone.into_iter().map(|id| (id, Ok(State::Cancelled))));
+        left.retain(|id| !results.contains_key(id));
+        let raw: Vec<i64> = left.iter().map(|id| id.raw()).collect();
+        let asked = session.query(&sql::ASK_CANCEL, &[&raw, &reason, &shared.doorbell.channel]).await?;
+        results.extend(asked.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Running))));
+        left.retain(|id| !results.contains_key(id));
+        // What is left has ended, never was, or has just moved from one state to the other: that is looked at again.
+        let states = inspect::states(&mut session, &left).await?;
+        left.retain(|id| match states.get(id) {
+            Some(state) if !state.is_ended() => true,
+            found => {
+                results.insert(*id, Err(found.map_or(Refusal::NotFound, |state| has_ended(*state))));
+                false
+            }
+        });
+    }
+    if !left.is_empty() {
+        return Err(Error::Unavailable("a task changes too fast to be cancelled; try again".to_owned()).into());
+    }
+    Ok(results)
+}
+
+/// Grants dead tasks a fresh budget.
+pub(crate) async fn redrive(shared: &Shared, tasks: &[Redrive]) -> Result<Vec<Changed>> {
+    let delays: HashMap<TaskId, i64> = tasks
+        .iter()
+        .rev()
+        .map(|task| (task.id, i64::try_from(task.delay.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)))
+        .collect();
+    let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
+    let mut results = HashMap::new();
+    for chunk in in_order(&ids).chunks(CHANGES_MAX) {
+        results.extend(repeat(|| redrive_some(shared, chunk, &delays)).await?);
+    }
+    Ok(answers(ids.into_iter(), &results, |state| Err(Refusal::NotDead(*state))))
+}
+
+async fn redrive_some(
+    shared: &Shared,
+    ids: &[TaskId],
+    delays: &HashMap<TaskId, i64>,
+) -> Result<HashMap<TaskId, Result<State, Refusal>>, Failure> {
+    let mut session = shared.pool.session().await?;
+    let raw: Vec<i64> = ids.iter().map(|id| id.raw()).collect();
+    let delay_ms: Vec<i64> = ids.iter().map(|id| delays.get(id).copied().unwrap_or(0)).collect();
+    let rows = session.query(&sql::REDRIVE, &[&raw, &delay_ms]).await?;
+    if let Some(due) = rows.iter().map(|row| row.get::<_, i64>(1)).min() {
+        shared.subscribers.tell_due(Timestamp::from_ms(due));
+    }
+    let mut results: HashMap<_, _> =
+        rows.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Scheduled))).collect();
+    let left: Vec<TaskId> = ids.iter().copied().filter(|id| !results.contains_key(id)).collect();
+    if !left.is_empty() {
+        let states = states_of(&mut session, &left).await?;
+        results.extend(left.into_iter().map(|id| {
+            (id, Err(states.get(&id).map_or(Refusal::NotFound, |state| Refusal::NotDead(*state))))
+        }));
+    }
+    Ok(results)
+}
+
+async fn states_of(session: &mut Session<'_>, ids: &[TaskId]) -> Result<HashMap<TaskId, State>, Failure> {
+    inspect::states(session, ids).await
+}
+
+/// Why nothing was done to a task.
+#[derive(Debug, Clone, Copy)]
+enum Refusal {
+    NotFound,
+    Ended(State),
+    NotDead(State),
+}
+
+fn has_ended(state: State) -> Refusal {
+    Refusal::Ended(state)
+}
+
+impl Refusal {
+    fn of(self, id: TaskId) -> Error {
+        match self {
+            Self::NotFound => Error::NotFound(format!("task {id}")),
+            Self::Ended(state) => Error::Conflict(format!("task {id} has already ended: {state}")),
+            Self::NotDead(state) => Error::Conflict(format!("task {id} is {state}; only a dead task can be retried")),
+        }
+    }
+}
+
+/// Each task once, in the order in which every transaction locks them.
+fn in_order(ids: &[TaskId]) -> Vec<TaskId> {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// The results in the order of the call; a task that is named again finds what the first naming did.
+fn answers(
+    ids: impl Iterator<Item = TaskId>,
+    results: &HashMap<TaskId, Result<State, Refusal>>,
+    again: impl Fn(&State) -> Result<State, Refusal>,
+) -> Vec<Changed> {
+    let mut seen = HashSet::new();
+    ids.map(|id| {
+        let result = match (results.get(&id), seen.insert(id)) {
+            (None, _) => Err(Refusal::NotFound),
+            (Some(Ok(state)), false) => again(state),
+            (Some(result), _) => *result,
+        };
+        Changed { id, result: result.map_err(|refusal| refusal.of(id)) }
+    })
+    .collect()
+}
+
+/// Stops or resumes claims from a queue; answers whether that changed anything.
+pub(crate) async fn set_paused(shared: &Shared, queue: &Name, paused: bool) -> Result<bool> {
+    let mut session = shared.pool.session().await?;
+    let queue = queue.as_str();
+    let row = if paused {
+        session.row(&sql::PAUSE_QUEUE, &[&queue]).await?
+    } else {
+        session.row(&sql::RESUME_QUEUE, &[&queue, &shared.doorbell.channel]).await?
+    };
+    if !paused {
+        shared.forget_cursors();
+        shared.subscribers.tell_ready();
+    }
+    Ok(row.is_some())
+}
+
+/// Queues that are paused.
+pub(crate) async fn paused(shared: &Shared) -> Result<Vec<Name>> {
+    let rows = shared.pool.session().await?.query(&sql::PAUSED_QUEUES, &[]).await?;
+    rows.iter().map(|row| Name::new("queue", row.get::<_, &str>(0))).collect()
+}

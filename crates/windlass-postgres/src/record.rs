@@ -1,0 +1,80 @@
+//! From a row to a task as people see it.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio_postgres::Row;
+use windlass_core::{
+    AttemptRecord, Encoding, Lane, LaneId, Name, Payload, Result, State, TaskId, TaskRecord, Timestamp, WorkerId,
+    attempt_log,
+    task::{ATTEMPT_RECORDS_MAX, AttemptResult},
+};
+
+/// Reads a row of `show_task.sql` or `list_*.sql`: the same columns for unfinished and kept tasks.
+pub(crate) fn task(row: &Row) -> Result<TaskRecord> {
+    let time = |place: usize| row.get::<_, Option<i64>>(place).map(Timestamp::from_ms);
+    let number = |place: usize| row.get::<_, i32>(place) as u32;
+    let mut record = TaskRecord {
+        id: TaskId::from_raw(row.get(0)),
+        state: State::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(State::Dead),
+        lane: Arc::new(Lane {
+            id: LaneId(i64::from(row.get::<_, i32>(2))),
+            queue: Name::new("queue", row.get::<_, &str>(3))?,
+            kind: Name::new("kind", row.get::<_, &str>(4))?,
+        }),
+        priority: row.get(5),
+        payload: Payload::from_stored(encoding(row.get(6)), row.get(7)),
+        job: name(row, 8, "job")?,
+        workflow: name(row, 9, "workflow")?,
+        key: row.get(10),
+        lease: number(11),
+        attempt: number(12),
+        max_attempts: number(13),
+        crashes: number(14),
+        timeout: row.get::<_, Option<i64>>(15).map(|ms| Duration::from_millis(ms as u64)),
+        due_at: time(16),
+        started_at: time(17),
+        ended_at: time(18),
+        worker: row.get::<_, Option<i64>>(19).map(WorkerId),
+        progress: row.get(20),
+        output: output(row.get(21), row.get(22)),
+        error: row.get(23),
+        cancel_requested: row.get(24),
+        attempts: attempt_log::read(row.get(25)),
+    };
+    if row.get(26) {
+        add_last_attempt(&mut record);
+    }
+    Ok(record)
+}
+
+/// The columns of a kept task describe its last attempt, which is therefore not in its log.
+fn add_last_attempt(record: &mut TaskRecord) {
+    let Some(ended_at) = record.ended_at else { return };
+    let result = match record.state {
+        State::Done => AttemptResult::Done,
+        _ => AttemptResult::Cancelled,
+    };
+    record.attempts.push(AttemptRecord {
+        attempt: record.attempt,
+        lease: record.lease,
+        worker: record.worker,
+        started_at: record.started_at,
+        ended_at,
+        result,
+        error: record.error.clone(),
+    });
+    let surplus = record.attempts.len().saturating_sub(ATTEMPT_RECORDS_MAX);
+    record.attempts.drain(..surplus);
+}
+
+pub(crate) fn encoding(code: i16) -> Encoding {
+    Encoding::from_code(i64::from(code)).unwrap_or(Encoding::Bytes)
+}
+
+fn output(code: Option<i16>, bytes: Option<Vec<u8>>) -> Option<Payload> {
+    Some(Payload::from_stored(encoding(code?), bytes?))
+}
+
+pub(crate) fn name(row: &Row, place: usize, what: &str) -> Result<Option<Name>> {
+    row.get::<_, Option<&str>>(place).map(|text| Name::new(what, text)).transpose()
+}

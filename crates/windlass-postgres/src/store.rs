@@ -1,0 +1,206 @@
+//! The store as others use it: each call goes to the file of its name.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use windlass_core::{
+    ClaimAnswer, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result, Rules, SettleBatch,
+    Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
+    source::{DutyReport, Renewed},
+    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
+};
+
+use crate::{
+    audit, awaited, claim, depth, enqueue,
+    error::OpenError,
+    gather::Gather,
+    info::{self, Origin},
+    inspect, leader, lease,
+    migrate::MIGRATIONS,
+    open, operate,
+    options::{Location, Options},
+    pool::closed,
+    settle,
+    shared::Shared,
+};
+
+/// The store on PostgreSQL: any number of processes on one schema.
+///
+/// Every method of [`Store`] and [`Source`] may be called from any task; enqueues of one moment share one commit. A dropped
+/// call may still take effect.
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+    plain: Arc<Gather>,
+    keyed: Arc<Gather>,
+    origin: Origin,
+}
+
+impl std::fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresStore").field("location", &self.shared.location()).finish_non_exhaustive()
+    }
+}
+
+impl PostgresStore {
+    /// Opens a store. Its schema must be there, unless [`Options::migrate`] says to make it.
+    ///
+    /// # Errors
+    /// [`OpenError`], one line that says what to do.
+    pub async fn open(location: &Location, options: Options) -> Result<Arc<Self>, OpenError> {
+        open::open(location, options, MIGRATIONS).await
+    }
+
+    pub(crate) fn new(shared: Arc<Shared>, plain: Arc<Gather>, keyed: Arc<Gather>, origin: Origin) -> Self {
+        Self { shared, plain, keyed, origin }
+    }
+
+    fn refuse_if_closed(&self) -> Result<()> {
+        if *self.shared.closing.borrow() { Err(closed()) } else { Ok(()) }
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+#[async_trait]
+impl Source for PostgresStore {
+    async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
+        lease::register(&self.shared, &worker).await
+    }
+
+    async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
+        lease::renew(&self.shared, worker, &report).await
+    }
+
+    async fn retire(&self, worker: WorkerId) -> Result<u64> {
+        lease::retire(&self.shared, worker).await
+    }
+
+    async fn lanes(&self, kinds: &[Name], queues: &[Name]) -> Result<Vec<Arc<Lane>>> {
+        self.refuse_if_closed()?;
+        let lanes = &self.shared.lanes;
+        let served = lanes.served(kinds, queues);
+        if !served.is_empty() && !lanes.are_stale() {
+            return Ok(served);
+        }
+        lanes.load(&mut self.shared.pool.session().await?).await?;
+        Ok(lanes.served(kinds, queues))
+    }
+
+    async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer> {
+        claim::claim_and_listen(&self.shared, demands).await
+    }
+
+    async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64> {
+        lease::unclaim(&self.shared, worker, claim_no).await
+    }
+
+    async fn settle(&self, batch: Arc<SettleBatch>) -> Result<Settled> {
+        settle::settle(&self.shared, &batch).await
+    }
+
+    async fn progress(&self, worker: WorkerId, lease: LeaseRef, progress: String) -> Result<()> {
+        let progress = self.shared.rules.clip_error(&progress);
+        lease::progress(&self.shared, worker, lease, &progress).await
+    }
+
+    async fn reconcile(&self, worker: WorkerId, up_to_claim_no: u64, in_flight: &[LeaseRef]) -> Result<u64> {
+        lease::reconcile(&self.shared, worker, up_to_claim_no, in_flight).await
+    }
+
+    async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
+        lease::promote_due(&self.shared, limit).await
+    }
+
+    async fn expire_workers(&self, limit: u32) -> Result<DutyReport> {
+        lease::expire_workers(&self.shared, limit).await
+    }
+
+    fn hints(&self) -> Box<dyn Hints> {
+        self.shared.subscribers.subscribe()
+    }
+
+    fn hears_of_new_tasks(&self) -> bool {
+        self.shared.doorbell.is_listening()
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    fn rules(&self) -> &Rules {
+        &self.shared.rules
+    }
+
+    async fn enqueue(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
+        self.refuse_if_closed()?;
+        enqueue::check(&tasks, self.rules())?;
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let line = if tasks.iter().any(|task| task.key.is_some()) { &self.keyed } else { &self.plain };
+        line.add(tasks).await
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {
+        inspect::task(&self.shared, id).await
+    }
+
+    async fn tasks(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Page> {
+        inspect::tasks(&self.shared, filter, after, limit).await
+    }
+
+    async fn ended(&self, ids: &[TaskId], wait: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {
+        awaited::ended(&self.shared, ids, wait).await
+    }
+
+    async fn cancel(&self, ids: &[TaskId], reason: &str) -> Result<Vec<Changed>> {
+        operate::cancel(&self.shared, ids, reason).await
+    }
+
+    async fn redrive(&self, tasks: &[Redrive]) -> Result<Vec<Changed>> {
+        operate::redrive(&self.shared, tasks).await
+    }
+
+    async fn lane_records(&self) -> Result<Vec<LaneRecord>> {
+        depth::lane_records(&self.shared).await
+    }
+
+    async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Result<bool> {
+        operate::set_paused(&self.shared, queue, paused).await
+    }
+
+    async fn paused_queues(&self) -> Result<Vec<Name>> {
+        operate::paused(&self.shared).await
+    }
+
+    async fn workers(&self) -> Result<Vec<WorkerRecord>> {
+        info::workers(&self.shared).await
+    }
+
+    async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
+        leader::retain(&self.shared, retention).await
+    }
+
+    async fn audit(&self) -> Result<Vec<Finding>> {
+        audit::audit(&self.shared).await
+    }
+
+    async fn info(&self) -> Result<StoreInfo> {
+        info::info(&self.shared, self.origin).await
+    }
+
+    async fn backup(&self, _to: &Path) -> Result<()> {
+        let schema = self.shared.options.schema.as_str();
+        Err(Error::Unsupported(format!(
+            "a copy of a PostgreSQL store is made with PostgreSQL's own tools: pg_dump --schema={schema}"
+        )))
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.shared.close();
+        Ok(())
+    }
+}
