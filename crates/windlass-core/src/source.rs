@@ -155,7 +155,8 @@ pub trait Source: Send + Sync + 'static {
     /// Ends a registration. What the worker still holds is handed back without spending an attempt.
     async fn retire(&self, worker: WorkerId) -> Result<u64>;
 
-    /// The lanes that a worker with these kinds and queues (empty: all) would serve.
+    /// The lanes that a worker with these kinds and queues (empty: all) would serve. A lane that another process has just made
+    /// may be missing; the next claim or hint tells of it.
     async fn lanes(&self, kinds: &[Name], queues: &[Name]) -> Result<Vec<Arc<Lane>>>;
 
     /// Takes ready tasks: by priority (higher first), then in order of entry into ready.

@@ -1,14 +1,10 @@
 -- Takes keys that are free: unknown, or remembered for long enough after their task. In sorted order, so that two callers do
 -- not wait for each other; whoever comes second waits here for the first to commit. $1 queues, $2 keys, $3 kinds,
--- $4 encodings, $5 payloads. Index: primary key of key.
-WITH clock AS MATERIALIZED (
-  SELECT windlass.now_ms() AS now
-)
+-- $4 encodings, $5 payloads, $6 ids. Index: primary key of key.
 INSERT INTO windlass.key AS k (queue, key, task, digest)
-SELECT
-  u.queue, u.key, windlass.task_id(clock.now, nextval('windlass.seq')), windlass.digest(u.kind, u.encoding, u.payload)
-FROM unnest($1::text[], $2::text[], $3::text[], $4::smallint[], $5::bytea[]) AS u (queue, key, kind, encoding, payload)
-CROSS JOIN clock
+SELECT u.queue, u.key, u.task, windlass.digest(u.kind, u.encoding, u.payload)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::smallint[], $5::bytea[], $6::bigint[])
+  AS u (queue, key, kind, encoding, payload, task)
 ORDER BY u.queue, u.key
 ON CONFLICT (queue, key) DO UPDATE SET task = excluded.task, digest = excluded.digest, expires_at = NULL
 WHERE k.expires_at <= windlass.now_ms()

@@ -1,8 +1,12 @@
--- Parts of the history, oldest first, with their bytes, their rows as the server reckons them, and whether they are the one that
--- takes what fits nowhere. $1 name of the schema.
+-- Parts of the history, oldest first, with their bytes and their rows as the server reckons them; last the one that takes what
+-- fits nowhere. $1 name of the schema.
 SELECT
   p.name, p.from_ms, p.until_ms, pg_total_relation_size(c.oid), greatest(pg_stat_get_live_tuples(c.oid), 0)
-FROM windlass.part AS p
+FROM (
+  SELECT name, from_ms, until_ms FROM windlass.part
+  UNION ALL
+  SELECT 'history_rest', 9223372036854775807, 9223372036854775807
+) AS p
 JOIN pg_catalog.pg_class AS c ON c.relname = p.name
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = $1
 ORDER BY p.from_ms

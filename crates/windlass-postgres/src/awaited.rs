@@ -10,13 +10,7 @@ use std::{
 use tokio::{sync::Notify, time::Instant};
 use windlass_core::{Result, TaskId, TaskRecord};
 
-use crate::{
-    inspect,
-    options::History,
-    pool::closed,
-    shared::Shared,
-    sql,
-};
+use crate::{inspect, options::History, pool::closed, shared::Shared, sql};
 
 /// First pause between two looks.
 const LOOK_MIN: Duration = Duration::from_millis(10);

@@ -6,16 +6,16 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_postgres::Row;
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, Lane, LaneId, Payload, Result, RetryPolicy, Rules, TaskId, Timestamp,
-    rules::ISOLATION, source::Rest,
+    ClaimAnswer, Claimed, Demand, Error, Lane, LaneId, Payload, Result, RetryPolicy, Rules, TaskId,
+    Timestamp, rules::ISOLATION, source::Rest,
 };
 
 use crate::{
     cursor::Stretches,
     pool::Session,
     record,
-    sql::{self, Sql},
     shared::Shared,
+    sql::{self, Sql},
 };
 
 /// Most tasks that one demand may take.
@@ -78,8 +78,10 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
 /// Claims what is still wanted after the bell was armed.
 async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer) -> Result<ClaimAnswer> {
     let taken = |worker| answer.tasks.iter().filter(|task| task.worker == worker).count() as u32;
-    let left: Vec<Demand> =
-        demands.iter().map(|demand| Demand { n: demand.n.saturating_sub(taken(demand.worker)), ..demand.clone() }).collect();
+    let left: Vec<Demand> = demands
+        .iter()
+        .map(|demand| Demand { n: demand.n.saturating_sub(taken(demand.worker)), ..demand.clone() })
+        .collect();
     match claim(shared, &left).await {
         Ok(more) => {
             answer.tasks.extend(more.tasks);
@@ -98,11 +100,25 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
 
 /// Serves all demands or, if a worker may not claim, none.
 async fn claim(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
+    let answer = serve(shared, demands).await;
+    if answer.is_err() {
+        // What it took and gave back lies behind the places that were noted.
+        shared.forget_cursors();
+    }
+    answer
+}
+
+async fn serve(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
     let mut session = shared.claims.session().await?;
     match demands {
         [] => {
             let now = session.row(&sql::NOW, &[]).await?.map_or(0, |row| row.get(0));
-            Ok(ClaimAnswer { tasks: Vec::new(), rest: Rest::More, next_due: None, now: Timestamp::from_ms(now) })
+            Ok(ClaimAnswer {
+                tasks: Vec::new(),
+                rest: Rest::More,
+                next_due: None,
+                now: Timestamp::from_ms(now),
+            })
         }
         [demand] => Ok(answer(shared, vec![alone(shared, &mut session, demand).await?])),
         demands => {
@@ -250,7 +266,11 @@ fn last_chance(rules: &Rules) -> i32 {
 
 /// Takes the first suspect that this worker may run, if it runs none (POISON-CONTAINED). One on its last chance runs
 /// alone, so an empty worker takes it first and another leaves it.
-async fn take_suspect(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Option<Claimed>> {
+async fn take_suspect(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    demand: &Demand,
+) -> Result<Option<Claimed>> {
     if demand.n == 0 {
         return Ok(None);
     }
@@ -301,7 +321,11 @@ async fn read(
         taken.push((id, row.get(14), task));
     }
     taken.sort_unstable_by_key(|(_, seq, task)| (std::cmp::Reverse(task.priority), *seq));
-    shared.note_taken(&demand.lanes, taken.iter().map(|(lane, seq, task)| (*lane, task.priority, *seq)), is_short);
+    shared.note_taken(
+        &demand.lanes,
+        taken.iter().map(|(lane, seq, task)| (*lane, task.priority, *seq)),
+        is_short,
+    );
     Ok(taken.into_iter().map(|(.., task)| task).collect())
 }
 

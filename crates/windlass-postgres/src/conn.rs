@@ -126,7 +126,11 @@ impl Conn {
 
     /// Runs a statement that commits by itself. Behind a pooler it has a transaction around it, sent in one go, because
     /// settings last no longer there.
-    pub(crate) async fn query_alone(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
+    pub(crate) async fn query_alone(
+        &self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Failure> {
         if !self.server.pooled {
             return self.query(sql, params).await;
         }

@@ -91,16 +91,26 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
             large.push(state);
         }
     }
-    let kept = if large.is_empty() { Figures::new() } else { figures(&session.query(&sql::DEPTH_KEPT, &[]).await?) };
+    let kept =
+        if large.is_empty() { Figures::new() } else { figures(&session.query(&sql::DEPTH_KEPT, &[]).await?) };
     let record = |lane: &std::sync::Arc<windlass_core::Lane>| {
         let mut depth = Depth::default();
         for state in State::ALL {
             let place = (lane.id.0 as i32, state.code() as i16);
             let look = seen.get(&place).copied().unwrap_or(0);
-            let n = if large.contains(&place.1) { kept.get(&place).copied().unwrap_or(0).max(look) } else { look };
+            let n = if large.contains(&place.1) {
+                kept.get(&place).copied().unwrap_or(0).max(look)
+            } else {
+                look
+            };
             depth.change(state, n);
         }
-        LaneRecord { queue: lane.queue.clone(), kind: lane.kind.clone(), paused: paused.contains(&lane.queue), depth }
+        LaneRecord {
+            queue: lane.queue.clone(),
+            kind: lane.kind.clone(),
+            paused: paused.contains(&lane.queue),
+            depth,
+        }
     };
     Ok(shared.lanes.all().iter().map(record).collect())
 }

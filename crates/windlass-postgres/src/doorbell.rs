@@ -21,8 +21,8 @@ use windlass_core::{LaneId, LeaseRef, Result, TaskId};
 use crate::{
     driver::Driver,
     pool::Session,
-    sql,
     shared::{Shared, Weakly},
+    sql,
 };
 
 /// How long a worker is believed to be idle after it said so; prolonged by its heartbeat.
@@ -196,8 +196,15 @@ async fn listen_once(
                 heard(&shared, note.payload());
             }
             Some(Ok(_)) => {}
-            Some(Err(error)) => return Err(Ended { reason: crate::error::text_of(&error), was_up: is_subscribed }),
-            None => return Err(Ended { reason: "the server closed the connection".to_owned(), was_up: is_subscribed }),
+            Some(Err(error)) => {
+                return Err(Ended { reason: crate::error::text_of(&error), was_up: is_subscribed });
+            }
+            None => {
+                return Err(Ended {
+                    reason: "the server closed the connection".to_owned(),
+                    was_up: is_subscribed,
+                });
+            }
         }
     }
 }

@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use windlass_core::{
-    Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, TaskId, Timestamp,
-};
+use windlass_core::{Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, TaskId, Timestamp};
 
 use crate::{error::Failure, pool::Session, shared::Shared, sql};
 
@@ -102,7 +100,8 @@ pub(crate) async fn insert(
     let delays: Vec<Option<i64>> = tasks.iter().map(|task| delay_ms(task.start)).collect();
     let dues: Vec<Option<i64>> = tasks.iter().map(|task| due_ms(task.start)).collect();
     let timeouts: Vec<Option<i64>> = tasks.iter().map(|task| task.timeout.map(ms_up)).collect();
-    let retries: Vec<Option<String>> = tasks.iter().map(|task| task.retry.map(RetryPolicy::to_stored)).collect();
+    let retries: Vec<Option<String>> =
+        tasks.iter().map(|task| task.retry.map(RetryPolicy::to_stored)).collect();
     let jobs: Vec<Option<&str>> = tasks.iter().map(|task| task.job.as_ref().map(Name::as_str)).collect();
     let keys: Vec<Option<&str>> =
         tasks.iter().map(|task| task.key.as_ref().map(|key| key.text.as_str())).collect();
@@ -114,8 +113,21 @@ pub(crate) async fn insert(
         .query(
             &sql::ENQUEUE,
             &[
-                &lanes, &priorities, &attempts, &encodings, &payloads, channel, &ring, &listener, &delays, &dues,
-                &timeouts, &retries, &jobs, &keys, &ids,
+                &lanes,
+                &priorities,
+                &attempts,
+                &encodings,
+                &payloads,
+                channel,
+                &ring,
+                &listener,
+                &delays,
+                &dues,
+                &timeouts,
+                &retries,
+                &jobs,
+                &keys,
+                &ids,
             ],
         )
         .await?;
@@ -128,7 +140,11 @@ pub(crate) async fn insert(
 }
 
 fn is_plain(task: &NewTask) -> bool {
-    task.start == Start::Now && task.timeout.is_none() && task.retry.is_none() && task.job.is_none() && task.key.is_none()
+    task.start == Start::Now
+        && task.timeout.is_none()
+        && task.retry.is_none()
+        && task.job.is_none()
+        && task.key.is_none()
 }
 
 pub(crate) fn delay_ms(start: Start) -> Option<i64> {

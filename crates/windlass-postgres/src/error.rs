@@ -1,6 +1,6 @@
 //! What the server's refusals mean to a caller.
 
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{Severity, SqlState};
 use windlass_core::Error;
 
 /// Why a store could not be opened. Each is one line that says what to do.
@@ -26,7 +26,9 @@ pub enum OpenError {
         needed: u32,
     },
     /// The schema is not there.
-    #[error("{location} has no schema {schema:?} of Windlass; make it with `windlass migrate`, or start with --migrate")]
+    #[error(
+        "{location} has no schema {schema:?} of Windlass; make it with `windlass migrate`, or start with --migrate"
+    )]
     NoSchema {
         /// The server.
         location: String,
@@ -117,7 +119,8 @@ pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
     let Some(state) = error.code() else {
         // No answer of the server: whether the statement took effect is not known.
         let text = text_of(error);
-        let error = if error.is_closed() || std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
+        let error = if error.is_closed()
+            || std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
         {
             Error::Unknown(text)
         } else {
@@ -128,7 +131,9 @@ pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
     let text = text_of(error);
     let undone = |error| Failure { error, is_broken: false, is_worth_repeating: false };
     match *state {
-        SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED | SqlState::LOCK_NOT_AVAILABLE => {
+        SqlState::T_R_SERIALIZATION_FAILURE
+        | SqlState::T_R_DEADLOCK_DETECTED
+        | SqlState::LOCK_NOT_AVAILABLE => {
             Failure { error: Error::Unavailable(text), is_broken: false, is_worth_repeating: true }
         }
         SqlState::DISK_FULL => undone(Error::StoreFull(text)),
@@ -148,8 +153,17 @@ pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
         _ if state.code().starts_with("57P") || state.code().starts_with("08") => {
             Failure { error: Error::Unknown(text), is_broken: true, is_worth_repeating: false }
         }
-        _ => Failure { error: Error::Unavailable(text), is_broken: true, is_worth_repeating: false },
+        // The server's own troubles; whatever else it refuses it has undone, and goes on.
+        _ if state.code().starts_with("XX") || is_fatal(error) => {
+            Failure { error: Error::Unavailable(text), is_broken: true, is_worth_repeating: false }
+        }
+        _ => undone(Error::Unavailable(text)),
     }
+}
+
+/// Whether the server ended the connection with its refusal.
+fn is_fatal(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|refusal| refusal.parsed_severity().is_none_or(|s| s != Severity::Error))
 }
 
 /// What a failure to connect means: nothing was sent, so nothing changed.

@@ -60,7 +60,9 @@ impl Gather {
                 return Err(closed());
             }
             if waiting.calls.len() >= WAITING_MAX {
-                return Err(Error::Unavailable(format!("{WAITING_MAX} enqueues wait for the server already")));
+                return Err(Error::Unavailable(format!(
+                    "{WAITING_MAX} enqueues wait for the server already"
+                )));
             }
             waiting.calls.push(Call { tasks, answer });
         }

@@ -70,8 +70,7 @@ async fn make_part(shared: &Shared, term: Term, from: i64, until: i64) -> Result
         let schema = &shared.options.schema;
         // A part with what was put into the rest meanwhile would be refused by the server; then the rest has it.
         let text = schema.render(&format!(
-            "CREATE TABLE IF NOT EXISTS windlass.{name} PARTITION OF windlass.history FOR VALUES FROM ({from}) TO ({until}) \
-             WITH (autovacuum_vacuum_insert_threshold = 1000000)"
+            "CREATE TABLE IF NOT EXISTS windlass.{name} PARTITION OF windlass.history FOR VALUES FROM ({from}) TO ({until})"
         ));
         session.batch(&text).await?;
         session.query(&sql::NOTE_PART, &[&name, &from, &until]).await?;
@@ -119,7 +118,12 @@ async fn drop_part(shared: &Shared, term: Term, part: &Part) -> Result<u64> {
     }
 }
 
-async fn drop_in(shared: &Shared, session: &mut Session<'_>, term: Term, part: &Part) -> Result<u64, Failure> {
+async fn drop_in(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    term: Term,
+    part: &Part,
+) -> Result<u64, Failure> {
     if !leader::hold(shared, session, term).await? {
         return Ok(0);
     }

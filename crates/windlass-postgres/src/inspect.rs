@@ -50,15 +50,24 @@ pub(crate) async fn ended(shared: &Shared, ids: &[TaskId]) -> Result<Vec<(TaskId
 }
 
 /// The states of those of the tasks that exist. A task that is just ending may be seen in both places: then it has ended.
-pub(crate) async fn states(session: &mut Session<'_>, ids: &[TaskId]) -> Result<HashMap<TaskId, State>, Failure> {
+pub(crate) async fn states(
+    session: &mut Session<'_>,
+    ids: &[TaskId],
+) -> Result<HashMap<TaskId, State>, Failure> {
     let (raw, since) = raw(ids);
     let rows = session.query(&sql::FIND_ENDED, &[&raw, &since]).await?;
-    let state = |row: &tokio_postgres::Row| State::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(State::Dead);
+    let state =
+        |row: &tokio_postgres::Row| State::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(State::Dead);
     Ok(rows.iter().map(|row| (TaskId::from_raw(row.get(0)), state(row))).collect())
 }
 
 /// One page of tasks, newest first.
-pub(crate) async fn tasks(shared: &Shared, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Page> {
+pub(crate) async fn tasks(
+    shared: &Shared,
+    filter: &Filter,
+    after: Option<TaskId>,
+    limit: u32,
+) -> Result<Page> {
     let below = after.map_or(i64::MAX, TaskId::raw);
     let limit = i64::from(limit.clamp(1, PAGE_MAX));
     let mut session = shared.pool.session().await?;

@@ -26,11 +26,19 @@ pub(crate) async fn add(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<Enqueu
     repeat(|| add_once(shared, tasks, &lanes, &plan)).await
 }
 
-async fn add_once(shared: &Shared, tasks: &[NewTask], lanes: &[i32], plan: &Plan<'_>) -> Result<Vec<Enqueued>, Failure> {
+async fn add_once(
+    shared: &Shared,
+    tasks: &[NewTask],
+    lanes: &[i32],
+    plan: &Plan<'_>,
+) -> Result<Vec<Enqueued>, Failure> {
     let mut session = shared.pool.session().await?;
     session.begin().await?;
     session.batch(LOCK_TIMEOUT).await?;
-    let holders = match plan.settle(&mut session, tasks).await {
+    // Drawn for all at once, so that they have the order of the batch.
+    let ids = session.query(&sql::DRAW_IDS, &[&(tasks.len() as i64)]).await?;
+    let ids: Vec<i64> = ids.iter().map(|row| row.get(0)).collect();
+    let holders = match plan.settle(&mut session, tasks, &ids).await {
         Ok(holders) => holders,
         Err(failure) => {
             if !failure.is_broken {
@@ -39,38 +47,29 @@ async fn add_once(shared: &Shared, tasks: &[NewTask], lanes: &[i32], plan: &Plan
             return Err(failure);
         }
     };
-    let mut fresh: Vec<usize> = Vec::new();
-    let mut ids: Vec<i64> = Vec::new();
-    let mut plain: Vec<usize> = Vec::new();
-    for place in 0..tasks.len() {
-        match (plan.roles.get(place), holders.get(&place)) {
-            (Some(Role::First), Some(holder)) if holder.is_ours => {
-                fresh.push(place);
-                ids.push(holder.task);
-            }
-            (Some(Role::Plain), _) => plain.push(place),
-            _ => {}
-        }
-    }
+    let is_fresh = |place: &usize| match plan.roles.get(*place) {
+        Some(Role::Plain) => true,
+        Some(Role::First) => holders.get(place).is_some_and(|holder| holder.is_ours),
+        _ => false,
+    };
+    let places: Vec<usize> = (0..tasks.len()).filter(is_fresh).collect();
+    let fresh: Vec<NewTask> = places.iter().filter_map(|place| tasks.get(*place).cloned()).collect();
+    let their_lanes: Vec<i32> = places.iter().filter_map(|place| lanes.get(*place).copied()).collect();
+    let their_ids: Vec<i64> = places.iter().filter_map(|place| ids.get(*place).copied()).collect();
+    let added = match fresh.is_empty() {
+        true => None,
+        false => Some(insert(shared, &mut session, &fresh, &their_lanes, Some(&their_ids)).await?),
+    };
+    session.commit().await?;
     let mut answers: Vec<Option<Enqueued>> = vec![None; tasks.len()];
-    for (places, ids) in [(&fresh, Some(ids.as_slice())), (&plain, None)] {
-        if places.is_empty() {
-            continue;
-        }
-        let pick = |place: &usize| tasks.get(*place).cloned();
-        let some: Vec<NewTask> = places.iter().filter_map(pick).collect();
-        let their_lanes: Vec<i32> = places.iter().filter_map(|place| lanes.get(*place).copied()).collect();
-        let added = insert(shared, &mut session, &some, &their_lanes, ids).await?;
+    if let Some(added) = &added {
         for (place, id) in places.iter().zip(&added.ids) {
             if let Some(answer) = answers.get_mut(*place) {
                 *answer = Some(Enqueued { id: *id, existing: false });
             }
         }
-        enqueue::tell(shared, &added);
+        enqueue::tell(shared, added);
     }
-    session.commit().await?;
-    // Once more: what was told before the commit may have been looked for in vain.
-    shared.subscribers.tell_ready();
     plan.answers(&holders, answers)
 }
 
@@ -113,8 +112,9 @@ impl<'a> Plan<'a> {
                 plan.first.push((place, name.0, name.1));
                 continue;
             };
-            let is_same =
-                tasks.get(earlier).is_some_and(|first| first.kind == task.kind && first.payload == task.payload);
+            let is_same = tasks
+                .get(earlier)
+                .is_some_and(|first| first.kind == task.kind && first.payload == task.payload);
             if !is_same && !key.ignore_conflict {
                 return Err(Error::invalid(format!(
                     "idempotency key {:?} is used twice in one batch with different kinds or payloads",
@@ -131,6 +131,7 @@ impl<'a> Plan<'a> {
         &self,
         session: &mut Session<'_>,
         tasks: &[NewTask],
+        ids: &[i64],
     ) -> Result<HashMap<usize, Holder>, Failure> {
         let of = |place: &usize| tasks.get(*place);
         let places: Vec<usize> = self.first.iter().map(|(place, ..)| *place).collect();
@@ -142,7 +143,9 @@ impl<'a> Plan<'a> {
         let payloads: Vec<&[u8]> = places.iter().filter_map(of).map(|task| task.payload.as_bytes()).collect();
         let by_name: HashMap<(&str, &str), usize> =
             self.first.iter().map(|(place, queue, key)| ((*queue, *key), *place)).collect();
-        let taken = session.query(&sql::KEY_TAKE, &[&queues, &keys, &kinds, &encodings, &payloads]).await?;
+        let drawn: Vec<i64> = places.iter().filter_map(|place| ids.get(*place).copied()).collect();
+        let taken =
+            session.query(&sql::KEY_TAKE, &[&queues, &keys, &kinds, &encodings, &payloads, &drawn]).await?;
         let mut holders = HashMap::new();
         for row in &taken {
             if let Some(place) = by_name.get(&(row.get(0), row.get(1))) {
@@ -150,7 +153,8 @@ impl<'a> Plan<'a> {
             }
         }
         if holders.len() < places.len() {
-            let known = session.query(&sql::KEY_READ, &[&queues, &keys, &kinds, &encodings, &payloads]).await?;
+            let known =
+                session.query(&sql::KEY_READ, &[&queues, &keys, &kinds, &encodings, &payloads]).await?;
             for row in &known {
                 let Some(place) = by_name.get(&(row.get(0), row.get(1))) else { continue };
                 let Some(key) = tasks.get(*place).and_then(|task| task.key.as_ref()) else { continue };
@@ -176,18 +180,15 @@ impl<'a> Plan<'a> {
         for (place, role) in self.roles.iter().enumerate() {
             let found = match role {
                 Role::Plain => continue,
-                Role::First => {
-                    holders.get(&place).map(|holder| (holder.task, !holder.is_ours))
-                }
+                Role::First => holders.get(&place).map(|holder| (holder.task, !holder.is_ours)),
                 Role::SameAs(first) => holders.get(first).map(|holder| (holder.task, true)),
             };
             if let (Some(answer), Some((id, existing))) = (answers.get_mut(place), found) {
                 *answer = Some(Enqueued { id: TaskId::from_raw(id), existing });
             }
         }
-        answers
-            .into_iter()
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| Error::Unavailable("a key was neither taken nor found; try again".to_owned()).into())
+        answers.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| {
+            Error::Unavailable("a key was neither taken nor found; try again".to_owned()).into()
+        })
     }
 }

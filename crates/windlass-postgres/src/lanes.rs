@@ -92,7 +92,8 @@ impl Lanes {
         for row in rows {
             let id: i32 = row.get(0);
             // One bad row does not keep the others.
-            let (Ok(queue), Ok(kind)) = (Name::new("queue", row.get::<_, &str>(1)), Name::new("kind", row.get::<_, &str>(2)))
+            let (Ok(queue), Ok(kind)) =
+                (Name::new("queue", row.get::<_, &str>(1)), Name::new("kind", row.get::<_, &str>(2)))
             else {
                 tracing::warn!(lane = id, "a lane with a name that is not allowed is left out");
                 continue;

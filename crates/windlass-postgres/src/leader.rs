@@ -126,7 +126,8 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
     if is_led {
         return Ok(None);
     }
-    let ms = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4);
+    let ms =
+        |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4);
     let (term_ms, dead_age, age) = (ms(TERM), ms(retention.dead_age), ms(age));
     let ahead = ms(history::AHEAD);
     let mut session = shared.duties.session().await?;

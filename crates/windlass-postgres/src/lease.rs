@@ -61,7 +61,10 @@ pub(crate) async fn renew(shared: &Shared, worker: WorkerId, report: &WorkerRepo
         shared.sweeps.nobody_expired();
     }
     let (ids, leases, reasons): (Vec<i64>, Vec<i32>, Vec<String>) = (row.get(3), row.get(4), row.get(5));
-    let leases = ids.into_iter().zip(leases).map(|(id, lease)| LeaseRef { id: TaskId::from_raw(id), lease: lease as u32 });
+    let leases = ids
+        .into_iter()
+        .zip(leases)
+        .map(|(id, lease)| LeaseRef { id: TaskId::from_raw(id), lease: lease as u32 });
     Ok(Renewed { cancels: leases.zip(reasons).collect() })
 }
 
@@ -149,7 +152,11 @@ async fn take_back(
     .await
 }
 
-async fn held(session: &mut Session<'_>, worker: WorkerId, claims: (i64, i64)) -> Result<Vec<LeaseRef>, Failure> {
+async fn held(
+    session: &mut Session<'_>,
+    worker: WorkerId,
+    claims: (i64, i64),
+) -> Result<Vec<LeaseRef>, Failure> {
     let limit = HAND_BACK_MAX as i64;
     let rows = session.query(&sql::HELD, &[&worker.0, &claims.0, &claims.1, &limit]).await?;
     Ok(rows.iter().map(lease_of).collect())
@@ -209,11 +216,11 @@ impl Sweeps {
 /// Takes the tasks of workers whose leases ran out, at most `limit`; each worker in a transaction of its own.
 pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyReport> {
     let mut report = DutyReport::default();
-    if shared.options.trusts_renewals && !shared.sweeps.must_look() {
+    if shared.options.trusts_hearsay && !shared.sweeps.must_look() {
         return Ok(report);
     }
     let mut session = shared.duties.session().await?;
-    let tombstones = shared.sweeps.must_look_at_tombstones() || !shared.options.trusts_renewals;
+    let tombstones = shared.sweeps.must_look_at_tombstones() || !shared.options.trusts_hearsay;
     let workers: Vec<i64> =
         session.query(&sql::EXPIRED_WORKERS, &[&tombstones]).await?.iter().map(|row| row.get(0)).collect();
     drop(session);
@@ -304,7 +311,8 @@ async fn expire_one(shared: &Shared, worker: WorkerId, room: usize) -> Result<Sw
 
 /// The crashes that end a task, if its process died with it alone or among others.
 fn most_crashes(shared: &Shared, was_alone: bool) -> i32 {
-    let most = (1..=u32::try_from(i32::MAX).unwrap_or(u32::MAX)).find(|n| shared.rules.crash_ends(*n, was_alone));
+    let most =
+        (1..=u32::try_from(i32::MAX).unwrap_or(u32::MAX)).find(|n| shared.rules.crash_ends(*n, was_alone));
     most.and_then(|most| i32::try_from(most).ok()).unwrap_or(i32::MAX)
 }
 

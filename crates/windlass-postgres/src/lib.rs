@@ -40,6 +40,9 @@ mod tls;
 
 pub use error::OpenError;
 pub use migrate::{Migrated, Plan, PlannedStep, migrate, plan};
-pub use options::{CONNECT_TIMEOUT, History, Location, Notify, Options, POOL_SIZE, ParseLocationError, STATEMENT_TIMEOUT, is_postgres};
+pub use options::{
+    CONNECT_TIMEOUT, History, Location, Notify, Options, POOL_SIZE, ParseLocationError, STATEMENT_TIMEOUT,
+    is_postgres,
+};
 pub use sql::{DEFAULT_SCHEMA, Schema};
 pub use store::PostgresStore;

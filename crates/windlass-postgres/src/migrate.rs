@@ -129,7 +129,11 @@ async fn plan_with(
 /// What one step sends, from BEGIN to COMMIT.
 fn step_text(schema: &Schema, migration: &Migration) -> String {
     let name = schema.as_str();
-    let make = if migration.version == 1 { format!("CREATE SCHEMA IF NOT EXISTS \"{name}\";\n") } else { String::new() };
+    let make = if migration.version == 1 {
+        format!("CREATE SCHEMA IF NOT EXISTS \"{name}\";\n")
+    } else {
+        String::new()
+    };
     let record = schema.render(&format!(
         "INSERT INTO windlass.meta (name, value) VALUES ('schema_version', {}), ('oldest_writer', {})\n\
          ON CONFLICT (name) DO UPDATE SET value = excluded.value;",
@@ -152,7 +156,10 @@ pub(crate) async fn apply(
     let mut migrated = Migrated { version: 0, created: false, steps: 0 };
     loop {
         conn.batch("BEGIN").await.map_err(refused)?;
-        let turn = format!("SELECT pg_advisory_xact_lock(hashtextextended('windlass migrate {}', 0))", schema.as_str());
+        let turn = format!(
+            "SELECT pg_advisory_xact_lock(hashtextextended('windlass migrate {}', 0))",
+            schema.as_str()
+        );
         conn.batch(&turn).await.map_err(refused)?;
         let step = next_step(conn, location, schema, migrations).await;
         let (found, step) = match step {
@@ -227,9 +234,11 @@ pub(crate) fn newest(migrations: &[Migration]) -> u32 {
 }
 
 async fn read(conn: &Conn, location: &Location, schema: &Schema) -> Result<Option<Found>, OpenError> {
-    let number = async |text: String| conn.number(&text).await.map_err(|failure| refused(location, "ask", &failure));
+    let number =
+        async |text: String| conn.number(&text).await.map_err(|failure| refused(location, "ask", &failure));
     let name = schema.as_str();
-    let has_meta = number(format!("SELECT (to_regclass('\"{name}\".meta') IS NOT NULL)::integer::bigint")).await?;
+    let has_meta =
+        number(format!("SELECT (to_regclass('\"{name}\".meta') IS NOT NULL)::integer::bigint")).await?;
     if has_meta == 0 {
         let tables = number(format!(
             "SELECT count(*) FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
@@ -248,7 +257,10 @@ async fn read(conn: &Conn, location: &Location, schema: &Schema) -> Result<Optio
             Err(failure) => Err(refused(location, "ask", &failure)),
         }
     };
-    Ok(Some(Found { version: version("schema_version").await?, oldest_writer: version("oldest_writer").await? }))
+    Ok(Some(Found {
+        version: version("schema_version").await?,
+        oldest_writer: version("oldest_writer").await?,
+    }))
 }
 
 fn foreign(location: &Location, schema: &Schema) -> OpenError {

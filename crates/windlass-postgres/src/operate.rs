@@ -62,7 +62,9 @@ async fn cancel_some(
         });
     }
     if !left.is_empty() {
-        return Err(Error::Unavailable("a task changes too fast to be cancelled; try again".to_owned()).into());
+        return Err(
+            Error::Unavailable("a task changes too fast to be cancelled; try again".to_owned()).into()
+        );
     }
     Ok(results)
 }
@@ -72,7 +74,9 @@ pub(crate) async fn redrive(shared: &Shared, tasks: &[Redrive]) -> Result<Vec<Ch
     let delays: HashMap<TaskId, i64> = tasks
         .iter()
         .rev()
-        .map(|task| (task.id, i64::try_from(task.delay.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)))
+        .map(|task| {
+            (task.id, i64::try_from(task.delay.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4))
+        })
         .collect();
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
     let mut results = HashMap::new();
@@ -127,7 +131,9 @@ impl Refusal {
         match self {
             Self::NotFound => Error::NotFound(format!("task {id}")),
             Self::Ended(state) => Error::Conflict(format!("task {id} has already ended: {state}")),
-            Self::NotDead(state) => Error::Conflict(format!("task {id} is {state}; only a dead task can be retried")),
+            Self::NotDead(state) => {
+                Error::Conflict(format!("task {id} is {state}; only a dead task can be retried"))
+            }
         }
     }
 }

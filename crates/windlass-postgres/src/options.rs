@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use windlass_core::Rules;
 
-use crate::{sql::Schema, tls::Tls};
+use crate::{error::text_of, sql::Schema, tls::Tls};
 
 /// Where workers hear that there is something to do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -56,9 +56,10 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How long a statement may take before its connection is given up.
     pub statement_timeout: Duration,
-    /// Whether a renewal's word that no lease ran out saves the next look. Not where a test moves the store's clock.
+    /// Whether what was heard a moment ago saves a look: that no lease ran out, that there is no new lane. Not in tests that
+    /// move the store's clock by hand and expect the next call to know everything.
     #[doc(hidden)]
-    pub trusts_renewals: bool,
+    pub trusts_hearsay: bool,
 }
 
 impl Default for Options {
@@ -73,7 +74,7 @@ impl Default for Options {
             pool_size: POOL_SIZE,
             connect_timeout: CONNECT_TIMEOUT,
             statement_timeout: STATEMENT_TIMEOUT,
-            trusts_renewals: true,
+            trusts_hearsay: true,
         }
     }
 }
@@ -100,12 +101,15 @@ impl Location {
     pub fn parse(url: &str) -> Result<Self, ParseLocationError> {
         let shown = redacted(url);
         if !is_postgres(url) {
-            return Err(ParseLocationError(format!("{shown:?} is not a PostgreSQL address: expected postgres://…")));
+            return Err(ParseLocationError(format!(
+                "{shown:?} is not a PostgreSQL address: expected postgres://…"
+            )));
         }
-        let (url, tls) = Tls::take_from(url).map_err(|error| ParseLocationError(format!("{shown}: {error}")))?;
-        let mut config: tokio_postgres::Config = url
-            .parse()
-            .map_err(|error: tokio_postgres::Error| ParseLocationError(format!("{shown}: {error}")))?;
+        let (url, tls) =
+            Tls::take_from(url).map_err(|error| ParseLocationError(format!("{shown}: {error}")))?;
+        let mut config: tokio_postgres::Config = url.parse().map_err(|error: tokio_postgres::Error| {
+            ParseLocationError(format!("{shown}: {}", text_of(&error)))
+        })?;
         if config.get_application_name().is_none() {
             config.application_name("windlass");
         }

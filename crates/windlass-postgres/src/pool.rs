@@ -51,7 +51,12 @@ struct Refusals {
 }
 
 impl Pool {
-    pub(crate) fn new(server: &Arc<Server>, driver: &Arc<Driver>, purpose: &'static str, size: usize) -> Self {
+    pub(crate) fn new(
+        server: &Arc<Server>,
+        driver: &Arc<Driver>,
+        purpose: &'static str,
+        size: usize,
+    ) -> Self {
         Self {
             server: Arc::clone(server),
             driver: Arc::clone(driver),
@@ -71,7 +76,10 @@ impl Pool {
             Err(_) => tokio::time::timeout(WAIT_MAX, self.permits.acquire())
                 .await
                 .map_err(|_| {
-                    Error::Unavailable(format!("every connection for {} is busy for {WAIT_MAX:?}", self.purpose))
+                    Error::Unavailable(format!(
+                        "every connection for {} is busy for {WAIT_MAX:?}",
+                        self.purpose
+                    ))
                 })?
                 .map_err(|_| closed())?,
         };
@@ -156,7 +164,11 @@ pub(crate) struct Session<'a> {
 
 impl Session<'_> {
     /// Runs a statement.
-    pub(crate) async fn query(&mut self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
+    pub(crate) async fn query(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Failure> {
         let Some(conn) = &self.conn else { return Err(lost()) };
         self.is_busy = true;
         let answer = match self.in_transaction {
@@ -168,7 +180,11 @@ impl Session<'_> {
     }
 
     /// Runs a statement that answers with at most one row.
-    pub(crate) async fn row(&mut self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Option<Row>, Failure> {
+    pub(crate) async fn row(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Option<Row>, Failure> {
         Ok(self.query(sql, params).await?.into_iter().next())
     }
 
@@ -210,7 +226,6 @@ impl Session<'_> {
             self.in_transaction = false;
         }
     }
-
 }
 
 impl Drop for Session<'_> {

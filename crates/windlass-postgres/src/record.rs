@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_postgres::Row;
 use windlass_core::{
-    AttemptRecord, Encoding, Lane, LaneId, Name, Payload, Result, State, TaskId, TaskRecord, Timestamp, WorkerId,
-    attempt_log,
+    AttemptRecord, Encoding, Lane, LaneId, Name, Payload, Result, State, TaskId, TaskRecord, Timestamp,
+    WorkerId, attempt_log,
     task::{ATTEMPT_RECORDS_MAX, AttemptResult},
 };
 

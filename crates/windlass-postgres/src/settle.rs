@@ -6,7 +6,8 @@
 use std::collections::HashSet;
 
 use windlass_core::{
-    Error, LaneId, LeaseRef, Result, SettleBatch, SettleItem, Settled, Settlement, State, TaskId, Timestamp, WorkerId,
+    Error, LaneId, LeaseRef, Result, SettleBatch, SettleItem, Settled, Settlement, State, TaskId, Timestamp,
+    WorkerId,
 };
 
 use crate::{error::Failure, pool::Session, repeat::repeat, shared::Shared, sql};
@@ -16,11 +17,14 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
     let mut items: Vec<&SettleItem> = batch.items.iter().collect();
     // In the order of tasks, as every other transaction that locks many.
     items.sort_unstable_by_key(|item| item.lease.id);
-    let is_plain = items
-        .iter()
-        .all(|item| matches!(item.settlement, Settlement::Done { output: None, note: None }));
+    let is_plain =
+        items.iter().all(|item| matches!(item.settlement, Settlement::Done { output: None, note: None }));
     let settled = repeat(|| async {
-        if is_plain { settle_done(shared, batch, &items).await } else { settle_mixed(shared, batch, &items).await }
+        if is_plain {
+            settle_done(shared, batch, &items).await
+        } else {
+            settle_mixed(shared, batch, &items).await
+        }
     })
     .await?;
     shared.awaited.wake(batch.items.iter().map(|item| item.lease.id));
@@ -33,7 +37,11 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
     Ok(settled)
 }
 
-async fn settle_done(shared: &Shared, batch: &SettleBatch, items: &[&SettleItem]) -> Result<Settled, Failure> {
+async fn settle_done(
+    shared: &Shared,
+    batch: &SettleBatch,
+    items: &[&SettleItem],
+) -> Result<Settled, Failure> {
     let mut session = shared.settles.session().await?;
     let ids: Vec<i64> = items.iter().map(|item| item.lease.id.raw()).collect();
     let leases: Vec<i32> = items.iter().map(|item| item.lease.lease as i32).collect();
@@ -54,8 +62,9 @@ async fn settle_done(shared: &Shared, batch: &SettleBatch, items: &[&SettleItem]
 /// The stored answer of a batch that was already applied; of a worker that is gone everything is lost.
 async fn replay(session: &mut Session<'_>, batch: &SettleBatch) -> Result<Settled, Failure> {
     let settler = batch.settler_no as i32;
-    let Some(row) = session.row(&sql::SETTLE_REPLAY, &[&batch.worker.0, &settler]).await? else {
-        return Ok(Settled { fenced: batch.items.iter().map(|item| item.lease.id).collect(), ..Settled::default() });
+    let row = session.row(&sql::SETTLE_REPLAY, &[&batch.worker.0, &settler]).await?;
+    let Some(row) = row.filter(|row| row.get::<_, i64>(0) as u64 >= batch.batch_no) else {
+        return Ok(all_fenced(batch));
     };
     let last: i64 = row.get(0);
     if last as u64 > batch.batch_no {
@@ -73,7 +82,15 @@ async fn replay(session: &mut Session<'_>, batch: &SettleBatch) -> Result<Settle
     })
 }
 
-async fn settle_mixed(shared: &Shared, batch: &SettleBatch, items: &[&SettleItem]) -> Result<Settled, Failure> {
+fn all_fenced(batch: &SettleBatch) -> Settled {
+    Settled { fenced: batch.items.iter().map(|item| item.lease.id).collect(), ..Settled::default() }
+}
+
+async fn settle_mixed(
+    shared: &Shared,
+    batch: &SettleBatch,
+    items: &[&SettleItem],
+) -> Result<Settled, Failure> {
     let mut session = shared.settles.session().await?;
     let (settler, number) = (batch.settler_no as i32, batch.batch_no as i64);
     session.begin().await?;
@@ -172,7 +189,9 @@ impl<'a> Ends<'a> {
                     ends.leave(lease, State::Done, note.as_deref(), output.as_ref());
                 }
                 Settlement::Cancelled { reason } => ends.leave(lease, State::Cancelled, Some(reason), None),
-                Settlement::Retry { due_at, error } => ends.stay(lease, How::Retry, Some(*due_at), Some(error)),
+                Settlement::Retry { due_at, error } => {
+                    ends.stay(lease, How::Retry, Some(*due_at), Some(error))
+                }
                 Settlement::Snooze { due_at } => ends.stay(lease, How::Snooze, Some(*due_at), None),
                 Settlement::Release => ends.stay(lease, How::Release, None, None),
                 Settlement::Dead { error } => ends.stay(lease, How::Dead, None, Some(error)),
@@ -211,7 +230,12 @@ impl<'a> Ends<'a> {
     }
 
     /// Writes all ends inside the session's transaction, sent in a row.
-    async fn write(&self, shared: &Shared, session: &mut Session<'_>, worker: WorkerId) -> Result<Ended, Failure> {
+    async fn write(
+        &self,
+        shared: &Shared,
+        session: &mut Session<'_>,
+        worker: WorkerId,
+    ) -> Result<Ended, Failure> {
         let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
         let (leaving, staying) = (&self.leaving, &self.staying);
         // Whoever was asked to end does so, whatever the attempt said but success.
@@ -241,7 +265,14 @@ impl<'a> Ends<'a> {
             let rows = session
                 .query(
                     &sql::SETTLE_STAY,
-                    &[&worker.0, &staying.ids, &staying.leases, &staying.hows, &staying.dues, &staying.errors],
+                    &[
+                        &worker.0,
+                        &staying.ids,
+                        &staying.leases,
+                        &staying.hows,
+                        &staying.dues,
+                        &staying.errors,
+                    ],
                 )
                 .await?;
             for row in rows {
@@ -252,8 +283,9 @@ impl<'a> Ends<'a> {
             }
         }
         if ended.tasks.len() < asked_ids.len() {
-            let rows =
-                session.query(&sql::SETTLE_ASKED, &[&worker.0, &asked_ids, &asked_leases, &ttl, &keep]).await?;
+            let rows = session
+                .query(&sql::SETTLE_ASKED, &[&worker.0, &asked_ids, &asked_leases, &ttl, &keep])
+                .await?;
             ended.tasks.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
         }
         ended.lanes_ready.sort_unstable();

@@ -52,7 +52,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(options: Options, server: &Arc<Server>, driver: &Arc<Driver>, beat: &Arc<Driver>, listener: i64) -> Self {
+    pub(crate) fn new(
+        options: Options,
+        server: &Arc<Server>,
+        driver: &Arc<Driver>,
+        beat: &Arc<Driver>,
+        listener: i64,
+    ) -> Self {
         Self {
             claims: Pool::new(server, driver, "claims", 1),
             settles: Pool::new(server, driver, "settlements", 1),

@@ -4,8 +4,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use windlass_core::{
-    ClaimAnswer, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result, Rules, SettleBatch,
-    Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
+    ClaimAnswer, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result, Rules,
+    SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
 };
@@ -83,7 +83,7 @@ impl Source for PostgresStore {
         self.refuse_if_closed()?;
         let lanes = &self.shared.lanes;
         let served = lanes.served(kinds, queues);
-        if !served.is_empty() && !lanes.are_stale() {
+        if !served.is_empty() && !lanes.are_stale() && self.shared.options.trusts_hearsay {
             return Ok(served);
         }
         lanes.load(&mut self.shared.pool.session().await?).await?;

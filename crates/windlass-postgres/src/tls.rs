@@ -208,7 +208,8 @@ where
 
     fn connect(self, stream: S) -> Self::Future {
         Box::pin(async move {
-            let name = self.name.ok_or_else(|| io::Error::other("the host is not a name that TLS can verify"))?;
+            let name =
+                self.name.ok_or_else(|| io::Error::other("the host is not a name that TLS can verify"))?;
             Ok(Stream(Box::new(self.connector.connect(name, stream).await?)))
         })
     }
@@ -224,7 +225,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Stream<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Stream<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut *self.0).poll_read(cx, buf)
     }
 }

@@ -83,6 +83,15 @@ fn seed() -> u64 {
 /// Runs stores beside the model. The error is the shortest way found to a difference, or the moves that
 /// were never made.
 pub fn check(make: impl Fn() -> Box<dyn Harness>, effort: Effort) -> Result<Coverage, String> {
+    let coverage = explore(make, effort)?;
+    match coverage.missing() {
+        missing if missing.is_empty() => Ok(coverage),
+        missing => Err(format!("moves that were never made: {missing:?}")),
+    }
+}
+
+/// The same for an effort that is too small to make every move: the caller looks at what was made.
+pub fn explore(make: impl Fn() -> Box<dyn Harness>, effort: Effort) -> Result<Coverage, String> {
     let seed = seed();
     let config = Config {
         cases: effort.cases,
@@ -105,11 +114,7 @@ pub fn check(make: impl Fn() -> Box<dyn Harness>, effort: Effort) -> Result<Cove
         Ok(())
     });
     verdict.map_err(|error| format!("{error}\n(WINDLASS_PROPERTY_SEED={seed})"))?;
-    let coverage = coverage.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match coverage.missing() {
-        missing if missing.is_empty() => Ok(coverage),
-        missing => Err(format!("moves that were never made: {missing:?}")),
-    }
+    Ok(coverage.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn run_one(

@@ -199,6 +199,23 @@ CREATE TABLE windlass.depth (
   PRIMARY KEY (lane, state)
 );
 
+-- The first parts, so that nothing ends before there is one for it.
+DO $$
+DECLARE
+  hour bigint := floor(date_part('epoch', clock_timestamp()) / 3600);
+  start_ms bigint;
+BEGIN
+  FOR number IN 0..7 LOOP
+    start_ms := (hour + number) * 3600000;
+    EXECUTE format(
+      'CREATE TABLE windlass.history_%s PARTITION OF windlass.history FOR VALUES FROM (%s) TO (%s)', start_ms, start_ms,
+      start_ms + 3600000
+    );
+    INSERT INTO windlass.part (from_ms, until_ms, name) VALUES (start_ms, start_ms + 3600000, 'history_' || start_ms);
+  END LOOP;
+END
+$$;
+
 -- A task's id as people and programs write it: 13 letters and digits that sort like the number.
 CREATE FUNCTION windlass.id_text(id bigint) RETURNS text LANGUAGE sql IMMUTABLE
 AS $$

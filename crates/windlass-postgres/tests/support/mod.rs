@@ -59,7 +59,8 @@ impl PostgresHarness {
         let options = (self.change)(Options {
             rules,
             schema: Schema::new(schema).unwrap(),
-            trusts_renewals: false,
+            trusts_hearsay: false,
+            migrate: true,
             ..Options::default()
         });
         PostgresStore::open(&Location::parse(&url()).unwrap(), options).await.unwrap()
@@ -84,8 +85,8 @@ impl Drop for PostgresHarness {
 impl Harness for PostgresHarness {
     async fn open(&self, rules: Rules) -> Arc<dyn Store> {
         let schema = schema_name();
-        let options = Options { schema: Schema::new(&schema).unwrap(), ..Options::default() };
-        windlass_postgres::migrate(&Location::parse(&url()).unwrap(), &options).await.unwrap();
+        self.opened.lock().unwrap().push((schema.clone(), rules.clone()));
+        let store = self.open_schema(&schema, rules).await;
         execute(&format!(
             "CREATE TABLE {schema}.test_clock AS SELECT {}::bigint AS ms;
              CREATE OR REPLACE FUNCTION {schema}.now_ms() RETURNS bigint LANGUAGE sql VOLATILE
@@ -94,8 +95,7 @@ impl Harness for PostgresHarness {
             self.now_ms.load(Ordering::Relaxed)
         ))
         .await;
-        self.opened.lock().unwrap().push((schema.clone(), rules.clone()));
-        self.open_schema(&schema, rules).await
+        store
     }
 
     async fn connect(&self, _store: &Arc<dyn Store>) -> Arc<dyn Store> {
