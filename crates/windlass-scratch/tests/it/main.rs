@@ -5,3 +5,4 @@ mod cluster;
 mod pgbouncer;
 mod processes;
 mod program;
+mod proxy;
