@@ -40,9 +40,12 @@ pub struct Global {
     /// Talk to this server
     #[arg(long, global = true, value_name = "URL")]
     pub server: Option<String>,
-    /// Use this store, such as sqlite:windlass.db
+    /// Use this store, such as sqlite:windlass.db or postgres://user@host/database
     #[arg(long, global = true, value_name = "URL")]
     pub store: Option<String>,
+    /// The schema of a PostgreSQL store
+    #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
+    pub schema: Option<String>,
     /// Read settings from this file
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -66,6 +69,7 @@ impl Global {
         given([
             (&table::SERVER, self.server.as_ref()),
             (&table::STORE, self.store.as_ref()),
+            (&table::SCHEMA, self.schema.as_ref()),
             (&table::LOG_LEVEL, self.log_level.as_ref()),
             (&table::LOG_FORMAT, self.log_format.as_ref()),
         ])

@@ -1,17 +1,17 @@
 //! A worker with the built-in kinds on the store, as the settings want it.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use windlass::{ClaimBatch, Registry, Waiters, Worker, WorkerConfig, WorkerHandle};
-use windlass_core::{Name, Store as _, TaskId, TaskRecord, store::SharedStore};
+use windlass_core::{Name, TaskId, TaskRecord, store::SharedStore};
 use windlass_kinds::HttpOptions;
 use windlass_server::{Operations, api::WorkerStatusView};
-use windlass_sqlite::SqliteStore;
 
 use crate::{
     backend::local,
     config::{Settings, table},
     failure::Failure,
+    store::Opened,
 };
 
 /// How long beyond its longest pause a coordinator may be silent before it counts as stuck.
@@ -20,7 +20,7 @@ const TICK_SLACK: Duration = Duration::from_secs(10);
 /// A worker that is ready to run, and what is known about it.
 pub struct Engine {
     /// The store.
-    pub store: Arc<SqliteStore>,
+    pub store: Opened,
     /// The worker.
     pub worker: Worker,
     /// A handle on it.
@@ -32,7 +32,7 @@ pub struct Engine {
 }
 
 /// Puts a worker on a store that is open.
-pub fn build(settings: &Settings, store: Arc<SqliteStore>) -> anyhow::Result<Engine> {
+pub fn build(settings: &Settings, store: Opened) -> anyhow::Result<Engine> {
     let mut registry = Registry::new();
     let mut kinds = Vec::new();
     for (kind, handler) in
@@ -43,7 +43,7 @@ pub fn build(settings: &Settings, store: Arc<SqliteStore>) -> anyhow::Result<Eng
         registry.insert(kind, handler)?;
     }
     let config = worker_config(settings)?;
-    let worker = Worker::new(store.clone(), registry, config.clone())?;
+    let worker = Worker::new(store.store.clone(), registry, config.clone())?;
     let handle = worker.handle();
     Ok(Engine { store, worker, handle, kinds, config })
 }
@@ -89,14 +89,13 @@ pub fn worker_config(settings: &Settings) -> anyhow::Result<WorkerConfig> {
 
 /// What the API can do on top of this worker.
 pub fn operations(engine: &Engine) -> Operations {
-    let shared: SharedStore = engine.store.clone();
-    let waiters = Waiters::new(shared);
-    let store = engine.store.clone();
+    let store = engine.store.store.clone();
+    let waiters = Waiters::new(store.clone());
     let (status, probe) = (engine.handle.clone(), engine.handle.clone());
     let (kinds, queues) = (engine.kinds.clone(), engine.config.queues.clone());
     let silence_max = engine.config.poll_interval_max + TICK_SLACK;
     let lease_ttl = engine.config.lease_ttl;
-    local::operations(engine.store.clone())
+    local::operations(engine.store.store.clone())
         .worker_status(move || Some(worker_view(&status, &kinds, &queues)))
         .ready_if("worker", move || readiness(&probe, silence_max, lease_ttl))
         .wait_with(move |ids, wait| {
@@ -109,7 +108,7 @@ pub fn operations(engine: &Engine) -> Operations {
 /// interval; lists with a query of their own.
 async fn ended(
     waiters: &Waiters,
-    store: &SqliteStore,
+    store: &SharedStore,
     ids: Vec<TaskId>,
     wait: Duration,
 ) -> windlass_core::Result<Vec<(TaskId, Option<TaskRecord>)>> {

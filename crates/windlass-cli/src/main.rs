@@ -64,14 +64,14 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Config(ConfigCommand::Check) => {
             commands::config::check(&Session::start(global, Vec::new())?)?
         }
-        Command::Bench(args) => return Ok(ExitCode::from(bench::run(args, global.json)?)),
+        Command::Bench(args) => return Ok(ExitCode::from(bench::run(args, global)?)),
         Command::Up(args) => {
             let session = Session::start(global, args.flags())?;
             serve(commands::up::run(&session, &args))?
         }
         Command::Worker(args) => {
             let session = Session::start(global, args.flags())?;
-            serve(commands::worker::run(&session))?
+            serve(commands::worker::run(&session, &args))?
         }
         command => {
             let session = Session::start(global, Vec::new())?;

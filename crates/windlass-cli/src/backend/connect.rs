@@ -4,13 +4,13 @@
 use std::{path::Path, time::Duration};
 
 use serde::Deserialize;
-use windlass_sqlite::{OpenError, SqliteStore};
+use windlass_sqlite::OpenError;
 
 use super::{Backend, local::Local, remote::Remote};
 use crate::{
     config::{Settings, table},
     failure::{Exit, Failure},
-    store,
+    store::{self, Access, Place},
 };
 
 /// How often a store that another process holds is tried again, and how far apart: a command needs it for a
@@ -26,7 +26,13 @@ pub async fn connect(settings: &Settings) -> anyhow::Result<Box<dyn Backend>> {
     if let Some(server) = find_server(settings).await? {
         return Ok(Box::new(server));
     }
-    let location = store::location(settings)?;
+    let location = match store::place(settings)? {
+        Place::Sqlite(location) => location,
+        place @ Place::Postgres(_) => {
+            let opened = store::open(settings, Access::Existing).await?;
+            return Ok(Box::new(Local::new(opened.store, place.to_string())));
+        }
+    };
     if let Some(path) = location.path()
         && !path.exists()
     {
@@ -35,11 +41,11 @@ pub async fn connect(settings: &Settings) -> anyhow::Result<Box<dyn Backend>> {
     let mut tries_left = BUSY_TRIES;
     loop {
         tries_left -= 1;
-        match SqliteStore::open(&location, store::options(settings).existing_only()).await {
-            Ok(store) => return Ok(Box::new(Local::new(store, location.to_string()))),
+        match store::open_sqlite(&location, settings, Access::Existing).await {
+            Ok(opened) => return Ok(Box::new(Local::new(opened.store, location.to_string()))),
             // Another command has it for a moment, or a server has just started.
             Err(OpenError::InUse { .. }) if tries_left > 0 => tokio::time::sleep(BUSY_PAUSE).await,
-            Err(error) => return Err(store::failure(error).into()),
+            Err(error) => return Err(store::sqlite::failure(error).into()),
         }
         if let Some(server) = find_server(settings).await? {
             return Ok(Box::new(server));

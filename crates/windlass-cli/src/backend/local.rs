@@ -1,9 +1,9 @@
 //! The store itself, when no server runs on it.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::{Name, Payload, Store as _, TaskId};
+use windlass_core::{Name, Payload, TaskId, store::SharedStore};
 use windlass_server::{
     Operations,
     api::{
@@ -12,28 +12,26 @@ use windlass_server::{
         TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, Workers,
     },
 };
-use windlass_sqlite::SqliteStore;
 
 use super::{Answer, Backend};
 
 /// Operations on a store that this process holds.
-#[derive(Debug)]
 pub struct Local {
-    store: Arc<SqliteStore>,
+    store: SharedStore,
     operations: Operations,
     place: String,
 }
 
 impl Local {
     /// Works on a store that is open.
-    pub fn new(store: Arc<SqliteStore>, place: String) -> Self {
+    pub fn new(store: SharedStore, place: String) -> Self {
         let operations = operations(store.clone());
         Self { store, operations, place }
     }
 }
 
 /// Operations that know the built-in kinds: what a payload of theirs must look like, and what is secret in it.
-pub fn operations(store: Arc<SqliteStore>) -> Operations {
+pub fn operations(store: SharedStore) -> Operations {
     Operations::new(store)
         .version(crate::version::VERSION)
         .check_payload(check)

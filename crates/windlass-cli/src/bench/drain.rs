@@ -20,11 +20,14 @@ pub(super) fn run(
     let (mut engine, mut bare) = (Vec::new(), ceiling::Rates::default());
     for _ in 0..common.rounds.max(1) {
         engine.push(runtime.block_on(drain(common, tasks, history, slots, Arc::new(Noop)))?);
-        let folder = runtime.block_on(async { Rig::new(common, history).await?.into_folder().await })?;
-        bare.add(ceiling::drain(&folder.path().join("bench.db"), tasks, history)?);
+        bare.add(runtime.block_on(async {
+            let room = Rig::new(common, history).await?.into_room().await?;
+            ceiling::drain(&room, tasks, history).await
+        })?);
     }
     let (per_second, (ceiling_n, ceiling_per_second)) = (median(engine), bare.best());
     Ok(json!({
+        "store": common.place.name(),
         "tasks": tasks,
         "per_second": per_second.round(),
         "ceiling_per_second": ceiling_per_second.round(),

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::{
-    Common, ceiling,
+    Common, ceiling, ceiling_postgres,
     rig::{HistoryArg, LOAD_BATCH, Rig, median, round, runtime, task},
 };
 
@@ -19,23 +19,38 @@ const BARE: usize = 2_000;
 pub(super) fn run(common: &Common, callers: usize) -> anyhow::Result<Value> {
     anyhow::ensure!((1..=4_096).contains(&callers), "--callers must be 1 to 4096");
     let runtime = runtime()?;
-    let (mut single, mut batch, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut single, mut batch, mut bare, mut copy) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..common.rounds.max(1) {
         single.push(runtime.block_on(singles(common, callers))?);
-        let folder =
-            runtime.block_on(async { Rig::new(common, HistoryArg::Kept).await?.into_folder().await })?;
-        bare.push(ceiling::one_row_inserts(&folder.path().join("bench.db"), BARE)?);
+        bare.push(runtime.block_on(async {
+            let room = Rig::new(common, HistoryArg::Kept).await?.into_room().await?;
+            ceiling::one_row_inserts(&room, BARE).await
+        })?);
+        if let Some(server) = common.place.server() {
+            copy.push(runtime.block_on(async {
+                let rig = Rig::new(common, HistoryArg::Kept).await?;
+                let schema = rig.schema()?.1;
+                ceiling_postgres::copy(server, schema, BATCHED, LOAD_BATCH).await
+            })?);
+        }
         batch.push(runtime.block_on(batches(common))?);
     }
     let (single, batch, bare) = (median(single), median(batch), median(bare));
-    Ok(json!({
+    let mut figures = json!({
+        "store": common.place.name(),
         "callers": callers,
         "single_per_second": single.round(),
         "batch_per_second": batch.round(),
         "ceiling_per_second": bare.round(),
         "ratio": round(single / bare, 2),
         "rounds": common.rounds,
-    }))
+    });
+    if let (Some(figures), false) = (figures.as_object_mut(), copy.is_empty()) {
+        let copy = median(copy);
+        figures.insert("copy_per_second".to_owned(), json!(copy.round()));
+        figures.insert("batch_ratio".to_owned(), json!(round(batch / copy, 2)));
+    }
+    Ok(figures)
 }
 
 async fn singles(common: &Common, callers: usize) -> anyhow::Result<f64> {

@@ -40,9 +40,10 @@ impl RawHandler for Report {
 pub(super) fn run(common: &Common, tasks: usize) -> anyhow::Result<Value> {
     let runtime = runtime()?;
     let commits = |spacing: Duration| -> anyhow::Result<f64> {
-        let folder =
-            runtime.block_on(async { Rig::new(common, HistoryArg::Kept).await?.into_folder().await })?;
-        ceiling::commit_ms(&folder.path().join("bench.db"), COMMITS, spacing)
+        runtime.block_on(async {
+            let room = Rig::new(common, HistoryArg::Kept).await?.into_room().await?;
+            ceiling::commit_ms(&room, COMMITS, spacing).await
+        })
     };
     // Before and after, because the disk's mood changes within a minute.
     let before = commits(SPACING)?;

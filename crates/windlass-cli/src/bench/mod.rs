@@ -5,12 +5,15 @@
 
 mod backlog;
 mod ceiling;
+mod ceiling_postgres;
+mod ceiling_sqlite;
 mod check;
 mod drain;
 mod enqueue;
 mod hol;
 mod latency;
 mod memory;
+mod place;
 mod pool;
 mod rig;
 mod sleep;
@@ -20,6 +23,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
+
+use crate::args::Global;
 
 /// Consumers of the pool and of the channels beside it.
 const POOL_CONSUMERS: usize = 64;
@@ -42,6 +47,9 @@ pub(crate) struct Common {
     /// Rounds of engine and ceiling; medians are printed.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// Where stores are made; from `--store`.
+    #[arg(skip)]
+    place: place::Place,
 }
 
 #[derive(Debug, Subcommand)]
@@ -161,8 +169,30 @@ enum Which {
     },
 }
 
+impl Which {
+    fn common(&mut self) -> Option<&mut Common> {
+        match self {
+            Self::Check { .. } => None,
+            Self::Pool { common, .. }
+            | Self::Hol { common, .. }
+            | Self::Sleep { common, .. }
+            | Self::Drain { common, .. }
+            | Self::Failures { common, .. }
+            | Self::Enqueue { common, .. }
+            | Self::Latency { common, .. }
+            | Self::Backlog { common, .. }
+            | Self::Memory { common, .. }
+            | Self::Soak { common, .. } => Some(common),
+        }
+    }
+}
+
 /// Runs a bench; the answer is the exit code.
-pub fn run(args: BenchArgs, json: bool) -> anyhow::Result<u8> {
+pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
+    let json = global.json;
+    if let Some(common) = args.which.common() {
+        common.place = place::Place::from_flag(global.store.as_deref())?;
+    }
     let figures = match args.which {
         Which::Check { quick, only } => return check::run(quick, &only, json),
         Which::Pool { common, tasks } => {

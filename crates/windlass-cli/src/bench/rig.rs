@@ -6,15 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Context as _;
 use windlass::{
     Context, Outcome, Payload, RawHandler, Registry,
     worker::{Worker, WorkerConfig, WorkerHandle},
 };
 use windlass_core::{Name, NewTask, store::SharedStore};
-use windlass_sqlite::{History, Location, Options, SqliteStore};
 
-use super::Common;
+use super::{
+    Common,
+    place::{Room, Server},
+};
 
 /// Bytes in the payload of a bench's task.
 const PAYLOAD_BYTES: usize = 120;
@@ -28,37 +29,40 @@ pub(crate) enum HistoryArg {
     Off,
 }
 
-/// A folder with a store in it, gone at the end.
+/// A store in a room of its own, gone at the end.
 pub(super) struct Rig {
-    folder: tempfile::TempDir,
     pub(super) store: SharedStore,
+    room: Room,
 }
 
 impl Rig {
     pub(super) async fn new(common: &Common, history: HistoryArg) -> anyhow::Result<Self> {
-        let parent = common.dir.clone().unwrap_or_else(std::env::temp_dir);
-        let folder = tempfile::Builder::new()
-            .prefix("windlass-bench-")
-            .tempdir_in(&parent)
-            .with_context(|| format!("no bench folder in {}", parent.display()))?;
-        let history = match history {
-            HistoryArg::Kept => History::Kept,
-            HistoryArg::Off => History::Off,
-        };
-        let location = Location::File(folder.path().join("bench.db"));
-        let store = SqliteStore::open(&location, Options { history, ..Options::default() }).await?;
-        Ok(Self { folder, store })
+        let room = Room::new(&common.place, common.dir.as_ref())?;
+        let store = room.open(history).await?;
+        Ok(Self { store, room })
     }
 
-    pub(super) fn path(&self) -> PathBuf {
-        self.folder.path().join("bench.db")
+    /// The store's file.
+    pub(super) fn path(&self) -> anyhow::Result<PathBuf> {
+        match &self.room {
+            Room::Folder(folder) => Ok(folder.path().join("bench.db")),
+            Room::Schema { .. } => anyhow::bail!("this bench is for the embedded store"),
+        }
     }
 
-    /// Closes the store and gives the folder, so that a bare loop can use the file.
-    pub(super) async fn into_folder(self) -> anyhow::Result<tempfile::TempDir> {
+    /// The schema of the store, and its server.
+    pub(super) fn schema(&self) -> anyhow::Result<(&Arc<Server>, &str)> {
+        match &self.room {
+            Room::Schema { server, name } => Ok((server, name)),
+            Room::Folder(_) => anyhow::bail!("this bench is for PostgreSQL: add --store postgres"),
+        }
+    }
+
+    /// Closes the store and gives its room, so that a bare loop can use it.
+    pub(super) async fn into_room(self) -> anyhow::Result<Room> {
         self.store.close().await?;
         drop(self.store);
-        Ok(self.folder)
+        Ok(self.room)
     }
 
     /// Loads ready tasks of a kind.

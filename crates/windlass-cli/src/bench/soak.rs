@@ -43,8 +43,8 @@ pub(super) fn run(
                 rig.store.enqueue(vec![task("noop", "default")?; chunk.len()]).await?;
             }
             sent += n;
-            let bytes = file_bytes(&rig.path());
-            peak_wal = peak_wal.max(bytes - std::fs::metadata(rig.path())?.len());
+            let bytes = file_bytes(&rig.path()?);
+            peak_wal = peak_wal.max(bytes - std::fs::metadata(rig.path()?)?.len());
             if start.elapsed() >= part * (sizes.len() as u32 + 1) {
                 sizes.push(round(bytes as f64 / 1e6, 2));
             }

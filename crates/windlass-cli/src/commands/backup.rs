@@ -63,10 +63,10 @@ pub async fn source(settings: &Settings) -> anyhow::Result<PathBuf> {
 /// Writes a consistent copy of a store, whether somebody runs it or not.
 pub async fn copy(settings: &Settings, from: &Path, to: &Path) -> anyhow::Result<()> {
     if to.exists() {
-        return Err(store::failure(OpenError::Exists(to.to_owned())).into());
+        return Err(store::sqlite::failure(OpenError::Exists(to.to_owned())).into());
     }
     let location = windlass_sqlite::Location::File(from.to_owned());
-    let options = store::options(settings).existing_only();
+    let options = store::sqlite::options(settings).existing_only();
     match windlass_sqlite::SqliteStore::open(&location, options).await {
         Ok(open) => {
             open.backup(to).await?;
@@ -77,7 +77,7 @@ pub async fn copy(settings: &Settings, from: &Path, to: &Path) -> anyhow::Result
             let (from, to) = (from.to_owned(), to.to_owned());
             tokio::task::spawn_blocking(move || copy_running(&from, &to)).await?
         }
-        Err(error) => Err(store::failure(error).into()),
+        Err(error) => Err(store::sqlite::failure(error).into()),
     }
 }
 

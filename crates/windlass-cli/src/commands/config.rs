@@ -54,7 +54,7 @@ pub fn docs() -> anyhow::Result<Exit> {
 
 /// Shows what is in force. Reaching this point means that everything is valid on its own.
 pub fn check(session: &Session) -> anyhow::Result<Exit> {
-    store::location(&session.settings)?;
+    store::place(&session.settings)?;
     let out = session.out;
     if out.is_json() {
         let settings: Vec<_> = session

@@ -8,7 +8,11 @@ use serde_json::json;
 use windlass_core::Store as _;
 use windlass_sqlite::{Location, OpenError, Options, SqliteStore};
 
-use crate::{failure::Exit, session::Session, store};
+use crate::{
+    failure::Exit,
+    session::Session,
+    store::{self, Access, Place},
+};
 
 /// Arguments of `migrate`.
 #[derive(Debug, Args)]
@@ -21,9 +25,12 @@ pub struct MigrateArgs {
 /// Runs it. Opening a store brings it up to date, after a copy of the file beside it.
 pub async fn run(session: &Session, args: &MigrateArgs) -> anyhow::Result<Exit> {
     if args.plan {
-        return plan(session).await;
+        return match store::place(&session.settings)? {
+            Place::Sqlite(location) => plan_sqlite(session, &location).await,
+            Place::Postgres(location) => plan_postgres(session, &location).await,
+        };
     }
-    let store = store::open(&session.settings).await?;
+    let store = store::open(&session.settings, Access::Migrate).await?.store;
     let info = store.info().await?;
     store.close().await?;
     if session.out.is_json() {
@@ -37,11 +44,48 @@ pub async fn run(session: &Session, args: &MigrateArgs) -> anyhow::Result<Exit> 
     Ok(Exit::Done)
 }
 
-async fn plan(session: &Session) -> anyhow::Result<Exit> {
-    let location = store::location(&session.settings)?;
+/// Prints what would be sent, with what it locks and who must stop; data goes to stdout, so that it can be kept as a file.
+async fn plan_postgres(session: &Session, location: &windlass_postgres::Location) -> anyhow::Result<Exit> {
+    let options = store::postgres::options(&session.settings)?;
+    let plan = windlass_postgres::plan(location, &options).await.map_err(|error| store::postgres::failure(&error))?;
+    let schema = options.schema.as_str();
+    if session.out.is_json() {
+        let steps: Vec<_> = plan
+            .steps
+            .iter()
+            .map(|step| {
+                json!({
+                    "version": step.version, "locks": step.locks, "old_workers_must_stop": step.old_workers_must_stop,
+                    "sql": step.sql,
+                })
+            })
+            .collect();
+        session.out.json(&json!({
+            "store": location.to_string(), "schema": schema, "found": plan.from, "newest": plan.to, "steps": steps,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    match plan.from {
+        _ if plan.steps.is_empty() => {
+            session.out.line(format!("-- {location}, schema {schema}: at version {}; nothing to do", plan.to))?;
+        }
+        None => session.out.line(format!("-- {location}: schema {schema} would be made with version {}", plan.to))?,
+        Some(from) => {
+            session.out.line(format!("-- {location}, schema {schema}: would go from version {from} to {}", plan.to))?;
+        }
+    }
+    for step in &plan.steps {
+        let stop = if step.old_workers_must_stop { "stop workers of older versions first" } else { "older workers may go on" };
+        session.out.line(format!("\n-- version {}: {stop}; locks {}", step.version, step.locks))?;
+        session.out.line(format!("BEGIN;\n{}COMMIT;", step.sql))?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn plan_sqlite(session: &Session, location: &Location) -> anyhow::Result<Exit> {
     let newest = newest_version().await?;
     let found = match location.path() {
-        Some(path) if is_there(path) => Some(read_version(path).map_err(store::failure)?),
+        Some(path) if is_there(path) => Some(read_version(path).map_err(store::sqlite::failure)?),
         _ => None,
     };
     if session.out.is_json() {
@@ -63,7 +107,7 @@ async fn plan(session: &Session) -> anyhow::Result<Exit> {
 
 /// The version that this program writes, as a new store in memory has it.
 async fn newest_version() -> anyhow::Result<u32> {
-    let store = SqliteStore::open(&Location::Memory, Options::new()).await.map_err(store::failure)?;
+    let store = SqliteStore::open(&Location::Memory, Options::new()).await.map_err(store::sqlite::failure)?;
     let version = store.info().await?.schema_version;
     store.close().await?;
     Ok(version)

@@ -38,7 +38,7 @@ pub async fn run(session: &Session, args: RestoreArgs) -> anyhow::Result<Exit> {
     let shown = to.display().to_string();
     let restored =
         tokio::task::spawn_blocking(move || windlass_sqlite::restore(&args.file, &to, options)).await?;
-    let restored = restored.map_err(store::failure)?;
+    let restored = restored.map_err(store::sqlite::failure)?;
     if session.out.is_json() {
         session.out.json(
             &json!({"store": shown, "handed_back": restored.handed_back, "queues_held": restored.queues_held}),

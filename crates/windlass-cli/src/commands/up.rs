@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use clap::Args;
 use tokio::{net::TcpListener, sync::oneshot};
 use windlass::{DrainReport, WorkerError};
-use windlass_core::Store as _;
+use windlass_core::store::SharedStore;
 use windlass_server::http;
 
 use super::worker::WorkerFlags;
@@ -49,18 +49,18 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     let settings = &session.settings;
     let listen = listen_address(settings, args.insecure)?;
     // In dependency order: store, listener, worker, API. What fails closes what was opened before it.
-    let store = store::open(settings).await?;
+    let store = store::open(settings, args.worker.access()).await?;
     let listener = match bind(listen).await {
         Ok(listener) => listener,
         Err(failure) => {
-            store.close().await?;
+            store.store.close().await?;
             return Err(failure.into());
         }
     };
     let address = format!("http://{}", listener.local_addr()?);
     store.set_address(&address);
     let engine = engine::build(settings, store.clone())?;
-    let info = store.info().await?;
+    let info = store.store.info().await?;
     let kinds = engine.kinds.clone();
     let screen = Screen { settings, store: &info, kinds: &kinds, address: Some(&address) };
     tracing::info!(%address, store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
@@ -88,7 +88,7 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     // The API outlives the worker, so that `/readyz` can say "draining" and results can still be fetched.
     let _ = stop_api.send(());
     let _ = api.await;
-    finish(session, &store, ended).await
+    finish(session, &store.store, ended).await
 }
 
 fn listen_address(settings: &Settings, insecure: bool) -> anyhow::Result<SocketAddr> {
@@ -139,7 +139,7 @@ pub fn run_worker(
 /// Closes the store and says how it ended.
 pub async fn finish(
     session: &Session,
-    store: &windlass_sqlite::SqliteStore,
+    store: &SharedStore,
     ended: Result<DrainReport, WorkerError>,
 ) -> anyhow::Result<Exit> {
     let closed = tokio::time::timeout(CLOSE_TIMEOUT, store.close()).await;

@@ -1,7 +1,6 @@
 //! `windlass worker`: a worker on a store, without the API.
 
 use clap::Args;
-use windlass_core::Store as _;
 
 use super::up;
 use crate::{
@@ -11,7 +10,7 @@ use crate::{
     failure::Exit,
     screen::Screen,
     session::Session,
-    store,
+    store::{self, Access},
 };
 
 /// Flags that every worker has. They are read as text: the table of settings checks them.
@@ -35,6 +34,9 @@ pub struct WorkerFlags {
     /// Whether done tasks are kept
     #[arg(long, value_name = "kept|off")]
     history: Option<String>,
+    /// Make the schema of a PostgreSQL store, or bring it forward, before starting
+    #[arg(long)]
+    migrate: bool,
 }
 
 impl WorkerFlags {
@@ -51,6 +53,11 @@ impl WorkerFlags {
             flags.push((&table::ALLOW_TARGET, Raw::List(self.allow_target.clone())));
         }
         flags
+    }
+
+    /// What may be done to the store before the start.
+    pub fn access(&self) -> Access {
+        if self.migrate { Access::Migrate } else { Access::Usual }
     }
 }
 
@@ -69,10 +76,10 @@ impl WorkerArgs {
 }
 
 /// Runs until it is told to stop.
-pub async fn run(session: &Session) -> anyhow::Result<Exit> {
-    let store = store::open(&session.settings).await?;
+pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
+    let store = store::open(&session.settings, args.worker.access()).await?;
     let engine = engine::build(&session.settings, store.clone())?;
-    let info = store.info().await?;
+    let info = store.store.info().await?;
     let kinds = engine.kinds.clone();
     let screen = Screen { settings: &session.settings, store: &info, kinds: &kinds, address: None };
     tracing::info!(store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
@@ -83,5 +90,5 @@ pub async fn run(session: &Session) -> anyhow::Result<Exit> {
         let _ = screen.show(session.out);
         running.await
     };
-    up::finish(session, &store, ended).await
+    up::finish(session, &store.store, ended).await
 }

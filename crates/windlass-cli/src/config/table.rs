@@ -10,9 +10,38 @@ pub static STORE: Setting = Setting::new(
     "store",
     Kind::Text,
     "sqlite:windlass.db",
-    "Where tasks are kept: `sqlite:FILE`. Also read from the file that WINDLASS_STORE_FILE names.",
+    "Where tasks are kept: `sqlite:FILE` or `postgres://USER@HOST/DATABASE`. Also read from the file that WINDLASS_STORE_FILE names.",
 )
 .flag("--store");
+/// The schema of a PostgreSQL store.
+pub static SCHEMA: Setting = Setting::new(
+    "schema",
+    Kind::Text,
+    "windlass",
+    "The schema of a PostgreSQL store. Each schema is a store of its own.",
+)
+.flag("--schema");
+/// Where workers hear of new tasks.
+pub static NOTIFY: Setting = Setting::new(
+    "notify",
+    Kind::Text,
+    "on",
+    "How workers on PostgreSQL hear of new tasks: `on` (LISTEN), `off` (polling alone), or a direct postgres:// address if `store` leads through a pooler.",
+);
+/// Whether a pooler stands in front of the server.
+pub static POOLER: Setting = Setting::new(
+    "pooler",
+    Kind::Choice(&["none", "transaction"]),
+    "none",
+    "`transaction` if `store` leads through PgBouncer or the like in transaction mode.",
+);
+/// Connections for what is not claims, settlements and renewals.
+pub static STORE_CONNECTIONS: Setting = Setting::new(
+    "store_connections",
+    Kind::Count { min: 1, max: 100 },
+    "3",
+    "Connections of this process to PostgreSQL for enqueues, look-ups and commands; claims, settlements, renewals, duties and notifications have one each besides.",
+);
 /// The server that commands talk to.
 pub static SERVER: Setting = Setting::new(
     "server",
@@ -247,6 +276,10 @@ pub static LOG_LEVEL: Setting = Setting::new(
 /// Every setting, in the order of the documentation.
 pub static ALL: &[&Setting] = &[
     &STORE,
+    &SCHEMA,
+    &NOTIFY,
+    &POOLER,
+    &STORE_CONNECTIONS,
     &SERVER,
     &LISTEN,
     &SLOTS,

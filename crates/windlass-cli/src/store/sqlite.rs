@@ -1,39 +1,11 @@
-//! Opening the store that the settings name. The only place that names concrete stores.
+//! The embedded store, as the settings want it.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
-
-use windlass_sqlite::{Durability, History, Location, OpenError, Options, SqliteStore};
+use windlass_sqlite::{Durability, History, OpenError, Options};
 
 use crate::{
     config::{Settings, table},
     failure::{Exit, Failure},
 };
-
-/// Where the store is.
-pub fn location(settings: &Settings) -> Result<Location, Failure> {
-    let text = settings.text(&table::STORE);
-    let wrong = |message: String| {
-        Failure::usage(message).hint("write it like sqlite:windlass.db or sqlite:/var/lib/windlass/tasks.db")
-    };
-    if !text.starts_with("sqlite:") && text.contains("://") {
-        let message = format!("store {:?} is of a kind that this version does not have", redacted(&text));
-        return Err(wrong(message));
-    }
-    text.parse().map_err(|_| wrong(format!("store {text:?} is not the address of a store")))
-}
-
-/// The store's file, if it has one.
-pub fn path(settings: &Settings) -> Result<Option<PathBuf>, Failure> {
-    Ok(location(settings)?.path().map(Path::to_owned))
-}
-
-/// Opens the store; one that does not exist is made.
-pub async fn open(settings: &Settings) -> Result<Arc<SqliteStore>, Failure> {
-    SqliteStore::open(&location(settings)?, options(settings)).await.map_err(failure)
-}
 
 /// How the settings want the store to be opened.
 pub fn options(settings: &Settings) -> Options {
@@ -88,26 +60,9 @@ pub fn failure(error: OpenError) -> Failure {
     }
 }
 
-/// An address without its password.
-pub fn redacted(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    match rest.rsplit_once('@') {
-        Some((_, host)) => format!("{scheme}://***@{host}"),
-        None => url.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn passwords_do_not_reach_an_error() {
-        assert_eq!(redacted("postgres://user:secret@db/x"), "postgres://***@db/x");
-        assert_eq!(redacted("sqlite:windlass.db"), "sqlite:windlass.db");
-    }
 
     #[test]
     fn a_store_in_use_names_the_process_and_its_address() {
