@@ -12,6 +12,8 @@ use super::{
 
 /// Tasks per claim.
 const CLAIM: u32 = 50;
+/// Ids of finished tasks that never were: lower than any real one.
+const FIRST_ID: i64 = 1_000_000_000;
 const KIND: &str = "noop";
 
 /// One store with its backlog, and the worker that claims from it.
@@ -23,9 +25,26 @@ struct Case {
     lanes: Arc<[LaneId]>,
     claim_no: u64,
     times: Vec<f64>,
+    /// Somebody who holds an old snapshot for as long as this lives.
+    held: Option<tokio_postgres::Client>,
 }
 
-pub(super) fn run(common: &Common, waiting: usize, claims: usize) -> anyhow::Result<Value> {
+/// How large the cases are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    /// The large backlog.
+    pub(super) waiting: usize,
+    /// Claims per case.
+    pub(super) claims: usize,
+    /// Finished tasks that are kept; PostgreSQL only.
+    pub(super) finished: usize,
+}
+
+/// Tasks that were claimed and settled while an old snapshot is held: their index entries cannot be cleaned up.
+const DEAD_TUPLES: usize = 100_000;
+
+pub(super) fn run(common: &Common, sizes: Sizes) -> anyhow::Result<Value> {
+    let Sizes { waiting, claims, finished } = sizes;
     runtime()?.block_on(async {
         let mut cases = vec![
             Case::new(common, "ready", 1_000, &[]).await?,
@@ -34,6 +53,13 @@ pub(super) fn run(common: &Common, waiting: usize, claims: usize) -> anyhow::Res
             Case::new(common, "foreign_kind_in_front", 1_000, &[("foreign", "default", waiting)]).await?,
             Case::new(common, "paused_queue", 1_000, &[(KIND, "paused", waiting)]).await?,
         ];
+        if common.place.server().is_some() {
+            let mut horizon = Case::new(common, "held_horizon", 1_000, &[]).await?;
+            horizon.hold_horizon().await?;
+            let mut history = Case::new(common, "finished_rows", 1_000, &[]).await?;
+            history.fill_history(finished).await?;
+            cases.extend([horizon, history]);
+        }
         for case in &mut cases {
             for _ in 0..20 {
                 case.claim().await?;
@@ -94,7 +120,41 @@ impl Case {
             })
             .await?;
         let lanes = rig.store.lanes(&[kind], &[]).await?.iter().map(|lane| lane.id).collect();
-        Ok(Self { name, waiting, rig, worker, lanes, claim_no: 0, times: Vec::new() })
+        Ok(Self { name, waiting, rig, worker, lanes, claim_no: 0, times: Vec::new(), held: None })
+    }
+
+    /// Opens a transaction with a snapshot that stays, then lets many tasks come and go.
+    async fn hold_horizon(&mut self) -> anyhow::Result<()> {
+        let (server, schema) = self.rig.schema()?;
+        let client = server.connect().await?;
+        client
+            .batch_execute(&format!(
+                "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM {schema}.task LIMIT 1"
+            ))
+            .await?;
+        self.held = Some(client);
+        while (self.claim_no as usize) < DEAD_TUPLES / CLAIM as usize {
+            self.claim().await?;
+        }
+        Ok(())
+    }
+
+    /// Keeps many finished tasks, and nobody cleans up.
+    async fn fill_history(&mut self, rows: usize) -> anyhow::Result<()> {
+        let (server, schema) = self.rig.schema()?;
+        let client = server.connect().await?;
+        client
+            .batch_execute(&format!(
+                "ALTER TABLE {schema}.task SET (autovacuum_enabled = off);
+                 INSERT INTO {schema}.history (id, started_at, ended_at, worker, lane, priority, lease, attempt, max_attempts,
+                   state, encoding, ran, payload)
+                 SELECT {FIRST_ID} + n, {schema}.now_ms(), {schema}.now_ms(), 1, 1, 0, 1, 1, 10, 5, 0, true,
+                   convert_to(repeat('x', 120), 'UTF8')
+                 FROM generate_series(1, {rows}) AS n"
+            ))
+            .await?;
+        self.waiting += rows;
+        Ok(())
     }
 
     /// One timed claim; its tasks end and as many new ones come, so that the backlog stays as it is.

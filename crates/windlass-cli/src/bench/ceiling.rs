@@ -28,7 +28,11 @@ impl Rates {
 }
 
 /// Claim and settle in one loop, for each claim size.
-pub(super) async fn drain(room: &Room, tasks: usize, history: HistoryArg) -> anyhow::Result<[f64; SIZES.len()]> {
+pub(super) async fn drain(
+    room: &Room,
+    tasks: usize,
+    history: HistoryArg,
+) -> anyhow::Result<[f64; SIZES.len()]> {
     match room {
         Room::Folder(folder) => ceiling_sqlite::drain(&folder.path().join("bench.db"), tasks, history),
         Room::Schema { server, name } => ceiling_postgres::drain(server, name, tasks, history).await,
@@ -44,7 +48,11 @@ pub(super) async fn one_row_inserts(room: &Room, rows: usize) -> anyhow::Result<
 }
 
 /// The median of one-row commits that are so far apart.
-pub(super) async fn commit_ms(room: &Room, commits: usize, spacing: std::time::Duration) -> anyhow::Result<f64> {
+pub(super) async fn commit_ms(
+    room: &Room,
+    commits: usize,
+    spacing: std::time::Duration,
+) -> anyhow::Result<f64> {
     match room {
         Room::Folder(folder) => ceiling_sqlite::commit_ms(&folder.path().join("bench.db"), commits, spacing),
         Room::Schema { server, name } => ceiling_postgres::commit_ms(server, name, commits, spacing).await,

@@ -1,4 +1,5 @@
-//! From the enqueue call to the start of the handler, on an idle worker, one task at a time.
+//! From the enqueue call to the start of the handler, on an idle worker, one task at a time; on PostgreSQL another process
+//! enqueues.
 //!
 //! `commit_ms` is the median of one-row commits in the same rhythm: a disk and a processor that have idled for 5 ms take
 //! longer than busy ones, with or without a queue. Commits back to back stand beside it.
@@ -10,15 +11,17 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use windlass::{Context, Outcome, RawHandler, worker::WorkerConfig};
+use windlass::{Context, NewTask, Outcome, Payload, RawHandler, worker::WorkerConfig};
 
 use super::{
     Common, ceiling,
+    member::Member,
+    place::Server,
     rig::{HistoryArg, Rig, percentile, round, runtime, task},
 };
 
 /// Pause between two enqueues.
-const SPACING: Duration = Duration::from_millis(5);
+pub(super) const SPACING: Duration = Duration::from_millis(5);
 /// Commits whose median stands beside the figures.
 const COMMITS: usize = 500;
 /// Enqueues before the measured ones.
@@ -47,12 +50,18 @@ pub(super) fn run(common: &Common, tasks: usize) -> anyhow::Result<Value> {
     };
     // Before and after, because the disk's mood changes within a minute.
     let before = commits(SPACING)?;
-    let mut times = runtime.block_on(measure(common, tasks))?;
+    let mut times = runtime.block_on(async {
+        match common.place.server() {
+            Some(server) => measure_apart(common, server, tasks).await,
+            None => measure(common, tasks).await,
+        }
+    })?;
     let commit_ms = f64::midpoint(before, commits(SPACING)?);
     let back_to_back_ms = commits(Duration::ZERO)?;
     times.sort_by(f64::total_cmp);
     let p50 = percentile(&times, 0.5);
     Ok(json!({
+        "store": common.place.name(),
         "tasks": tasks,
         "p50_ms": round(p50, 3),
         "p99_ms": round(percentile(&times, 0.99), 3),
@@ -80,4 +89,61 @@ async fn measure(common: &Common, tasks: usize) -> anyhow::Result<Vec<f64>> {
     running.stop().await?;
     rig.store.close().await?;
     Ok(times)
+}
+
+/// A task that says when it was handed in, of the usual size.
+pub(super) fn stamped() -> anyhow::Result<NewTask> {
+    let payload = (now_ns(), "x".repeat(90));
+    Ok(NewTask::new("report", Payload::json(&payload)?)?)
+}
+
+/// The clock that all processes of a machine share.
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Reports how long after the call it was started.
+struct ReportStamped {
+    took: mpsc::UnboundedSender<f64>,
+}
+
+#[async_trait::async_trait]
+impl RawHandler for ReportStamped {
+    async fn call(&self, context: Context) -> Outcome {
+        let now = now_ns();
+        match context.payload().decode::<(u64, String)>() {
+            Ok((called, _)) => {
+                let _ = self.took.send(now.saturating_sub(called) as f64 / 1e6);
+                Outcome::Done(None)
+            }
+            Err(error) => Outcome::dead(error),
+        }
+    }
+}
+
+/// Enqueued by another process, picked up by an idle worker here.
+async fn measure_apart(common: &Common, server: &Server, tasks: usize) -> anyhow::Result<Vec<f64>> {
+    let rig = Rig::new(common, HistoryArg::Kept).await?;
+    let (took, mut times) = mpsc::unbounded_channel();
+    let running = rig.start("report", Arc::new(ReportStamped { took }), WorkerConfig::default())?;
+    let schema = rig.schema()?.1.to_owned();
+    let (url, number) = (server.url.clone(), (tasks + WARM_UP).to_string());
+    // Its pipes are read on a thread of their own: the worker must not wait for them.
+    let trickle = tokio::task::spawn_blocking(move || {
+        let mut member = Member::start(&url, &["--schema", &schema, "--deaf", "--trickle", &number])?;
+        member.say("GO")?;
+        member.listen()
+    });
+    let mut all = Vec::with_capacity(tasks);
+    for i in 0..tasks + WARM_UP {
+        let Some(took) = times.recv().await else { anyhow::bail!("the worker ended") };
+        if i >= WARM_UP {
+            all.push(took);
+        }
+    }
+    trickle.await??;
+    running.stop().await?;
+    rig.store.close().await?;
+    Ok(all)
 }

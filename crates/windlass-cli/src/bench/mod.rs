@@ -4,14 +4,18 @@
 //! `bench/ceiling/`, on the same table and indexes, alternating with the engine.
 
 mod backlog;
+mod bars;
 mod ceiling;
 mod ceiling_postgres;
 mod ceiling_sqlite;
 mod check;
+mod coordinators;
 mod drain;
 mod enqueue;
+mod fleet;
 mod hol;
 mod latency;
+mod member;
 mod memory;
 mod place;
 mod pool;
@@ -129,6 +133,9 @@ enum Which {
         /// Claims per case.
         #[arg(long, default_value_t = 2_000)]
         claims: usize,
+        /// Finished tasks that are kept, on PostgreSQL.
+        #[arg(long, default_value_t = 10_000_000)]
+        finished: usize,
     },
     /// Memory with many tasks in flight and many waiting.
     Memory {
@@ -158,6 +165,34 @@ enum Which {
         #[arg(long, default_value_t = 60)]
         history_seconds: u64,
     },
+    /// Many worker processes on one PostgreSQL: how fast together, how evenly.
+    Fleet {
+        #[command(flatten)]
+        common: Common,
+        /// Numbers of workers.
+        #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
+        workers: Vec<usize>,
+        /// Tasks per round.
+        #[arg(long, default_value_t = 200_000)]
+        tasks: usize,
+        /// Slots of each worker.
+        #[arg(long, default_value_t = 1_000)]
+        slots: u32,
+        /// What eight idle workers send, and what a lone task costs them.
+        #[arg(long, conflicts_with_all = ["tasks", "coordinators"])]
+        idle: bool,
+        /// Sixty-four coordinators in one process against one.
+        #[arg(long, conflicts_with = "tasks")]
+        coordinators: bool,
+    },
+    /// A process of a bench's own; started by the bench.
+    #[command(hide = true)]
+    Member {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        args: member::MemberArgs,
+    },
     /// Every figure beside its bar, in one table.
     Check {
         /// Smaller numbers: a look rather than a verdict.
@@ -182,6 +217,8 @@ impl Which {
             | Self::Latency { common, .. }
             | Self::Backlog { common, .. }
             | Self::Memory { common, .. }
+            | Self::Fleet { common, .. }
+            | Self::Member { common, .. }
             | Self::Soak { common, .. } => Some(common),
         }
     }
@@ -204,11 +241,20 @@ pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
         Which::Failures { common, tasks } => drain::run_failing(&common, tasks)?,
         Which::Enqueue { common, callers } => enqueue::run(&common, callers)?,
         Which::Latency { common, tasks } => latency::run(&common, tasks)?,
-        Which::Backlog { common, waiting, claims } => backlog::run(&common, waiting, claims)?,
+        Which::Backlog { common, waiting, claims, finished } => {
+            backlog::run(&common, backlog::Sizes { waiting, claims, finished })?
+        }
         Which::Memory { common, part: Some(part), slots, waiting } => {
             memory::run_part(&common, part, slots, waiting)?
         }
         Which::Memory { common, part: None, slots, waiting } => memory::run(&common, slots, waiting)?,
+        Which::Fleet { common, idle: true, .. } => fleet::run_idle(&common)?,
+        Which::Fleet { common, coordinators: true, .. } => fleet::run_coordinators(&common)?,
+        Which::Fleet { common, workers, tasks, slots, .. } => fleet::run(&common, &workers, tasks, slots)?,
+        Which::Member { common, args } => {
+            member::run(&common, &args)?;
+            return Ok(0);
+        }
         Which::Soak { common, tasks, seconds, history_seconds } => {
             soak::run(&common, tasks, seconds, history_seconds)?
         }

@@ -47,9 +47,11 @@ impl Place {
             Some(url) if windlass_postgres::is_postgres(url) => {
                 Ok(Self::Server(Arc::new(Server { url: url.to_owned(), cluster: None })))
             }
-            Some(_) => Err(crate::failure::Failure::usage("--store of a bench is postgres, postgres://… or left out")
-                .hint("embedded stores of a bench lie in --dir")
-                .into()),
+            Some(_) => Err(crate::failure::Failure::usage(
+                "--store of a bench is postgres, postgres://… or left out",
+            )
+            .hint("embedded stores of a bench lie in --dir")
+            .into()),
         }
     }
 
@@ -85,7 +87,18 @@ impl Server {
 
     /// Opens the store in a schema.
     pub(super) async fn open(&self, schema: &str, history: HistoryArg) -> anyhow::Result<SharedStore> {
+        self.open_with(schema, history, true).await
+    }
+
+    /// Opens the store in a schema, with or without LISTEN.
+    pub(super) async fn open_with(
+        &self,
+        schema: &str,
+        history: HistoryArg,
+        listens: bool,
+    ) -> anyhow::Result<SharedStore> {
         let options = windlass_postgres::Options {
+            notify: if listens { windlass_postgres::Notify::On } else { windlass_postgres::Notify::Off },
             schema: Schema::new(schema).map_err(anyhow::Error::msg)?,
             history: match history {
                 HistoryArg::Kept => windlass_postgres::History::Kept,
@@ -133,7 +146,8 @@ impl Room {
                     HistoryArg::Off => windlass_sqlite::History::Off,
                 };
                 let location = windlass_sqlite::Location::File(folder.path().join("bench.db"));
-                Ok(SqliteStore::open(&location, windlass_sqlite::Options { history, ..Default::default() }).await?)
+                Ok(SqliteStore::open(&location, windlass_sqlite::Options { history, ..Default::default() })
+                    .await?)
             }
             Self::Schema { server, name } => server.open(name, history).await,
         }

@@ -47,7 +47,9 @@ pub async fn run(session: &Session, args: &MigrateArgs) -> anyhow::Result<Exit> 
 /// Prints what would be sent, with what it locks and who must stop; data goes to stdout, so that it can be kept as a file.
 async fn plan_postgres(session: &Session, location: &windlass_postgres::Location) -> anyhow::Result<Exit> {
     let options = store::postgres::options(&session.settings)?;
-    let plan = windlass_postgres::plan(location, &options).await.map_err(|error| store::postgres::failure(&error))?;
+    let plan = windlass_postgres::plan(location, &options)
+        .await
+        .map_err(|error| store::postgres::failure(&error))?;
     let schema = options.schema.as_str();
     if session.out.is_json() {
         let steps: Vec<_> = plan
@@ -67,15 +69,26 @@ async fn plan_postgres(session: &Session, location: &windlass_postgres::Location
     }
     match plan.from {
         _ if plan.steps.is_empty() => {
-            session.out.line(format!("-- {location}, schema {schema}: at version {}; nothing to do", plan.to))?;
+            session
+                .out
+                .line(format!("-- {location}, schema {schema}: at version {}; nothing to do", plan.to))?;
         }
-        None => session.out.line(format!("-- {location}: schema {schema} would be made with version {}", plan.to))?,
+        None => session
+            .out
+            .line(format!("-- {location}: schema {schema} would be made with version {}", plan.to))?,
         Some(from) => {
-            session.out.line(format!("-- {location}, schema {schema}: would go from version {from} to {}", plan.to))?;
+            session.out.line(format!(
+                "-- {location}, schema {schema}: would go from version {from} to {}",
+                plan.to
+            ))?;
         }
     }
     for step in &plan.steps {
-        let stop = if step.old_workers_must_stop { "stop workers of older versions first" } else { "older workers may go on" };
+        let stop = if step.old_workers_must_stop {
+            "stop workers of older versions first"
+        } else {
+            "older workers may go on"
+        };
         session.out.line(format!("\n-- version {}: {stop}; locks {}", step.version, step.locks))?;
         session.out.line(format!("BEGIN;\n{}COMMIT;", step.sql))?;
     }

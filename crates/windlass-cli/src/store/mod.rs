@@ -53,13 +53,17 @@ pub fn place(settings: &Settings) -> Result<Place, Failure> {
         Failure::usage(message).hint("write it like sqlite:windlass.db or postgres://user@host/database")
     };
     if windlass_postgres::is_postgres(&text) {
-        return windlass_postgres::Location::parse(&text).map(Place::Postgres).map_err(|error| wrong(error.to_string()));
+        return windlass_postgres::Location::parse(&text)
+            .map(Place::Postgres)
+            .map_err(|error| wrong(error.to_string()));
     }
     if !text.starts_with("sqlite:") && text.contains("://") {
         let message = format!("store {:?} is of a kind that this version does not have", redacted(&text));
         return Err(wrong(message));
     }
-    text.parse().map(Place::Sqlite).map_err(|_| wrong(format!("store {text:?} is not the address of a store")))
+    text.parse()
+        .map(Place::Sqlite)
+        .map_err(|_| wrong(format!("store {text:?} is not the address of a store")))
 }
 
 /// The store's file, if it has one.
@@ -115,13 +119,12 @@ impl Opened {
 /// Opens the store that the settings name.
 pub async fn open(settings: &Settings, access: Access) -> Result<Opened, Failure> {
     match place(settings)? {
-        Place::Sqlite(location) => {
-            open_sqlite(&location, settings, access).await.map_err(sqlite::failure)
-        }
+        Place::Sqlite(location) => open_sqlite(&location, settings, access).await.map_err(sqlite::failure),
         Place::Postgres(location) => {
             let mut options = postgres::options(settings)?;
             options.migrate = access == Access::Migrate;
-            let store = PostgresStore::open(&location, options).await.map_err(|error| postgres::failure(&error))?;
+            let store =
+                PostgresStore::open(&location, options).await.map_err(|error| postgres::failure(&error))?;
             Ok(Opened { store, sqlite: None })
         }
     }

@@ -1,0 +1,252 @@
+//! The bars: which figure of which bench must reach what.
+
+use serde_json::Value;
+
+/// A bench with the arguments of a full and of a quick run, and its figures.
+pub(super) struct Bench {
+    pub(super) name: &'static str,
+    pub(super) full: &'static [&'static str],
+    pub(super) quick: &'static [&'static str],
+    pub(super) figures: fn(&Value) -> Option<Vec<Figure>>,
+}
+
+/// A figure beside its bar.
+pub(super) struct Figure {
+    pub(super) name: &'static str,
+    pub(super) value: f64,
+    pub(super) bar: String,
+    pub(super) ok: bool,
+}
+
+fn at_least(name: &'static str, value: f64, bar: f64) -> Figure {
+    Figure { name, value, bar: format!(">= {bar}"), ok: value >= bar }
+}
+
+fn at_most(name: &'static str, value: f64, bar: f64) -> Figure {
+    Figure { name, value, bar: format!("<= {bar}"), ok: value <= bar }
+}
+
+/// A figure without a bar, to be read beside others.
+fn printed(name: &'static str, value: f64) -> Figure {
+    Figure { name, value, bar: "printed".into(), ok: value > 0.0 }
+}
+
+/// The benches on the embedded store.
+pub(super) const EMBEDDED: &[Bench] = &[
+    Bench {
+        name: "pool",
+        full: &["pool"],
+        quick: &["pool", "--tasks", "50000"],
+        figures: |v| Some(vec![at_least("ratio", number(v, "ratio")?, 0.9)]),
+    },
+    Bench {
+        name: "hol",
+        full: &["hol", "--scale", "1", "--rounds", "1"],
+        quick: &["hol", "--scale", "0.1", "--rounds", "1"],
+        figures: |v| {
+            Some(vec![at_most("makespan / ideal", number(v, "makespan_s")? / number(v, "ideal_s")?, 1.05)])
+        },
+    },
+    Bench {
+        name: "sleep",
+        full: &["sleep", "--tasks", "5000", "--slots", "500"],
+        quick: &["sleep", "--tasks", "5000", "--slots", "500", "--rounds", "1"],
+        figures: |v| Some(vec![at_least("efficiency", number(v, "efficiency")?, 0.95)]),
+    },
+    Bench {
+        name: "drain",
+        full: &["drain", "--tasks", "100000"],
+        quick: &["drain", "--tasks", "50000", "--rounds", "1"],
+        figures: |v| Some(vec![at_least("ratio", number(v, "ratio")?, 0.6)]),
+    },
+    Bench {
+        name: "drain_off",
+        full: &["drain", "--tasks", "100000", "--history", "off"],
+        quick: &["drain", "--tasks", "50000", "--history", "off", "--rounds", "1"],
+        figures: |v| Some(vec![printed("ratio", number(v, "ratio")?)]),
+    },
+    Bench {
+        name: "failures",
+        full: &["failures"],
+        quick: &["failures", "--tasks", "20000", "--rounds", "1"],
+        figures: |v| Some(vec![at_least("failing / succeeding", number(v, "ratio")?, 0.8)]),
+    },
+    Bench {
+        name: "enqueue",
+        full: &["enqueue"],
+        quick: &["enqueue", "--rounds", "1"],
+        figures: |v| {
+            let ratio = number(v, "single_per_second")? / number(v, "ceiling_per_second")?;
+            Some(vec![at_least("64 callers / bare", ratio, 20.0)])
+        },
+    },
+    Bench {
+        name: "latency",
+        full: &["latency", "--tasks", "1000"],
+        quick: &["latency", "--tasks", "300"],
+        figures: |v| {
+            let (p50, commit) = (number(v, "p50_ms")?, number(v, "commit_ms")?);
+            let back_to_back = number(v, "commit_back_to_back_ms")?;
+            Some(vec![
+                at_most("p50 / commit", p50 / commit, 2.5),
+                at_most("p50 / commit back to back", p50 / back_to_back, 2.5),
+            ])
+        },
+    },
+    Bench {
+        name: "backlog",
+        full: &["backlog"],
+        quick: &["backlog", "--waiting", "100000", "--claims", "300"],
+        figures: |v| {
+            let p99: Option<Vec<f64>> = v.as_array()?.iter().map(|case| number(case, "p99_ms")).collect();
+            let p99 = p99?;
+            let worst = p99.iter().copied().fold(0.0, f64::max);
+            Some(vec![at_most("worst p99 / smallest", worst / p99.first()?, 2.0)])
+        },
+    },
+    Bench {
+        name: "memory",
+        full: &["memory"],
+        quick: &["memory", "--waiting", "200000"],
+        figures: |v| {
+            Some(vec![
+                at_most("rss_mb, 10k in flight", number(v, "rss_mb")?, 150.0),
+                at_most("1M waiting / 10k", number(v, "waiting_ratio")?, 1.2),
+            ])
+        },
+    },
+    Bench {
+        name: "soak",
+        full: &["soak"],
+        quick: &["soak", "--tasks", "60000", "--seconds", "30", "--history-seconds", "6"],
+        figures: |v| Some(vec![at_most("file 5th / 2nd minute", number(v, "growth")?, 1.0)]),
+    },
+];
+
+/// The benches on a private PostgreSQL.
+pub(super) const POSTGRES: &[Bench] = &[
+    Bench {
+        name: "pg_drain",
+        full: &["drain", "--store", "postgres", "--tasks", "200000"],
+        quick: &["drain", "--store", "postgres", "--tasks", "50000", "--rounds", "1"],
+        figures: |v| Some(vec![at_least("ratio", number(v, "ratio")?, 0.8)]),
+    },
+    Bench {
+        name: "pg_drain_off",
+        full: &["drain", "--store", "postgres", "--tasks", "200000", "--history", "off"],
+        quick: &["drain", "--store", "postgres", "--tasks", "50000", "--history", "off", "--rounds", "1"],
+        figures: |v| Some(vec![printed("ratio", number(v, "ratio")?)]),
+    },
+    Bench {
+        name: "pg_sleep",
+        full: &["sleep", "--store", "postgres", "--tasks", "5000", "--slots", "500"],
+        quick: &["sleep", "--store", "postgres", "--tasks", "5000", "--slots", "500", "--rounds", "1"],
+        figures: |v| Some(vec![at_least("efficiency", number(v, "efficiency")?, 0.93)]),
+    },
+    Bench {
+        name: "pg_enqueue",
+        full: &["enqueue", "--store", "postgres"],
+        quick: &["enqueue", "--store", "postgres", "--rounds", "1"],
+        figures: |v| {
+            Some(vec![
+                at_least("batch / COPY", number(v, "batch_ratio")?, 0.7),
+                at_least("64 callers / one by one", number(v, "ratio")?, 5.0),
+            ])
+        },
+    },
+    Bench {
+        name: "pg_latency",
+        full: &["latency", "--store", "postgres", "--tasks", "1000"],
+        quick: &["latency", "--store", "postgres", "--tasks", "300"],
+        figures: |v| {
+            Some(vec![
+                printed("p50_ms (see bench-peers)", number(v, "p50_ms")?),
+                at_most("p99_ms", number(v, "p99_ms")?, 10.0),
+            ])
+        },
+    },
+    Bench {
+        name: "pg_failures",
+        full: &["failures", "--store", "postgres"],
+        quick: &["failures", "--store", "postgres", "--tasks", "20000", "--rounds", "1"],
+        figures: |v| Some(vec![at_least("failing / succeeding", number(v, "ratio")?, 0.8)]),
+    },
+    Bench {
+        name: "pg_backlog",
+        full: &["backlog", "--store", "postgres"],
+        quick: &[
+            "backlog",
+            "--store",
+            "postgres",
+            "--waiting",
+            "100000",
+            "--claims",
+            "300",
+            "--finished",
+            "100000",
+        ],
+        figures: |v| {
+            let p99 = |name: &str| {
+                let cases = v
+                    .as_array()?
+                    .iter()
+                    .filter(|case| case.get("case").and_then(Value::as_str) == Some(name));
+                cases.map(|case| number(case, "p99_ms")).collect::<Option<Vec<f64>>>()
+            };
+            let ready = p99("ready")?;
+            let least = ready.first().copied()?;
+            let others =
+                ["ready", "foreign_kind_in_front", "paused_queue"].map(p99).into_iter().flatten().flatten();
+            Some(vec![
+                at_most("worst p99 / smallest", others.fold(0.0, f64::max) / least, 2.0),
+                at_most("held horizon / without", p99("held_horizon")?.first()? / least, 3.0),
+                at_most("10 M finished / without", p99("finished_rows")?.first()? / least, 3.0),
+            ])
+        },
+    },
+    Bench {
+        name: "pg_fleet",
+        full: &["fleet", "--store", "postgres", "--workers", "1,2,4,8"],
+        quick: &["fleet", "--store", "postgres", "--workers", "1,4,8", "--tasks", "50000", "--rounds", "1"],
+        figures: |v| {
+            let rows = v.as_array()?;
+            let (first, last) = (rows.first()?, rows.last()?);
+            let least = rows.iter().filter_map(|row| number(row, "min_share")).fold(f64::INFINITY, f64::min);
+            let most = rows.iter().filter_map(|row| number(row, "max_share")).fold(0.0, f64::max);
+            Some(vec![
+                at_least("8 workers / 1", number(last, "per_second")? / number(first, "per_second")?, 0.8),
+                at_least("smallest share", least, 0.85),
+                at_most("largest share", most, 1.15),
+            ])
+        },
+    },
+    Bench {
+        name: "pg_coordinators",
+        full: &["fleet", "--store", "postgres", "--coordinators"],
+        quick: &["fleet", "--store", "postgres", "--coordinators"],
+        figures: |v| {
+            let rows = v.as_array()?;
+            let ratio = |key: &str| Some(number(rows.get(1)?, key)? / number(rows.first()?, key)?);
+            Some(vec![
+                printed("claim p99, 64 / 1", ratio("claim_p99_ms")?),
+                printed("server CPU a task, 64 / 1", ratio("server_cpu_us_per_task")?),
+            ])
+        },
+    },
+    Bench {
+        name: "pg_idle",
+        full: &["fleet", "--store", "postgres", "--idle"],
+        quick: &["fleet", "--store", "postgres", "--idle"],
+        figures: |v| {
+            Some(vec![
+                at_most("statements/s, LISTEN", number(v, "statements_per_second")?, 2.0),
+                at_most("statements/s, polling", number(v, "statements_per_second_polling")?, 12.0),
+                at_most("claims_per_task", number(v, "claims_per_task")?, 2.0),
+            ])
+        },
+    },
+];
+
+fn number(value: &Value, key: &str) -> Option<f64> {
+    value.get(key)?.as_f64()
+}
