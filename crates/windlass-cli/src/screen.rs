@@ -79,6 +79,13 @@ impl Screen<'_> {
     }
 
     fn durability(&self) -> &'static str {
+        if self.store.backend == "postgresql" {
+            return if self.store.durable {
+                "durable: the server flushes every commit"
+            } else {
+                "not durable: fsync or synchronous_commit is off on the server"
+            };
+        }
         if self.store.durable {
             "durable: fsync on every commit"
         } else {

@@ -12,6 +12,7 @@ mod claim;
 mod conn;
 mod cursor;
 mod depth;
+mod doctor;
 mod doorbell;
 mod driver;
 mod enqueue;
@@ -38,6 +39,7 @@ mod sql;
 mod store;
 mod tls;
 
+pub use doctor::{Examination, Horizon, TableHealth, examine};
 pub use error::OpenError;
 pub use migrate::{Migrated, Plan, PlannedStep, migrate, plan};
 pub use options::{

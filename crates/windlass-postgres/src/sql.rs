@@ -46,6 +46,10 @@ statements! {
     DEPTH_KEPT "depth_kept" [];
     DEPTH_NOW "depth_now" [INT8];
     DEPTH_PUT "depth_put" [INT4_ARRAY, INT2_ARRAY, INT8_ARRAY];
+    DOCTOR_HORIZON "doctor_horizon" [];
+    DOCTOR_INDEXES "doctor_indexes" [TEXT];
+    DOCTOR_SERVER "doctor_server" [];
+    DOCTOR_TABLES "doctor_tables" [TEXT];
     DOORBELL_ARM "doorbell_arm" [INT8, INT4_ARRAY, INT8];
     DOORBELL_DISARM "doorbell_disarm" [INT8];
     DOORBELL_RING "doorbell_ring" [INT4_ARRAY, TEXT, INT8];

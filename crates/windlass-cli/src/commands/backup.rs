@@ -13,7 +13,7 @@ use crate::{
     failure::{Exit, Failure},
     output::text,
     session::Session,
-    store,
+    store::{self, Place},
 };
 
 /// Arguments of `backup`.
@@ -39,7 +39,7 @@ pub async fn run(session: &Session, args: &BackupArgs) -> anyhow::Result<Exit> {
 
 /// The store's file: that of the running server if one was found, else the one in the settings.
 pub async fn source(settings: &Settings) -> anyhow::Result<PathBuf> {
-    let own = store::path(settings)?;
+    let own = file(settings, "copied")?;
     if !settings.is_given(&table::STORE)
         && let Some(server) = connect::find_server(settings).await?
     {
@@ -58,6 +58,18 @@ pub async fn source(settings: &Settings) -> anyhow::Result<PathBuf> {
         };
     }
     own.ok_or_else(|| Failure::usage("a store in memory cannot be copied").into())
+}
+
+/// The file of the store; a server has tools of its own for copies.
+pub fn file(settings: &Settings, what: &str) -> Result<Option<PathBuf>, Failure> {
+    match store::place(settings)? {
+        Place::Sqlite(location) => Ok(location.path().map(Path::to_owned)),
+        Place::Postgres(_) => {
+            let schema = settings.text(&table::SCHEMA);
+            Err(Failure::usage(format!("a store on PostgreSQL is {what} with PostgreSQL's own tools"))
+                .hint(format!("pg_dump --schema={schema} writes a copy, pg_restore brings it back")))
+        }
+    }
 }
 
 /// Writes a consistent copy of a store, whether somebody runs it or not.

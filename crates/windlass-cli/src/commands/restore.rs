@@ -28,7 +28,7 @@ pub struct RestoreArgs {
 
 /// Runs it.
 pub async fn run(session: &Session, args: RestoreArgs) -> anyhow::Result<Exit> {
-    let to = store::path(&session.settings)?.ok_or_else(|| {
+    let to = super::backup::file(&session.settings, "restored")?.ok_or_else(|| {
         Failure::usage("a store in memory cannot be restored").hint("name a file with --store")
     })?;
     if !args.file.is_file() {

@@ -37,7 +37,8 @@ impl Sources {
 }
 
 /// Variables of ours that are not settings.
-const OTHER_VARIABLES: [&str; 2] = ["WINDLASS_STORE_FILE", "WINDLASS_BLESS"];
+const OTHER_VARIABLES: [&str; 5] =
+    ["WINDLASS_STORE_FILE", "WINDLASS_BLESS", "WINDLASS_BIN", "WINDLASS_LONG", "WINDLASS_TEST_POSTGRES"];
 
 /// Reads everything.
 ///

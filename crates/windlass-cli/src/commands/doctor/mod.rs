@@ -1,5 +1,7 @@
 //! `windlass doctor`: looks at the store, the server and this machine, and says what is wrong.
 
+mod postgres;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use clap::Args;
@@ -14,7 +16,7 @@ use crate::{
     failure::Exit,
     output::{Colour, text},
     session::Session,
-    store,
+    store::{self, Place},
 };
 
 /// Files that a process needs besides one for each running task.
@@ -87,6 +89,9 @@ pub async fn run(session: &Session, args: &DoctorArgs) -> anyhow::Result<Exit> {
     backend.close().await?;
 
     store_checks(&mut report, settings, &info.store);
+    if let Place::Postgres(location) = store::place(settings)? {
+        postgres::checks(&mut report, settings, &location).await?;
+    }
     clock_check(&mut report, newest.tasks.first().map(|task| task.enqueued_at));
     files_check(&mut report, settings);
     kinds_check(&mut report, &queues, &workers, has_server);
@@ -111,6 +116,10 @@ fn store_checks(report: &mut Report, settings: &Settings, store: &StoreInfo) {
     );
     report.add("schema", Level::Ok, format!("version {}", store.schema_version));
     report.add("engine", Level::Ok, format!("{} {}", store.backend, store.engine_version));
+    if store.backend == "postgresql" {
+        // Its log and its disk are the server's affair.
+        return;
+    }
     let wal = if store.wal_bytes > WAL_LARGE_BYTES { Level::Wrong } else { Level::Ok };
     report.add("log", wal, format!("{} of write-ahead log", text::bytes(store.wal_bytes)));
     let least = reserve(settings);
@@ -205,7 +214,7 @@ fn show(session: &Session, report: &Report) -> anyhow::Result<Exit> {
                 Level::Note => out.paint(Colour::Yellow, "note "),
                 Level::Wrong => out.paint(Colour::Red, "WRONG"),
             };
-            out.line(format!("{mark}  {:<10}  {}", check.name, text::clean(&check.detail)))?;
+            out.line(format!("{mark}  {:<11}  {}", check.name, text::clean(&check.detail)))?;
         }
     }
     Ok(if wrong == 0 { Exit::Done } else { Exit::Failed })
