@@ -2,7 +2,9 @@
 
 use std::{
     collections::HashMap,
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
+    task::Poll,
     time::Duration,
 };
 
@@ -25,6 +27,9 @@ use crate::{
 /// looked at would be scanned for each task), once for all executions, without a compiler for what takes a millisecond.
 const PLANNING: &str = "enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
      SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan";
+
+/// A statement on its way.
+type Answer<'a> = Pin<Box<dyn Future<Output = Result<Vec<Row>, Failure>> + Send + 'a>>;
 
 /// A parameter of a statement.
 pub(crate) type Param<'a> = &'a (dyn ToSql + Sync);
@@ -153,6 +158,44 @@ impl Conn {
         }
         let statement = self.statement(sql).await?;
         self.bounded(sql.name, self.client.query(&statement, params)).await
+    }
+
+    /// Opens a transaction and runs statements in it, all sent in one go; their answers, in order, or the first refusal.
+    pub(crate) async fn begin_with(
+        &self,
+        statements: &[(&'static Sql, &[Param<'_>])],
+    ) -> Result<Vec<Vec<Row>>, Failure> {
+        if !self.server.pooled {
+            // What is not prepared yet would be sent out of turn.
+            for (sql, _) in statements {
+                self.statement(sql).await?;
+            }
+        }
+        let begin = self.begin_text();
+        let begun = async { self.batch(&begin).await.map(|()| Vec::new()) };
+        let mut running: Vec<Answer<'_>> = vec![Box::pin(begun)];
+        running.extend(
+            statements.iter().map(|(sql, params)| -> Answer<'_> { Box::pin(self.query(sql, params)) }),
+        );
+        let mut answers: Vec<Option<Result<Vec<Row>, Failure>>> = running.iter().map(|_| None).collect();
+        // Polled in turn, so that they are sent in turn.
+        std::future::poll_fn(|cx| {
+            let mut is_over = true;
+            for (running, answer) in running.iter_mut().zip(&mut answers) {
+                if answer.is_none() {
+                    match running.as_mut().poll(cx) {
+                        Poll::Ready(found) => *answer = Some(found),
+                        Poll::Pending => is_over = false,
+                    }
+                }
+            }
+            if is_over { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        let mut answers = answers.into_iter().flatten();
+        // That of BEGIN has nothing to say but that it failed.
+        answers.next().transpose()?;
+        answers.collect()
     }
 
     /// Runs statements without parameters, for their effect.

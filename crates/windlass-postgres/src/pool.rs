@@ -213,6 +213,18 @@ impl Session<'_> {
         self.batch(&text).await
     }
 
+    /// Opens a transaction and runs statements in it, all sent in one go.
+    pub(crate) async fn begin_with(
+        &mut self,
+        statements: &[(&'static Sql, &[Param<'_>])],
+    ) -> Result<Vec<Vec<Row>>, Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        (self.is_busy, self.in_transaction) = (true, true);
+        let answer = conn.begin_with(statements).await;
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        answer
+    }
+
     /// Ends the transaction. An error after this was sent may mean that it took effect.
     pub(crate) async fn commit(&mut self) -> Result<(), Failure> {
         self.batch("COMMIT").await?;

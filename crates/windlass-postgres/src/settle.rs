@@ -5,12 +5,20 @@
 
 use std::collections::HashSet;
 
+use tokio_postgres::Row;
 use windlass_core::{
     Error, LaneId, LeaseRef, Result, SettleBatch, SettleItem, Settled, Settlement, State, TaskId, Timestamp,
     WorkerId,
 };
 
-use crate::{error::Failure, pool::Session, repeat::repeat, shared::Shared, sql};
+use crate::{
+    conn::Param,
+    error::Failure,
+    pool::Session,
+    repeat::repeat,
+    shared::Shared,
+    sql::{self, Sql},
+};
 
 /// Applies a batch, or answers from its receipt.
 pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settled> {
@@ -92,21 +100,36 @@ async fn settle_mixed(
     items: &[&SettleItem],
 ) -> Result<Settled, Failure> {
     let mut session = shared.settles.session().await?;
-    let (settler, number) = (batch.settler_no as i32, batch.batch_no as i64);
-    session.begin().await?;
-    if session.row(&sql::SETTLE_RECEIPT, &[&batch.worker.0, &settler, &number]).await?.is_none() {
-        let settled = replay(&mut session, batch).await;
-        session.rollback().await;
-        return settled;
-    }
+    let (worker, settler, number) = (batch.worker, batch.settler_no as i32, batch.batch_no as i64);
     let ends = Ends::of(items);
-    let ended = ends.write(shared, &mut session, batch.worker).await?;
+    let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
+    let receipt: [Param<'_>; 3] = [&worker.0, &settler, &number];
+    let (leave, stay) = (ends.leaving.params(&worker.0, &ttl, &keep), ends.staying.params(&worker.0));
+    let mut statements: Vec<(&'static Sql, &[Param<'_>])> = vec![(&sql::SETTLE_RECEIPT, &receipt)];
+    statements.extend(leave.as_ref().map(|params| (&sql::SETTLE_LEAVE, params.as_slice())));
+    statements.extend(stay.as_ref().map(|params| (&sql::SETTLE_STAY, params.as_slice())));
+    if ends.schedules() {
+        statements.push((&sql::NEXT_DUE, &[]));
+    }
+    let mut answers = session.begin_with(&statements).await?.into_iter();
+    if answers.next().is_none_or(|receipt| receipt.is_empty()) {
+        session.rollback().await;
+        return replay(&mut session, batch).await;
+    }
+    let mut ended = Ended::default();
+    if leave.is_some() {
+        ended.left(&answers.next().unwrap_or_default());
+    }
+    if stay.is_some() {
+        ended.stayed(&answers.next().unwrap_or_default());
+    }
+    let next_due = answers.next().and_then(|rows| rows.first().map(|row| Timestamp::from_ms(row.get(0))));
+    ends.write_asked(shared, &mut session, worker, &mut ended).await?;
     let fenced: Vec<i64> =
         items.iter().map(|item| item.lease.id.raw()).filter(|id| !ended.tasks.contains(id)).collect();
     if !fenced.is_empty() {
-        session.query(&sql::SETTLE_FENCED, &[&batch.worker.0, &settler, &number, &fenced]).await?;
+        session.query(&sql::SETTLE_FENCED, &[&worker.0, &settler, &number, &fenced]).await?;
     }
-    let next_due = if ends.schedules() { next_due(&mut session).await? } else { None };
     session.commit().await?;
     Ok(Settled {
         fenced: fenced.into_iter().map(TaskId::from_raw).collect(),
@@ -140,6 +163,21 @@ pub(crate) async fn hand_back(
 pub(crate) struct Ended {
     pub tasks: HashSet<i64>,
     pub lanes_ready: Vec<LaneId>,
+}
+
+impl Ended {
+    fn left(&mut self, rows: &[Row]) {
+        self.tasks.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
+    }
+
+    fn stayed(&mut self, rows: &[Row]) {
+        for row in rows {
+            self.tasks.insert(row.get(0));
+            if i64::from(row.get::<_, i16>(2)) == State::Ready.code() {
+                self.lanes_ready.push(LaneId(i64::from(row.get::<_, i32>(1))));
+            }
+        }
+    }
 }
 
 /// How an attempt ends whose task does not leave; the codes of the attempt log.
@@ -229,7 +267,7 @@ impl<'a> Ends<'a> {
         self.staying.dues.iter().any(Option::is_some)
     }
 
-    /// Writes all ends inside the session's transaction, sent in a row.
+    /// Writes all ends inside the session's transaction.
     async fn write(
         &self,
         shared: &Shared,
@@ -237,59 +275,66 @@ impl<'a> Ends<'a> {
         worker: WorkerId,
     ) -> Result<Ended, Failure> {
         let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-        let (leaving, staying) = (&self.leaving, &self.staying);
-        // Whoever was asked to end does so, whatever the attempt said but success.
-        let asked_ids: Vec<i64> = leaving.ids.iter().chain(&staying.ids).copied().collect();
-        let asked_leases: Vec<i32> = leaving.leases.iter().chain(&staying.leases).copied().collect();
         let mut ended = Ended::default();
-        if !leaving.ids.is_empty() {
-            let rows = session
-                .query(
-                    &sql::SETTLE_LEAVE,
-                    &[
-                        &worker.0,
-                        &leaving.ids,
-                        &leaving.leases,
-                        &leaving.states,
-                        &leaving.errors,
-                        &leaving.output_encodings,
-                        &leaving.outputs,
-                        &ttl,
-                        &keep,
-                    ],
-                )
-                .await?;
-            ended.tasks.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
+        if let Some(params) = self.leaving.params(&worker.0, &ttl, &keep) {
+            ended.left(&session.query(&sql::SETTLE_LEAVE, &params).await?);
         }
-        if !staying.ids.is_empty() {
-            let rows = session
-                .query(
-                    &sql::SETTLE_STAY,
-                    &[
-                        &worker.0,
-                        &staying.ids,
-                        &staying.leases,
-                        &staying.hows,
-                        &staying.dues,
-                        &staying.errors,
-                    ],
-                )
-                .await?;
-            for row in rows {
-                ended.tasks.insert(row.get(0));
-                if i64::from(row.get::<_, i16>(2)) == State::Ready.code() {
-                    ended.lanes_ready.push(LaneId(i64::from(row.get::<_, i32>(1))));
-                }
-            }
+        if let Some(params) = self.staying.params(&worker.0) {
+            ended.stayed(&session.query(&sql::SETTLE_STAY, &params).await?);
         }
-        if ended.tasks.len() < asked_ids.len() {
-            let rows = session
-                .query(&sql::SETTLE_ASKED, &[&worker.0, &asked_ids, &asked_leases, &ttl, &keep])
-                .await?;
-            ended.tasks.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
+        self.write_asked(shared, session, worker, &mut ended).await?;
+        Ok(ended)
+    }
+
+    /// Whoever was asked to end does so, whatever the attempt said but success.
+    async fn write_asked(
+        &self,
+        shared: &Shared,
+        session: &mut Session<'_>,
+        worker: WorkerId,
+        ended: &mut Ended,
+    ) -> Result<(), Failure> {
+        let (leaving, staying) = (&self.leaving, &self.staying);
+        if ended.tasks.len() < leaving.ids.len() + staying.ids.len() {
+            let ids: Vec<i64> = leaving.ids.iter().chain(&staying.ids).copied().collect();
+            let leases: Vec<i32> = leaving.leases.iter().chain(&staying.leases).copied().collect();
+            let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
+            let rows = session.query(&sql::SETTLE_ASKED, &[&worker.0, &ids, &leases, &ttl, &keep]).await?;
+            ended.left(&rows);
         }
         ended.lanes_ready.sort_unstable();
         ended.lanes_ready.dedup();
-        Ok(ended)
+        Ok(())
+    }
+}
+
+impl Leaving<'_> {
+    /// The parameters of `settle_leave.sql`, if anything leaves.
+    fn params<'p>(&'p self, worker: &'p i64, key_ttl: &'p i64, keep: &'p bool) -> Option<[Param<'p>; 9]> {
+        (!self.ids.is_empty()).then_some([
+            worker,
+            &self.ids,
+            &self.leases,
+            &self.states,
+            &self.errors,
+            &self.output_encodings,
+            &self.outputs,
+            key_ttl,
+            keep,
+        ])
+    }
+}
+
+impl Staying<'_> {
+    /// The parameters of `settle_stay.sql`, if anything stays.
+    fn params<'p>(&'p self, worker: &'p i64) -> Option<[Param<'p>; 6]> {
+        (!self.ids.is_empty()).then_some([
+            worker,
+            &self.ids,
+            &self.leases,
+            &self.hows,
+            &self.dues,
+            &self.errors,
+        ])
     }
 }
