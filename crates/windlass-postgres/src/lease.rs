@@ -221,13 +221,12 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
     }
     let mut session = shared.duties.session().await?;
     let tombstones = shared.sweeps.must_look_at_tombstones() || !shared.options.trusts_hearsay;
-    let workers: Vec<i64> =
-        session.query(&sql::EXPIRED_WORKERS, &[&tombstones]).await?.iter().map(|row| row.get(0)).collect();
+    let expired = session.query(&sql::EXPIRED_WORKERS, &[&tombstones]).await?;
     drop(session);
     // While nobody could renew nobody is dead: after an outage everybody gets one lease time.
-    if !workers.is_empty() && shared.since_outage().is_some_and(|since| since < shared.outage_grace()) {
-        return Ok(report);
-    }
+    let since_outage = shared.since_outage();
+    let had_time = |ttl_ms: i64| since_outage.is_none_or(|since| since.as_millis() as i64 >= ttl_ms);
+    let workers: Vec<i64> = expired.iter().filter(|row| had_time(row.get(1))).map(|row| row.get(0)).collect();
     for worker in workers {
         let room = u64::from(limit).saturating_sub(report.moved) as usize;
         if room == 0 {

@@ -6,10 +6,10 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::{
-    Common, coordinators,
+    Common, coordinators, latency,
     member::Member,
     place::Server,
-    rig::{HistoryArg, Rig, median, round, runtime, task},
+    rig::{HistoryArg, Rig, median, percentile, round, runtime, task},
 };
 
 /// How long an idle fleet is looked at.
@@ -49,6 +49,71 @@ pub(super) fn run(common: &Common, workers: &[usize], tasks: usize, slots: u32) 
         })
         .collect();
     Ok(Value::Array(rows))
+}
+
+/// Claim sizes and polls of the sweep.
+const SWEEP_BATCHES: [u32; 4] = [10, 50, 200, 1_000];
+const SWEEP_POLLS_MS: [u64; 3] = [50, 100, 1_000];
+/// Workers of the sweep.
+const SWEEP_WORKERS: usize = 3;
+/// Tasks whose pickup is measured.
+const SWEEP_PICKUPS: usize = 300;
+
+/// What the size of a claim and the pause between two looks do, without LISTEN: throughput, shares, pickup.
+pub(super) fn run_sweep(common: &Common, tasks: usize) -> anyhow::Result<Value> {
+    let runtime = runtime()?;
+    let mut rows = Vec::new();
+    for batch in SWEEP_BATCHES {
+        for poll_ms in SWEEP_POLLS_MS {
+            rows.push(runtime.block_on(sweep(common, tasks, batch, poll_ms))?);
+        }
+    }
+    Ok(Value::Array(rows))
+}
+
+async fn sweep(common: &Common, tasks: usize, batch: u32, poll_ms: u64) -> anyhow::Result<Value> {
+    let rig = Rig::new(common, HistoryArg::Kept).await?;
+    rig.load("noop", "default", tasks).await?;
+    rig.store.enqueue(vec![latency::stamped()?]).await?;
+    let (server, schema) = rig.schema()?;
+    let (size, poll) = (batch.to_string(), poll_ms.to_string());
+    let flags = ["--schema", schema, "--deaf", "--claim-batch", &size, "--poll-ms", &poll];
+    let mut fleet = Vec::new();
+    for _ in 0..SWEEP_WORKERS {
+        fleet.push(Member::start(&server.url, &flags)?);
+    }
+    let start = Instant::now();
+    for member in &mut fleet {
+        member.say("GO")?;
+    }
+    let took = drained(server, schema, tasks as u64 + 1).await?.duration_since(start);
+    let mut shares = Vec::new();
+    for member in &mut fleet {
+        let done = member.ask()?["settled"].as_f64().context("a member said nothing")?;
+        shares.push(done * SWEEP_WORKERS as f64 / tasks as f64);
+    }
+    shares.sort_by(f64::total_cmp);
+    let number = SWEEP_PICKUPS.to_string();
+    let mut trickle = Member::start(&server.url, &["--schema", schema, "--deaf", "--trickle", &number])?;
+    trickle.say("GO")?;
+    trickle.listen()?;
+    drained(server, schema, (tasks + 1 + SWEEP_PICKUPS) as u64).await?;
+    let mut pickups = Vec::new();
+    for member in &mut fleet {
+        let answer = member.ask()?;
+        pickups.extend(answer["pickups_ms"].as_array().into_iter().flatten().filter_map(Value::as_f64));
+    }
+    pickups.sort_by(f64::total_cmp);
+    rig.store.close().await?;
+    Ok(json!({
+        "claim_batch": batch,
+        "poll_ms": poll_ms,
+        "per_second": (tasks as f64 / took.as_secs_f64()).round(),
+        "min_share": round(shares.first().copied().unwrap_or(f64::NAN), 3),
+        "max_share": round(shares.last().copied().unwrap_or(f64::NAN), 3),
+        "pickup_p50_ms": round(percentile(&pickups, 0.5), 2),
+        "pickup_p99_ms": round(percentile(&pickups, 0.99), 2),
+    }))
 }
 
 /// Many coordinators in one process against one.

@@ -104,8 +104,8 @@ fn now_ns() -> u64 {
 }
 
 /// Reports how long after the call it was started.
-struct ReportStamped {
-    took: mpsc::UnboundedSender<f64>,
+pub(super) struct ReportStamped {
+    pub(super) took: mpsc::UnboundedSender<f64>,
 }
 
 #[async_trait::async_trait]

@@ -53,6 +53,8 @@ pub(super) fn run(common: &Common, args: &MemberArgs) -> anyhow::Result<()> {
         }
         let mut registry = Registry::new();
         registry.insert(Name::new("kind", "noop")?, Arc::new(Noop))?;
+        let (took, mut pickups) = tokio::sync::mpsc::unbounded_channel();
+        registry.insert(Name::new("kind", "report")?, Arc::new(latency::ReportStamped { took }))?;
         let mut config = WorkerConfig { slots: args.slots, ..WorkerConfig::default() };
         if let Some(size) = args.claim_batch {
             config.claim_batch = windlass::ClaimBatch::AtMost(size);
@@ -73,7 +75,8 @@ pub(super) fn run(common: &Common, args: &MemberArgs) -> anyhow::Result<()> {
         // Any further line asks for figures; the end of the input is the end.
         while lines.recv().await.is_some() {
             let status = handle.status();
-            say(&json!({"settled": status.settled, "claims": status.claims, "claims_empty": status.claims_empty}))?;
+            let times: Vec<f64> = std::iter::from_fn(|| pickups.try_recv().ok()).collect();
+            say(&json!({"settled": status.settled, "claims": status.claims, "pickups_ms": times}))?;
         }
         drop(stop);
         running.await??;

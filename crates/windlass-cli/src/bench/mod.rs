@@ -30,6 +30,8 @@ use serde_json::Value;
 
 use crate::args::Global;
 
+/// Most tasks of one setting of the sweep.
+const SWEEP_TASKS: usize = 60_000;
 /// Consumers of the pool and of the channels beside it.
 const POOL_CONSUMERS: usize = 64;
 /// Places in their buffers: the pool's default.
@@ -184,6 +186,9 @@ enum Which {
         /// Sixty-four coordinators in one process against one.
         #[arg(long, conflicts_with = "tasks")]
         coordinators: bool,
+        /// Three workers with claims of 10 to 1000 tasks and polls of 50 ms to 1 s.
+        #[arg(long)]
+        sweep: bool,
     },
     /// A process of a bench's own; started by the bench.
     #[command(hide = true)]
@@ -250,6 +255,7 @@ pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
         Which::Memory { common, part: None, slots, waiting } => memory::run(&common, slots, waiting)?,
         Which::Fleet { common, idle: true, .. } => fleet::run_idle(&common)?,
         Which::Fleet { common, coordinators: true, .. } => fleet::run_coordinators(&common)?,
+        Which::Fleet { common, sweep: true, tasks, .. } => fleet::run_sweep(&common, tasks.min(SWEEP_TASKS))?,
         Which::Fleet { common, workers, tasks, slots, .. } => fleet::run(&common, &workers, tasks, slots)?,
         Which::Member { common, args } => {
             member::run(&common, &args)?;
