@@ -1,0 +1,1 @@
+"""Runs Windlass and its peers side by side; see ../README.md."""
