@@ -32,6 +32,7 @@ pub(crate) struct Brought {
 }
 
 /// What the head of an answer says of the claim as a whole.
+#[expect(clippy::struct_excessive_bools, reason = "each is a column of the answer")]
 struct Verdict {
     now: Timestamp,
     is_live: bool,
@@ -142,7 +143,7 @@ async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> R
         return Err(Error::WorkerExpired);
     }
     if !verdict.has_suspects {
-        return Ok(brought(demand, verdict, tasks));
+        return Ok(brought(demand, &verdict, tasks));
     }
     session.begin().await?;
     let found = inside(shared, session, demand).await?;
@@ -166,14 +167,14 @@ async fn inside(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> 
         return Err(Error::WorkerExpired);
     }
     tasks.splice(0..0, suspect);
-    Ok(brought(demand, verdict, tasks))
+    Ok(brought(demand, &verdict, tasks))
 }
 
 fn wanted(demand: &Demand) -> i64 {
     i64::from(demand.n.min(CLAIM_MAX))
 }
 
-fn brought(demand: &Demand, verdict: Verdict, tasks: Vec<Claimed>) -> Brought {
+fn brought(demand: &Demand, verdict: &Verdict, tasks: Vec<Claimed>) -> Brought {
     let rest = match (tasks.len() as i64) < wanted(demand) {
         false => Rest::More,
         true if verdict.is_blocked => Rest::Blocked,

@@ -26,6 +26,11 @@ use crate::{
 const PLANNING: &str = "enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
      SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan";
 
+/// How a session of our own is told so.
+pub(crate) fn planning() -> String {
+    format!("SET {}", PLANNING.replace("SET LOCAL", "SET"))
+}
+
 /// A parameter of a statement.
 pub(crate) type Param<'a> = &'a (dyn ToSql + Sync);
 
@@ -70,8 +75,7 @@ impl Server {
             drive: drive.abort_handle(),
         };
         if !self.pooled {
-            let planning = format!("SET {}", PLANNING.replace("SET LOCAL", "SET"));
-            conn.batch(&planning).await.map_err(|failure| failure.error.to_string())?;
+            conn.batch(&planning()).await.map_err(|failure| failure.error.to_string())?;
         }
         Ok(conn)
     }
@@ -135,9 +139,9 @@ impl Conn {
             return self.query(sql, params).await;
         }
         let begin = self.begin_text();
-        let (begun, answer, committed) =
+        let (opened, answer, committed) =
             tokio::join!(self.batch(&begin), self.query(sql, params), self.batch("COMMIT"));
-        begun?;
+        opened?;
         let answer = answer?;
         committed?;
         Ok(answer)

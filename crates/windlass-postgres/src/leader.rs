@@ -52,6 +52,7 @@ pub(crate) struct Term {
 }
 
 /// What is to be done, as one look found it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a column of the answer")]
 struct Due {
     dead: bool,
     keys: bool,

@@ -19,7 +19,7 @@ use crate::{
     pool::Session,
     repeat::repeat,
     settle::{self, next_due},
-    shared::Shared,
+    shared::{OUTAGE_GRACE, Shared},
     sql,
 };
 
@@ -225,7 +225,7 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
         session.query(&sql::EXPIRED_WORKERS, &[&tombstones]).await?.iter().map(|row| row.get(0)).collect();
     drop(session);
     // While nobody could renew nobody is dead: after an outage everybody gets one lease time.
-    if !workers.is_empty() && shared.since_outage().is_some_and(|since| since < shared.outage_grace()) {
+    if !workers.is_empty() && shared.since_outage().is_some_and(|since| since < OUTAGE_GRACE) {
         return Ok(report);
     }
     for worker in workers {

@@ -18,12 +18,14 @@ const POSTGRES_MIN: u32 = 13;
 
 /// A step of the schema.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Migration {
+pub struct Migration {
+    /// The version that it leads to.
     pub version: u32,
     /// The oldest schema version whose programs may write beside this one.
     pub oldest_writer: u32,
     /// What it locks, for people.
     pub locks: &'static str,
+    /// What it sends, written for the schema `windlass`.
     pub sql: &'static str,
 }
 
@@ -82,8 +84,7 @@ pub struct PlannedStep {
 /// # Errors
 /// [`OpenError`], one line that says what to do.
 pub async fn plan(location: &Location, options: &Options) -> Result<Plan, OpenError> {
-    let conn = connect(location, options).await?;
-    plan_with(&conn.0, location, &options.schema, MIGRATIONS).await
+    plan_with(location, options, MIGRATIONS).await
 }
 
 /// Makes the schema, or brings it forward.
@@ -91,8 +92,27 @@ pub async fn plan(location: &Location, options: &Options) -> Result<Plan, OpenEr
 /// # Errors
 /// [`OpenError`], one line that says what to do.
 pub async fn migrate(location: &Location, options: &Options) -> Result<Migrated, OpenError> {
+    migrate_with(location, options, MIGRATIONS).await
+}
+
+/// The same with these steps.
+pub(crate) async fn plan_with(
+    location: &Location,
+    options: &Options,
+    migrations: &'static [Migration],
+) -> Result<Plan, OpenError> {
     let conn = connect(location, options).await?;
-    apply(&conn.0, location, &options.schema, MIGRATIONS).await
+    look_ahead(&conn.0, location, &options.schema, migrations).await
+}
+
+/// The same with these steps.
+pub(crate) async fn migrate_with(
+    location: &Location,
+    options: &Options,
+    migrations: &'static [Migration],
+) -> Result<Migrated, OpenError> {
+    let conn = connect(location, options).await?;
+    apply(&conn.0, location, &options.schema, migrations).await
 }
 
 async fn connect(location: &Location, options: &Options) -> Result<(Conn, Driver), OpenError> {
@@ -103,7 +123,7 @@ async fn connect(location: &Location, options: &Options) -> Result<(Conn, Driver
     Ok((conn, driver))
 }
 
-async fn plan_with(
+async fn look_ahead(
     conn: &Conn,
     location: &Location,
     schema: &Schema,

@@ -171,9 +171,10 @@ impl Session<'_> {
     ) -> Result<Vec<Row>, Failure> {
         let Some(conn) = &self.conn else { return Err(lost()) };
         self.is_busy = true;
-        let answer = match self.in_transaction {
-            true => conn.query(sql, params).await,
-            false => conn.query_alone(sql, params).await,
+        let answer = if self.in_transaction {
+            conn.query(sql, params).await
+        } else {
+            conn.query_alone(sql, params).await
         };
         self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
         answer

@@ -22,8 +22,9 @@ use crate::{
     pool::Pool,
 };
 
-/// One lease time: after an outage everybody gets that long to renew before a sweep takes anything.
-const OUTAGE_GRACE: Duration = Duration::from_secs(10);
+/// One lease time, of the longest lease that is usual: after an outage everybody gets that long to renew before a sweep
+/// takes anything.
+pub(crate) const OUTAGE_GRACE: Duration = Duration::from_secs(10);
 
 /// An open store, as its parts see it. Each purpose has connections of its own.
 pub(crate) struct Shared {
@@ -134,11 +135,6 @@ impl Shared {
             .into_iter()
             .filter_map(Pool::since_outage)
             .min()
-    }
-
-    /// How long nobody is taken for dead after an outage: one lease time, of the longest lease that is usual.
-    pub(crate) fn outage_grace(&self) -> Duration {
-        OUTAGE_GRACE
     }
 
     /// The next claim starts at the heads of the lines.
