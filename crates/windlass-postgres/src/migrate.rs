@@ -150,7 +150,10 @@ async fn look_ahead(
 fn step_text(schema: &Schema, migration: &Migration) -> String {
     let name = schema.as_str();
     let make = if migration.version == 1 {
-        format!("CREATE SCHEMA IF NOT EXISTS \"{name}\";\n")
+        // Asked first: who may not make schemas is refused even where the schema is there.
+        format!(
+            "DO $$ BEGIN\n  IF to_regnamespace('{name}') IS NULL THEN CREATE SCHEMA \"{name}\"; END IF;\nEND $$;\n"
+        )
     } else {
         String::new()
     };
@@ -257,23 +260,27 @@ async fn read(conn: &Conn, location: &Location, schema: &Schema) -> Result<Optio
     let number =
         async |text: String| conn.number(&text).await.map_err(|failure| refused(location, "ask", &failure));
     let name = schema.as_str();
-    let has_meta =
-        number(format!("SELECT (to_regclass('\"{name}\".meta') IS NOT NULL)::integer::bigint")).await?;
-    if has_meta == 0 {
-        let tables = number(format!(
-            "SELECT count(*) FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
-             WHERE n.nspname = '{name}'"
+    let has_meta = number(format!(
+        "SELECT count(*) FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_class AS c ON c.oid = a.attrelid \
+         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+         WHERE n.nspname = '{name}' AND c.relname = 'meta' AND a.attname IN ('name', 'value')"
+    ))
+    .await?;
+    if has_meta < 2 {
+        let things = number(format!(
+            "SELECT count(*) FROM pg_catalog.pg_namespace AS n WHERE n.nspname = '{name}' AND ( \
+             EXISTS (SELECT 1 FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid) \
+             OR EXISTS (SELECT 1 FROM pg_catalog.pg_proc AS p WHERE p.pronamespace = n.oid) \
+             OR EXISTS (SELECT 1 FROM pg_catalog.pg_type AS t WHERE t.typnamespace = n.oid))"
         ))
         .await?;
-        return if tables == 0 { Ok(None) } else { Err(foreign(location, schema)) };
+        return if things == 0 { Ok(None) } else { Err(foreign(location, schema)) };
     }
     let version = async |what: &str| {
         let text = schema.render(&format!("SELECT value FROM windlass.meta WHERE name = '{what}'"));
         match conn.number(&text).await {
             Ok(0) => Err(foreign(location, schema)),
             Ok(number) => Ok(number as u32),
-            // Columns that are not ours: somebody else's table of this name.
-            Err(failure) if !failure.is_broken => Err(foreign(location, schema)),
             Err(failure) => Err(refused(location, "ask", &failure)),
         }
     };

@@ -1,0 +1,10 @@
+//! What the store on PostgreSQL promises beyond the rules of every store.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+mod life;
+mod migrate;
+mod place;
+mod schema;
+#[path = "../support/mod.rs"]
+mod support;
