@@ -123,16 +123,28 @@ async fn serve(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
         }
         [demand] => Ok(answer(shared, vec![alone(shared, &mut session, demand).await?])),
         demands => {
-            session.begin().await?;
-            let mut brought = Vec::with_capacity(demands.len());
-            // A failure drops the session inside its transaction, and with it all that was taken.
-            for demand in demands {
-                brought.push(inside(shared, &mut session, demand).await?);
-            }
-            session.commit().await?;
+            let brought = together(shared, &mut session, demands).await?;
             Ok(answer(shared, brought))
         }
     }
+}
+
+/// Demands in one transaction: all or none.
+async fn together(shared: &Shared, session: &mut Session<'_>, demands: &[Demand]) -> Result<Vec<Brought>> {
+    session.begin().await?;
+    let mut all = Vec::with_capacity(demands.len());
+    for demand in demands {
+        match inside(shared, session, demand).await {
+            Ok(brought) => all.push(brought),
+            Err(error) => {
+                // Waited for: whoever claims next would skip what is still locked.
+                session.rollback().await;
+                return Err(error);
+            }
+        }
+    }
+    session.commit().await?;
+    Ok(all)
 }
 
 /// One demand, in a statement of its own unless a suspect is there.
@@ -145,10 +157,8 @@ async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> R
     if !verdict.has_suspects {
         return Ok(brought(demand, &verdict, tasks));
     }
-    session.begin().await?;
-    let found = inside(shared, session, demand).await?;
-    session.commit().await?;
-    Ok(found)
+    let found = together(shared, session, std::slice::from_ref(demand)).await?;
+    found.into_iter().next().ok_or_else(|| unreadable("a claim without an answer"))
 }
 
 /// One demand inside a transaction, suspects first.

@@ -221,9 +221,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Undoes the transaction and keeps the connection.
+    /// Undoes the transaction and keeps the connection; one that broke is given up at once.
     pub(crate) async fn rollback(&mut self) {
-        if self.batch("ROLLBACK").await.is_ok() {
+        if !self.is_busy && self.batch("ROLLBACK").await.is_ok() {
             self.in_transaction = false;
         }
     }

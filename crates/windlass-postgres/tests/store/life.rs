@@ -73,7 +73,7 @@ async fn operators(rig: &Rig<'_>) {
     rig.store.set_queue_paused(&queue, true).await.unwrap();
     let (asked, dies) = (rig.add(task("a")).await, rig.add(task("b")).await);
     assert_eq!(worker.claim(10).await, []);
-    assert_eq!(rig.store.paused_queues().await.unwrap(), [queue.clone()]);
+    assert_eq!(rig.store.paused_queues().await.unwrap(), std::slice::from_ref(&queue));
     rig.store.set_queue_paused(&queue, false).await.unwrap();
     let claimed = worker.claim(10).await;
     assert_eq!(rig.cancel(asked).await, Ok(State::Running));

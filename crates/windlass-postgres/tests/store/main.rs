@@ -5,6 +5,8 @@
 mod life;
 mod migrate;
 mod place;
+mod plans;
 mod schema;
+mod statements;
 #[path = "../support/mod.rs"]
 mod support;
