@@ -2,11 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+mod connections;
 mod life;
 mod migrate;
+mod pgbouncer;
 mod place;
 mod plans;
 mod schema;
 mod statements;
 #[path = "../support/mod.rs"]
 mod support;
+mod tls;
+mod wait;
