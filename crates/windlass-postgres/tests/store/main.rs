@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+mod cancelled;
 mod connections;
+mod doorbell;
 mod life;
 mod migrate;
 mod pgbouncer;
