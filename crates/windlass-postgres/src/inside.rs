@@ -3,17 +3,26 @@
 use std::sync::Arc;
 
 use tokio_postgres::types::Type;
+use windlass_core::{Result, Timestamp};
 
 pub use crate::migrate::Migration;
 use crate::{
     conn,
     error::OpenError,
+    leader::{self, Term},
     migrate::{self, MIGRATIONS, Migrated, Plan},
     open,
     options::{Location, Options},
-    sql::{ALL, Rendered, Schema},
+    sql::{ALL, DELETE_HISTORY, Rendered, Schema},
     store::PostgresStore,
 };
+
+/// Removes what is kept, as a leader does that believes to be in this term; answers how many rows that were.
+pub async fn remove_history(store: &PostgresStore, term: i64) -> Result<u64> {
+    let term = Term { number: term, now: Timestamp::from_ms(0) };
+    let (moved, _) = leader::remove(store.shared(), term, &DELETE_HISTORY, &[&i64::MAX, &i64::MAX]).await?;
+    Ok(moved)
+}
 
 /// A statement as it is sent.
 #[derive(Debug, Clone)]

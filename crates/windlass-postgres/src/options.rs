@@ -56,8 +56,8 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How long a statement may take before its connection is given up.
     pub statement_timeout: Duration,
-    /// Whether what was heard a moment ago saves a look: that no lease ran out, that there is no new lane. Not in tests that
-    /// move the store's clock by hand and expect the next call to know everything.
+    /// Whether what was heard a moment ago saves a look: that no lease ran out, that there is no new lane, that another one
+    /// leads. Not in tests that move the store's clock by hand and expect the next call to know everything.
     #[doc(hidden)]
     pub trusts_hearsay: bool,
 }

@@ -5,6 +5,8 @@
 mod cancelled;
 mod connections;
 mod doorbell;
+mod history;
+mod leader;
 mod life;
 mod migrate;
 mod pgbouncer;
