@@ -5,7 +5,7 @@ WITH clock AS MATERIALIZED (
 ), gone AS (
   DELETE FROM windlass.task AS t
   USING unnest($1::bigint[]) AS u (id)
-  WHERE t.id = u.id AND t.state + 0 IN (0, 1, 3, 4)
+  WHERE t.id = ANY (ARRAY[u.id]) AND t.state + 0 IN (0, 1, 3, 4)
   RETURNING t.id, t.claimed_at, t.worker, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
     t.job, t.workflow, t.key, t.progress, t.log, t.payload
 ), kept AS (
@@ -22,6 +22,6 @@ WITH clock AS MATERIALIZED (
   UPDATE windlass.key AS k
   SET expires_at = (SELECT now FROM clock) + $3
   FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
-  WHERE g.key IS NOT NULL AND k.queue = l.queue AND k.key = g.key AND k.task = g.id
+  WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
 )
 SELECT id FROM gone

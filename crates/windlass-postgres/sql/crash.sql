@@ -20,6 +20,6 @@ SET
     t.attempt, t.lease, t.worker, t.claimed_at, (SELECT now FROM clock), 4, 'its process died with it'
   ))
 FROM item
-WHERE t.id = item.id AND t.lease = item.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
+WHERE t.id = ANY (ARRAY[item.id]) AND t.lease = item.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
   AND t.cancel IS NULL
 RETURNING t.lane, t.state

@@ -8,12 +8,12 @@ WITH old AS MATERIALIZED (
   FOR UPDATE SKIP LOCKED
 ), gone AS (
   DELETE FROM windlass.task AS t USING old
-  WHERE t.id = old.id AND t.state + 0 = 6
+  WHERE t.id = ANY (ARRAY[old.id]) AND t.state + 0 = 6
   RETURNING t.id, t.lane, t.key, t.ended_at
 ), remembered AS (
   UPDATE windlass.key AS k
   SET expires_at = g.ended_at + $3
   FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
-  WHERE g.key IS NOT NULL AND k.queue = l.queue AND k.key = g.key AND k.task = g.id
+  WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
 )
 SELECT id FROM gone

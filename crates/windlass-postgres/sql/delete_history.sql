@@ -6,5 +6,5 @@ WITH old AS MATERIALIZED (
   ORDER BY h.id
   LIMIT $2
 )
-DELETE FROM windlass.history AS h USING old WHERE h.id = old.id AND h.ended_at = old.ended_at
+DELETE FROM windlass.history AS h USING old WHERE h.id = ANY (ARRAY[old.id]) AND h.ended_at = old.ended_at
 RETURNING h.id

@@ -2,5 +2,5 @@
 WITH old AS MATERIALIZED (
   SELECT h.id FROM windlass.history_rest AS h WHERE h.ended_at <= $1 ORDER BY h.id LIMIT $2
 )
-DELETE FROM windlass.history_rest AS h USING old WHERE h.id = old.id AND h.ended_at <= $1
+DELETE FROM windlass.history_rest AS h USING old WHERE h.id = ANY (ARRAY[old.id]) AND h.ended_at <= $1
 RETURNING h.id

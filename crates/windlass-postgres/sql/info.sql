@@ -5,7 +5,7 @@ SELECT
   (
     SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE n.nspname = $1 AND c.relkind = 'r'
+    WHERE n.nspname = $1::text AND c.relkind = 'r'
   ),
   (
     SELECT coalesce(sum(greatest(pg_stat_get_live_tuples(c.oid), 0)), 0)::bigint

@@ -2,4 +2,4 @@
 -- what another transaction committed meanwhile seen. Parameters as in key_take.sql, without the ids. Index: primary key of key.
 SELECT k.queue, k.key, k.task, k.digest = windlass.digest(u.kind, u.encoding, u.payload)
 FROM unnest($1::text[], $2::text[], $3::text[], $4::smallint[], $5::bytea[]) AS u (queue, key, kind, encoding, payload)
-JOIN windlass.key AS k ON k.queue = u.queue AND k.key = u.key
+JOIN windlass.key AS k ON k.queue = ANY (ARRAY[u.queue]) AND k.key = ANY (ARRAY[u.key])

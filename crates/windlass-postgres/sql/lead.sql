@@ -22,5 +22,7 @@ SELECT
   EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.until <= clock.now) AS has_awaited,
   EXISTS (SELECT 1 FROM windlass.history_rest) AS has_rest,
   EXISTS (SELECT 1 FROM windlass.part AS p WHERE p.until_ms <= clock.now - $4) AS has_old_parts,
-  NOT EXISTS (SELECT 1 FROM windlass.part AS p WHERE p.until_ms >= clock.now + $5) AS needs_parts
+  NOT EXISTS (
+    SELECT 1 FROM windlass.part AS p WHERE p.from_ms <= clock.now + $5 AND p.until_ms > clock.now + $5
+  ) AS needs_parts
 FROM clock

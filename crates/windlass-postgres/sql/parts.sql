@@ -8,5 +8,5 @@ FROM (
   SELECT 'history_rest', 9223372036854775807, 9223372036854775807
 ) AS p
 JOIN pg_catalog.pg_class AS c ON c.relname = p.name
-JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = $1
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = $1::text
 ORDER BY p.from_ms

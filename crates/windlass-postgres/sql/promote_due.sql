@@ -15,5 +15,5 @@ WITH clock AS MATERIALIZED (
 UPDATE windlass.task AS t
 SET state = 1, ready_seq = item.ready_seq, due_at = NULL
 FROM item
-WHERE t.id = item.id AND t.state = 0
+WHERE t.id = ANY (ARRAY[item.id]) AND t.state = 0
 RETURNING t.lane

@@ -7,7 +7,7 @@ WITH clock AS MATERIALIZED (
   DELETE FROM windlass.task AS t
   USING unnest($2::bigint[], $3::integer[], $4::smallint[], $5::text[], $6::smallint[], $7::bytea[])
     AS u (id, lease, state, error, output_encoding, output)
-  WHERE t.id = u.id AND t.lease = u.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
+  WHERE t.id = ANY (ARRAY[u.id]) AND t.lease = u.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
     AND (u.state = 5 OR t.cancel IS NULL)
   RETURNING t.id, t.claimed_at, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
     t.job, t.workflow, t.key, t.progress, t.log, t.payload, u.state, u.error, u.output_encoding, u.output
@@ -26,6 +26,6 @@ WITH clock AS MATERIALIZED (
   UPDATE windlass.key AS k
   SET expires_at = (SELECT now FROM clock) + $8
   FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
-  WHERE g.key IS NOT NULL AND k.queue = l.queue AND k.key = g.key AND k.task = g.id
+  WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
 )
 SELECT id FROM gone

@@ -32,6 +32,7 @@ pub(crate) struct Brought {
 }
 
 /// What the head of an answer says of the claim as a whole.
+#[expect(clippy::struct_excessive_bools, reason = "each is a column of the answer")]
 struct Verdict {
     now: Timestamp,
     is_live: bool,
@@ -122,16 +123,28 @@ async fn serve(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
         }
         [demand] => Ok(answer(shared, vec![alone(shared, &mut session, demand).await?])),
         demands => {
-            session.begin().await?;
-            let mut brought = Vec::with_capacity(demands.len());
-            // A failure drops the session inside its transaction, and with it all that was taken.
-            for demand in demands {
-                brought.push(inside(shared, &mut session, demand).await?);
-            }
-            session.commit().await?;
+            let brought = together(shared, &mut session, demands).await?;
             Ok(answer(shared, brought))
         }
     }
+}
+
+/// Demands in one transaction: all or none.
+async fn together(shared: &Shared, session: &mut Session<'_>, demands: &[Demand]) -> Result<Vec<Brought>> {
+    session.begin().await?;
+    let mut all = Vec::with_capacity(demands.len());
+    for demand in demands {
+        match inside(shared, session, demand).await {
+            Ok(brought) => all.push(brought),
+            Err(error) => {
+                // Waited for: whoever claims next would skip what is still locked.
+                session.rollback().await;
+                return Err(error);
+            }
+        }
+    }
+    session.commit().await?;
+    Ok(all)
 }
 
 /// One demand, in a statement of its own unless a suspect is there.
@@ -142,12 +155,10 @@ async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> R
         return Err(Error::WorkerExpired);
     }
     if !verdict.has_suspects {
-        return Ok(brought(demand, verdict, tasks));
+        return Ok(brought(demand, &verdict, tasks));
     }
-    session.begin().await?;
-    let found = inside(shared, session, demand).await?;
-    session.commit().await?;
-    Ok(found)
+    let found = together(shared, session, std::slice::from_ref(demand)).await?;
+    found.into_iter().next().ok_or_else(|| unreadable("a claim without an answer"))
 }
 
 /// One demand inside a transaction, suspects first.
@@ -166,14 +177,14 @@ async fn inside(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> 
         return Err(Error::WorkerExpired);
     }
     tasks.splice(0..0, suspect);
-    Ok(brought(demand, verdict, tasks))
+    Ok(brought(demand, &verdict, tasks))
 }
 
 fn wanted(demand: &Demand) -> i64 {
     i64::from(demand.n.min(CLAIM_MAX))
 }
 
-fn brought(demand: &Demand, verdict: Verdict, tasks: Vec<Claimed>) -> Brought {
+fn brought(demand: &Demand, verdict: &Verdict, tasks: Vec<Claimed>) -> Brought {
     let rest = match (tasks.len() as i64) < wanted(demand) {
         false => Rest::More,
         true if verdict.is_blocked => Rest::Blocked,

@@ -25,8 +25,17 @@ use crate::{
 
 /// How our statements are to be planned: along indexes whatever the statistics say (a table that was empty when it was last
 /// looked at would be scanned for each task), once for all executions, without a compiler for what takes a millisecond.
+///
+/// That is not enough for a join with a column of an index: it could read the whole index in order, which costs nothing while
+/// the table is empty and is remembered when it is not. So statements say `id = ANY (ARRAY[u.id])`, which an index serves
+/// and an order does not.
 const PLANNING: &str = "enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
      SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan";
+
+/// How a session of our own is told so.
+pub(crate) fn planning() -> String {
+    format!("SET {}", PLANNING.replace("SET LOCAL", "SET"))
+}
 
 /// A statement on its way.
 type Answer<'a> = Pin<Box<dyn Future<Output = Result<Vec<Row>, Failure>> + Send + 'a>>;
@@ -75,8 +84,7 @@ impl Server {
             drive: drive.abort_handle(),
         };
         if !self.pooled {
-            let planning = format!("SET {}", PLANNING.replace("SET LOCAL", "SET"));
-            conn.batch(&planning).await.map_err(|failure| failure.error.to_string())?;
+            conn.batch(&planning()).await.map_err(|failure| failure.error.to_string())?;
         }
         Ok(conn)
     }
@@ -140,9 +148,9 @@ impl Conn {
             return self.query(sql, params).await;
         }
         let begin = self.begin_text();
-        let (begun, answer, committed) =
+        let (opened, answer, committed) =
             tokio::join!(self.batch(&begin), self.query(sql, params), self.batch("COMMIT"));
-        begun?;
+        opened?;
         let answer = answer?;
         committed?;
         Ok(answer)

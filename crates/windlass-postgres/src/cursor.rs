@@ -76,25 +76,25 @@ impl Cursors {
     pub(crate) fn stretches(&mut self, lanes: &[LaneId], now: Duration) -> Stretches {
         let mut stretches = Stretches::default();
         for lane in lanes {
-            let lane = lane.0 as i32;
-            let line = self.lanes.entry(lane).or_default();
+            let number = lane.0 as i32;
+            let line = self.lanes.entry(number).or_default();
             let is_due = line.last_full_scan.is_none_or(|last| now.saturating_sub(last) >= FULL_SCAN_EVERY);
             if is_due || line.places.len() > PRIORITIES_MAX {
                 line.last_full_scan = Some(now);
-                stretches.push(lane, i32::MAX, i32::MIN, -1);
+                stretches.push(number, i32::MAX, i32::MIN, -1);
                 continue;
             }
             let mut high = Some(i32::MAX);
             for (priority, place) in line.places.iter().rev() {
                 if let Some(top) = high.filter(|top| top > priority) {
-                    stretches.push(lane, top, priority + 1, -1);
+                    stretches.push(number, top, priority + 1, -1);
                 }
                 let after = if line.was_short { place.before } else { place.now };
-                stretches.push(lane, *priority, *priority, after);
+                stretches.push(number, *priority, *priority, after);
                 high = priority.checked_sub(1);
             }
             if let Some(top) = high {
-                stretches.push(lane, top, i32::MIN, -1);
+                stretches.push(number, top, i32::MIN, -1);
             }
         }
         stretches

@@ -26,7 +26,10 @@ const SHARE: u32 = 50;
 
 /// When the leader counts next, and what it wrote last.
 #[derive(Debug, Default)]
-pub(crate) struct Pace(Mutex<(Option<Instant>, Option<(i64, Figures)>)>);
+pub(crate) struct Pace(Mutex<Counted>);
+
+/// The time of the next count, and the last one with the term that it was written under.
+type Counted = (Option<Instant>, Option<(i64, Figures)>);
 
 impl Pace {
     fn is_due(&self) -> bool {
@@ -43,7 +46,7 @@ impl Pace {
         is_news
     }
 
-    fn lock(&self) -> MutexGuard<'_, (Option<Instant>, Option<(i64, Figures)>)> {
+    fn lock(&self) -> MutexGuard<'_, Counted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -102,6 +102,13 @@ impl Doorbell {
         self.ring(session, &lanes).await
     }
 
+    /// Disarms the bell of a worker that leaves, and rings another in case it was rung and did not look any more.
+    pub(crate) async fn leave(&self, session: &mut Session<'_>) -> Result<()> {
+        let Some(armed) = self.lock().armed.take() else { return Ok(()) };
+        session.query(&sql::DOORBELL_DISARM, &[&self.listener]).await?;
+        self.ring(session, &armed.lanes).await
+    }
+
     /// Rings another process that is idle and serves one of these lanes.
     pub(crate) async fn ring(&self, session: &mut Session<'_>, lanes: &[i32]) -> Result<()> {
         session.query(&sql::DOORBELL_RING, &[&lanes, &self.channel, &self.listener]).await?;

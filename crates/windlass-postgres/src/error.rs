@@ -120,7 +120,7 @@ pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
         // No answer of the server: whether the statement took effect is not known.
         let text = text_of(error);
         let error = if error.is_closed()
-            || std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
+            || std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
         {
             Error::Unknown(text)
         } else {

@@ -56,9 +56,10 @@ async fn add_once(
     let fresh: Vec<NewTask> = places.iter().filter_map(|place| tasks.get(*place).cloned()).collect();
     let their_lanes: Vec<i32> = places.iter().filter_map(|place| lanes.get(*place).copied()).collect();
     let their_ids: Vec<i64> = places.iter().filter_map(|place| ids.get(*place).copied()).collect();
-    let added = match fresh.is_empty() {
-        true => None,
-        false => Some(insert(shared, &mut session, &fresh, &their_lanes, Some(&their_ids)).await?),
+    let added = if fresh.is_empty() {
+        None
+    } else {
+        Some(insert(shared, &mut session, &fresh, &their_lanes, Some(&their_ids)).await?)
     };
     session.commit().await?;
     let mut answers: Vec<Option<Enqueued>> = vec![None; tasks.len()];

@@ -75,9 +75,15 @@ pub(crate) async fn retire(shared: &Shared, worker: WorkerId) -> Result<u64> {
         let (n, is_last) = repeat(|| retire_some(shared, worker)).await?;
         handed_back += n;
         if is_last {
-            return Ok(handed_back);
+            break;
         }
     }
+    // Only a hint: whoever enqueues here must not believe any more that somebody here is idle.
+    let left = async { shared.doorbell.leave(&mut shared.duties.session().await?).await };
+    if let Err(error) = left.await {
+        tracing::debug!(%error, "the bell of a worker that left could not be disarmed");
+    }
+    Ok(handed_back)
 }
 
 async fn retire_some(shared: &Shared, worker: WorkerId) -> Result<(u64, bool), Failure> {

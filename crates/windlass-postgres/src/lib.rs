@@ -21,6 +21,8 @@ mod gather;
 mod hints;
 mod history;
 mod info;
+#[doc(hidden)]
+pub mod inside;
 mod inspect;
 mod keys;
 mod lanes;

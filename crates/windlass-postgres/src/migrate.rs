@@ -18,12 +18,14 @@ const POSTGRES_MIN: u32 = 13;
 
 /// A step of the schema.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Migration {
+pub struct Migration {
+    /// The version that it leads to.
     pub version: u32,
     /// The oldest schema version whose programs may write beside this one.
     pub oldest_writer: u32,
     /// What it locks, for people.
     pub locks: &'static str,
+    /// What it sends, written for the schema `windlass`.
     pub sql: &'static str,
 }
 
@@ -82,8 +84,7 @@ pub struct PlannedStep {
 /// # Errors
 /// [`OpenError`], one line that says what to do.
 pub async fn plan(location: &Location, options: &Options) -> Result<Plan, OpenError> {
-    let conn = connect(location, options).await?;
-    plan_with(&conn.0, location, &options.schema, MIGRATIONS).await
+    plan_with(location, options, MIGRATIONS).await
 }
 
 /// Makes the schema, or brings it forward.
@@ -91,8 +92,27 @@ pub async fn plan(location: &Location, options: &Options) -> Result<Plan, OpenEr
 /// # Errors
 /// [`OpenError`], one line that says what to do.
 pub async fn migrate(location: &Location, options: &Options) -> Result<Migrated, OpenError> {
+    migrate_with(location, options, MIGRATIONS).await
+}
+
+/// The same with these steps.
+pub(crate) async fn plan_with(
+    location: &Location,
+    options: &Options,
+    migrations: &'static [Migration],
+) -> Result<Plan, OpenError> {
     let conn = connect(location, options).await?;
-    apply(&conn.0, location, &options.schema, MIGRATIONS).await
+    look_ahead(&conn.0, location, &options.schema, migrations).await
+}
+
+/// The same with these steps.
+pub(crate) async fn migrate_with(
+    location: &Location,
+    options: &Options,
+    migrations: &'static [Migration],
+) -> Result<Migrated, OpenError> {
+    let conn = connect(location, options).await?;
+    apply(&conn.0, location, &options.schema, migrations).await
 }
 
 async fn connect(location: &Location, options: &Options) -> Result<(Conn, Driver), OpenError> {
@@ -103,7 +123,7 @@ async fn connect(location: &Location, options: &Options) -> Result<(Conn, Driver
     Ok((conn, driver))
 }
 
-async fn plan_with(
+async fn look_ahead(
     conn: &Conn,
     location: &Location,
     schema: &Schema,
@@ -130,7 +150,10 @@ async fn plan_with(
 fn step_text(schema: &Schema, migration: &Migration) -> String {
     let name = schema.as_str();
     let make = if migration.version == 1 {
-        format!("CREATE SCHEMA IF NOT EXISTS \"{name}\";\n")
+        // Asked first: who may not make schemas is refused even where the schema is there.
+        format!(
+            "DO $$ BEGIN\n  IF to_regnamespace('{name}') IS NULL THEN CREATE SCHEMA \"{name}\"; END IF;\nEND $$;\n"
+        )
     } else {
         String::new()
     };
@@ -237,23 +260,27 @@ async fn read(conn: &Conn, location: &Location, schema: &Schema) -> Result<Optio
     let number =
         async |text: String| conn.number(&text).await.map_err(|failure| refused(location, "ask", &failure));
     let name = schema.as_str();
-    let has_meta =
-        number(format!("SELECT (to_regclass('\"{name}\".meta') IS NOT NULL)::integer::bigint")).await?;
-    if has_meta == 0 {
-        let tables = number(format!(
-            "SELECT count(*) FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
-             WHERE n.nspname = '{name}'"
+    let has_meta = number(format!(
+        "SELECT count(*) FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_class AS c ON c.oid = a.attrelid \
+         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+         WHERE n.nspname = '{name}' AND c.relname = 'meta' AND a.attname IN ('name', 'value')"
+    ))
+    .await?;
+    if has_meta < 2 {
+        let things = number(format!(
+            "SELECT count(*) FROM pg_catalog.pg_namespace AS n WHERE n.nspname = '{name}' AND ( \
+             EXISTS (SELECT 1 FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid) \
+             OR EXISTS (SELECT 1 FROM pg_catalog.pg_proc AS p WHERE p.pronamespace = n.oid) \
+             OR EXISTS (SELECT 1 FROM pg_catalog.pg_type AS t WHERE t.typnamespace = n.oid))"
         ))
         .await?;
-        return if tables == 0 { Ok(None) } else { Err(foreign(location, schema)) };
+        return if things == 0 { Ok(None) } else { Err(foreign(location, schema)) };
     }
     let version = async |what: &str| {
         let text = schema.render(&format!("SELECT value FROM windlass.meta WHERE name = '{what}'"));
         match conn.number(&text).await {
             Ok(0) => Err(foreign(location, schema)),
             Ok(number) => Ok(number as u32),
-            // Columns that are not ours: somebody else's table of this name.
-            Err(failure) if !failure.is_broken => Err(foreign(location, schema)),
             Err(failure) => Err(refused(location, "ask", &failure)),
         }
     };

@@ -56,8 +56,8 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How long a statement may take before its connection is given up.
     pub statement_timeout: Duration,
-    /// Whether what was heard a moment ago saves a look: that no lease ran out, that there is no new lane. Not in tests that
-    /// move the store's clock by hand and expect the next call to know everything.
+    /// Whether what was heard a moment ago saves a look: that no lease ran out, that there is no new lane, that another one
+    /// leads. Not in tests that move the store's clock by hand and expect the next call to know everything.
     #[doc(hidden)]
     pub trusts_hearsay: bool,
 }
@@ -138,8 +138,10 @@ impl fmt::Debug for Location {
 /// An address without what may be secret: no password, no parameters.
 fn redacted(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let (rest, beyond) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
     let rest = match rest.rsplit_once('@') {
+        // A password with such a sign in it, or an address in a parameter: only what stands before both is safe to show.
+        None if beyond.contains('@') => format!("{}:***", rest.split([':', '/']).next().unwrap_or_default()),
         Some((user, host)) => match user.split_once(':') {
             Some((user, _)) => format!("{user}:***@{host}"),
             None => format!("{user}@{host}"),
@@ -161,5 +163,8 @@ mod tests {
         let error = Location::parse("postgres://me:secret@db/app?what=1").unwrap_err().to_string();
         assert!(error.contains("what") && !error.contains("secret"), "{error}");
         assert!(Location::parse("mysql://me:secret@db/app").is_err());
+        for url in ["postgres://me:secret?@db/app", "postgres://me:secret#@db/app", "me:secret@db"] {
+            assert!(!redacted(url).contains("secret"), "{}", redacted(url));
+        }
     }
 }

@@ -171,9 +171,10 @@ impl Session<'_> {
     ) -> Result<Vec<Row>, Failure> {
         let Some(conn) = &self.conn else { return Err(lost()) };
         self.is_busy = true;
-        let answer = match self.in_transaction {
-            true => conn.query(sql, params).await,
-            false => conn.query_alone(sql, params).await,
+        let answer = if self.in_transaction {
+            conn.query(sql, params).await
+        } else {
+            conn.query_alone(sql, params).await
         };
         self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
         answer
@@ -232,9 +233,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Undoes the transaction and keeps the connection.
+    /// Undoes the transaction and keeps the connection; one that broke is given up at once.
     pub(crate) async fn rollback(&mut self) {
-        if self.batch("ROLLBACK").await.is_ok() {
+        if !self.is_busy && self.batch("ROLLBACK").await.is_ok() {
             self.in_transaction = false;
         }
     }

@@ -228,7 +228,7 @@ impl<'a> Ends<'a> {
                 }
                 Settlement::Cancelled { reason } => ends.leave(lease, State::Cancelled, Some(reason), None),
                 Settlement::Retry { due_at, error } => {
-                    ends.stay(lease, How::Retry, Some(*due_at), Some(error))
+                    ends.stay(lease, How::Retry, Some(*due_at), Some(error));
                 }
                 Settlement::Snooze { due_at } => ends.stay(lease, How::Snooze, Some(*due_at), None),
                 Settlement::Release => ends.stay(lease, How::Release, None, None),

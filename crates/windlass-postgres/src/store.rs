@@ -54,6 +54,10 @@ impl PostgresStore {
         Self { shared, plain, keyed, origin }
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     fn refuse_if_closed(&self) -> Result<()> {
         if *self.shared.closing.borrow() { Err(closed()) } else { Ok(()) }
     }

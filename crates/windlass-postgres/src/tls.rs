@@ -25,7 +25,7 @@ use tokio_rustls::{TlsConnector, client};
 /// How much of the server's certificate is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verify {
-    /// Nothing: against listeners, not against somebody in between (`prefer`, `require`).
+    /// Nothing: against listeners, not against somebody in between (`prefer`, `require` without `sslrootcert`).
     Nothing,
     /// That a known authority signed it (`verify-ca`).
     Authority,
@@ -51,14 +51,16 @@ impl Tls {
                 Some(("sslmode", "verify-full")) => tls.verify = Verify::Name,
                 Some(("sslmode", "verify-ca")) => tls.verify = Verify::Authority,
                 Some(("sslrootcert", path)) => tls.root = Some(PathBuf::from(percent_decoded(path)?)),
-                _ => {
-                    rest.push(pair);
-                    continue;
-                }
+                _ => rest.push(pair),
             }
-            if tls.verify != Verify::Nothing && !rest.contains(&"sslmode=require") {
-                rest.push("sslmode=require");
-            }
+        }
+        let is_required = rest.contains(&"sslmode=require");
+        // As libpq has it: who names an authority wants it checked.
+        if is_required && tls.root.is_some() && tls.verify == Verify::Nothing {
+            tls.verify = Verify::Authority;
+        }
+        if tls.verify != Verify::Nothing && !is_required {
+            rest.push("sslmode=require");
         }
         Ok((if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) }, tls))
     }

@@ -1,5 +1,7 @@
 //! A schema of its own for each test, on one server, with a clock that the test moves.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use std::{
     sync::{
         Arc, Mutex,
@@ -9,7 +11,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use tokio_postgres::NoTls;
+use tokio_postgres::{Client, NoTls};
 use windlass_conformance::{Harness, harness::START};
 use windlass_core::{Rules, Store, Timestamp};
 use windlass_postgres::{Location, Options, PostgresStore, Schema};
@@ -19,13 +21,31 @@ pub fn url() -> String {
     windlass_scratch::shared_url().unwrap()
 }
 
-/// Runs statements on the server, as its own connection.
-pub async fn execute(text: &str) {
-    let (client, connection) = tokio_postgres::connect(&url(), NoTls).await.unwrap();
+/// A connection of the test's own.
+pub async fn client(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Runs statements on a server, over a connection of their own that is gone afterwards.
+pub async fn execute(url: &str, text: &str) {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     let drive = tokio::spawn(connection);
     client.batch_execute(text).await.unwrap();
     drop(client);
     drive.await.unwrap().unwrap();
+}
+
+/// Drops a schema from wherever this is called, also where a runtime is about to end.
+pub fn drop_schemas(url: String, schemas: Vec<String>) {
+    let dropped = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for schema in schemas {
+            runtime.block_on(execute(&url, &format!("DROP SCHEMA IF EXISTS \"{schema}\" CASCADE")));
+        }
+    });
+    let _ = dropped.join();
 }
 
 /// A name that no other test has.
@@ -39,31 +59,101 @@ pub fn schema_name() -> String {
 pub struct PostgresHarness {
     now_ms: AtomicI64,
     opened: Mutex<Vec<(String, Rules)>>,
-    change: fn(Options) -> Options,
+    /// Where tests look at what the store does.
+    direct: String,
+    /// Where the store is opened: the same, or a pooler.
+    url: String,
+    schema: Option<String>,
+    change: Box<dyn Fn(Options) -> Options + Send + Sync>,
 }
 
 impl PostgresHarness {
     pub fn new() -> Self {
-        Self::with(|options| options)
+        Self::at(&url())
     }
 
-    pub fn with(change: fn(Options) -> Options) -> Self {
-        Self { now_ms: AtomicI64::new(START.as_ms()), opened: Mutex::default(), change }
+    /// On a server of its own.
+    pub fn at(url: &str) -> Self {
+        Self {
+            now_ms: AtomicI64::new(START.as_ms()),
+            opened: Mutex::default(),
+            direct: url.to_owned(),
+            url: url.to_owned(),
+            schema: None,
+            change: Box::new(|options| options),
+        }
+    }
+
+    /// Stores are opened over another address of the same server.
+    pub fn through(mut self, url: &str) -> Self {
+        url.clone_into(&mut self.url);
+        self
+    }
+
+    /// Stores are opened with other options.
+    pub fn with(mut self, change: impl Fn(Options) -> Options + Send + Sync + 'static) -> Self {
+        self.change = Box::new(change);
+        self
+    }
+
+    /// The one store of the test has this schema.
+    pub fn in_schema(mut self, name: &str) -> Self {
+        self.schema = Some(name.to_owned());
+        self
+    }
+
+    /// The schema that was opened last.
+    pub fn schema(&self) -> String {
+        self.last().0
+    }
+
+    /// Another connection to the server, for the test itself.
+    pub async fn client(&self) -> Client {
+        client(&self.direct).await
+    }
+
+    /// Runs statements; `{s}` stands for the schema.
+    pub async fn execute(&self, text: &str) {
+        execute(&self.direct, &text.replace("{s}", &format!("\"{}\"", self.schema()))).await;
+    }
+
+    /// The number that a statement answers with; `{s}` stands for the schema.
+    pub async fn number(&self, text: &str) -> i64 {
+        let client = self.client().await;
+        let text = text.replace("{s}", &format!("\"{}\"", self.schema()));
+        client.query_one(&text, &[]).await.unwrap().get(0)
+    }
+
+    /// The options of the store that was opened last.
+    pub fn options(&self) -> Options {
+        let (schema, rules) = self.last();
+        self.options_of(&schema, rules)
+    }
+
+    /// Another handle on the store that was opened last, with options changed once more.
+    pub async fn open_again(&self, change: impl FnOnce(&mut Options)) -> Arc<PostgresStore> {
+        let mut options = self.options();
+        change(&mut options);
+        PostgresStore::open(&Location::parse(&self.url).unwrap(), options).await.unwrap()
     }
 
     fn last(&self) -> (String, Rules) {
         self.opened.lock().unwrap().last().cloned().unwrap()
     }
 
-    async fn open_schema(&self, schema: &str, rules: Rules) -> Arc<dyn Store> {
-        let options = (self.change)(Options {
+    fn options_of(&self, schema: &str, rules: Rules) -> Options {
+        (self.change)(Options {
             rules,
             schema: Schema::new(schema).unwrap(),
             trusts_hearsay: false,
             migrate: true,
             ..Options::default()
-        });
-        PostgresStore::open(&Location::parse(&url()).unwrap(), options).await.unwrap()
+        })
+    }
+
+    async fn open_schema(&self, schema: &str, rules: Rules) -> Arc<dyn Store> {
+        let options = self.options_of(schema, rules);
+        PostgresStore::open(&Location::parse(&self.url).unwrap(), options).await.unwrap()
     }
 }
 
@@ -71,28 +161,22 @@ impl Drop for PostgresHarness {
     fn drop(&mut self) {
         let schemas = std::mem::take(&mut *self.opened.lock().unwrap());
         // A runtime of its own, because the test's may be what drops this.
-        let dropped = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            for (schema, _) in schemas {
-                runtime.block_on(execute(&format!("DROP SCHEMA IF EXISTS {schema} CASCADE")));
-            }
-        });
-        let _ = dropped.join();
+        drop_schemas(self.direct.clone(), schemas.into_iter().map(|(schema, _)| schema).collect());
     }
 }
 
 #[async_trait]
 impl Harness for PostgresHarness {
     async fn open(&self, rules: Rules) -> Arc<dyn Store> {
-        let schema = schema_name();
+        let schema = self.schema.clone().unwrap_or_else(schema_name);
         self.opened.lock().unwrap().push((schema.clone(), rules.clone()));
         let store = self.open_schema(&schema, rules).await;
-        execute(&format!(
-            "CREATE TABLE {schema}.test_clock AS SELECT {}::bigint AS ms;
-             CREATE OR REPLACE FUNCTION {schema}.now_ms() RETURNS bigint LANGUAGE sql VOLATILE
-             AS 'SELECT ms FROM {schema}.test_clock';
-             CREATE OR REPLACE FUNCTION {schema}.server_started_ms() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT 0::bigint';",
-            self.now_ms.load(Ordering::Relaxed)
+        let now = self.now_ms.load(Ordering::Relaxed);
+        self.execute(&format!(
+            "CREATE TABLE {{s}}.test_clock AS SELECT {now}::bigint AS ms;
+             CREATE OR REPLACE FUNCTION {{s}}.now_ms() RETURNS bigint LANGUAGE sql VOLATILE
+             AS 'SELECT ms FROM {{s}}.test_clock';
+             CREATE OR REPLACE FUNCTION {{s}}.server_started_ms() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT 0::bigint';"
         ))
         .await;
         store
@@ -119,7 +203,8 @@ impl Harness for PostgresHarness {
         self.now_ms.fetch_add(by, Ordering::Relaxed);
         let schemas: Vec<_> = self.opened.lock().unwrap().iter().map(|(schema, _)| schema.clone()).collect();
         for schema in schemas {
-            execute(&format!("UPDATE {schema}.test_clock SET ms = ms + {by}")).await;
+            let text = format!("UPDATE \"{schema}\".test_clock SET ms = ms + {by}");
+            execute(&self.direct, &text).await;
         }
     }
 

@@ -1,0 +1,20 @@
+//! What the store on PostgreSQL promises beyond the rules of every store.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+mod cancelled;
+mod connections;
+mod doorbell;
+mod history;
+mod leader;
+mod life;
+mod migrate;
+mod pgbouncer;
+mod place;
+mod plans;
+mod schema;
+mod statements;
+#[path = "../support/mod.rs"]
+mod support;
+mod tls;
+mod wait;

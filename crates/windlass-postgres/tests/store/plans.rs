@@ -1,0 +1,181 @@
+//! How the server goes about our statements, as our connections have them: planned once, whatever the tables looked like then.
+
+use serde_json::Value;
+use tokio_postgres::{Client, SimpleQueryMessage};
+use windlass_postgres::inside::{self, Statement};
+
+use crate::place::Place;
+
+/// What a statement may do to the large tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Along any index.
+    Index,
+    /// The same, and it only looks whether there is anything at all in the rest of the history.
+    Look,
+    /// Fences go by the primary key: any other index of running tasks would be read whole for each of them.
+    Key,
+}
+
+/// Statements on the way of a task and of the duties.
+const WAYS: &[(&str, Way)] = &[
+    ("ask_cancel", Way::Key),
+    ("cancel_unstarted", Way::Key),
+    ("claim", Way::Index),
+    ("claim_held", Way::Index),
+    ("claim_merged", Way::Index),
+    ("claim_suspect", Way::Index),
+    ("count_crowd", Way::Index),
+    ("crash", Way::Key),
+    ("delete_dead", Way::Index),
+    ("delete_keys", Way::Index),
+    ("delete_tombstones", Way::Index),
+    ("enqueue", Way::Index),
+    ("enqueue_plain", Way::Index),
+    ("expired_workers", Way::Index),
+    ("find_ended", Way::Index),
+    ("floor_history", Way::Index),
+    ("floor_task", Way::Index),
+    ("held", Way::Index),
+    ("key_read", Way::Index),
+    ("key_take", Way::Index),
+    ("lead", Way::Look),
+    ("list_dead", Way::Index),
+    ("list_history", Way::Index),
+    ("list_task", Way::Index),
+    ("next_due", Way::Index),
+    ("promote_due", Way::Index),
+    ("put_progress", Way::Key),
+    ("redrive", Way::Key),
+    ("renew", Way::Index),
+    ("settle_asked", Way::Key),
+    ("settle_done", Way::Key),
+    ("settle_leave", Way::Key),
+    ("settle_receipt", Way::Index),
+    ("settle_replay", Way::Index),
+    ("settle_stay", Way::Key),
+    ("show_task", Way::Index),
+];
+
+/// Rows in every state, as a store has them that is much in use.
+const FILL: &str = "
+INSERT INTO {s}.lane (queue, kind) SELECT 'q' || n, 'k' FROM generate_series(1, 20) AS n;
+INSERT INTO {s}.worker (lease_ttl_ms, min_claim_no, registered_at, renewed_at, expires_at, ended_at, pid, slots, available,
+  in_flight, draining, host, version, kinds, queues)
+SELECT 10000, 0, 0, 0, 0, CASE WHEN n % 2 = 0 THEN n END, 1, 1, 1, 1, false, 'h', '0', '{k}', '{}'
+FROM generate_series(1, 100) AS n;
+INSERT INTO {s}.task (id, ready_seq, due_at, ended_at, worker, claim_no, lane, priority, lease, attempt, max_attempts, crashes,
+  state, encoding, key, cancel, payload)
+SELECT n, CASE WHEN s.state = 1 THEN n END, CASE WHEN s.state = 0 THEN n END, CASE WHEN s.state = 6 THEN n END,
+  CASE WHEN s.state = 2 THEN 1 + n % 7 END, 1, 1 + n % 20, n % 3, 1, 1, 10, CASE WHEN n % 10 = 0 THEN 1 ELSE 0 END, s.state, 0,
+  CASE WHEN n % 4 = 0 THEN 'key' || n END, CASE WHEN n % 50 = 2 THEN 'no' END, '1'
+FROM generate_series(1, 20000) AS n, LATERAL (SELECT (ARRAY[1, 1, 2, 2, 0, 6])[1 + n % 6]::smallint AS state) AS s;
+INSERT INTO {s}.key (queue, key, task, digest, expires_at)
+SELECT 'q' || n % 20, 'key' || n, n, '', CASE WHEN n % 2 = 0 THEN n END FROM generate_series(1, 10000) AS n;
+INSERT INTO {s}.history (id, ended_at, lane, priority, lease, attempt, max_attempts, state, encoding, ran, payload)
+SELECT 20000 + n, p.from_ms + n, 1 + n % 20, 0, 1, 1, 10, 5, 0, true, '1'
+FROM generate_series(1, 2000) AS n, {s}.part AS p;
+INSERT INTO {s}.doorbell (listener, armed_until, lanes) SELECT n, n, '{1}' FROM generate_series(1, 50) AS n;
+";
+
+/// What of a plan is against a way. Scans of a whole index that must be entered by a value count like scans of the table.
+fn faults(plan: &Value, way: Way, found: &mut Vec<String>) {
+    let text = |name: &str| plan[name].as_str().unwrap_or_default();
+    let (node, relation, index) = (text("Node Type"), text("Relation Name"), text("Index Name"));
+    let is_large = relation == "task" || relation == "key" || relation.starts_with("history");
+    let is_by_id = ["task_pkey", "key_pkey"].contains(&index) || index.ends_with("_id_idx");
+    if node == "Seq Scan" && is_large {
+        found.push(format!("scans {relation}"));
+    }
+    let is_look = way == Way::Look && relation == "history_rest";
+    if node.contains("Index") && is_by_id && !is_look && text("Index Cond").is_empty() {
+        found.push(format!("reads all of {index}"));
+    }
+    // A bitmap scan names its index on a node below, without the table.
+    if way == Way::Key && index.starts_with("task_") && index != "task_pkey" {
+        found.push(format!("goes by {index}"));
+    }
+    for part in plan["Plans"].as_array().into_iter().flatten() {
+        faults(part, way, found);
+    }
+}
+
+async fn faults_of(client: &Client, statement: &Statement, way: Way) -> Vec<String> {
+    let types: Vec<&str> = statement.types.iter().map(tokio_postgres::types::Type::name).collect();
+    let types = if types.is_empty() { String::new() } else { format!("({})", types.join(", ")) };
+    let nulls = vec!["NULL"; statement.types.len()].join(", ");
+    let nulls = if nulls.is_empty() { nulls } else { format!("({nulls})") };
+    client.batch_execute(&format!("PREPARE looked_at{types} AS {}", statement.text)).await.unwrap();
+    let explain = format!("EXPLAIN (FORMAT JSON, COSTS OFF) EXECUTE looked_at{nulls}");
+    // As text: the driver has no type for JSON.
+    let shown = client.simple_query(&explain).await.unwrap();
+    let shown = shown.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    let shown: Value = serde_json::from_str(shown.unwrap()).unwrap();
+    client.batch_execute("DEALLOCATE looked_at").await.unwrap();
+    let mut found = Vec::new();
+    faults(&shown[0]["Plan"], way, &mut found);
+    found.iter().map(|fault| format!("{}: {fault}", statement.name)).collect()
+}
+
+/// The statements that go a way of their own, with that way.
+async fn all_faults(place: &Place) -> Vec<String> {
+    let client = place.client().await;
+    client.batch_execute(&inside::planning()).await.unwrap();
+    let statements = inside::statements(&place.options().schema);
+    let mut found = Vec::new();
+    for (name, way) in WAYS {
+        let statement = statements.iter().find(|statement| statement.name == *name).unwrap();
+        found.extend(faults_of(&client, statement, *way).await);
+    }
+    found
+}
+
+#[tokio::test]
+async fn statements_go_by_index_whatever_the_tables_looked_like() {
+    let place = Place::new();
+    drop(place.make().await);
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "while everything is empty");
+    place.execute("ANALYZE {s}.task; ANALYZE {s}.key; ANALYZE {s}.history; ANALYZE {s}.worker").await;
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "empty, and known to be");
+    place.execute(FILL).await;
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "full, and not known to be");
+    place.execute("ANALYZE {s}.task; ANALYZE {s}.key; ANALYZE {s}.history; ANALYZE {s}.worker").await;
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "full, and known to be");
+    place.execute("DELETE FROM {s}.task; ANALYZE {s}.task").await;
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "empty again, with its pages");
+}
+
+/// Each of these is what the check is there for.
+#[tokio::test]
+async fn a_bad_plan_is_noticed() {
+    let place = Place::new();
+    drop(place.make().await);
+    place.execute(FILL).await;
+    let client = place.client().await;
+    client.batch_execute(&inside::planning()).await.unwrap();
+    for (text, way, fault) in [
+        ("SELECT t.id FROM {s}.task AS t WHERE t.payload = $1", Way::Index, "scans task"),
+        ("SELECT h.id FROM {s}.history AS h WHERE h.payload = $1", Way::Index, "scans history"),
+        (
+            "SELECT t.id FROM {s}.task AS t WHERE t.payload = $1 ORDER BY t.id",
+            Way::Index,
+            "reads all of task_pkey",
+        ),
+        (
+            "DELETE FROM {s}.task AS t WHERE t.worker = 3 AND t.state = 2 AND t.payload = $1",
+            Way::Key,
+            "goes by task_running",
+        ),
+    ] {
+        let statement = Statement {
+            name: "bad",
+            text: place.of(text).into(),
+            types: &[tokio_postgres::types::Type::BYTEA],
+        };
+        let found = faults_of(&client, &statement, way).await;
+        assert!(found.iter().any(|found| found.starts_with(&format!("bad: {fault}"))), "{text}: {found:?}");
+    }
+}
