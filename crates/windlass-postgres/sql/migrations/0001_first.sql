@@ -5,6 +5,10 @@ AS $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$;
 CREATE FUNCTION windlass.server_started_ms() RETURNS bigint LANGUAGE sql VOLATILE
 AS $$ SELECT floor(date_part('epoch', pg_postmaster_start_time()) * 1000)::bigint $$;
 
+-- When the transaction of the caller began.
+CREATE FUNCTION windlass.began_ms() RETURNS bigint LANGUAGE sql STABLE
+AS $$ SELECT floor(date_part('epoch', transaction_timestamp()) * 1000)::bigint $$;
+
 -- One sequence for both orders: the place in the ready line, and the tasks of one millisecond.
 CREATE SEQUENCE windlass.seq;
 
@@ -279,13 +283,14 @@ CREATE UNLOGGED TABLE windlass.arrival (
 -- not done when the task is added:
 --   * a new lane is made; until then another who wants the same one would wait,
 --   * an idle worker is rung: who is idle now, not who was then,
---   * a task that was added a while ago gets a place at the end of the ready line: claims have passed its old one.
+--   * the tasks of a slow transaction get places at the end of the ready line: claims have passed their old ones.
 CREATE FUNCTION windlass.arrive() RETURNS trigger LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
   now_ms bigint := windlass.now_ms();
   isolation text := current_setting('transaction_isolation');
+  is_late boolean := NEW.is_ready AND now_ms - windlass.began_ms() > 100;
   new_lane integer := NEW.lane;
 BEGIN
   DELETE FROM windlass.arrival AS a WHERE a.ctid = NEW.ctid;
@@ -299,7 +304,7 @@ BEGIN
       SELECT l.id INTO STRICT new_lane FROM windlass.lane AS l WHERE l.queue = NEW.queue AND l.kind = NEW.kind;
     END IF;
     UPDATE windlass.task AS t
-    SET lane = new_lane, ready_seq = CASE WHEN t.ready_seq IS NOT NULL THEN nextval('windlass.seq') END
+    SET lane = new_lane, ready_seq = CASE WHEN is_late THEN nextval('windlass.seq') ELSE t.ready_seq END
     WHERE t.id = NEW.task;
     -- Everybody reads the lanes again and looks.
     PERFORM pg_notify('windlass_{schema}', 'lanes');
@@ -307,8 +312,8 @@ BEGIN
   END IF;
 
   -- Not where reading the index of tasks could make two callers fail each other: there the task is found a little later.
-  IF NEW.is_ready AND NEW.task < windlass.task_id(now_ms - 100, 0) AND isolation <> 'serializable' THEN
-    UPDATE windlass.task AS t SET ready_seq = nextval('windlass.seq') WHERE t.id = NEW.task AND t.state = 1;
+  IF is_late AND isolation <> 'serializable' THEN
+    UPDATE windlass.task AS t SET ready_seq = nextval('windlass.seq') WHERE t.id = NEW.task;
   END IF;
   IF NEW.is_ready AND isolation IN ('repeatable read', 'serializable') THEN
     -- Such a caller sees who was idle when it began; so everybody looks.
