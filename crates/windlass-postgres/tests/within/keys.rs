@@ -137,9 +137,10 @@ async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Out
                 *answer = Some(value);
             }
         }
-        match pending.iter().all(|(_, answer)| answer.is_some()) {
-            true => std::task::Poll::Ready(()),
-            false => std::task::Poll::Pending,
+        if pending.iter().all(|(_, answer)| answer.is_some()) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
         }
     })
     .await;

@@ -10,7 +10,7 @@ use windlass::{Client, DrainReport, State, Store, TaskId, Worker, WorkerConfig, 
 use crate::place::{Greet, Place, greet};
 
 /// Far longer than any test.
-const POLL: Duration = Duration::from_mins(60);
+const POLL: Duration = Duration::from_hours(1);
 
 type Running = tokio::task::JoinHandle<Result<DrainReport, WorkerError>>;
 
