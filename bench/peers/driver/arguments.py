@@ -50,6 +50,10 @@ def _parser():
     return parser
 
 
+def words(text):
+    return [word for word in text.split(",") if word]
+
+
 def default_rounds(args):
     return 1 if args.quick else ROUNDS
 
@@ -58,7 +62,6 @@ def arguments():
     """The arguments, checked, with `workloads`, `entries`, `rounds`, `sizes` and `is_whole` worked out."""
     parser = _parser()
     args = parser.parse_args()
-    words = lambda text: [word for word in text.split(",") if word]
     args.workloads = words(args.only)
     if not args.workloads or not set(args.workloads) <= set(WORKLOADS):
         parser.error(f"--only takes {', '.join(WORKLOADS)}")

@@ -175,6 +175,11 @@ pub trait Store: Source {
     /// The numbers that this store was opened with.
     fn rules(&self) -> &Rules;
 
+    /// The schema that holds its tables, if that lies in a database in which callers have transactions of their own.
+    fn schema(&self) -> Option<&str> {
+        None
+    }
+
     /// Adds tasks, all or none, in one durable commit; the answers are in the order of the tasks.
     async fn enqueue(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>>;
 

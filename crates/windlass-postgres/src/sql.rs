@@ -11,6 +11,13 @@ pub(crate) struct Sql {
     pub types: &'static [Type],
 }
 
+impl Sql {
+    /// As it was written, for the schema `windlass`.
+    pub(crate) fn text(&self) -> &'static str {
+        self.text
+    }
+}
+
 macro_rules! statements {
     ($($constant:ident $file:literal [$($type:ident),*];)*) => {
         $(pub(crate) static $constant: Sql = Sql {
@@ -59,6 +66,7 @@ statements! {
         INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT8_ARRAY
     ];
     ENQUEUE_PLAIN "enqueue_plain" [INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8];
+    ENQUEUE_TASK "enqueue_task" [TEXT, INT2, BYTEA, TEXT, TEXT, TEXT, INT4, INT8, INT8, TEXT, BOOL, INT4, INT8, TEXT];
     EXPIRED_WORKERS "expired_workers" [BOOL];
     FIND_ENDED "find_ended" [INT8_ARRAY, INT8];
     FLOOR_HISTORY "floor_history" [INT8, INT8, INT8];

@@ -138,6 +138,10 @@ impl Store for PostgresStore {
         &self.shared.rules
     }
 
+    fn schema(&self) -> Option<&str> {
+        Some(self.shared.options.schema.as_str())
+    }
+
     async fn enqueue(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
         self.refuse_if_closed()?;
         enqueue::check(&tasks, self.rules())?;

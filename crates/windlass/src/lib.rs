@@ -51,6 +51,8 @@ pub use waiters::Waiters;
 pub use windlass_core::State as TaskState;
 pub use windlass_core::*;
 pub use windlass_macros::Task;
+#[cfg(feature = "postgres")]
+pub use windlass_postgres as postgres;
 #[cfg(feature = "sqlite")]
 pub use windlass_sqlite as sqlite;
 pub use worker::{ClaimBatch, DrainReport, Worker, WorkerConfig, WorkerError, WorkerHandle, WorkerStatus};
@@ -62,4 +64,7 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../docs/guides/handlers.md")]
     struct Handlers;
+    #[cfg(feature = "postgres")]
+    #[doc = include_str!("../../../docs/guides/postgres-transactions.md")]
+    struct PostgresTransactions;
 }

@@ -3,13 +3,15 @@
 use windlass_core::{Error, Result, store::SharedStore};
 
 /// What [`open`] understands in this build, for the error that lists it.
-#[cfg(feature = "sqlite")]
-const SUPPORTED: &str = "sqlite:PATH and sqlite::memory:";
-#[cfg(not(feature = "sqlite"))]
-const SUPPORTED: &str = "none: build windlass with the feature \"sqlite\"";
+const SUPPORTED: &str = match (cfg!(feature = "sqlite"), cfg!(feature = "postgres")) {
+    (true, true) => "sqlite:PATH, sqlite::memory: and postgres://…",
+    (true, false) => "sqlite:PATH and sqlite::memory:",
+    (false, true) => "postgres://…",
+    (false, false) => "none: build windlass with the feature \"sqlite\" or \"postgres\"",
+};
 
-/// Opens the store at an address, or makes it: `sqlite:PATH` for a file, `sqlite::memory:` for a store that is
-/// gone with the process.
+/// Opens the store at an address. `sqlite:PATH` is a file and `sqlite::memory:` a store that is gone with the process; both
+/// are made if they are not there. `postgres://…` is the schema `windlass` of a database, which `windlass migrate` makes.
 ///
 /// ```
 /// # #[tokio::main] async fn main() -> anyhow::Result<()> {
@@ -20,11 +22,13 @@ const SUPPORTED: &str = "none: build windlass with the feature \"sqlite\"";
 ///
 /// # Errors
 /// [`Error::Invalid`] for an address that names no supported store, [`Error::Conflict`] if another process has
-/// the store, [`Error::Unavailable`] if the system or the database refuses.
+/// the store or its schema is missing or of another version, [`Error::Unavailable`] if the system or the database refuses.
 pub async fn open(url: &str) -> Result<SharedStore> {
     match url.split_once(':') {
         #[cfg(feature = "sqlite")]
         Some(("sqlite", _)) => sqlite(url).await,
+        #[cfg(feature = "postgres")]
+        Some(("postgres" | "postgresql", _)) => postgres(url).await,
         Some((scheme, _)) => {
             let scheme: String = scheme.chars().take(40).collect();
             Err(Error::invalid(format!(
@@ -52,13 +56,28 @@ async fn sqlite(url: &str) -> Result<SharedStore> {
     }
 }
 
+#[cfg(feature = "postgres")]
+async fn postgres(url: &str) -> Result<SharedStore> {
+    use windlass_postgres::{Location, OpenError, Options, PostgresStore};
+
+    let location = Location::parse(url).map_err(|error| Error::invalid(error.to_string()))?;
+    match PostgresStore::open(&location, Options::default()).await {
+        Ok(store) => Ok(store),
+        Err(OpenError::Invalid(reason)) => Err(Error::Invalid(reason)),
+        Err(error @ (OpenError::Unreachable { .. } | OpenError::Refused { .. })) => {
+            Err(Error::Unavailable(error.to_string()))
+        }
+        Err(error) => Err(Error::Conflict(error.to_string())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[tokio::test]
     async fn an_address_that_is_not_supported_says_which_are() {
-        for url in ["postgres://user:secret@host/db", "windlass.db", "", "mysql:x"] {
+        for url in ["mysql://user:secret@host/db", "windlass.db", "", "mysql:x"] {
             let error = open(url).await.err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains("supported: "), "{url}: {error}");
             assert!(!error.contains("secret"), "{error}");

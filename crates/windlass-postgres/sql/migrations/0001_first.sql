@@ -5,6 +5,10 @@ AS $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$;
 CREATE FUNCTION windlass.server_started_ms() RETURNS bigint LANGUAGE sql VOLATILE
 AS $$ SELECT floor(date_part('epoch', pg_postmaster_start_time()) * 1000)::bigint $$;
 
+-- When the transaction of the caller began.
+CREATE FUNCTION windlass.began_ms() RETURNS bigint LANGUAGE sql STABLE
+AS $$ SELECT floor(date_part('epoch', transaction_timestamp()) * 1000)::bigint $$;
+
 -- One sequence for both orders: the place in the ready line, and the tasks of one millisecond.
 CREATE SEQUENCE windlass.seq;
 
@@ -230,118 +234,91 @@ BEGIN
   IF name IS NULL OR name = '' THEN
     RAISE EXCEPTION '% must not be empty', what USING ERRCODE = 'invalid_parameter_value';
   ELSIF octet_length(name) > 128 THEN
-    RAISE EXCEPTION '% is % bytes long; at most 128 are allowed', what, octet_length(name) USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION '% %… is % bytes long; at most 128 are allowed', what, to_json(left(name, 40)), octet_length(name)
+      USING ERRCODE = 'invalid_parameter_value';
   ELSIF name ~ '[\u0001-\u001f\u007f-\u009f]'
     OR name ~ '^[ \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]'
     OR name ~ '[ \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$' THEN
-    RAISE EXCEPTION '% has control characters or spaces at its ends', what USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION '% % has control characters or spaces at its ends', what, to_json(left(name, 40))
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
 
--- Adds one task inside the transaction of whoever calls. It only appends: a key that is known is read without a lock, so
--- that a transaction that stays open holds up nobody's settlement. Runs with the rights of the schema's owner: a caller
--- needs USAGE on the schema and nothing else.
-CREATE FUNCTION windlass.enqueue_task(
-  new_kind text, new_encoding smallint, new_payload bytea, new_queue text, new_job text, new_workflow text,
-  new_priority integer, new_due_at bigint, new_delay_ms bigint, new_key text, ignore_conflict boolean,
-  new_max_attempts integer, new_timeout_ms bigint, new_retry text, OUT task bigint, OUT existing boolean
-) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+-- Refuses text that is not JSON, or that is nested so deeply that parsers of other languages give up on it.
+CREATE FUNCTION windlass.check_json(json_text text) RETURNS void LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+  brackets text;
+BEGIN
+  PERFORM json_text::json;
+  -- Few brackets are never deep; nearly every payload ends here.
+  IF length(json_text) - length(translate(json_text, '[{', '')) <= 128 THEN
+    RETURN;
+  END IF;
+  brackets := regexp_replace(json_text, '"(?:\\.|[^"\\])*"', '', 'g');
+  brackets := translate(regexp_replace(brackets, '[^][{}]', '', 'g'), '{}', '[]');
+  -- Each round takes the innermost pairs away.
+  FOR level IN 1..128 LOOP
+    brackets := replace(brackets, '[]', '');
+    EXIT WHEN brackets = '';
+  END LOOP;
+  IF brackets <> '' THEN
+    RAISE EXCEPTION 'payload is nested deeper than 128 levels' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+
+-- Tasks that the transaction of a caller added, until it ends: what can only be known then is done by the trigger below.
+-- Never read, so it has no index; a row lives only inside its transaction.
+CREATE UNLOGGED TABLE windlass.arrival (
+  task bigint NOT NULL,
+  lane integer,
+  is_ready boolean NOT NULL,
+  queue text NOT NULL,
+  kind text NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+
+-- Runs when the caller commits, for each task that it added. Callers may keep their transactions open for long, so this is
+-- not done when the task is added:
+--   * a new lane is made; until then another who wants the same one would wait,
+--   * an idle worker is rung: who is idle now, not who was then,
+--   * the tasks of a slow transaction get places at the end of the ready line: claims have passed their old ones.
+CREATE FUNCTION windlass.arrive() RETURNS trigger LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
   now_ms bigint := windlass.now_ms();
-  new_seq bigint := nextval('windlass.seq');
-  new_lane integer;
-  new_digest bytea;
-  found_digest bytea;
-  found_expires_at bigint;
-  is_taken boolean;
-  due_ms bigint := coalesce(now_ms + new_delay_ms, new_due_at);
+  isolation text := current_setting('transaction_isolation');
+  is_late boolean := NEW.is_ready AND now_ms - windlass.began_ms() > 100;
+  new_lane integer := NEW.lane;
 BEGIN
-  PERFORM windlass.check_name('kind', new_kind);
-  PERFORM windlass.check_name('queue', new_queue);
-  IF new_job IS NOT NULL THEN
-    PERFORM windlass.check_name('job', new_job);
-  END IF;
-  IF new_workflow IS NOT NULL THEN
-    RAISE EXCEPTION 'workflows are not available in this version' USING ERRCODE = 'feature_not_supported';
-  END IF;
-  IF new_key IS NOT NULL AND octet_length(new_key) NOT BETWEEN 1 AND 256 THEN
-    RAISE EXCEPTION 'key must have 1 to 256 bytes' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF new_payload IS NULL THEN
-    RAISE EXCEPTION 'payload must not be null' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF octet_length(new_payload) > (SELECT m.value FROM windlass.meta AS m WHERE m.name = 'payload_max_bytes') THEN
-    RAISE EXCEPTION 'payload is % bytes; payload_max_bytes is %', octet_length(new_payload),
-      (SELECT m.value FROM windlass.meta AS m WHERE m.name = 'payload_max_bytes') USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF new_max_attempts IS NULL OR new_max_attempts NOT BETWEEN 1 AND 1000000 THEN
-    RAISE EXCEPTION 'max_attempts must be 1 to 1000000' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF new_timeout_ms <= 0 THEN
-    RAISE EXCEPTION 'timeout must be longer than zero' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF due_ms <= now_ms THEN
-    due_ms := NULL;
-  END IF;
-  task := windlass.task_id(now_ms, new_seq);
-  existing := false;
+  DELETE FROM windlass.arrival AS a WHERE a.ctid = NEW.ctid;
 
-  IF new_key IS NOT NULL THEN
-    new_digest := windlass.digest(new_kind, new_encoding, new_payload);
-    FOR try IN 1..3 LOOP
-      SELECT k.task, k.digest, k.expires_at INTO task, found_digest, found_expires_at
-      FROM windlass.key AS k WHERE k.queue = new_queue AND k.key = new_key;
-      IF NOT FOUND THEN
-        INSERT INTO windlass.key (queue, key, task, digest)
-        VALUES (new_queue, new_key, windlass.task_id(now_ms, new_seq), new_digest)
-        ON CONFLICT (queue, key) DO NOTHING;
-      ELSIF found_expires_at <= now_ms
-        AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.id = task)
-        AND NOT EXISTS (SELECT 1 FROM windlass.history AS h WHERE h.id = task) THEN
-        UPDATE windlass.key AS k
-        SET task = windlass.task_id(now_ms, new_seq), digest = new_digest, expires_at = NULL
-        WHERE k.queue = new_queue AND k.key = new_key AND k.task = enqueue_task.task AND k.expires_at <= now_ms;
-      ELSIF found_digest <> new_digest AND NOT ignore_conflict THEN
-        RAISE EXCEPTION 'idempotency key "%" already belongs to task % with another kind or payload', new_key,
-          windlass.id_text(task) USING ERRCODE = 'unique_violation', DETAIL = task::text;
-      ELSE
-        existing := true;
-        RETURN;
-      END IF;
-      -- Somebody else was faster if nothing was written: look again.
-      is_taken := FOUND;
-      EXIT WHEN is_taken;
-    END LOOP;
-    IF NOT is_taken THEN
-      RAISE EXCEPTION 'idempotency key "%" changes hands; try again', new_key USING ERRCODE = 'serialization_failure';
+  IF new_lane IS NULL THEN
+    SELECT l.id INTO new_lane FROM windlass.lane AS l WHERE l.queue = NEW.queue AND l.kind = NEW.kind;
+    IF NOT FOUND THEN
+      -- One at a time, so that two who make the same lanes in another order do not wait for each other.
+      LOCK TABLE windlass.lane IN SHARE ROW EXCLUSIVE MODE;
+      INSERT INTO windlass.lane (queue, kind) VALUES (NEW.queue, NEW.kind) ON CONFLICT (queue, kind) DO NOTHING;
+      SELECT l.id INTO STRICT new_lane FROM windlass.lane AS l WHERE l.queue = NEW.queue AND l.kind = NEW.kind;
     END IF;
-    task := windlass.task_id(now_ms, new_seq);
-  END IF;
-
-  SELECT l.id INTO new_lane FROM windlass.lane AS l WHERE l.queue = new_queue AND l.kind = new_kind;
-  IF NOT FOUND THEN
-    IF (SELECT count(*) FROM windlass.lane) >= 10000 THEN
-      RAISE EXCEPTION 'a store has at most 10000 pairs of queue and kind; use fewer queue names'
-        USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    INSERT INTO windlass.lane (queue, kind) VALUES (new_queue, new_kind) ON CONFLICT (queue, kind) DO NOTHING;
-    SELECT l.id INTO STRICT new_lane FROM windlass.lane AS l WHERE l.queue = new_queue AND l.kind = new_kind;
+    UPDATE windlass.task AS t
+    SET lane = new_lane, ready_seq = CASE WHEN is_late THEN nextval('windlass.seq') ELSE t.ready_seq END
+    WHERE t.id = NEW.task;
+    -- Everybody reads the lanes again and looks.
     PERFORM pg_notify('windlass_{schema}', 'lanes');
+    RETURN NULL;
   END IF;
 
-  INSERT INTO windlass.task (
-    id, ready_seq, due_at, timeout_ms, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, retry, job,
-    key, payload
-  ) VALUES (
-    task, CASE WHEN due_ms IS NULL THEN new_seq END, due_ms, new_timeout_ms, new_lane, new_priority, 0, 0,
-    new_max_attempts, 0, CASE WHEN due_ms IS NULL THEN 1 ELSE 0 END, new_encoding, new_retry, new_job, new_key,
-    new_payload
-  );
-
-  -- Heard when the caller commits.
-  IF due_ms IS NULL THEN
+  -- Not where reading the index of tasks could make two callers fail each other: there the task is found a little later.
+  IF is_late AND isolation <> 'serializable' THEN
+    UPDATE windlass.task AS t SET ready_seq = nextval('windlass.seq') WHERE t.id = NEW.task;
+  END IF;
+  IF NEW.is_ready AND isolation IN ('repeatable read', 'serializable') THEN
+    -- Such a caller sees who was idle when it began; so everybody looks.
+    PERFORM pg_notify('windlass_{schema}', '*');
+  ELSIF NEW.is_ready THEN
     PERFORM pg_notify('windlass_{schema}', d.listener::text)
     FROM (
       SELECT b.listener FROM windlass.doorbell AS b
@@ -350,23 +327,143 @@ BEGIN
       LIMIT 1
     ) AS d;
   END IF;
+  RETURN NULL;
+END
+$$;
+-- Whoever could put it on a table of their own could move tasks with it.
+REVOKE EXECUTE ON FUNCTION windlass.arrive() FROM PUBLIC;
+
+CREATE CONSTRAINT TRIGGER arrive AFTER INSERT ON windlass.arrival
+DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION windlass.arrive();
+
+-- Adds one task inside the transaction of whoever calls. It only appends, and a key that is known is read without a lock: a
+-- transaction that stays open holds up nobody but those who want the same new key. Runs with the rights of the schema's
+-- owner: a caller needs USAGE on the schema and nothing else.
+CREATE FUNCTION windlass.enqueue_task(
+  new_kind text, new_encoding smallint, new_payload bytea, new_queue text, new_job text, new_workflow text,
+  new_priority integer, new_due_at bigint, new_delay_ms bigint, new_key text, ignore_conflict boolean,
+  new_max_attempts integer, new_timeout_ms bigint, new_retry text, OUT task bigint, OUT existing boolean
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+AS $$
+DECLARE
+  now_ms bigint := windlass.now_ms();
+  new_seq bigint := nextval('windlass.seq');
+  new_id bigint := windlass.task_id(now_ms, new_seq);
+  due_ms bigint := coalesce(now_ms + new_delay_ms, new_due_at);
+  payload_max bigint := (SELECT m.value FROM windlass.meta AS m WHERE m.name = 'payload_max_bytes');
+  new_lane integer;
+  new_digest bytea;
+  found_task bigint;
+  found_digest bytea;
+  found_expires_at bigint;
+  is_taken boolean := false;
+BEGIN
+  PERFORM windlass.check_name('kind', new_kind);
+  PERFORM windlass.check_name('queue', new_queue);
+  IF new_job IS NOT NULL THEN
+    PERFORM windlass.check_name('job', new_job);
+  END IF;
+  IF new_workflow IS NOT NULL THEN
+    RAISE EXCEPTION 'workflows are not available in this version' USING ERRCODE = 'feature_not_supported';
+  ELSIF octet_length(new_key) NOT BETWEEN 1 AND 256 THEN
+    RAISE EXCEPTION 'key must have 1 to 256 bytes and no NUL' USING ERRCODE = 'invalid_parameter_value';
+  ELSIF new_payload IS NULL THEN
+    RAISE EXCEPTION 'payload must not be null; for none leave it out' USING ERRCODE = 'invalid_parameter_value';
+  ELSIF octet_length(new_payload) > payload_max THEN
+    RAISE EXCEPTION 'payload is % bytes; payload_max_bytes in windlass.meta is %', octet_length(new_payload), payload_max
+      USING ERRCODE = 'invalid_parameter_value';
+  ELSIF new_encoding IS NULL OR new_encoding NOT IN (0, 1) THEN
+    RAISE EXCEPTION 'encoding must be 0 for JSON or 1 for bytes' USING ERRCODE = 'invalid_parameter_value';
+  ELSIF new_priority IS NULL THEN
+    RAISE EXCEPTION 'priority must not be null' USING ERRCODE = 'invalid_parameter_value';
+  ELSIF new_max_attempts IS NULL OR new_max_attempts NOT BETWEEN 1 AND 1000000 THEN
+    RAISE EXCEPTION 'max_attempts must be 1 to 1000000' USING ERRCODE = 'invalid_parameter_value';
+  ELSIF new_timeout_ms <= 0 THEN
+    RAISE EXCEPTION 'timeout must be longer than zero' USING ERRCODE = 'invalid_parameter_value';
+  ELSIF new_retry !~ '^[0-9]{1,19} [0-9]{1,19} [0-9]{1,9}$' THEN
+    RAISE EXCEPTION 'retry must be three numbers' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF new_encoding = 0 THEN
+    PERFORM windlass.check_json(convert_from(new_payload, 'UTF8'));
+  END IF;
+  IF due_ms <= now_ms THEN
+    due_ms := NULL;
+  END IF;
+  task := new_id;
+  existing := false;
+
+  IF new_key IS NOT NULL THEN
+    new_digest := windlass.digest(new_kind, new_encoding, new_payload);
+    FOR try IN 1..3 LOOP
+      -- Whoever comes second waits here for the first to commit; only a later statement sees what that was.
+      INSERT INTO windlass.key (queue, key, task, digest) VALUES (new_queue, new_key, new_id, new_digest)
+      ON CONFLICT (queue, key) DO NOTHING;
+      is_taken := FOUND;
+      EXIT WHEN is_taken;
+      SELECT k.task, k.digest, k.expires_at INTO found_task, found_digest, found_expires_at
+      FROM windlass.key AS k WHERE k.queue = new_queue AND k.key = new_key;
+      -- Forgotten in between: look again.
+      CONTINUE WHEN NOT FOUND;
+      IF found_expires_at <= now_ms
+        AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.id = found_task)
+        AND NOT EXISTS (SELECT 1 FROM windlass.history AS h WHERE h.id = found_task) THEN
+        UPDATE windlass.key AS k SET task = new_id, digest = new_digest, expires_at = NULL
+        WHERE k.queue = new_queue AND k.key = new_key AND k.task = found_task AND k.expires_at <= now_ms;
+        is_taken := FOUND;
+        EXIT WHEN is_taken;
+      ELSIF found_digest <> new_digest AND ignore_conflict IS NOT TRUE THEN
+        RAISE EXCEPTION 'idempotency key % already belongs to task % with another kind or payload', to_json(new_key),
+          windlass.id_text(found_task) USING ERRCODE = 'unique_violation', DETAIL = windlass.id_text(found_task);
+      ELSE
+        task := found_task;
+        existing := true;
+        RETURN;
+      END IF;
+    END LOOP;
+    IF NOT is_taken THEN
+      RAISE EXCEPTION 'idempotency key % changes hands; try again', to_json(new_key) USING ERRCODE = 'serialization_failure';
+    END IF;
+  END IF;
+
+  SELECT l.id INTO new_lane FROM windlass.lane AS l WHERE l.queue = new_queue AND l.kind = new_kind;
+  IF NOT FOUND AND (SELECT count(*) FROM windlass.lane) >= 10000 THEN
+    RAISE EXCEPTION 'a store has at most 10000 pairs of queue and kind; use fewer queue names'
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  INSERT INTO windlass.task (
+    id, ready_seq, due_at, timeout_ms, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, retry, job,
+    key, payload
+  ) VALUES (
+    new_id, CASE WHEN due_ms IS NULL THEN new_seq END, due_ms, new_timeout_ms, coalesce(new_lane, 0), new_priority, 0, 0,
+    new_max_attempts, 0, CASE WHEN due_ms IS NULL THEN 1 ELSE 0 END, new_encoding, new_retry, new_job, new_key,
+    new_payload
+  );
+  IF due_ms IS NULL OR new_lane IS NULL THEN
+    INSERT INTO windlass.arrival (task, lane, is_ready, queue, kind)
+    VALUES (new_id, new_lane, due_ms IS NULL, new_queue, new_kind);
+  END IF;
 END
 $$;
 
--- Adds one task from any language, inside the caller's transaction: SELECT windlass.enqueue(kind => 'send_email', payload => '{}').
+-- Adds one task from any language, inside the caller's transaction; what is null has its default. Use it as
+--   SELECT * FROM windlass.enqueue(kind => 'send_email', payload => '{"to":"a@b.c"}');
 CREATE FUNCTION windlass.enqueue(
-  kind text, payload json DEFAULT 'null', queue text DEFAULT 'default', job text DEFAULT NULL, workflow text DEFAULT NULL,
-  priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL, key text DEFAULT NULL,
-  max_attempts integer DEFAULT 10, timeout interval DEFAULT NULL, ignore_conflict boolean DEFAULT false,
+  kind text, payload json DEFAULT 'null', queue text DEFAULT NULL, job text DEFAULT NULL, workflow text DEFAULT NULL,
+  priority integer DEFAULT NULL, run_at timestamp with time zone DEFAULT NULL, key text DEFAULT NULL,
+  max_attempts integer DEFAULT NULL, timeout interval DEFAULT NULL, ignore_conflict boolean DEFAULT NULL,
   OUT id text, OUT existing boolean
-) LANGUAGE sql VOLATILE
+) LANGUAGE plpgsql VOLATILE
 AS $$
-  SELECT windlass.id_text(t.task), t.existing
+BEGIN
+  SELECT windlass.id_text(t.task), t.existing INTO id, existing
   FROM windlass.enqueue_task(
-    $1, 0::smallint, convert_to($2::text, 'UTF8'), $3, $4, $5, $6,
+    $1, 0::smallint, convert_to($2::text, 'UTF8'), coalesce($3, 'default'), $4, $5, coalesce($6, 0),
     CASE WHEN isfinite($7) THEN ceil(extract(epoch FROM $7) * 1000)::bigint WHEN $7 > now() THEN 9007199254740991 END,
-    NULL, $8, $11, $9, ceil(extract(epoch FROM $10) * 1000)::bigint, NULL
-  ) AS t
+    NULL, $8, coalesce($11, false), coalesce($9, 10),
+    CASE WHEN isfinite($10) THEN ceil(extract(epoch FROM $10) * 1000)::bigint WHEN $10 < interval '0' THEN 0 END, NULL
+  ) AS t;
+END
 $$;
 
 INSERT INTO windlass.meta (name, value) VALUES ('payload_max_bytes', 1048576);

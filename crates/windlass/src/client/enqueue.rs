@@ -86,6 +86,39 @@ impl Enqueue {
         self.set(|task| task.retry = Some(policy))
     }
 
+    /// Enqueues the task inside a transaction of the caller's own, instead of `.await`: it is there if that commits, and only
+    /// then. The store is a PostgreSQL schema in the database of the transaction, which is one of tokio-postgres or, with the
+    /// feature `sqlx`, of sqlx.
+    ///
+    /// ```no_run
+    /// # use windlass::{Client, Task};
+    /// # #[derive(serde::Serialize, serde::Deserialize, Task)] struct Greet(String);
+    /// # async fn order(client: Client, db: &mut tokio_postgres::Client) -> anyhow::Result<()> {
+    /// let mut tx = db.transaction().await?;
+    /// tx.execute("INSERT INTO customer (name) VALUES ('Ada')", &[]).await?;
+    /// client.enqueue(Greet("Ada".into())).key("greet-ada").within(&mut tx).await?;
+    /// tx.commit().await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the client's store is not PostgreSQL, else as for the enqueue. As after any statement that
+    /// failed, the transaction can then only be rolled back.
+    #[cfg(feature = "postgres")]
+    pub async fn within<W: windlass_postgres::Within + ?Sized>(
+        self,
+        transaction: &mut W,
+    ) -> Result<Enqueued> {
+        let store = &self.client.store;
+        let schema = store.schema().ok_or_else(|| {
+            Error::Unsupported(
+                "the store of this client is not in PostgreSQL; within(…) needs one that is".into(),
+            )
+        })?;
+        let schema = windlass_postgres::Schema::new(schema).map_err(Error::Invalid)?;
+        windlass_postgres::enqueue_within(transaction, &schema, store.rules(), &self.task?).await
+    }
+
     /// Enqueues the task and waits until it has ended, however long that takes.
     ///
     /// # Errors

@@ -1,0 +1,197 @@
+//! A committed transaction brings its tasks, a rolled back one nothing, and an open one disturbs nobody.
+
+use std::time::Duration;
+
+use windlass_conformance::{
+    Harness,
+    cases::rig::{Rig, in_queue, keyed, name, task},
+};
+use windlass_core::{Error, Outcome, Payload, RetryPolicy, Start, State};
+
+use crate::{
+    desk::{add, caller, number, rows, schema},
+    support::PostgresHarness,
+};
+
+#[tokio::test]
+async fn a_task_is_claimed_after_the_commit_and_not_before() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let (mut db, mut worker) = (caller().await, rig.worker().await);
+    let mut tx = db.transaction().await.unwrap();
+    let first = add(&rig, &mut tx, &task("a")).await.unwrap();
+    let second = add(&rig, &mut tx, &task("a")).await.unwrap();
+    assert!(!first.existing && first.id < second.id);
+    assert_eq!(worker.claim_ids(10).await, []);
+    assert_eq!(rig.store.task(first.id).await.unwrap(), None);
+    tx.commit().await.unwrap();
+    assert_eq!(worker.claim_ids(10).await, [first.id, second.id]);
+    assert_eq!(rig.task(first.id).await.max_attempts, 10);
+    rig.assert_sound().await;
+}
+
+#[tokio::test]
+async fn a_rollback_leaves_nothing_not_even_the_key_or_the_lane() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let mut db = caller().await;
+    let mut tx = db.transaction().await.unwrap();
+    let gone = add(&rig, &mut tx, &keyed("k")).await.unwrap();
+    add(&rig, &mut tx, &in_queue("b", "other")).await.unwrap();
+    tx.rollback().await.unwrap();
+    assert_eq!(rows(&rig).await, 0);
+
+    let mut tx = db.transaction().await.unwrap();
+    let again = add(&rig, &mut tx, &keyed("k")).await.unwrap();
+    assert!(!again.existing && again.id != gone.id);
+    // A savepoint takes back what came after it, and only that.
+    let mut inner = tx.savepoint("s").await.unwrap();
+    add(&rig, &mut inner, &in_queue("b", "other")).await.unwrap();
+    inner.rollback().await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(rows(&rig).await, 3, "a task, its key and its lane");
+    assert_eq!(rig.worker().await.claim_ids(10).await, [again.id]);
+}
+
+#[tokio::test]
+async fn everything_that_a_task_may_bring_arrives() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let mut db = caller().await;
+    let policy = RetryPolicy { base: Duration::from_secs(3), ..RetryPolicy::default() };
+    let mut rich = in_queue("a", "mail");
+    rich.payload = Payload::bytes([0, 159, 255]);
+    rich.priority = -7;
+    rich.max_attempts = Some(3);
+    rich.timeout = Some(Duration::from_micros(1));
+    rich.retry = Some(policy);
+    rich.job = Some(name("tenant-7"));
+    let mut tx = db.transaction().await.unwrap();
+    let id = add(&rig, &mut tx, &rich).await.unwrap().id;
+    tx.commit().await.unwrap();
+
+    let claimed = rig.worker().await.claim_one().await;
+    assert_eq!((claimed.id, &claimed.payload, claimed.priority), (id, &rich.payload, -7));
+    assert_eq!((claimed.max_attempts, claimed.timeout), (3, Some(Duration::from_millis(1))));
+    assert_eq!((claimed.retry, claimed.job.clone()), (Some(policy), Some(name("tenant-7"))));
+    assert_eq!(claimed.lane.queue.as_str(), "mail");
+}
+
+#[tokio::test]
+async fn scheduled_tasks_wait_for_their_time_by_the_clock_of_the_store() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let (mut db, now) = (caller().await, harness.now().await);
+    let with = |start| windlass_core::NewTask { start, ..task("a") };
+    let mut tx = db.transaction().await.unwrap();
+    let delayed = add(&rig, &mut tx, &with(Start::In(Duration::from_mins(1)))).await.unwrap().id;
+    let at = with(Start::At(now.after(Duration::from_mins(2))));
+    let dated = add(&rig, &mut tx, &at).await.unwrap().id;
+    let past = add(&rig, &mut tx, &with(Start::At(now.before(Duration::from_mins(1))))).await.unwrap().id;
+    tx.commit().await.unwrap();
+
+    assert_eq!(rig.task(delayed).await.due_at, Some(now.after(Duration::from_mins(1))));
+    assert_eq!(rig.task(dated).await.due_at, Some(now.after(Duration::from_mins(2))));
+    assert_eq!((rig.state(delayed).await, rig.state(past).await), (State::Scheduled, State::Ready));
+    rig.advance(Duration::from_secs(61)).await;
+    assert_eq!(rig.promote().await, 1);
+    assert_eq!(rig.state(delayed).await, State::Ready);
+    rig.assert_sound().await;
+}
+
+#[tokio::test]
+async fn what_breaks_a_rule_is_refused_before_anything_is_sent() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let mut db = caller().await;
+    let mut tx = db.transaction().await.unwrap();
+    let too_large = windlass_core::NewTask { payload: Payload::bytes(vec![0; (1 << 20) + 1]), ..task("a") };
+    let no_attempts = windlass_core::NewTask { max_attempts: Some(0), ..task("a") };
+    for bad in [too_large, no_attempts, keyed("")] {
+        let error = add(&rig, &mut tx, &bad).await.unwrap_err();
+        assert!(matches!(error, Error::Invalid(_)), "{error}");
+    }
+    let in_workflow = windlass_core::NewTask { workflow: Some(name("w")), ..task("a") };
+    let error = add(&rig, &mut tx, &in_workflow).await.unwrap_err();
+    assert!(matches!(error, Error::Unsupported(_)), "{error}");
+    // The transaction is as good as before.
+    add(&rig, &mut tx, &task("a")).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// A transaction that stays open holds up neither those who want the same new lane nor the settlement of a task whose key
+/// it has seen. A test that waits for it would never end.
+#[tokio::test]
+async fn an_open_transaction_holds_up_nobody() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let (mut db, mut worker) = (caller().await, rig.worker().await);
+    let id = rig.add(keyed("k")).await;
+    let running = worker.claim_one().await;
+
+    let mut tx = db.transaction().await.unwrap();
+    let seen = add(&rig, &mut tx, &keyed("k")).await.unwrap();
+    assert_eq!((seen.id, seen.existing), (id, true));
+    let held = add(&rig, &mut tx, &in_queue("b", "fresh")).await.unwrap().id;
+    add(&rig, &mut tx, &keyed("another")).await.unwrap();
+
+    worker.end(&running, Outcome::Done(None)).await;
+    assert_eq!(rig.state(id).await, State::Done);
+    let beside = rig.add(in_queue("b", "fresh")).await;
+    let keyed_beside = rig.add(keyed("third")).await;
+    let mut other = caller().await;
+    let mut tx_beside = other.transaction().await.unwrap();
+    let within = add(&rig, &mut tx_beside, &in_queue("b", "fresh")).await.unwrap().id;
+    tx_beside.commit().await.unwrap();
+    let mut found = worker.claim_ids(10).await;
+    found.sort_unstable();
+    assert_eq!(found, [beside, keyed_beside, within]);
+
+    tx.commit().await.unwrap();
+    assert!(worker.claim_ids(10).await.contains(&held));
+    assert_eq!(number(&rig, "SELECT count(*) FROM {s}.lane WHERE queue = 'fresh'").await, 1);
+    rig.assert_sound().await;
+}
+
+#[tokio::test]
+async fn two_transactions_that_make_the_same_lanes_in_another_order_both_commit() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let (mut one, mut two) = (caller().await, caller().await);
+    let (mut first, mut second) = (one.transaction().await.unwrap(), two.transaction().await.unwrap());
+    for queue in ["x", "y"] {
+        add(&rig, &mut first, &in_queue("a", queue)).await.unwrap();
+    }
+    for queue in ["y", "x"] {
+        add(&rig, &mut second, &in_queue("a", queue)).await.unwrap();
+    }
+    let (first, second) = tokio::join!(first.commit(), second.commit());
+    first.unwrap();
+    second.unwrap();
+    assert_eq!(rig.worker().await.claim_ids(10).await.len(), 4);
+    rig.assert_sound().await;
+}
+
+/// Claims start where the last one stopped; a task that was added before that and committed after it must not lie behind.
+#[tokio::test]
+async fn a_task_of_a_slow_transaction_is_found_by_the_next_claim() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let (mut db, mut worker) = (caller().await, rig.worker().await);
+    rig.add(task("a")).await;
+    worker.claim_one().await;
+    let mut tx = db.transaction().await.unwrap();
+    let slow = add(&rig, &mut tx, &task("a")).await.unwrap().id;
+    let slow_too = add(&rig, &mut tx, &task("a")).await.unwrap().id;
+    for _ in 0..3 {
+        let id = rig.add(task("a")).await;
+        assert_eq!(worker.claim_ids(1).await, [id]);
+    }
+    // As if it had begun long ago.
+    let began =
+        "CREATE OR REPLACE FUNCTION {s}.began_ms() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT 0::bigint'";
+    caller().await.batch_execute(&began.replace("{s}", &schema(&rig))).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(worker.claim_ids(1).await, [slow]);
+    assert_eq!(worker.claim_ids(1).await, [slow_too]);
+}

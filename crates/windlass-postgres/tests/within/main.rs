@@ -1,0 +1,14 @@
+//! Enqueue inside a transaction of the caller's own: from Rust, from psql, and from Python.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod commit;
+mod desk;
+mod isolation;
+mod keys;
+mod python;
+mod rights;
+mod sql;
+#[allow(dead_code, reason = "the other test programs use the rest")]
+#[path = "../support/mod.rs"]
+mod support;
