@@ -1,5 +1,7 @@
 //! A schema of its own for each test, on one server, with a clock that the test moves.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use std::{
     sync::{
         Arc, Mutex,
