@@ -9,6 +9,5 @@ mod keys;
 mod python;
 mod rights;
 mod sql;
-#[allow(dead_code, reason = "the other test programs use the rest")]
 #[path = "../support/mod.rs"]
 mod support;
