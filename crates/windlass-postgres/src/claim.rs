@@ -302,7 +302,7 @@ async fn take_suspect(
             .await?;
         if let Some(row) = rows.first() {
             let now = Timestamp::from_ms(row.get(0));
-            return Ok(Some(claimed(demand, lane_of(shared, row.get(12)).await?, now, row)?));
+            return Ok(Some(claimed(demand, lane_of(shared, row.get(12)).await?, now, row)));
         }
     }
     Ok(None)
@@ -328,7 +328,7 @@ async fn read(
             _ => lane_of(shared, id).await?,
         };
         lane = Some((id, Arc::clone(&known)));
-        let task = claimed(demand, known, now, row)?;
+        let task = claimed(demand, known, now, row);
         taken.push((id, row.get(14), task));
     }
     taken.sort_unstable_by_key(|(_, seq, task)| (std::cmp::Reverse(task.priority), *seq));
@@ -348,8 +348,8 @@ async fn lane_of(shared: &Shared, id: i32) -> Result<Arc<Lane>> {
     shared.lanes.get(id).ok_or_else(|| unreadable("a task in an unknown lane"))
 }
 
-fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row) -> Result<Claimed> {
-    Ok(Claimed {
+fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row) -> Claimed {
+    Claimed {
         id: TaskId::from_raw(row.get(7)),
         lease: row.get::<_, i32>(8) as u32,
         attempt: row.get::<_, i32>(9) as u32,
@@ -360,12 +360,12 @@ fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row) -> Resul
         lane,
         priority: row.get(13),
         payload: Payload::from_stored(record::encoding(row.get(15)), row.get::<_, &[u8]>(16).to_vec()),
-        job: record::name(row, 19, "job")?,
-        workflow: record::name(row, 20, "workflow")?,
+        job: record::name(row, 19, "job"),
+        workflow: record::name(row, 20, "workflow"),
         timeout: row.get::<_, Option<i64>>(17).map(|ms| Duration::from_millis(ms as u64)),
         retry: row.get::<_, Option<&str>>(18).and_then(RetryPolicy::from_stored),
         claimed_at: now,
-    })
+    }
 }
 
 fn unreadable(what: &str) -> Error {

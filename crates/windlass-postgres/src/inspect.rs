@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use tokio_postgres::Row;
 use windlass_core::{
     Error, Name, Result, State, TaskId, TaskRecord, Timestamp,
     store::{Filter, PAGE_MAX, Page},
@@ -16,16 +17,19 @@ const CLOCK_SLACK: Duration = Duration::from_hours(1);
 /// Most tasks in one look-up.
 pub(crate) const ENDED_IDS_MAX: usize = 10_000;
 
+/// A row of a list, and what is shown of it.
+type Listed = (TaskId, Option<TaskRecord>);
+
 /// One task, unfinished or kept.
 pub(crate) async fn task(shared: &Shared, id: TaskId) -> Result<Option<TaskRecord>> {
-    Ok(show(shared, &[id]).await?.remove(&id))
+    let rows = rows_of(shared, &[id]).await?;
+    rows.first().map(record::task).transpose()
 }
 
-async fn show(shared: &Shared, ids: &[TaskId]) -> Result<HashMap<TaskId, TaskRecord>> {
+async fn rows_of(shared: &Shared, ids: &[TaskId]) -> Result<Vec<Row>> {
     let mut session = shared.pool.session().await?;
     let (raw, since) = raw(ids);
-    let rows = session.query(&sql::SHOW_TASK, &[&raw, &since]).await?;
-    rows.iter().map(|row| record::task(row).map(|task| (task.id, task))).collect()
+    Ok(session.query(&sql::SHOW_TASK, &[&raw, &since]).await?)
 }
 
 /// Ids as the database knows them, and the time before which none of them can have ended.
@@ -45,8 +49,8 @@ pub(crate) async fn ended(shared: &Shared, ids: &[TaskId]) -> Result<Vec<(TaskId
     if ended.is_empty() {
         return Ok(Vec::new());
     }
-    let mut found = show(shared, &ended).await?;
-    Ok(ended.into_iter().map(|id| (id, found.remove(&id))).collect())
+    let mut found: HashMap<_, _> = rows_of(shared, &ended).await?.iter().map(record::readable).collect();
+    Ok(ended.into_iter().map(|id| (id, found.remove(&id).flatten())).collect())
 }
 
 /// The states of those of the tasks that exist. A task that is just ending may be seen in both places: then it has ended.
@@ -56,8 +60,7 @@ pub(crate) async fn states(
 ) -> Result<HashMap<TaskId, State>, Failure> {
     let (raw, since) = raw(ids);
     let rows = session.query(&sql::FIND_ENDED, &[&raw, &since]).await?;
-    let state =
-        |row: &tokio_postgres::Row| State::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(State::Dead);
+    let state = |row: &Row| State::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(State::Dead);
     Ok(rows.iter().map(|row| (TaskId::from_raw(row.get(0)), state(row))).collect())
 }
 
@@ -107,7 +110,7 @@ async fn list(session: &mut Session<'_>, filter: &Filter, below: i64, limit: i64
     if is_kept {
         tasks.extend(list_one(session, &sql::LIST_HISTORY, filter, range).await?);
     }
-    tasks.sort_by_key(|task: &TaskRecord| std::cmp::Reverse(task.id));
+    tasks.sort_by_key(|(id, _): &Listed| std::cmp::Reverse(*id));
     Ok(page(tasks, floor.map(TaskId::from_raw), limit))
 }
 
@@ -117,12 +120,12 @@ fn ended_since(since: Option<Timestamp>) -> i64 {
 }
 
 /// A full page goes on below its last task, another one below what was looked at.
-fn page(mut tasks: Vec<TaskRecord>, floor: Option<TaskId>, limit: i64) -> Page {
+fn page(mut tasks: Vec<Listed>, floor: Option<TaskId>, limit: i64) -> Page {
     let limit = limit as usize;
     let is_full = tasks.len() >= limit;
     tasks.truncate(limit);
-    let next = if is_full { tasks.last().map(|task| task.id) } else { floor };
-    Page { tasks, next }
+    let next = if is_full { tasks.last().map(|(id, _)| *id) } else { floor };
+    Page { tasks: tasks.into_iter().filter_map(|(_, task)| task).collect(), next }
 }
 
 async fn list_one(
@@ -130,7 +133,7 @@ async fn list_one(
     statement: &'static Sql,
     filter: &Filter,
     (below, down_to, limit): (i64, i64, i64),
-) -> Result<Vec<TaskRecord>, Failure> {
+) -> Result<Vec<Listed>, Failure> {
     let state = filter.state.map(|state| state.code() as i16);
     let (queue, kind) = (text(filter.queue.as_ref()), text(filter.kind.as_ref()));
     let (job, workflow) = (text(filter.job.as_ref()), text(filter.workflow.as_ref()));
@@ -141,7 +144,7 @@ async fn list_one(
         params.push(&ended_since);
     }
     let rows = session.query(statement, &params).await?;
-    Ok(rows.iter().map(record::task).collect::<Result<_>>()?)
+    Ok(rows.iter().map(record::readable).collect())
 }
 
 async fn dead_are_few(session: &mut Session<'_>) -> Result<bool, Failure> {

@@ -23,8 +23,8 @@ pub(crate) fn task(row: &Row) -> Result<TaskRecord> {
         }),
         priority: row.get(5),
         payload: Payload::from_stored(encoding(row.get(6)), row.get(7)),
-        job: name(row, 8, "job")?,
-        workflow: name(row, 9, "workflow")?,
+        job: name(row, 8, "job"),
+        workflow: name(row, 9, "workflow"),
         key: row.get(10),
         lease: number(11),
         attempt: number(12),
@@ -45,6 +45,18 @@ pub(crate) fn task(row: &Row) -> Result<TaskRecord> {
         add_last_attempt(&mut record);
     }
     Ok(record)
+}
+
+/// The same for one of many rows: one that cannot be read is left out, so that the others are shown.
+pub(crate) fn readable(row: &Row) -> (TaskId, Option<TaskRecord>) {
+    let id = TaskId::from_raw(row.get(0));
+    match task(row) {
+        Ok(task) => (id, Some(task)),
+        Err(error) => {
+            tracing::warn!(task = %id, %error, "a task that cannot be read is left out");
+            (id, None)
+        }
+    }
 }
 
 /// The columns of a kept task describe its last attempt, which is therefore not in its log.
@@ -75,6 +87,7 @@ fn output(code: Option<i16>, bytes: Option<Vec<u8>>) -> Option<Payload> {
     Some(Payload::from_stored(encoding(code?), bytes?))
 }
 
-pub(crate) fn name(row: &Row, place: usize, what: &str) -> Result<Option<Name>> {
-    row.get::<_, Option<&str>>(place).map(|text| Name::new(what, text)).transpose()
+/// A name that need not be there; one that is not allowed is left out, so that its task can go on.
+pub(crate) fn name(row: &Row, place: usize, what: &str) -> Option<Name> {
+    row.get::<_, Option<&str>>(place).and_then(|text| Name::new(what, text).ok())
 }

@@ -31,13 +31,18 @@ struct Seen {
 
 /// Every claim has a lease number of its own, without gaps, and every task is done once, whatever dies.
 pub async fn a_fleet_with_deaths_finishes_every_task_once(harness: &dyn Harness) {
+    a_fleet_finishes_every_task_once(harness, WORKERS).await;
+}
+
+/// The same with a fleet of another size, for stores that many processes share.
+pub async fn a_fleet_finishes_every_task_once(harness: &dyn Harness, workers: u32) {
     let rules = Rules { max_crashes: 1_000, ..Rules::default() };
     let rig = Rig::with(harness, rules).await;
     let tasks = vec![NewTask { max_attempts: Some(1_000), ..task("a") }; TASKS];
     rig.store.enqueue(tasks).await.unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let mut members = Vec::new();
-    for _ in 0..WORKERS {
+    for _ in 0..workers {
         let store = harness.connect(&rig.store).await;
         members.push(tokio::spawn(member(store, Arc::clone(&stop))));
     }

@@ -16,11 +16,15 @@ CREATE SEQUENCE windlass.seq;
 CREATE FUNCTION windlass.task_id(at_ms bigint, seq bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
 AS $$ SELECT ((at_ms - 1704067200000) << 22) | (seq & 4194303) $$;
 
--- The ended attempts of a task with one more; the oldest of more than 50 go.
+-- The ended attempts of a task with one more; the oldest of more than 50 go. What is no list is forgotten: a task must be
+-- able to end whatever somebody wrote there.
 CREATE FUNCTION windlass.logged(log jsonb, entry jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
 AS $$
-  SELECT CASE WHEN jsonb_array_length(coalesce(log, '[]')) >= 50 THEN log - 0 ELSE coalesce(log, '[]') END
-    || jsonb_build_array(entry)
+  SELECT CASE
+      WHEN jsonb_typeof(log) IS DISTINCT FROM 'array' THEN '[]'
+      WHEN jsonb_array_length(log) >= 50 THEN log - 0
+      ELSE log
+    END || jsonb_build_array(entry)
 $$;
 
 -- What a key stands for: kind, encoding and payload.

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+mod bad_rows;
 mod cancelled;
 mod connections;
 mod doorbell;
+mod fleet;
 mod history;
 mod leader;
 mod life;
