@@ -1,8 +1,18 @@
+UNLOGGED TABLE arrival WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=10000)
+  task bigint NOT NULL
+  lane integer
+  is_ready boolean NOT NULL
+  queue text NOT NULL
+  kind text NOT NULL
+  CONSTRAINT arrive TRIGGER DEFERRABLE INITIALLY DEFERRED
+FUNCTION arrive() RETURNS trigger LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path=pg_catalog, pg_temp, enable_seqscan=off, jit=off
 UNLOGGED TABLE awaited
   task bigint NOT NULL
   until bigint NOT NULL
   CONSTRAINT awaited_pkey PRIMARY KEY (task)
   CREATE UNIQUE INDEX awaited_pkey ON awaited USING btree (task)
+FUNCTION began_ms() RETURNS bigint LANGUAGE sql STABLE
+FUNCTION check_json(json_text text) RETURNS void LANGUAGE plpgsql IMMUTABLE
 FUNCTION check_name(what text, name text) RETURNS void LANGUAGE plpgsql IMMUTABLE
 TABLE depth
   lane integer NOT NULL
@@ -18,8 +28,8 @@ UNLOGGED TABLE doorbell WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, a
   lanes integer[] NOT NULL
   CONSTRAINT doorbell_pkey PRIMARY KEY (listener)
   CREATE UNIQUE INDEX doorbell_pkey ON doorbell USING btree (listener)
-FUNCTION enqueue(kind text, payload json DEFAULT 'null'::json, queue text DEFAULT 'default'::text, job text DEFAULT NULL::text, workflow text DEFAULT NULL::text, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, key text DEFAULT NULL::text, max_attempts integer DEFAULT 10, timeout interval DEFAULT NULL::interval, ignore_conflict boolean DEFAULT false, OUT id text, OUT existing boolean) RETURNS record LANGUAGE sql VOLATILE
-FUNCTION enqueue_task(new_kind text, new_encoding smallint, new_payload bytea, new_queue text, new_job text, new_workflow text, new_priority integer, new_due_at bigint, new_delay_ms bigint, new_key text, ignore_conflict boolean, new_max_attempts integer, new_timeout_ms bigint, new_retry text, OUT task bigint, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path=pg_catalog, pg_temp
+FUNCTION enqueue(kind text, payload json DEFAULT 'null'::json, queue text DEFAULT NULL::text, job text DEFAULT NULL::text, workflow text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, key text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, ignore_conflict boolean DEFAULT NULL::boolean, OUT id text, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE
+FUNCTION enqueue_task(new_kind text, new_encoding smallint, new_payload bytea, new_queue text, new_job text, new_workflow text, new_priority integer, new_due_at bigint, new_delay_ms bigint, new_key text, ignore_conflict boolean, new_max_attempts integer, new_timeout_ms bigint, new_retry text, OUT task bigint, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path=pg_catalog, pg_temp, enable_seqscan=off, jit=off
 TABLE fenced
   worker bigint NOT NULL
   settler_no integer NOT NULL

@@ -2,15 +2,15 @@
 -- at the bound. $1 bound. Index: task_due, task_ready, task_suspect, task_running, task_dead.
 SELECT d.lane, d.state, count(*)
 FROM (
-  (SELECT t.lane, 0::smallint AS state FROM windlass.task AS t WHERE t.state = 0 LIMIT $1)
+  (SELECT t.lane, 0::smallint AS state FROM windlass.task AS t WHERE t.state = 0 ORDER BY t.due_at LIMIT $1)
   UNION ALL
-  (SELECT t.lane, 1::smallint FROM windlass.task AS t WHERE t.state = 1 AND t.crashes = 0 LIMIT $1)
+  (SELECT t.lane, 1::smallint FROM windlass.task AS t WHERE t.state = 1 AND t.crashes = 0 ORDER BY t.lane LIMIT $1)
   UNION ALL
-  (SELECT t.lane, 1::smallint FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 LIMIT $1)
+  (SELECT t.lane, 1::smallint FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 ORDER BY t.lane LIMIT $1)
   UNION ALL
-  (SELECT t.lane, 2::smallint FROM windlass.task AS t WHERE t.state = 2 LIMIT $1)
+  (SELECT t.lane, 2::smallint FROM windlass.task AS t WHERE t.state = 2 ORDER BY t.worker LIMIT $1)
   UNION ALL
-  (SELECT t.lane, 6::smallint FROM windlass.task AS t WHERE t.state = 6 LIMIT $1)
+  (SELECT t.lane, 6::smallint FROM windlass.task AS t WHERE t.state = 6 ORDER BY t.ended_at LIMIT $1)
 ) AS d
 GROUP BY d.lane, d.state
 ORDER BY d.lane, d.state

@@ -5,5 +5,6 @@ FROM (
     200 + pg_column_size(h.payload) + coalesce(pg_column_size(h.output), 0) + coalesce(pg_column_size(h.error), 0)
       + coalesce(pg_column_size(h.log), 0) AS bytes
   FROM windlass.history AS h
+  ORDER BY h.id DESC
   LIMIT $1
 ) AS h

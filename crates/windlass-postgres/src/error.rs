@@ -131,9 +131,8 @@ pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
     let text = text_of(error);
     let undone = |error| Failure { error, is_broken: false, is_worth_repeating: false };
     match *state {
-        SqlState::T_R_SERIALIZATION_FAILURE
-        | SqlState::T_R_DEADLOCK_DETECTED
-        | SqlState::LOCK_NOT_AVAILABLE => {
+        // A lock that was not to be had in time is not among them: whoever waits behind it has waited long enough.
+        SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => {
             Failure { error: Error::Unavailable(text), is_broken: false, is_worth_repeating: true }
         }
         SqlState::DISK_FULL => undone(Error::StoreFull(text)),

@@ -16,8 +16,9 @@ use crate::{
     sql,
 };
 
-/// How long an enqueue waits for another one with the same key.
-const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '2s'";
+/// How long an enqueue waits for another transaction that has just taken the same key; all keyed enqueues of this process wait
+/// with it.
+const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '500ms'";
 
 /// Adds tasks of which some have keys, all in one transaction; the answers are in the order of the tasks.
 pub(crate) async fn add(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<Enqueued>> {

@@ -12,7 +12,7 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Runs `work` until it succeeds, fails for good, or was tried often enough. Only for work that the server undid whole:
-/// a deadlock, a serialization failure, a lock that was not to be had in time.
+/// a deadlock, a serialization failure.
 pub(crate) async fn repeat<T, F>(mut work: impl FnMut() -> F) -> Result<T>
 where
     F: Future<Output = Result<T, Failure>>,
