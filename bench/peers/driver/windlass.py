@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 
 from .processes import Failed, run
+from .workloads import SPACING_MS
 
 # What a bench and the bare loop beside it may take.
 LIMIT_S = 600
@@ -32,7 +33,7 @@ class Windlass:
             arguments = ["drain", "--tasks", str(sizes.tasks), "--history", self.history, "--rounds", "1"]
             return [(arguments, {"per_second": "drain"})]
         if workload == "latency":
-            arguments = ["latency", "--tasks", str(sizes.latency_tasks)]
+            arguments = ["latency", "--tasks", str(sizes.latency_tasks), "--spacing-ms", str(SPACING_MS)]
             return [(arguments, {"p50_ms": "p50_ms", "p99_ms": "p99_ms"})]
         if workload == "callers":
             return [

@@ -11,7 +11,7 @@ BATCH = 10_000
 # Enqueues before the measured ones: of a trickle, and of each of many callers.
 TRICKLE_WARM_UP, CALLER_WARM_UP = 50, 2
 # Pause before each enqueue of the latency workload.
-SPACING_MS = 5
+SPACING_MS = 20
 # How long a worker stays idle before the first enqueue, and how long it may take to catch up after the last.
 IDLE_S, CATCH_UP_S = 1, 5
 # What preparation and the process around the measured part may take.

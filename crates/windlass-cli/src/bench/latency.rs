@@ -20,8 +20,6 @@ use super::{
     rig::{HistoryArg, Rig, percentile, round, runtime, task},
 };
 
-/// Pause between two enqueues.
-pub(super) const SPACING: Duration = Duration::from_millis(5);
 /// Commits whose median stands beside the figures.
 const COMMITS: usize = 500;
 /// Enqueues before the measured ones.
@@ -40,7 +38,7 @@ impl RawHandler for Report {
     }
 }
 
-pub(super) fn run(common: &Common, tasks: usize) -> anyhow::Result<Value> {
+pub(super) fn run(common: &Common, tasks: usize, spacing: Duration) -> anyhow::Result<Value> {
     let runtime = runtime()?;
     let commits = |spacing: Duration| -> anyhow::Result<f64> {
         runtime.block_on(async {
@@ -49,20 +47,21 @@ pub(super) fn run(common: &Common, tasks: usize) -> anyhow::Result<Value> {
         })
     };
     // Before and after, because the disk's mood changes within a minute.
-    let before = commits(SPACING)?;
+    let before = commits(spacing)?;
     let mut times = runtime.block_on(async {
         match common.place.server() {
-            Some(server) => measure_apart(common, server, tasks).await,
-            None => measure(common, tasks).await,
+            Some(server) => measure_apart(common, server, tasks, spacing).await,
+            None => measure(common, tasks, spacing).await,
         }
     })?;
-    let commit_ms = f64::midpoint(before, commits(SPACING)?);
+    let commit_ms = f64::midpoint(before, commits(spacing)?);
     let back_to_back_ms = commits(Duration::ZERO)?;
     times.sort_by(f64::total_cmp);
     let p50 = percentile(&times, 0.5);
     Ok(json!({
         "store": common.place.name(),
         "tasks": tasks,
+        "spacing_ms": spacing.as_millis() as u64,
         "p50_ms": round(p50, 3),
         "p99_ms": round(percentile(&times, 0.99), 3),
         "commit_ms": round(commit_ms, 3),
@@ -71,14 +70,14 @@ pub(super) fn run(common: &Common, tasks: usize) -> anyhow::Result<Value> {
     }))
 }
 
-async fn measure(common: &Common, tasks: usize) -> anyhow::Result<Vec<f64>> {
+async fn measure(common: &Common, tasks: usize, spacing: Duration) -> anyhow::Result<Vec<f64>> {
     let rig = Rig::new(common, HistoryArg::Kept).await?;
     let (started, mut starts) = mpsc::unbounded_channel();
     let running = rig.start("report", Arc::new(Report { started }), WorkerConfig::default())?;
     let template = task("report", "default")?;
     let mut times = Vec::with_capacity(tasks);
     for i in 0..tasks + WARM_UP {
-        tokio::time::sleep(SPACING).await;
+        tokio::time::sleep(spacing).await;
         let called = Instant::now();
         rig.store.enqueue(vec![template.clone()]).await?;
         let Some(start) = starts.recv().await else { anyhow::bail!("the worker ended") };
@@ -123,15 +122,24 @@ impl RawHandler for ReportStamped {
 }
 
 /// Enqueued by another process, picked up by an idle worker here.
-async fn measure_apart(common: &Common, server: &Server, tasks: usize) -> anyhow::Result<Vec<f64>> {
+async fn measure_apart(
+    common: &Common,
+    server: &Server,
+    tasks: usize,
+    spacing: Duration,
+) -> anyhow::Result<Vec<f64>> {
     let rig = Rig::new(common, HistoryArg::Kept).await?;
     let (took, mut times) = mpsc::unbounded_channel();
     let running = rig.start("report", Arc::new(ReportStamped { took }), WorkerConfig::default())?;
     let schema = rig.schema()?.1.to_owned();
     let (url, number) = (server.url.clone(), (tasks + WARM_UP).to_string());
+    let spacing = spacing.as_millis().to_string();
     // Its pipes are read on a thread of their own: the worker must not wait for them.
     let trickle = tokio::task::spawn_blocking(move || {
-        let mut member = Member::start(&url, &["--schema", &schema, "--deaf", "--trickle", &number])?;
+        let mut member = Member::start(
+            &url,
+            &["--schema", &schema, "--deaf", "--trickle", &number, "--spacing-ms", &spacing],
+        )?;
         member.say("GO")?;
         member.listen()
     });

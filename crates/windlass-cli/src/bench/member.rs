@@ -41,6 +41,9 @@ pub(crate) struct MemberArgs {
     /// No worker: enqueues so many tasks, a few milliseconds apart, each with the time of the call in its payload
     #[arg(long)]
     trickle: Option<usize>,
+    /// Pause between two of them
+    #[arg(long, default_value_t = 5)]
+    spacing_ms: u64,
 }
 
 /// A worker with one handler that does nothing: says READY, starts at GO, stops at STOP and tells what it did.
@@ -49,7 +52,7 @@ pub(super) fn run(common: &Common, args: &MemberArgs) -> anyhow::Result<()> {
     runtime()?.block_on(async {
         let store = server.open_with(&args.schema, HistoryArg::Kept, !args.deaf).await?;
         if let Some(tasks) = args.trickle {
-            return trickle(&store, tasks).await;
+            return trickle(&store, tasks, std::time::Duration::from_millis(args.spacing_ms)).await;
         }
         let mut registry = Registry::new();
         registry.insert(Name::new("kind", "noop")?, Arc::new(Noop))?;
@@ -86,11 +89,11 @@ pub(super) fn run(common: &Common, args: &MemberArgs) -> anyhow::Result<()> {
 }
 
 /// Enqueues one task after another, as a service does that is not where the workers are.
-async fn trickle(store: &SharedStore, tasks: usize) -> anyhow::Result<()> {
+async fn trickle(store: &SharedStore, tasks: usize, spacing: std::time::Duration) -> anyhow::Result<()> {
     say(&json!("READY"))?;
     lines().recv().await.context("no GO")?;
     for _ in 0..tasks {
-        tokio::time::sleep(latency::SPACING).await;
+        tokio::time::sleep(spacing).await;
         store.enqueue(vec![latency::stamped()?]).await?;
     }
     store.close().await?;

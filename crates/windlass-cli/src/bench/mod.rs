@@ -121,9 +121,12 @@ enum Which {
     Latency {
         #[command(flatten)]
         common: Common,
-        /// Enqueues, one at a time, 5 ms apart.
+        /// Enqueues, one at a time.
         #[arg(long, default_value_t = 1_000)]
         tasks: usize,
+        /// Pause before each of them.
+        #[arg(long, default_value_t = 5)]
+        spacing_ms: u64,
     },
     /// Time of a claim with small and large backlogs.
     Backlog {
@@ -245,7 +248,9 @@ pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
         Which::Drain { common, tasks, history, slots } => drain::run(&common, tasks, history, slots)?,
         Which::Failures { common, tasks } => drain::run_failing(&common, tasks)?,
         Which::Enqueue { common, callers } => enqueue::run(&common, callers)?,
-        Which::Latency { common, tasks } => latency::run(&common, tasks)?,
+        Which::Latency { common, tasks, spacing_ms } => {
+            latency::run(&common, tasks, std::time::Duration::from_millis(spacing_ms))?
+        }
         Which::Backlog { common, waiting, claims, finished } => {
             backlog::run(&common, backlog::Sizes { waiting, claims, finished })?
         }
