@@ -4,6 +4,7 @@
 
 mod bad_rows;
 mod cancelled;
+mod claim;
 mod connections;
 mod doorbell;
 mod fleet;
