@@ -2,19 +2,30 @@
 //! end, answers are lost, peers fall silent. Whatever happened, `e2e::postgres::judge` has the last word.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod connections;
+mod fleet;
 mod kill;
 mod listener;
+mod lost_answers;
+mod restart;
+mod servers;
 mod stop;
+mod terminate;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use e2e::{
-    postgres::{Place, client, tasks, until},
+    postgres::{LIMIT, Place, client, tasks, until},
     target::Target,
 };
 
 /// How long the target takes for a request under load.
 const LATENCY: Duration = Duration::from_millis(20);
+
+/// Whether the numbers of `scripts/test --long` are wanted.
+fn is_long() -> bool {
+    std::env::var_os("WINDLASS_LONG").is_some()
+}
 
 /// A target that answers after [`LATENCY`].
 async fn target() -> Arc<Target> {
