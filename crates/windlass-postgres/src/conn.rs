@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -23,8 +26,12 @@ use crate::{
 
 /// How our statements are to be planned: along indexes whatever the statistics say (a table that was empty when it was last
 /// looked at would be scanned for each task), once for all executions, without a compiler for what takes a millisecond.
-const PLANNING: &str = "enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
-     SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan";
+///
+/// And how long the server keeps a transaction whose client says nothing: one that stands still or cannot be reached any more
+/// must not keep the rows that it locked. Shorter than a lease, so that whoever takes over finds them free.
+const SETTINGS: &str = "enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
+     SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan; \
+     SET LOCAL idle_in_transaction_session_timeout = '5s'";
 
 /// A parameter of a statement.
 pub(crate) type Param<'a> = &'a (dyn ToSql + Sync);
@@ -36,7 +43,27 @@ pub(crate) struct Server {
     pub statements: Rendered,
     pooled: bool,
     connect_timeout: Duration,
-    pub statement_timeout: Duration,
+    statement_timeout: Duration,
+}
+
+/// How long a statement may take before its connection is given up. A peer that fell silent is noticed by nothing else.
+#[derive(Debug)]
+pub(crate) struct Patience(AtomicU64);
+
+impl Patience {
+    fn new(limit: Duration) -> Self {
+        Self(AtomicU64::new(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    /// From now on at most this long.
+    pub(crate) fn lower(&self, limit: Duration) {
+        let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        self.0.fetch_min(limit.max(1), Ordering::Relaxed);
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
 }
 
 impl Server {
@@ -55,8 +82,18 @@ impl Server {
         &self.location
     }
 
+    /// How long a statement may take unless somebody says otherwise.
+    pub(crate) fn patience(&self) -> Arc<Patience> {
+        Arc::new(Patience::new(self.statement_timeout))
+    }
+
     /// Makes a connection for a purpose, driven on `driver`. The error says why, and that nothing was sent.
-    pub(crate) async fn connect(self: &Arc<Self>, driver: &Driver, purpose: &str) -> Result<Conn, String> {
+    pub(crate) async fn connect(
+        self: &Arc<Self>,
+        driver: &Driver,
+        purpose: &str,
+        patience: &Arc<Patience>,
+    ) -> Result<Conn, String> {
         let (client, connection) = self.dial(driver, purpose).await?;
         let drive = driver.handle().spawn(async move {
             if let Err(error) = connection.await {
@@ -66,12 +103,13 @@ impl Server {
         let conn = Conn {
             client,
             server: Arc::clone(self),
+            patience: Arc::clone(patience),
             prepared: Mutex::default(),
             drive: drive.abort_handle(),
         };
         if !self.pooled {
-            let planning = format!("SET {}", PLANNING.replace("SET LOCAL", "SET"));
-            conn.batch(&planning).await.map_err(|failure| failure.error.to_string())?;
+            let settings = format!("SET {}", SETTINGS.replace("SET LOCAL", "SET"));
+            conn.batch(&settings).await.map_err(|failure| failure.error.to_string())?;
         }
         Ok(conn)
     }
@@ -103,6 +141,7 @@ impl Server {
 pub(crate) struct Conn {
     client: Client,
     server: Arc<Server>,
+    patience: Arc<Patience>,
     prepared: Mutex<HashMap<&'static str, Statement>>,
     drive: AbortHandle,
 }
@@ -121,7 +160,7 @@ impl Conn {
 
     /// What opens a transaction.
     pub(crate) fn begin_text(&self) -> String {
-        if self.server.pooled { format!("BEGIN; SET LOCAL {PLANNING}") } else { "BEGIN".to_owned() }
+        if self.server.pooled { format!("BEGIN; SET LOCAL {SETTINGS}") } else { "BEGIN".to_owned() }
     }
 
     /// Runs a statement that commits by itself. Behind a pooler it has a transaction around it, sent in one go, because
@@ -182,7 +221,7 @@ impl Conn {
         name: &str,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Failure> {
-        let limit = self.server.statement_timeout;
+        let limit = self.patience.limit();
         match tokio::time::timeout(limit, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(error::of_statement(&error)),

@@ -22,9 +22,6 @@ use crate::{
     pool::Pool,
 };
 
-/// One lease time: after an outage everybody gets that long to renew before a sweep takes anything.
-const OUTAGE_GRACE: Duration = Duration::from_secs(10);
-
 /// An open store, as its parts see it. Each purpose has connections of its own.
 pub(crate) struct Shared {
     pub options: Options,
@@ -136,9 +133,12 @@ impl Shared {
             .min()
     }
 
-    /// How long nobody is taken for dead after an outage: one lease time, of the longest lease that is usual.
-    pub(crate) fn outage_grace(&self) -> Duration {
-        OUTAGE_GRACE
+    /// A worker with this lease time is here: what keeps its tasks going must not wait for a silent server longer than
+    /// that, and a renewal has a second chance within it.
+    pub(crate) fn serve_lease(&self, lease_ttl: Duration) {
+        self.claims.lower_patience(lease_ttl);
+        self.settles.lower_patience(lease_ttl);
+        self.beats.lower_patience(lease_ttl / 2);
     }
 
     /// The next claim starts at the heads of the lines.
