@@ -24,11 +24,23 @@ const LOOK_EVERY: Duration = Duration::from_millis(40);
 ///
 /// # Errors
 /// If it cannot be looked at, or is not so within [`LIMIT`].
-pub async fn until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
-    let deadline = Instant::now() + LIMIT;
+pub async fn until(what: &str, is_so: impl FnMut() -> Result<bool>) -> Result<()> {
+    until_within(LIMIT, what, is_so).await
+}
+
+/// The same where a shorter limit is what is shown.
+///
+/// # Errors
+/// If it cannot be looked at, or is not so within the limit.
+pub async fn until_within(
+    limit: Duration,
+    what: &str,
+    mut is_so: impl FnMut() -> Result<bool>,
+) -> Result<()> {
+    let deadline = Instant::now() + limit;
     while !is_so()? {
         if Instant::now() > deadline {
-            bail!("not within {LIMIT:?}: {what}");
+            bail!("not within {limit:?}: {what}");
         }
         sleep(LOOK_EVERY).await;
     }

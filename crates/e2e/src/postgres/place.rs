@@ -37,7 +37,7 @@ impl Place {
     /// # Errors
     /// If there is no server, or the schema cannot be made.
     pub fn shared() -> Result<Self> {
-        Self::new(shared_url()?, None)
+        Self::new(&shared_url()?, None)
     }
 
     /// A server of its own.
@@ -46,10 +46,10 @@ impl Place {
     /// If it does not start, or the schema cannot be made.
     pub fn alone(options: &ClusterOptions) -> Result<Self> {
         let cluster = Cluster::start(options)?;
-        Self::new(cluster.url(), Some(cluster))
+        Self::new(&cluster.url(), Some(cluster))
     }
 
-    fn new(url: String, cluster: Option<Cluster>) -> Result<Self> {
+    fn new(url: &str, cluster: Option<Cluster>) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);

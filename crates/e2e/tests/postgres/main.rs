@@ -6,9 +6,11 @@ mod connections;
 mod fleet;
 mod kill;
 mod listener;
+mod locks;
 mod lost_answers;
 mod restart;
 mod servers;
+mod silent;
 mod stop;
 mod terminate;
 
