@@ -15,7 +15,7 @@ use crate::process::{self, Process, Said};
 
 /// Settings that make a fault and its recovery short. A third of the lease time is the longest heartbeat that is allowed.
 const SETTINGS: [(&str, &str); 4] = [
-    ("WINDLASS_LEASE_TTL_MS", "2500"),
+    ("WINDLASS_LEASE_TTL_MS", "3500"),
     ("WINDLASS_HEARTBEAT_MS", "400"),
     ("WINDLASS_SWEEP_MS", "400"),
     ("WINDLASS_ALLOW_TARGET", "127.0.0.0/8"),
@@ -67,6 +67,12 @@ impl Place {
     pub fn with(mut self, variable: &str, value: &str) -> Self {
         self.settings.push((variable.to_owned(), value.to_owned()));
         self
+    }
+
+    /// The same for a test in which no worker is to be taken for dead, however slow the machine is.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        self.with("WINDLASS_LEASE_TTL_MS", "30000")
     }
 
     /// The address of the server. Its sessions say which store they belong to.

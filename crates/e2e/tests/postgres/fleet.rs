@@ -1,17 +1,18 @@
 //! A third of the fleet is killed every few seconds while clients go on.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use e2e::{
     postgres::{Load, Place, judge},
     rng::Rng,
+    target::Target,
 };
-
-use crate::target;
 
 const WORKERS: usize = 6;
 /// How many of them are killed at a time.
 const KILLED: usize = WORKERS / 3;
+/// How long a request takes: long enough for most of the fleet to be in the middle of some.
+const LATENCY: Duration = Duration::from_millis(120);
 /// How long the fleet is left alone between two kills: the rhythm of the fault, nothing waits for it.
 const BETWEEN_MS: (u64, u64) = (1_500, 3_500);
 
@@ -19,7 +20,7 @@ const BETWEEN_MS: (u64, u64) = (1_500, 3_500);
 async fn a_fleet_of_which_a_third_is_killed_again_and_again_finishes_every_task_once() {
     // Kills from outside are no fault of the tasks, however often they are hit.
     let place = Place::shared().unwrap().with("WINDLASS_MAX_CRASHES", "1000");
-    let target = target().await;
+    let target = Arc::new(Target::start(LATENCY).await.unwrap());
     let seed = Rng::seed();
     println!("seed {seed}");
     let mut rng = Rng::new(seed);

@@ -9,6 +9,7 @@ async fn a_listener_that_is_ended_listens_again_and_tasks_are_heard_of() {
     // Nobody looks by himself for a minute, which is longer than this test waits for anything.
     let place = Place::shared()
         .unwrap()
+        .patient()
         .with("WINDLASS_POLL_INTERVAL_MS", "60000")
         .with("WINDLASS_POLL_INTERVAL_MAX_MS", "60000");
     let target = target().await;

@@ -6,7 +6,7 @@ use crate::target;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_that_are_all_ended_under_load_cost_nothing() {
-    let place = Place::shared().unwrap();
+    let place = Place::shared().unwrap().patient();
     let target = target().await;
     let workers = [place.worker(16).await.unwrap(), place.worker(16).await.unwrap()];
     let load = Load::start(&place, &target).await.unwrap();
