@@ -5,6 +5,7 @@
 
 pub mod http;
 pub mod kill;
+pub mod postgres;
 pub mod process;
 pub mod rng;
 pub mod target;

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Request, Response, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
 /// The header that names the task.
 const TASK_HEADER: &str = "windlass-task";
@@ -22,6 +22,8 @@ const TASK_HEADER: &str = "windlass-task";
 pub struct Target {
     address: SocketAddr,
     book: Arc<Mutex<Book>>,
+    /// Whether requests are answered.
+    gate: watch::Sender<bool>,
     server: JoinHandle<()>,
 }
 
@@ -49,8 +51,20 @@ impl Target {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let book = Arc::new(Mutex::new(Book::default()));
-        let server = tokio::spawn(serve(listener, book.clone(), latency));
-        Ok(Self { address, book, server })
+        let gate = watch::Sender::new(true);
+        let manners = Manners { latency, gate: gate.subscribe() };
+        let server = tokio::spawn(serve(listener, book.clone(), manners));
+        Ok(Self { address, book, gate, server })
+    }
+
+    /// Answers nobody until [`Target::release`].
+    pub fn hold(&self) {
+        self.gate.send_replace(false);
+    }
+
+    /// Answers everybody who waits, and whoever comes.
+    pub fn release(&self) {
+        self.gate.send_replace(true);
     }
 
     /// Its address for a payload.
@@ -75,17 +89,24 @@ impl Drop for Target {
     }
 }
 
+/// How a request is answered.
+#[derive(Clone)]
+struct Manners {
+    latency: Duration,
+    gate: watch::Receiver<bool>,
+}
+
 fn lock(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
     book.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn serve(listener: TcpListener, book: Arc<Mutex<Book>>, latency: Duration) {
+async fn serve(listener: TcpListener, book: Arc<Mutex<Book>>, manners: Manners) {
     // Connections end with this future: the set aborts what it holds when it is dropped.
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        let book = book.clone();
+        let (book, manners) = (book.clone(), manners.clone());
         connections.spawn(async move {
-            let service = service_fn(move |request| answer(request, book.clone(), latency));
+            let service = service_fn(move |request| answer(request, book.clone(), manners.clone()));
             // A client that is killed breaks its connections; that is what the tests are about.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
@@ -105,7 +126,7 @@ impl Drop for Open {
 async fn answer(
     request: Request<Incoming>,
     book: Arc<Mutex<Book>>,
-    latency: Duration,
+    mut manners: Manners,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let open = {
         let mut seen = lock(&book);
@@ -121,7 +142,9 @@ async fn answer(
         }
         Open(book.clone())
     };
-    tokio::time::sleep(latency).await;
+    // The sender lives as long as the server.
+    let _ = manners.gate.wait_for(|is_open| *is_open).await;
+    tokio::time::sleep(manners.latency).await;
     drop(open);
     Ok(Response::new(Full::new(Bytes::from_static(b"ok"))))
 }

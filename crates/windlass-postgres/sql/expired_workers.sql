@@ -1,14 +1,15 @@
--- Workers whose leases ran out more than a second ago, and tombstones that still hold something; none while the server is up
--- for less than the lease itself, because nobody could renew before. With the lease times of the former. $1 whether tombstones are looked at. Index:
--- worker_live, worker_ended, task_running.
+-- Workers whose leases ran out more than a second ago, and tombstones that still hold something. None while the server is up,
+-- or can be reached again, for less than the lease itself: nobody could renew before. $1 whether tombstones are looked at,
+-- $2 milliseconds since it could be reached again, if it could not. Index: worker_live, worker_ended, task_running.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now, windlass.server_started_ms() AS started
 )
-SELECT w.id, w.lease_ttl_ms
+SELECT w.id
 FROM windlass.worker AS w CROSS JOIN clock
 WHERE w.ended_at IS NULL AND w.expires_at + 1000 <= clock.now AND clock.started + w.lease_ttl_ms <= clock.now
+  AND ($2 IS NULL OR $2 >= w.lease_ttl_ms)
 UNION ALL
-SELECT w.id, 0::bigint
+SELECT w.id
 FROM windlass.worker AS w
 WHERE $1 AND w.ended_at IS NOT NULL
   AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.worker = w.id)

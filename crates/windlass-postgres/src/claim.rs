@@ -58,8 +58,9 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
     let is_busy = answer.rest == Rest::More;
     // Rings that come thick cost more than looking: as long as each look brings something the bell stays off.
     if is_busy || (shared.doorbell.is_rung_thickly() && !answer.tasks.is_empty()) {
-        let mut session = shared.claims.session().await?;
-        if let Err(error) = shared.doorbell.disarm(&mut session, &lanes).await {
+        // What was claimed must not be lost for this.
+        let disarmed = async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };
+        if let Err(error) = disarmed.await {
             tracing::debug!(%error, "the bell could not be disarmed");
         }
         answer.rest = Rest::More;

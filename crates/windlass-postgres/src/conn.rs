@@ -3,7 +3,10 @@
 use std::{
     collections::HashMap,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     task::Poll,
     time::Duration,
 };
@@ -29,12 +32,16 @@ use crate::{
 /// That is not enough for a join with a column of an index: it could read the whole index in order, which costs nothing while
 /// the table is empty and is remembered when it is not. So statements say `id = ANY (ARRAY[u.id])`, which an index serves
 /// and an order does not.
-const PLANNING: &str = "enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
-     SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan";
+///
+/// And how long the server keeps a transaction whose client says nothing: one that stands still or cannot be reached any more
+/// must not keep the rows that it locked. Shorter than a lease, so that whoever takes over finds them free.
+const SETTINGS: &str = "enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
+     SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan; \
+     SET LOCAL idle_in_transaction_session_timeout = '5s'";
 
 /// How a session of our own is told so.
-pub(crate) fn planning() -> String {
-    format!("SET {}", PLANNING.replace("SET LOCAL", "SET"))
+pub(crate) fn settings() -> String {
+    format!("SET {}", SETTINGS.replace("SET LOCAL", "SET"))
 }
 
 /// A statement on its way.
@@ -50,7 +57,27 @@ pub(crate) struct Server {
     pub statements: Rendered,
     pooled: bool,
     connect_timeout: Duration,
-    pub statement_timeout: Duration,
+    statement_timeout: Duration,
+}
+
+/// How long a statement may take before its connection is given up. A peer that fell silent is noticed by nothing else.
+#[derive(Debug)]
+pub(crate) struct Patience(AtomicU64);
+
+impl Patience {
+    fn new(limit: Duration) -> Self {
+        Self(AtomicU64::new(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    /// From now on at most this long.
+    pub(crate) fn lower(&self, limit: Duration) {
+        let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        self.0.fetch_min(limit.max(1), Ordering::Relaxed);
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
 }
 
 impl Server {
@@ -69,8 +96,18 @@ impl Server {
         &self.location
     }
 
+    /// How long a statement may take unless somebody says otherwise.
+    pub(crate) fn patience(&self) -> Arc<Patience> {
+        Arc::new(Patience::new(self.statement_timeout))
+    }
+
     /// Makes a connection for a purpose, driven on `driver`. The error says why, and that nothing was sent.
-    pub(crate) async fn connect(self: &Arc<Self>, driver: &Driver, purpose: &str) -> Result<Conn, String> {
+    pub(crate) async fn connect(
+        self: &Arc<Self>,
+        driver: &Driver,
+        purpose: &str,
+        patience: &Arc<Patience>,
+    ) -> Result<Conn, String> {
         let (client, connection) = self.dial(driver, purpose).await?;
         let drive = driver.handle().spawn(async move {
             if let Err(error) = connection.await {
@@ -80,11 +117,12 @@ impl Server {
         let conn = Conn {
             client,
             server: Arc::clone(self),
+            patience: Arc::clone(patience),
             prepared: Mutex::default(),
             drive: drive.abort_handle(),
         };
         if !self.pooled {
-            conn.batch(&planning()).await.map_err(|failure| failure.error.to_string())?;
+            conn.batch(&settings()).await.map_err(|failure| failure.error.to_string())?;
         }
         Ok(conn)
     }
@@ -116,6 +154,7 @@ impl Server {
 pub(crate) struct Conn {
     client: Client,
     server: Arc<Server>,
+    patience: Arc<Patience>,
     prepared: Mutex<HashMap<&'static str, Statement>>,
     drive: AbortHandle,
 }
@@ -134,7 +173,7 @@ impl Conn {
 
     /// What opens a transaction.
     pub(crate) fn begin_text(&self) -> String {
-        if self.server.pooled { format!("BEGIN; SET LOCAL {PLANNING}") } else { "BEGIN".to_owned() }
+        if self.server.pooled { format!("BEGIN; SET LOCAL {SETTINGS}") } else { "BEGIN".to_owned() }
     }
 
     /// Runs a statement that commits by itself. Behind a pooler it has a transaction around it, sent in one go, because
@@ -233,7 +272,7 @@ impl Conn {
         name: &str,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Failure> {
-        let limit = self.server.statement_timeout;
+        let limit = self.patience.limit();
         match tokio::time::timeout(limit, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(error::of_statement(&error)),

@@ -42,8 +42,8 @@ pub fn statements(schema: &Schema) -> Vec<Statement> {
 }
 
 /// What a connection of ours says before anything else.
-pub fn planning() -> String {
-    conn::planning()
+pub fn settings() -> String {
+    conn::settings()
 }
 
 /// The steps of the schema.

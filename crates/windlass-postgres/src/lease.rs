@@ -16,7 +16,7 @@ use windlass_core::{
 use crate::{
     doorbell::ARMED_FOR,
     error::Failure,
-    pool::Session,
+    pool::{Pool, Session},
     repeat::repeat,
     settle::{self, next_due},
     shared::Shared,
@@ -32,6 +32,7 @@ const NOBODY_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
 
 /// Stores a worker and makes its lanes, so that the first enqueue finds them.
 pub(crate) async fn register(shared: &Shared, worker: &NewWorker) -> Result<WorkerId> {
+    shared.serve_lease(worker.lease_ttl);
     let mut session = shared.beats.session().await?;
     let names = |names: &[Name]| names.iter().map(|name| name.as_str().to_owned()).collect::<Vec<_>>();
     let (kinds, queues) = (names(&worker.kinds), names(&worker.queues));
@@ -107,7 +108,9 @@ async fn retire_some(shared: &Shared, worker: WorkerId) -> Result<(u64, bool), F
 /// Hands back what one claim took, and refuses it if it is still on its way.
 pub(crate) async fn unclaim(shared: &Shared, worker: WorkerId, claim_no: u64) -> Result<u64> {
     let claim_no = claim_no as i64;
-    take_back(shared, worker, (claim_no, claim_no), Some(claim_no.saturating_add(1)), |_| true).await
+    // Where the claim was: its connection is gone, and whatever duties wait for does not hold up the next claim.
+    let (pool, claims) = (&shared.claims, (claim_no, claim_no));
+    take_back(shared, pool, worker, claims, Some(claim_no.saturating_add(1)), |_| true).await
 }
 
 /// Hands back what the worker holds and does not own up to.
@@ -118,7 +121,9 @@ pub(crate) async fn reconcile(
     in_flight: &[LeaseRef],
 ) -> Result<u64> {
     let in_flight: HashSet<LeaseRef> = in_flight.iter().copied().collect();
-    let mut session = shared.duties.session().await?;
+    // Between two renewals, so on their connection: it waits for no duty.
+    let pool = &shared.beats;
+    let mut session = pool.session().await?;
     let up_to = i64::try_from(up_to_claim_no).unwrap_or(i64::MAX);
     // Usually nothing is to be handed back; that is seen without a lock.
     let limit = i64::try_from(in_flight.len() + HAND_BACK_MAX).unwrap_or(i64::MAX);
@@ -127,19 +132,20 @@ pub(crate) async fn reconcile(
         return Ok(0);
     }
     drop(session);
-    take_back(shared, worker, (0, up_to), None, |lease| !in_flight.contains(lease)).await
+    take_back(shared, pool, worker, (0, up_to), None, |lease| !in_flight.contains(lease)).await
 }
 
 /// Hands back the leases of a range of claims that are wanted, under the worker's lock.
 async fn take_back(
     shared: &Shared,
+    pool: &Pool,
     worker: WorkerId,
     claims: (i64, i64),
     min_claim_no: Option<i64>,
     wanted: impl Fn(&LeaseRef) -> bool,
 ) -> Result<u64> {
     repeat(|| async {
-        let mut session = shared.duties.session().await?;
+        let mut session = pool.session().await?;
         session.begin().await?;
         if session.row(&sql::LOCK_WORKER, &[&worker.0]).await?.is_none() {
             session.rollback().await;
@@ -227,12 +233,10 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
     }
     let mut session = shared.duties.session().await?;
     let tombstones = shared.sweeps.must_look_at_tombstones() || !shared.options.trusts_hearsay;
-    let expired = session.query(&sql::EXPIRED_WORKERS, &[&tombstones]).await?;
+    let since_outage = shared.since_outage().map(|since| since.as_millis() as i64);
+    let rows = session.query(&sql::EXPIRED_WORKERS, &[&tombstones, &since_outage]).await?;
+    let workers: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
     drop(session);
-    // While nobody could renew nobody is dead: after an outage everybody gets one lease time.
-    let since_outage = shared.since_outage();
-    let had_time = |ttl_ms: i64| since_outage.is_none_or(|since| since.as_millis() as i64 >= ttl_ms);
-    let workers: Vec<i64> = expired.iter().filter(|row| had_time(row.get(1))).map(|row| row.get(0)).collect();
     for worker in workers {
         let room = u64::from(limit).saturating_sub(report.moved) as usize;
         if room == 0 {

@@ -113,7 +113,13 @@ impl Location {
         if config.get_application_name().is_none() {
             config.application_name("windlass");
         }
-        config.keepalives(true).keepalives_idle(Duration::from_secs(15));
+        // A peer that is gone without a word is noticed within half a minute, also where nothing is asked of it.
+        config
+            .keepalives(true)
+            .keepalives_idle(Duration::from_secs(15))
+            .keepalives_interval(Duration::from_secs(5))
+            .keepalives_retries(3)
+            .tcp_user_timeout(Duration::from_secs(30));
         Ok(Self { config, tls, shown })
     }
 }

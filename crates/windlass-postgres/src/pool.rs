@@ -16,7 +16,7 @@ use tokio_postgres::Row;
 use windlass_core::{Error, Result};
 
 use crate::{
-    conn::{Conn, Param, Server},
+    conn::{Conn, Param, Patience, Server},
     driver::Driver,
     error::Failure,
     sql::Sql,
@@ -35,6 +35,7 @@ pub(crate) struct Pool {
     server: Arc<Server>,
     driver: Arc<Driver>,
     purpose: &'static str,
+    patience: Arc<Patience>,
     permits: Semaphore,
     idle: Mutex<Vec<Conn>>,
     refusals: Mutex<Refusals>,
@@ -61,6 +62,7 @@ impl Pool {
             server: Arc::clone(server),
             driver: Arc::clone(driver),
             purpose,
+            patience: server.patience(),
             permits: Semaphore::new(size),
             idle: Mutex::default(),
             refusals: Mutex::default(),
@@ -97,6 +99,11 @@ impl Pool {
         Ok(Session { conn: Some(conn), pool: self, _permit: permit, is_busy: false, in_transaction: false })
     }
 
+    /// From now on no statement takes longer than this: its connection is given up then.
+    pub(crate) fn lower_patience(&self, limit: Duration) {
+        self.patience.lower(limit);
+    }
+
     /// How long ago the server was found again after an outage; `None` if there was none.
     pub(crate) fn since_outage(&self) -> Option<Duration> {
         self.lock_refusals().over_at.map(|at| at.elapsed())
@@ -116,7 +123,7 @@ impl Pool {
                 return Err(Error::Unavailable(refusals.reason.clone()));
             }
         }
-        match self.server.connect(&self.driver, self.purpose).await {
+        match self.server.connect(&self.driver, self.purpose, &self.patience).await {
             Ok(conn) => {
                 let mut refusals = self.lock_refusals();
                 if refusals.until.take().is_some() {

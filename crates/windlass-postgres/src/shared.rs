@@ -133,6 +133,14 @@ impl Shared {
             .min()
     }
 
+    /// A worker with this lease time is here: what keeps its tasks going must not wait for a silent server longer than
+    /// that, and a renewal has a second chance within it.
+    pub(crate) fn serve_lease(&self, lease_ttl: Duration) {
+        self.claims.lower_patience(lease_ttl);
+        self.settles.lower_patience(lease_ttl);
+        self.beats.lower_patience(lease_ttl / 2);
+    }
+
     /// The next claim starts at the heads of the lines.
     pub(crate) fn forget_cursors(&self) {
         self.cursors().forget();

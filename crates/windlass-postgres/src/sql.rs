@@ -67,7 +67,7 @@ statements! {
     ];
     ENQUEUE_PLAIN "enqueue_plain" [INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8];
     ENQUEUE_TASK "enqueue_task" [TEXT, INT2, BYTEA, TEXT, TEXT, TEXT, INT4, INT8, INT8, TEXT, BOOL, INT4, INT8, TEXT];
-    EXPIRED_WORKERS "expired_workers" [BOOL];
+    EXPIRED_WORKERS "expired_workers" [BOOL, INT8];
     FIND_ENDED "find_ended" [INT8_ARRAY, INT8];
     FLOOR_HISTORY "floor_history" [INT8, INT8, INT8];
     FLOOR_TASK "floor_task" [INT8, INT8];

@@ -90,7 +90,8 @@ impl Source for PostgresStore {
         if !served.is_empty() && !lanes.are_stale() && self.shared.options.trusts_hearsay {
             return Ok(served);
         }
-        lanes.load(&mut self.shared.pool.session().await?).await?;
+        // The coordinator asks, before it claims.
+        lanes.load(&mut self.shared.claims.session().await?).await?;
         Ok(lanes.served(kinds, queues))
     }
 

@@ -136,12 +136,15 @@ async fn reconcile(shared: &Shared, worker: WorkerId) {
     // Read the claim number first: a claim that is answered in between is above it and left alone.
     let answered = shared.claims_answered();
     let leases = shared.in_flight.leases_of(worker);
-    match shared.source.reconcile(worker, answered, &leases).await {
-        Ok(0) => {}
-        Ok(n) => {
+    let compared = shared.source.reconcile(worker, answered, &leases);
+    // The next renewal must not wait for it (NO-FALSE-DEATH); the next comparison finds what this one has left.
+    match tokio::time::timeout(shared.config.heartbeat, compared).await {
+        Ok(Ok(0)) => {}
+        Ok(Ok(n)) => {
             Counters::add(&shared.counters.reconciled, n);
             tracing::warn!(%worker, tasks = n, "handed back tasks that were ours only in the store");
         }
-        Err(error) => tracing::debug!(%worker, %error, "could not compare leases"),
+        Ok(Err(error)) => tracing::debug!(%worker, %error, "could not compare leases"),
+        Err(_) => tracing::debug!(%worker, "leases could not be compared in time"),
     }
 }

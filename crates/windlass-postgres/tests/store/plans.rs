@@ -123,7 +123,7 @@ async fn faults_of(client: &Client, statement: &Statement, way: Way) -> Vec<Stri
 /// The statements that go a way of their own, with that way.
 async fn all_faults(place: &Place) -> Vec<String> {
     let client = place.client().await;
-    client.batch_execute(&inside::planning()).await.unwrap();
+    client.batch_execute(&inside::settings()).await.unwrap();
     let statements = inside::statements(&place.options().schema);
     let mut found = Vec::new();
     for (name, way) in WAYS {
@@ -155,7 +155,7 @@ async fn a_bad_plan_is_noticed() {
     drop(place.make().await);
     place.execute(FILL).await;
     let client = place.client().await;
-    client.batch_execute(&inside::planning()).await.unwrap();
+    client.batch_execute(&inside::settings()).await.unwrap();
     for (text, way, fault) in [
         ("SELECT t.id FROM {s}.task AS t WHERE t.payload = $1", Way::Index, "scans task"),
         ("SELECT h.id FROM {s}.history AS h WHERE h.payload = $1", Way::Index, "scans history"),

@@ -63,6 +63,19 @@ async fn a_worker_that_cannot_renew_cancels_its_handlers_and_registers_anew() {
 }
 
 #[tokio::test]
+async fn a_comparison_of_leases_that_hangs_does_not_hold_up_the_renewals() {
+    let store = staged();
+    store.always(On::Reconcile, Some(Act::Hang(Arc::new(Notify::new()))));
+    let config = WorkerConfig { lease_ttl: Duration::from_secs(20), ..quick() };
+    let worker = start(store.clone(), gated(&Arc::new(Semaphore::new(0))), config);
+    until("a comparison hangs", async || store.calls(On::Reconcile) >= 1).await;
+    let before = store.calls(On::Renew);
+    until("renewed all the same", async || store.calls(On::Renew) >= before + 5).await;
+    assert_eq!(worker.status().self_fences, 0);
+    worker.stop().await;
+}
+
+#[tokio::test]
 async fn a_few_failed_renewals_cost_nothing() {
     let store = staged();
     let gate = Arc::new(Semaphore::new(0));

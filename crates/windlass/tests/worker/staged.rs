@@ -39,6 +39,7 @@ pub enum On {
     Renew,
     Unclaim,
     PromoteDue,
+    Reconcile,
 }
 
 pub struct Staged {
@@ -144,7 +145,7 @@ impl Source for Staged {
         self.inner.progress(worker, lease, progress).await
     }
     async fn reconcile(&self, worker: WorkerId, up_to: u64, in_flight: &[LeaseRef]) -> Result<u64> {
-        self.inner.reconcile(worker, up_to, in_flight).await
+        self.stage(On::Reconcile, self.inner.reconcile(worker, up_to, in_flight)).await
     }
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
         self.stage(On::PromoteDue, self.inner.promote_due(limit)).await

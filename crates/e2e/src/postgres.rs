@@ -1,0 +1,48 @@
+//! Stores on PostgreSQL, the processes on them, and the judge of what is left after a fault.
+
+mod judge;
+mod load;
+mod place;
+mod wire;
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use tokio::time::{Instant, sleep};
+
+pub use judge::{Judged, judge};
+pub use load::{Load, client, tasks};
+pub use place::Place;
+pub use wire::Wire;
+
+/// How long anything may take that a test waits for: generous, it only bounds a failure.
+pub const LIMIT: Duration = Duration::from_secs(45);
+/// How often it is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(40);
+
+/// Waits until something is so.
+///
+/// # Errors
+/// If it cannot be looked at, or is not so within [`LIMIT`].
+pub async fn until(what: &str, is_so: impl FnMut() -> Result<bool>) -> Result<()> {
+    until_within(LIMIT, what, is_so).await
+}
+
+/// The same where a shorter limit is what is shown.
+///
+/// # Errors
+/// If it cannot be looked at, or is not so within the limit.
+pub async fn until_within(
+    limit: Duration,
+    what: &str,
+    mut is_so: impl FnMut() -> Result<bool>,
+) -> Result<()> {
+    let deadline = Instant::now() + limit;
+    while !is_so()? {
+        if Instant::now() > deadline {
+            bail!("not within {limit:?}: {what}");
+        }
+        sleep(LOOK_EVERY).await;
+    }
+    Ok(())
+}

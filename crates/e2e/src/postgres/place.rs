@@ -1,0 +1,234 @@
+//! A store of one test: its schema, and the commands on it.
+
+use std::{
+    process::Command,
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+use windlass_scratch::{Cluster, ClusterOptions, psql, shared_url};
+
+use super::until;
+use crate::process::{self, Process, Said};
+
+/// Settings that make a fault and its recovery short. A third of the lease time is the longest heartbeat that is allowed.
+const SETTINGS: [(&str, &str); 4] = [
+    ("WINDLASS_LEASE_TTL_MS", "3500"),
+    ("WINDLASS_HEARTBEAT_MS", "400"),
+    ("WINDLASS_SWEEP_MS", "400"),
+    ("WINDLASS_ALLOW_TARGET", "127.0.0.0/8"),
+];
+
+/// A schema of its own, on a server that others share or on one of its own. Declare it before the processes on it: what
+/// is declared first goes last.
+pub struct Place {
+    url: String,
+    schema: String,
+    settings: Vec<(String, String)>,
+    folder: TempDir,
+    cluster: Option<Cluster>,
+}
+
+impl Place {
+    /// A schema on the server that all tests share. For faults that harm no other schema.
+    ///
+    /// # Errors
+    /// If there is no server, or the schema cannot be made.
+    pub fn shared() -> Result<Self> {
+        Self::new(&shared_url()?, None)
+    }
+
+    /// A server of its own.
+    ///
+    /// # Errors
+    /// If it does not start, or the schema cannot be made.
+    pub fn alone(options: &ClusterOptions) -> Result<Self> {
+        let cluster = Cluster::start(options)?;
+        Self::new(&cluster.url(), Some(cluster))
+    }
+
+    fn new(url: &str, cluster: Option<Cluster>) -> Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("f_{}_{nanos}_{number}", std::process::id());
+        let url = format!("{url}?application_name={schema}");
+        let settings = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let place = Self { url, schema, settings, folder: tempfile::tempdir()?, cluster };
+        let said = place.say(["migrate"])?;
+        ensure!(said.code == Some(0), "the schema could not be made: {said:?}");
+        Ok(place)
+    }
+
+    /// The same with another setting of every command to come.
+    #[must_use]
+    pub fn with(mut self, variable: &str, value: &str) -> Self {
+        self.settings.push((variable.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The same for a test in which no worker is to be taken for dead, however slow the machine is.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        self.with("WINDLASS_LEASE_TTL_MS", "30000")
+    }
+
+    /// The address of the server. Its sessions say which store they belong to.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The schema.
+    pub fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// The server, if it has one of its own.
+    ///
+    /// # Errors
+    /// If it shares one.
+    pub fn cluster(&self) -> Result<&Cluster> {
+        self.cluster.as_ref().context("this place shares its server")
+    }
+
+    /// What sessions for a purpose are called, such as `claims`.
+    pub fn sessions_for(&self, purpose: &str) -> String {
+        format!("{} {purpose}", self.schema)
+    }
+
+    /// Asks the database, past every fault; `windlass.` stands for the schema.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub fn ask(&self, sql: &str) -> Result<String> {
+        let sql = sql.replace("windlass.", &format!("{}.", self.schema));
+        Ok(match &self.cluster {
+            Some(cluster) => cluster.psql(&sql)?,
+            // Not among the sessions of the store.
+            None => psql(&shared_url()?, &sql)?,
+        })
+    }
+
+    /// Asks for a number.
+    ///
+    /// # Errors
+    /// If the server refuses, or the answer is none.
+    pub fn count(&self, sql: &str) -> Result<u64> {
+        let answer = self.ask(sql)?;
+        answer.parse().with_context(|| format!("not a number: {answer:?}"))
+    }
+
+    /// The program with arguments, on this store at an address.
+    ///
+    /// # Errors
+    /// If the program cannot be found.
+    pub fn command_at<'a>(&self, url: &str, arguments: impl IntoIterator<Item = &'a str>) -> Result<Command> {
+        let mut command = process::command(process::windlass()?);
+        command.args(arguments).args(["--store", url, "--schema", &self.schema]);
+        // A `windlass.toml` beside the developer must not change a test.
+        command.envs(self.settings.iter().cloned()).current_dir(self.folder.path());
+        Ok(command)
+    }
+
+    /// The program with arguments, on this store.
+    ///
+    /// # Errors
+    /// If the program cannot be found.
+    pub fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<Command> {
+        self.command_at(&self.url, arguments)
+    }
+
+    /// Runs the program to its end.
+    ///
+    /// # Errors
+    /// If it cannot start or does not end.
+    pub fn say<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<Said> {
+        process::run(self.command(arguments)?)
+    }
+
+    /// Starts a worker with so many slots and waits until it is registered.
+    ///
+    /// # Errors
+    /// If it ends or does not register.
+    pub async fn worker(&self, slots: u32) -> Result<Process> {
+        self.worker_at(&self.url, slots).await
+    }
+
+    /// The same at another address of the same store, such as that of a proxy.
+    ///
+    /// # Errors
+    /// If it ends or does not register.
+    pub async fn worker_at(&self, url: &str, slots: u32) -> Result<Process> {
+        let slots = slots.to_string();
+        let mut worker = Process::start(self.command_at(url, ["worker", "--slots", &slots])?)?;
+        let pid = worker.pid();
+        until("a worker has registered", || {
+            if let Some(status) = worker.ended()? {
+                worker.join_readers();
+                anyhow::bail!("a worker ended with {status}: {}", worker.transcript());
+            }
+            self.is_live(pid)
+        })
+        .await?;
+        Ok(worker)
+    }
+
+    /// Whether the store takes a process for a live worker.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub fn is_live(&self, pid: u32) -> Result<bool> {
+        Ok(self.registration(pid)?.is_some())
+    }
+
+    /// The registration in force of a process.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub fn registration(&self, pid: u32) -> Result<Option<String>> {
+        let found = self.ask(&format!(
+            "SELECT max(id) FROM windlass.worker
+             WHERE pid = {pid} AND ended_at IS NULL AND expires_at > windlass.now_ms()"
+        ))?;
+        Ok(Some(found).filter(|id| !id.is_empty()))
+    }
+
+    /// How many tasks a process has finished.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub fn done_by(&self, pid: u32) -> Result<u64> {
+        self.count(&format!(
+            "SELECT count(*) FROM windlass.history AS h JOIN windlass.worker AS w ON w.id = h.worker WHERE w.pid = {pid}"
+        ))
+    }
+
+    /// The tasks that a process runs as far as the store knows.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub fn held_by(&self, pid: u32) -> Result<Vec<String>> {
+        let found = self.ask(&format!(
+            "SELECT windlass.id_text(t.id) FROM windlass.task AS t JOIN windlass.worker AS w ON w.id = t.worker
+             WHERE t.state = 2 AND w.pid = {pid} ORDER BY t.id"
+        ))?;
+        Ok(found.lines().map(str::to_owned).collect())
+    }
+
+    /// How long after its last heartbeat a worker is taken for dead.
+    pub fn lease_ttl(&self) -> Duration {
+        let last = self.settings.iter().rev().find(|(name, _)| name == "WINDLASS_LEASE_TTL_MS");
+        Duration::from_millis(last.and_then(|(_, value)| value.parse().ok()).unwrap_or_default())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.cluster.is_none() {
+            // A test that failed leaves its schema to a server that goes as well.
+            let _ = self.ask(&format!("DROP SCHEMA IF EXISTS {} CASCADE", self.schema));
+        }
+    }
+}

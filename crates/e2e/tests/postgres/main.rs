@@ -1,0 +1,56 @@
+//! Real faults against the built program on PostgreSQL: workers are killed and stopped, the server goes down, connections
+//! end, answers are lost, peers fall silent. Whatever happened, `e2e::postgres::judge` has the last word.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod connections;
+mod fleet;
+mod kill;
+mod listener;
+mod locks;
+mod lost_answers;
+mod restart;
+mod servers;
+mod silent;
+mod stop;
+mod terminate;
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use e2e::{
+    postgres::{LIMIT, Place, client, tasks, until},
+    target::Target,
+};
+
+/// How long the target takes for a request under load.
+const LATENCY: Duration = Duration::from_millis(20);
+
+/// Whether the numbers of `scripts/test --long` are wanted.
+fn is_long() -> bool {
+    std::env::var_os("WINDLASS_LONG").is_some()
+}
+
+/// A target that answers after [`LATENCY`].
+async fn target() -> Arc<Target> {
+    Arc::new(Target::start(LATENCY).await.unwrap())
+}
+
+/// Enqueues tasks that reach the target, all in one call, and gives their ids.
+async fn enqueue(place: &Place, target: &Target, n: usize) -> BTreeSet<String> {
+    let mut batch = tasks(target, n * 3).unwrap();
+    batch.retain(|task| task.kind.as_str() == "http");
+    batch.truncate(n);
+    let store = client(place, place.url()).await.unwrap();
+    let answers = windlass_core::Store::enqueue(&*store, batch).await.unwrap();
+    answers.iter().map(|answer| answer.id.to_string()).collect()
+}
+
+/// Waits until so many requests are open at the target.
+async fn until_open(target: &Target, n: u32) {
+    until("the target is busy", || Ok(target.book().open >= n)).await.unwrap();
+}
+
+/// How often each of these tasks reached the target.
+fn arrivals(target: &Target, ids: &[String]) -> Vec<u32> {
+    let book = target.book();
+    ids.iter().map(|id| book.arrivals.get(id).copied().unwrap_or_default()).collect()
+}

@@ -1,0 +1,59 @@
+//! Several `windlass up` on one schema.
+
+use std::collections::BTreeSet;
+
+use e2e::{
+    postgres::{Place, judge, until},
+    up::Up,
+};
+use serde_json::json;
+
+use crate::{target, until_open};
+
+const TASKS: usize = 6;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_servers_on_one_schema_serve_the_same_tasks_and_one_goes_on_alone() {
+    let place = Place::shared().unwrap();
+    let target = target().await;
+    // Nothing is there: each of them would make the schema.
+    place.ask(&format!("DROP SCHEMA {} CASCADE", place.schema())).unwrap();
+    let start = || place.command(["up", "--listen", "127.0.0.1:0", "--slots", "4", "--migrate"]).unwrap();
+    let (first, second) = (e2e::process::Process::start(start()), e2e::process::Process::start(start()));
+    let mut first = Up::wait_for_address(first.unwrap()).unwrap();
+    let second = Up::wait_for_address(second.unwrap()).unwrap();
+    assert_ne!(first.address, second.address);
+    for up in [&first, &second] {
+        assert_eq!(up.api().get("/readyz").await.unwrap().status, 200, "{}", up.process.transcript());
+        until("it is registered", || place.is_live(up.process.pid())).await.unwrap();
+    }
+
+    target.hold();
+    let task = json!({"kind": "http", "payload": {"url": target.url()}});
+    let batch = json!({"tasks": vec![task.clone(); TASKS]});
+    let mut ids: BTreeSet<String> = BTreeSet::new();
+    for up in [&first, &second] {
+        ids.extend(up.api().post("/v1/tasks", &batch).await.unwrap().ids());
+    }
+    assert_eq!(ids.len(), 2 * TASKS);
+    for id in &ids {
+        for up in [&first, &second] {
+            let seen = up.api().get(&format!("/v1/tasks/{id}")).await.unwrap();
+            assert_eq!((seen.status, seen.body["id"].as_str()), (200, Some(id.as_str())));
+        }
+    }
+    until_open(&target, 8).await;
+    first.process.kill().unwrap();
+    target.release();
+
+    // The other one serves on, and what the first left behind is done.
+    let api = second.api();
+    ids.extend(api.post("/v1/tasks", &task).await.unwrap().ids());
+    let judged = judge(&place, &ids, &target).await.unwrap();
+    assert!(judged.crashes > 0, "the first had nothing to leave");
+    assert_eq!(api.get("/readyz").await.unwrap().status, 200);
+    for id in &ids {
+        let seen = api.get(&format!("/v1/tasks/{id}")).await.unwrap();
+        assert_eq!(seen.body["state"], "done", "{seen:?}");
+    }
+}
