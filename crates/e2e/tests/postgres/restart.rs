@@ -2,7 +2,7 @@
 
 use e2e::{
     postgres::{Load, Place, judge, until},
-    process::{Process, START_LIMIT},
+    process::Process,
 };
 use windlass_scratch::{ClusterOptions, Mode};
 
@@ -28,14 +28,16 @@ async fn a_crash_of_the_server_loses_nothing_and_workers_come_back_by_themselves
     for round in 0..rounds {
         load.more(60).await.unwrap();
         let before = attempts(&cluster.log());
+        let given_up =
+            |worker: &Process| worker.transcript().matches("lease lost: handlers cancelled").count();
+        let given_up_before: Vec<usize> = workers.iter().map(given_up).collect();
         cluster.stop(Mode::Immediate).unwrap();
         if round % 2 == 1 {
             // Away for longer than the leases last.
-            for worker in &mut workers {
-                worker
-                    .wait_for(START_LIMIT, |line| line.contains("handlers cancelled").then_some(()))
-                    .unwrap();
-            }
+            let all = || {
+                Ok(workers.iter().zip(&given_up_before).all(|(worker, before)| given_up(worker) > *before))
+            };
+            until("every worker has given up its lease", all).await.unwrap();
         }
         cluster.start_again().unwrap();
         for worker in &workers {
