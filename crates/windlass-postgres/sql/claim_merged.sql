@@ -1,7 +1,7 @@
 -- The same as claim.sql over several lanes: their heads are read without a lock and merged, so that together they are the
 -- first of all; then each lane gives its share. Parameters and indexes as there.
 WITH clock AS MATERIALIZED (
-  SELECT windlass.now_ms() AS now
+  SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
 ), holder AS MATERIALIZED (
   SELECT w.id
   FROM windlass.worker AS w
@@ -71,7 +71,8 @@ WITH clock AS MATERIALIZED (
         FROM windlass.lane AS l CROSS JOIN gate
         WHERE l.id = ANY($4)
           AND (gate.isolated OR EXISTS (SELECT 1 FROM windlass.paused_queue AS p WHERE p.queue = l.queue))
-          AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes = 0 AND t.lane = l.id)
+          -- Lane by lane: without OFFSET the server may read the whole line of every lane instead.
+          AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes = 0 AND t.lane = l.id OFFSET 0)
       )
     END AS is_blocked,
     (SELECT t.due_at FROM windlass.task AS t WHERE t.state = 0 ORDER BY t.due_at LIMIT 1) AS next_due,

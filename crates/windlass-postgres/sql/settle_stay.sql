@@ -16,9 +16,15 @@ SET
   attempt = CASE WHEN item.how IN (2, 3) THEN greatest(t.attempt - 1, 0) ELSE t.attempt END,
   crashes = CASE item.how WHEN 3 THEN t.crashes ELSE 0 END,
   error = CASE WHEN item.how IN (1, 6) THEN item.error ELSE t.error END,
-  log = windlass.logged(t.log, jsonb_build_array(
-    t.attempt, t.lease, t.worker, t.claimed_at, (SELECT now FROM clock), item.how, item.error
-  ))
+  -- Most have none yet, and many may fail at once: the first entry is written without a function call.
+  log = CASE
+    WHEN t.log IS NULL THEN jsonb_build_array(jsonb_build_array(
+      t.attempt, t.lease, t.worker, t.claimed_at, (SELECT now FROM clock), item.how, item.error
+    ))
+    ELSE windlass.logged(t.log, jsonb_build_array(
+      t.attempt, t.lease, t.worker, t.claimed_at, (SELECT now FROM clock), item.how, item.error
+    ))
+  END
 FROM item
 WHERE t.id = ANY (ARRAY[item.id]) AND t.lease = item.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
   AND t.cancel IS NULL

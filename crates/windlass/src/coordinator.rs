@@ -25,6 +25,8 @@ use crate::{
     },
 };
 
+/// Claims are not made smaller than this for the sake of settlements on their way.
+const HALF_MIN: usize = 50;
 /// Most tasks that one duty of the coordinator makes ready before a claim.
 const DUE_MAX: u32 = 1_000;
 
@@ -109,7 +111,10 @@ impl Coordinator {
             return 0;
         }
         let finished = Counters::get(&shared.counters.ended).saturating_sub(self.ended_at_last_claim);
-        shared.config.claim_batch.size(u32::try_from(finished).unwrap_or(u32::MAX)) as usize
+        let size = shared.config.claim_batch.size(u32::try_from(finished).unwrap_or(u32::MAX)) as usize;
+        // Where tasks are short, half of the slots per claim: the next is claimed while the last are settled.
+        let half = (shared.config.slots as usize).div_ceil(2).max(HALF_MIN);
+        if shared.settle_queue.unsettled() > 0 { size.min(half) } else { size }
     }
 
     async fn look(&mut self, worker: WorkerId, reserved: Reserved) -> Result<Pause, Error> {
@@ -173,7 +178,9 @@ impl Coordinator {
     fn start(&self, answer: ClaimAnswer, mut reserved: Reserved) {
         let shared = &self.shared;
         let attempts: Vec<_> = answer.tasks.into_iter().map(|task| self.attempt(task)).collect();
-        shared.in_flight.insert(attempts.iter().cloned());
+        // A store that crashed may have forgotten a claim, and gives the same task out under the same lease again. The
+        // attempt that runs already is that lease's attempt.
+        let attempts = shared.in_flight.insert_new(attempts);
         shared.claim_answered();
         // Looked at after the attempts are in `in_flight`: a fence that came before cancels nothing of theirs, and one that
         // comes later finds them there.

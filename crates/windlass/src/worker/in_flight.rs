@@ -1,7 +1,7 @@
 //! What this worker owns up to: every attempt from its claim until its settlement is acknowledged.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -20,8 +20,20 @@ impl InFlight {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn insert(&self, attempts: impl Iterator<Item = Arc<Attempt>>) {
-        self.lock().extend(attempts.map(|attempt| (attempt.lease(), attempt)));
+    /// Adds attempts; answers those whose lease was not there yet.
+    pub(crate) fn insert_new(&self, attempts: Vec<Arc<Attempt>>) -> Vec<Arc<Attempt>> {
+        let mut held = self.lock();
+        let is_new = |attempt: &Arc<Attempt>| match held.entry(attempt.lease()) {
+            Entry::Vacant(place) => {
+                place.insert(Arc::clone(attempt));
+                true
+            }
+            Entry::Occupied(_) => {
+                tracing::warn!(task = %attempt.claimed.id, "claimed again under a lease that is held: the store forgot the claim");
+                false
+            }
+        };
+        attempts.into_iter().filter(is_new).collect()
     }
 
     /// Forgets attempts that are settled, and gives them to the caller: payloads are freed outside of the lock.

@@ -28,6 +28,22 @@ async fn a_failed_claim_is_tried_again_with_growing_pauses_and_work_goes_on() {
 }
 
 #[tokio::test]
+async fn a_claim_that_the_store_forgot_and_gives_again_is_not_started_twice() {
+    let (store, gate) = (staged(), Arc::new(Semaphore::new(0)));
+    let ids = enqueue(&*store, 1).await;
+    let handler = gated(&gate);
+    let worker = start(store.clone(), handler.clone(), quick());
+    until("it runs", async || handler.open.load(Ordering::SeqCst) == 1).await;
+    store.next(On::Claim, [Act::Again, Act::Again]);
+    let claims = store.calls(On::Claim);
+    until("the same lease came again", async || store.calls(On::Claim) >= claims + 3).await;
+    gate.add_permits(1);
+    until_state(&*store, &ids, TaskState::Done).await;
+    assert_eq!(handler.calls.load(Ordering::SeqCst), 1);
+    worker.stop().await;
+}
+
+#[tokio::test]
 async fn no_more_tasks_run_than_there_are_slots() {
     let store = memory();
     let handler = act(async |_| {

@@ -29,6 +29,8 @@ pub enum Act {
     Late(Arc<Notify>),
     /// It panics.
     Panic,
+    /// Only for a claim: it is answered as the last one was, as by a store that forgot that one.
+    Again,
 }
 
 /// Calls that can be staged.
@@ -47,8 +49,12 @@ pub struct Staged {
     script: Mutex<BTreeMap<On, VecDeque<Act>>>,
     always: Mutex<BTreeMap<On, Act>>,
     calls: Mutex<BTreeMap<On, u64>>,
+    last_claim: Mutex<Option<ClaimAnswer>>,
     silent: bool,
 }
+
+/// How the stage tells a claim that it is to be answered again.
+const AGAIN: &str = "again";
 
 impl Staged {
     pub fn new(inner: SharedStore) -> Self {
@@ -57,6 +63,7 @@ impl Staged {
             script: Mutex::default(),
             always: Mutex::default(),
             calls: Mutex::default(),
+            last_claim: Mutex::default(),
             silent: false,
         }
     }
@@ -105,6 +112,7 @@ impl Staged {
                 answer
             }
             Some(Act::Panic) => panic!("staged panic"),
+            Some(Act::Again) => Err(Error::Unsupported(AGAIN.into())),
         }
     }
 }
@@ -133,7 +141,18 @@ impl Source for Staged {
         self.inner.lanes(kinds, queues).await
     }
     async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer> {
-        self.stage(On::Claim, self.inner.claim(demands)).await
+        let answer = match self.stage(On::Claim, self.inner.claim(demands)).await {
+            Err(Error::Unsupported(what)) if what == AGAIN => {
+                Ok(self.last_claim.lock().unwrap().clone().unwrap())
+            }
+            answer => answer,
+        };
+        if let Ok(answer) = &answer
+            && !answer.tasks.is_empty()
+        {
+            *self.last_claim.lock().unwrap() = Some(answer.clone());
+        }
+        answer
     }
     async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64> {
         self.stage(On::Unclaim, self.inner.unclaim(worker, claim_no)).await
