@@ -7,7 +7,7 @@ WITH clock AS MATERIALIZED (
 SELECT w.id
 FROM windlass.worker AS w CROSS JOIN clock
 WHERE w.ended_at IS NULL AND w.expires_at + 1000 <= clock.now AND clock.started + w.lease_ttl_ms <= clock.now
-  AND ($2 IS NULL OR $2 >= w.lease_ttl_ms)
+  AND ($2::bigint IS NULL OR $2 >= w.lease_ttl_ms)
 UNION ALL
 SELECT w.id
 FROM windlass.worker AS w

@@ -219,8 +219,8 @@ impl Conn {
             }
         }
         let begin = self.begin_text();
-        let begun = async { self.batch(&begin).await.map(|()| Vec::new()) };
-        let mut running: Vec<Answer<'_>> = vec![Box::pin(begun)];
+        let opened = async { self.batch(&begin).await.map(|()| Vec::new()) };
+        let mut running: Vec<Answer<'_>> = vec![Box::pin(opened)];
         running.extend(
             statements.iter().map(|(sql, params)| -> Answer<'_> { Box::pin(self.query(sql, params)) }),
         );

@@ -69,7 +69,7 @@ async fn drain_at(server: &Server, schema: &str, size: usize, history: HistoryAr
     let claim = claimer.prepare(&in_schema(CLAIM, schema)).await?;
     let text = if history == HistoryArg::Kept { SETTLE_KEPT } else { SETTLE_OFF };
     let settle = settler.prepare(&in_schema(text, schema)).await?;
-    let (claimed, mut claims) = mpsc::channel::<(i64, i32)>(BETWEEN);
+    let (taken, mut claims) = mpsc::channel::<(i64, i32)>(BETWEEN);
     let claiming = tokio::spawn(async move {
         let (mut after, n) = (0_i64, size as i64);
         loop {
@@ -79,7 +79,7 @@ async fn drain_at(server: &Server, schema: &str, size: usize, history: HistoryAr
             }
             for row in &rows {
                 after = after.max(row.get(2));
-                claimed.send((row.get(0), row.get(1))).await?;
+                taken.send((row.get(0), row.get(1))).await?;
             }
         }
     });

@@ -61,8 +61,9 @@ async fn measure(common: &Common, coordinators: usize) -> anyhow::Result<Figures
         times.extend(ended??);
     }
     let took = start.elapsed().as_secs_f64();
-    let cpu_us =
-        before.zip(cpu(server)).map(|(before, after)| (after - before).as_secs_f64() * 1e6 / TASKS as f64);
+    let cpu_us = before
+        .zip(cpu(server))
+        .map(|(before, after)| after.saturating_sub(before).as_secs_f64() * 1e6 / TASKS as f64);
     times.sort_by(f64::total_cmp);
     rig.store.close().await?;
     Ok(Figures {

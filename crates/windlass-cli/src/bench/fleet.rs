@@ -89,7 +89,7 @@ async fn sweep(common: &Common, tasks: usize, batch: u32, poll_ms: u64) -> anyho
     let took = drained(server, schema, tasks as u64 + 1).await?.duration_since(start);
     let mut shares = Vec::new();
     for member in &mut fleet {
-        let done = member.ask()?["settled"].as_f64().context("a member said nothing")?;
+        let done = member.ask()?.get("settled").and_then(Value::as_f64).context("a member said nothing")?;
         shares.push(done * SWEEP_WORKERS as f64 / tasks as f64);
     }
     shares.sort_by(f64::total_cmp);
@@ -101,7 +101,14 @@ async fn sweep(common: &Common, tasks: usize, batch: u32, poll_ms: u64) -> anyho
     let mut pickups = Vec::new();
     for member in &mut fleet {
         let answer = member.ask()?;
-        pickups.extend(answer["pickups_ms"].as_array().into_iter().flatten().filter_map(Value::as_f64));
+        pickups.extend(
+            answer
+                .get("pickups_ms")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_f64),
+        );
     }
     pickups.sort_by(f64::total_cmp);
     rig.store.close().await?;
@@ -146,7 +153,7 @@ async fn drain(common: &Common, workers: usize, tasks: usize, slots: u32) -> any
     let mut shares = Vec::new();
     let mut sum = 0;
     for member in &mut fleet {
-        let done = member.ask()?["settled"].as_u64().context("a member said nothing")?;
+        let done = member.ask()?.get("settled").and_then(Value::as_u64).context("a member said nothing")?;
         sum += done;
         shares.push(done as f64 * workers as f64 / tasks as f64);
     }
@@ -215,7 +222,7 @@ async fn idle(common: &Common, flags: &[&str]) -> anyhow::Result<Idle> {
     let claims = |fleet: &mut Vec<Member>| -> anyhow::Result<f64> {
         let mut sum = 0.0;
         for member in fleet {
-            sum += member.ask()?["claims"].as_f64().context("a member said nothing")?;
+            sum += member.ask()?.get("claims").and_then(Value::as_f64).context("a member said nothing")?;
         }
         Ok(sum)
     };

@@ -24,7 +24,7 @@ pub enum Place {
     /// In a file of this machine, or in memory.
     Sqlite(windlass_sqlite::Location),
     /// On a server.
-    Postgres(windlass_postgres::Location),
+    Postgres(Box<windlass_postgres::Location>),
 }
 
 impl Place {
@@ -54,7 +54,7 @@ pub fn place(settings: &Settings) -> Result<Place, Failure> {
     };
     if windlass_postgres::is_postgres(&text) {
         return windlass_postgres::Location::parse(&text)
-            .map(Place::Postgres)
+            .map(|location| Place::Postgres(Box::new(location)))
             .map_err(|error| wrong(error.to_string()));
     }
     if !text.starts_with("sqlite:") && text.contains("://") {

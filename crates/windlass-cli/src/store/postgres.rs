@@ -38,8 +38,10 @@ pub fn failure(error: &OpenError) -> Failure {
         OpenError::Unreachable { .. } => Failure::new(Exit::Unreachable, shown)
             .hint("check that the server runs and that the address, the user and the database are right"),
         OpenError::Invalid(_) => Failure::usage(shown),
-        OpenError::NoSchema { .. } | OpenError::OlderSchema { .. } => split(Exit::Refused, &shown),
-        OpenError::NewerSchema { .. } | OpenError::ForeignSchema { .. } => split(Exit::Refused, &shown),
+        OpenError::NoSchema { .. }
+        | OpenError::OlderSchema { .. }
+        | OpenError::NewerSchema { .. }
+        | OpenError::ForeignSchema { .. } => split(Exit::Refused, &shown),
         _ => Failure::new(Exit::Failed, shown),
     }
 }

@@ -109,7 +109,7 @@ fn history(report: &mut Report, found: &Examination) {
     let parts = format!("{} parts, {leader}", found.history_parts);
     match found.history_ahead {
         Some(ahead) if !ahead.is_zero() => {
-            report.add("history", Level::Ok, format!("{parts}, made for the next {}", human(ahead)))
+            report.add("history", Level::Ok, format!("{parts}, made for the next {}", human(ahead)));
         }
         _ => report.add(
             "history",
