@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use tokio::time::{Instant, sleep};
 
-pub use judge::{Judged, judge};
+pub use judge::{Judged, judge, judge_after_crashes};
 pub use load::{Load, client, tasks};
 pub use place::Place;
 pub use wire::Wire;

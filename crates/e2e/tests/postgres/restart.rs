@@ -1,7 +1,7 @@
 //! ENQ-DURABLE and DONE-DURABLE: the server crashes under load and comes back.
 
 use e2e::{
-    postgres::{Load, Place, judge, until},
+    postgres::{Load, Place, judge_after_crashes, until},
     process::Process,
 };
 use windlass_scratch::{ClusterOptions, Mode};
@@ -51,7 +51,7 @@ async fn a_crash_of_the_server_loses_nothing_and_workers_come_back_by_themselves
         assert!(asked <= most, "{asked} connections were asked for, more than {most}");
     }
     let acknowledged = load.stop().await.unwrap();
-    judge(&place, &acknowledged, &target).await.unwrap();
+    judge_after_crashes(&place, &acknowledged, &target, rounds).await.unwrap();
     for worker in &mut workers {
         assert!(worker.ended().unwrap().is_none(), "{}", worker.transcript());
     }
