@@ -1,4 +1,4 @@
--- Prolongs a worker's lease if it is still in force, and its doorbell if that is armed. Not waited for to be safe on disk:
+-- Says whether another lease runs out within the next 2.5 s. Prolongs a worker's lease if it is still in force, and its doorbell if that is armed. Not waited for to be safe on disk:
 -- a renewal that is lost in a crash of the server is made up by the next. Index: primary keys of worker and doorbell,
 -- task_cancel; the sums keep the server from reading all tasks in the order of the primary key. $1 worker, $2 available,
 -- $3 in flight, $4 draining, $5 listener, $6 how long its bell stays armed.
@@ -20,7 +20,7 @@ SELECT
   EXISTS (SELECT 1 FROM renewed),
   EXISTS (SELECT 1 FROM armed),
   EXISTS (
-    SELECT 1 FROM windlass.worker AS w, clock WHERE w.ended_at IS NULL AND w.expires_at + 1000 <= clock.now AND w.id <> $1
+    SELECT 1 FROM windlass.worker AS w, clock WHERE w.ended_at IS NULL AND w.expires_at + 1000 <= clock.now + 2500 AND w.id <> $1
   ),
   ARRAY(SELECT t.id FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id + 0),
   ARRAY(SELECT t.lease FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id + 0),

@@ -58,7 +58,9 @@ pub(crate) async fn renew(shared: &Shared, worker: WorkerId, report: &WorkerRepo
         .await?;
     let Some(row) = row.filter(|row| row.get(0)) else { return Err(Error::WorkerExpired) };
     shared.doorbell.renewed(row.get(1));
-    if !row.get::<_, bool>(2) {
+    if row.get::<_, bool>(2) {
+        shared.sweeps.somebody_expires();
+    } else {
         shared.sweeps.nobody_expired();
     }
     let (ids, leases, reasons): (Vec<i64>, Vec<i32>, Vec<String>) = (row.get(3), row.get(4), row.get(5));
@@ -209,9 +211,14 @@ impl Sweeps {
         *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// Whether a look is needed at all; the word of a renewal is used once.
+    /// A renewal looked: a lease runs out now or soon.
+    fn somebody_expires(&self) {
+        *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    }
+
+    /// Whether a look is needed at all. A renewal looks ahead for as long as its word is taken.
     fn must_look(&self) -> bool {
-        let clean = self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let clean = *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         clean.is_none_or(|at| at.elapsed() > NOBODY_EXPIRED_FOR)
     }
 

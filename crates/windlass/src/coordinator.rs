@@ -162,7 +162,7 @@ impl Coordinator {
 
     fn pause_after(&mut self, answer: &ClaimAnswer) -> Pause {
         if !answer.tasks.is_empty() {
-            self.poll.reset();
+            self.reset_poll();
             self.lanes.start_round();
         }
         match answer.rest {
@@ -252,6 +252,13 @@ impl Coordinator {
         self.next_due = Some(self.next_due.map_or(at, |known| known.min(at)));
     }
 
+    /// Looks often again after something came, unless hints tell of the next: then a lone task costs one claim, not a row.
+    fn reset_poll(&mut self) {
+        if !self.shared.source.hears_of_new_tasks() {
+            self.poll.reset();
+        }
+    }
+
     async fn wait(&mut self, pause: Pause) {
         let shared = self.shared.clone();
         let slowest = shared.config.poll_interval_max;
@@ -271,7 +278,7 @@ impl Coordinator {
             () = shared.pool.keep_starting() => {}
             () = shared.pool.freed(), if matches!(pause, Pause::Saturated) => {}
             () = shared.settle_queue.shrunk(), if matches!(pause, Pause::Unsettled) => {}
-            () = shared.wake.woken(), if wakes => self.poll.reset(),
+            () = shared.wake.woken(), if wakes => self.reset_poll(),
             () = tokio::time::sleep(if wakes { timer.min(until_due) } else { timer }) => self.lanes.mark_stale(),
         }
     }

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Every so many renewals the store's idea of what this worker holds is compared with its own.
-const RENEWALS_PER_RECONCILE: u64 = 3;
+const RENEWALS_PER_RECONCILE: u64 = 5;
 
 /// Starts the thread. It ends when the worker has stopped.
 ///
