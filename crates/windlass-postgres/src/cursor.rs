@@ -15,8 +15,13 @@ use windlass_core::LaneId;
 
 /// How far back, in time, a claim starts that follows a short one.
 const LATE_COMMIT: Duration = Duration::from_millis(200);
-/// How often a line is read from its head.
+/// How often a line is read from its head, when there is little to claim from it.
 pub(crate) const FULL_SCAN_EVERY: Duration = Duration::from_secs(1);
+/// Claims between two such reads while every claim is full: under a held horizon each of them walks over everything that
+/// was ever claimed, and must stay the exception.
+const CLAIMS_BETWEEN_SCANS: u32 = 250;
+/// A busy line is read from its head this often, however few claims there were.
+const FULL_SCAN_AT_LAST: Duration = Duration::from_secs(10);
 /// Priorities of a lane that have a place of their own; with more the lane is read from its head.
 const PRIORITIES_MAX: usize = 8;
 
@@ -49,7 +54,20 @@ struct Line {
     /// By priority.
     places: BTreeMap<i32, Place>,
     last_full_scan: Option<Duration>,
+    claims_since: u32,
     was_short: bool,
+}
+
+impl Line {
+    /// Whether the next claim starts at the head.
+    fn is_scan_due(&self, now: Duration) -> bool {
+        let Some(last) = self.last_full_scan else { return true };
+        let since = now.saturating_sub(last);
+        let is_cheap = self.was_short || self.claims_since >= CLAIMS_BETWEEN_SCANS;
+        self.places.len() > PRIORITIES_MAX
+            || since >= FULL_SCAN_AT_LAST
+            || (since >= FULL_SCAN_EVERY && is_cheap)
+    }
 }
 
 /// How far a line of one priority was claimed, now and a while ago.
@@ -78,9 +96,9 @@ impl Cursors {
         for lane in lanes {
             let number = lane.0 as i32;
             let line = self.lanes.entry(number).or_default();
-            let is_due = line.last_full_scan.is_none_or(|last| now.saturating_sub(last) >= FULL_SCAN_EVERY);
-            if is_due || line.places.len() > PRIORITIES_MAX {
-                line.last_full_scan = Some(now);
+            line.claims_since = line.claims_since.saturating_add(1);
+            if line.is_scan_due(now) {
+                (line.last_full_scan, line.claims_since) = (Some(now), 0);
                 stretches.push(number, i32::MAX, i32::MIN, -1);
                 continue;
             }
@@ -168,11 +186,25 @@ mod tests {
         let mut cursors = Cursors::default();
         starts(&mut cursors, 0);
         cursors.took(3, 0, 5, ms(1));
+        cursors.ended(&[LANE], true);
         assert_eq!(starts(&mut cursors, 999).len(), 3);
         assert_eq!(starts(&mut cursors, 1000), [(i32::MAX, i32::MIN, -1)]);
         assert_eq!(starts(&mut cursors, 1001).len(), 3);
         cursors.forget();
         assert_eq!(starts(&mut cursors, 1002), [(i32::MAX, i32::MIN, -1)]);
+    }
+
+    #[test]
+    fn a_busy_line_is_read_from_its_head_only_every_so_many_claims() {
+        let mut cursors = Cursors::default();
+        starts(&mut cursors, 0);
+        cursors.took(3, 0, 5, ms(1));
+        cursors.ended(&[LANE], false);
+        let heads = |cursors: &mut Cursors, claims: u32, at| (0..claims).filter(|_| starts(cursors, at).len() == 1).count();
+        assert_eq!(heads(&mut cursors, CLAIMS_BETWEEN_SCANS - 1, 5_000), 0);
+        assert_eq!(heads(&mut cursors, CLAIMS_BETWEEN_SCANS, 5_000), 1);
+        assert_eq!(heads(&mut cursors, 10, 14_999), 0);
+        assert_eq!(heads(&mut cursors, 10, 15_000), 1, "at last even with few claims");
     }
 
     #[test]
