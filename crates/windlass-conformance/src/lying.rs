@@ -9,8 +9,9 @@ use std::{
 
 use async_trait::async_trait;
 use windlass_core::{
-    ClaimAnswer, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result, Rules,
-    SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
+    ClaimAnswer, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
+    Rules, Schedules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord,
+    WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
 };
@@ -115,6 +116,10 @@ impl<S: Store + ?Sized> Source for Lying<S> {
         self.inner.reconcile(worker, up_to_claim_no, in_flight).await
     }
 
+    async fn admit(&self, limit: u32) -> Result<DutyReport> {
+        self.inner.admit(limit).await
+    }
+
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
         self.inner.promote_due(limit).await
     }
@@ -176,6 +181,14 @@ impl<S: Store + ?Sized> Store for Lying<S> {
 
     async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
         self.inner.retain(retention).await
+    }
+
+    fn gates(&self) -> &dyn Gates {
+        self.inner.gates()
+    }
+
+    fn schedules(&self) -> &dyn Schedules {
+        self.inner.schedules()
     }
 
     async fn audit(&self) -> Result<Vec<Finding>> {

@@ -18,6 +18,10 @@ use windlass_core::{
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
 };
+use windlass_core::{
+    Fire, Gates, JobChange, JobRecord, ScheduleRow, Schedules, WorkflowAction, WorkflowRecord,
+    gate::GateView, schedule::DueSchedules,
+};
 
 use crate::{
     fault::Fault,
@@ -145,6 +149,10 @@ impl Source for MemoryStore {
         Ok(handed_back)
     }
 
+    async fn admit(&self, _limit: u32) -> Result<DutyReport> {
+        Ok(DutyReport::default())
+    }
+
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
         let report = self.run(|model, now| model.promote_due(now, limit))?;
         self.hint_duty(&report);
@@ -258,6 +266,14 @@ impl Store for MemoryStore {
         Ok(report)
     }
 
+    fn gates(&self) -> &dyn Gates {
+        self
+    }
+
+    fn schedules(&self) -> &dyn Schedules {
+        self
+    }
+
     async fn audit(&self) -> Result<Vec<Finding>> {
         self.run(|model, _| model.audit())
     }
@@ -287,5 +303,68 @@ impl Hints for MemoryHints {
             Err(broadcast::error::RecvError::Lagged(_)) => Hint::Ready,
             Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
         }
+    }
+}
+
+#[async_trait]
+impl Gates for MemoryStore {
+    async fn set_job(&self, _name: &Name, _change: &JobChange) -> Result<JobRecord> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn jobs(&self, _after: Option<&Name>, _limit: u32) -> Result<Vec<JobRecord>> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn job(&self, _name: &Name) -> Result<Option<JobRecord>> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn remove_job(&self, _name: &Name, _now: bool) -> Result<u64> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn workflows(
+        &self,
+        _blocked: bool,
+        _after: Option<&Name>,
+        _limit: u32,
+    ) -> Result<Vec<WorkflowRecord>> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn workflow(&self, _name: &Name) -> Result<Option<WorkflowRecord>> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn change_workflow(&self, _name: &Name, _action: WorkflowAction) -> Result<u64> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn view(&self, _task: &TaskRecord) -> Result<GateView> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+}
+
+#[async_trait]
+impl Schedules for MemoryStore {
+    async fn put(&self, _row: &ScheduleRow) -> Result<()> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn list(&self) -> Result<Vec<ScheduleRow>> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn remove(&self, _name: &Name) -> Result<bool> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn due(&self, _limit: u32) -> Result<DueSchedules> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn fire(&self, _fire: Fire) -> Result<Option<Enqueued>> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
     }
 }

@@ -4,16 +4,18 @@
 //! decision depends on is an argument. Stores and the runtime apply what is decided here.
 //!
 //! Reading order: [`state`] (how a task may move), [`task`] (what a task is), [`outcome`] and
-//! [`settlement`] (how an attempt ends), [`source`] and [`store`] (the contract of every store).
+//! [`settlement`] (how an attempt ends), [`gate`] (jobs and workflows), [`source`] and [`store`] (the contract of every store).
 
 pub mod attempt_log;
 pub mod error;
+pub mod gate;
 pub mod id;
 pub mod name;
 pub mod outcome;
 pub mod payload;
 pub mod retry;
 pub mod rules;
+pub mod schedule;
 pub mod settlement;
 pub mod source;
 pub mod state;
@@ -24,16 +26,18 @@ pub mod why;
 pub mod worker;
 
 pub use error::{Error, Result};
+pub use gate::{Gate, JobChange, JobRecord, JobState, OnFailure, WorkflowAction, WorkflowRecord};
 pub use id::{LaneId, TaskId, WorkerId};
 pub use name::Name;
 pub use outcome::{Outcome, Output};
 pub use payload::{Encoding, Payload};
 pub use retry::RetryPolicy;
 pub use rules::Rules;
+pub use schedule::{Fire, ScheduleRow};
 pub use settlement::{Settlement, settle};
 pub use source::{ClaimAnswer, Demand, Hint, Hints, LeaseRef, SettleBatch, SettleItem, Settled, Source};
 pub use state::{Event, State};
-pub use store::Store;
+pub use store::{Gates, Schedules, Store};
 pub use task::{AttemptRecord, Claimed, Enqueued, Lane, NewTask, Start, TaskRecord};
 pub use time::{Clock, Timestamp};
 pub use worker::{NewWorker, WorkerRecord, WorkerReport};

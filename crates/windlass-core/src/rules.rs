@@ -23,6 +23,8 @@ pub struct Rules {
     pub idempotency_ttl: Duration,
     /// Retry delays for tasks that bring none.
     pub retry: RetryPolicy,
+    /// The limit that a job gets when it is first used; `None` for no limit.
+    pub job_default_concurrency: Option<u32>,
 }
 
 impl Default for Rules {
@@ -36,6 +38,7 @@ impl Default for Rules {
             batch_max: 10_000,
             idempotency_ttl: Duration::from_hours(168),
             retry: RetryPolicy::default(),
+            job_default_concurrency: None,
         }
     }
 }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use crate::{
     error::Result,
+    gate::Gate,
     id::{LaneId, TaskId, WorkerId},
     name::Name,
     settlement::Settlement,
@@ -68,6 +69,17 @@ pub struct SettleItem {
     pub lease: LeaseRef,
     /// What becomes of the task.
     pub settlement: Settlement,
+    /// The gates that the task passed, as its claim said. Workers send those with an open gate in batches of their own: the
+    /// lock of a job must not delay plain tasks.
+    pub gate: Gate,
+}
+
+impl SettleItem {
+    /// The end of a claimed attempt.
+    pub fn new(claimed: &Claimed, settlement: Settlement) -> Self {
+        let lease = LeaseRef { id: claimed.id, lease: claimed.lease };
+        Self { lease, settlement, gate: claimed.gate() }
+    }
 }
 
 /// A numbered batch of settlements of one worker.
@@ -182,7 +194,12 @@ pub trait Source: Send + Sync + 'static {
     /// claims numbered above `up_to_claim_no` are left alone: they may still be on their way.
     async fn reconcile(&self, worker: WorkerId, up_to_claim_no: u64, in_flight: &[LeaseRef]) -> Result<u64>;
 
-    /// Makes tasks ready whose time has come, at most `limit`.
+    /// Looks at jobs and workflows that somebody appended to or whose time has come, at most `limit` of them. Every call that
+    /// enqueues, settles or changes a gate does this for what it touched; this finds what was appended in a foreign
+    /// transaction, what a crash left over, and jobs whose delay has passed.
+    async fn admit(&self, limit: u32) -> Result<DutyReport>;
+
+    /// Passes tasks on whose time has come, at most `limit`: they become ready, or held if they have a job.
     async fn promote_due(&self, limit: u32) -> Result<DutyReport>;
 
     /// Takes the tasks of workers whose leases ran out: each counts a crash and becomes ready as a suspect,

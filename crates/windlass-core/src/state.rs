@@ -9,6 +9,9 @@
 //!                                                                      └──────► cancelled
 //! ```
 //!
+//! A task with a job goes through held wherever this shows a way to ready, and a task whose turn in its workflow comes
+//! before its time goes through scheduled.
+//!
 //! Whatever is not in [`TRANSITIONS`] does not happen. Stores guard every write with the state that the
 //! move starts from; the conformance suite counts that each move was made.
 
@@ -112,6 +115,10 @@ pub enum Event {
     Due,
     /// Its predecessor in the workflow succeeded (or was skipped by policy).
     Advance,
+    /// The same, but it is not due yet.
+    Postpone,
+    /// It would be ready, but has a job, which decides.
+    Hold,
     /// Its job has room.
     Admit,
     /// Its job's limit fell, or its lane died.
@@ -136,12 +143,17 @@ pub enum Event {
     Cancel,
     /// An operator granted a dead task a fresh budget of attempts.
     Redrive,
+    /// The same for a step that its workflow has passed: it goes to the end of the workflow.
+    Append,
 }
 
 impl Event {
     /// Whether the event belongs to the gates of jobs and workflows.
     pub fn is_gate(self) -> bool {
-        matches!(self, Self::Advance | Self::Admit | Self::Demote)
+        matches!(
+            self,
+            Self::Advance | Self::Postpone | Self::Hold | Self::Admit | Self::Demote | Self::Append
+        )
     }
 }
 
@@ -151,9 +163,11 @@ pub const ENTRIES: [State; 4] = [State::Scheduled, State::Waiting, State::Held, 
 /// Every legal move: from, by, to.
 pub const TRANSITIONS: &[(State, Event, State)] = &[
     (State::Scheduled, Event::Due, State::Ready),
-    (State::Scheduled, Event::Demote, State::Held),
+    (State::Scheduled, Event::Hold, State::Held),
     (State::Scheduled, Event::Cancel, State::Cancelled),
     (State::Waiting, Event::Advance, State::Ready),
+    (State::Waiting, Event::Postpone, State::Scheduled),
+    (State::Waiting, Event::Hold, State::Held),
     (State::Waiting, Event::Cancel, State::Cancelled),
     (State::Held, Event::Admit, State::Ready),
     (State::Held, Event::Cancel, State::Cancelled),
@@ -165,10 +179,12 @@ pub const TRANSITIONS: &[(State, Event, State)] = &[
     (State::Running, Event::Snooze, State::Scheduled),
     (State::Running, Event::Release, State::Ready),
     (State::Running, Event::Crash, State::Ready),
+    (State::Running, Event::Hold, State::Held),
     (State::Running, Event::CrashOut, State::Dead),
     (State::Running, Event::Fail, State::Dead),
     (State::Running, Event::Cancel, State::Cancelled),
     (State::Dead, Event::Redrive, State::Scheduled),
+    (State::Dead, Event::Append, State::Waiting),
 ];
 
 /// Where an event leads from a state, if the move is legal.
@@ -189,7 +205,7 @@ mod tests {
     fn nothing_but_the_redrive_of_a_dead_task_leaves_an_ended_state() {
         for (from, event, _) in TRANSITIONS {
             if from.is_ended() {
-                assert_eq!((*from, *event), (State::Dead, Event::Redrive));
+                assert!(*from == State::Dead && matches!(event, Event::Redrive | Event::Append));
             }
         }
     }

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::Result,
+    gate::{GateView, JobChange, JobRecord, WorkflowAction, WorkflowRecord},
     id::TaskId,
     name::Name,
     rules::Rules,
+    schedule::{DueSchedules, Fire, ScheduleRow},
     source::{DutyReport, Source},
     state::State,
     task::{Enqueued, NewTask, TaskRecord},
@@ -72,7 +74,7 @@ pub struct Depth {
     pub scheduled: u64,
     /// Behind a predecessor.
     pub waiting: u64,
-    /// Held by a job.
+    /// Held by a job, or until somebody alive can take it.
     pub held: u64,
     /// May be claimed.
     pub ready: u64,
@@ -215,6 +217,12 @@ pub trait Store: Source {
     /// One bounded step of retention; `more` says whether another is due at once.
     async fn retain(&self, retention: &Retention) -> Result<DutyReport>;
 
+    /// Its jobs and workflows.
+    fn gates(&self) -> &dyn Gates;
+
+    /// Its recurring tasks.
+    fn schedules(&self) -> &dyn Schedules;
+
     /// Looks for tasks that break a promise. Counts everything: for operators and tests, not for a hot path.
     async fn audit(&self) -> Result<Vec<Finding>>;
 
@@ -226,6 +234,58 @@ pub trait Store: Source {
 
     /// Waits until everything that was accepted is written, and closes. Later calls fail.
     async fn close(&self) -> Result<()>;
+}
+
+/// What operators and clients do with jobs and workflows. Tasks go through the gates by themselves.
+#[async_trait]
+pub trait Gates: Send + Sync {
+    /// Makes a job or changes it; acts at once on what waits and never on what runs, unless asked.
+    async fn set_job(&self, name: &Name, change: &JobChange) -> Result<JobRecord>;
+
+    /// Jobs by name, after `after` if given; at most `limit`.
+    async fn jobs(&self, after: Option<&Name>, limit: u32) -> Result<Vec<JobRecord>>;
+
+    /// One job.
+    async fn job(&self, name: &Name) -> Result<Option<JobRecord>>;
+
+    /// Cancels what waits in a job and forgets it when the last task that runs has ended; `now` asks those to end too.
+    /// [`crate::Error::NotFound`] if there is none. Answers how many tasks were cancelled.
+    async fn remove_job(&self, name: &Name, now: bool) -> Result<u64>;
+
+    /// Workflows by name, after `after` if given; at most `limit`.
+    async fn workflows(&self, blocked: bool, after: Option<&Name>, limit: u32)
+    -> Result<Vec<WorkflowRecord>>;
+
+    /// One workflow that has unfinished steps or is blocked.
+    async fn workflow(&self, name: &Name) -> Result<Option<WorkflowRecord>>;
+
+    /// Retries or skips the step that blocks a workflow ([`crate::Error::Conflict`] if it is not blocked, or the step
+    /// cannot be retried), or cancels its unfinished steps. [`crate::Error::NotFound`] if there is none. Answers how many
+    /// tasks that changed.
+    async fn change_workflow(&self, name: &Name, action: WorkflowAction) -> Result<u64>;
+
+    /// What stands around a task at its gates.
+    async fn view(&self, task: &TaskRecord) -> Result<GateView>;
+}
+
+/// Recurring tasks.
+#[async_trait]
+pub trait Schedules: Send + Sync {
+    /// Makes a schedule, or replaces what it says and when it is next due; what it last did stays.
+    async fn put(&self, row: &ScheduleRow) -> Result<()>;
+
+    /// Every schedule, by name.
+    async fn list(&self) -> Result<Vec<ScheduleRow>>;
+
+    /// Removes a schedule; answers whether there was one.
+    async fn remove(&self, name: &Name) -> Result<bool>;
+
+    /// Schedules that are due, at most `limit`, and when the next one is.
+    async fn due(&self, limit: u32) -> Result<DueSchedules>;
+
+    /// Enqueues the task of a tick and moves the schedule on, in one commit, if the schedule is not paused and still waits for
+    /// that tick; otherwise `None` (SCHEDULE).
+    async fn fire(&self, fire: Fire) -> Result<Option<Enqueued>>;
 }
 
 /// A store behind a cheap handle.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, Result},
+    gate::{Gate, OnFailure},
     id::{LaneId, TaskId, WorkerId},
     name::Name,
     payload::Payload,
@@ -63,8 +64,10 @@ pub struct NewTask {
     pub timeout: Option<Duration>,
     /// The job it belongs to.
     pub job: Option<Name>,
-    /// The workflow it belongs to.
+    /// The workflow it is appended to.
     pub workflow: Option<Name>,
+    /// What a failure means for the rest of its workflow. The first append decides; later ones change nothing.
+    pub on_failure: Option<OnFailure>,
 }
 
 /// Longest idempotency key.
@@ -90,6 +93,7 @@ impl NewTask {
             timeout: None,
             job: None,
             workflow: None,
+            on_failure: None,
         })
     }
 
@@ -115,6 +119,9 @@ impl NewTask {
         }
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(Error::invalid("timeout must be longer than zero"));
+        }
+        if self.on_failure.is_some() && self.workflow.is_none() {
+            return Err(Error::invalid("on_failure says what becomes of a workflow; name the workflow"));
         }
         Ok(())
     }
@@ -173,6 +180,13 @@ pub struct Claimed {
     pub retry: Option<RetryPolicy>,
     /// The store's clock when it was claimed.
     pub claimed_at: Timestamp,
+}
+
+impl Claimed {
+    /// The gates that it passed.
+    pub fn gate(&self) -> Gate {
+        Gate { job: self.job.clone(), workflow: self.workflow.clone() }
+    }
 }
 
 /// How an attempt ended.
@@ -249,7 +263,7 @@ pub struct TaskRecord {
     pub crashes: u32,
     /// How long an attempt may take.
     pub timeout: Option<Duration>,
-    /// When it may start, while it is scheduled.
+    /// When it may start, while it is scheduled or waits for its turn.
     pub due_at: Option<Timestamp>,
     /// When the current or last attempt was claimed.
     pub started_at: Option<Timestamp>,

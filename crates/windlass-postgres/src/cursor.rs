@@ -200,7 +200,9 @@ mod tests {
         starts(&mut cursors, 0);
         cursors.took(3, 0, 5, ms(1));
         cursors.ended(&[LANE], false);
-        let heads = |cursors: &mut Cursors, claims: u32, at| (0..claims).filter(|_| starts(cursors, at).len() == 1).count();
+        let heads = |cursors: &mut Cursors, claims: u32, at| {
+            (0..claims).filter(|_| starts(cursors, at).len() == 1).count()
+        };
         assert_eq!(heads(&mut cursors, CLAIMS_BETWEEN_SCANS - 1, 5_000), 0);
         assert_eq!(heads(&mut cursors, CLAIMS_BETWEEN_SCANS, 5_000), 1);
         assert_eq!(heads(&mut cursors, 10, 14_999), 0);

@@ -9,6 +9,10 @@ use windlass_core::{
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
 };
+use windlass_core::{
+    Fire, Gates, JobChange, JobRecord, ScheduleRow, Schedules, WorkflowAction, WorkflowRecord,
+    gate::GateView, schedule::DueSchedules,
+};
 
 use crate::{
     audit, awaited, claim, depth, enqueue,
@@ -116,6 +120,10 @@ impl Source for PostgresStore {
         lease::reconcile(&self.shared, worker, up_to_claim_no, in_flight).await
     }
 
+    async fn admit(&self, _limit: u32) -> Result<DutyReport> {
+        Ok(DutyReport::default())
+    }
+
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
         lease::promote_due(&self.shared, limit).await
     }
@@ -193,6 +201,14 @@ impl Store for PostgresStore {
         leader::retain(&self.shared, retention).await
     }
 
+    fn gates(&self) -> &dyn Gates {
+        self
+    }
+
+    fn schedules(&self) -> &dyn Schedules {
+        self
+    }
+
     async fn audit(&self) -> Result<Vec<Finding>> {
         audit::audit(&self.shared).await
     }
@@ -211,5 +227,68 @@ impl Store for PostgresStore {
     async fn close(&self) -> Result<()> {
         self.shared.close();
         Ok(())
+    }
+}
+
+#[async_trait]
+impl Gates for PostgresStore {
+    async fn set_job(&self, _name: &Name, _change: &JobChange) -> Result<JobRecord> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn jobs(&self, _after: Option<&Name>, _limit: u32) -> Result<Vec<JobRecord>> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn job(&self, _name: &Name) -> Result<Option<JobRecord>> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn remove_job(&self, _name: &Name, _now: bool) -> Result<u64> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn workflows(
+        &self,
+        _blocked: bool,
+        _after: Option<&Name>,
+        _limit: u32,
+    ) -> Result<Vec<WorkflowRecord>> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn workflow(&self, _name: &Name) -> Result<Option<WorkflowRecord>> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn change_workflow(&self, _name: &Name, _action: WorkflowAction) -> Result<u64> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn view(&self, _task: &TaskRecord) -> Result<GateView> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+}
+
+#[async_trait]
+impl Schedules for PostgresStore {
+    async fn put(&self, _row: &ScheduleRow) -> Result<()> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn list(&self) -> Result<Vec<ScheduleRow>> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn remove(&self, _name: &Name) -> Result<bool> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn due(&self, _limit: u32) -> Result<DueSchedules> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    }
+
+    async fn fire(&self, _fire: Fire) -> Result<Option<Enqueued>> {
+        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
     }
 }

@@ -119,10 +119,7 @@ async fn work(
         settled += claimed.len();
         let items = claimed
             .iter()
-            .map(|task| SettleItem {
-                lease: LeaseRef { id: task.id, lease: task.lease },
-                settlement: Settlement::Done { output: None, note: None },
-            })
+            .map(|task| SettleItem::new(task, Settlement::Done { output: None, note: None }))
             .collect();
         let answer = store.settle(Arc::new(SettleBatch { worker, settler_no, batch_no, items })).await?;
         assert!(answer.fenced.is_empty());

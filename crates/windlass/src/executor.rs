@@ -62,7 +62,7 @@ pub(crate) fn finish(shared: &Shared, attempt: &Attempt, outcome: Outcome) -> bo
     }
     Counters::add(&shared.counters.ended, 1);
     let settlement = settle(&attempt.claimed, outcome, attempt.store_now(), &shared.rules);
-    shared.settle_queue.push(attempt.claimed.worker, SettleItem { lease: attempt.lease(), settlement });
+    shared.settle_queue.push(attempt.claimed.worker, SettleItem::new(&attempt.claimed, settlement));
     shared.note_end();
     true
 }

@@ -169,10 +169,7 @@ impl Case {
         let items = answer
             .tasks
             .iter()
-            .map(|task| SettleItem {
-                lease: LeaseRef { id: task.id, lease: task.lease },
-                settlement: Settlement::Done { output: None, note: None },
-            })
+            .map(|task| SettleItem::new(task, Settlement::Done { output: None, note: None }))
             .collect();
         let batch = SettleBatch { worker: self.worker, settler_no: 0, batch_no: self.claim_no, items };
         self.rig.store.settle(Arc::new(batch)).await?;

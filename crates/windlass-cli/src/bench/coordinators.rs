@@ -88,10 +88,7 @@ async fn coordinate(store: SharedStore, lanes: Arc<[LaneId]>) -> anyhow::Result<
         times.push(start.elapsed().as_secs_f64() * 1e3);
         let items = tasks
             .iter()
-            .map(|task| SettleItem {
-                lease: LeaseRef { id: task.id, lease: task.lease },
-                settlement: Settlement::Done { output: None, note: None },
-            })
+            .map(|task| SettleItem::new(task, Settlement::Done { output: None, note: None }))
             .collect();
         store.settle(Arc::new(SettleBatch { worker, settler_no: 0, batch_no: number, items })).await?;
     }

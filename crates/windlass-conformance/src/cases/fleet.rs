@@ -14,7 +14,7 @@ use windlass_core::{
     Store, TaskId, WorkerId, WorkerReport,
 };
 
-use super::rig::{Rig, TTL, lease_of, name, task};
+use super::rig::{Rig, TTL, name, task};
 use crate::harness::Harness;
 
 const WORKERS: u32 = 6;
@@ -124,10 +124,7 @@ async fn live(store: &dyn Store, worker: WorkerId, seen: &mut Seen, stop: &Atomi
             3 => Settlement::Retry { due_at: task.claimed_at.after(TTL), error: "x".to_owned() },
             _ => Settlement::Done { output: None, note: None },
         };
-        let items: Vec<_> = tasks
-            .iter()
-            .map(|task| SettleItem { lease: lease_of(task), settlement: settlement(task) })
-            .collect();
+        let items: Vec<_> = tasks.iter().map(|task| SettleItem::new(task, settlement(task))).collect();
         let ends: Vec<_> = tasks.iter().filter(|task| fate(task) > 3).map(|task| task.id).collect();
         let batch = SettleBatch { worker, settler_no: 0, batch_no: number, items };
         let fenced = store.settle(Arc::new(batch)).await?.fenced;

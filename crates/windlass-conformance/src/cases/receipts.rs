@@ -52,10 +52,10 @@ pub async fn settlers_and_workers_number_their_own_batches(harness: &dyn Harness
     left.extend(second.claim(2).await);
     let settlers = [(first.id, 0), (first.id, 1), (second.id, 0), (second.id, 1)];
     for ((worker, settler_no), task) in settlers.into_iter().zip(left) {
-        let items = vec![windlass_core::SettleItem {
-            lease: super::rig::lease_of(&task),
-            settlement: windlass_core::Settlement::Done { output: None, note: None },
-        }];
+        let items = vec![windlass_core::SettleItem::new(
+            &task,
+            windlass_core::Settlement::Done { output: None, note: None },
+        )];
         let batch = windlass_core::SettleBatch { worker, settler_no, batch_no: 1, items };
         let settled = rig.store.settle(Arc::new(batch)).await.unwrap();
         assert!(!settled.replayed && settled.fenced.is_empty(), "{worker} {settler_no}");

@@ -171,10 +171,8 @@ impl Hand<'_> {
     pub async fn batch(&mut self, ends: Vec<(Claimed, Outcome)>) -> SettleBatch {
         let now = self.harness.now().await;
         let rules = self.store.rules();
-        let end = |(task, outcome): (Claimed, Outcome)| SettleItem {
-            lease: lease_of(&task),
-            settlement: settle(&task, outcome, now, rules),
-        };
+        let end =
+            |(task, outcome): (Claimed, Outcome)| SettleItem::new(&task, settle(&task, outcome, now, rules));
         self.batch_no += 1;
         let items = ends.into_iter().map(end).collect();
         SettleBatch { worker: self.id, settler_no: 0, batch_no: self.batch_no, items }

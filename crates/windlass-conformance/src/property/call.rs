@@ -301,7 +301,11 @@ impl Book {
 
     fn settle(&mut self, worker: usize, ends: &[End], now: Timestamp) -> Option<Call> {
         let item = |end: &End| {
-            Some(SettleItem { lease: self.lease(end.task, end.lease)?, settlement: settlement(end.how, now) })
+            Some(SettleItem {
+                lease: self.lease(end.task, end.lease)?,
+                settlement: settlement(end.how, now),
+                gate: windlass_core::Gate::default(),
+            })
         };
         let items = ends.iter().filter_map(item).collect();
         let member = self.workers.get_mut(worker)?;
@@ -338,6 +342,7 @@ fn new_task(draft: &Draft) -> Option<NewTask> {
         timeout: None,
         job: draft.job.then(|| ops::queue_name(0)),
         workflow: None,
+        on_failure: None,
     })
 }
 

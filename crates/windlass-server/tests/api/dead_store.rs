@@ -9,6 +9,10 @@ use windlass_core::{
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
 };
+use windlass_core::{
+    Fire, Gates, JobChange, JobRecord, ScheduleRow, Schedules, WorkflowAction, WorkflowRecord,
+    gate::GateView, schedule::DueSchedules,
+};
 
 pub struct DeadStore {
     rules: Rules,
@@ -79,6 +83,10 @@ impl Source for DeadStore {
         self.fail().await
     }
 
+    async fn admit(&self, _limit: u32) -> Result<DutyReport> {
+        self.fail().await
+    }
+
     async fn promote_due(&self, _: u32) -> Result<DutyReport> {
         self.fail().await
     }
@@ -142,6 +150,14 @@ impl Store for DeadStore {
         self.fail().await
     }
 
+    fn gates(&self) -> &dyn Gates {
+        self
+    }
+
+    fn schedules(&self) -> &dyn Schedules {
+        self
+    }
+
     async fn audit(&self) -> Result<Vec<Finding>> {
         self.fail().await
     }
@@ -155,6 +171,69 @@ impl Store for DeadStore {
     }
 
     async fn close(&self) -> Result<()> {
+        self.fail().await
+    }
+}
+
+#[async_trait]
+impl Gates for DeadStore {
+    async fn set_job(&self, _name: &Name, _change: &JobChange) -> Result<JobRecord> {
+        self.fail().await
+    }
+
+    async fn jobs(&self, _after: Option<&Name>, _limit: u32) -> Result<Vec<JobRecord>> {
+        self.fail().await
+    }
+
+    async fn job(&self, _name: &Name) -> Result<Option<JobRecord>> {
+        self.fail().await
+    }
+
+    async fn remove_job(&self, _name: &Name, _now: bool) -> Result<u64> {
+        self.fail().await
+    }
+
+    async fn workflows(
+        &self,
+        _blocked: bool,
+        _after: Option<&Name>,
+        _limit: u32,
+    ) -> Result<Vec<WorkflowRecord>> {
+        self.fail().await
+    }
+
+    async fn workflow(&self, _name: &Name) -> Result<Option<WorkflowRecord>> {
+        self.fail().await
+    }
+
+    async fn change_workflow(&self, _name: &Name, _action: WorkflowAction) -> Result<u64> {
+        self.fail().await
+    }
+
+    async fn view(&self, _task: &TaskRecord) -> Result<GateView> {
+        self.fail().await
+    }
+}
+
+#[async_trait]
+impl Schedules for DeadStore {
+    async fn put(&self, _row: &ScheduleRow) -> Result<()> {
+        self.fail().await
+    }
+
+    async fn list(&self) -> Result<Vec<ScheduleRow>> {
+        self.fail().await
+    }
+
+    async fn remove(&self, _name: &Name) -> Result<bool> {
+        self.fail().await
+    }
+
+    async fn due(&self, _limit: u32) -> Result<DueSchedules> {
+        self.fail().await
+    }
+
+    async fn fire(&self, _fire: Fire) -> Result<Option<Enqueued>> {
         self.fail().await
     }
 }

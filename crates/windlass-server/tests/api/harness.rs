@@ -172,7 +172,7 @@ impl Hand {
         let settlement = settle(task, outcome, now, &Rules::default());
         let lease = LeaseRef { id: task.id, lease: task.lease };
         let batch_no = self.number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let items = vec![SettleItem { lease, settlement }];
+        let items = vec![SettleItem { lease, settlement, gate: windlass_core::Gate::default() }];
         let batch = SettleBatch { worker: self.id, settler_no: batch_no as u32, batch_no, items };
         let settled = self.store.settle(Arc::new(batch)).await.unwrap();
         assert!(settled.fenced.is_empty());

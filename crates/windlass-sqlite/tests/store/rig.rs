@@ -84,10 +84,7 @@ impl Rig {
 
     pub fn batch(&self, worker: WorkerId, tasks: &[Claimed], settlement: &Settlement) -> SettleBatch {
         let batch_no = self.batch_no.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-        let item = |task: &Claimed| SettleItem {
-            lease: LeaseRef { id: task.id, lease: task.lease },
-            settlement: settlement.clone(),
-        };
+        let item = |task: &Claimed| SettleItem::new(task, settlement.clone());
         SettleBatch { worker, settler_no: 1, batch_no, items: tasks.iter().map(item).collect() }
     }
 

@@ -78,6 +78,10 @@ impl Source for Counting {
         self.inner.reconcile(worker, up_to_claim_no, in_flight).await
     }
 
+    async fn admit(&self, limit: u32) -> Result<DutyReport> {
+        self.inner.admit(limit).await
+    }
+
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
         self.inner.promote_due(limit).await
     }
@@ -144,6 +148,14 @@ impl Store for Counting {
 
     async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
         self.inner.retain(retention).await
+    }
+
+    fn gates(&self) -> &dyn Gates {
+        self.inner.gates()
+    }
+
+    fn schedules(&self) -> &dyn Schedules {
+        self.inner.schedules()
     }
 
     async fn audit(&self) -> Result<Vec<Finding>> {

@@ -40,7 +40,11 @@ pub async fn succeed(store: &SharedStore, id: TaskId, output: Option<Payload>) {
     let claimed = store.claim(&[Demand { worker, claim_no: 1, lanes, n: 1 }]).await.unwrap().tasks;
     assert_eq!(claimed.iter().map(|task| task.id).collect::<Vec<_>>(), [id]);
     let lease = LeaseRef { id, lease: claimed[0].lease };
-    let items = vec![SettleItem { lease, settlement: Settlement::Done { output, note: None } }];
+    let items = vec![SettleItem {
+        lease,
+        settlement: Settlement::Done { output, note: None },
+        gate: windlass_core::Gate::default(),
+    }];
     let batch = SettleBatch { worker, settler_no: 0, batch_no: 1, items };
     assert!(store.settle(Arc::new(batch)).await.unwrap().fenced.is_empty());
 }

@@ -166,6 +166,10 @@ impl Source for Staged {
     async fn reconcile(&self, worker: WorkerId, up_to: u64, in_flight: &[LeaseRef]) -> Result<u64> {
         self.stage(On::Reconcile, self.inner.reconcile(worker, up_to, in_flight)).await
     }
+    async fn admit(&self, limit: u32) -> Result<DutyReport> {
+        self.inner.admit(limit).await
+    }
+
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
         self.stage(On::PromoteDue, self.inner.promote_due(limit)).await
     }
@@ -215,6 +219,14 @@ impl Store for Staged {
     async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
         self.inner.retain(retention).await
     }
+    fn gates(&self) -> &dyn Gates {
+        self.inner.gates()
+    }
+
+    fn schedules(&self) -> &dyn Schedules {
+        self.inner.schedules()
+    }
+
     async fn audit(&self) -> Result<Vec<Finding>> {
         self.inner.audit().await
     }
