@@ -251,6 +251,5 @@ cases! { ($)
     }
     audit {
         a_store_in_use_has_no_finding [NoStranded],
-        a_task_with_a_workflow_is_refused_until_there_are_workflows,
     }
 }
