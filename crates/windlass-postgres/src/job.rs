@@ -155,23 +155,24 @@ async fn ask_running(shared: &Shared, name: &Name, up_to: i64, reason: &str) -> 
 /// Cancels what waits in a job and forgets it when the last task that runs has ended.
 pub(crate) async fn remove(shared: &Shared, name: &Name, now: bool) -> Result<u64> {
     let reason = removed_reason(name.as_str());
-    repeat(|| async {
+    let gone_before = repeat(|| async {
         let mut session = shared.pool.session().await?;
         session.begin().await?;
         if lock_state(&mut session, name).await?.is_none() {
             session.rollback().await;
             return Err(Error::NotFound(format!("job {name}")).into());
         }
-        session.query(&sql::JOB_GONE, &[&name.as_str()]).await?;
+        let gone = session.row(&sql::JOB_GONE, &[&name.as_str()]).await?;
         // Nothing of it starts from here on.
         session.query(&sql::JOB_DEMOTE, &[&vec![name.as_str()], &vec![i64::MAX]]).await?;
         gate::put_jobs(&mut session, std::iter::once(name.as_str())).await?;
-        session.commit().await
+        session.commit().await?;
+        Ok::<i64, Failure>(gone.map_or(i64::MAX, |row| row.get(0)))
     })
     .await?;
-    let cancelled = cancel_tasks(shared, name.as_str(), i64::MAX, &reason).await?;
+    let cancelled = cancel_tasks(shared, name.as_str(), gone_before, &reason).await?;
     if now {
-        ask_running(shared, name, i64::MAX, &reason).await?;
+        ask_running(shared, name, gone_before, &reason).await?;
     }
     gate::admit_after(shared).await;
     Ok(cancelled)

@@ -64,11 +64,12 @@ async fn settle_done(
         .await?;
     match row {
         Some(row) if row.get(0) => {
-            if row.get(2) {
-                shared.admission.wake();
-            }
+            let needs_admission: bool = row.get(2);
+            drop(session);
+            let lanes_ready = if needs_admission { gate::admit_after(shared).await } else { Vec::new() };
             let fenced: Vec<i64> = row.get(1);
-            Ok(Settled { fenced: fenced.into_iter().map(TaskId::from_raw).collect(), ..Settled::default() })
+            let fenced = fenced.into_iter().map(TaskId::from_raw).collect();
+            Ok(Settled { fenced, lanes_ready, ..Settled::default() })
         }
         _ => replay(&mut session, batch).await,
     }
@@ -148,8 +149,11 @@ async fn settle_mixed(
         session.query(&sql::SETTLE_FENCED, &[&worker.0, &settler, &number, &fenced]).await?;
     }
     session.commit().await?;
+    drop(session);
     if ended.needs_admission {
-        shared.admission.wake();
+        ended.lanes_ready.extend(gate::admit_after(shared).await);
+        ended.lanes_ready.sort_unstable();
+        ended.lanes_ready.dedup();
     }
     Ok(Settled {
         fenced: fenced.into_iter().map(TaskId::from_raw).collect(),
