@@ -91,6 +91,9 @@ async fn set_once(shared: &Shared, name: &Name, change: &JobChange) -> Result<Ad
         (change.delay.is_some(), change.delay.flatten().filter(|delay| !delay.is_zero()).map(ms));
     let code = change.state.map(|state| state.code() as i16);
     session.query(&sql::JOB_SET, &[&name.as_str(), &sets_limit, &limit, &sets_delay, &delay, &code]).await?;
+    if delay.is_some() {
+        session.query(&sql::JOB_PACE, &[&name.as_str()]).await?;
+    }
     if change.state == Some(JobState::Cancelled) {
         session.query(&sql::JOB_DEMOTE, &[&vec![name.as_str()], &vec![i64::MAX]]).await?;
     }
