@@ -29,7 +29,7 @@ pub async fn a_limit_is_never_exceeded(harness: &dyn Harness) {
     rig.assert_sound().await;
 }
 
-pub async fn workers_that_race_keep_the_limit_together(harness: &dyn Harness) {
+pub async fn several_workers_keep_the_limit_together(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.limit("j", 2).await;
     let mut workers = [rig.worker().await, rig.worker().await, rig.worker().await];
