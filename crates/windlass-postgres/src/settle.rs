@@ -112,7 +112,9 @@ async fn settle_mixed(
     batch: &SettleBatch,
     items: &[&SettleItem],
 ) -> Result<Settled, Failure> {
-    let mut session = shared.settles.session().await?;
+    // Whoever waits for the lock of a workflow waits beside the other settlements.
+    let has_steps = items.iter().any(|item| item.gate.workflow.is_some());
+    let mut session = if has_steps { shared.gates.session() } else { shared.settles.session() }.await?;
     let (worker, settler, number) = (batch.worker, batch.settler_no as i32, batch.batch_no as i64);
     let ends = Ends::of(items);
     let workflows: BTreeSet<&str> =
