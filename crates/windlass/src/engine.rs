@@ -7,7 +7,9 @@ use tokio::{sync::oneshot, task::JoinSet};
 use windlass_core::Error;
 
 use crate::{
-    duties, settler::{self, Sort}, supervisor,
+    duties,
+    settler::{self, Sort},
+    supervisor,
     worker::{
         shared::{Phase, Shared},
         status::WorkerError,

@@ -141,7 +141,8 @@ pub(crate) async fn run(shared: Arc<Shared>, sort: Sort) {
         };
         let batch_no = batches_sent.entry(worker).or_default();
         *batch_no += 1;
-        let batch = Arc::new(SettleBatch { worker, settler_no: sort.settler_no(), batch_no: *batch_no, items });
+        let batch =
+            Arc::new(SettleBatch { worker, settler_no: sort.settler_no(), batch_no: *batch_no, items });
         match send(&shared, &batch).await {
             Ok(settled) => acknowledge(&shared, &batch, &settled),
             Err(error) => {
