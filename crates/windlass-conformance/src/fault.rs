@@ -104,6 +104,24 @@ faults! {
     WallClockLeases breaks ClockFree, caught by lease::a_jump_of_the_wall_clock_moves_no_lease;
     /// A future start is ready at once.
     StartIgnored breaks Schedule, caught by due::a_future_task_is_not_claimed_before_its_time;
+    /// A job lets one task more through than its limit.
+    LimitCountedTooHigh breaks Limit, caught by jobs::a_limit_is_never_exceeded;
+    /// A limit that falls leaves ready tasks ready.
+    DemotionSkipped breaks Limit, caught by jobs::a_limit_that_falls_takes_ready_tasks_back_and_leaves_running_ones;
+    /// The room of a task that is handed back stays taken.
+    RoomLeakedAtRelease breaks SlotBalanced, caught by jobs::whatever_ends_an_attempt_gives_its_room_back_once;
+    /// The next step passes when the head has been tried.
+    PassesBeforeSuccess breaks WfOrder, caught by workflows::a_retrying_head_keeps_its_turn;
+    /// Steps go by priority.
+    OrderByPriority breaks WfOrder, caught by workflows::priority_does_not_reorder_steps;
+    /// A blocked workflow goes on.
+    BlockedWorkflowPasses breaks WfOrder, caught by workflow_states::a_failed_step_blocks_the_rest_until_somebody_decides;
+    /// A job's delay is not kept.
+    DelayIgnored breaks Schedule, caught by delay::starts_of_a_job_are_at_least_its_delay_apart;
+    /// Tasks that nobody can take have a job's room.
+    DeadLaneTakesRoom breaks NoStranded, caught by lanes_alive::tasks_of_a_kind_that_nobody_handles_take_no_room;
+    /// A tick can be fired again.
+    TickFiredTwice breaks Schedule, caught by schedules::a_tick_is_fired_once;
     /// The due duty does not look at the time.
     DueTooEarly breaks Schedule, caught by due::the_due_duty_promotes_nothing_before_its_time;
 }

@@ -1,5 +1,7 @@
 //! The model behind the store's traits: an in-memory store for tests.
 
+mod gates;
+
 use std::{
     path::Path,
     sync::{
@@ -12,15 +14,11 @@ use std::{
 use async_trait::async_trait;
 use tokio::sync::{Notify, broadcast};
 use windlass_core::{
-    ClaimAnswer, Clock, Demand, Enqueued, Error, Hint, Hints, Lane, LeaseRef, Name, NewTask, NewWorker,
-    Result, Rules, SettleBatch, Settled, Source, State, Store, TaskId, TaskRecord, WorkerId, WorkerRecord,
-    WorkerReport,
+    ClaimAnswer, Clock, Demand, Enqueued, Error, Gates, Hint, Hints, Lane, LeaseRef, Name, NewTask,
+    NewWorker, Result, Rules, Schedules, SettleBatch, Settled, Source, State, Store, TaskId, TaskRecord,
+    WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
-};
-use windlass_core::{
-    Fire, Gates, JobChange, JobRecord, ScheduleRow, Schedules, WorkflowAction, WorkflowRecord,
-    gate::GateView, schedule::DueSchedules,
 };
 
 use crate::{
@@ -96,7 +94,9 @@ impl MemoryStore {
 #[async_trait]
 impl Source for MemoryStore {
     async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
-        self.run(|model, now| model.register(now, worker))
+        let id = self.run(|model, now| model.register(now, worker))?;
+        self.hint(Hint::Ready);
+        Ok(id)
     }
 
     async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
@@ -149,8 +149,10 @@ impl Source for MemoryStore {
         Ok(handed_back)
     }
 
-    async fn admit(&self, _limit: u32) -> Result<DutyReport> {
-        Ok(DutyReport::default())
+    async fn admit(&self, limit: u32) -> Result<DutyReport> {
+        let report = self.run(|model, now| model.admit(now, limit))?;
+        self.hint_duty(&report);
+        Ok(report)
     }
 
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
@@ -245,7 +247,7 @@ impl Store for MemoryStore {
     }
 
     async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Result<bool> {
-        let changed = self.run(|model, _| model.set_queue_paused(queue, paused))?;
+        let changed = self.run(|model, now| model.set_queue_paused(now, queue, paused))?;
         if changed && !paused {
             self.hint(Hint::Ready);
         }
@@ -303,68 +305,5 @@ impl Hints for MemoryHints {
             Err(broadcast::error::RecvError::Lagged(_)) => Hint::Ready,
             Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
         }
-    }
-}
-
-#[async_trait]
-impl Gates for MemoryStore {
-    async fn set_job(&self, _name: &Name, _change: &JobChange) -> Result<JobRecord> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn jobs(&self, _after: Option<&Name>, _limit: u32) -> Result<Vec<JobRecord>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn job(&self, _name: &Name) -> Result<Option<JobRecord>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn remove_job(&self, _name: &Name, _now: bool) -> Result<u64> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn workflows(
-        &self,
-        _blocked: bool,
-        _after: Option<&Name>,
-        _limit: u32,
-    ) -> Result<Vec<WorkflowRecord>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn workflow(&self, _name: &Name) -> Result<Option<WorkflowRecord>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn change_workflow(&self, _name: &Name, _action: WorkflowAction) -> Result<u64> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn view(&self, _task: &TaskRecord) -> Result<GateView> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-}
-
-#[async_trait]
-impl Schedules for MemoryStore {
-    async fn put(&self, _row: &ScheduleRow) -> Result<()> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn list(&self) -> Result<Vec<ScheduleRow>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn remove(&self, _name: &Name) -> Result<bool> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn due(&self, _limit: u32) -> Result<DueSchedules> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn fire(&self, _fire: Fire) -> Result<Option<Enqueued>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
     }
 }

@@ -35,13 +35,19 @@ pub enum Promise {
     AttemptBound,
     /// A jump of the wall clock moves no lease.
     ClockFree,
-    /// Never before due.
+    /// Never before due, and each tick of a schedule once.
     Schedule,
+    /// A job's tasks that are ready or running are never more than its limit.
+    Limit,
+    /// One step of a workflow at a time, in the order of append, each after the success of the one before.
+    WfOrder,
+    /// Every place that a job or a worker gives is given back once.
+    SlotBalanced,
 }
 
 impl Promise {
     /// Every promise that a store keeps.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::EnqDurable,
         Self::EnqIdempotent,
         Self::BatchAtomic,
@@ -58,6 +64,9 @@ impl Promise {
         Self::AttemptBound,
         Self::ClockFree,
         Self::Schedule,
+        Self::Limit,
+        Self::WfOrder,
+        Self::SlotBalanced,
     ];
 
     /// The promise's name.
@@ -79,6 +88,9 @@ impl Promise {
             Self::AttemptBound => "ATTEMPT-BOUND",
             Self::ClockFree => "CLOCK-FREE",
             Self::Schedule => "SCHEDULE",
+            Self::Limit => "LIMIT",
+            Self::WfOrder => "WF-ORDER",
+            Self::SlotBalanced => "SLOT-BALANCED",
         }
     }
 }

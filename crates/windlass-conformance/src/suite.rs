@@ -251,6 +251,104 @@ cases! { ($)
     }
     audit {
         a_store_in_use_has_no_finding [NoStranded],
-        a_task_with_a_workflow_is_refused_until_there_are_workflows,
+    }
+    jobs {
+        a_limit_is_never_exceeded [Limit],
+        workers_that_race_keep_the_limit_together [Limit],
+        whatever_ends_an_attempt_gives_its_room_back_once [SlotBalanced],
+        a_hand_back_gives_the_room_back [SlotBalanced],
+        a_crash_gives_the_room_back [SlotBalanced],
+        a_limit_that_rises_lets_more_through_at_once [NoStranded],
+        a_limit_that_falls_takes_ready_tasks_back_and_leaves_running_ones [Limit],
+        with_a_limit_of_zero_nothing_starts [Limit],
+        a_job_that_is_first_used_has_the_default_limit [Limit],
+        a_job_without_a_limit_has_a_window_in_the_line,
+        jobs_take_turns,
+        a_large_job_delays_a_new_one_by_no_more_than_its_window,
+        a_jobs_next_task_is_that_of_the_highest_priority_then_the_oldest,
+        a_task_that_outranks_a_ready_one_takes_its_place,
+        a_task_that_becomes_due_asks_its_job [Limit],
+        a_batch_may_mix_plain_tasks_with_those_of_jobs_and_workflows,
+        a_cancelled_task_gives_its_room_to_the_next [NoStranded],
+    }
+    job_states {
+        a_paused_job_starts_nothing_and_goes_on_when_resumed [NoStranded],
+        a_job_can_be_paused_before_its_first_task,
+        a_cancelled_job_ends_what_waits_and_what_comes,
+        what_comes_back_to_a_cancelled_job_ends,
+        a_job_cancelled_now_asks_what_runs_to_end,
+        a_removed_job_is_forgotten_and_its_name_is_a_new_job,
+        a_job_is_removed_when_the_last_task_that_runs_has_ended [NoStranded],
+        a_job_removed_now_asks_what_runs_to_end,
+        a_job_is_not_removed_by_a_change_of_state,
+        a_redriven_task_asks_its_job,
+        jobs_are_listed_by_name_in_pages,
+        a_task_sees_its_job_and_who_has_the_room,
+    }
+    delay {
+        starts_of_a_job_are_at_least_its_delay_apart [Schedule],
+        the_answer_names_the_time_of_the_next_start,
+        admit_gives_a_delayed_job_its_turn_when_its_time_has_come [NoStranded],
+        a_delay_does_not_lift_the_limit [Limit],
+        an_end_before_the_delay_starts_nothing [Schedule],
+        a_delay_can_be_set_and_taken_away,
+        a_delay_holds_up_its_own_job_only,
+    }
+    lanes_alive {
+        tasks_of_a_kind_that_nobody_handles_take_no_room [NoStranded],
+        a_worker_that_registers_brings_its_lanes_to_life [NoStranded],
+        a_worker_of_other_queues_gives_no_life,
+        tasks_of_a_paused_queue_give_their_room_to_others [NoStranded],
+        what_comes_back_to_a_paused_queue_gives_its_room_away [NoStranded],
+        a_lane_dies_with_its_last_worker [NoStranded],
+        a_plain_task_is_ready_whoever_is_there,
+    }
+    workflows {
+        steps_run_one_at_a_time_in_the_order_of_append [WfOrder],
+        many_workflows_run_side_by_side [WfOrder],
+        a_retrying_head_keeps_its_turn [WfOrder],
+        a_head_whose_worker_dies_keeps_its_turn [WfOrder],
+        a_step_that_is_due_later_holds_up_the_rest [WfOrder],
+        priority_does_not_reorder_steps [WfOrder],
+        priority_orders_the_heads_of_workflows,
+        a_step_with_a_job_needs_its_turn_and_room [WfOrder],
+        a_key_gives_one_step_of_a_job_and_a_workflow [EnqIdempotent],
+        a_workflow_is_listed_while_it_has_unfinished_steps,
+        concurrent_appends_have_one_order [WfOrder],
+    }
+    workflow_states {
+        a_failed_step_blocks_the_rest_until_somebody_decides [WfOrder],
+        the_first_append_decides_the_policy,
+        a_workflow_that_skips_goes_on_after_a_failure [NoStranded],
+        a_workflow_that_cancels_ends_the_rest_after_a_failure,
+        a_head_that_crashed_too_often_blocks_too [WfOrder],
+        a_retry_of_a_workflow_gives_its_culprit_another_chance,
+        a_redrive_of_the_culprit_is_the_same [WfOrder],
+        a_skip_goes_on_with_the_next_step [NoStranded],
+        a_skip_of_the_last_step_ends_the_workflow,
+        a_redriven_step_that_was_passed_goes_to_the_end [WfOrder],
+        a_redriven_step_of_a_workflow_that_is_gone_makes_it_anew,
+        a_cancelled_workflow_ends_its_steps_and_starts_anew,
+        a_cancelled_workflow_asks_its_running_step_to_end_and_forgives_it [WfOrder],
+        a_cancel_lifts_a_block,
+        a_cancelled_head_blocks_and_can_be_skipped_but_not_retried [WfOrder],
+        a_cancelled_step_that_waited_is_left_out [NoStranded],
+        a_cancelled_step_behind_a_block_leaves_the_culprit,
+        a_cancelled_job_blocks_the_workflow_of_its_step,
+        retention_leaves_the_culprit_of_a_blocked_workflow [NoStranded],
+    }
+    schedules {
+        schedules_are_kept_and_listed_by_name,
+        what_is_due_comes_with_the_time_of_the_next,
+        a_tick_is_fired_once [Schedule],
+        fires_at_once_have_one_winner [Schedule],
+        a_paused_schedule_does_not_fire [Schedule],
+        a_schedule_that_is_put_again_keeps_what_it_last_did,
+        a_missed_tick_can_be_left_out,
+        a_tick_whose_task_is_refused_is_not_spent [Schedule],
+        the_task_of_a_tick_goes_through_keys_and_gates,
+    }
+    gate_audit {
+        a_store_with_gates_in_use_has_no_finding [NoStranded],
     }
 }

@@ -1,10 +1,10 @@
-//! The audit, and what a store says to things that it cannot do yet.
+//! The audit: a store in use gives it nothing to say.
 
 use std::time::Duration;
 
-use windlass_core::{Error, NewTask, Outcome};
+use windlass_core::Outcome;
 
-use super::rig::{MANY, Rig, SWEPT_AFTER, name, task};
+use super::rig::{MANY, Rig, SWEPT_AFTER};
 use crate::harness::Harness;
 
 pub async fn a_store_in_use_has_no_finding(harness: &dyn Harness) {
@@ -26,12 +26,4 @@ pub async fn a_store_in_use_has_no_finding(harness: &dyn Harness) {
     rig.assert_sound().await;
     assert!(!rig.worker().await.claim(MANY).await.is_empty());
     rig.assert_sound().await;
-}
-
-pub async fn a_task_with_a_workflow_is_refused_until_there_are_workflows(harness: &dyn Harness) {
-    let rig = Rig::open(harness).await;
-    let ordered = NewTask { workflow: Some(name("w")), ..task("a") };
-    let refused = rig.store.enqueue(vec![task("a"), ordered]).await;
-    assert!(matches!(refused, Err(Error::Unsupported(_))), "{refused:?}");
-    assert_eq!(rig.all().await, []);
 }

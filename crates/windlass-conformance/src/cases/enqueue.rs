@@ -9,6 +9,7 @@ use crate::harness::Harness;
 
 pub async fn a_new_task_is_ready_with_everything_it_was_given(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
     let retry = RetryPolicy { base: Duration::from_secs(3), max: Duration::from_mins(1), jitter_percent: 7 };
     let given = NewTask {
         queue: name("täglich"),
@@ -30,7 +31,7 @@ pub async fn a_new_task_is_ready_with_everything_it_was_given(harness: &dyn Harn
     assert_eq!((seen.lease, seen.attempt, seen.crashes), (0, 0, 0));
     assert_eq!((seen.due_at, seen.started_at, seen.ended_at, seen.worker), (None, None, None, None));
     assert!(seen.attempts.is_empty() && seen.output.is_none() && seen.error.is_none());
-    let claimed = rig.worker().await.claim_one().await;
+    let claimed = worker.claim_one().await;
     assert_eq!((claimed.retry, claimed.timeout), (Some(retry), given.timeout));
     assert_eq!((claimed.payload, claimed.lane.queue.clone()), (given.payload, name("täglich")));
 }

@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, LeaseRef, Name, NewTask, NewWorker, Outcome, Payload, Result, Rules,
-    SettleBatch, SettleItem, Settled, State, Store, TaskId, TaskRecord, WorkerId, WorkerReport, settle,
+    ClaimAnswer, Claimed, Demand, JobChange, JobRecord, JobState, LeaseRef, Name, NewTask, NewWorker,
+    Outcome, Payload, Result, Rules, SettleBatch, SettleItem, Settled, State, Store, TaskId, TaskRecord,
+    WorkerId, WorkerReport, WorkflowRecord, settle,
     store::{Filter, Redrive},
     task::Key,
 };
@@ -50,19 +51,33 @@ impl<'h> Rig<'h> {
         answers.into_iter().map(|answer| answer.id).collect()
     }
 
+    /// Adds tasks in one call; answers their ids.
+    pub async fn add_all(&self, tasks: Vec<NewTask>) -> Vec<TaskId> {
+        let answers = self.store.enqueue(tasks).await.unwrap();
+        answers.into_iter().map(|answer| answer.id).collect()
+    }
+
+    /// A worker that handles every kind of the suite in every queue.
     pub async fn worker(&self) -> Hand<'h> {
+        self.worker_of(&KINDS, &[], 100).await
+    }
+
+    /// A worker for some kinds and queues.
+    pub async fn worker_of(&self, kinds: &[&str], queues: &[&str], slots: u32) -> Hand<'h> {
         let worker = NewWorker {
             host: "host".to_owned(),
             pid: 1,
             version: "0".to_owned(),
-            kinds: KINDS.into_iter().map(name).collect(),
-            queues: Vec::new(),
-            slots: 100,
+            kinds: kinds.iter().copied().map(name).collect(),
+            queues: queues.iter().copied().map(name).collect(),
+            slots,
             lease_ttl: TTL,
         };
         let store = self.harness.connect(&self.store).await;
         let id = store.register(worker).await.unwrap();
-        Hand { harness: self.harness, store, id, claim_no: 0, batch_no: 0 }
+        let (kinds, queues) = (kinds.iter().copied().map(name), queues.iter().copied().map(name));
+        let (kinds, queues) = (kinds.collect(), queues.collect());
+        Hand { harness: self.harness, store, id, kinds, queues, claim_no: 0, batch_no: 0 }
     }
 
     pub async fn task(&self, id: TaskId) -> TaskRecord {
@@ -71,6 +86,14 @@ impl<'h> Rig<'h> {
 
     pub async fn state(&self, id: TaskId) -> State {
         self.task(id).await.state
+    }
+
+    pub async fn states(&self, ids: &[TaskId]) -> Vec<State> {
+        let mut states = Vec::new();
+        for id in ids {
+            states.push(self.state(*id).await);
+        }
+        states
     }
 
     /// Every task there is, newest first.
@@ -121,6 +144,33 @@ impl<'h> Rig<'h> {
         self.store.cancel(&[id], "not wanted").await.unwrap().remove(0).result
     }
 
+    /// Sets a job's limit.
+    pub async fn limit(&self, job: &str, limit: u32) -> JobRecord {
+        self.set_job(job, JobChange { concurrency: Some(Some(limit)), ..JobChange::default() }).await
+    }
+
+    pub async fn set_job_state(&self, job: &str, state: JobState) -> JobRecord {
+        self.set_job(job, JobChange { state: Some(state), ..JobChange::default() }).await
+    }
+
+    pub async fn set_job(&self, job: &str, change: JobChange) -> JobRecord {
+        self.store.gates().set_job(&name(job), &change).await.unwrap()
+    }
+
+    pub async fn job(&self, job: &str) -> JobRecord {
+        self.store.gates().job(&name(job)).await.unwrap().expect("the job exists")
+    }
+
+    /// How many of a job's tasks are ready, run and are held.
+    pub async fn figures(&self, job: &str) -> (u64, u64, u64) {
+        let job = self.job(job).await;
+        (job.ready, job.running, job.held)
+    }
+
+    pub async fn workflow(&self, workflow: &str) -> Option<WorkflowRecord> {
+        self.store.gates().workflow(&name(workflow)).await.unwrap()
+    }
+
     pub async fn assert_sound(&self) {
         assert_eq!(self.store.audit().await.unwrap(), [], "the audit found something");
     }
@@ -131,6 +181,8 @@ pub struct Hand<'h> {
     pub harness: &'h dyn Harness,
     pub store: Arc<dyn Store>,
     pub id: WorkerId,
+    pub kinds: Vec<Name>,
+    pub queues: Vec<Name>,
     pub claim_no: u64,
     pub batch_no: u64,
 }
@@ -138,7 +190,7 @@ pub struct Hand<'h> {
 impl Hand<'_> {
     /// The demand of the next claim, over every lane that it handles.
     pub async fn demand(&mut self, n: u32) -> Demand {
-        let lanes = self.store.lanes(&KINDS.map(name), &[]).await.unwrap();
+        let lanes = self.store.lanes(&self.kinds, &self.queues).await.unwrap();
         self.claim_no += 1;
         Demand {
             worker: self.id,
@@ -189,6 +241,11 @@ impl Hand<'_> {
         assert_eq!(settled.fenced, [], "the lease is held");
     }
 
+    /// Ends an attempt in success.
+    pub async fn finish(&mut self, task: &Claimed) {
+        self.end(task, Outcome::Done(None)).await;
+    }
+
     pub async fn renew(&self) -> Result<windlass_core::source::Renewed> {
         self.store.renew(self.id, WorkerReport::default()).await
     }
@@ -205,6 +262,16 @@ pub fn task(kind: &str) -> NewTask {
 
 pub fn in_queue(kind: &str, queue: &str) -> NewTask {
     NewTask { queue: name(queue), ..task(kind) }
+}
+
+/// A task of a job.
+pub fn of_job(job: &str) -> NewTask {
+    NewTask { job: Some(name(job)), ..task("a") }
+}
+
+/// A step of a workflow.
+pub fn step_of(workflow: &str) -> NewTask {
+    NewTask { workflow: Some(name(workflow)), ..task("a") }
 }
 
 pub fn keyed(key: &str) -> NewTask {

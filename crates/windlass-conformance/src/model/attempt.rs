@@ -38,13 +38,15 @@ impl Model {
                 }
             }
             Settlement::Release => {
-                self.shift(id, Event::Release);
+                self.come_back(id, Event::Release);
+                self.leak_room(id);
                 if !self.has(Fault::ReleaseSpendsAttempt) {
                     self.give_attempt_back(id);
                 }
             }
         }
         self.edit(id, |task| task.cancel_requested = None);
+        self.touch(id);
         // A hand-back says nothing about the task, so it does not lift a suspicion.
         if *settlement != Settlement::Release || self.has(Fault::HandBackClearsSuspect) {
             self.edit(id, |task| task.crashes = 0);
@@ -73,7 +75,23 @@ impl Model {
             let reason = format!("its worker died with it {crashes} times (max_crashes)");
             self.end(id, Event::CrashOut, Some(reason), now);
         } else {
-            self.shift(id, Event::Crash);
+            self.come_back(id, Event::Crash);
+        }
+    }
+
+    /// A task goes back to the ready line, by way of its job if it has one.
+    fn come_back(&mut self, id: TaskId, event: Event) {
+        let has_job = self.tasks.get(&id).is_some_and(|task| task.record.job.is_some());
+        self.shift(id, if has_job { Event::Hold } else { event });
+        self.touch(id);
+    }
+
+    fn leak_room(&mut self, id: TaskId) {
+        let job = self.tasks.get(&id).and_then(|task| task.record.job.clone());
+        if self.has(Fault::RoomLeakedAtRelease)
+            && let Some(job) = job.and_then(|job| self.jobs.get_mut(&job))
+        {
+            job.leaked += 1;
         }
     }
 

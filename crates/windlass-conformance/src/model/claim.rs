@@ -16,6 +16,7 @@ impl Model {
         for demand in demands {
             self.check_claimant(now, demand)?;
         }
+        self.admit(now, u32::MAX);
         let mut tasks = Vec::new();
         let mut rests = Vec::new();
         for demand in demands {
@@ -30,6 +31,7 @@ impl Model {
                 false => Rest::Nothing,
             });
         }
+        self.give_turns(now);
         // Of several demands the answer tells what kept one of them short.
         let worst = |rest: &Rest| rests.contains(rest);
         let rest = [Rest::Blocked, Rest::Nothing].into_iter().find(worst).unwrap_or(Rest::More);
@@ -105,6 +107,12 @@ impl Model {
         let raise = u32::from(!self.has(Fault::LeaseNotRaised));
         let task = self.tasks.get_mut(&id)?;
         task.claim_no = demand.claim_no;
+        // A delay counts from the start, so the job must notice it at once.
+        if let Some(job) = &task.record.job
+            && self.jobs.get(job).is_some_and(|job| job.delay.is_some())
+        {
+            self.touched.jobs.insert(job.clone());
+        }
         let record = &mut task.record;
         record.lease += raise;
         record.attempt += 1;
@@ -167,6 +175,7 @@ impl Model {
         for id in ids {
             self.hand_back(*id, now);
         }
+        self.give_turns(now);
         ids.len() as u64
     }
 }

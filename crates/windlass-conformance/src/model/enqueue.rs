@@ -47,6 +47,7 @@ impl Model {
                 },
             });
         }
+        self.give_turns(now);
         Ok(answers)
     }
 
@@ -62,9 +63,6 @@ impl Model {
     fn decide_all(&self, now: Now, tasks: &[NewTask]) -> Result<Vec<Decision>> {
         for task in tasks {
             task.check(&self.rules)?;
-            if task.workflow.is_some() {
-                return Err(Error::Unsupported("workflows, in this version of the store".to_owned()));
-            }
         }
         let mut earlier: BTreeMap<(&Name, &str), usize> = BTreeMap::new();
         let mut decisions = Vec::with_capacity(tasks.len());
@@ -133,12 +131,17 @@ impl Model {
         self.last_ready_seq += 1;
         let record = TaskRecord {
             id,
-            state: if due_at.is_some() { State::Scheduled } else { State::Ready },
+            state: match (&new.workflow, &new.job, due_at) {
+                (Some(_), ..) => State::Waiting,
+                (None, _, Some(_)) => State::Scheduled,
+                (None, Some(_), None) => State::Held,
+                (None, None, None) => State::Ready,
+            },
             lane: self.intern(&new.queue, &new.kind),
             priority: new.priority,
             payload: new.payload.clone(),
             job: new.job.clone(),
-            workflow: None,
+            workflow: new.workflow.clone(),
             key: new.key.as_ref().map(|key| key.text.clone()),
             lease: 0,
             attempt: 0,
@@ -160,8 +163,21 @@ impl Model {
                 KeyRow { task: id, kind: new.kind.clone(), payload: new.payload.clone(), expires_at: None };
             self.keys.insert((new.queue.clone(), key.text.clone()), row);
         }
-        let task = Task { record, retry: new.retry, ready_seq: self.last_ready_seq, claim_no: 0 };
+        let task = Task {
+            record,
+            retry: new.retry,
+            ready_seq: self.last_ready_seq,
+            claim_no: 0,
+            step: 0,
+            on_failure: new.on_failure,
+            noticed_lease: 0,
+        };
         self.tasks.insert(id, task);
+        // The job of a step is asked when the step has its turn.
+        match &new.workflow {
+            Some(_) => self.append(now, id),
+            None => self.touch(id),
+        }
         id
     }
 

@@ -22,11 +22,12 @@ impl Worker {
 impl Model {
     /// Registers a worker under an id that was never used.
     pub fn register(&mut self, now: Now, about: NewWorker) -> WorkerId {
+        let before = self.fleet();
         let id = WorkerId(self.workers.last_key_value().map_or(1, |(last, _)| last.0 + 1));
-        let now = self.lease_clock(now);
-        let expires = now.monotonic + about.lease_ttl;
+        let clock = self.lease_clock(now);
+        let expires = clock.monotonic + about.lease_ttl;
         let report = WorkerReport { available: about.slots, ..WorkerReport::default() };
-        let (registered_at, renewed_at) = (now.wall, now.wall);
+        let (registered_at, renewed_at) = (clock.wall, clock.wall);
         let worker = Worker {
             about,
             report,
@@ -38,6 +39,8 @@ impl Model {
             crowd: 0,
         };
         self.workers.insert(id, worker);
+        self.follow_fleet(&before);
+        self.give_turns(now);
         id
     }
 
@@ -60,8 +63,10 @@ impl Model {
 
     /// Ends a registration; what it holds goes back.
     pub fn retire(&mut self, now: Now, worker: WorkerId) -> Result<u64> {
+        let before = self.fleet();
         let Some(row) = self.workers.get_mut(&worker) else { return Ok(0) };
         row.gone.get_or_insert(now.monotonic);
+        self.follow_fleet(&before);
         if self.has(Fault::RetireStrands) {
             return Ok(0);
         }
@@ -69,8 +74,9 @@ impl Model {
         Ok(self.hand_back_all(now, &held))
     }
 
-    /// Makes tasks ready whose time has come, the longest due first.
+    /// Passes tasks on whose time has come, the longest due first.
     pub fn promote_due(&mut self, now: Now, limit: u32) -> DutyReport {
+        let before = self.last_ready_seq;
         let early = self.has(Fault::DueTooEarly);
         let mut due: Vec<_> = self
             .tasks
@@ -83,12 +89,15 @@ impl Model {
         let more = due.len() > limit as usize;
         let ids: Vec<TaskId> = due.into_iter().take(limit as usize).map(|(_, id)| id).collect();
         for id in &ids {
-            self.shift(*id, Event::Due);
+            let has_job = self.tasks.get(id).is_some_and(|task| task.record.job.is_some());
+            self.shift(*id, if has_job { Event::Hold } else { Event::Due });
+            self.touch(*id);
         }
+        self.give_turns(now);
         DutyReport {
             moved: ids.len() as u64,
             workers: Vec::new(),
-            lanes_ready: self.lanes_ready(&ids),
+            lanes_ready: self.lanes_ready_since(before),
             next_due: self.next_due(),
             more,
         }
@@ -96,7 +105,7 @@ impl Model {
 
     /// Takes the tasks of dead workers. Tombstones are looked at again each time.
     pub fn expire_workers(&mut self, now: Now, limit: u32) -> DutyReport {
-        let clock = self.lease_clock(now);
+        let (clock, fleet, before) = (self.lease_clock(now), self.fleet(), self.last_ready_seq);
         let mut found = Vec::new();
         for (id, worker) in &mut self.workers {
             let sweep_at = match self.fault {
@@ -127,10 +136,12 @@ impl Model {
             let crowd = holder.and_then(|worker| self.workers.get(&worker)).map_or(0, |worker| worker.crowd);
             self.crash(*id, crowd == 1, now);
         }
+        self.follow_fleet(&fleet);
+        self.give_turns(now);
         DutyReport {
             moved: ids.len() as u64,
             workers: found,
-            lanes_ready: self.lanes_ready(&ids),
+            lanes_ready: self.lanes_ready_since(before),
             next_due: self.next_due(),
             more: held.len() > ids.len(),
         }

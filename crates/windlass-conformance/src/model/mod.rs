@@ -8,19 +8,24 @@ mod attempt;
 mod audit;
 mod claim;
 mod enqueue;
+mod gate;
 mod inspect;
+mod job;
 mod lease;
 mod operate;
 mod retain;
+mod schedule;
 mod settle;
+mod workflow;
 
 use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duration};
 
 use windlass_core::{
-    Event, Lane, LaneId, Name, NewWorker, Payload, RetryPolicy, Rules, Settled, State, TaskId, TaskRecord,
-    Timestamp, WorkerId, WorkerReport, state,
+    Event, Lane, LaneId, Name, NewWorker, OnFailure, Payload, RetryPolicy, Rules, ScheduleRow, Settled,
+    State, TaskId, TaskRecord, Timestamp, WorkerId, WorkerReport, state,
 };
 
+use self::{gate::Touched, job::Job, workflow::Workflow};
 use crate::fault::Fault;
 
 /// A reading of the store's clock.
@@ -39,12 +44,17 @@ pub struct Model {
     fault: Option<Fault>,
     last_id: TaskId,
     last_ready_seq: u64,
+    last_step: u64,
     lanes: Vec<Arc<Lane>>,
     paused: BTreeSet<Name>,
     tasks: BTreeMap<TaskId, Task>,
     keys: BTreeMap<(Name, String), KeyRow>,
     workers: BTreeMap<WorkerId, Worker>,
     receipts: BTreeMap<(WorkerId, u32), (u64, Settled)>,
+    jobs: BTreeMap<Name, Job>,
+    workflows: BTreeMap<Name, Workflow>,
+    schedules: BTreeMap<Name, ScheduleRow>,
+    touched: Touched,
     moves: BTreeMap<(State, Event), u64>,
 }
 
@@ -55,6 +65,12 @@ struct Task {
     retry: Option<RetryPolicy>,
     ready_seq: u64,
     claim_no: u64,
+    /// Its place in its workflow.
+    step: u64,
+    /// What it says of a failure in its workflow, if it says anything.
+    on_failure: Option<OnFailure>,
+    /// The last lease whose start its job has noticed.
+    noticed_lease: u32,
 }
 
 /// An idempotency key.
@@ -91,12 +107,17 @@ impl Model {
             fault: None,
             last_id: TaskId::from_raw(0),
             last_ready_seq: 0,
+            last_step: 0,
             lanes: Vec::new(),
             paused: BTreeSet::new(),
             tasks: BTreeMap::new(),
             keys: BTreeMap::new(),
             workers: BTreeMap::new(),
             receipts: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            workflows: BTreeMap::new(),
+            schedules: BTreeMap::new(),
+            touched: Touched::default(),
             moves: BTreeMap::new(),
         }
     }
@@ -162,7 +183,10 @@ impl Model {
     /// Moves a task to its end and starts the time for which its key is remembered. A dead task may come
     /// back, so its key stays for as long as the task does.
     fn end(&mut self, id: TaskId, event: Event, error: Option<String>, now: Now) {
+        let Some(before) = self.tasks.get(&id).map(|task| task.record.state) else { return };
         self.shift(id, event);
+        self.note_end_of_step(id, before);
+        self.touch(id);
         let Some(task) = self.tasks.get_mut(&id) else { return };
         task.record.ended_at = Some(now.wall);
         task.record.error = error;
@@ -186,9 +210,11 @@ impl Model {
         self.lanes.iter().find(|lane| lane.id == id)
     }
 
-    /// When the next scheduled task is due.
+    /// When the next scheduled task is due, or a delayed job wants its turn.
     pub fn next_due(&self) -> Option<Timestamp> {
-        self.tasks.values().filter_map(|task| task.record.due_at).min()
+        let scheduled = self.tasks.values().filter(|task| task.record.state == State::Scheduled);
+        let due = scheduled.filter_map(|task| task.record.due_at);
+        due.chain(self.jobs.values().filter_map(|job| job.again_at)).min()
     }
 
     /// Tasks that a worker holds, by id.
@@ -200,12 +226,12 @@ impl Model {
             .collect()
     }
 
-    /// The lanes of these tasks that have something ready now.
-    fn lanes_ready(&self, ids: &[TaskId]) -> Vec<LaneId> {
-        let lanes: BTreeSet<_> = ids
-            .iter()
-            .filter_map(|id| self.tasks.get(id))
-            .filter(|task| task.record.state == State::Ready)
+    /// The lanes of tasks that became ready after this place in the line was given out.
+    fn lanes_ready_since(&self, ready_seq: u64) -> Vec<LaneId> {
+        let lanes: BTreeSet<_> = self
+            .tasks
+            .values()
+            .filter(|task| task.record.state == State::Ready && task.ready_seq > ready_seq)
             .map(|task| task.record.lane.id)
             .collect();
         lanes.into_iter().collect()

@@ -13,7 +13,10 @@ impl Model {
     /// Ends tasks that have not started, asks running ones to end.
     pub fn cancel(&mut self, now: Now, ids: &[TaskId], reason: &str) -> Vec<Changed> {
         let reason = self.rules.clip_error(reason);
-        ids.iter().map(|id| Changed { id: *id, result: self.cancel_one(now, *id, &reason) }).collect()
+        let changed: Vec<_> =
+            ids.iter().map(|id| Changed { id: *id, result: self.cancel_one(now, *id, &reason) }).collect();
+        self.give_turns(now);
+        changed
     }
 
     fn cancel_one(&mut self, now: Now, id: TaskId, reason: &str) -> Result<State> {
@@ -37,13 +40,16 @@ impl Model {
 
     /// Grants dead tasks a fresh budget. The lease number goes on, so that no old attempt can write.
     pub fn redrive(&mut self, now: Now, tasks: &[Redrive]) -> Vec<Changed> {
-        tasks
+        let changed: Vec<_> = tasks
             .iter()
             .map(|redrive| Changed { id: redrive.id, result: self.redrive_one(now, redrive) })
-            .collect()
+            .collect();
+        self.give_turns(now);
+        changed
     }
 
-    fn redrive_one(&mut self, now: Now, redrive: &Redrive) -> Result<State> {
+    /// A step that its workflow waits for has its old place; one that was passed goes to the end.
+    pub(super) fn redrive_one(&mut self, now: Now, redrive: &Redrive) -> Result<State> {
         let id = redrive.id;
         let task = self.tasks.get_mut(&id).ok_or_else(|| not_found(id))?;
         let state = task.record.state;
@@ -53,7 +59,18 @@ impl Model {
             return Err(Error::Conflict(format!("task {id} is {state}; only a dead task can be retried")));
         }
         self.note_attempt(id, AttemptResult::Redriven, None, now);
-        self.shift(id, Event::Redrive);
+        let passed =
+            self.tasks.get(&id).and_then(|task| task.record.workflow.clone()).filter(|name| {
+                self.workflows.get(name).is_none_or(|workflow| workflow.blocked_by != Some(id))
+            });
+        if passed.is_some() {
+            self.shift(id, Event::Append);
+            self.append(now, id);
+        } else {
+            self.shift(id, Event::Redrive);
+            self.unblock_after(id);
+            self.touch(id);
+        }
         let lower = self.has(Fault::RedriveLowersLease);
         self.edit(id, |task| {
             if let Some(note) = task.attempts.last_mut() {
@@ -66,12 +83,22 @@ impl Model {
                 task.lease = 0;
             }
         });
-        Ok(State::Scheduled)
+        Ok(if passed.is_some() { State::Waiting } else { State::Scheduled })
+    }
+
+    fn unblock_after(&mut self, id: TaskId) {
+        if let Some(workflow) = self.tasks.get(&id).and_then(|task| task.record.workflow.clone()) {
+            self.unblock(&workflow);
+        }
     }
 
     /// Stops or resumes claims from a queue.
-    pub fn set_queue_paused(&mut self, queue: &Name, paused: bool) -> bool {
-        if paused { self.paused.insert(queue.clone()) } else { self.paused.remove(queue) }
+    pub fn set_queue_paused(&mut self, now: Now, queue: &Name, paused: bool) -> bool {
+        let before = self.fleet();
+        let changed = if paused { self.paused.insert(queue.clone()) } else { self.paused.remove(queue) };
+        self.follow_fleet(&before);
+        self.give_turns(now);
+        changed
     }
 
     /// Queues that are paused.

@@ -11,6 +11,7 @@ impl Model {
             .tasks
             .values()
             .map(|task| &task.record)
+            .filter(|task| !self.blocks(task.id))
             .filter(|task| {
                 let age = match task.state {
                     State::Done | State::Cancelled => retention.history_age,
@@ -39,8 +40,14 @@ impl Model {
             .values()
             .map(|task| &task.record)
             .filter(|task| matches!(task.state, State::Done | State::Cancelled) && bytes_of(task) > 0)
+            .filter(|task| !self.blocks(task.id))
             .min_by_key(|task| (task.ended_at, task.id))
             .map(|task| task.id)
+    }
+
+    /// Whether a workflow waits for what becomes of this task.
+    fn blocks(&self, id: TaskId) -> bool {
+        self.workflows.values().any(|workflow| workflow.blocked_by == Some(id))
     }
 
     /// A key outlives its task by the key's own time.

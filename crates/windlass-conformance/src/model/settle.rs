@@ -19,17 +19,17 @@ impl Model {
             }
             return Ok(Settled { replayed: true, ..answer.clone() });
         }
+        let before = self.last_ready_seq;
         let mut fenced = Vec::new();
-        let mut settled = Vec::new();
         for item in &batch.items {
             if self.holds(batch.worker, item.lease) {
                 self.settle_one(item.lease.id, &item.settlement, now);
-                settled.push(item.lease.id);
             } else {
                 fenced.push(item.lease.id);
             }
         }
-        let lanes_ready = self.lanes_ready(&settled);
+        self.give_turns(now);
+        let lanes_ready = self.lanes_ready_since(before);
         let answer = Settled { fenced, lanes_ready, next_due: self.next_due(), replayed: false };
         // A worker that is gone holds nothing: whatever it sends again is fenced again.
         if self.is_registered(batch.worker) {

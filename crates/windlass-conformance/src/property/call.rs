@@ -112,7 +112,7 @@ impl Call {
             Self::Retire(worker) => answer(model.retire(now, worker), Answer::Count),
             Self::Promote => Answer::Duty(model.promote_due(now, ops::MANY)),
             Self::Expire => Answer::Duty(model.expire_workers(now, ops::MANY)),
-            Self::Pause(queue, paused) => Answer::Flag(model.set_queue_paused(&queue, paused)),
+            Self::Pause(queue, paused) => Answer::Flag(model.set_queue_paused(now, &queue, paused)),
             Self::Retain(retention) => Answer::Count(model.retain(now, &retention).moved),
         }
     }
