@@ -217,7 +217,7 @@ mod tests {
                 (PASS_ON, by_id),
                 (FIND_HEAD, "INDEX task_step (workflow=?)"),
                 (FIND_STEPS, "INDEX task_step (workflow=? AND step<?)"),
-                (COUNT_STEPS, "COVERING INDEX task_step (workflow=?)"),
+                (COUNT_STEPS, "INDEX task_step (workflow=?)"),
                 (DUE_SCHEDULES, "INDEX schedule_due"),
                 (FIND_KEY, "PRIMARY KEY (queue=? AND key=?)"),
                 (OLD_KEYS, "INDEX key_expires (expires_at>? AND expires_at<?)"),
