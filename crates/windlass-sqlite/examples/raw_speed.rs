@@ -8,8 +8,7 @@ use std::{sync::Arc, time::Instant};
 use anyhow::Result;
 use rusqlite::{Connection, TransactionBehavior, params, types::Null};
 use windlass_core::{
-    Demand, LaneId, LeaseRef, NewTask, NewWorker, Payload, SettleBatch, SettleItem, Settlement, Source,
-    Store, WorkerId,
+    Demand, LaneId, NewTask, NewWorker, Payload, SettleBatch, SettleItem, Settlement, Source, Store, WorkerId,
 };
 use windlass_sqlite::{Location, Options, SqliteStore};
 

@@ -12,6 +12,7 @@ use crate::{
     jobs::{self, Job},
     operate, sql,
     store::SqliteStore,
+    turn,
     tx::{Step, Tx},
     workflows::{self, Workflow},
 };
@@ -172,7 +173,7 @@ fn remove_job(tx: &mut Tx<'_>, name: &Name, now: bool) -> Step<u64> {
     if now {
         ask_to_end(tx, &job)?;
     }
-    jobs::cancel_unstarted(tx, &job, tx.memory.last_id, &mut Budget::new())?;
+    turn::cancel_unstarted(tx, &job, tx.memory.last_id, &mut Budget::new())?;
     tx.touched.job(name);
     gates::give_turns(tx)?;
     Ok(tx.touched.removed)

@@ -14,7 +14,7 @@ use windlass_core::{Name, source::DutyReport};
 use crate::{
     jobs,
     memory::{Memory, Service},
-    sql,
+    sql, turn,
     tx::{Step, Tx},
     workflows,
 };
@@ -67,7 +67,7 @@ pub(crate) fn give_turns(tx: &mut Tx<'_>) -> Step<()> {
             }
         }
         for job in std::mem::take(&mut tx.touched.jobs) {
-            let is_left = budget.left() == 0 || jobs::give_turn(tx, &job, &mut budget)? == Progress::More;
+            let is_left = budget.left() == 0 || turn::give_turn(tx, &job, &mut budget)? == Progress::More;
             // A turn costs something even if it moves nothing.
             budget.spend(1);
             if is_left {

@@ -114,7 +114,7 @@ fn head(tx: &Tx<'_>, name: &Name) -> Step<Option<Head>> {
 pub(crate) fn pass_on(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> Step<Progress> {
     let Some(workflow) = find(tx, name)? else { return Ok(Progress::Over) };
     match (workflow.blocked_by, workflow.on_failure) {
-        (Some(failed), OnFailure::Cancel) => return cancel_rest(tx, workflow, failed, budget),
+        (Some(failed), OnFailure::Cancel) => return cancel_rest(tx, &workflow, failed, budget),
         (Some(_), _) => return Ok(Progress::Over),
         (None, _) => {}
     }
@@ -153,7 +153,7 @@ fn advance(tx: &mut Tx<'_>, head: &Head) -> Step<()> {
 }
 
 /// An earlier step failed and the policy is to cancel: the steps that were there then go, the workflow with them.
-fn cancel_rest(tx: &mut Tx<'_>, workflow: Workflow, failed: TaskId, budget: &mut Budget) -> Step<Progress> {
+fn cancel_rest(tx: &mut Tx<'_>, workflow: &Workflow, failed: TaskId, budget: &mut Budget) -> Step<Progress> {
     let up_to = workflow.forgiven_step.unwrap_or(i64::MAX);
     let reason = format!("an earlier step failed: {failed}");
     let wanted = budget.left();

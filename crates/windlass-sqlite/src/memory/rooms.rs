@@ -79,7 +79,7 @@ enum Undo {
 /// The rooms of all jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Rooms {
-    rooms: HashMap<Name, Room>,
+    by_job: HashMap<Name, Room>,
     again: BTreeSet<(Timestamp, Name)>,
     delayed: HashSet<Name>,
     pending_jobs: BTreeSet<Name>,
@@ -92,16 +92,16 @@ pub(crate) struct Rooms {
 impl Rooms {
     /// The room of a job, if anything of it is held, ready or running.
     pub(crate) fn get(&self, job: &Name) -> Option<&Room> {
-        self.rooms.get(job)
+        self.by_job.get(job)
     }
 
     /// Every job that has something held, ready or running.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Name, &Room)> {
-        self.rooms.iter()
+        self.by_job.iter()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.rooms.is_empty()
+        self.by_job.is_empty()
     }
 
     /// A task of the job enters ready or held.
@@ -226,10 +226,10 @@ impl Rooms {
         while let Some(undo) = self.undo.pop() {
             match undo {
                 Undo::Room(job, Some(room)) => {
-                    self.rooms.insert(job, *room);
+                    self.by_job.insert(job, *room);
                 }
                 Undo::Room(job, None) => {
-                    self.rooms.remove(&job);
+                    self.by_job.remove(&job);
                 }
                 Undo::Again(job, before, after) => self.apply_again(&job, after, before),
                 Undo::Delayed(job, was) => self.apply_delayed(&job, was),
@@ -244,24 +244,12 @@ impl Rooms {
     }
 
     fn change(&mut self, job: &Name, change: impl FnOnce(&mut Room)) {
-        let before = match self.rooms.get_mut(job) {
-            Some(room) => {
-                let before = Box::new(room.clone());
-                change(room);
-                if room.is_empty() {
-                    self.rooms.remove(job);
-                }
-                Some(before)
-            }
-            None => {
-                let mut room = Room::default();
-                change(&mut room);
-                if !room.is_empty() {
-                    self.rooms.insert(job.clone(), room);
-                }
-                None
-            }
-        };
+        let before = self.by_job.get(job).cloned().map(Box::new);
+        let room = self.by_job.entry(job.clone()).or_default();
+        change(room);
+        if room.is_empty() {
+            self.by_job.remove(job);
+        }
         self.undo.push(Undo::Room(job.clone(), before));
     }
 
