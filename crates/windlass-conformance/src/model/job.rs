@@ -255,6 +255,11 @@ impl Model {
         }
     }
 
+    /// Whether a job wants its turn at a time though it holds nothing back that could start then.
+    pub fn has_idle_delay(&self) -> bool {
+        self.jobs.iter().any(|(name, job)| job.again_at.is_some() && self.held_best_first(name).is_empty())
+    }
+
     /// One job.
     pub fn job(&self, name: &Name) -> Option<JobRecord> {
         let job = self.jobs.get(name)?;

@@ -3,15 +3,15 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use windlass_core::{
-    ClaimAnswer, Demand, Enqueued, Error, Lane, LaneId, LeaseRef, Name, NewTask, NewWorker, Payload,
-    SettleBatch, SettleItem, Settled, Settlement, Start, State, Store, TaskId, Timestamp, WorkerId,
-    WorkerReport,
+    ClaimAnswer, Demand, Enqueued, Error, Gate, JobChange, JobRecord, JobState, Lane, LaneId, LeaseRef, Name,
+    NewTask, NewWorker, Payload, SettleBatch, SettleItem, Settled, Settlement, Start, State, Store, TaskId,
+    Timestamp, WorkerId, WorkerReport, WorkflowAction,
     source::{DutyReport, Renewed},
     store::{Changed, Redrive, Retention},
     task::Key,
 };
 
-use super::ops::{self, Draft, End, How, Op, Want};
+use super::ops::{self, Change, Draft, End, How, Op, Want};
 use crate::model::{Model, Now};
 
 /// Lease time of every worker; never a whole number of seconds, as every step of the clock is, so that no
@@ -45,6 +45,10 @@ pub enum Call {
     Expire,
     Pause(Name, bool),
     Retain(Retention),
+    SetJob(Name, JobChange),
+    RemoveJob(Name, bool),
+    ChangeWorkflow(Name, WorkflowAction),
+    Admit,
 }
 
 /// What a side answered. Errors are told apart by their codes: texts are each store's own.
@@ -61,6 +65,7 @@ pub enum Answer {
     Renewed(Renewed),
     Duty(DutyReport),
     Flag(bool),
+    Job(JobRecord),
     Refused(&'static str),
 }
 
@@ -88,6 +93,12 @@ impl Call {
             Self::Expire => answer(store.expire_workers(ops::MANY).await, Answer::Duty),
             Self::Pause(queue, paused) => answer(store.set_queue_paused(&queue, paused).await, Answer::Flag),
             Self::Retain(retention) => retain(store, &retention).await,
+            Self::SetJob(name, change) => answer(store.gates().set_job(&name, &change).await, Answer::Job),
+            Self::RemoveJob(name, now) => answer(store.gates().remove_job(&name, now).await, Answer::Count),
+            Self::ChangeWorkflow(name, action) => {
+                answer(store.gates().change_workflow(&name, action).await, |_| Answer::Nothing)
+            }
+            Self::Admit => answer(store.admit(ops::MANY).await, |_| Answer::Nothing),
         }
     }
 
@@ -114,6 +125,15 @@ impl Call {
             Self::Expire => Answer::Duty(model.expire_workers(now, ops::MANY)),
             Self::Pause(queue, paused) => Answer::Flag(model.set_queue_paused(now, &queue, paused)),
             Self::Retain(retention) => Answer::Count(model.retain(now, &retention).moved),
+            Self::SetJob(name, change) => answer(model.set_job(now, &name, &change), Answer::Job),
+            Self::RemoveJob(name, ask) => answer(model.remove_job(now, &name, ask), Answer::Count),
+            Self::ChangeWorkflow(name, action) => {
+                answer(model.change_workflow(now, &name, action), |_| Answer::Nothing)
+            }
+            Self::Admit => {
+                model.admit(now, ops::MANY);
+                Answer::Nothing
+            }
         }
     }
 }
@@ -150,6 +170,7 @@ pub struct Book {
     /// When the run started by this side's clock.
     pub epoch: Timestamp,
     ids: Vec<TaskId>,
+    gates: Vec<Gate>,
     numbers: BTreeMap<TaskId, usize>,
     workers: Vec<Member>,
     lanes: Vec<Arc<Lane>>,
@@ -166,7 +187,14 @@ struct Member {
 impl Book {
     /// An empty book.
     pub fn new(epoch: Timestamp) -> Self {
-        Self { epoch, ids: Vec::new(), numbers: BTreeMap::new(), workers: Vec::new(), lanes: Vec::new() }
+        Self {
+            epoch,
+            ids: Vec::new(),
+            gates: Vec::new(),
+            numbers: BTreeMap::new(),
+            workers: Vec::new(),
+            lanes: Vec::new(),
+        }
     }
 
     /// How many tasks there have been.
@@ -205,14 +233,15 @@ impl Book {
     /// Writes down what a call brought.
     pub fn learn(&mut self, op: &Op, answer: &Answer, lanes: Vec<Arc<Lane>>) {
         self.lanes = lanes;
-        match answer {
-            Answer::Registered(id) => {
+        match (answer, op) {
+            (Answer::Registered(id), _) => {
                 self.workers.push(Member { id: *id, claim_no: 0, unclaimed: 0, last_batch: None });
             }
-            Answer::Enqueued(answers) => {
-                for answer in answers.iter().filter(|answer| !answer.existing) {
+            (Answer::Enqueued(answers), Op::Enqueue { drafts }) => {
+                for (answer, draft) in answers.iter().zip(drafts).filter(|(answer, _)| !answer.existing) {
                     self.numbers.insert(answer.id, self.ids.len());
                     self.ids.push(answer.id);
+                    self.gates.push(gate(draft));
                 }
             }
             _ => {}
@@ -231,7 +260,7 @@ impl Book {
 
     fn try_call(&mut self, op: &Op, now: Timestamp) -> Option<Call> {
         Some(match op {
-            Op::Register => Call::Register(new_worker()),
+            Op::Register { narrow } => Call::Register(new_worker(*narrow)),
             Op::Enqueue { drafts } => Call::Enqueue(drafts.iter().filter_map(new_task).collect()),
             Op::Claim { demands } => {
                 let demands: Option<Vec<_>> = demands.iter().map(|want| self.demand(want, false)).collect();
@@ -263,7 +292,8 @@ impl Book {
                 Call::Renew(self.worker_id(*worker)?, report)
             }
             Op::Retire { worker } => Call::Retire(self.worker_id(*worker)?),
-            Op::Advance { .. } => Call::Nothing,
+            // When time has passed a worker looks at what wanted it to.
+            Op::Advance { .. } | Op::Admit => Call::Admit,
             Op::Promote => Call::Promote,
             Op::Expire => Call::Expire,
             Op::Pause { queue, paused } => Call::Pause(ops::queue_name(*queue), *paused),
@@ -272,6 +302,11 @@ impl Book {
                 dead_age: Duration::from_hours(2),
                 ..Retention::default()
             }),
+            Op::SetJob { job, change } => Call::SetJob(ops::job_name(*job), job_change(*change)),
+            Op::RemoveJob { job, now } => Call::RemoveJob(ops::job_name(*job), *now),
+            Op::ChangeWorkflow { workflow, action } => {
+                Call::ChangeWorkflow(ops::workflow_name(*workflow), *action)
+            }
         })
     }
 
@@ -304,7 +339,7 @@ impl Book {
             Some(SettleItem {
                 lease: self.lease(end.task, end.lease)?,
                 settlement: settlement(end.how, now),
-                gate: windlass_core::Gate::default(),
+                gate: self.gates.get(end.task)?.clone(),
             })
         };
         let items = ends.iter().filter_map(item).collect();
@@ -316,12 +351,29 @@ impl Book {
     }
 }
 
-fn new_worker() -> NewWorker {
+fn gate(draft: &Draft) -> Gate {
+    Gate { job: draft.job.map(ops::job_name), workflow: draft.workflow.map(ops::workflow_name) }
+}
+
+fn job_change(change: Change) -> JobChange {
+    let state = |state| JobChange { state: Some(state), ..JobChange::default() };
+    match change {
+        Change::Limit(limit) => JobChange { concurrency: Some(limit), ..JobChange::default() },
+        Change::DelaySeconds(delay) => {
+            JobChange { delay: Some(delay.map(Duration::from_secs)), ..JobChange::default() }
+        }
+        Change::Pause => state(JobState::Paused),
+        Change::Resume => state(JobState::Active),
+        Change::Cancel { now } => JobChange { now, ..state(JobState::Cancelled) },
+    }
+}
+
+fn new_worker(narrow: bool) -> NewWorker {
     NewWorker {
         host: "host".to_owned(),
         pid: 7,
         version: "0".to_owned(),
-        kinds: ops::kinds(),
+        kinds: ops::kinds().into_iter().take(if narrow { 1 } else { usize::MAX }).collect(),
         queues: Vec::new(),
         slots: 8,
         lease_ttl: LEASE_TTL,
@@ -340,9 +392,9 @@ fn new_task(draft: &Draft) -> Option<NewTask> {
         max_attempts: Some(draft.max_attempts),
         retry: None,
         timeout: None,
-        job: draft.job.then(|| ops::queue_name(0)),
-        workflow: None,
-        on_failure: None,
+        job: gate(draft).job,
+        workflow: gate(draft).workflow,
+        on_failure: draft.on_failure,
     })
 }
 

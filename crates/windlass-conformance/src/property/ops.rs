@@ -1,7 +1,7 @@
 //! Random steps, made out of what the model holds: tasks, workers and lanes are named by number.
 
 use proptest::{collection::vec, option, prelude::*, sample};
-use windlass_core::{Name, State};
+use windlass_core::{Name, OnFailure, State, WorkflowAction};
 
 use super::reference::Reference;
 
@@ -9,6 +9,8 @@ use super::reference::Reference;
 pub const MANY: u32 = 10_000;
 /// Lanes: each pair of queue and kind.
 const LANES: u8 = 4;
+/// Jobs, and workflows, that tasks name.
+pub const GATES: u8 = 3;
 /// Workers that may be registered at once.
 const WORKERS_MAX: usize = 3;
 /// Tasks of a run, so that a look at all of them stays quick.
@@ -18,7 +20,10 @@ const TASKS_MAX: usize = 60;
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each is named after the call that it makes")]
 pub enum Op {
-    Register,
+    Register {
+        /// Whether it handles only the first kind.
+        narrow: bool,
+    },
     Enqueue {
         drafts: Vec<Draft>,
     },
@@ -76,6 +81,30 @@ pub enum Op {
         paused: bool,
     },
     Retain,
+    SetJob {
+        job: u8,
+        change: Change,
+    },
+    RemoveJob {
+        job: u8,
+        now: bool,
+    },
+    ChangeWorkflow {
+        workflow: u8,
+        action: WorkflowAction,
+    },
+    Admit,
+}
+
+/// What is changed about a job.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "the names are those of what operators do")]
+pub enum Change {
+    Limit(Option<u32>),
+    DelaySeconds(Option<u64>),
+    Pause,
+    Resume,
+    Cancel { now: bool },
 }
 
 /// A task to enqueue.
@@ -89,7 +118,9 @@ pub struct Draft {
     pub payload: u8,
     /// Zero makes the task, and with it the batch, bad.
     pub max_attempts: u32,
-    pub job: bool,
+    pub job: Option<u8>,
+    pub workflow: Option<u8>,
+    pub on_failure: Option<OnFailure>,
 }
 
 /// One worker's part of a claim.
@@ -135,6 +166,16 @@ pub fn queue_name(number: u8) -> Name {
     Name::new("queue", if number == 0 { "q" } else { "r" }).unwrap_or_else(|_| unreachable!("a constant"))
 }
 
+/// The name of a job.
+pub fn job_name(number: u8) -> Name {
+    Name::new("job", format!("j{number}")).unwrap_or_else(|_| unreachable!("a valid name"))
+}
+
+/// The name of a workflow.
+pub fn workflow_name(number: u8) -> Name {
+    Name::new("workflow", format!("w{number}")).unwrap_or_else(|_| unreachable!("a valid name"))
+}
+
 /// Every kind.
 pub fn kinds() -> Vec<Name> {
     (0..2).map(|number| lane(number).1).collect()
@@ -153,7 +194,10 @@ pub fn next(reference: &Reference) -> BoxedStrategy<Op> {
         (1, Just(Op::Retain).boxed()),
     ];
     if registered.len() < WORKERS_MAX {
-        choices.push((if registered.is_empty() { 30 } else { 4 }, Just(Op::Register).boxed()));
+        choices.push((
+            if registered.is_empty() { 30 } else { 4 },
+            any::<bool>().prop_map(|narrow| Op::Register { narrow }).boxed(),
+        ));
     }
     if tasks < TASKS_MAX {
         let drafts = vec(draft(), 1..4).prop_map(|drafts| Op::Enqueue { drafts });
@@ -177,7 +221,44 @@ pub fn next(reference: &Reference) -> BoxedStrategy<Op> {
     for worker in registered {
         choices.extend(worker_ops(reference, worker));
     }
+    choices.extend(gate_ops(reference));
     proptest::strategy::Union::new_weighted(choices).boxed()
+}
+
+/// What operators do with jobs and workflows, mostly with those that are there.
+fn gate_ops(reference: &Reference) -> Vec<(u32, BoxedStrategy<Op>)> {
+    let set = (0..GATES, change()).prop_map(|(job, change)| Op::SetJob { job, change });
+    let action = prop_oneof![
+        3 => Just(WorkflowAction::Retry),
+        2 => Just(WorkflowAction::Skip),
+        1 => Just(WorkflowAction::Cancel),
+    ];
+    let named =
+        (0..GATES, action.clone()).prop_map(|(workflow, action)| Op::ChangeWorkflow { workflow, action });
+    let mut choices = vec![(3, set.boxed()), (1, named.boxed()), (1, Just(Op::Admit).boxed())];
+    let used = reference.jobs_in_use();
+    if !used.is_empty() {
+        let remove = (sample::select(used), any::<bool>()).prop_map(|(job, now)| Op::RemoveJob { job, now });
+        choices.push((1, remove.boxed()));
+    }
+    let blocked = reference.blocked_workflows();
+    if !blocked.is_empty() {
+        let decide = (sample::select(blocked), action)
+            .prop_map(|(workflow, action)| Op::ChangeWorkflow { workflow, action });
+        choices.push((3, decide.boxed()));
+    }
+    choices
+}
+
+fn change() -> BoxedStrategy<Change> {
+    prop_oneof![
+        4 => option::weighted(0.8, 0..4_u32).prop_map(Change::Limit),
+        2 => option::weighted(0.5, 1..4_u64).prop_map(Change::DelaySeconds),
+        1 => Just(Change::Pause),
+        4 => Just(Change::Resume),
+        1 => any::<bool>().prop_map(|now| Change::Cancel { now }),
+    ]
+    .boxed()
 }
 
 fn advance() -> BoxedStrategy<Op> {
@@ -195,18 +276,33 @@ fn draft() -> BoxedStrategy<Draft> {
         option::weighted(0.25, (0..5_u8, any::<bool>())),
         0..2_u8,
         attempts,
-        any::<bool>(),
+        gates(),
     )
-        .prop_map(|(lane, priority, start_in_s, key, payload, max_attempts, job)| Draft {
+        .prop_map(|(lane, priority, start_in_s, key, payload, max_attempts, gates)| Draft {
             lane,
             priority,
             start_in_s,
             key,
             payload,
             max_attempts,
-            job,
+            job: gates.0,
+            workflow: gates.1,
+            on_failure: gates.2.filter(|_| gates.1.is_some()),
         })
         .boxed()
+}
+
+/// Two in five tasks are plain, the others have a job, a workflow or both.
+fn gates() -> BoxedStrategy<(Option<u8>, Option<u8>, Option<OnFailure>)> {
+    let policy = || option::weighted(0.6, sample::select(OnFailure::ALL.to_vec()));
+    prop_oneof![
+        4 => Just((None, None, None)),
+        3 => (0..GATES).prop_map(|job| (Some(job), None, None)),
+        2 => (0..GATES, policy()).prop_map(|(workflow, policy)| (None, Some(workflow), policy)),
+        1 => (0..GATES, 0..GATES, policy())
+            .prop_map(|(job, workflow, policy)| (Some(job), Some(workflow), policy)),
+    ]
+    .boxed()
 }
 
 /// Claims of any worker there ever was: those that are gone are refused.
@@ -254,10 +350,11 @@ fn worker_ops(reference: &Reference, worker: usize) -> Vec<(u32, BoxedStrategy<O
         let some = sample::subsequence(held.clone(), 1..=held.len());
         let hows = vec(how(), held.len());
         let stale = option::weighted(0.2, (0..tasks, 0..4_u32, how()));
+        let mine: Vec<usize> = held.iter().map(|held| held.task).collect();
         let settle = (some, hows, stale).prop_map(move |(some, hows, stale)| {
             let mut ends: Vec<_> = some.into_iter().zip(hows).map(|(held, how)| held.end(how)).collect();
             if let Some((task, lease, how)) = stale
-                && ends.iter().all(|end| end.task != task)
+                && !mine.contains(&task)
             {
                 ends.push(End { task, lease, how });
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::{prelude::*, strategy::BoxedStrategy};
 use proptest_state_machine::ReferenceStateMachine;
-use windlass_core::{Rules, State, TaskRecord, store::Filter};
+use windlass_core::{JobRecord, JobState, Rules, State, TaskRecord, store::Filter};
 
 use super::{
     call::{Answer, Book},
@@ -48,7 +48,15 @@ impl Held {
 
 /// Small budgets, so that a run reaches their ends.
 pub fn rules() -> Rules {
-    Rules { max_crashes: 2, batch_max: 100, ..Rules::default() }
+    Rules { max_crashes: 2, batch_max: 100, job_default_concurrency: Some(2), ..Rules::default() }
+}
+
+/// Whether a job shows nothing of having been used: stores may make it sooner or later.
+pub fn is_unused(job: &JobRecord) -> bool {
+    let JobRecord { state, concurrency, delay, ready, running, held, .. } = job;
+    *state == JobState::Active
+        && (*concurrency, *delay) == (rules().job_default_concurrency, None)
+        && ready + running + held == 0
 }
 
 impl std::fmt::Debug for Reference {
@@ -94,6 +102,21 @@ impl Reference {
             self.book.worker_id(*worker).is_some_and(|worker| self.model.is_registered(worker))
         };
         (0..self.book.workers()).filter(known).collect()
+    }
+
+    /// Jobs of which something can be seen.
+    pub fn jobs_in_use(&self) -> Vec<u8> {
+        let used = |job: &u8| self.model.job(&ops::job_name(*job)).is_some_and(|job| !is_unused(&job));
+        (0..ops::GATES).filter(used).collect()
+    }
+
+    /// Workflows that are blocked.
+    pub fn blocked_workflows(&self) -> Vec<u8> {
+        let blocked = |workflow: &u8| {
+            let workflow = self.model.workflow(&ops::workflow_name(*workflow));
+            workflow.is_some_and(|workflow| workflow.blocked_by.is_some())
+        };
+        (0..ops::GATES).filter(blocked).collect()
     }
 
     /// Tasks in a state.

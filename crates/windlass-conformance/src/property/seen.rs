@@ -4,14 +4,16 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use windlass_core::{
-    Claimed, Lane, LeaseRef, Name, Result, Store, TaskRecord, Timestamp, WorkerRecord,
+    ClaimAnswer, Claimed, JobRecord, JobState, Lane, LeaseRef, Name, Result, State, Store, TaskRecord,
+    Timestamp, WorkerRecord, WorkflowRecord,
+    source::DutyReport,
     store::{Filter, LaneRecord},
     task::AttemptResult,
 };
 
 use super::{
     call::{Answer, Book, TEXTS},
-    ops,
+    ops, reference,
 };
 use crate::model::{Model, Now};
 
@@ -22,6 +24,23 @@ pub struct Snapshot {
     lanes: Vec<LaneRecord>,
     paused: Vec<Name>,
     workers: Vec<WorkerRecord>,
+    gates: Gates,
+}
+
+/// Jobs and workflows.
+#[derive(Debug, Clone, PartialEq)]
+struct Gates {
+    jobs: Vec<JobRecord>,
+    workflows: Vec<WorkflowRecord>,
+}
+
+impl Gates {
+    fn seen(mut self, eye: Eye<'_>) -> Self {
+        self.jobs.retain(|job| !reference::is_unused(job));
+        self.jobs = self.jobs.into_iter().map(|job| eye.job(job)).collect();
+        self.workflows = self.workflows.into_iter().map(|workflow| eye.workflow(workflow)).collect();
+        self
+    }
 }
 
 impl Snapshot {
@@ -37,14 +56,20 @@ impl Snapshot {
             }
         }
         let (lanes, paused) = (store.lane_records().await?, store.paused_queues().await?);
-        Ok(Self::new(tasks, lanes, paused, store.workers().await?, Eye { book, exact }))
+        let gates = Gates {
+            jobs: store.gates().jobs(None, ops::MANY).await?,
+            workflows: store.gates().workflows(false, None, ops::MANY).await?,
+        };
+        Ok(Self::new(tasks, lanes, paused, store.workers().await?, gates, Eye { book, exact }))
     }
 
     /// How the model looks.
     pub fn of_model(model: &Model, now: Now, book: &Book, exact: bool) -> Self {
         let tasks = model.tasks(&Filter::default(), None, ops::MANY).tasks;
         let (lanes, paused) = (model.lane_records(), model.paused_queues());
-        Self::new(tasks, lanes, paused, model.workers(now), Eye { book, exact })
+        let gates =
+            Gates { jobs: model.jobs(None, ops::MANY), workflows: model.workflows(false, None, ops::MANY) };
+        Self::new(tasks, lanes, paused, model.workers(now), gates, Eye { book, exact })
     }
 
     fn new(
@@ -52,6 +77,7 @@ impl Snapshot {
         mut lanes: Vec<LaneRecord>,
         mut paused: Vec<Name>,
         mut workers: Vec<WorkerRecord>,
+        gates: Gates,
         eye: Eye<'_>,
     ) -> Self {
         // A lane that is empty may or may not be shown; so may a worker that is gone.
@@ -65,7 +91,8 @@ impl Snapshot {
             worker.renewed_at = eye.time(worker.renewed_at);
         }
         workers.sort_by_key(|worker| worker.id);
-        Self { tasks: tasks.into_iter().map(|task| eye.task(task)).collect(), lanes, paused, workers }
+        let tasks = tasks.into_iter().map(|task| eye.task(task)).collect();
+        Self { tasks, lanes, paused, workers, gates: gates.seen(eye) }
     }
 
     /// What is different, for people; `self` is the model.
@@ -90,6 +117,9 @@ impl Snapshot {
                 "lanes, paused queues, live workers in the store {:?} {:?} {:?}\nthe model says {rest:?}",
                 store.lanes, store.paused, store.workers
             );
+        }
+        if self.gates != store.gates {
+            let _ = writeln!(text, "gates in the store {:?}\nthe model says {:?}", store.gates, self.gates);
         }
         if text.is_empty() {
             text.push_str("the order of the list\n");
@@ -136,6 +166,25 @@ impl Eye<'_> {
         // The words for a death by crashes are the store's own; all others came in with a call.
         task.error = task.error.map(|text| if TEXTS.contains(&text.as_str()) { text } else { String::new() });
         task
+    }
+
+    /// When a job was made is the store's affair; whether its last start is noticed, only while it counts.
+    fn job(self, mut job: JobRecord) -> JobRecord {
+        job.created_at = Timestamp::from_ms(0);
+        let counts = job.delay.is_some() && job.state == JobState::Active;
+        job.last_start = job.last_start.filter(|_| counts).map(|at| self.time(at));
+        job
+    }
+
+    /// In a blocked workflow nobody has a turn.
+    fn workflow(self, mut workflow: WorkflowRecord) -> WorkflowRecord {
+        workflow.created_at = Timestamp::from_ms(0);
+        workflow.blocked_by = workflow.blocked_by.map(|id| self.book.number(id));
+        if workflow.blocked_by.is_some() {
+            (workflow.head, workflow.head_state) = (None, None);
+        }
+        workflow.head = workflow.head.map(|id| self.book.number(id));
+        workflow
     }
 
     fn claimed(self, mut task: Claimed) -> Claimed {
@@ -185,7 +234,13 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
             Answer::Settled(settled)
         }
         Answer::Changed(changed) => {
-            Answer::Changed(changed.into_iter().map(|(id, result)| (book.number(id), result)).collect())
+            // Where a redriven step stands depends on when the store looks.
+            let redriven = |state| match state {
+                State::Waiting | State::Held | State::Ready => State::Scheduled,
+                state => state,
+            };
+            let seen = |(id, result): (_, std::result::Result<_, _>)| (book.number(id), result.map(redriven));
+            Answer::Changed(changed.into_iter().map(seen).collect())
         }
         Answer::Renewed(mut renewed) => {
             for (lease, _) in &mut renewed.cancels {
@@ -203,6 +258,16 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
             report.next_due = report.next_due.filter(|_| report.moved > 0).map(|at| eye.time(at));
             Answer::Duty(report)
         }
+        Answer::Job(job) => Answer::Job(eye.job(job)),
+        other => other,
+    }
+}
+
+/// The answer without the time that it names for the next look.
+pub fn without_next_due(answer: Answer) -> Answer {
+    match answer {
+        Answer::Claimed(claim) => Answer::Claimed(ClaimAnswer { next_due: None, ..claim }),
+        Answer::Duty(report) => Answer::Duty(DutyReport { next_due: None, ..report }),
         other => other,
     }
 }
