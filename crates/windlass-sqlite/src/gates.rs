@@ -19,33 +19,47 @@ use crate::{
     workflows,
 };
 
-/// Tasks that the turns of one request may move: some 50 ms.
-const MOVES_MAX: usize = 4_000;
+/// What the turns of one request may cost: a turn or a move between held and ready is one. Some 50 ms.
+const COST_MAX: usize = 4_000;
+/// What it costs to cancel a task, which writes it into the history.
+const CANCEL_COST: usize = 4;
 /// Delayed jobs that get their turn before one claim.
 const DUE_PER_CLAIM: usize = 1_000;
 
-/// How many tasks may still be moved.
+/// What may still be spent on the turns of a request.
 #[derive(Debug)]
 pub(crate) struct Budget(usize);
 
 impl Budget {
-    /// As many as one request may move.
+    /// As much as one request may spend.
     pub(crate) fn new() -> Self {
-        Self(MOVES_MAX)
+        Self(COST_MAX)
     }
 
-    /// At most so many, and no more than what is left.
-    pub(crate) fn at_most(&self, wanted: u32) -> usize {
+    /// So many moves, or as many as can still be made.
+    pub(crate) fn moves(&self, wanted: u32) -> usize {
         self.0.min(wanted as usize)
     }
 
-    /// What is left.
-    pub(crate) fn left(&self) -> usize {
-        self.0
+    /// How many tasks can still be cancelled.
+    pub(crate) fn cancels(&self) -> usize {
+        self.0 / CANCEL_COST
     }
 
-    pub(crate) fn spend(&mut self, moves: usize) {
-        self.0 = self.0.saturating_sub(moves);
+    fn is_spent(&self) -> bool {
+        self.0 == 0
+    }
+
+    pub(crate) fn spend_turn(&mut self) {
+        self.0 = self.0.saturating_sub(1);
+    }
+
+    pub(crate) fn spend_move(&mut self) {
+        self.0 = self.0.saturating_sub(1);
+    }
+
+    pub(crate) fn spend_cancel(&mut self) {
+        self.0 = self.0.saturating_sub(CANCEL_COST);
     }
 }
 
@@ -67,15 +81,18 @@ pub(crate) fn give_turns(tx: &mut Tx<'_>) -> Step<()> {
             }
         }
         for job in std::mem::take(&mut tx.touched.jobs) {
-            let is_left = budget.left() == 0 || turn::give_turn(tx, &job, &mut budget)? == Progress::More;
-            // A turn costs something even if it moves nothing.
-            budget.spend(1);
+            let is_left = budget.is_spent() || turn::give_turn(tx, &job, &mut budget)? == Progress::More;
+            budget.spend_turn();
             if is_left {
                 tx.memory.rooms.postpone_job(job);
             } else {
                 tx.memory.rooms.job_done(&job);
             }
         }
+    }
+    if tx.memory.rooms.has_pending() {
+        // Whoever listens gives what is left over its turn.
+        tx.effects.scheduled(tx.now);
     }
     Ok(())
 }

@@ -65,12 +65,14 @@ impl Job {
 
     /// Writes the job, and what the writer must know of it by heart.
     pub(crate) fn save(&self, tx: &mut Tx<'_>, before: Option<Timestamp>) -> Step<()> {
-        let delay_ms = self.delay.map(|delay| i64::try_from(delay.as_millis()).unwrap_or(i64::MAX));
+        // Rounded up, so that a short one does not vanish.
+        let delay_ms =
+            |delay: Duration| i64::try_from(delay.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX);
         tx.sql(sql::PUT_JOB)?.execute(params![
             self.name.as_str(),
             self.state.code(),
             self.concurrency,
-            delay_ms,
+            self.delay.map(delay_ms),
             self.last_start.map(Timestamp::as_ms),
             self.over_limit,
             self.at_limit,
@@ -80,6 +82,9 @@ impl Job {
         ])?;
         tx.memory.rooms.set_again(&self.name, before, self.again_at);
         tx.memory.rooms.set_delayed(&self.name, self.delay.is_some());
+        if let Some(again_at) = self.again_at {
+            tx.effects.scheduled(again_at);
+        }
         Ok(())
     }
 

@@ -70,14 +70,14 @@ fn admit(tx: &mut Tx<'_>, job: &mut Job, budget: &mut Budget) -> Step<Progress> 
         window,
         tx.now,
     );
-    let (demote_now, promote_now) = (budget.at_most(turn.demote), budget.at_most(turn.promote));
+    let (demote_now, promote_now) = (budget.moves(turn.demote), budget.moves(turn.promote));
     for moved in least_ready(tx, &job.name, demote_now)? {
         demote(tx, &job.name, &moved)?;
-        budget.spend(1);
+        budget.spend_move();
     }
     for moved in best_held(tx, &job.name, promote_now)? {
         promote(tx, &job.name, &moved)?;
-        budget.spend(1);
+        budget.spend_move();
     }
     let is_cut = demote_now < turn.demote as usize
         || promote_now < turn.promote as usize && live_held(tx, &job.name) > 0;
@@ -133,10 +133,10 @@ fn take_from_dead_lanes(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> St
     let dead = room.shares.iter().filter(|share| share.ready > 0 && !tx.memory.is_live(share.lane));
     let dead: Vec<_> = dead.map(|share| (share.lane, share.ready)).collect();
     for (lane, ready) in dead {
-        let now = budget.at_most(ready);
+        let now = budget.moves(ready);
         for moved in in_lane(tx, sql::FIND_LEAST_READY, name, lane, now)? {
             demote(tx, name, &moved)?;
-            budget.spend(1);
+            budget.spend_move();
         }
         if now < ready as usize {
             return Ok(Progress::More);
@@ -239,7 +239,7 @@ pub(crate) fn cancel_unstarted(
     up_to: TaskId,
     budget: &mut Budget,
 ) -> Step<Progress> {
-    let wanted = budget.left();
+    let wanted = budget.cancels();
     let ids: Vec<TaskId> = tx
         .sql(sql::FIND_UNSTARTED)?
         .query_map((job.name.as_str(), up_to.raw(), wanted as i64), |row| row.get(0).map(TaskId::from_raw))?
@@ -247,7 +247,7 @@ pub(crate) fn cancel_unstarted(
     let reason = job.reason();
     for id in &ids {
         operate::end_unstarted(tx, *id, &reason)?;
-        budget.spend(1);
+        budget.spend_cancel();
     }
     if job.state == JobState::Removing {
         tx.touched.removed += ids.len() as u64;

@@ -156,11 +156,11 @@ fn advance(tx: &mut Tx<'_>, head: &Head) -> Step<()> {
 fn cancel_rest(tx: &mut Tx<'_>, workflow: &Workflow, failed: TaskId, budget: &mut Budget) -> Step<Progress> {
     let up_to = workflow.forgiven_step.unwrap_or(i64::MAX);
     let reason = format!("an earlier step failed: {failed}");
-    let wanted = budget.left();
+    let wanted = budget.cancels();
     let steps = steps(tx, &workflow.name, up_to, wanted)?;
     for id in &steps {
         operate::end_unstarted(tx, *id, &reason)?;
-        budget.spend(1);
+        budget.spend_cancel();
     }
     if steps.len() == wanted {
         return Ok(Progress::More);
