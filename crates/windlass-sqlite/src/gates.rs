@@ -189,3 +189,6 @@ pub(crate) fn change_fleet<T>(tx: &mut Tx<'_>, change: impl FnOnce(&mut Memory) 
 pub(crate) fn service(worker: &windlass_core::NewWorker) -> Service {
     Service { kinds: worker.kinds.clone(), queues: worker.queues.clone(), slots: worker.slots }
 }
+
+#[cfg(test)]
+mod tests;

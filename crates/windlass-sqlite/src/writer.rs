@@ -236,7 +236,10 @@ impl Writer {
     }
 
     /// Runs work in a durable transaction of its own.
-    fn in_one<T>(&mut self, work: impl FnOnce(&mut Tx<'_>) -> Step<T>) -> rusqlite::Result<Option<T>> {
+    pub(crate) fn in_one<T>(
+        &mut self,
+        work: impl FnOnce(&mut Tx<'_>) -> Step<T>,
+    ) -> rusqlite::Result<Option<T>> {
         self.begin(true)?;
         let answer = match work(&mut self.tx()) {
             Ok(answer) => Some(answer),

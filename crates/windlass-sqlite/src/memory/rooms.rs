@@ -270,3 +270,6 @@ impl Rooms {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
