@@ -109,10 +109,11 @@ CREATE TABLE task (
   encoding INTEGER NOT NULL,
   payload BLOB NOT NULL
 ) STRICT;
+CREATE INDEX task_admitted ON task (job, lane, priority DESC, ready_seq) WHERE state = 1 AND job IS NOT NULL;
 CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX task_job ON task (job, lane, state, priority DESC, ready_seq)
-WHERE job IS NOT NULL AND ended_at IS NULL;
+CREATE INDEX task_held ON task (job, lane, priority DESC) WHERE state = 3;
+CREATE INDEX task_later ON task (job, state) WHERE state IN (0, 4) AND job IS NOT NULL;
 CREATE INDEX task_ready ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes = 0;
 CREATE INDEX task_step ON task (workflow, step) WHERE workflow IS NOT NULL AND ended_at IS NULL;
 CREATE INDEX task_suspect ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes > 0;

@@ -1,6 +1,6 @@
 //! Jobs as they are stored.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rusqlite::{OptionalExtension, Row, params};
 use windlass_core::{JobRecord, JobState, Name, TaskId, Timestamp, gate::COUNT_MAX};
@@ -82,6 +82,7 @@ impl Job {
         ])?;
         tx.memory.rooms.set_again(&self.name, before, self.again_at);
         tx.memory.rooms.set_delayed(&self.name, self.delay.is_some());
+        tx.memory.rooms.set_row(&self.name, Some(Arc::new(self.clone())));
         if let Some(again_at) = self.again_at {
             tx.effects.scheduled(again_at);
         }
@@ -134,6 +135,18 @@ pub(crate) fn find(tx: &Tx<'_>, name: &Name) -> Step<Option<Job>> {
     Ok(tx.sql(sql::FIND_JOB)?.query_row([name.as_str()], Job::read).optional()?)
 }
 
+/// One job, from memory if it was read since it last was without tasks.
+pub(crate) fn recall(tx: &mut Tx<'_>, name: &Name) -> Step<Option<Arc<Job>>> {
+    if let Some(job) = tx.memory.rooms.row(name) {
+        return Ok(Some(Arc::clone(job)));
+    }
+    let found = find(tx, name)?.map(Arc::new);
+    if found.is_some() {
+        tx.memory.rooms.set_row(name, found.clone());
+    }
+    Ok(found)
+}
+
 /// Jobs by name.
 pub(crate) fn list(tx: &Tx<'_>, after: Option<&Name>, limit: u32) -> Step<Vec<JobRecord>> {
     let mut statement = tx.sql(sql::LIST_JOBS)?;
@@ -147,5 +160,5 @@ pub(crate) fn has_tasks(tx: &Tx<'_>, name: &Name) -> Step<bool> {
     if tx.memory.rooms.get(name).is_some() {
         return Ok(true);
     }
-    Ok(tx.sql(sql::HAS_TASKS)?.query_row([name.as_str()], |row| row.get(0))?)
+    Ok(tx.sql(sql::HAS_SCHEDULED)?.query_row([name.as_str()], |row| row.get(0))?)
 }

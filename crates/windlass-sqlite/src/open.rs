@@ -196,7 +196,7 @@ fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
         }
         if state == State::Running {
             let workflow = jobs::optional_name(row, 15)?;
-            let start_no = job.as_ref().map_or(0, |job| memory.rooms.start(job));
+            let start_no = job.as_ref().map_or(0, |job| memory.rooms.add_running(job));
             let is_gated = job.is_some() || workflow.is_some();
             let held = Held {
                 lease: row.get(5)?,

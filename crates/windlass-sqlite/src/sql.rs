@@ -49,12 +49,11 @@ statements! {
     FIND_SCHEDULE = "find_schedule";
     FIND_STEPS = "find_steps";
     FIND_TASK = "find_task";
-    FIND_UNSTARTED = "find_unstarted";
     FIND_WORKFLOW = "find_workflow";
     FIRE_SCHEDULE = "fire_schedule";
     FLOOR_HISTORY = "floor_history";
     FLOOR_TASK = "floor_task";
-    HAS_TASKS = "has_tasks";
+    HAS_SCHEDULED = "has_scheduled";
     INSERT_LANE = "insert_lane";
     INSERT_PLAIN_TASK = "insert_plain_task";
     INSERT_TASK = "insert_task";
@@ -108,6 +107,9 @@ statements! {
     SETTLE_RETRY = "settle_retry";
     SHOW_HISTORY = "show_history";
     SHOW_TASK = "show_task";
+    UNSTARTED_HELD = "unstarted_held";
+    UNSTARTED_LATER = "unstarted_later";
+    UNSTARTED_READY = "unstarted_ready";
     WRITE_FIGURES = "write_figures";
 }
 
@@ -208,10 +210,12 @@ mod tests {
                 (PROMOTE, by_id),
                 (OLD_HISTORY, "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
                 (OLD_DEAD, "INDEX task_dead (ended_at>? AND ended_at<?)"),
-                (FIND_HELD, "INDEX task_job (job=? AND lane=? AND state=?)"),
-                (FIND_LEAST_READY, "INDEX task_job (job=? AND lane=? AND state=?)"),
-                (FIND_UNSTARTED, "INDEX task_job (job=?)"),
-                (HAS_TASKS, "INDEX task_job (job=?)"),
+                (FIND_HELD, "INDEX task_held (job=? AND lane=?)"),
+                (FIND_LEAST_READY, "INDEX task_admitted (job=? AND lane=?)"),
+                (UNSTARTED_HELD, "INDEX task_held (job=?)"),
+                (UNSTARTED_READY, "INDEX task_admitted (job=?)"),
+                (UNSTARTED_LATER, "INDEX task_later (job=?"),
+                (HAS_SCHEDULED, "INDEX task_later (job=?"),
                 (ADMIT, by_id),
                 (DEMOTE, by_id),
                 (PASS_ON, by_id),

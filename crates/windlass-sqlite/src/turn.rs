@@ -1,5 +1,7 @@
 //! A job's turn: what `windlass_core::gate` decides, applied to its rows.
 
+use std::sync::Arc;
+
 use windlass_core::{
     JobState, LaneId, Name, State, TaskId,
     gate::{self, JobView},
@@ -14,13 +16,13 @@ use crate::{
 
 /// Gives a job its turn. One that is not there is made if it has tasks.
 pub(crate) fn give_turn(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> Step<Progress> {
-    let found = jobs::find(tx, name)?;
-    let (mut job, is_new) = match found {
-        Some(job) => (job, false),
-        None if jobs::has_tasks(tx, name)? => (Job::new(tx, name), true),
-        None => return Ok(Progress::Over),
-    };
-    let before = job.clone();
+    let found = jobs::recall(tx, name)?;
+    let is_new = found.is_none();
+    if is_new && !jobs::has_tasks(tx, name)? {
+        return Ok(Progress::Over);
+    }
+    let before = found.unwrap_or_else(|| Arc::new(Job::new(tx, name)));
+    let mut job = Job::clone(&before);
     job.again_at = None;
     let progress = match job.state {
         JobState::Active | JobState::Paused => admit(tx, &mut job, budget)?,
@@ -29,13 +31,14 @@ pub(crate) fn give_turn(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> St
             Removal::Forgotten => {
                 tx.memory.rooms.set_again(name, before.again_at, None);
                 tx.memory.rooms.set_delayed(name, false);
+                tx.memory.rooms.set_row(name, None);
                 // What came meanwhile belongs to a new job of that name.
                 return give_turn(tx, name, budget);
             }
             Removal::GoesOn(progress) => progress,
         },
     };
-    if is_new || job != before {
+    if is_new || job != *before {
         job.save(tx, before.again_at)?;
     }
     Ok(progress)
@@ -194,8 +197,7 @@ fn promote(tx: &mut Tx<'_>, name: &Name, task: &Moved) -> Step<()> {
     if task.crashes > 0 {
         tx.memory.count_suspects(task.lane, 1);
     }
-    tx.memory.rooms.leave(name, task.lane, State::Held);
-    tx.memory.rooms.enter(name, task.lane, State::Ready, task.priority);
+    tx.memory.rooms.promote(name, task.lane);
     tx.touched.lanes_ready.insert(task.lane);
     tx.effects.ready = true;
     Ok(())
@@ -209,8 +211,7 @@ fn demote(tx: &mut Tx<'_>, name: &Name, task: &Moved) -> Step<()> {
     if task.crashes > 0 {
         tx.memory.count_suspects(task.lane, -1);
     }
-    tx.memory.rooms.leave(name, task.lane, State::Ready);
-    tx.memory.rooms.enter(name, task.lane, State::Held, task.priority);
+    tx.memory.rooms.demote(name, task.lane);
     Ok(())
 }
 
@@ -240,10 +241,15 @@ pub(crate) fn cancel_unstarted(
     budget: &mut Budget,
 ) -> Step<Progress> {
     let wanted = budget.cancels();
-    let ids: Vec<TaskId> = tx
-        .sql(sql::FIND_UNSTARTED)?
-        .query_map((job.name.as_str(), up_to.raw(), wanted as i64), |row| row.get(0).map(TaskId::from_raw))?
-        .collect::<rusqlite::Result<_>>()?;
+    let mut ids: Vec<TaskId> = Vec::new();
+    for sql in [sql::UNSTARTED_READY, sql::UNSTARTED_HELD, sql::UNSTARTED_LATER] {
+        let mut statement = tx.sql(sql)?;
+        let found = statement
+            .query_map((job.name.as_str(), up_to.raw(), (wanted - ids.len()) as i64), |row| {
+                row.get(0).map(TaskId::from_raw)
+            })?;
+        ids.extend(found.collect::<rusqlite::Result<Vec<_>>>()?);
+    }
     let reason = job.reason();
     for id in &ids {
         operate::end_unstarted(tx, *id, &reason)?;

@@ -107,10 +107,11 @@ CREATE INDEX task_suspect ON task (lane, priority DESC, ready_seq) WHERE state =
 CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
 
--- Plain tasks are in neither of these. ready_seq is NULL while a task is held, so held tasks stand by priority, then
--- id; ready ones by priority, then the time at which they entered.
-CREATE INDEX task_job ON task (job, lane, state, priority DESC, ready_seq)
-WHERE job IS NOT NULL AND ended_at IS NULL;
+-- Plain tasks are in none of these. Of a job's tasks each state has its own index, so that a claim touches only the small
+-- one of what is ready: a single index over all of them cost half of the throughput of a thousand jobs.
+CREATE INDEX task_held ON task (job, lane, priority DESC) WHERE state = 3;
+CREATE INDEX task_admitted ON task (job, lane, priority DESC, ready_seq) WHERE state = 1 AND job IS NOT NULL;
+CREATE INDEX task_later ON task (job, state) WHERE state IN (0, 4) AND job IS NOT NULL;
 CREATE INDEX task_step ON task (workflow, step) WHERE workflow IS NOT NULL AND ended_at IS NULL;
 
 -- What a job lets through. over_limit: it was above its limit when that fell, and still is. at_limit: somebody was told

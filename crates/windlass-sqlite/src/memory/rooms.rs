@@ -3,9 +3,14 @@
 //! Counted from the rows when the store is opened and kept exact by the one writer, so that a job's turn is decided without
 //! reading its tasks. Only jobs that have something held, ready or running are here.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
 use windlass_core::{LaneId, Name, State, Timestamp};
+
+use crate::jobs::Job;
 
 /// What a job has in one lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +30,8 @@ pub(crate) struct Room {
     noticed: u64,
     /// Lanes in which something is ready or held.
     pub shares: Vec<Share>,
+    /// What the job's row says, once it was read.
+    row: Option<Arc<Job>>,
     /// The lowest and the highest priority since the job was last without tasks.
     priorities: Option<(i32, i32)>,
 }
@@ -49,20 +56,24 @@ impl Room {
         self.running == 0 && self.shares.is_empty()
     }
 
-    fn count(&mut self, lane: LaneId, state: State, by: i64) {
+    fn count(&mut self, lane: LaneId, ready: i32, held: i64) {
         if !self.shares.iter().any(|share| share.lane == lane) {
             self.shares.push(Share { lane, ready: 0, held: 0 });
         }
         for share in self.shares.iter_mut().filter(|share| share.lane == lane) {
-            match state {
-                State::Ready => {
-                    share.ready = u32::try_from(i64::from(share.ready).saturating_add(by)).unwrap_or(0);
-                }
-                State::Held => share.held = share.held.saturating_add_signed(by),
-                _ => {}
-            }
+            share.ready = share.ready.saturating_add_signed(ready);
+            share.held = share.held.saturating_add_signed(held);
         }
         self.shares.retain(|share| share.ready > 0 || share.held > 0);
+    }
+}
+
+/// What one task more in a state means for ready and held.
+fn change_of(state: State) -> (i32, i64) {
+    match state {
+        State::Ready => (1, 0),
+        State::Held => (0, 1),
+        _ => (0, 0),
     }
 }
 
@@ -104,10 +115,23 @@ impl Rooms {
         self.by_job.is_empty()
     }
 
+    /// The row of a job, if it is known by heart.
+    pub(crate) fn row(&self, job: &Name) -> Option<&Arc<Job>> {
+        self.by_job.get(job)?.row.as_ref()
+    }
+
+    /// Remembers the row of a job for as long as anything of it is held, ready or running; `None` if it is gone.
+    pub(crate) fn set_row(&mut self, job: &Name, row: Option<Arc<Job>>) {
+        if self.by_job.contains_key(job) {
+            self.change(job, |room| room.row = row);
+        }
+    }
+
     /// A task of the job enters ready or held.
     pub(crate) fn enter(&mut self, job: &Name, lane: LaneId, state: State, priority: i32) {
         self.change(job, |room| {
-            room.count(lane, state, 1);
+            let (ready, held) = change_of(state);
+            room.count(lane, ready, held);
             let (low, high) = room.priorities.unwrap_or((priority, priority));
             room.priorities = Some((low.min(priority), high.max(priority)));
         });
@@ -115,11 +139,33 @@ impl Rooms {
 
     /// A task of the job leaves ready or held.
     pub(crate) fn leave(&mut self, job: &Name, lane: LaneId, state: State) {
-        self.change(job, |room| room.count(lane, state, -1));
+        let (ready, held) = change_of(state);
+        self.change(job, |room| room.count(lane, -ready, -held));
     }
 
-    /// A task of the job starts to run; answers the number of the start.
-    pub(crate) fn start(&mut self, job: &Name) -> u64 {
+    /// A held task of the job becomes ready.
+    pub(crate) fn promote(&mut self, job: &Name, lane: LaneId) {
+        self.change(job, |room| room.count(lane, 1, -1));
+    }
+
+    /// A ready task of the job becomes held.
+    pub(crate) fn demote(&mut self, job: &Name, lane: LaneId) {
+        self.change(job, |room| room.count(lane, -1, 1));
+    }
+
+    /// A ready task of the job starts to run; answers the number of the start.
+    pub(crate) fn start(&mut self, job: &Name, lane: LaneId) -> u64 {
+        self.starts += 1;
+        self.change(job, |room| {
+            room.count(lane, -1, 0);
+            room.running += 1;
+            room.unnoticed += 1;
+        });
+        self.starts
+    }
+
+    /// A task of the job runs; answers the number of its start.
+    pub(crate) fn add_running(&mut self, job: &Name) -> u64 {
         self.starts += 1;
         self.change(job, |room| {
             room.running += 1;
@@ -244,10 +290,17 @@ impl Rooms {
     }
 
     fn change(&mut self, job: &Name, change: impl FnOnce(&mut Room)) {
-        let before = self.by_job.get(job).cloned().map(Box::new);
-        let room = self.by_job.entry(job.clone()).or_default();
-        change(room);
-        if room.is_empty() {
+        let mut before = None;
+        let is_empty = if let Some(room) = self.by_job.get_mut(job) {
+            before = Some(Box::new(room.clone()));
+            change(room);
+            room.is_empty()
+        } else {
+            let room = self.by_job.entry(job.clone()).or_default();
+            change(room);
+            room.is_empty()
+        };
+        if is_empty {
             self.by_job.remove(job);
         }
         self.undo.push(Undo::Room(job.clone(), before));

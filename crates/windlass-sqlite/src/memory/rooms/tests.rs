@@ -24,10 +24,10 @@ fn a_room_counts_by_lane_and_is_forgotten_when_it_is_empty() {
 #[test]
 fn a_start_is_noticed_once() {
     let (mut rooms, job) = (Rooms::default(), name("j"));
-    let first = rooms.start(&job);
+    let first = rooms.add_running(&job);
     assert_eq!(rooms.get(&job).unwrap().unnoticed, 1);
     rooms.notice(&job);
-    let second = rooms.start(&job);
+    let second = rooms.add_running(&job);
     rooms.stop(&job, first);
     assert_eq!((rooms.get(&job).unwrap().running, rooms.get(&job).unwrap().unnoticed), (1, 1));
     rooms.stop(&job, second);
@@ -46,7 +46,7 @@ fn a_rollback_takes_every_change_back() {
     let before = rooms.get(&job).cloned();
 
     rooms.leave(&job, LaneId(1), State::Held);
-    rooms.start(&other);
+    rooms.add_running(&other);
     rooms.notice(&other);
     rooms.set_again(&job, Some(Timestamp::from_ms(5)), Some(Timestamp::from_ms(9)));
     rooms.set_delayed(&job, false);
