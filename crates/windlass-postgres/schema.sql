@@ -28,8 +28,8 @@ UNLOGGED TABLE doorbell WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, a
   lanes integer[] NOT NULL
   CONSTRAINT doorbell_pkey PRIMARY KEY (listener)
   CREATE UNIQUE INDEX doorbell_pkey ON doorbell USING btree (listener)
-FUNCTION enqueue(kind text, payload json DEFAULT 'null'::json, queue text DEFAULT NULL::text, job text DEFAULT NULL::text, workflow text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, key text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, ignore_conflict boolean DEFAULT NULL::boolean, OUT id text, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE
-FUNCTION enqueue_task(new_kind text, new_encoding smallint, new_payload bytea, new_queue text, new_job text, new_workflow text, new_priority integer, new_due_at bigint, new_delay_ms bigint, new_key text, ignore_conflict boolean, new_max_attempts integer, new_timeout_ms bigint, new_retry text, OUT task bigint, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path=pg_catalog, pg_temp, enable_seqscan=off, jit=off
+FUNCTION enqueue(kind text, payload json DEFAULT 'null'::json, queue text DEFAULT NULL::text, job text DEFAULT NULL::text, workflow text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, key text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, ignore_conflict boolean DEFAULT NULL::boolean, on_failure text DEFAULT NULL::text, OUT id text, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE
+FUNCTION enqueue_task(new_kind text, new_encoding smallint, new_payload bytea, new_queue text, new_job text, new_workflow text, new_priority integer, new_due_at bigint, new_delay_ms bigint, new_key text, ignore_conflict boolean, new_max_attempts integer, new_timeout_ms bigint, new_retry text, new_on_failure smallint, OUT task bigint, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path=pg_catalog, pg_temp, enable_seqscan=off, jit=off
 TABLE fenced
   worker bigint NOT NULL
   settler_no integer NOT NULL
@@ -37,6 +37,12 @@ TABLE fenced
   task bigint NOT NULL
   CONSTRAINT fenced_pkey PRIMARY KEY (worker, settler_no, batch_no, task)
   CREATE UNIQUE INDEX fenced_pkey ON fenced USING btree (worker, settler_no, batch_no, task)
+TABLE gate_todo WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=10000)
+  at bigint NOT NULL DEFAULT 0
+  kind smallint NOT NULL
+  key text NOT NULL
+  CREATE INDEX gate_todo_at ON gate_todo USING btree (at)
+  CREATE INDEX gate_todo_key ON gate_todo USING btree (key) WHERE ((kind = 2) OR (at > 0))
 TABLE history PARTITION BY RANGE (ended_at)
   id bigint NOT NULL
   started_at bigint
@@ -86,6 +92,19 @@ TABLE history_rest DEFAULT
   payload bytea NOT NULL
   CREATE INDEX history_rest_id_idx ON history_rest USING btree (id)
 FUNCTION id_text(id bigint) RETURNS text LANGUAGE sql IMMUTABLE
+FUNCTION is_live(lane_queue text, lane_kind text) RETURNS boolean LANGUAGE sql STABLE
+TABLE job WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000)
+  name text NOT NULL
+  created_at bigint NOT NULL
+  delay_ms bigint
+  last_start bigint
+  gone_before bigint
+  concurrency integer
+  state smallint NOT NULL
+  recount boolean NOT NULL
+  at_limit boolean NOT NULL
+  CONSTRAINT job_pkey PRIMARY KEY (name)
+  CREATE UNIQUE INDEX job_pkey ON job USING btree (name)
 TABLE key
   queue text NOT NULL
   key text NOT NULL
@@ -138,6 +157,16 @@ TABLE receipt WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_
   batch_no bigint NOT NULL
   CONSTRAINT receipt_pkey PRIMARY KEY (worker, settler_no)
   CREATE UNIQUE INDEX receipt_pkey ON receipt USING btree (worker, settler_no)
+TABLE schedule
+  name text NOT NULL
+  next_at bigint
+  last_at bigint
+  last_task bigint
+  paused boolean NOT NULL
+  spec text NOT NULL
+  CONSTRAINT schedule_pkey PRIMARY KEY (name)
+  CREATE INDEX schedule_next ON schedule USING btree (next_at) WHERE ((NOT paused) AND (next_at IS NOT NULL))
+  CREATE UNIQUE INDEX schedule_pkey ON schedule USING btree (name)
 SEQUENCE seq
 FUNCTION server_started_ms() RETURNS bigint LANGUAGE sql VOLATILE
 TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=20000, autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=200000, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=200000, autovacuum_vacuum_cost_delay=0)
@@ -149,6 +178,7 @@ TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2
   worker bigint
   claim_no bigint
   timeout_ms bigint
+  step bigint
   lane integer NOT NULL
   priority integer NOT NULL
   lease integer NOT NULL
@@ -157,6 +187,9 @@ TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2
   crashes integer NOT NULL
   state smallint NOT NULL
   encoding smallint NOT NULL
+  on_failure smallint
+  parked boolean
+  paced boolean
   retry text
   job text
   workflow text
@@ -170,9 +203,12 @@ TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2
   CREATE INDEX task_cancel ON task USING btree (worker) WHERE ((state = 2) AND (cancel IS NOT NULL))
   CREATE INDEX task_dead ON task USING btree (ended_at, id) WHERE (state = 6)
   CREATE INDEX task_due ON task USING btree (due_at, id) WHERE (state = 0)
+  CREATE INDEX task_job ON task USING btree (job, state, parked, priority DESC, id) WHERE ((job IS NOT NULL) AND (state <> 6))
+  CREATE INDEX task_parked ON task USING btree (lane) WHERE ((state = 3) AND parked)
   CREATE INDEX task_ready ON task USING btree (lane, priority DESC, ready_seq) WHERE ((state = 1) AND (crashes = 0))
   CREATE INDEX task_running ON task USING btree (worker) WHERE (state = 2)
   CREATE INDEX task_running_suspect ON task USING btree (worker) WHERE ((state = 2) AND (crashes > 0))
+  CREATE INDEX task_step ON task USING btree (workflow, step, ready_seq) WHERE ((workflow IS NOT NULL) AND (state <> 6))
   CREATE INDEX task_suspect ON task USING btree (lane, priority DESC, ready_seq) WHERE ((state = 1) AND (crashes > 0))
   CREATE UNIQUE INDEX task_pkey ON task USING btree (id)
 FUNCTION task_id(at_ms bigint, seq bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
@@ -199,3 +235,12 @@ TABLE worker WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_v
   CREATE INDEX worker_live ON worker USING btree (id) WHERE (ended_at IS NULL)
   CREATE UNIQUE INDEX worker_pkey ON worker USING btree (id)
 SEQUENCE worker_id_seq
+TABLE workflow WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000)
+  name text NOT NULL
+  created_at bigint NOT NULL
+  blocked_by bigint
+  forgiven_step bigint
+  on_failure smallint NOT NULL
+  CONSTRAINT workflow_pkey PRIMARY KEY (name)
+  CREATE INDEX workflow_blocked ON workflow USING btree (name) WHERE (blocked_by IS NOT NULL)
+  CREATE UNIQUE INDEX workflow_pkey ON workflow USING btree (name)

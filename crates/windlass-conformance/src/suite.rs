@@ -350,6 +350,7 @@ cases! { ($)
     }
     gate_audit {
         a_store_with_gates_in_use_has_no_finding [NoStranded],
+        gates_stand_as_they_were_after_a_restart [EnqDurable],
     }
     gate_fleet {
         a_fleet_keeps_every_limit_and_every_order [Limit],

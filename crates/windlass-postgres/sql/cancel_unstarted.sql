@@ -1,4 +1,4 @@
--- Ends tasks that have not started, in the order of the ids. $1 ids, $2 reason, $3 how long a key is remembered, $4 keep all.
+-- Ends tasks that have not started, in the order of the ids; steps of workflows only if those are held ($5). $1 ids, $2 reason, $3 how long a key is remembered, $4 keep all.
 -- Index: primary key.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
@@ -6,8 +6,9 @@ WITH clock AS MATERIALIZED (
   DELETE FROM windlass.task AS t
   USING unnest($1::bigint[]) AS u (id)
   WHERE t.id = ANY (ARRAY[u.id]) AND t.state + 0 IN (0, 1, 3, 4)
+    AND (t.workflow IS NULL OR $5)
   RETURNING t.id, t.claimed_at, t.worker, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
-    t.job, t.workflow, t.key, t.progress, t.log, t.payload
+    t.job, t.workflow, t.step, t.state, t.key, t.progress, t.log, t.payload
 ), kept AS (
   INSERT INTO windlass.history (
     id, started_at, ended_at, worker, timeout_ms, lane, priority, lease, attempt, max_attempts, state, encoding, ran,
@@ -23,5 +24,7 @@ WITH clock AS MATERIALIZED (
   SET expires_at = (SELECT now FROM clock) + $3
   FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
   WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
+), todo AS (
+  INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 0::smallint, g.job FROM gone AS g WHERE g.job IS NOT NULL
 )
-SELECT id FROM gone
+SELECT id, state, workflow, step, job IS NOT NULL FROM gone

@@ -48,7 +48,11 @@ WITH clock AS MATERIALIZED (
     claimed_at = (SELECT now FROM clock)
   WHERE ctid = ANY (ARRAY(SELECT place FROM line)) AND state = 1
   RETURNING id, lease, attempt, max_attempts, crashes, lane, priority, ready_seq, encoding, payload, timeout_ms,
-    retry, job, workflow
+    retry, job, workflow, paced
+), started AS (
+  -- The start of a task whose job has a delay is to be noticed.
+  INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 2::smallint, taken.job FROM taken WHERE taken.paced
+  RETURNING kind
 ), short AS MATERIALIZED (
   SELECT (SELECT count(*) FROM taken) < $3 AS is_short
 ), rest AS MATERIALIZED (
@@ -65,8 +69,13 @@ WITH clock AS MATERIALIZED (
           AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes = 0 AND t.lane = l.id OFFSET 0)
       )
     END AS is_blocked,
-    (SELECT t.due_at FROM windlass.task AS t WHERE t.state = 0 ORDER BY t.due_at LIMIT 1) AS next_due,
-    CASE WHEN short.is_short THEN (SELECT count(*) FROM windlass.lane) END AS lanes
+    least(
+      (SELECT t.due_at FROM windlass.task AS t WHERE t.state = 0 ORDER BY t.due_at LIMIT 1),
+      (SELECT g.at FROM windlass.gate_todo AS g WHERE g.at > 0 ORDER BY g.at LIMIT 1)
+    ) AS next_due,
+    CASE WHEN short.is_short THEN (SELECT count(*) FROM windlass.lane) END AS lanes,
+    EXISTS (SELECT 1 FROM windlass.gate_todo AS g WHERE g.at <= (SELECT now FROM clock)) AS has_todo,
+    EXISTS (SELECT 1 FROM started) AS has_started
   FROM short
 )
 SELECT

@@ -1,8 +1,12 @@
 -- Removes tasks that have been dead for long enough, and starts the time of their keys. $1 died before, $2 how many at most,
--- $3 how long a key is remembered. Index: task_dead, in order.
+-- $3 how long a key is remembered. Never one that holds up its workflow. Index: task_dead, in order.
 WITH old AS MATERIALIZED (
   SELECT t.id FROM windlass.task AS t
   WHERE t.state = 6 AND t.ended_at <= $1
+    AND (
+      t.workflow IS NULL
+      OR NOT EXISTS (SELECT 1 FROM windlass.workflow AS w WHERE w.name = t.workflow AND w.blocked_by = t.id)
+    )
   ORDER BY t.ended_at, t.id
   LIMIT $2
   FOR UPDATE SKIP LOCKED

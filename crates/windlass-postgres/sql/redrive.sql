@@ -1,11 +1,19 @@
--- Grants dead tasks a fresh budget, and notes it. $1 ids in order, $2 delays. Index: primary key.
+-- Grants dead tasks a fresh budget, and notes it. A step that its workflow has passed goes to its end. $1 ids in order, $2
+-- delays, $3 whether each is appended anew. Index: primary key.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
+), back AS (
+  UPDATE windlass.task AS t
+  SET
+    state = CASE WHEN u.is_append THEN 4 ELSE 0 END,
+    step = CASE WHEN u.is_append THEN NULL ELSE t.step END,
+    ready_seq = CASE WHEN u.is_append THEN nextval('windlass.seq') END,
+    due_at = (SELECT now FROM clock) + u.delay_ms, ended_at = NULL, attempt = 0, crashes = 0,
+    log = windlass.logged(t.log, jsonb_build_array(t.attempt, t.lease, NULL, NULL, (SELECT now FROM clock), 7, NULL))
+  FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS u (id, delay_ms, is_append)
+  WHERE t.id = ANY (ARRAY[u.id]) AND t.state + 0 = 6
+  RETURNING t.id, t.due_at, t.state, t.job
+), todo AS (
+  INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 0::smallint, back.job FROM back WHERE back.job IS NOT NULL
 )
-UPDATE windlass.task AS t
-SET
-  state = 0, due_at = (SELECT now FROM clock) + u.delay_ms, ended_at = NULL, attempt = 0, crashes = 0,
-  log = windlass.logged(t.log, jsonb_build_array(t.attempt, t.lease, NULL, NULL, (SELECT now FROM clock), 7, NULL))
-FROM unnest($1::bigint[], $2::bigint[]) AS u (id, delay_ms)
-WHERE t.id = ANY (ARRAY[u.id]) AND t.state + 0 = 6
-RETURNING t.id, t.due_at
+SELECT back.id, back.due_at, back.state FROM back

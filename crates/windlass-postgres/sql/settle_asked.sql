@@ -8,7 +8,7 @@ WITH clock AS MATERIALIZED (
   WHERE t.id = ANY (ARRAY[u.id]) AND t.lease = u.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
     AND t.cancel IS NOT NULL
   RETURNING t.id, t.claimed_at, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
-    t.job, t.workflow, t.key, t.progress, t.cancel, t.log, t.payload
+    t.job, t.workflow, t.step, t.key, t.progress, t.cancel, t.log, t.payload
 ), kept AS (
   INSERT INTO windlass.history (
     id, started_at, ended_at, worker, timeout_ms, lane, priority, lease, attempt, max_attempts, state, encoding, ran,
@@ -25,4 +25,4 @@ WITH clock AS MATERIALIZED (
   FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
   WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
 )
-SELECT id FROM gone
+SELECT id, lane, 7::smallint, job, workflow, step FROM gone

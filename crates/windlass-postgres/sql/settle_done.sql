@@ -1,5 +1,6 @@
 -- Ends attempts that succeeded and left nothing behind, once per batch number: all in one statement, so that it needs no
--- transaction around it. Only the primary key can serve the fence.
+-- transaction around it. Not for steps of workflows: those are passed on under a lock. The jobs whose room is given back are to
+-- be looked at. Only the primary key can serve the fence.
 -- $1 worker, $2 settler, $3 batch, $4 tasks in order, $5 their leases, $6 how long a key is remembered, $7 keep all.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
@@ -12,7 +13,7 @@ WITH clock AS MATERIALIZED (
   DELETE FROM windlass.task AS t
   USING unnest($4::bigint[], $5::integer[]) AS u (id, lease)
   WHERE t.id = ANY (ARRAY[u.id]) AND t.lease = u.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
-    AND EXISTS (SELECT 1 FROM receipt)
+    AND t.workflow IS NULL AND EXISTS (SELECT 1 FROM receipt)
   RETURNING t.id, t.claimed_at, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
     t.job, t.workflow, t.key, t.progress, t.log, t.payload
 ), kept AS (
@@ -30,6 +31,9 @@ WITH clock AS MATERIALIZED (
   SET expires_at = (SELECT now FROM clock) + $6
   FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
   WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
+), todo AS (
+  INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 0::smallint, g.job FROM gone AS g WHERE g.job IS NOT NULL
+  RETURNING kind
 ), fenced AS (
   INSERT INTO windlass.fenced (worker, settler_no, batch_no, task)
   SELECT $1, $2, $3, u.id
@@ -38,4 +42,5 @@ WITH clock AS MATERIALIZED (
     AND NOT EXISTS (SELECT 1 FROM gone WHERE gone.id = u.id)
   RETURNING task
 )
-SELECT EXISTS (SELECT 1 FROM receipt) AS is_new, ARRAY(SELECT task FROM fenced) AS fenced
+SELECT EXISTS (SELECT 1 FROM receipt) AS is_new, ARRAY(SELECT task FROM fenced) AS fenced,
+  EXISTS (SELECT 1 FROM todo)

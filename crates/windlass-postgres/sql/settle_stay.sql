@@ -1,4 +1,5 @@
--- Ends attempts whose tasks go on (1 retry, 2 snooze, 3 release) or die (6), unless somebody asked for their end. The
+-- Ends attempts whose tasks go on (1 retry, 2 snooze, 3 release) or die (6), unless somebody asked for their end. What is
+-- released is ready, or held if it has a job: its room is given back. The
 -- places in the ready line are drawn in the order of the tasks. Only the primary key can serve the fence.
 -- $1 worker, $2 tasks in order, $3 leases, $4 how, $5 due times, $6 errors.
 WITH clock AS MATERIALIZED (
@@ -9,8 +10,9 @@ WITH clock AS MATERIALIZED (
 )
 UPDATE windlass.task AS t
 SET
-  state = CASE item.how WHEN 3 THEN 1 WHEN 6 THEN 6 ELSE 0 END,
-  ready_seq = item.ready_seq,
+  state = CASE item.how WHEN 3 THEN CASE WHEN t.job IS NULL THEN 1 ELSE 3 END WHEN 6 THEN 6 ELSE 0 END,
+  ready_seq = CASE WHEN t.job IS NULL THEN item.ready_seq END,
+  paced = NULL,
   due_at = item.due_at,
   ended_at = CASE item.how WHEN 6 THEN (SELECT now FROM clock) END,
   attempt = CASE WHEN item.how IN (2, 3) THEN greatest(t.attempt - 1, 0) ELSE t.attempt END,
@@ -28,4 +30,4 @@ SET
 FROM item
 WHERE t.id = ANY (ARRAY[item.id]) AND t.lease = item.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
   AND t.cancel IS NULL
-RETURNING t.id, t.lane, t.state
+RETURNING t.id, t.lane, t.state, t.job, t.workflow, t.step

@@ -12,6 +12,7 @@ use windlass_core::{
 
 use crate::{
     cursor::Stretches,
+    gate,
     pool::Session,
     record,
     shared::Shared,
@@ -29,6 +30,8 @@ pub(crate) struct Brought {
     pub now: Timestamp,
     /// How many lanes there are, if the claim looked.
     pub lanes: Option<usize>,
+    has_todo: bool,
+    has_started: bool,
 }
 
 /// What the head of an answer says of the claim as a whole.
@@ -43,12 +46,16 @@ struct Verdict {
     is_blocked: bool,
     next_due: Option<Timestamp>,
     lanes: Option<usize>,
+    /// A gate is to be looked at.
+    has_todo: bool,
+    /// A task of a job with a delay was taken.
+    has_started: bool,
 }
 
 /// Claims; a worker that goes idle arms its bell and claims once more, so that nothing that came in between is missed. A
 /// worker that is busy is not to be rung.
 pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
-    let mut answer = claim(shared, demands).await?;
+    let mut answer = claim_admitted(shared, demands).await?;
     if !shared.doorbell.is_listening() {
         return Ok(answer);
     }
@@ -77,6 +84,27 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
     }
 }
 
+/// Claims; whatever the gates are to be looked at for is looked at, and what that made ready is claimed too.
+async fn claim_admitted(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
+    let Served { mut answer, has_todo, has_started } = claim(shared, demands).await?;
+    let is_short = answer.rest != Rest::More;
+    // A start that is to be noticed is noticed before its task can end.
+    if has_started || (has_todo && is_short) {
+        let report = gate::admit_after(shared).await;
+        answer.next_due = answer.next_due.into_iter().chain(report.next_due).min();
+    } else if has_todo {
+        shared.admission.wake();
+    }
+    if has_todo && is_short { once_more(shared, demands, answer).await } else { Ok(answer) }
+}
+
+/// The answer to a claim, and what it saw at the gates.
+struct Served {
+    answer: ClaimAnswer,
+    has_todo: bool,
+    has_started: bool,
+}
+
 /// Claims what is still wanted after the bell was armed.
 async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer) -> Result<ClaimAnswer> {
     let taken = |worker| answer.tasks.iter().filter(|task| task.worker == worker).count() as u32;
@@ -85,7 +113,7 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
         .map(|demand| Demand { n: demand.n.saturating_sub(taken(demand.worker)), ..demand.clone() })
         .collect();
     match claim(shared, &left).await {
-        Ok(more) => {
+        Ok(Served { answer: more, .. }) => {
             answer.tasks.extend(more.tasks);
             (answer.rest, answer.next_due, answer.now) = (more.rest, more.next_due, more.now);
             Ok(answer)
@@ -101,7 +129,7 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
 }
 
 /// Serves all demands or, if a worker may not claim, none.
-async fn claim(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
+async fn claim(shared: &Shared, demands: &[Demand]) -> Result<Served> {
     let answer = serve(shared, demands).await;
     if answer.is_err() {
         // What it took and gave back lies behind the places that were noted.
@@ -110,17 +138,18 @@ async fn claim(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
     answer
 }
 
-async fn serve(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
+async fn serve(shared: &Shared, demands: &[Demand]) -> Result<Served> {
     let mut session = shared.claims.session().await?;
     match demands {
         [] => {
             let now = session.row(&sql::NOW, &[]).await?.map_or(0, |row| row.get(0));
-            Ok(ClaimAnswer {
+            let answer = ClaimAnswer {
                 tasks: Vec::new(),
                 rest: Rest::More,
                 next_due: None,
                 now: Timestamp::from_ms(now),
-            })
+            };
+            Ok(Served { answer, has_todo: false, has_started: false })
         }
         [demand] => Ok(answer(shared, vec![alone(shared, &mut session, demand).await?])),
         demands => {
@@ -191,11 +220,21 @@ fn brought(demand: &Demand, verdict: &Verdict, tasks: Vec<Claimed>) -> Brought {
         true if verdict.is_blocked => Rest::Blocked,
         true => Rest::Nothing,
     };
-    Brought { tasks, rest, next_due: verdict.next_due, now: verdict.now, lanes: verdict.lanes }
+    Brought {
+        tasks,
+        rest,
+        next_due: verdict.next_due,
+        now: verdict.now,
+        lanes: verdict.lanes,
+        has_todo: verdict.has_todo,
+        has_started: verdict.has_started,
+    }
 }
 
 /// Several demands together: what kept any of them short is told.
-fn answer(shared: &Shared, brought: Vec<Brought>) -> ClaimAnswer {
+fn answer(shared: &Shared, brought: Vec<Brought>) -> Served {
+    let has_todo = brought.iter().any(|part| part.has_todo);
+    let has_started = brought.iter().any(|part| part.has_started);
     let mut answer =
         ClaimAnswer { tasks: Vec::new(), rest: Rest::More, next_due: None, now: Timestamp::from_ms(0) };
     for part in brought {
@@ -216,7 +255,7 @@ fn answer(shared: &Shared, brought: Vec<Brought>) -> ClaimAnswer {
             shared.subscribers.tell_lanes();
         }
     }
-    answer
+    Served { answer, has_todo, has_started }
 }
 
 /// What becomes of ready suspects in a plain claim.
@@ -265,6 +304,8 @@ async fn take(
         is_blocked: head.get::<_, Option<bool>>(4).unwrap_or(false),
         next_due: head.get::<_, Option<i64>>(5).map(Timestamp::from_ms),
         lanes: head.get::<_, Option<i64>>(6).map(|n| n as usize),
+        has_todo: head.get(7),
+        has_started: head.get(8),
     };
     let is_short = !verdict.is_isolated && !verdict.has_suspects && (rows.len() as i64) < n;
     let tasks = read(shared, demand, verdict.now, &rows, is_short).await?;
@@ -303,7 +344,7 @@ async fn take_suspect(
             .await?;
         if let Some(row) = rows.first() {
             let now = Timestamp::from_ms(row.get(0));
-            return Ok(Some(claimed(demand, lane_of(shared, row.get(12)).await?, now, row)));
+            return Ok(Some(claimed(demand, lane_of(shared, row.get(14)).await?, now, row)));
         }
     }
     Ok(None)
@@ -320,17 +361,17 @@ async fn read(
     let mut taken: Vec<(i32, i64, Claimed)> = Vec::with_capacity(rows.len());
     let mut lane: Option<(i32, Arc<Lane>)> = None;
     for row in rows {
-        if row.get::<_, Option<i64>>(7).is_none() {
+        if row.get::<_, Option<i64>>(9).is_none() {
             break;
         }
-        let id: i32 = row.get(12);
+        let id: i32 = row.get(14);
         let known = match &lane {
             Some((known, lane)) if *known == id => Arc::clone(lane),
             _ => lane_of(shared, id).await?,
         };
         lane = Some((id, Arc::clone(&known)));
         let task = claimed(demand, known, now, row);
-        taken.push((id, row.get(14), task));
+        taken.push((id, row.get(16), task));
     }
     taken.sort_unstable_by_key(|(_, seq, task)| (std::cmp::Reverse(task.priority), *seq));
     shared.note_taken(
@@ -351,20 +392,20 @@ async fn lane_of(shared: &Shared, id: i32) -> Result<Arc<Lane>> {
 
 fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row) -> Claimed {
     Claimed {
-        id: TaskId::from_raw(row.get(7)),
-        lease: row.get::<_, i32>(8) as u32,
-        attempt: row.get::<_, i32>(9) as u32,
-        max_attempts: row.get::<_, i32>(10) as u32,
-        crashes: row.get::<_, i32>(11) as u32,
+        id: TaskId::from_raw(row.get(9)),
+        lease: row.get::<_, i32>(10) as u32,
+        attempt: row.get::<_, i32>(11) as u32,
+        max_attempts: row.get::<_, i32>(12) as u32,
+        crashes: row.get::<_, i32>(13) as u32,
         worker: demand.worker,
         claim_no: demand.claim_no,
         lane,
-        priority: row.get(13),
-        payload: Payload::from_stored(record::encoding(row.get(15)), row.get::<_, &[u8]>(16).to_vec()),
-        job: record::name(row, 19, "job"),
-        workflow: record::name(row, 20, "workflow"),
-        timeout: row.get::<_, Option<i64>>(17).map(|ms| Duration::from_millis(ms as u64)),
-        retry: row.get::<_, Option<&str>>(18).and_then(RetryPolicy::from_stored),
+        priority: row.get(15),
+        payload: Payload::from_stored(record::encoding(row.get(17)), row.get::<_, &[u8]>(18).to_vec()),
+        job: record::name(row, 21, "job"),
+        workflow: record::name(row, 22, "workflow"),
+        timeout: row.get::<_, Option<i64>>(19).map(|ms| Duration::from_millis(ms as u64)),
+        retry: row.get::<_, Option<&str>>(20).and_then(RetryPolicy::from_stored),
         claimed_at: now,
     }
 }

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use windlass_core::{Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, TaskId, Timestamp};
+use windlass_core::{
+    Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, State, TaskId, Timestamp,
+};
 
 use crate::{error::Failure, pool::Session, shared::Shared, sql};
 
@@ -18,9 +20,6 @@ pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
     }
     for task in tasks {
         task.check(rules)?;
-        if task.workflow.is_some() {
-            return Err(Error::Unsupported("workflows are not available in this version".to_owned()));
-        }
     }
     Ok(())
 }
@@ -103,6 +102,10 @@ pub(crate) async fn insert(
     let retries: Vec<Option<String>> =
         tasks.iter().map(|task| task.retry.map(RetryPolicy::to_stored)).collect();
     let jobs: Vec<Option<&str>> = tasks.iter().map(|task| task.job.as_ref().map(Name::as_str)).collect();
+    let workflows: Vec<Option<&str>> =
+        tasks.iter().map(|task| task.workflow.as_ref().map(Name::as_str)).collect();
+    let policies: Vec<Option<i16>> =
+        tasks.iter().map(|task| task.on_failure.map(|policy| policy.code() as i16)).collect();
     let keys: Vec<Option<&str>> =
         tasks.iter().map(|task| task.key.as_ref().map(|key| key.text.as_str())).collect();
     let ids: Vec<Option<i64>> = match ids {
@@ -128,13 +131,15 @@ pub(crate) async fn insert(
                 &jobs,
                 &keys,
                 &ids,
+                &workflows,
+                &policies,
             ],
         )
         .await?;
     let due = |row: &tokio_postgres::Row| row.get::<_, Option<i64>>(2).map(Timestamp::from_ms);
     Ok(Added {
         ids: rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect(),
-        is_ready: rows.iter().any(|row| due(row).is_none()),
+        is_ready: rows.iter().any(|row| row.get::<_, i32>(3) == State::Ready.code() as i32),
         due: rows.iter().filter_map(due).min(),
     })
 }
@@ -143,8 +148,13 @@ fn is_plain(task: &NewTask) -> bool {
     task.start == Start::Now
         && task.timeout.is_none()
         && task.retry.is_none()
-        && task.job.is_none()
         && task.key.is_none()
+        && !is_gated(task)
+}
+
+/// Whether admission decides about a task.
+pub(crate) fn is_gated(task: &NewTask) -> bool {
+    task.job.is_some() || task.workflow.is_some()
 }
 
 pub(crate) fn delay_ms(start: Start) -> Option<i64> {

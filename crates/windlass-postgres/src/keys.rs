@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use windlass_core::{Enqueued, Error, NewTask, Result, TaskId};
 
 use crate::{
-    enqueue::{self, insert, lanes_of},
+    enqueue::{self, Added, insert, lanes_of},
     error::Failure,
     pool::Session,
     repeat::repeat,
@@ -36,11 +36,8 @@ async fn add_once(
     let mut session = shared.pool.session().await?;
     session.begin().await?;
     session.batch(LOCK_TIMEOUT).await?;
-    // Drawn for all at once, so that they have the order of the batch.
-    let ids = session.query(&sql::DRAW_IDS, &[&(tasks.len() as i64)]).await?;
-    let ids: Vec<i64> = ids.iter().map(|row| row.get(0)).collect();
-    let holders = match plan.settle(&mut session, tasks, &ids).await {
-        Ok(holders) => holders,
+    let (answers, added) = match insert_planned(shared, &mut session, tasks, lanes, plan).await {
+        Ok(done) => done,
         Err(failure) => {
             if !failure.is_broken {
                 session.rollback().await;
@@ -48,6 +45,34 @@ async fn add_once(
             return Err(failure);
         }
     };
+    session.commit().await?;
+    if let Some(added) = &added {
+        enqueue::tell(shared, added);
+    }
+    Ok(answers)
+}
+
+/// Adds tasks inside the session's transaction.
+pub(crate) async fn add_within(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    tasks: &[NewTask],
+    lanes: &[i32],
+) -> Result<(Vec<Enqueued>, Option<Added>), Failure> {
+    insert_planned(shared, session, tasks, lanes, &Plan::of(tasks)?).await
+}
+
+async fn insert_planned(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    tasks: &[NewTask],
+    lanes: &[i32],
+    plan: &Plan<'_>,
+) -> Result<(Vec<Enqueued>, Option<Added>), Failure> {
+    // Drawn for all at once, so that they have the order of the batch.
+    let ids = session.query(&sql::DRAW_IDS, &[&(tasks.len() as i64)]).await?;
+    let ids: Vec<i64> = ids.iter().map(|row| row.get(0)).collect();
+    let holders = plan.settle(session, tasks, &ids).await?;
     let is_fresh = |place: &usize| match plan.roles.get(*place) {
         Some(Role::Plain) => true,
         Some(Role::First) => holders.get(place).is_some_and(|holder| holder.is_ours),
@@ -60,9 +85,8 @@ async fn add_once(
     let added = if fresh.is_empty() {
         None
     } else {
-        Some(insert(shared, &mut session, &fresh, &their_lanes, Some(&their_ids)).await?)
+        Some(insert(shared, session, &fresh, &their_lanes, Some(&their_ids)).await?)
     };
-    session.commit().await?;
     let mut answers: Vec<Option<Enqueued>> = vec![None; tasks.len()];
     if let Some(added) = &added {
         for (place, id) in places.iter().zip(&added.ids) {
@@ -70,9 +94,8 @@ async fn add_once(
                 *answer = Some(Enqueued { id: *id, existing: false });
             }
         }
-        enqueue::tell(shared, added);
     }
-    plan.answers(&holders, answers)
+    Ok((plan.answers(&holders, answers)?, added))
 }
 
 /// What one task of a batch is with regard to keys.

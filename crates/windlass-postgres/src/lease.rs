@@ -9,18 +9,19 @@ use std::{
 };
 
 use windlass_core::{
-    Error, LaneId, LeaseRef, Name, NewWorker, Result, State, TaskId, Timestamp, WorkerId, WorkerReport,
+    Error, LaneId, LeaseRef, Name, NewWorker, Result, TaskId, Timestamp, WorkerId, WorkerReport,
     source::{DutyReport, Renewed},
 };
 
 use crate::{
     doorbell::ARMED_FOR,
     error::Failure,
+    gate, job,
     pool::{Pool, Session},
     repeat::repeat,
-    settle::{self, next_due},
+    settle::{self, Ended, HeldLease, next_due},
     shared::Shared,
-    sql,
+    sql, workflow,
 };
 
 /// Leases that one transaction hands back.
@@ -41,8 +42,12 @@ pub(crate) async fn register(shared: &Shared, worker: &NewWorker) -> Result<Work
     let row = session
         .row(&sql::REGISTER, &[&worker.host, &pid, &worker.version, &kinds, &queues, &slots, &ttl])
         .await?;
-    row.map(|row| WorkerId(row.get(0)))
-        .ok_or_else(|| Error::Unavailable("the server registered no worker".to_owned()))
+    let id = row
+        .map(|row| WorkerId(row.get(0)))
+        .ok_or_else(|| Error::Unavailable("the server registered no worker".to_owned()))?;
+    drop(session);
+    job::lanes_came(shared).await;
+    Ok(id)
 }
 
 /// Prolongs a lease, on its own connection and thread.
@@ -86,6 +91,7 @@ pub(crate) async fn retire(shared: &Shared, worker: WorkerId) -> Result<u64> {
     if let Err(error) = left.await {
         tracing::debug!(%error, "the bell of a worker that left could not be disarmed");
     }
+    job::lanes_went(shared).await;
     Ok(handed_back)
 }
 
@@ -157,10 +163,14 @@ async fn take_back(
             session.query(&sql::RAISE_MIN_CLAIM_NO, &[&worker.0, &number]).await?;
         }
         let rows = session.query(&sql::HELD, &[&worker.0, &claims.0, &claims.1, &i64::MAX]).await?;
-        let leases: Vec<LeaseRef> = rows.iter().map(lease_of).filter(|lease| wanted(lease)).collect();
+        let leases: Vec<HeldLease> = rows.iter().map(held_lease).filter(|held| wanted(&held.lease)).collect();
         let ended = settle::hand_back(shared, &mut session, worker, &leases).await?;
         session.commit().await?;
         tell(shared, &mut session, &ended.lanes_ready).await;
+        drop(session);
+        if ended.needs_admission {
+            gate::admit_after(shared).await;
+        }
         Ok(ended.tasks.len() as u64)
     })
     .await
@@ -170,10 +180,14 @@ async fn held(
     session: &mut Session<'_>,
     worker: WorkerId,
     claims: (i64, i64),
-) -> Result<Vec<LeaseRef>, Failure> {
+) -> Result<Vec<HeldLease>, Failure> {
     let limit = HAND_BACK_MAX as i64;
     let rows = session.query(&sql::HELD, &[&worker.0, &claims.0, &claims.1, &limit]).await?;
-    Ok(rows.iter().map(lease_of).collect())
+    Ok(rows.iter().map(held_lease).collect())
+}
+
+fn held_lease(row: &tokio_postgres::Row) -> HeldLease {
+    HeldLease { lease: lease_of(row), workflow: row.get(2) }
 }
 
 fn lease_of(row: &tokio_postgres::Row) -> LeaseRef {
@@ -181,7 +195,7 @@ fn lease_of(row: &tokio_postgres::Row) -> LeaseRef {
 }
 
 /// Tells this process that something is ready, and rings another that is idle. Only hints, so a failure is nothing.
-async fn tell(shared: &Shared, session: &mut Session<'_>, lanes: &[LaneId]) {
+pub(crate) async fn tell(shared: &Shared, session: &mut Session<'_>, lanes: &[LaneId]) {
     if lanes.is_empty() {
         return;
     }
@@ -244,6 +258,7 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
     let rows = session.query(&sql::EXPIRED_WORKERS, &[&tombstones, &since_outage]).await?;
     let workers: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
     drop(session);
+    let mut needs_admission = false;
     for worker in workers {
         let room = u64::from(limit).saturating_sub(report.moved) as usize;
         if room == 0 {
@@ -255,6 +270,7 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
                 report.moved += swept.moved;
                 report.more |= !swept.is_over;
                 report.lanes_ready.extend(swept.lanes_ready);
+                needs_admission |= swept.needs_admission;
                 if swept.is_news {
                     report.workers.push(WorkerId(worker));
                 }
@@ -265,6 +281,11 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
             }
             Err(error) => return Err(error),
         }
+    }
+    if !report.workers.is_empty() {
+        report.lanes_ready.extend(job::lanes_went(shared).await.lanes_ready);
+    } else if needs_admission {
+        report.lanes_ready.extend(gate::admit_after(shared).await.lanes_ready);
     }
     report.lanes_ready.sort_unstable();
     report.lanes_ready.dedup();
@@ -281,6 +302,7 @@ struct Swept {
     moved: u64,
     is_over: bool,
     is_news: bool,
+    needs_admission: bool,
     lanes_ready: Vec<LaneId>,
 }
 
@@ -299,24 +321,23 @@ async fn expire_one(shared: &Shared, worker: WorkerId, room: usize) -> Result<Sw
     let most = i64::try_from(room).unwrap_or(i64::MAX).saturating_add(1);
     let rows = session.query(&sql::HELD, &[&worker.0, &0_i64, &i64::MAX, &most]).await?;
     let is_over = rows.len() <= room;
-    let leases: Vec<LeaseRef> = rows.iter().map(lease_of).take(room).collect();
-    let ids: Vec<i64> = leases.iter().map(|lease| lease.id.raw()).collect();
-    let numbers: Vec<i32> = leases.iter().map(|lease| lease.lease as i32).collect();
+    let leases: Vec<HeldLease> = rows.iter().map(held_lease).take(room).collect();
+    let ids: Vec<i64> = leases.iter().map(|held| held.lease.id.raw()).collect();
+    let numbers: Vec<i32> = leases.iter().map(|held| held.lease.lease as i32).collect();
     let most_crashes = most_crashes(shared, crowd == 1);
     let mut swept = Swept { is_over, is_news: is_over && !was_ended, ..Swept::default() };
     if !leases.is_empty() {
-        let rows = session.query(&sql::CRASH, &[&worker.0, &ids, &numbers, &most_crashes]).await?;
-        for row in &rows {
-            if i64::from(row.get::<_, i16>(1)) == State::Ready.code() {
-                swept.lanes_ready.push(LaneId(i64::from(row.get::<_, i32>(0))));
-            }
-        }
-        swept.moved = rows.len() as u64;
+        let held = workflow::lock(&mut session, &settle::workflows_of(&leases)).await?;
+        let mut ended = Ended::default();
+        ended.add(&session.query(&sql::CRASH, &[&worker.0, &ids, &numbers, &most_crashes]).await?);
         let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-        if rows.len() < leases.len() {
-            let asked = session.query(&sql::SETTLE_ASKED, &[&worker.0, &ids, &numbers, &ttl, &keep]).await?;
-            swept.moved += asked.len() as u64;
+        if ended.tasks.len() < leases.len() {
+            ended.add(&session.query(&sql::SETTLE_ASKED, &[&worker.0, &ids, &numbers, &ttl, &keep]).await?);
         }
+        ended.pass_on(shared, &mut session, &held).await?;
+        swept.moved = ended.tasks.len() as u64;
+        swept.lanes_ready = ended.lanes_ready;
+        swept.needs_admission = ended.needs_admission;
     }
     if is_over && !was_ended {
         session.query(&sql::END_WORKER, &[&worker.0]).await?;
@@ -336,9 +357,17 @@ fn most_crashes(shared: &Shared, was_alone: bool) -> i32 {
 pub(crate) async fn promote_due(shared: &Shared, limit: u32) -> Result<DutyReport> {
     let mut session = shared.claims.session().await?;
     let rows = session.query(&sql::PROMOTE_DUE, &[&i64::from(limit)]).await?;
-    let mut lanes: Vec<LaneId> = rows.iter().map(|row| LaneId(i64::from(row.get::<_, i32>(0)))).collect();
+    let (held, ready): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.get::<_, bool>(1));
+    let mut lanes: Vec<LaneId> = ready.iter().map(|row| LaneId(i64::from(row.get::<_, i32>(0)))).collect();
+    drop(session);
+    let has_room = match held.is_empty() {
+        true => DutyReport::default(),
+        false => gate::admit(shared).await?,
+    };
+    lanes.extend(has_room.lanes_ready);
     lanes.sort_unstable();
     lanes.dedup();
+    let mut session = shared.claims.session().await?;
     let next = session.row(&sql::NEXT_DUE, &[]).await?;
     Ok(DutyReport {
         moved: rows.len() as u64,

@@ -1,7 +1,7 @@
 //! The PostgreSQL store of Windlass: any number of processes on one schema.
 //!
 //! Reading order: [`PostgresStore`] in `store` sends each call to the file of its name; `enqueue`, `claim`, `settle`,
-//! `lease`, `operate` are what tasks go through; `within` is enqueue inside a caller's own transaction; `gather` is the group commit of enqueues, `keys` their idempotency;
+//! `lease`, `operate` are what tasks go through; `gate`, `job` and `workflow` decide who passes, `schedule` keeps recurring tasks; `within` is enqueue inside a caller's own transaction; `gather` is the group commit of enqueues, `keys` their idempotency;
 //! `cursor` is where claims start, `doorbell` how idle workers hear of new tasks; `leader`, `history` and `depth` are what
 //! one process does for all. `pool` and `conn` are connections, `driver` the threads that move their bytes. Every statement
 //! lies in `sql/`, one a file.
@@ -17,6 +17,7 @@ mod doorbell;
 mod driver;
 mod enqueue;
 mod error;
+mod gate;
 mod gather;
 mod hints;
 mod history;
@@ -24,6 +25,7 @@ mod info;
 #[doc(hidden)]
 pub mod inside;
 mod inspect;
+mod job;
 mod keys;
 mod lanes;
 mod leader;
@@ -35,12 +37,14 @@ mod options;
 mod pool;
 mod record;
 mod repeat;
+mod schedule;
 mod settle;
 mod shared;
 mod sql;
 mod store;
 mod tls;
 mod within;
+mod workflow;
 
 pub use doctor::{Examination, Horizon, TableHealth, examine};
 pub use error::OpenError;

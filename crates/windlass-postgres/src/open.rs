@@ -10,6 +10,7 @@ use crate::{
     doorbell,
     driver::Driver,
     error::OpenError,
+    gate,
     gather::{self, Gather, Sort},
     info::Origin,
     migrate::{self, Migration},
@@ -46,6 +47,7 @@ pub(crate) async fn open(
     for line in [&plain, &keyed] {
         driver.handle().spawn(gather::run(Arc::clone(line), Weakly::new(&shared)));
     }
+    driver.handle().spawn(gate::run(Arc::clone(&shared.admission), Weakly::new(&shared)));
     if let Some(server) = listen_at {
         driver.handle().spawn(doorbell::listen(Weakly::new(&shared), server, Arc::clone(&driver)));
     }

@@ -1,13 +1,22 @@
 //! What clients and operators do to tasks and queues: cancel, redrive, pause.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
+use tokio_postgres::Row;
 use windlass_core::{
     Error, Name, Result, State, TaskId, Timestamp,
     store::{Changed, Redrive},
 };
 
-use crate::{error::Failure, inspect, pool::Session, repeat::repeat, shared::Shared, sql};
+use crate::{
+    error::Failure,
+    gate, inspect, job,
+    pool::Session,
+    repeat::repeat,
+    shared::Shared,
+    sql,
+    workflow::{self, StepEnd},
+};
 
 /// Tasks that one transaction changes.
 const CHANGES_MAX: usize = 1_000;
@@ -21,6 +30,8 @@ pub(crate) async fn cancel(shared: &Shared, ids: &[TaskId], reason: &str) -> Res
     for chunk in in_order(ids).chunks(CHANGES_MAX) {
         results.extend(repeat(|| cancel_some(shared, chunk, &reason)).await?);
     }
+    // What was cancelled may have made room.
+    gate::admit_after(shared).await;
     let again = |state: &State| match state {
         State::Running => Ok(State::Running),
         state => Err(has_ended(*state)),
@@ -42,8 +53,11 @@ async fn cancel_some(
             break;
         }
         let raw: Vec<i64> = left.iter().map(|id| id.raw()).collect();
-        let gone = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep]).await?;
-        let gone: Vec<TaskId> = gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        let gone = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
+        let mut gone: Vec<TaskId> = gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        if gone.len() < left.len() {
+            gone.extend(cancel_steps(shared, &mut session, &raw, reason).await?);
+        }
         shared.awaited.wake(gone.iter().copied());
         results.extend(gone.into_iter().map(|id| (id, Ok(State::Cancelled))));
         left.retain(|id| !results.contains_key(id));
@@ -69,6 +83,55 @@ async fn cancel_some(
     Ok(results)
 }
 
+/// Ends steps of workflows that have not started, under the locks of their workflows. One that had its turn counts as failed; one
+/// that waits is taken out.
+async fn cancel_steps(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    ids: &[i64],
+    reason: &str,
+) -> Result<Vec<TaskId>, Failure> {
+    let steps = session.query(&sql::WORKFLOW_OF, &[&ids]).await?;
+    if steps.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: BTreeSet<String> = steps.iter().map(|row| row.get(1)).collect();
+    let ids: Vec<i64> = steps.iter().map(|row| row.get(0)).collect();
+    session.begin().await?;
+    let held = workflow::lock(session, &names).await?;
+    let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
+    let gone = session.query(&sql::CANCEL_UNSTARTED, &[&ids, &reason, &ttl, &keep, &true]).await?;
+    let ends: Vec<StepEnd> = gone
+        .iter()
+        .filter_map(|row| {
+            let had_its_turn = i64::from(row.get::<_, i16>(1)) != State::Waiting.code();
+            let workflow = row.get::<_, Option<String>>(2)?;
+            Some(StepEnd { workflow, task: row.get(0), step: row.get(3), has_failed: had_its_turn })
+        })
+        .collect();
+    workflow::advance(shared, session, &held, &ends).await?;
+    session.commit().await?;
+    Ok(gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect())
+}
+
+/// Ends those of the tasks that have not started; answers how many.
+pub(crate) async fn cancel_unstarted(shared: &Shared, ids: &[TaskId], reason: &str) -> Result<u64> {
+    let reason = shared.rules.clip_error(reason);
+    let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
+    let raw: Vec<i64> = in_order(ids).iter().map(|id| id.raw()).collect();
+    repeat(|| async {
+        let mut session = shared.pool.session().await?;
+        let gone = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
+        let mut gone: Vec<TaskId> = gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        if gone.len() < raw.len() {
+            gone.extend(cancel_steps(shared, &mut session, &raw, &reason).await?);
+        }
+        shared.awaited.wake(gone.iter().copied());
+        Ok(gone.len() as u64)
+    })
+    .await
+}
+
 /// Grants dead tasks a fresh budget.
 pub(crate) async fn redrive(shared: &Shared, tasks: &[Redrive]) -> Result<Vec<Changed>> {
     let delays: HashMap<TaskId, i64> = tasks
@@ -83,6 +146,7 @@ pub(crate) async fn redrive(shared: &Shared, tasks: &[Redrive]) -> Result<Vec<Ch
     for chunk in in_order(&ids).chunks(CHANGES_MAX) {
         results.extend(repeat(|| redrive_some(shared, chunk, &delays)).await?);
     }
+    gate::admit_after(shared).await;
     Ok(answers(ids.into_iter(), &results, |state| Err(Refusal::NotDead(*state))))
 }
 
@@ -94,12 +158,13 @@ async fn redrive_some(
     let mut session = shared.pool.session().await?;
     let raw: Vec<i64> = ids.iter().map(|id| id.raw()).collect();
     let delay_ms: Vec<i64> = ids.iter().map(|id| delays.get(id).copied().unwrap_or(0)).collect();
-    let rows = session.query(&sql::REDRIVE, &[&raw, &delay_ms]).await?;
+    let rows = redrive_steps(&mut session, &raw, &delay_ms).await?;
     if let Some(due) = rows.iter().map(|row| row.get::<_, i64>(1)).min() {
         shared.subscribers.tell_due(Timestamp::from_ms(due));
     }
+    let state = |row: &Row| State::from_code(i64::from(row.get::<_, i16>(2))).unwrap_or(State::Scheduled);
     let mut results: HashMap<_, _> =
-        rows.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Scheduled))).collect();
+        rows.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(state(row)))).collect();
     let left: Vec<TaskId> = ids.iter().copied().filter(|id| !results.contains_key(id)).collect();
     if !left.is_empty() {
         let states = states_of(&mut session, &left).await?;
@@ -108,6 +173,32 @@ async fn redrive_some(
         }));
     }
     Ok(results)
+}
+
+/// Grants the budgets. A step that blocks its workflow is its head again; one that was passed goes to the end.
+async fn redrive_steps(session: &mut Session<'_>, ids: &[i64], delays: &[i64]) -> Result<Vec<Row>, Failure> {
+    let steps = session.query(&sql::WORKFLOW_OF, &[&ids]).await?;
+    if steps.is_empty() {
+        return session.query(&sql::REDRIVE, &[&ids, &delays, &vec![false; ids.len()]]).await;
+    }
+    let workflows: HashMap<i64, String> = steps.iter().map(|row| (row.get(0), row.get(1))).collect();
+    session.begin().await?;
+    let held = workflow::lock(session, &workflows.values().cloned().collect()).await?;
+    let blocks = |id: &i64| workflows.get(id).is_some_and(|name| held.blocked_by(name) == Some(*id));
+    let appends: Vec<bool> = ids.iter().map(|id| workflows.contains_key(id) && !blocks(id)).collect();
+    let rows = session.query(&sql::REDRIVE, &[&ids, &delays, &appends]).await?;
+    let (mut freed, mut appended) = (Vec::new(), Vec::new());
+    for id in rows.iter().map(|row| row.get::<_, i64>(0)) {
+        if let Some(name) = workflows.get(&id) {
+            if blocks(&id) { freed.push(name.as_str()) } else { appended.push(name.as_str()) }
+        }
+    }
+    if !freed.is_empty() {
+        session.query(&sql::WORKFLOW_FREE, &[&freed, &false]).await?;
+    }
+    workflow::put(session, &appended).await?;
+    session.commit().await?;
+    Ok(rows)
 }
 
 async fn states_of(session: &mut Session<'_>, ids: &[TaskId]) -> Result<HashMap<TaskId, State>, Failure> {
@@ -173,9 +264,13 @@ pub(crate) async fn set_paused(shared: &Shared, queue: &Name, paused: bool) -> R
     } else {
         session.row(&sql::RESUME_QUEUE, &[&queue, &shared.doorbell.channel]).await?
     };
-    if !paused {
+    drop(session);
+    if paused {
+        job::lanes_went(shared).await;
+    } else {
         shared.forget_cursors();
         shared.subscribers.tell_ready();
+        job::lanes_came(shared).await;
     }
     Ok(row.is_some())
 }

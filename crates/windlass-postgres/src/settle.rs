@@ -3,21 +3,23 @@
 //! The usual batch, successes that left nothing behind, is one statement that commits by itself. Any other is a
 //! transaction whose statements are sent in a row; what is decided in between is only whether something was lost.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use tokio_postgres::Row;
 use windlass_core::{
-    Error, LaneId, LeaseRef, Result, SettleBatch, SettleItem, Settled, Settlement, State, TaskId, Timestamp,
-    WorkerId,
+    Error, LaneId, LeaseRef, Name, Result, SettleBatch, SettleItem, Settled, Settlement, State, TaskId,
+    Timestamp, WorkerId, source::DutyReport,
 };
 
 use crate::{
     conn::Param,
     error::Failure,
+    gate,
     pool::Session,
     repeat::repeat,
     shared::Shared,
     sql::{self, Sql},
+    workflow::{self, Held, StepEnd},
 };
 
 /// Applies a batch, or answers from its receipt.
@@ -25,8 +27,10 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
     let mut items: Vec<&SettleItem> = batch.items.iter().collect();
     // In the order of tasks, as every other transaction that locks many.
     items.sort_unstable_by_key(|item| item.lease.id);
-    let is_plain =
-        items.iter().all(|item| matches!(item.settlement, Settlement::Done { output: None, note: None }));
+    let is_plain = items.iter().all(|item| {
+        item.gate.workflow.is_none()
+            && matches!(item.settlement, Settlement::Done { output: None, note: None })
+    });
     let settled = repeat(|| async {
         if is_plain {
             settle_done(shared, batch, &items).await
@@ -60,8 +64,17 @@ async fn settle_done(
         .await?;
     match row {
         Some(row) if row.get(0) => {
+            let needs_admission: bool = row.get(2);
+            drop(session);
+            let admitted =
+                if needs_admission { gate::admit_after(shared).await } else { DutyReport::default() };
             let fenced: Vec<i64> = row.get(1);
-            Ok(Settled { fenced: fenced.into_iter().map(TaskId::from_raw).collect(), ..Settled::default() })
+            Ok(Settled {
+                fenced: fenced.into_iter().map(TaskId::from_raw).collect(),
+                lanes_ready: admitted.lanes_ready,
+                next_due: admitted.next_due,
+                replayed: false,
+            })
         }
         _ => replay(&mut session, batch).await,
     }
@@ -99,13 +112,22 @@ async fn settle_mixed(
     batch: &SettleBatch,
     items: &[&SettleItem],
 ) -> Result<Settled, Failure> {
-    let mut session = shared.settles.session().await?;
+    // Whoever waits for the lock of a workflow waits beside the other settlements.
+    let has_steps = items.iter().any(|item| item.gate.workflow.is_some());
+    let mut session = if has_steps { shared.gates.session() } else { shared.settles.session() }.await?;
     let (worker, settler, number) = (batch.worker, batch.settler_no as i32, batch.batch_no as i64);
     let ends = Ends::of(items);
+    let workflows: BTreeSet<&str> =
+        items.iter().filter_map(|item| item.gate.workflow.as_ref().map(Name::as_str)).collect();
+    let workflows: Vec<&str> = workflows.into_iter().collect();
     let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
     let receipt: [Param<'_>; 3] = [&worker.0, &settler, &number];
+    let lock: [Param<'_>; 1] = [&workflows];
     let (leave, stay) = (ends.leaving.params(&worker.0, &ttl, &keep), ends.staying.params(&worker.0));
     let mut statements: Vec<(&'static Sql, &[Param<'_>])> = vec![(&sql::SETTLE_RECEIPT, &receipt)];
+    if !workflows.is_empty() {
+        statements.push((&sql::WORKFLOW_LOCK, &lock));
+    }
     statements.extend(leave.as_ref().map(|params| (&sql::SETTLE_LEAVE, params.as_slice())));
     statements.extend(stay.as_ref().map(|params| (&sql::SETTLE_STAY, params.as_slice())));
     if ends.schedules() {
@@ -116,21 +138,32 @@ async fn settle_mixed(
         session.rollback().await;
         return replay(&mut session, batch).await;
     }
+    let held =
+        if workflows.is_empty() { Held::default() } else { Held::of(&answers.next().unwrap_or_default()) };
     let mut ended = Ended::default();
     if leave.is_some() {
-        ended.left(&answers.next().unwrap_or_default());
+        ended.add(&answers.next().unwrap_or_default());
     }
     if stay.is_some() {
-        ended.stayed(&answers.next().unwrap_or_default());
+        ended.add(&answers.next().unwrap_or_default());
     }
-    let next_due = answers.next().and_then(|rows| rows.first().map(|row| Timestamp::from_ms(row.get(0))));
+    let mut next_due = answers.next().and_then(|rows| rows.first().map(|row| Timestamp::from_ms(row.get(0))));
     ends.write_asked(shared, &mut session, worker, &mut ended).await?;
+    ended.pass_on(shared, &mut session, &held).await?;
     let fenced: Vec<i64> =
         items.iter().map(|item| item.lease.id.raw()).filter(|id| !ended.tasks.contains(id)).collect();
     if !fenced.is_empty() {
         session.query(&sql::SETTLE_FENCED, &[&worker.0, &settler, &number, &fenced]).await?;
     }
     session.commit().await?;
+    drop(session);
+    if ended.needs_admission {
+        let admitted = gate::admit_after(shared).await;
+        next_due = next_due.into_iter().chain(admitted.next_due).min();
+        ended.lanes_ready.extend(admitted.lanes_ready);
+        ended.lanes_ready.sort_unstable();
+        ended.lanes_ready.dedup();
+    }
     Ok(Settled {
         fenced: fenced.into_iter().map(TaskId::from_raw).collect(),
         lanes_ready: ended.lanes_ready,
@@ -149,13 +182,27 @@ pub(crate) async fn hand_back(
     shared: &Shared,
     session: &mut Session<'_>,
     worker: WorkerId,
-    leases: &[LeaseRef],
+    leases: &[HeldLease],
 ) -> Result<Ended, Failure> {
+    let held = workflow::lock(session, &workflows_of(leases)).await?;
     let mut ends = Ends::default();
-    for lease in leases {
-        ends.stay(*lease, How::Release, None, None);
+    for held in leases {
+        ends.stay(held.lease, How::Release, None, None);
     }
-    ends.write(shared, session, worker).await
+    let mut ended = ends.write(shared, session, worker).await?;
+    ended.pass_on(shared, session, &held).await?;
+    Ok(ended)
+}
+
+/// A lease as the store's record says, with the workflow of its task.
+pub(crate) struct HeldLease {
+    pub lease: LeaseRef,
+    pub workflow: Option<String>,
+}
+
+/// The workflows of leases.
+pub(crate) fn workflows_of(leases: &[HeldLease]) -> BTreeSet<String> {
+    leases.iter().filter_map(|held| held.workflow.clone()).collect()
 }
 
 /// What was written.
@@ -163,20 +210,55 @@ pub(crate) async fn hand_back(
 pub(crate) struct Ended {
     pub tasks: HashSet<i64>,
     pub lanes_ready: Vec<LaneId>,
+    pub needs_admission: bool,
+    /// Steps that have ended.
+    steps: Vec<StepEnd>,
+    /// Jobs whose room was given back.
+    jobs: BTreeSet<String>,
 }
 
 impl Ended {
-    fn left(&mut self, rows: &[Row]) {
-        self.tasks.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
-    }
-
-    fn stayed(&mut self, rows: &[Row]) {
+    /// Notes rows of (task, lane, state, job, workflow, step), as all statements answer that end attempts.
+    pub(crate) fn add(&mut self, rows: &[Row]) {
         for row in rows {
-            self.tasks.insert(row.get(0));
-            if i64::from(row.get::<_, i16>(2)) == State::Ready.code() {
+            let (task, state): (i64, i16) = (row.get(0), row.get(2));
+            let state = State::from_code(i64::from(state));
+            self.tasks.insert(task);
+            if state == Some(State::Ready) {
                 self.lanes_ready.push(LaneId(i64::from(row.get::<_, i32>(1))));
             }
+            self.jobs.extend(row.get::<_, Option<String>>(3));
+            if let (Some(workflow), Some(state)) = (row.get::<_, Option<String>>(4), state)
+                && state.is_ended()
+            {
+                self.steps.push(StepEnd {
+                    workflow,
+                    task,
+                    step: row.get(5),
+                    has_failed: state != State::Done,
+                });
+            }
         }
+    }
+
+    /// Passes turns on: to the next steps under their workflows' locks, and to whom the jobs will choose.
+    pub(crate) async fn pass_on(
+        &mut self,
+        shared: &Shared,
+        session: &mut Session<'_>,
+        held: &Held,
+    ) -> Result<(), Failure> {
+        if !self.steps.is_empty() {
+            self.lanes_ready.extend(workflow::advance(shared, session, held, &self.steps).await?);
+            self.lanes_ready.sort_unstable();
+            self.lanes_ready.dedup();
+            self.needs_admission = true;
+        }
+        if !self.jobs.is_empty() {
+            gate::put_jobs(session, self.jobs.iter().map(String::as_str)).await?;
+            self.needs_admission = true;
+        }
+        Ok(())
     }
 }
 
@@ -277,10 +359,10 @@ impl<'a> Ends<'a> {
         let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
         let mut ended = Ended::default();
         if let Some(params) = self.leaving.params(&worker.0, &ttl, &keep) {
-            ended.left(&session.query(&sql::SETTLE_LEAVE, &params).await?);
+            ended.add(&session.query(&sql::SETTLE_LEAVE, &params).await?);
         }
         if let Some(params) = self.staying.params(&worker.0) {
-            ended.stayed(&session.query(&sql::SETTLE_STAY, &params).await?);
+            ended.add(&session.query(&sql::SETTLE_STAY, &params).await?);
         }
         self.write_asked(shared, session, worker, &mut ended).await?;
         Ok(ended)
@@ -300,7 +382,7 @@ impl<'a> Ends<'a> {
             let leases: Vec<i32> = leaving.leases.iter().chain(&staying.leases).copied().collect();
             let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
             let rows = session.query(&sql::SETTLE_ASKED, &[&worker.0, &ids, &leases, &ttl, &keep]).await?;
-            ended.left(&rows);
+            ended.add(&rows);
         }
         ended.lanes_ready.sort_unstable();
         ended.lanes_ready.dedup();

@@ -14,6 +14,7 @@ use crate::{
     cursor::{Cursors, Stretches},
     doorbell::Doorbell,
     driver::Driver,
+    gate::Admission,
     hints::Subscribers,
     lanes::Lanes,
     leader::Leadership,
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub beats: Pool,
     /// One for sweeps, retention and the other duties.
     pub duties: Pool,
+    /// One for admission.
+    pub gates: Pool,
     /// A few for everything else.
     pub pool: Pool,
     pub lanes: Lanes,
@@ -43,6 +46,7 @@ pub(crate) struct Shared {
     pub sweeps: Sweeps,
     pub awaited: Awaited,
     pub leadership: Leadership,
+    pub admission: Arc<Admission>,
     pub closing: watch::Sender<bool>,
     cursors: Mutex<Cursors>,
     opened_at: Instant,
@@ -61,6 +65,7 @@ impl Shared {
             settles: Pool::new(server, driver, "settlements", 1),
             beats: Pool::new(server, beat, "renewals", 1),
             duties: Pool::new(server, driver, "duties", 1),
+            gates: Pool::new(server, driver, "gates", 1),
             pool: Pool::new(server, driver, "clients", options.pool_size.max(1)),
             lanes: Lanes::default(),
             subscribers: Subscribers::default(),
@@ -68,6 +73,7 @@ impl Shared {
             sweeps: Sweeps::default(),
             awaited: Awaited::default(),
             leadership: Leadership::default(),
+            admission: Arc::default(),
             closing: watch::Sender::new(false),
             cursors: Mutex::default(),
             opened_at: Instant::now(),
@@ -120,14 +126,14 @@ impl Shared {
     /// Refuses every later call.
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
-        for pool in [&self.claims, &self.settles, &self.beats, &self.duties, &self.pool] {
+        for pool in [&self.claims, &self.settles, &self.beats, &self.duties, &self.gates, &self.pool] {
             pool.close();
         }
     }
 
     /// How long ago the server was found again after an outage.
     pub(crate) fn since_outage(&self) -> Option<Duration> {
-        [&self.claims, &self.settles, &self.beats, &self.duties, &self.pool]
+        [&self.claims, &self.settles, &self.beats, &self.duties, &self.gates, &self.pool]
             .into_iter()
             .filter_map(Pool::since_outage)
             .min()

@@ -35,7 +35,7 @@ statements! {
     ASK_CANCEL "ask_cancel" [INT8_ARRAY, TEXT, TEXT];
     AUDIT "audit" [INT8];
     AWAIT_TASKS "await" [INT8_ARRAY, INT8];
-    CANCEL_UNSTARTED "cancel_unstarted" [INT8_ARRAY, TEXT, INT8, BOOL];
+    CANCEL_UNSTARTED "cancel_unstarted" [INT8_ARRAY, TEXT, INT8, BOOL, BOOL];
     CLAIM "claim" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, BOOL];
     CLAIM_HELD "claim_held" [INT8];
     CLAIM_LOCK "claim_lock" [INT8, INT8];
@@ -63,10 +63,10 @@ statements! {
     DRAW_IDS "draw_ids" [INT8];
     END_WORKER "end_worker" [INT8];
     ENQUEUE "enqueue" [
-        INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT8_ARRAY
+        INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY
     ];
     ENQUEUE_PLAIN "enqueue_plain" [INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8];
-    ENQUEUE_TASK "enqueue_task" [TEXT, INT2, BYTEA, TEXT, TEXT, TEXT, INT4, INT8, INT8, TEXT, BOOL, INT4, INT8, TEXT];
+    ENQUEUE_TASK "enqueue_task" [TEXT, INT2, BYTEA, TEXT, TEXT, TEXT, INT4, INT8, INT8, TEXT, BOOL, INT4, INT8, TEXT, INT2];
     EXPIRED_WORKERS "expired_workers" [BOOL, INT8];
     FIND_ENDED "find_ended" [INT8_ARRAY, INT8];
     FLOOR_HISTORY "floor_history" [INT8, INT8, INT8];
@@ -77,6 +77,20 @@ statements! {
     HOLD_TERM "hold_term" [INT8, INT8];
     INFO "info" [TEXT];
     INSERT_LANES "insert_lanes" [TEXT_ARRAY, TEXT_ARRAY];
+    JOB_COUNT "job_count" [TEXT_ARRAY, BOOL_ARRAY, INT8_ARRAY];
+    JOB_DEMOTE "job_demote" [TEXT_ARRAY, INT8_ARRAY];
+    JOB_FORGET "job_forget" [TEXT_ARRAY];
+    JOB_GONE "job_gone" [TEXT];
+    JOB_LIST "job_list" [TEXT, TEXT, INT8, INT8];
+    JOB_LOCK "job_lock" [TEXT_ARRAY];
+    JOB_MAKE "job_make" [TEXT_ARRAY, INT4];
+    JOB_NOTE "job_note" [TEXT_ARRAY, BOOL_ARRAY, BOOL_ARRAY, INT8_ARRAY];
+    JOB_OCCUPANTS "job_occupants" [TEXT, INT8];
+    JOB_OUTRANKED "job_outranked" [TEXT_ARRAY];
+    JOB_PACE "job_pace" [TEXT];
+    JOB_PROMOTE "job_promote" [TEXT_ARRAY, INT8_ARRAY, BOOL_ARRAY];
+    JOB_SET "job_set" [TEXT, BOOL, INT4, BOOL, INT8, INT2];
+    JOB_TASKS "job_tasks" [TEXT, BOOL, INT8, INT8];
     KEY_READ "key_read" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY];
     KEY_TAKE "key_take" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY];
     LANES "lanes" [];
@@ -90,16 +104,23 @@ statements! {
     NOTE_PART "note_part" [TEXT, INT8, INT8];
     NOTIFY "notify" [TEXT, TEXT];
     NOW "now" [];
+    PARK_DEAD "park_dead" [INT8];
     PARTS "parts" [TEXT];
     PAUSE_QUEUE "pause_queue" [TEXT];
     PAUSED_QUEUES "paused_queues" [];
     PROMOTE_DUE "promote_due" [INT8];
     PUT_PROGRESS "put_progress" [INT8, INT4, INT8, TEXT];
     RAISE_MIN_CLAIM_NO "raise_min_claim_no" [INT8, INT8];
-    REDRIVE "redrive" [INT8_ARRAY, INT8_ARRAY];
+    REDRIVE "redrive" [INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY];
     REGISTER "register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8];
     RENEW "renew" [INT8, INT4, INT4, BOOL, INT8, INT8];
     RESUME_QUEUE "resume_queue" [TEXT, TEXT];
+    SCHEDULE_DUE "schedule_due" [INT8];
+    SCHEDULE_LIST "schedule_list" [];
+    SCHEDULE_LOCK "schedule_lock" [TEXT, INT8];
+    SCHEDULE_MOVE "schedule_move" [TEXT, INT8, INT8, INT8];
+    SCHEDULE_PUT "schedule_put" [TEXT, TEXT, BOOL, INT8];
+    SCHEDULE_REMOVE "schedule_remove" [TEXT];
     SETTLE_ASKED "settle_asked" [INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
     SETTLE_DONE "settle_done" [INT8, INT4, INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
     SETTLE_FENCED "settle_fenced" [INT8, INT4, INT8, INT8_ARRAY];
@@ -110,7 +131,22 @@ statements! {
     SETTLE_REPLAY "settle_replay" [INT8, INT4];
     SETTLE_STAY "settle_stay" [INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY];
     SHOW_TASK "show_task" [INT8_ARRAY, INT8];
+    TODO_LATER "todo_later" [TEXT_ARRAY, INT8_ARRAY];
+    TODO_PUT "todo_put" [INT2_ARRAY, TEXT_ARRAY];
+    TODO_TAKE "todo_take" [INT8];
+    TODO_WINDOWS "todo_windows" [];
+    UNPARK "unpark" [INT8];
     WORKERS "workers" [INT8];
+    WORKFLOW_BLOCK "workflow_block" [TEXT_ARRAY, INT8_ARRAY];
+    WORKFLOW_FORGET "workflow_forget" [TEXT_ARRAY];
+    WORKFLOW_FREE "workflow_free" [TEXT_ARRAY, BOOL];
+    WORKFLOW_LIST "workflow_list" [TEXT, BOOL, TEXT, INT8, INT8];
+    WORKFLOW_LOCK "workflow_lock" [TEXT_ARRAY];
+    WORKFLOW_MAKE "workflow_make" [TEXT_ARRAY];
+    WORKFLOW_OF "workflow_of" [INT8_ARRAY];
+    WORKFLOW_PASS "workflow_pass" [TEXT_ARRAY];
+    WORKFLOW_PLACE "workflow_place" [TEXT_ARRAY];
+    WORKFLOW_STEPS "workflow_steps" [TEXT_ARRAY, BOOL, INT8];
 }
 
 /// The statements as they are sent: for one schema, without their comments.

@@ -17,15 +17,17 @@ use windlass_core::{
 use crate::{
     audit, awaited, claim, depth, enqueue,
     error::OpenError,
+    gate,
     gather::Gather,
     info::{self, Origin},
-    inspect, leader, lease,
+    inspect, job, leader, lease,
     migrate::MIGRATIONS,
     open, operate,
     options::{Location, Options},
     pool::closed,
-    settle,
+    schedule, settle,
     shared::Shared,
+    workflow,
 };
 
 /// The store on PostgreSQL: any number of processes on one schema.
@@ -121,7 +123,7 @@ impl Source for PostgresStore {
     }
 
     async fn admit(&self, _limit: u32) -> Result<DutyReport> {
-        Ok(DutyReport::default())
+        gate::admit(&self.shared).await
     }
 
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
@@ -158,7 +160,12 @@ impl Store for PostgresStore {
             return Ok(Vec::new());
         }
         let line = if tasks.iter().any(|task| task.key.is_some()) { &self.keyed } else { &self.plain };
-        line.add(tasks).await
+        let is_gated = tasks.iter().any(enqueue::is_gated);
+        let enqueued = line.add(tasks).await?;
+        if is_gated {
+            gate::admit_after(&self.shared).await;
+        }
+        Ok(enqueued)
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {
@@ -232,63 +239,63 @@ impl Store for PostgresStore {
 
 #[async_trait]
 impl Gates for PostgresStore {
-    async fn set_job(&self, _name: &Name, _change: &JobChange) -> Result<JobRecord> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    async fn set_job(&self, name: &Name, change: &JobChange) -> Result<JobRecord> {
+        job::set(&self.shared, name, change).await
     }
 
-    async fn jobs(&self, _after: Option<&Name>, _limit: u32) -> Result<Vec<JobRecord>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    async fn jobs(&self, after: Option<&Name>, limit: u32) -> Result<Vec<JobRecord>> {
+        job::list(&self.shared, after, None, limit).await
     }
 
-    async fn job(&self, _name: &Name) -> Result<Option<JobRecord>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    async fn job(&self, name: &Name) -> Result<Option<JobRecord>> {
+        Ok(job::list(&self.shared, None, Some(name), 1).await?.into_iter().next())
     }
 
-    async fn remove_job(&self, _name: &Name, _now: bool) -> Result<u64> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    async fn remove_job(&self, name: &Name, now: bool) -> Result<u64> {
+        job::remove(&self.shared, name, now).await
     }
 
     async fn workflows(
         &self,
-        _blocked: bool,
-        _after: Option<&Name>,
-        _limit: u32,
+        blocked: bool,
+        after: Option<&Name>,
+        limit: u32,
     ) -> Result<Vec<WorkflowRecord>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+        workflow::list(&self.shared, blocked, after, None, limit).await
     }
 
-    async fn workflow(&self, _name: &Name) -> Result<Option<WorkflowRecord>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    async fn workflow(&self, name: &Name) -> Result<Option<WorkflowRecord>> {
+        Ok(workflow::list(&self.shared, false, None, Some(name), 1).await?.into_iter().next())
     }
 
-    async fn change_workflow(&self, _name: &Name, _action: WorkflowAction) -> Result<u64> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    async fn change_workflow(&self, name: &Name, action: WorkflowAction) -> Result<u64> {
+        workflow::change(&self.shared, name, action).await
     }
 
-    async fn view(&self, _task: &TaskRecord) -> Result<GateView> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    async fn view(&self, task: &TaskRecord) -> Result<GateView> {
+        job::view(&self.shared, task).await
     }
 }
 
 #[async_trait]
 impl Schedules for PostgresStore {
-    async fn put(&self, _row: &ScheduleRow) -> Result<()> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    async fn put(&self, row: &ScheduleRow) -> Result<()> {
+        schedule::put(&self.shared, row).await
     }
 
     async fn list(&self) -> Result<Vec<ScheduleRow>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+        schedule::list(&self.shared).await
     }
 
-    async fn remove(&self, _name: &Name) -> Result<bool> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    async fn remove(&self, name: &Name) -> Result<bool> {
+        schedule::remove(&self.shared, name).await
     }
 
-    async fn due(&self, _limit: u32) -> Result<DueSchedules> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    async fn due(&self, limit: u32) -> Result<DueSchedules> {
+        schedule::due(&self.shared, limit).await
     }
 
-    async fn fire(&self, _fire: Fire) -> Result<Option<Enqueued>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
+    async fn fire(&self, fire: Fire) -> Result<Option<Enqueued>> {
+        schedule::fire(&self.shared, &fire).await
     }
 }

@@ -67,6 +67,7 @@ pub struct Call<'a> {
     max_attempts: i32,
     timeout_ms: Option<i64>,
     retry: Option<String>,
+    on_failure: Option<i16>,
 }
 
 impl<'a> Call<'a> {
@@ -87,11 +88,12 @@ impl<'a> Call<'a> {
             max_attempts: task.max_attempts.unwrap_or(rules.max_attempts) as i32,
             timeout_ms: task.timeout.map(ms_up),
             retry: task.retry.map(RetryPolicy::to_stored),
+            on_failure: task.on_failure.map(|policy| policy.code() as i16),
         }
     }
 
     fn params(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
-        let values: [&(dyn ToSql + Sync); 14] = [
+        let values: [&(dyn ToSql + Sync); 15] = [
             &self.kind,
             &self.encoding,
             &self.payload,
@@ -106,6 +108,7 @@ impl<'a> Call<'a> {
             &self.max_attempts,
             &self.timeout_ms,
             &self.retry,
+            &self.on_failure,
         ];
         values.into_iter().zip(sql::ENQUEUE_TASK.types.iter().cloned()).collect()
     }

@@ -58,6 +58,8 @@ CREATE TABLE windlass.task (
   worker bigint,
   claim_no bigint,
   timeout_ms bigint,
+  -- Its place in its workflow, from admission on.
+  step bigint,
   lane integer NOT NULL,
   priority integer NOT NULL,
   lease integer NOT NULL,
@@ -66,6 +68,11 @@ CREATE TABLE windlass.task (
   crashes integer NOT NULL,
   state smallint NOT NULL,
   encoding smallint NOT NULL,
+  on_failure smallint,
+  -- Held because nobody alive serves its lane.
+  parked boolean,
+  -- Its job has a delay, so its start must be noticed.
+  paced boolean,
   retry text,
   job text,
   workflow text,
@@ -91,6 +98,54 @@ CREATE INDEX task_running_suspect ON windlass.task (worker) WHERE state = 2 AND 
 CREATE INDEX task_cancel ON windlass.task (worker) WHERE state = 2 AND cancel IS NOT NULL;
 CREATE INDEX task_due ON windlass.task (due_at, id) WHERE state = 0;
 CREATE INDEX task_dead ON windlass.task (ended_at, id) WHERE state = 6;
+-- Only over tasks with a job or a workflow: plain ones do not pay for them.
+CREATE INDEX task_job ON windlass.task (job, state, parked, priority DESC, id) WHERE job IS NOT NULL AND state <> 6;
+CREATE INDEX task_parked ON windlass.task (lane) WHERE state = 3 AND parked;
+CREATE INDEX task_step ON windlass.task (workflow, step, ready_seq) WHERE workflow IS NOT NULL AND state <> 6;
+
+-- Jobs. What a job holds is never stored, always counted. recount: more of it runs than its limit allows, since that fell.
+CREATE TABLE windlass.job (
+  name text PRIMARY KEY,
+  created_at bigint NOT NULL,
+  delay_ms bigint,
+  last_start bigint,
+  gone_before bigint,
+  concurrency integer,
+  state smallint NOT NULL,
+  recount boolean NOT NULL,
+  at_limit boolean NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+-- Workflows that have unfinished steps or are blocked.
+CREATE TABLE windlass.workflow (
+  name text PRIMARY KEY,
+  created_at bigint NOT NULL,
+  blocked_by bigint,
+  forgiven_step bigint,
+  on_failure smallint NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX workflow_blocked ON windlass.workflow (name) WHERE blocked_by IS NOT NULL;
+
+-- What is to be looked at: a job (0), a workflow (1), a job whose task has started and that has a delay (2). Appended by
+-- whoever changes something, in the same transaction and without a lock; taken by whoever admits. at: not before.
+CREATE TABLE windlass.gate_todo (
+  at bigint NOT NULL DEFAULT 0,
+  kind smallint NOT NULL,
+  key text NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+CREATE INDEX gate_todo_at ON windlass.gate_todo (at);
+CREATE INDEX gate_todo_key ON windlass.gate_todo (key) WHERE kind = 2 OR at > 0;
+
+-- Recurring tasks. What spec says only the runtime knows.
+CREATE TABLE windlass.schedule (
+  name text PRIMARY KEY,
+  next_at bigint,
+  last_at bigint,
+  last_task bigint,
+  paused boolean NOT NULL,
+  spec text NOT NULL
+);
+CREATE INDEX schedule_next ON windlass.schedule (next_at) WHERE NOT paused AND next_at IS NOT NULL;
 
 -- What is finished and kept, by the day of its end. Rows that fit no partition go to the last one: a settlement never
 -- fails for want of a partition.
@@ -160,6 +215,16 @@ CREATE TABLE windlass.worker (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX worker_live ON windlass.worker (id) WHERE ended_at IS NULL;
 CREATE INDEX worker_ended ON windlass.worker (ended_at) WHERE ended_at IS NOT NULL;
+
+-- Whether somebody alive takes tasks of a queue and a kind.
+CREATE FUNCTION windlass.is_live(lane_queue text, lane_kind text) RETURNS boolean LANGUAGE sql STABLE
+AS $$
+  SELECT NOT EXISTS (SELECT 1 FROM windlass.paused_queue AS p WHERE p.queue = $1)
+    AND EXISTS (
+      SELECT 1 FROM windlass.worker AS w
+      WHERE w.ended_at IS NULL AND $2 = ANY (w.kinds) AND (cardinality(w.queues) = 0 OR $1 = ANY (w.queues))
+    )
+$$;
 
 -- The last batch of each settler, and which tasks of it had been lost.
 CREATE TABLE windlass.receipt (
@@ -308,7 +373,8 @@ BEGIN
       SELECT l.id INTO STRICT new_lane FROM windlass.lane AS l WHERE l.queue = NEW.queue AND l.kind = NEW.kind;
     END IF;
     UPDATE windlass.task AS t
-    SET lane = new_lane, ready_seq = CASE WHEN is_late THEN nextval('windlass.seq') ELSE t.ready_seq END
+    SET lane = new_lane,
+      ready_seq = CASE WHEN is_late AND t.state = 1 THEN nextval('windlass.seq') ELSE t.ready_seq END
     WHERE t.id = NEW.task;
     -- Everybody reads the lanes again and looks.
     PERFORM pg_notify('windlass_{schema}', 'lanes');
@@ -317,7 +383,7 @@ BEGIN
 
   -- Not where reading the index of tasks could make two callers fail each other: there the task is found a little later.
   IF is_late AND isolation <> 'serializable' THEN
-    UPDATE windlass.task AS t SET ready_seq = nextval('windlass.seq') WHERE t.id = NEW.task;
+    UPDATE windlass.task AS t SET ready_seq = nextval('windlass.seq') WHERE t.id = NEW.task AND t.state = 1;
   END IF;
   IF NEW.is_ready AND isolation IN ('repeatable read', 'serializable') THEN
     -- Such a caller sees who was idle when it began; so everybody looks.
@@ -346,7 +412,8 @@ DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION windlass.arrive();
 CREATE FUNCTION windlass.enqueue_task(
   new_kind text, new_encoding smallint, new_payload bytea, new_queue text, new_job text, new_workflow text,
   new_priority integer, new_due_at bigint, new_delay_ms bigint, new_key text, ignore_conflict boolean,
-  new_max_attempts integer, new_timeout_ms bigint, new_retry text, OUT task bigint, OUT existing boolean
+  new_max_attempts integer, new_timeout_ms bigint, new_retry text, new_on_failure smallint, OUT task bigint,
+  OUT existing boolean
 ) LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
 AS $$
@@ -362,6 +429,7 @@ DECLARE
   found_digest bytea;
   found_expires_at bigint;
   is_taken boolean := false;
+  new_state smallint;
 BEGIN
   PERFORM windlass.check_name('kind', new_kind);
   PERFORM windlass.check_name('queue', new_queue);
@@ -369,8 +437,9 @@ BEGIN
     PERFORM windlass.check_name('job', new_job);
   END IF;
   IF new_workflow IS NOT NULL THEN
-    RAISE EXCEPTION 'workflows are not available in this version' USING ERRCODE = 'feature_not_supported';
-  ELSIF octet_length(new_key) NOT BETWEEN 1 AND 256 THEN
+    PERFORM windlass.check_name('workflow', new_workflow);
+  END IF;
+  IF octet_length(new_key) NOT BETWEEN 1 AND 256 THEN
     RAISE EXCEPTION 'key must have 1 to 256 bytes and no NUL' USING ERRCODE = 'invalid_parameter_value';
   ELSIF new_payload IS NULL THEN
     RAISE EXCEPTION 'payload must not be null; for none leave it out' USING ERRCODE = 'invalid_parameter_value';
@@ -387,6 +456,10 @@ BEGIN
     RAISE EXCEPTION 'timeout must be longer than zero' USING ERRCODE = 'invalid_parameter_value';
   ELSIF new_retry !~ '^[0-9]{1,19} [0-9]{1,19} [0-9]{1,9}$' THEN
     RAISE EXCEPTION 'retry must be three numbers' USING ERRCODE = 'invalid_parameter_value';
+  ELSIF new_on_failure NOT IN (0, 1, 2) THEN
+    RAISE EXCEPTION 'on_failure must be block, skip or cancel' USING ERRCODE = 'invalid_parameter_value';
+  ELSIF new_on_failure IS NOT NULL AND new_workflow IS NULL THEN
+    RAISE EXCEPTION 'on_failure says what becomes of a workflow; name the workflow' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF new_encoding = 0 THEN
     PERFORM windlass.check_json(convert_from(new_payload, 'UTF8'));
@@ -435,17 +508,26 @@ BEGIN
     RAISE EXCEPTION 'a store has at most 10000 pairs of queue and kind; use fewer queue names'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  -- A job or a workflow is not touched: that is decided by admission, in a transaction that does not wait for this one.
+  new_state := CASE
+    WHEN new_workflow IS NOT NULL THEN 4 WHEN due_ms IS NOT NULL THEN 0 WHEN new_job IS NOT NULL THEN 3 ELSE 1
+  END;
   INSERT INTO windlass.task (
-    id, ready_seq, due_at, timeout_ms, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, retry, job,
-    key, payload
+    id, ready_seq, due_at, timeout_ms, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, on_failure,
+    retry, job, workflow, key, payload
   ) VALUES (
-    new_id, CASE WHEN due_ms IS NULL THEN new_seq END, due_ms, new_timeout_ms, coalesce(new_lane, 0), new_priority, 0, 0,
-    new_max_attempts, 0, CASE WHEN due_ms IS NULL THEN 1 ELSE 0 END, new_encoding, new_retry, new_job, new_key,
+    new_id, CASE WHEN new_state IN (1, 4) THEN new_seq END, due_ms, new_timeout_ms, coalesce(new_lane, 0), new_priority, 0,
+    0, new_max_attempts, 0, new_state, new_encoding, new_on_failure, new_retry, new_job, new_workflow, new_key,
     new_payload
   );
-  IF due_ms IS NULL OR new_lane IS NULL THEN
+  IF new_workflow IS NOT NULL THEN
+    INSERT INTO windlass.gate_todo (kind, key) VALUES (1, new_workflow);
+  ELSIF new_job IS NOT NULL THEN
+    INSERT INTO windlass.gate_todo (kind, key) VALUES (0, new_job);
+  END IF;
+  IF new_state <> 0 OR new_lane IS NULL THEN
     INSERT INTO windlass.arrival (task, lane, is_ready, queue, kind)
-    VALUES (new_id, new_lane, due_ms IS NULL, new_queue, new_kind);
+    VALUES (new_id, new_lane, new_state <> 0, new_queue, new_kind);
   END IF;
 END
 $$;
@@ -456,7 +538,7 @@ CREATE FUNCTION windlass.enqueue(
   kind text, payload json DEFAULT 'null', queue text DEFAULT NULL, job text DEFAULT NULL, workflow text DEFAULT NULL,
   priority integer DEFAULT NULL, run_at timestamp with time zone DEFAULT NULL, key text DEFAULT NULL,
   max_attempts integer DEFAULT NULL, timeout interval DEFAULT NULL, ignore_conflict boolean DEFAULT NULL,
-  OUT id text, OUT existing boolean
+  on_failure text DEFAULT NULL, OUT id text, OUT existing boolean
 ) LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
@@ -465,7 +547,8 @@ BEGIN
     $1, 0::smallint, convert_to($2::text, 'UTF8'), coalesce($3, 'default'), $4, $5, coalesce($6, 0),
     CASE WHEN isfinite($7) THEN ceil(extract(epoch FROM $7) * 1000)::bigint WHEN $7 > now() THEN 9007199254740991 END,
     NULL, $8, coalesce($11, false), coalesce($9, 10),
-    CASE WHEN isfinite($10) THEN ceil(extract(epoch FROM $10) * 1000)::bigint WHEN $10 < interval '0' THEN 0 END, NULL
+    CASE WHEN isfinite($10) THEN ceil(extract(epoch FROM $10) * 1000)::bigint WHEN $10 < interval '0' THEN 0 END, NULL,
+    CASE $12 WHEN 'block' THEN 0 WHEN 'skip' THEN 1 WHEN 'cancel' THEN 2 ELSE CASE WHEN $12 IS NOT NULL THEN -1 END END::smallint
   ) AS t;
 END
 $$;

@@ -40,6 +40,7 @@ async fn send(connection: &mut PgConnection, call: &Call<'_>) -> Result<PgRow, s
         .bind(call.max_attempts)
         .bind(call.timeout_ms)
         .bind(call.retry.as_deref())
+        .bind(call.on_failure)
         .fetch_one(connection)
         .await
 }

@@ -59,8 +59,15 @@ async fn a_busy_store_has_no_more_connections_than_it_says() {
     for call in calls {
         call.await.unwrap();
     }
-    let expected =
-        [("claims", 1), ("clients", 3), ("duties", 1), ("listen", 1), ("renewals", 1), ("settlements", 1)];
+    let expected = [
+        ("claims", 1),
+        ("clients", 3),
+        ("duties", 1),
+        ("gates", 1),
+        ("listen", 1),
+        ("renewals", 1),
+        ("settlements", 1),
+    ];
     let expected = expected.map(|(purpose, n)| (purpose.to_owned(), n)).into();
     // Sessions that were closed are listed for a moment longer.
     until("the connections are those that were promised", async || {

@@ -1,0 +1,19 @@
+-- Who has the room of each job. $1 jobs that are held, $2 whether each has a delay, $3 for each the last task that was there when it
+-- was removed. Index: task_job, worker_live, gate_todo_key.
+SELECT
+  u.name, c.ready, c.running,
+  -- Somebody else has taken note of a start and waits for the job: the delay counts from there.
+  CASE WHEN u.has_delay THEN EXISTS (
+    SELECT 1 FROM windlass.gate_todo AS g WHERE (g.kind = 2 OR g.at > 0) AND g.key = u.name AND g.kind = 2
+  ) ELSE false END,
+  CASE WHEN u.gone_before IS NOT NULL THEN EXISTS (
+    SELECT 1 FROM windlass.task AS t WHERE t.job = u.name AND t.state <> 6 AND t.id <= u.gone_before
+  ) ELSE false END,
+  (SELECT coalesce(sum(w.slots), 0) FROM windlass.worker AS w WHERE w.ended_at IS NULL),
+  windlass.now_ms()
+FROM unnest($1::text[], $2::boolean[], $3::bigint[]) AS u (name, has_delay, gone_before)
+CROSS JOIN LATERAL (
+  SELECT count(*) FILTER (WHERE t.state = 1) AS ready, count(*) FILTER (WHERE t.state = 2) AS running
+  FROM windlass.task AS t
+  WHERE t.job = u.name AND t.state IN (1, 2)
+) AS c

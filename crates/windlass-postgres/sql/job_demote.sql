@@ -1,0 +1,19 @@
+-- Takes ready tasks of jobs back, so many of each, the least first. Waits for claims that are under way: skipping them would
+-- let more run than the limit allows. $1 jobs that are held, in order, $2 how many of each. Index: task_job; the update goes by the primary key.
+WITH pick AS MATERIALIZED (
+  SELECT t.id
+  FROM unnest($1::text[], $2::bigint[]) AS u (name, n)
+  CROSS JOIN LATERAL (
+    SELECT t.id
+    FROM windlass.task AS t
+    WHERE t.job = u.name AND t.state = 1
+    ORDER BY t.priority, t.ready_seq DESC
+    LIMIT u.n
+  ) AS t
+  ORDER BY t.id
+)
+UPDATE windlass.task AS t
+SET state = 3, ready_seq = NULL, paced = NULL
+FROM pick
+WHERE t.id = ANY (ARRAY[pick.id]) AND t.state + 0 = 1
+RETURNING t.job

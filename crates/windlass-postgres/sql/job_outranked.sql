@@ -1,0 +1,10 @@
+-- Jobs of which a held task has a higher priority than the least ready one. $1 jobs that are held. Index: task_job.
+SELECT u.name
+FROM unnest($1::text[]) AS u (name)
+WHERE (
+  SELECT t.priority
+  FROM windlass.task AS t
+  WHERE t.job = u.name AND t.state = 3 AND t.parked IS NULL
+  ORDER BY t.priority DESC, t.id
+  LIMIT 1
+) > (SELECT min(t.priority) FROM windlass.task AS t WHERE t.job = u.name AND t.state = 1)

@@ -1,0 +1,33 @@
+-- Makes the best held tasks of jobs ready, so many of each; those of lanes that nobody alive serves are parked instead. The places
+-- in the line are drawn job by job. $1 jobs that are held, in order, $2 how many of each, $3 whether each has a delay.
+-- Index: task_job, primary keys of lane and task.
+WITH pick AS MATERIALIZED (
+  SELECT u.place, u.has_delay, t.id, t.lane, t.priority
+  FROM unnest($1::text[], $2::bigint[], $3::boolean[]) WITH ORDINALITY AS u (name, n, has_delay, place)
+  CROSS JOIN LATERAL (
+    SELECT t.id, t.lane, t.priority
+    FROM windlass.task AS t
+    WHERE t.job = u.name AND t.state = 3 AND t.parked IS NULL
+    ORDER BY t.priority DESC, t.id
+    LIMIT u.n
+  ) AS t
+), live AS MATERIALIZED (
+  SELECT l.id
+  FROM windlass.lane AS l
+  WHERE l.id = ANY (ARRAY(SELECT DISTINCT pick.lane FROM pick)) AND windlass.is_live(l.queue, l.kind)
+), sorted AS MATERIALIZED (
+  SELECT pick.id, pick.has_delay, pick.lane = ANY (ARRAY(SELECT live.id FROM live)) AS is_live
+  FROM pick
+  ORDER BY pick.place, pick.priority DESC, pick.id
+), item AS MATERIALIZED (
+  SELECT s.id, s.has_delay, s.is_live, CASE WHEN s.is_live THEN nextval('windlass.seq') END AS ready_seq FROM sorted AS s
+)
+UPDATE windlass.task AS t
+SET
+  state = CASE WHEN item.is_live THEN 1 ELSE 3 END,
+  ready_seq = item.ready_seq,
+  parked = CASE WHEN NOT item.is_live THEN true END,
+  paced = CASE WHEN item.is_live AND item.has_delay THEN true END
+FROM item
+WHERE t.id = ANY (ARRAY[item.id]) AND t.state + 0 = 3
+RETURNING t.job, t.lane, t.state

@@ -1,0 +1,9 @@
+-- Clears what holds workflows up; what has a place up to the last one now is forgiven, if asked. $1 names, $2 whether to forgive.
+-- Index: primary key.
+UPDATE windlass.workflow AS w
+SET blocked_by = NULL,
+  forgiven_step = CASE
+    WHEN $2 THEN (SELECT max(t.step) FROM windlass.task AS t WHERE t.workflow = w.name AND t.state <> 6)
+    ELSE w.forgiven_step
+  END
+WHERE w.name = ANY ($1)

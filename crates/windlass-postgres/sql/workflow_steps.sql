@@ -1,0 +1,11 @@
+-- Unfinished steps of workflows: with a place only, if asked. $1 names, $2 whether steps without a place count, $3 how many at
+-- most. Index: task_step.
+SELECT t.id, t.state
+FROM unnest($1::text[]) AS u (name)
+CROSS JOIN LATERAL (
+  SELECT t.id, t.state
+  FROM windlass.task AS t
+  WHERE t.workflow = u.name AND t.state <> 6 AND ($2 OR t.step IS NOT NULL)
+  ORDER BY t.step, t.ready_seq
+  LIMIT $3
+) AS t

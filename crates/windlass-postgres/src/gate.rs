@@ -1,0 +1,448 @@
+//! Admission: who passes the gates of jobs and workflows.
+//!
+//! Whoever changes something that concerns a gate says so in `gate_todo`, in the same transaction and without a lock; what
+//! only gives room back needs none. Room is given here alone, in short transactions of our own: the workflows are locked, then
+//! the jobs, each in order, and what is decided is read in a statement after the last lock.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::Notify;
+use windlass_core::{
+    JobState, LaneId, Result, State, Timestamp,
+    gate::{JobView, Turn, turn, window},
+    source::DutyReport,
+};
+
+use crate::{
+    error::Failure,
+    job,
+    lease::tell,
+    pool::Session,
+    repeat::repeat,
+    shared::{Shared, Weakly},
+    sql, workflow,
+};
+
+/// Rows of `gate_todo` that one transaction takes.
+const TODO_MAX: i64 = 1_000;
+/// Transactions of one call.
+const PASSES_MAX: usize = 1_000;
+/// How often the jobs of one transaction are looked at again before the rest is left to the next.
+const ROUNDS_MAX: usize = 50;
+/// How often rows of jobs are made again that somebody has just forgotten.
+const LOCKS_MAX: usize = 5;
+
+/// What `gate_todo` says.
+pub(crate) const TODO_JOB: i16 = 0;
+pub(crate) const TODO_WORKFLOW: i16 = 1;
+const TODO_STARTED: i16 = 2;
+
+/// The admission of one process: one at a time, and callers of one moment share it.
+#[derive(Debug, Default)]
+pub(crate) struct Admission {
+    turn: tokio::sync::Mutex<()>,
+    asked: AtomicU64,
+    done: AtomicU64,
+    wanted: Notify,
+}
+
+impl Admission {
+    /// Has it done soon, by nobody in particular.
+    pub(crate) fn wake(&self) {
+        self.wanted.notify_one();
+    }
+}
+
+/// Admits whenever somebody asked, until the store is closed.
+pub(crate) async fn run(admission: Arc<Admission>, shared: Weakly) {
+    loop {
+        tokio::select! {
+            () = admission.wanted.notified() => {}
+            () = shared.closed() => return,
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        admit_after(&shared).await;
+    }
+}
+
+/// Admits after something was committed that needs it. That is durable, so a failure here is only a delay.
+pub(crate) async fn admit_after(shared: &Shared) -> DutyReport {
+    admit(shared).await.unwrap_or_else(|error| {
+        tracing::debug!(%error, "admission failed; the next claim tries again");
+        DutyReport::default()
+    })
+}
+
+/// Looks at everything that is to be looked at.
+pub(crate) async fn admit(shared: &Shared) -> Result<DutyReport> {
+    let admission = &shared.admission;
+    let mine = admission.asked.fetch_add(1, Ordering::AcqRel) + 1;
+    let _turn = admission.turn.lock().await;
+    if admission.done.load(Ordering::Acquire) >= mine {
+        // Somebody began after this call and has done it.
+        return Ok(DutyReport::default());
+    }
+    let upto = admission.asked.load(Ordering::Acquire);
+    let report = admit_all(shared).await?;
+    admission.done.store(upto, Ordering::Release);
+    Ok(report)
+}
+
+async fn admit_all(shared: &Shared) -> Result<DutyReport> {
+    let mut report = DutyReport::default();
+    for _ in 0..PASSES_MAX {
+        let Some(admitted) = repeat(|| admit_some(shared)).await? else { break };
+        report.moved += admitted.moved;
+        report.next_due = report.next_due.into_iter().chain(admitted.next_due).min();
+        report.lanes_ready.extend(&admitted.lanes_ready);
+        admitted.log();
+        for (name, up_to, reason) in &admitted.to_cancel {
+            job::cancel_tasks(shared, name, *up_to, reason).await?;
+        }
+    }
+    report.lanes_ready.sort_unstable();
+    report.lanes_ready.dedup();
+    if !report.lanes_ready.is_empty() {
+        tell(shared, &mut shared.gates.session().await?, &report.lanes_ready).await;
+    }
+    if let Some(due) = report.next_due {
+        shared.subscribers.tell_due(due);
+    }
+    Ok(report)
+}
+
+/// What one transaction did, told after its commit.
+#[derive(Default)]
+pub(crate) struct Admitted {
+    pub moved: u64,
+    pub lanes_ready: Vec<LaneId>,
+    pub next_due: Option<Timestamp>,
+    /// Jobs whose waiting tasks are to be cancelled, up to a task, and why.
+    pub to_cancel: Vec<(String, i64, String)>,
+    /// Jobs that came to their limit, or left it.
+    edges: Vec<(String, bool, u32)>,
+}
+
+impl Admitted {
+    pub(crate) fn due(&mut self, at: Timestamp) {
+        self.next_due = Some(self.next_due.map_or(at, |known| known.min(at)));
+    }
+
+    /// One line per change, not per look.
+    pub(crate) fn log(&self) {
+        for (job, is_at_limit, limit) in &self.edges {
+            if *is_at_limit {
+                tracing::info!(job, limit, "job reached its limit");
+            } else {
+                tracing::info!(job, limit, "job left its limit");
+            }
+        }
+    }
+}
+
+/// One transaction; nothing if nothing is to be looked at.
+async fn admit_some(shared: &Shared) -> Result<Option<Admitted>, Failure> {
+    let mut session = shared.gates.session().await?;
+    let taken = session.begin_with(&[(&sql::TODO_TAKE, &[&TODO_MAX])]).await?;
+    let rows = taken.into_iter().next().unwrap_or_default();
+    if rows.is_empty() {
+        session.rollback().await;
+        return Ok(None);
+    }
+    let mut todo = Todo::default();
+    for row in &rows {
+        let name: String = row.get(1);
+        match row.get::<_, i16>(0) {
+            TODO_WORKFLOW => todo.workflows.insert(name),
+            TODO_STARTED => todo.started.insert(name.clone()) | todo.jobs.insert(name),
+            _ => todo.jobs.insert(name),
+        };
+    }
+    let mut admitted = Admitted::default();
+    if !todo.workflows.is_empty() {
+        let names: Vec<&str> = todo.workflows.iter().map(String::as_str).collect();
+        let jobs = workflow::admit(&mut session, &names, &mut admitted).await?;
+        todo.jobs.extend(jobs);
+    }
+    give_turns(shared, &mut session, &todo.jobs, &todo.started, &mut admitted).await?;
+    session.commit().await?;
+    Ok(Some(admitted))
+}
+
+#[derive(Default)]
+struct Todo {
+    jobs: BTreeSet<String>,
+    workflows: BTreeSet<String>,
+    started: BTreeSet<String>,
+}
+
+/// A job as its lock shows it.
+struct Locked {
+    state: JobState,
+    concurrency: Option<u32>,
+    delay: Option<std::time::Duration>,
+    last_start: Option<Timestamp>,
+    recount: bool,
+    at_limit: bool,
+    gone_before: Option<i64>,
+}
+
+impl Locked {
+    fn of(row: &tokio_postgres::Row) -> Self {
+        let ms = |ms: i64| std::time::Duration::from_millis(ms.max(0) as u64);
+        Self {
+            state: JobState::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(JobState::Paused),
+            concurrency: row.get::<_, Option<i32>>(2).map(|n| n.max(0) as u32),
+            delay: row.get::<_, Option<i64>>(3).map(ms),
+            last_start: row.get::<_, Option<i64>>(4).map(Timestamp::from_ms),
+            recount: row.get(5),
+            at_limit: row.get(6),
+            gone_before: row.get(7),
+        }
+    }
+}
+
+/// Makes and locks jobs inside the session's transaction.
+async fn lock(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    names: &BTreeSet<String>,
+) -> Result<BTreeMap<String, Locked>, Failure> {
+    let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
+    let limit = shared.rules.job_default_concurrency.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+    let mut locked = BTreeMap::new();
+    for _ in 0..LOCKS_MAX {
+        let rows = session.query(&sql::JOB_LOCK, &[&wanted]).await?;
+        locked = rows.iter().map(|row| (row.get(0), Locked::of(row))).collect();
+        if locked.len() == names.len() {
+            break;
+        }
+        session.query(&sql::JOB_MAKE, &[&wanted, &limit]).await?;
+    }
+    Ok(locked)
+}
+
+/// Locks jobs and lets through what they have room for, takes back what they have no room for.
+pub(crate) async fn give_turns(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    names: &BTreeSet<String>,
+    started: &BTreeSet<String>,
+    admitted: &mut Admitted,
+) -> Result<(), Failure> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let jobs = lock(shared, session, names).await?;
+    let mut round = Round::new(jobs, started);
+    for _ in 0..ROUNDS_MAX {
+        if round.open.is_empty() {
+            break;
+        }
+        round.look(session, admitted).await?;
+    }
+    if !round.open.is_empty() {
+        put_jobs(session, round.open.iter().map(String::as_str)).await?;
+    }
+    round.note(session, admitted).await
+}
+
+/// Says that jobs are to be looked at.
+pub(crate) async fn put_jobs<'a>(
+    session: &mut Session<'_>,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), Failure> {
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let kinds = vec![TODO_JOB; names.len()];
+    session.query(&sql::TODO_PUT, &[&kinds, &names]).await?;
+    Ok(())
+}
+
+/// The jobs of one transaction, looked at until each has what it may have.
+struct Round<'a> {
+    jobs: BTreeMap<String, Locked>,
+    started: &'a BTreeSet<String>,
+    /// Jobs that are not settled yet.
+    open: BTreeSet<String>,
+    /// What each job has taken of its limit.
+    taken: BTreeMap<String, (u32, u32)>,
+    noted: BTreeSet<String>,
+    again: BTreeMap<String, Timestamp>,
+    forgotten: Vec<String>,
+}
+
+/// What is to be done in one look.
+#[derive(Default)]
+struct Plan {
+    promote: Vec<(String, i64, bool)>,
+    demote: Vec<(String, i64)>,
+    /// Jobs with no room and something ready: a held task may outrank it.
+    full: Vec<String>,
+}
+
+impl<'a> Round<'a> {
+    fn new(jobs: BTreeMap<String, Locked>, started: &'a BTreeSet<String>) -> Self {
+        let open = jobs.keys().cloned().collect();
+        Self {
+            jobs,
+            started,
+            open,
+            taken: BTreeMap::new(),
+            noted: BTreeSet::new(),
+            again: BTreeMap::new(),
+            forgotten: Vec::new(),
+        }
+    }
+
+    async fn look(&mut self, session: &mut Session<'_>, admitted: &mut Admitted) -> Result<(), Failure> {
+        let mut plan = self.count(session, admitted).await?;
+        self.open.clear();
+        if !plan.full.is_empty() {
+            for row in &session.query(&sql::JOB_OUTRANKED, &[&plan.full]).await? {
+                plan.demote.push((row.get(0), 1));
+            }
+        }
+        if !plan.demote.is_empty() {
+            plan.demote.sort();
+            let names: Vec<&str> = plan.demote.iter().map(|(name, _)| name.as_str()).collect();
+            let ns: Vec<i64> = plan.demote.iter().map(|(_, n)| *n).collect();
+            admitted.moved += session.query(&sql::JOB_DEMOTE, &[&names, &ns]).await?.len() as u64;
+            // Some may have been claimed meanwhile: counted again.
+            self.open.extend(plan.demote.into_iter().map(|(name, _)| name));
+        }
+        if !plan.promote.is_empty() {
+            self.promote(session, &plan.promote, admitted).await?;
+        }
+        Ok(())
+    }
+
+    /// Counts who has the room of the open jobs, and decides.
+    async fn count(&mut self, session: &mut Session<'_>, admitted: &mut Admitted) -> Result<Plan, Failure> {
+        let names: Vec<&str> = self.open.iter().map(String::as_str).collect();
+        let of = |name: &&str| self.jobs.get(*name);
+        let delays: Vec<bool> =
+            names.iter().map(|name| of(name).is_some_and(|job| job.delay.is_some())).collect();
+        let gone: Vec<Option<i64>> =
+            names.iter().map(|name| of(name).and_then(|job| job.gone_before)).collect();
+        let rows = session.query(&sql::JOB_COUNT, &[&names, &delays, &gone]).await?;
+        let mut plan = Plan::default();
+        for row in &rows {
+            let name: String = row.get(0);
+            let Some(job) = self.jobs.get_mut(&name) else { continue };
+            let small = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
+            let (ready, running) = (small(row.get(1)), small(row.get(2)));
+            let (is_noted_elsewhere, has_old): (bool, bool) = (row.get(3), row.get(4));
+            let (slots, now) = (small(row.get(5)), Timestamp::from_ms(row.get(6)));
+            if job.delay.is_some() && self.started.contains(&name) && self.noted.insert(name.clone()) {
+                job.last_start = Some(now);
+            }
+            self.taken.insert(name.clone(), (ready, running));
+            match job.state {
+                JobState::Cancelled => {
+                    admitted.to_cancel.push((name.clone(), i64::MAX, job::cancelled_reason(&name)));
+                }
+                JobState::Removing if has_old => {
+                    let up_to = job.gone_before.unwrap_or(i64::MAX);
+                    admitted.to_cancel.push((name.clone(), up_to, job::removed_reason(&name)));
+                }
+                JobState::Removing => self.forgotten.push(name.clone()),
+                JobState::Active | JobState::Paused => {}
+            }
+            let view = JobView {
+                state: job.state,
+                concurrency: job.concurrency,
+                delay: job.delay,
+                last_start: job.last_start,
+                ready,
+                running,
+            };
+            let mut turn = turn(&view, window(slots), now);
+            if is_noted_elsewhere {
+                // Whoever has taken note of that start decides when the next may come.
+                turn = Turn { demote: turn.demote, ..Turn::default() };
+            }
+            if let Some(at) = turn.again_at {
+                self.again.insert(name.clone(), at);
+            }
+            if turn.demote > 0 {
+                plan.demote.push((name, i64::from(turn.demote)));
+            } else if turn.promote > 0 {
+                plan.promote.push((name, i64::from(turn.promote), job.delay.is_some()));
+            } else if job.state == JobState::Active && ready > 0 {
+                plan.full.push(name);
+            }
+        }
+        Ok(plan)
+    }
+
+    async fn promote(
+        &mut self,
+        session: &mut Session<'_>,
+        wanted: &[(String, i64, bool)],
+        admitted: &mut Admitted,
+    ) -> Result<(), Failure> {
+        let names: Vec<&str> = wanted.iter().map(|(name, ..)| name.as_str()).collect();
+        let ns: Vec<i64> = wanted.iter().map(|(_, n, _)| *n).collect();
+        let delays: Vec<bool> = wanted.iter().map(|(.., delay)| *delay).collect();
+        for row in &session.query(&sql::JOB_PROMOTE, &[&names, &ns, &delays]).await? {
+            let name: String = row.get(0);
+            if i64::from(row.get::<_, i16>(2)) == State::Ready.code() {
+                admitted.moved += 1;
+                admitted.lanes_ready.push(LaneId(i64::from(row.get::<_, i32>(1))));
+                if let Some((ready, _)) = self.taken.get_mut(&name) {
+                    *ready += 1;
+                }
+            } else {
+                // Nobody serves that lane; the next one may have the place.
+                self.open.insert(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down what changed about the jobs themselves.
+    async fn note(self, session: &mut Session<'_>, admitted: &mut Admitted) -> Result<(), Failure> {
+        let (mut names, mut recounts, mut at_limits, mut starts) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (name, job) in &self.jobs {
+            let Some((ready, running)) = self.taken.get(name) else { continue };
+            let taken = ready.saturating_add(*running);
+            let recount = job.concurrency.is_some_and(|limit| taken > limit);
+            let at_limit =
+                job.state == JobState::Active && job.concurrency.is_some_and(|limit| taken >= limit);
+            if recount != job.recount || at_limit != job.at_limit || self.noted.contains(name) {
+                names.push(name.as_str());
+                recounts.push(recount);
+                at_limits.push(at_limit);
+                starts.push(job.last_start.map(Timestamp::as_ms));
+            }
+            if at_limit != job.at_limit {
+                admitted.edges.push((name.clone(), at_limit, job.concurrency.unwrap_or(0)));
+            }
+        }
+        if !names.is_empty() {
+            session.query(&sql::JOB_NOTE, &[&names, &recounts, &at_limits, &starts]).await?;
+        }
+        if !self.again.is_empty() {
+            let names: Vec<&str> = self.again.keys().map(String::as_str).collect();
+            let times: Vec<i64> = self.again.values().map(|at| at.as_ms()).collect();
+            session.query(&sql::TODO_LATER, &[&names, &times]).await?;
+            for at in self.again.values() {
+                admitted.due(*at);
+            }
+        }
+        if !self.forgotten.is_empty() {
+            session.query(&sql::JOB_FORGET, &[&self.forgotten]).await?;
+        }
+        Ok(())
+    }
+}
