@@ -94,8 +94,13 @@ impl MemoryStore {
 #[async_trait]
 impl Source for MemoryStore {
     async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
-        let id = self.run(|model, now| model.register(now, worker))?;
-        self.hint(Hint::Ready);
+        let (id, more_ready) = self.run(|model, now| {
+            let before = model.last_ready_seq();
+            (model.register(now, worker), model.last_ready_seq() > before)
+        })?;
+        if more_ready {
+            self.hint(Hint::Ready);
+        }
         Ok(id)
     }
 

@@ -254,7 +254,7 @@ cases! { ($)
     }
     jobs {
         a_limit_is_never_exceeded [Limit],
-        workers_that_race_keep_the_limit_together [Limit],
+        several_workers_keep_the_limit_together [Limit],
         whatever_ends_an_attempt_gives_its_room_back_once [SlotBalanced],
         a_hand_back_gives_the_room_back [SlotBalanced],
         a_crash_gives_the_room_back [SlotBalanced],
@@ -355,5 +355,9 @@ cases! { ($)
     }
     gate_audit {
         a_store_with_gates_in_use_has_no_finding [NoStranded],
+        gates_stand_as_they_were_after_a_restart [EnqDurable],
+    }
+    gate_fleet {
+        a_fleet_keeps_every_limit_and_every_order [Limit],
     }
 }

@@ -86,11 +86,12 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
 
 /// Claims; whatever the gates are to be looked at for is looked at, and what that made ready is claimed too.
 async fn claim_admitted(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
-    let Served { answer, has_todo, has_started } = claim(shared, demands).await?;
+    let Served { mut answer, has_todo, has_started } = claim(shared, demands).await?;
     let is_short = answer.rest != Rest::More;
     // A start that is to be noticed is noticed before its task can end.
     if has_started || (has_todo && is_short) {
-        gate::admit_after(shared).await;
+        let report = gate::admit_after(shared).await;
+        answer.next_due = answer.next_due.into_iter().chain(report.next_due).min();
     } else if has_todo {
         shared.admission.wake();
     }

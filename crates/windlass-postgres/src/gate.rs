@@ -71,16 +71,12 @@ pub(crate) async fn run(admission: Arc<Admission>, shared: Weakly) {
     }
 }
 
-/// Admits after something was committed that needs it; answers the lanes that have ready tasks because of it. What was committed
-/// is durable, so a failure here is only a delay.
-pub(crate) async fn admit_after(shared: &Shared) -> Vec<LaneId> {
-    match admit(shared).await {
-        Ok(report) => report.lanes_ready,
-        Err(error) => {
-            tracing::debug!(%error, "admission failed; the next claim tries again");
-            Vec::new()
-        }
-    }
+/// Admits after something was committed that needs it. That is durable, so a failure here is only a delay.
+pub(crate) async fn admit_after(shared: &Shared) -> DutyReport {
+    admit(shared).await.unwrap_or_else(|error| {
+        tracing::debug!(%error, "admission failed; the next claim tries again");
+        DutyReport::default()
+    })
 }
 
 /// Looks at everything that is to be looked at.

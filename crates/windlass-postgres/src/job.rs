@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use windlass_core::{
     Error, JobChange, JobRecord, JobState, Name, Result, TaskId, TaskRecord, Timestamp,
     gate::{COUNT_MAX, GateView},
+    source::DutyReport,
 };
 
 use crate::{
@@ -211,7 +212,7 @@ pub(crate) async fn lanes_came(shared: &Shared) {
 }
 
 /// A worker went or a queue was paused: ready tasks of lanes that nobody serves must not hold the room of their jobs.
-pub(crate) async fn lanes_went(shared: &Shared) {
+pub(crate) async fn lanes_went(shared: &Shared) -> DutyReport {
     let went = async {
         let mut session = shared.duties.session().await?;
         while session.row(&sql::PARK_DEAD, &[&CHUNK]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}
@@ -220,5 +221,5 @@ pub(crate) async fn lanes_went(shared: &Shared) {
     if let Err(failure) = went.await {
         tracing::debug!(error = %failure.error, "ready tasks of a lane that died wait for the next look");
     }
-    gate::admit_after(shared).await;
+    gate::admit_after(shared).await
 }

@@ -283,9 +283,9 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
         }
     }
     if !report.workers.is_empty() {
-        job::lanes_went(shared).await;
+        report.lanes_ready.extend(job::lanes_went(shared).await.lanes_ready);
     } else if needs_admission {
-        gate::admit_after(shared).await;
+        report.lanes_ready.extend(gate::admit_after(shared).await.lanes_ready);
     }
     report.lanes_ready.sort_unstable();
     report.lanes_ready.dedup();

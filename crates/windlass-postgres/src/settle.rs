@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 use tokio_postgres::Row;
 use windlass_core::{
     Error, LaneId, LeaseRef, Name, Result, SettleBatch, SettleItem, Settled, Settlement, State, TaskId,
-    Timestamp, WorkerId,
+    Timestamp, WorkerId, source::DutyReport,
 };
 
 use crate::{
@@ -66,10 +66,15 @@ async fn settle_done(
         Some(row) if row.get(0) => {
             let needs_admission: bool = row.get(2);
             drop(session);
-            let lanes_ready = if needs_admission { gate::admit_after(shared).await } else { Vec::new() };
+            let admitted =
+                if needs_admission { gate::admit_after(shared).await } else { DutyReport::default() };
             let fenced: Vec<i64> = row.get(1);
-            let fenced = fenced.into_iter().map(TaskId::from_raw).collect();
-            Ok(Settled { fenced, lanes_ready, ..Settled::default() })
+            Ok(Settled {
+                fenced: fenced.into_iter().map(TaskId::from_raw).collect(),
+                lanes_ready: admitted.lanes_ready,
+                next_due: admitted.next_due,
+                replayed: false,
+            })
         }
         _ => replay(&mut session, batch).await,
     }
@@ -107,7 +112,9 @@ async fn settle_mixed(
     batch: &SettleBatch,
     items: &[&SettleItem],
 ) -> Result<Settled, Failure> {
-    let mut session = shared.settles.session().await?;
+    // Whoever waits for the lock of a workflow waits beside the other settlements.
+    let has_steps = items.iter().any(|item| item.gate.workflow.is_some());
+    let mut session = if has_steps { shared.gates.session() } else { shared.settles.session() }.await?;
     let (worker, settler, number) = (batch.worker, batch.settler_no as i32, batch.batch_no as i64);
     let ends = Ends::of(items);
     let workflows: BTreeSet<&str> =
@@ -140,7 +147,7 @@ async fn settle_mixed(
     if stay.is_some() {
         ended.add(&answers.next().unwrap_or_default());
     }
-    let next_due = answers.next().and_then(|rows| rows.first().map(|row| Timestamp::from_ms(row.get(0))));
+    let mut next_due = answers.next().and_then(|rows| rows.first().map(|row| Timestamp::from_ms(row.get(0))));
     ends.write_asked(shared, &mut session, worker, &mut ended).await?;
     ended.pass_on(shared, &mut session, &held).await?;
     let fenced: Vec<i64> =
@@ -151,7 +158,9 @@ async fn settle_mixed(
     session.commit().await?;
     drop(session);
     if ended.needs_admission {
-        ended.lanes_ready.extend(gate::admit_after(shared).await);
+        let admitted = gate::admit_after(shared).await;
+        next_due = next_due.into_iter().chain(admitted.next_due).min();
+        ended.lanes_ready.extend(admitted.lanes_ready);
         ended.lanes_ready.sort_unstable();
         ended.lanes_ready.dedup();
     }

@@ -7,7 +7,9 @@ use tokio::{sync::oneshot, task::JoinSet};
 use windlass_core::Error;
 
 use crate::{
-    duties, settler, supervisor,
+    duties,
+    settler::{self, Sort},
+    supervisor,
     worker::{
         shared::{Phase, Shared},
         status::WorkerError,
@@ -39,7 +41,8 @@ pub(crate) fn spawn(shared: Arc<Shared>) -> std::io::Result<Engine> {
 
 async fn run(shared: Arc<Shared>, ended: oneshot::Sender<Result<(), WorkerError>>) {
     let mut parts = JoinSet::new();
-    parts.spawn(settler::run(shared.clone()));
+    parts.spawn(settler::run(shared.clone(), Sort::Plain));
+    parts.spawn(settler::run(shared.clone(), Sort::Steps));
     parts.spawn(duties::listen(shared.clone()));
     parts.spawn(duties::sweep(shared.clone()));
     parts.spawn(duties::retain(shared.clone()));

@@ -27,15 +27,42 @@ use crate::{
 
 /// Most settlements in one commit: bounds the time that other writes wait for it.
 const BATCH_MAX: usize = 1_000;
-/// A worker has one settler; the number is part of the receipt's key.
-const SETTLER_NO: u32 = 0;
+
+/// What a settler writes. A worker has one for each sort: the lock of a workflow must not delay tasks that have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Plain,
+    /// Steps of workflows.
+    Steps,
+}
+
+impl Sort {
+    fn of(item: &SettleItem) -> Self {
+        if item.gate.workflow.is_some() { Self::Steps } else { Self::Plain }
+    }
+
+    /// The number is part of the receipt's key.
+    fn settler_no(self) -> u32 {
+        match self {
+            Self::Plain => 0,
+            Self::Steps => 1,
+        }
+    }
+}
+
+/// Ends that one settler is to write.
+#[derive(Default)]
+struct Pending {
+    items: Mutex<Vec<(WorkerId, SettleItem)>>,
+    changed: Notify,
+}
 
 /// Ends of attempts on their way to the store. While there are as many as slots nothing is claimed.
 #[derive(Default)]
 pub(crate) struct SettleQueue {
-    items: Mutex<Vec<(WorkerId, SettleItem)>>,
+    plain: Pending,
+    steps: Pending,
     unsettled: AtomicUsize,
-    changed: Notify,
     settled: Notify,
     room: Notify,
 }
@@ -44,12 +71,20 @@ impl SettleQueue {
     /// Hands an end over.
     pub(crate) fn push(&self, worker: WorkerId, item: SettleItem) {
         self.unsettled.fetch_add(1, Ordering::AcqRel);
-        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        let pending = self.of(Sort::of(&item));
+        let mut items = pending.items.lock().unwrap_or_else(PoisonError::into_inner);
         items.push((worker, item));
         let first = items.len() == 1;
         drop(items);
         if first {
-            self.changed.notify_one();
+            pending.changed.notify_one();
+        }
+    }
+
+    fn of(&self, sort: Sort) -> &Pending {
+        match sort {
+            Sort::Plain => &self.plain,
+            Sort::Steps => &self.steps,
         }
     }
 
@@ -71,8 +106,8 @@ impl SettleQueue {
     }
 
     /// The next batch of one registration, oldest first.
-    fn take(&self) -> Option<(WorkerId, Vec<SettleItem>)> {
-        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+    fn take(&self, sort: Sort) -> Option<(WorkerId, Vec<SettleItem>)> {
+        let mut items = self.of(sort).items.lock().unwrap_or_else(PoisonError::into_inner);
         let worker = items.first()?.0;
         let n = items.iter().take(BATCH_MAX).take_while(|(owner, _)| *owner == worker).count();
         let rest = items.split_off(n);
@@ -92,13 +127,13 @@ impl SettleQueue {
     }
 }
 
-/// Settles until the worker has stopped and nothing is left.
-pub(crate) async fn run(shared: Arc<Shared>) {
+/// Settles one sort until the worker has stopped and nothing is left.
+pub(crate) async fn run(shared: Arc<Shared>, sort: Sort) {
     // One entry per registration of this process: it grows by one each time that a lease was lost.
     let mut batches_sent: HashMap<WorkerId, u64> = HashMap::new();
     loop {
-        let changed = shared.settle_queue.changed.notified();
-        let Some((worker, items)) = shared.settle_queue.take() else {
+        let changed = shared.settle_queue.of(sort).changed.notified();
+        let Some((worker, items)) = shared.settle_queue.take(sort) else {
             tokio::select! {
                 () = changed => continue,
                 () = shared.phase_reached(Phase::Stopped) => return,
@@ -106,7 +141,8 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         };
         let batch_no = batches_sent.entry(worker).or_default();
         *batch_no += 1;
-        let batch = Arc::new(SettleBatch { worker, settler_no: SETTLER_NO, batch_no: *batch_no, items });
+        let batch =
+            Arc::new(SettleBatch { worker, settler_no: sort.settler_no(), batch_no: *batch_no, items });
         match send(&shared, &batch).await {
             Ok(settled) => acknowledge(&shared, &batch, &settled),
             Err(error) => {

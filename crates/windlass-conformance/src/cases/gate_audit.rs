@@ -6,7 +6,7 @@ use windlass_core::{
     JobChange, JobState, NewTask, OnFailure, Outcome, Rules, State, WorkflowAction, store::Filter,
 };
 
-use super::rig::{Hand, MANY, Rig, list, name, task};
+use super::rig::{Hand, MANY, Rig, list, name, of_job, step_of, task};
 use crate::harness::Harness;
 
 const ROUNDS: u64 = 60;
@@ -70,6 +70,30 @@ async fn work(worker: &mut Hand<'_>, dice: &mut Dice) {
     let claimed = worker.claim(1 + dice.roll(4) as u32).await;
     let ends = claimed.into_iter().map(|task| (task, dice.outcome())).collect();
     worker.settle(ends).await;
+}
+
+/// A process that ends takes its workers along; what operators said and what has passed stays.
+pub async fn gates_stand_as_they_were_after_a_restart(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    rig.limit("j", 2).await;
+    rig.set_job_state("still", JobState::Paused).await;
+    let steps = rig.add_all(vec![step_of("w"), step_of("w"), step_of("x"), step_of("x")]).await;
+    rig.add_all(vec![of_job("j"), of_job("j"), of_job("j"), of_job("still")]).await;
+    rig.cancel(steps[0]).await.unwrap();
+    let claimed = worker.claim_one().await;
+    assert_eq!(claimed.id, steps[2]);
+    worker.finish(&claimed).await;
+    let blocked = rig.workflow("w").await;
+    let Some(rig) = rig.reopen().await else { return };
+    let mut heir = rig.worker().await;
+    assert_eq!(rig.job("still").await.state, JobState::Paused);
+    assert_eq!(rig.job("j").await.concurrency, Some(2));
+    assert_eq!((rig.workflow("w").await, rig.figures("j").await), (blocked, (2, 0, 1)));
+    let claimed = heir.claim(MANY).await;
+    assert_eq!(claimed.len(), 3, "two of the job and the next step");
+    assert!(claimed.iter().any(|task| task.id == steps[3]));
+    rig.assert_sound().await;
 }
 
 pub async fn a_store_with_gates_in_use_has_no_finding(harness: &dyn Harness) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass_core::{NewTask, Outcome, State, source::Rest};
 
-use super::rig::{MANY, Rig, SWEPT_AFTER, name, of_job};
+use super::rig::{MANY, Rig, name, of_job};
 use crate::harness::Harness;
 
 fn of_kind(kind: &str, job: &str) -> NewTask {
@@ -86,7 +86,7 @@ pub async fn a_lane_dies_with_its_last_worker(harness: &dyn Harness) {
     assert_eq!(rig.states(&ids).await, [State::Held, State::Ready, State::Held]);
     rig.advance(Duration::from_secs(5)).await;
     let mut last = rig.worker_of(&["c"], &[], 10).await;
-    rig.advance(SWEPT_AFTER - Duration::from_secs(5)).await;
+    rig.advance(Duration::from_secs(7)).await;
     last.renew().await.unwrap();
     let report = rig.store.expire_workers(MANY).await.unwrap();
     assert_eq!((report.workers, report.moved), (vec![dying.id], 0));

@@ -12,6 +12,7 @@ pub mod expiry;
 pub mod fence;
 pub mod fleet;
 pub mod gate_audit;
+pub mod gate_fleet;
 pub mod inspect;
 pub mod job_states;
 pub mod jobs;

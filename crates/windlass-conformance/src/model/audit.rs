@@ -15,7 +15,7 @@ impl Model {
     }
 
     fn look_at(&self, task: &TaskRecord) -> Option<Finding> {
-        let finding = |promise: &str, detail: &str| finding(Some(task.id), promise, detail);
+        let finding = |promise: &str, detail: &str| Some(finding(Some(task.id), promise, detail));
         let holder = || task.worker.and_then(|worker| self.workers.get(&worker));
         match task.state {
             State::Running if holder().is_none_or(|worker| worker.gone.is_some()) => {
@@ -69,15 +69,17 @@ impl Model {
         if job.over_limit || !self.is_over_limit(name) {
             return None;
         }
-        finding(None, "LIMIT", &format!("job {name} has more tasks ready and running than its limit"))
+        let detail = format!("job {name} has more tasks ready and running than its limit");
+        Some(finding(None, "LIMIT", &detail))
     }
 
     fn look_at_workflow(&self, name: &Name, workflow: &Workflow) -> Option<Finding> {
         let culprit = workflow.blocked_by.filter(|id| !self.tasks.contains_key(id))?;
-        finding(None, "NO-STRANDED", &format!("workflow {name} is blocked by {culprit}, which is not there"))
+        let detail = format!("workflow {name} is blocked by {culprit}, which is not there");
+        Some(finding(None, "NO-STRANDED", &detail))
     }
 }
 
-fn finding(task: Option<TaskId>, promise: &str, detail: &str) -> Option<Finding> {
-    Some(Finding { task, promise: promise.to_owned(), detail: detail.to_owned() })
+fn finding(task: Option<TaskId>, promise: &str, detail: &str) -> Finding {
+    Finding { task, promise: promise.to_owned(), detail: detail.to_owned() }
 }

@@ -139,6 +139,11 @@ impl Model {
         &self.moves
     }
 
+    /// The last place in the ready line that was given out.
+    pub fn last_ready_seq(&self) -> u64 {
+        self.last_ready_seq
+    }
+
     /// Whether a worker is registered and was neither swept nor retired.
     pub fn is_registered(&self, worker: WorkerId) -> bool {
         self.workers.get(&worker).is_some_and(|row| row.gone.is_none())

@@ -1,9 +1,10 @@
 //! The property: whatever is done to a store, it answers and looks like the model.
 //!
 //! [`ops`] makes random steps out of what the model holds, [`mod@reference`] applies them to the model,
-//! [`call`] turns a step into a call with the ids of one side, [`seen`] makes answers of both sides
-//! comparable, [`invariants`] looks at the model alone, and this file runs a store beside the model.
+//! [`book`] turns a step into a call with the ids of one side, [`mod@call`] makes it, [`seen`] makes answers of both
+//! sides comparable, [`invariants`] looks at the model alone, and this file runs a store beside the model.
 
+pub mod book;
 pub mod call;
 pub mod invariants;
 pub mod ops;
@@ -20,7 +21,7 @@ use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 use proptest_state_machine::ReferenceStateMachine;
 use windlass_core::{Event, State, state};
 
-use self::{call::Book, ops::Op, reference::Reference, seen::Snapshot};
+use self::{book::Book, ops::Op, reference::Reference, seen::Snapshot};
 use crate::harness::Harness;
 
 /// Shrinking stops after this long: a long failing example today is worth more than a short one tomorrow.

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use proptest::{prelude::*, strategy::BoxedStrategy};
 use proptest_state_machine::ReferenceStateMachine;
-use windlass_core::{JobRecord, JobState, Rules, State, TaskRecord, store::Filter};
+use windlass_core::{JobRecord, JobState, Name, Rules, State, TaskRecord, store::Filter};
 
 use super::{
-    call::{Answer, Book},
+    book::Book,
+    call::Answer,
     ops::{self, End, How, Op},
     seen::Snapshot,
 };
@@ -138,6 +139,10 @@ impl Reference {
             .collect()
     }
 
+    fn ends_its_tasks(&self, job: &Name) -> bool {
+        self.model.job(job).is_some_and(|job| job.state.ends_what_comes_back())
+    }
+
     fn records(&self, state: State) -> Vec<TaskRecord> {
         self.model.tasks(&Filter { state: Some(state), ..Filter::default() }, None, ops::MANY).tasks
     }
@@ -157,6 +162,25 @@ impl ReferenceStateMachine for Reference {
 
     fn transitions(state: &Self) -> BoxedStrategy<Op> {
         ops::next(state)
+    }
+
+    /// A step that waits behind another in a job that ends its tasks is ended by the next turn of that job; when that is,
+    /// the rules leave open.
+    fn preconditions(state: &Self, op: &Op) -> bool {
+        match op {
+            Op::Enqueue { drafts } => drafts
+                .iter()
+                .filter(|draft| draft.workflow.is_some())
+                .filter_map(|draft| draft.job)
+                .all(|job| !state.ends_its_tasks(&ops::job_name(job))),
+            Op::Redrive { tasks, .. } => tasks
+                .iter()
+                .filter_map(|task| state.model.task(state.book.task_id(*task)?))
+                .filter(|task| task.workflow.is_some())
+                .filter_map(|task| task.job)
+                .all(|job| !state.ends_its_tasks(&job)),
+            _ => true,
+        }
     }
 
     fn apply(mut state: Self, op: &Op) -> Self {

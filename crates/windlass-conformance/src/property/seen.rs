@@ -12,7 +12,8 @@ use windlass_core::{
 };
 
 use super::{
-    call::{Answer, Book, TEXTS},
+    book::{Book, TEXTS},
+    call::Answer,
     ops, reference,
 };
 use crate::model::{Model, Now};
