@@ -35,6 +35,8 @@ const TODO_MAX: i64 = 1_000;
 const PASSES_MAX: usize = 1_000;
 /// How often the jobs of one transaction are looked at again before the rest is left to the next.
 const ROUNDS_MAX: usize = 50;
+/// Held tasks that are looked at beyond those that there is room for, for lanes that nobody serves.
+const AHEAD: i64 = 500;
 /// How often rows of jobs are made again that somebody has just forgotten.
 const LOCKS_MAX: usize = 5;
 
@@ -271,6 +273,7 @@ pub(crate) async fn put_jobs<'a>(
 struct Round<'a> {
     jobs: BTreeMap<String, Locked>,
     started: &'a BTreeSet<String>,
+    rounds: usize,
     /// Jobs that are not settled yet.
     open: BTreeSet<String>,
     /// What each job has taken of its limit.
@@ -295,6 +298,7 @@ impl<'a> Round<'a> {
         Self {
             jobs,
             started,
+            rounds: 0,
             open,
             taken: BTreeMap::new(),
             noted: BTreeSet::new(),
@@ -304,6 +308,7 @@ impl<'a> Round<'a> {
     }
 
     async fn look(&mut self, session: &mut Session<'_>, admitted: &mut Admitted) -> Result<(), Failure> {
+        self.rounds += 1;
         let mut plan = self.count(session, admitted).await?;
         self.open.clear();
         if !plan.full.is_empty() {
@@ -375,6 +380,8 @@ impl<'a> Round<'a> {
             }
             if turn.demote > 0 {
                 plan.demote.push((name, i64::from(turn.demote)));
+            } else if turn.promote > 0 && slots == 0 {
+                // Nobody is there to take anything; the first worker to come has all jobs looked at.
             } else if turn.promote > 0 {
                 plan.promote.push((name, i64::from(turn.promote), job.delay.is_some()));
             } else if job.state == JobState::Active && ready > 0 {
@@ -393,7 +400,9 @@ impl<'a> Round<'a> {
         let names: Vec<&str> = wanted.iter().map(|(name, ..)| name.as_str()).collect();
         let ns: Vec<i64> = wanted.iter().map(|(_, n, _)| *n).collect();
         let delays: Vec<bool> = wanted.iter().map(|(.., delay)| *delay).collect();
-        for row in &session.query(&sql::JOB_PROMOTE, &[&names, &ns, &delays]).await? {
+        // Once tasks of dead lanes were met there are often more of them.
+        let ahead = if self.rounds > 1 { AHEAD } else { 0 };
+        for row in &session.query(&sql::JOB_PROMOTE, &[&names, &ns, &delays, &ahead]).await? {
             let name: String = row.get(0);
             if i64::from(row.get::<_, i16>(2)) == State::Ready.code() {
                 admitted.moved += 1;

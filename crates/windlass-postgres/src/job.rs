@@ -201,7 +201,7 @@ pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView>
 pub(crate) async fn lanes_came(shared: &Shared) {
     let came = async {
         let mut session = shared.duties.session().await?;
-        session.query(&sql::TODO_WINDOWS, &[]).await?;
+        session.query(&sql::TODO_HELD, &[]).await?;
         while session.row(&sql::UNPARK, &[&CHUNK]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}
         Ok::<(), Failure>(())
     };

@@ -161,9 +161,8 @@ async fn drain<S: Shutdown>(
     mut shutdown: std::pin::Pin<Box<S>>,
     hand_back_now: bool,
 ) -> DrainReport {
-    let (ended, handed_back) =
-        (Counters::get(&shared.counters.ended), Counters::get(&shared.counters.handed_back));
     shared.advance_phase(Phase::Draining);
+    let (ended, handed_back) = shared.ended_before_drain();
     if !hand_back_now {
         let deadline = Instant::now() + shared.config.drain_timeout;
         tokio::select! {

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -48,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) in_flight: InFlight,
     pub(crate) settle_queue: SettleQueue,
+    ended_before_drain: OnceLock<(u64, u64)>,
     pub(crate) counters: Counters,
     pub(crate) wake: Wake,
     pub(crate) phase: watch::Sender<Phase>,
@@ -72,6 +73,7 @@ impl Shared {
             pool,
             in_flight: InFlight::default(),
             settle_queue: SettleQueue::default(),
+            ended_before_drain: OnceLock::new(),
             counters: Counters::default(),
             wake: Wake::default(),
             phase: watch::Sender::new(Phase::Running),
@@ -146,8 +148,16 @@ impl Shared {
         *self.phase.borrow() != Phase::Running
     }
 
+    /// Attempts that had ended, and that had been handed back, when the drain began.
+    pub(crate) fn ended_before_drain(&self) -> (u64, u64) {
+        self.ended_before_drain.get().copied().unwrap_or_default()
+    }
+
     /// Moves the stop forward, never back.
     pub(crate) fn advance_phase(&self, to: Phase) {
+        // What ends from here on ends in the drain, however late somebody looks.
+        self.ended_before_drain
+            .get_or_init(|| (Counters::get(&self.counters.ended), Counters::get(&self.counters.handed_back)));
         self.phase.send_if_modified(|phase| {
             let forward = *phase < to;
             if forward {
