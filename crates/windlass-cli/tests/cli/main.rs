@@ -9,6 +9,7 @@
 
 mod gates;
 mod offline;
+mod presets;
 mod server;
 mod settings;
 mod stop;
