@@ -24,7 +24,7 @@ pub(super) fn run(common: &Common, sizes: Sizes) -> anyhow::Result<Value> {
     let (mut gated, mut plain, mut held) = (Vec::new(), Vec::new(), 0.0);
     for _ in 0..common.rounds.max(1) {
         let round = runtime.block_on(drain(common, sizes, true))?;
-        (held, _) = (round.held_at_start, gated.push(round.per_second));
+        (held, ()) = (round.held_at_start, gated.push(round.per_second));
         plain.push(runtime.block_on(drain(common, sizes, false))?.per_second);
     }
     let (gated, plain) = (median(gated), median(plain));

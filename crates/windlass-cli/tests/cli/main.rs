@@ -7,7 +7,9 @@
     reason = "a test says what is wrong by failing"
 )]
 
+mod gates;
 mod offline;
+mod presets;
 mod server;
 mod settings;
 mod stop;
