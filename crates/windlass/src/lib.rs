@@ -20,6 +20,7 @@ mod open;
 pub mod pool;
 mod quota;
 pub mod registry;
+pub mod schedule;
 mod settler;
 pub mod shutdown;
 mod slots;
