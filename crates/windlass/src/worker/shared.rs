@@ -50,6 +50,7 @@ pub(crate) struct Shared {
     pub(crate) settle_queue: SettleQueue,
     pub(crate) counters: Counters,
     pub(crate) wake: Wake,
+    pub(crate) schedules_changed: Notify,
     pub(crate) phase: watch::Sender<Phase>,
     attempt_ended: Notify,
     registered: Notify,
@@ -74,6 +75,7 @@ impl Shared {
             settle_queue: SettleQueue::default(),
             counters: Counters::default(),
             wake: Wake::default(),
+            schedules_changed: Notify::new(),
             phase: watch::Sender::new(Phase::Running),
             attempt_ended: Notify::new(),
             registered: Notify::new(),
@@ -263,6 +265,8 @@ impl Shared {
             reconciled: Counters::get(&counters.reconciled),
             self_fences: Counters::get(&counters.self_fences),
             coordinator_deaths: Counters::get(&counters.coordinator_deaths),
+            ticks_fired: Counters::get(&counters.ticks_fired),
+            ticks_left_out: Counters::get(&counters.ticks_left_out),
         }
     }
 }
