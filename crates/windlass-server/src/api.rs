@@ -18,18 +18,25 @@
 //! | `GET /v1/dead?kind&queue&job&workflow&since` | | [`DeadGroups`] |
 //! | `GET /v1/queues` | | [`Queues`] |
 //! | `POST /v1/queues/{name}/pause`, `…/resume` | nothing | [`QueueChange`] |
+//! | `GET /v1/schedules` | | [`Schedules`] |
+//! | `GET /v1/schedules/{name}` | | [`ScheduleView`] |
+//! | `PUT /v1/schedules/{name}` | [`ScheduleRequest`] | [`ScheduleView`] |
+//! | `DELETE /v1/schedules/{name}` | | [`ScheduleRemoved`] |
+//! | `POST /v1/schedules/{name}/pause`, `…/resume` | nothing | [`ScheduleView`] |
+//! | `POST /v1/schedules/{name}/run` | nothing | 201 [`EnqueueResponse`] |
 //! | `GET /v1/workers` | | [`Workers`] |
 //! | `GET /v1/info` | | [`InfoView`] |
 //! | `GET /v1/audit` | | [`Audit`] |
 //! | `GET /healthz`, `GET /readyz` | | [`HealthView`]; 503 if not ready |
 //!
-//! Every other answer is an [`ErrorBody`]. A POST with a body needs `content-type: application/json`.
+//! Every other answer is an [`ErrorBody`]. A POST or PUT with a body needs `content-type: application/json`.
 
 mod change;
 mod enqueue;
 mod error;
 mod fleet;
 mod health;
+mod schedule;
 mod task;
 
 pub use change::{
@@ -44,6 +51,7 @@ pub use fleet::{
     Audit, InfoView, KindView, QueueChange, QueueView, Queues, WorkerStatusView, WorkerView, Workers,
 };
 pub use health::{Check, HealthView};
+pub use schedule::{ScheduleRemoved, ScheduleRequest, ScheduleView, ScheduledTask, Schedules};
 pub use task::{
     AttemptView, DeadGroup, DeadGroups, EncodingView, TaskPage, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS,
     WaitRequest, WaitResponse, WhyView,

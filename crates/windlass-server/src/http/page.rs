@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use axum::response::{Html, IntoResponse, Response};
 
-const LINKS: [(&str, &str); 6] = [
+const LINKS: [(&str, &str); 7] = [
     ("/v1/tasks", "tasks"),
     ("/v1/dead", "dead tasks by error"),
     ("/v1/queues", "queues"),
+    ("/v1/schedules", "recurring tasks"),
     ("/v1/workers", "workers"),
     ("/v1/info", "this process and its store"),
     ("/readyz", "is it ready?"),

@@ -19,6 +19,7 @@ use super::{
     guard::guard,
     page::page,
     query::{Id, ListQuery, Param, WaitQuery, query},
+    schedules,
 };
 use crate::{
     api::{BatchRequest, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
@@ -26,7 +27,7 @@ use crate::{
     operations::Result,
 };
 
-type Shared = State<Arc<Server>>;
+pub(super) type Shared = State<Arc<Server>>;
 
 /// Every route, guarded.
 pub(super) fn router(server: Arc<Server>) -> Router {
@@ -47,6 +48,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/v1/queues", get(queues))
         .route("/v1/queues/{name}/pause", post(pause))
         .route("/v1/queues/{name}/resume", post(resume))
+        .merge(schedules::router())
         .route("/v1/workers", get(workers))
         .route("/v1/info", get(info))
         .route("/v1/audit", get(audit))
@@ -154,7 +156,7 @@ async fn queues(State(server): Shared) -> Result<Response> {
 /// A body in which nothing is expected.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+pub(super) struct Nothing {}
 
 async fn pause(State(server): Shared, Param(queue): Param, request: Request) -> Result<Response> {
     let Nothing {} = body::small(&server, request).await?;
@@ -181,7 +183,7 @@ async fn audit(State(server): Shared) -> Result<Response> {
 async fn unknown_route(uri: Uri) -> ErrorDetail {
     let path: String = uri.path().chars().take(80).collect();
     ErrorDetail::new(ErrorCode::NotFound, format!("there is nothing at {path:?}"))
-        .hint("the API is at /v1: tasks, dead, queues, workers, info, audit")
+        .hint("the API is at /v1: tasks, dead, queues, schedules, workers, info, audit")
 }
 
 async fn wrong_method(request: Request) -> ErrorDetail {

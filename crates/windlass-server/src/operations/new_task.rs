@@ -39,6 +39,7 @@ pub(super) fn new_task(request: EnqueueRequest, rules: &Rules) -> Result<NewTask
         timeout,
         job,
         workflow,
+        on_failure: request.on_failure,
     };
     task.check(rules)?;
     Ok(task)

@@ -13,4 +13,5 @@ mod life;
 mod limits;
 mod look;
 mod ready;
+mod schedules;
 mod wait;

@@ -134,7 +134,7 @@ impl Spec {
             tz: self.zone.to_string(),
             missed: self.missed,
             kind: task.kind.clone(),
-            queue: task.queue.clone(),
+            queue: Some(task.queue.clone()),
             payload,
             payload_base64,
             priority: task.priority,
@@ -163,6 +163,10 @@ impl Spec {
     fn read(text: &str) -> Result<Self> {
         let stored: Stored =
             serde_json::from_str(text).map_err(|error| Error::invalid(without_values(&error)))?;
+        let queue = match stored.queue {
+            Some(queue) => queue,
+            None => Name::new("queue", DEFAULT_QUEUE)?,
+        };
         let payload = match (stored.payload, stored.payload_base64) {
             (_, Some(text)) => Payload::bytes(
                 BASE64_STANDARD.decode(text).map_err(|_| Error::invalid("payload_base64 is not base64"))?,
@@ -183,7 +187,7 @@ impl Spec {
             missed: stored.missed,
             task: NewTask {
                 kind: stored.kind,
-                queue: stored.queue,
+                queue,
                 payload,
                 priority: stored.priority,
                 start: Start::Now,
@@ -236,8 +240,8 @@ struct Stored {
     #[serde(default)]
     missed: Missed,
     kind: Name,
-    #[serde(default = "default_queue")]
-    queue: Name,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    queue: Option<Name>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     payload: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -256,11 +260,6 @@ struct Stored {
     timeout_us: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     retry: Option<String>,
-}
-
-fn default_queue() -> Name {
-    #[expect(clippy::expect_used, reason = "the constant is a name")]
-    Name::new("queue", DEFAULT_QUEUE).expect("the default queue has a valid name")
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
