@@ -6,7 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        backup, completions, config, doctor, enqueue, migrate, queues, restore, tasks, up, worker, workers,
+        backup, completions, config, doctor, enqueue, migrate, queues, restore, schedules, tasks, up, worker,
+        workers,
     },
     config::{Setting, setting::Raw, table},
     version,
@@ -98,6 +99,9 @@ pub enum Command {
     /// Look at queues, pause and resume them
     #[command(subcommand)]
     Queues(queues::QueuesCommand),
+    /// Recurring tasks: make, look at, pause, resume, run and remove schedules
+    #[command(subcommand)]
+    Schedules(schedules::SchedulesCommand),
     /// Look at workers
     #[command(subcommand)]
     Workers(workers::WorkersCommand),

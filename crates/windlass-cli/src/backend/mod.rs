@@ -11,8 +11,9 @@ use async_trait::async_trait;
 use windlass_core::{Name, TaskId};
 use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
-    EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, QueueChange, Queues, RetryRequest, TaskFilter,
-    TaskPage, TaskView, WaitResponse, WhyView, Workers,
+    EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, QueueChange, Queues, RetryRequest,
+    ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter, TaskPage, TaskView, WaitResponse,
+    WhyView, Workers,
 };
 
 pub use connect::connect;
@@ -53,6 +54,18 @@ pub trait Backend: Send + Sync {
     async fn queues(&self) -> Answer<Queues>;
     /// Pauses or resumes a queue.
     async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Answer<QueueChange>;
+    /// Every schedule.
+    async fn schedules(&self) -> Answer<Schedules>;
+    /// One schedule.
+    async fn schedule(&self, name: &Name) -> Answer<ScheduleView>;
+    /// Makes a schedule, or replaces what it enqueues and when.
+    async fn set_schedule(&self, name: &Name, request: ScheduleRequest) -> Answer<ScheduleView>;
+    /// Pauses or resumes a schedule.
+    async fn set_schedule_paused(&self, name: &Name, paused: bool) -> Answer<ScheduleView>;
+    /// Enqueues the task of a schedule now.
+    async fn run_schedule(&self, name: &Name) -> Answer<EnqueueResponse>;
+    /// Removes a schedule.
+    async fn remove_schedule(&self, name: &Name) -> Answer<ScheduleRemoved>;
     /// Every worker.
     async fn workers(&self) -> Answer<Workers>;
     /// Store, version and worker.

@@ -10,6 +10,7 @@ pub mod import;
 pub mod migrate;
 pub mod queues;
 pub mod restore;
+pub mod schedules;
 pub mod tasks;
 pub mod up;
 pub mod worker;
