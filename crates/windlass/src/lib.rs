@@ -65,6 +65,8 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../docs/guides/handlers.md")]
     struct Handlers;
+    #[doc = include_str!("../../../docs/guides/schedules.md")]
+    struct Schedules;
     #[cfg(feature = "postgres")]
     #[doc = include_str!("../../../docs/guides/postgres-transactions.md")]
     struct PostgresTransactions;

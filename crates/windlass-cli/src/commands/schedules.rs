@@ -211,7 +211,7 @@ fn say_next(out: Output, schedule: &ScheduleView, done: &str) -> anyhow::Result<
     match (schedule.paused, schedule.next.is_empty()) {
         (true, _) if done == "paused" => out.note(format!("schedule {name} paused")),
         (true, _) => {
-            out.note(format!("schedule {name} {done}; it is paused: `windlass schedules resume {name}`"))
+            out.note(format!("schedule {name} {done}; it is paused: `windlass schedules resume {name}`"));
         }
         (false, true) => out.note(format!("schedule {name} {done}; it has no ticks any more")),
         (false, false) => out.note(format!("schedule {name} {done}; next:")),

@@ -91,11 +91,11 @@ impl Field {
         };
         let value = named.map(|(_, value)| value).or_else(number);
         value.filter(|value| (self.first..=self.last).contains(value)).ok_or_else(|| {
-            let names = match (self.names.first(), self.names.last()) {
+            let words = match (self.names.first(), self.names.last()) {
                 (Some(first), Some(last)) => format!(" or {first} to {last}"),
                 _ => String::new(),
             };
-            format!("{} is {:?}; allowed are {} to {}{names}", self.name, cut(text), self.first, self.last)
+            format!("{} is {:?}; allowed are {} to {}{words}", self.name, cut(text), self.first, self.last)
         })
     }
 }
