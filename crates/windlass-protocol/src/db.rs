@@ -196,6 +196,11 @@ impl Locks {
         true
     }
 
+    /// Whether a lock is held already.
+    pub fn has(&self, row: Row, who: usize, mode: Mode) -> bool {
+        self.0.binary_search(&(row, who, mode)).is_ok()
+    }
+
     /// Whether nobody else's lock is in the way.
     pub fn is_free(&self, row: Row, who: usize, mode: Mode) -> bool {
         self.in_the_way(row, who, mode).next().is_none()

@@ -10,7 +10,10 @@ impl Checked {
     /// Whether somebody alive serves a task's lane.
     pub(crate) fn is_live(&self, db: &Db, task: usize) -> bool {
         let lane = 1 << self.scenario.spec(task).lane;
-        db.workers.iter().zip(self.scenario.serves).any(|(worker, serves)| worker.is_live() && serves & lane != 0)
+        db.workers
+            .iter()
+            .zip(self.scenario.serves)
+            .any(|(worker, serves)| worker.is_live() && serves & lane != 0)
     }
 
     fn steps(&self) -> impl Iterator<Item = usize> + '_ {
@@ -24,7 +27,10 @@ impl Checked {
     /// `workflow_make.sql`: an insert waits for another one that is not committed.
     pub(crate) fn workflow_make(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
-        if !view.workflow.exists && self.steps().any(|id| view.tasks[id].is_unfinished()) && !state.db.workflow.exists {
+        if !view.workflow.exists
+            && self.steps().any(|id| view.tasks[id].is_unfinished())
+            && !state.db.workflow.exists
+        {
             state.lock(who, Row::Workflow, Mode::Alone)?;
             if !state.latest(who).workflow.exists {
                 let row = crate::db::Workflow { exists: true, blocked_by: None };
@@ -118,12 +124,11 @@ impl Checked {
 
     fn after_workflow(&self, state: &mut State, who: usize) {
         let jobs = state.txns[who].jobs;
-        let next = match state.txns[who].kind {
-            Kind::Admit => self.first_of_jobs(jobs),
-            _ => {
-                state.write(who, Write::Todo(jobs));
-                Statement::Commit
-            }
+        let next = if state.txns[who].kind == Kind::Admit {
+            self.first_of_jobs(jobs)
+        } else {
+            state.write(who, Write::Todo(jobs));
+            Statement::Commit
         };
         state.txns[who].next = next;
     }
@@ -197,7 +202,8 @@ impl Checked {
         let latest = state.latest(who);
         let mut plan = [0_i8; JOBS];
         for job in (0..JOBS).filter(|job| state.txns[who].jobs & todo_job(*job) != 0) {
-            let count = |wanted| self.tasks_of(job).filter(|id| view.tasks[*id].state == wanted).count() as i8;
+            let count =
+                |wanted| self.tasks_of(job).filter(|id| view.tasks[*id].state == wanted).count() as i8;
             let (ready, running) = (count(TaskState::Ready), count(TaskState::Running));
             let room = latest.jobs[job].limit as i8 - ready - running;
             plan[job] = room.max(-ready);

@@ -27,7 +27,8 @@ impl Checked {
             // Found by its place: a newer version is at another one.
             if latest == view.tasks[id] {
                 let (lease, claim_no) = (latest.lease + 1, state.txns[who].claim_no);
-                let taken = Task { state: TaskState::Running, lease, worker: worker as u8, claim_no, ..latest };
+                let taken =
+                    Task { state: TaskState::Running, lease, worker: worker as u8, claim_no, ..latest };
                 state.write(who, Write::Task(id, taken));
                 state.txns[who].lease = lease;
                 state.txns[who].is_written = true;
@@ -167,10 +168,13 @@ impl Checked {
         for id in leases {
             // The lease number was read under the worker's lock.
             let (row, known) = (latest.tasks[id], view.tasks[id]);
-            if row.state == TaskState::Running && row.lease == known.lease && usize::from(row.worker) == worker {
+            if row.state == TaskState::Running
+                && row.lease == known.lease
+                && usize::from(row.worker) == worker
+            {
                 let job = self.scenario.spec(id).job;
                 let entry = if job.is_some() { TaskState::Held } else { TaskState::Ready };
-                state.write(who, Write::Task(id, Task { state: entry, ..row }));
+                state.write(who, Write::Task(id, Task { state: entry, worker: 0, claim_no: 0, ..row }));
                 state.write(who, Write::Todo(job.map_or(0, todo_job)));
             }
         }
@@ -207,9 +211,11 @@ impl Checked {
         let view = state.view(who);
         let unparks = state.txns[who].next == Statement::Unpark;
         let is_wanted = |id: &usize| {
-            let (row, job, is_live) = (view.tasks[*id], self.scenario.spec(*id).job, self.is_live(&view, *id));
+            let (row, job, is_live) =
+                (view.tasks[*id], self.scenario.spec(*id).job, self.is_live(&view, *id));
             let is_parked = row.state == TaskState::Held && row.parked;
-            job.is_some() && if unparks { is_parked && is_live } else { row.state == TaskState::Ready && !is_live }
+            job.is_some()
+                && if unparks { is_parked && is_live } else { row.state == TaskState::Ready && !is_live }
         };
         let wanted: Vec<usize> = self.scenario.ids().filter(is_wanted).collect();
         for id in &wanted {

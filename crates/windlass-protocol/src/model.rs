@@ -5,9 +5,7 @@ use stateright::{Model, Property};
 use crate::{
     db::{Db, Mode, Receipt, Row, TODO_WORKFLOW, Task, TaskState, WORKERS, todo_job},
     protocol::{Operation, Protocol, Scenario},
-    state::{
-        ADMISSIONS, Broken, CONNECTIONS, GHOST, Kind, OPERATOR, Process, SWEEP, State, Statement, Txn,
-    },
+    state::{ADMISSIONS, Broken, CONNECTIONS, GHOST, Kind, OPERATOR, Process, SWEEP, State, Statement, Txn},
 };
 
 /// A protocol in a scenario.
@@ -76,11 +74,15 @@ impl Checked {
 
     fn is_stranded(&self, state: &State) -> bool {
         let db = &state.db;
-        self.is_at_rest(state)
+        // The server undoes one of those in a deadlock, and then things move again.
+        !state.has_deadlock()
+            && self.is_at_rest(state)
             && self.scenario.ids().any(|id| match db.tasks[id].state {
                 TaskState::Dead | TaskState::Gone => false,
                 TaskState::Waiting => db.workflow.blocked_by.is_none(),
                 TaskState::Held if db.tasks[id].parked => self.is_live(db, id),
+                // A limit of 0 lets nothing start.
+                TaskState::Held => self.scenario.spec(id).job.is_none_or(|job| db.jobs[job].limit != 0),
                 _ => true,
             })
     }
@@ -88,8 +90,9 @@ impl Checked {
     /// Room in use at rest, or a lease of a worker that is gone.
     fn is_leaked(&self, state: &State) -> bool {
         let mut tasks = state.db.tasks.iter();
-        let is_leaked =
-            |row: &Task| row.state == TaskState::Running && state.db.workers[usize::from(row.worker)].has_ended;
+        let is_leaked = |row: &Task| {
+            row.state == TaskState::Running && state.db.workers[usize::from(row.worker)].has_ended
+        };
         tasks.clone().any(is_leaked) || (tasks.any(Task::has_room) && self.is_at_rest(state))
     }
 
@@ -141,13 +144,14 @@ impl Checked {
     }
 
     fn commit(&self, state: &mut State, who: usize) {
-        let txn = state.commit(who, &self.protocol, &self.scenario);
+        let txn = state.commit(who, self.protocol, &self.scenario);
         let looks_at_lanes = txn.touched_lanes && self.protocol.looks_at_lanes_again;
         match txn.kind {
             Kind::Claim if who < WORKERS => {
-                state.processes[who] = match txn.is_written {
-                    true => Process::Running { task: txn.task, lease: txn.lease },
-                    false => Process::Idle,
+                state.processes[who] = if txn.is_written {
+                    Process::Running { task: txn.task, lease: txn.lease }
+                } else {
+                    Process::Idle
                 };
             }
             Kind::Settle if who < WORKERS => self.answer(state, &txn),
@@ -174,6 +178,10 @@ impl Checked {
         if txn.is_written != is_ended && state.broken.is_none() {
             state.broken = Some(Broken::Answer);
         }
+        if is_ended {
+            // Nobody asks for these numbers again: states that differ in them alone are one.
+            state.db.tasks[txn.task] = Task { lease: 0, worker: 0, claim_no: 0, ..row };
+        }
         let is_swept = state.db.workers[txn.worker].has_ended;
         state.processes[txn.worker] = if is_swept { Process::Gone } else { Process::Idle };
         // The next batch has the next number: this receipt is not its own, and a copy still on its way is an old one.
@@ -187,12 +195,11 @@ impl Checked {
     }
 
     fn begin_settle(&self, state: &mut State, worker: usize, task: usize, lease: u8, has_failed: bool) {
-        let next = match self.scenario.spec(task).is_step {
-            true => Statement::SettleReceipt,
-            false => Statement::SettleDone,
-        };
+        let next =
+            if self.scenario.spec(task).is_step { Statement::SettleReceipt } else { Statement::SettleDone };
         state.processes[worker] = Process::Settling { task, lease, has_failed };
-        state.txns[worker] = Txn { kind: Kind::Settle, next, worker, task, lease, has_failed, ..Txn::default() };
+        state.txns[worker] =
+            Txn { kind: Kind::Settle, next, worker, task, lease, has_failed, ..Txn::default() };
         self.run(state, worker);
     }
 
@@ -278,7 +285,7 @@ impl Checked {
             actions.push(Action::Undo);
         }
         if self.scenario.expires && row.is_live() {
-            if process != Process::Gone {
+            if self.scenario.crashes && process != Process::Gone {
                 actions.push(Action::Crash(0));
             }
             if !state.db.has_expired[0] {
@@ -347,6 +354,7 @@ impl Model for Checked {
             failures: self.scenario.failures,
             losses: self.scenario.losses,
             broken: None,
+            yields_at_rows: self.scenario.yields_at_rows,
         }]
     }
 
@@ -460,7 +468,8 @@ impl Model for Checked {
             Property::always("NO-STRANDED", |model: &Checked, state: &State| !model.is_stranded(state)),
             Property::always("SLOT-BALANCED", |model: &Checked, state: &State| !model.is_leaked(state)),
             Property::always("NO-DEADLOCK", |_, state: &State| !state.has_deadlock()),
+            // Otherwise the rest would hold because nothing ever happens.
+            Property::sometimes("COMES-TO-REST", |model: &Checked, state: &State| model.is_at_rest(state)),
         ]
     }
 }
-

@@ -65,6 +65,7 @@ pub enum Operation {
 
 /// Who is there and what may go wrong.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each allows something of its own")]
 pub struct Scenario {
     /// Tasks in the order in which their ids were drawn: those of the slow transaction may be first.
     pub tasks: Vec<Spec>,
@@ -80,13 +81,17 @@ pub struct Scenario {
     pub operation: Option<Operation>,
     /// How many attempts may fail for good.
     pub failures: u8,
-    /// Whether the first worker may lose its lease, alive or not.
+    /// Whether the lease of the first worker may run out.
     pub expires: bool,
+    /// Whether its process may die, after which the lease runs out.
+    pub crashes: bool,
     /// How many requests of the first worker may lose their answer.
     pub losses: u8,
     /// Nobody comes between two statements of a transaction unless it has to wait or is about to commit: for scenarios that would
     /// be too large otherwise.
     pub is_coarse: bool,
+    /// Somebody may come between two rows that one statement locks.
+    pub yields_at_rows: bool,
 }
 
 impl Default for Scenario {
@@ -100,8 +105,10 @@ impl Default for Scenario {
             operation: None,
             failures: 0,
             expires: false,
+            crashes: false,
             losses: 0,
             is_coarse: false,
+            yields_at_rows: false,
         }
     }
 }

@@ -66,6 +66,7 @@ pub enum Statement {
 
 /// A transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Txn {
     /// What it is for.
     pub kind: Kind,
@@ -160,6 +161,8 @@ pub struct State {
     pub losses: u8,
     /// The first promise that was broken.
     pub broken: Option<Broken>,
+    /// Somebody may come between two rows that one statement locks.
+    pub yields_at_rows: bool,
 }
 
 /// A statement that has to wait.
@@ -183,12 +186,14 @@ impl State {
 
     /// Takes a lock, or begins to wait for it with the snapshot that the statement has.
     pub fn lock(&mut self, who: usize, row: Row, mode: Mode) -> Result<(), Wait> {
-        if self.locks.take(row, who, mode) {
+        let had = self.locks.has(row, who, mode);
+        let is_taken = self.locks.take(row, who, mode);
+        if is_taken && (had || !self.yields_at_rows) {
             return Ok(());
         }
         let snapshot = self.txns[who].snapshot.take().unwrap_or_else(|| Box::new(self.db));
         self.txns[who].snapshot = Some(snapshot);
-        self.txns[who].waits_for = Some((row, mode));
+        self.txns[who].waits_for = (!is_taken).then_some((row, mode));
         Err(Wait)
     }
 
@@ -205,7 +210,7 @@ impl State {
     }
 
     /// Makes a transaction's writes visible, and looks at what that broke.
-    pub fn commit(&mut self, who: usize, protocol: &Protocol, scenario: &Scenario) -> Txn {
+    pub fn commit(&mut self, who: usize, protocol: Protocol, scenario: &Scenario) -> Txn {
         let before = self.db;
         let txn = std::mem::take(&mut self.txns[who]);
         self.db.apply(&txn.writes);
@@ -259,7 +264,7 @@ fn raised_above_limit(before: &Db, after: &Db, scenario: &Scenario) -> bool {
 }
 
 /// Whether two steps have their turn at once, or one has it too early.
-fn is_out_of_order(db: &Db, scenario: &Scenario, protocol: &Protocol) -> bool {
+fn is_out_of_order(db: &Db, scenario: &Scenario, protocol: Protocol) -> bool {
     let steps: Vec<usize> = scenario.ids().filter(|id| scenario.spec(*id).is_step).collect();
     let started: Vec<usize> = steps.iter().copied().filter(|id| db.tasks[*id].has_room()).collect();
     let is_early = |id: usize| {
