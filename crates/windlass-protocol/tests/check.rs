@@ -117,7 +117,7 @@ fn holds(scenario: Scenario) {
 fn breaks(promise: &'static str, protocol: Protocol, scenario: Scenario) {
     let model = Checked { protocol, scenario };
     let wanted = HasDiscoveries::AnyOf([promise].into());
-    // One thread finds a shortest way.
+    // One thread finds the same way each time.
     let checker = model.clone().checker().threads(1).finish_when(wanted).spawn_bfs().join();
     let path = checker.discovery(promise).map(|path| story(&model, path));
     println!(
