@@ -3,7 +3,8 @@
 //! The statements of `windlass-postgres/sql` that concern the gates are functions here, each named after its file. A statement
 //! sees what was committed when it started and what its own transaction wrote. It locks rows in the order in which the server
 //! would; if one is held by somebody else it waits with the snapshot that it has, and once it holds the row it reads that row, and
-//! only that row, again. Locks end with the transaction. Between any two statements anybody may come.
+//! only that row, again. Locks end with the transaction. Between any two statements anybody may come; between the snapshot of a statement and
+//! its locks nobody does unless it has to wait, except in the scenarios that look at the order of those locks.
 //!
 //! ```text
 //!  worker:     claim │ commit ┄┄ settle_done │ commit

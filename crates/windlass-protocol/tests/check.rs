@@ -33,6 +33,12 @@ fn one_workflow() -> Scenario {
     Scenario { tasks: vec![late(step()), step()], ..Scenario::default() }
 }
 
+/// Two steps of a job with a limit of one, and a task that wants the same room.
+fn steps_with_a_job() -> Scenario {
+    let tasks = vec![late(step_of(0)), step_of(0), job(0)];
+    Scenario { tasks, limits: [Some(1), None], ..Scenario::default() }
+}
+
 /// The limit of a job falls from two to one.
 fn limit_falls() -> Scenario {
     Scenario {
@@ -136,6 +142,16 @@ fn a_job_keeps_its_promises_whatever_happens_to_a_worker() {
 #[test]
 fn a_workflow_keeps_its_promises_whatever_happens_to_a_worker() {
     holds(Scenario { failures: 1, expires: true, crashes: true, losses: 1, ..one_workflow() });
+}
+
+#[test]
+fn steps_that_share_a_job_keep_their_promises_while_a_worker_is_lost() {
+    holds(Scenario { failures: 1, expires: true, ..steps_with_a_job() });
+}
+
+#[test]
+fn a_limit_that_falls_is_kept_whatever_comes_between_two_locks() {
+    holds(Scenario { yields_at_rows: true, ..limit_falls() });
 }
 
 #[test]
