@@ -1,7 +1,10 @@
 -- Who has the room of each job. $1 jobs that are held, $2 whether each has a delay, $3 for each the last task that was there when it
 -- was removed. Index: task_job, worker_live, gate_todo_key.
 SELECT
-  u.name, c.ready, c.running,
+  u.name,
+  -- One state at a time: with a list of them the server reads all tasks of the job.
+  (SELECT count(*) FROM windlass.task AS t WHERE t.job = u.name AND t.state = 1),
+  (SELECT count(*) FROM windlass.task AS t WHERE t.job = u.name AND t.state = 2),
   -- Somebody else has taken note of a start and waits for the job: the delay counts from there.
   CASE WHEN u.has_delay THEN EXISTS (
     SELECT 1 FROM windlass.gate_todo AS g WHERE g.key = u.name AND g.kind = 2
@@ -14,8 +17,3 @@ SELECT
   -- Places that somebody else is about to pass on are taken.
   (SELECT coalesce(sum(g.n), 0) FROM windlass.gate_todo AS g WHERE g.key = u.name AND g.kind = 3)
 FROM unnest($1::text[], $2::boolean[], $3::bigint[]) AS u (name, has_delay, gone_before)
-CROSS JOIN LATERAL (
-  SELECT count(*) FILTER (WHERE t.state = 1) AS ready, count(*) FILTER (WHERE t.state = 2) AS running
-  FROM windlass.task AS t
-  WHERE t.job = u.name AND t.state IN (1, 2)
-) AS c

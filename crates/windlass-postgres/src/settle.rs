@@ -67,7 +67,7 @@ async fn settle_done(
             let needs_admission: bool = row.get(2);
             drop(session);
             let admitted =
-                if needs_admission { gate::admit_after(shared).await } else { DutyReport::default() };
+                if needs_admission { gate::admit_soon(shared).await } else { DutyReport::default() };
             let fenced: Vec<i64> = row.get(1);
             Ok(Settled {
                 fenced: fenced.into_iter().map(TaskId::from_raw).collect(),
@@ -158,7 +158,7 @@ async fn settle_mixed(
     session.commit().await?;
     drop(session);
     if ended.needs_admission {
-        let admitted = gate::admit_after(shared).await;
+        let admitted = gate::admit_soon(shared).await;
         next_due = next_due.into_iter().chain(admitted.next_due).min();
         ended.lanes_ready.extend(admitted.lanes_ready);
         ended.lanes_ready.sort_unstable();
