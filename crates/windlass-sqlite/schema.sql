@@ -28,6 +28,18 @@ CREATE TABLE history (
   encoding INTEGER NOT NULL,
   payload BLOB NOT NULL
 ) STRICT;
+CREATE TABLE job (
+  name TEXT PRIMARY KEY,
+  state INTEGER NOT NULL,
+  concurrency INTEGER,
+  delay_ms INTEGER,
+  last_start INTEGER,
+  over_limit INTEGER NOT NULL,
+  at_limit INTEGER NOT NULL,
+  gone_before INTEGER,
+  again_at INTEGER,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE key (
   queue TEXT NOT NULL,
   key TEXT NOT NULL,
@@ -58,6 +70,15 @@ CREATE TABLE receipt (
   answer TEXT,
   PRIMARY KEY (worker, settler_no)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE schedule (
+  name TEXT PRIMARY KEY,
+  spec TEXT NOT NULL,
+  paused INTEGER NOT NULL,
+  next_at INTEGER,
+  last_at INTEGER,
+  last_task INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX schedule_due ON schedule (next_at) WHERE next_at IS NOT NULL AND paused = 0;
 CREATE TABLE task (
   id INTEGER PRIMARY KEY,
   lane INTEGER NOT NULL,
@@ -77,6 +98,9 @@ CREATE TABLE task (
   retry TEXT,
   job TEXT,
   workflow TEXT,
+  step INTEGER,
+  on_failure INTEGER,
+  start_at INTEGER,
   key TEXT,
   cancel TEXT,
   progress TEXT,
@@ -85,9 +109,13 @@ CREATE TABLE task (
   encoding INTEGER NOT NULL,
   payload BLOB NOT NULL
 ) STRICT;
+CREATE INDEX task_admitted ON task (job, lane, priority DESC, ready_seq) WHERE state = 1 AND job IS NOT NULL;
 CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX task_held ON task (job, lane, priority DESC) WHERE state = 3;
+CREATE INDEX task_later ON task (job, state) WHERE state IN (0, 4) AND job IS NOT NULL;
 CREATE INDEX task_ready ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes = 0;
+CREATE INDEX task_step ON task (workflow, step) WHERE workflow IS NOT NULL AND ended_at IS NULL;
 CREATE INDEX task_suspect ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes > 0;
 CREATE TABLE worker (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -104,3 +132,11 @@ CREATE TABLE worker (
   ended_at INTEGER
 ) STRICT;
 CREATE INDEX worker_ended ON worker (ended_at) WHERE ended_at IS NOT NULL;
+CREATE TABLE workflow (
+  name TEXT PRIMARY KEY,
+  on_failure INTEGER NOT NULL,
+  blocked_by INTEGER,
+  forgiven_step INTEGER,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX workflow_blocked ON workflow (blocked_by) WHERE blocked_by IS NOT NULL;

@@ -6,7 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        backup, completions, config, doctor, enqueue, migrate, queues, restore, tasks, up, worker, workers,
+        backup, completions, config, doctor, enqueue, jobs, migrate, queues, restore, tasks, up, worker,
+        workers, workflows,
     },
     config::{Setting, setting::Raw, table},
     version,
@@ -98,6 +99,12 @@ pub enum Command {
     /// Look at queues, pause and resume them
     #[command(subcommand)]
     Queues(queues::QueuesCommand),
+    /// Look at jobs, limit, pause, cancel and remove them
+    #[command(subcommand)]
+    Jobs(jobs::JobsCommand),
+    /// Look at workflows, retry, skip and cancel them
+    #[command(subcommand)]
+    Workflows(workflows::WorkflowsCommand),
     /// Look at workers
     #[command(subcommand)]
     Workers(workers::WorkersCommand),

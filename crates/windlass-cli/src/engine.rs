@@ -73,7 +73,7 @@ pub fn worker_config(settings: &Settings) -> anyhow::Result<WorkerConfig> {
     };
     let queues = settings.list(&table::QUEUES);
     Ok(WorkerConfig {
-        slots: settings.number(&table::SLOTS) as u32,
+        slots: settings.slots.number,
         queues: queues.iter().map(|queue| Name::new("queue", queue)).collect::<Result<_, _>>()?,
         claim_batch,
         poll_interval: settings.duration(&table::POLL_INTERVAL_MS),

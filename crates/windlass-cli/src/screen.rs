@@ -43,7 +43,7 @@ impl Screen<'_> {
         }];
         lines.push(format!("  store    {} ({}, {})", self.store.location, self.size(), self.durability()));
         let kinds: Vec<&str> = self.kinds.iter().map(Name::as_str).collect();
-        let slots = self.settings.number(&table::SLOTS);
+        let slots = self.settings.slots.number;
         lines.push(format!("  worker   {slots} slots ({}) · kinds {}", self.slots_rule(), kinds.join(", ")));
         let queues = self.settings.list(&table::QUEUES);
         if !queues.is_empty() {
@@ -69,7 +69,7 @@ impl Screen<'_> {
     fn json(&self) -> serde_json::Value {
         json!({
             "event": "started", "version": VERSION, "address": self.address, "pid": std::process::id(),
-            "store": self.store, "slots": self.settings.number(&table::SLOTS), "slots_from": self.slots_rule(),
+            "store": self.store, "slots": self.settings.slots.number, "slots_from": self.slots_rule(),
             "kinds": self.kinds,
         })
     }
@@ -95,10 +95,7 @@ impl Screen<'_> {
 
     /// Which rule gave the number of slots.
     pub fn slots_rule(&self) -> String {
-        match self.settings.origin(&table::SLOTS) {
-            Origin::Default => "default; --slots to change".to_owned(),
-            origin => origin.to_string(),
-        }
+        self.settings.slots.rule.to_string()
     }
 
     fn history(&self) -> String {
@@ -117,7 +114,9 @@ impl Screen<'_> {
             .settings
             .resolved
             .iter()
-            .filter(|resolved| resolved.setting.key != table::SLOTS.key)
+            .filter(|resolved| {
+                ![table::SLOTS.key, table::WORKER_CONCURRENCY.key].contains(&resolved.setting.key)
+            })
             .filter_map(|resolved| match resolved.origin {
                 Origin::Document(name) => Some(name),
                 _ => None,
@@ -180,7 +179,7 @@ mod tests {
             [
                 &format!("windlass {VERSION} · http://127.0.0.1:7878"),
                 "  store    sqlite:windlass.db (new, durable: fsync on every commit)",
-                "  worker   1000 slots (default; --slots to change) · kinds http, sleep, echo",
+                "  worker   1000 slots (default; --slots or --env to change) · kinds http, sleep, echo",
                 "  history  7 days or 1 GiB · dead tasks 30 days",
                 "try:  windlass enqueue echo --payload '{\"hello\":\"world\"}' --wait",
             ]

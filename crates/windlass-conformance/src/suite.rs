@@ -348,6 +348,11 @@ cases! { ($)
         a_tick_whose_task_is_refused_is_not_spent [Schedule],
         the_task_of_a_tick_goes_through_keys_and_gates,
     }
+    why {
+        a_plain_task_says_why_it_does_not_run,
+        a_task_of_a_job_says_why_it_is_held,
+        a_step_says_what_it_waits_for,
+    }
     gate_audit {
         a_store_with_gates_in_use_has_no_finding [NoStranded],
         gates_stand_as_they_were_after_a_restart [EnqDurable],

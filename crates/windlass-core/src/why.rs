@@ -4,12 +4,19 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{state::State, task::TaskRecord, time::Timestamp};
+use crate::{
+    error::Result, gate::GateView, name::Name, state::State, store::Store, task::TaskRecord, time::Timestamp,
+    worker::WorkerRecord,
+};
+
+mod gated;
+#[cfg(test)]
+mod tests;
 
 /// What is known around a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Surroundings {
-    /// The store's clock.
+    /// The store's clock, or one near it: it is for sentences only.
     pub now: Timestamp,
     /// Whether its queue is paused.
     pub queue_paused: bool,
@@ -17,9 +24,61 @@ pub struct Surroundings {
     pub live_workers: u32,
     /// Free slots of those workers.
     pub free_slots: u32,
+    /// What stands at its gates.
+    pub gates: GateView,
+    /// How the step ended that blocks its workflow, if one does and is still kept.
+    pub culprit_state: Option<State>,
+}
+
+impl Surroundings {
+    /// Looks around a task.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn of(task: &TaskRecord, store: &dyn Store, now: Timestamp) -> Result<Self> {
+        let paused = store.paused_queues().await?;
+        let workers = store.workers().await?;
+        let takes =
+            |worker: &&WorkerRecord| !worker.draining && worker.serves(&task.lane.queue, &task.lane.kind);
+        let able: Vec<_> = workers.iter().filter(takes).collect();
+        let gates = if task.job.is_some() || task.workflow.is_some() {
+            store.gates().view(task).await?
+        } else {
+            GateView::default()
+        };
+        let culprit = match gates.workflow.as_ref().and_then(|workflow| workflow.blocked_by) {
+            Some(culprit) => store.task(culprit).await?,
+            None => None,
+        };
+        Ok(Self {
+            now,
+            queue_paused: paused.contains(&task.lane.queue),
+            live_workers: able.len() as u32,
+            free_slots: able.iter().map(|worker| worker.available).sum(),
+            gates,
+            culprit_state: culprit.map(|culprit| culprit.state),
+        })
+    }
 }
 
 /// The answer.
+///
+/// | code | state | what is missing |
+/// |---|---|---|
+/// | `not_due`, `retry_wait` | scheduled | time |
+/// | `workflow` | waiting | the steps before it |
+/// | `workflow_blocked` | waiting | somebody's decision about the step that failed |
+/// | `job_limit`, `job_window` | held | room in its job |
+/// | `job_delay` | held | time since its job's last start |
+/// | `job_paused`, `job_cancelled`, `job_removing` | held | its job |
+/// | `queue_paused` | held, ready | its queue |
+/// | `no_worker` | held, ready | somebody alive who can run it |
+/// | `admission` | waiting, held | nothing: it is about to be ready |
+/// | `suspect` | ready | a worker without another suspect |
+/// | `no_free_slot` | ready | a slot |
+/// | `about_to_start` | ready | nothing |
+/// | `running`, `cancelling` | running | |
+/// | `done`, `dead`, `cancelled` | ended | |
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Why {
     /// A stable reason code.
@@ -31,65 +90,35 @@ pub struct Why {
     pub hint: Option<String>,
 }
 
+impl Why {
+    fn new(code: &str, sentence: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), sentence: sentence.into(), hint: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
 /// Says why a task is not running, or that it is, or that it has ended.
 pub fn why(task: &TaskRecord, around: &Surroundings) -> Why {
-    let answer =
-        |code: &str, sentence: String, hint: Option<String>| Why { code: code.to_owned(), sentence, hint };
-    let (queue, kind) = (&task.lane.queue, &task.lane.kind);
-    let resume = || Some(format!("windlass queues resume {queue}"));
     match task.state {
-        State::Done => answer("done", "done: it has ended in success".into(), None),
+        State::Done => Why::new("done", "done: it has ended in success"),
         State::Cancelled => {
-            answer("cancelled", format!("cancelled: {}", task.error.as_deref().unwrap_or("by request")), None)
+            let reason = task.error.as_deref().unwrap_or("by request");
+            Why::new("cancelled", format!("cancelled: {reason}{}", gated::blocking(task, around)))
         }
-        State::Dead => answer(
-            "dead",
-            format!("dead: {}", task.error.as_deref().unwrap_or("no reason kept")),
-            Some(format!("windlass tasks retry {}", task.id)),
-        ),
+        State::Dead => {
+            let reason = task.error.as_deref().unwrap_or("no reason kept");
+            Why::new("dead", format!("dead: {reason}{}", gated::blocking(task, around)))
+                .hint(format!("windlass tasks retry {}", task.id))
+        }
         State::Running => running(task, around),
-        State::Scheduled => {
-            let left = task.due_at.unwrap_or(around.now).since(around.now);
-            if task.attempt > 0 && task.error.is_some() {
-                answer(
-                    "retry_wait",
-                    format!(
-                        "scheduled: attempt {} of {} failed ({}); the next is due in {}",
-                        task.attempt,
-                        task.max_attempts,
-                        task.error.as_deref().unwrap_or_default(),
-                        human(left)
-                    ),
-                    None,
-                )
-            } else {
-                answer("not_due", format!("scheduled: due in {}", human(left)), None)
-            }
-        }
-        State::Waiting => answer("workflow", "waiting: behind an earlier task of its workflow".into(), None),
-        State::Held => answer("job", "held: its job has no room".into(), None),
-        State::Ready if around.queue_paused => {
-            answer("queue_paused", format!("ready, but queue {queue} is paused"), resume())
-        }
-        State::Ready if around.live_workers == 0 => answer(
-            "no_worker",
-            format!("ready, but no live worker handles kind {:?} on queue {queue}", kind.as_str()),
-            Some(format!("start a worker that has a handler for {:?}", kind.as_str())),
-        ),
-        State::Ready if task.crashes > 0 => answer(
-            "suspect",
-            format!(
-                "ready, but its process died with it {} time(s): it runs when its worker has no other suspect",
-                task.crashes
-            ),
-            None,
-        ),
-        State::Ready if around.free_slots == 0 => answer(
-            "no_free_slot",
-            format!("ready, but all slots of the {} live worker(s) for it are taken", around.live_workers),
-            Some("raise --slots or start another worker".into()),
-        ),
-        State::Ready => answer("about_to_start", "ready: it is about to be claimed".into(), None),
+        State::Scheduled => scheduled(task, around),
+        State::Waiting => gated::waiting(task, around),
+        State::Held => gated::held(task, around),
+        State::Ready => ready(task, around),
     }
 }
 
@@ -97,17 +126,74 @@ fn running(task: &TaskRecord, around: &Surroundings) -> Why {
     let since = around.now.since(task.started_at.unwrap_or(around.now));
     let worker = task.worker.map_or_else(|| "a worker".to_owned(), |worker| worker.to_string());
     match &task.cancel_requested {
-        Some(reason) => Why {
-            code: "cancelling".into(),
-            sentence: format!("running on {worker}, asked to end: {reason}"),
-            hint: None,
-        },
-        None => Why {
-            code: "running".into(),
-            sentence: format!("running on {worker} for {} (attempt {})", human(since), task.attempt),
-            hint: None,
-        },
+        Some(reason) => Why::new("cancelling", format!("running on {worker}, asked to end: {reason}")),
+        None => {
+            let since = human(since);
+            Why::new("running", format!("running on {worker} for {since} (attempt {})", task.attempt))
+        }
     }
+}
+
+fn scheduled(task: &TaskRecord, around: &Surroundings) -> Why {
+    let left = human(task.due_at.unwrap_or(around.now).since(around.now));
+    match &task.error {
+        Some(error) if task.attempt > 0 => {
+            let (attempt, granted) = (task.attempt, task.max_attempts);
+            Why::new(
+                "retry_wait",
+                format!(
+                    "scheduled: attempt {attempt} of {granted} failed ({error}); the next is due in {left}"
+                ),
+            )
+        }
+        _ => Why::new("not_due", format!("scheduled: due in {left}")),
+    }
+}
+
+fn ready(task: &TaskRecord, around: &Surroundings) -> Why {
+    if let Some(why) = nobody_takes_it(task, around, "ready, but") {
+        return why;
+    }
+    if task.crashes > 0 {
+        let crashes = task.crashes;
+        return Why::new(
+            "suspect",
+            format!(
+                "ready, but its process died with it {crashes} time(s): it runs when its worker has no other suspect"
+            ),
+        );
+    }
+    if around.free_slots == 0 {
+        let workers = around.live_workers;
+        return Why::new(
+            "no_free_slot",
+            format!("ready, but all slots of the {workers} live worker(s) for it are taken"),
+        )
+        .hint("raise --slots or start another worker");
+    }
+    Why::new("about_to_start", "ready: it is about to be claimed")
+}
+
+/// Its queue is paused, or nobody alive has its kind: the same for ready and for held tasks.
+fn nobody_takes_it(task: &TaskRecord, around: &Surroundings, state: &str) -> Option<Why> {
+    let (queue, kind) = (&task.lane.queue, task.lane.kind.as_str());
+    if around.queue_paused {
+        return Some(
+            Why::new("queue_paused", format!("{state} queue {queue} is paused"))
+                .hint(format!("windlass queues resume {}", word(queue))),
+        );
+    }
+    (around.live_workers == 0).then(|| {
+        Why::new("no_worker", format!("{state} no live worker handles kind {kind:?} on queue {queue}"))
+            .hint(format!("start a worker that has a handler for {kind:?}"))
+    })
+}
+
+/// A name as it is typed in a shell.
+pub fn word(name: &Name) -> String {
+    let text = name.as_str();
+    let plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+=,".contains(letter);
+    if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// A duration for people: two significant units at most.

@@ -66,3 +66,10 @@ pub struct WorkerRecord {
     /// When it last renewed.
     pub renewed_at: Timestamp,
 }
+
+impl WorkerRecord {
+    /// Whether it is alive and takes tasks of this kind from this queue.
+    pub fn serves(&self, queue: &Name, kind: &Name) -> bool {
+        self.live && self.kinds.contains(kind) && (self.queues.is_empty() || self.queues.contains(queue))
+    }
+}

@@ -18,19 +18,28 @@
 //! | `GET /v1/dead?kind&queue&job&workflow&since` | | [`DeadGroups`] |
 //! | `GET /v1/queues` | | [`Queues`] |
 //! | `POST /v1/queues/{name}/pause`, `…/resume` | nothing | [`QueueChange`] |
+//! | `GET /v1/jobs?after&limit` | | [`Jobs`] |
+//! | `GET /v1/jobs/{name}` | | [`JobView`] |
+//! | `PUT /v1/jobs/{name}` | [`JobRequest`] | [`JobView`] |
+//! | `DELETE /v1/jobs/{name}?now` | nothing | [`JobRemoval`] |
+//! | `GET /v1/workflows?blocked&after&limit` | | [`Workflows`] |
+//! | `GET /v1/workflows/{name}` | | [`WorkflowView`] |
+//! | `POST /v1/workflows/{name}/retry`, `…/skip`, `…/cancel` | nothing | [`WorkflowChange`] |
 //! | `GET /v1/workers` | | [`Workers`] |
 //! | `GET /v1/info` | | [`InfoView`] |
 //! | `GET /v1/audit` | | [`Audit`] |
 //! | `GET /healthz`, `GET /readyz` | | [`HealthView`]; 503 if not ready |
 //!
-//! Every other answer is an [`ErrorBody`]. A POST with a body needs `content-type: application/json`.
+//! Every other answer is an [`ErrorBody`]. A request with a body needs `content-type: application/json`.
 
 mod change;
 mod enqueue;
 mod error;
 mod fleet;
 mod health;
+mod job;
 mod task;
+mod workflow;
 
 pub use change::{
     BULK_LIMIT_MAX, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, REFUSALS_MAX, Refusal,
@@ -44,14 +53,16 @@ pub use fleet::{
     Audit, InfoView, KindView, QueueChange, QueueView, Queues, WorkerStatusView, WorkerView, Workers,
 };
 pub use health::{Check, HealthView};
+pub use job::{JobRemoval, JobRequest, JobView, Jobs};
 pub use task::{
     AttemptView, DeadGroup, DeadGroups, EncodingView, TaskPage, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS,
     WaitRequest, WaitResponse, WhyView,
 };
+pub use workflow::{WorkflowChange, WorkflowView, Workflows};
 
 /// Reads an explicit `null` as a value, which a plain `Option` would take for absent.
-fn present<'de, D: serde::Deserializer<'de>>(
+fn present<'de, D: serde::Deserializer<'de>, T: serde::Deserialize<'de>>(
     deserializer: D,
-) -> Result<Option<Box<serde_json::value::RawValue>>, D::Error> {
-    serde::Deserialize::deserialize(deserializer).map(Some)
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }

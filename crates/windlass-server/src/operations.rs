@@ -17,10 +17,12 @@ mod dead;
 mod enqueue;
 mod fleet;
 mod health;
+mod jobs;
 mod list;
 mod new_task;
 mod view;
 mod wait;
+mod workflows;
 
 pub use dead::DEAD_SCAN_MAX;
 pub use health::{Probe, STORE_ANSWER_MAX};

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Instant};
 use anyhow::Result;
 use rusqlite::{Connection, TransactionBehavior, params, types::Null};
 use windlass_core::{
-    Demand, LaneId, LeaseRef, NewTask, NewWorker, Payload, SettleBatch, SettleItem, Settlement, Source,
+    Demand, LaneId, Name, NewTask, NewWorker, Payload, Rules, SettleBatch, SettleItem, Settlement, Source,
     Store, WorkerId,
 };
 use windlass_sqlite::{Location, Options, SqliteStore};
@@ -22,7 +22,8 @@ async fn main() -> Result<()> {
     let rounds = std::env::args().nth(1).map_or(Ok(3), |text| text.parse())?;
     for _ in 0..rounds {
         bare_loop()?;
-        store().await?;
+        store(Jobs::None).await?;
+        store(Jobs::Thousand).await?;
         one_row_commits()?;
         single_callers().await?;
     }
@@ -72,14 +73,29 @@ async fn single_callers() -> Result<()> {
     Ok(())
 }
 
-async fn store() -> Result<()> {
+/// Whether the tasks have jobs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Jobs {
+    None,
+    /// A thousand, each with a limit of three.
+    Thousand,
+}
+
+async fn store(jobs: Jobs) -> Result<()> {
     let folder = tempfile::tempdir_in(".")?;
-    let options = Options::default().min_free(0, 0);
+    let rules = Rules { job_default_concurrency: Some(3), ..Rules::default() };
+    let options = Options::default().rules(rules).min_free(0, 0);
     let store = SqliteStore::open(&Location::File(folder.path().join("speed.db")), options).await?;
     let started = Instant::now();
     let task = NewTask::new("noop", Payload::bytes(vec![b'x'; 120]))?;
     for _ in 0..TASKS / BATCH {
-        store.enqueue(vec![task.clone(); BATCH]).await?;
+        let mut tasks = vec![task.clone(); BATCH];
+        if jobs == Jobs::Thousand {
+            for (number, task) in tasks.iter_mut().enumerate() {
+                task.job = Some(Name::new("job", format!("job-{}", number % 1_000))?);
+            }
+        }
+        store.enqueue(tasks).await?;
     }
     let enqueued = started.elapsed().as_secs_f64();
     let worker = store
@@ -97,7 +113,8 @@ async fn store() -> Result<()> {
     let started = Instant::now();
     let (a, b) = tokio::try_join!(work(&store, worker, &lanes, 1), work(&store, worker, &lanes, 2))?;
     assert_eq!(a + b, TASKS);
-    report("store", enqueued, started.elapsed().as_secs_f64());
+    let name = if jobs == Jobs::None { "store" } else { "with jobs" };
+    report(name, enqueued, started.elapsed().as_secs_f64());
     store.close().await?;
     Ok(())
 }
@@ -110,18 +127,24 @@ async fn work(
     settler_no: u32,
 ) -> Result<usize> {
     let mut settled = 0;
-    for batch_no in 1.. {
-        let demand = Demand { worker, claim_no: batch_no, lanes: Arc::clone(lanes), n: CLAIM as u32 };
+    let mut batches = 0;
+    for claim_no in 1.. {
+        let demand = Demand { worker, claim_no, lanes: Arc::clone(lanes), n: CLAIM as u32 };
         let claimed = store.claim(&[demand]).await?.tasks;
         if claimed.is_empty() {
-            break;
+            if store.admit(CLAIM as u32).await?.moved == 0 {
+                break;
+            }
+            continue;
         }
         settled += claimed.len();
         let items = claimed
             .iter()
             .map(|task| SettleItem::new(task, Settlement::Done { output: None, note: None }))
             .collect();
-        let answer = store.settle(Arc::new(SettleBatch { worker, settler_no, batch_no, items })).await?;
+        batches += 1;
+        let batch = SettleBatch { worker, settler_no, batch_no: batches, items };
+        let answer = store.settle(Arc::new(batch)).await?;
         assert!(answer.fenced.is_empty());
     }
     Ok(settled)

@@ -5,12 +5,12 @@ SELECT id, 'NO-STRANDED', 'has a due time but is not scheduled' FROM task WHERE 
 UNION ALL
 SELECT id, 'NO-STRANDED', 'ready without a place in the line' FROM task WHERE state = 1 AND ready_seq IS NULL
 UNION ALL
-SELECT id, 'NO-STRANDED', 'in a state that nothing leads out of' FROM task WHERE state NOT IN (0, 1, 2, 6)
+SELECT id, 'NO-STRANDED', 'in a state that nothing leads out of' FROM task WHERE state NOT IN (0, 1, 2, 3, 4, 6)
 UNION ALL
 SELECT id, 'NO-STRANDED', 'its lane does not exist' FROM task
 WHERE NOT EXISTS (SELECT 1 FROM lane WHERE lane.id = task.lane)
 UNION ALL
-SELECT id, 'NO-STRANDED', 'running under a worker that has ended' FROM task
+SELECT id, 'SLOT-BALANCED', 'running under a worker that has ended' FROM task
 WHERE state = 2
   AND NOT EXISTS (SELECT 1 FROM worker WHERE worker.id = task.worker AND worker.ended_at IS NULL)
 UNION ALL

@@ -2,7 +2,7 @@
 SELECT
   task.id, task.state, task.lane, lane.queue, lane.kind, task.priority, task.encoding, task.payload,
   task.job, task.workflow, task.key, task.lease, task.attempt, task.max_attempts, task.crashes, task.timeout_ms,
-  task.due_at, task.claimed_at, task.ended_at, task.worker, task.progress, NULL, NULL, task.error, task.cancel,
+  coalesce(task.due_at, task.start_at), task.claimed_at, task.ended_at, task.worker, task.progress, NULL, NULL, task.error, task.cancel,
   task.log, 0
 FROM task INDEXED BY task_dead CROSS JOIN lane ON lane.id = task.lane
 WHERE task.ended_at IS NOT NULL AND task.id < ?1 AND task.id >= ?2

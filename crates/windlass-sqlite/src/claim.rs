@@ -12,7 +12,8 @@ use windlass_core::{
 };
 
 use crate::{
-    memory::Held,
+    gates,
+    memory::{Held, Passed},
     sql,
     tx::{Step, Tx, disagree},
 };
@@ -31,11 +32,13 @@ pub(crate) fn claim(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<ClaimAnswer> {
             return Err(Error::WorkerExpired.into());
         }
     }
+    gates::admit_due(tx)?;
     let mut tasks = Vec::new();
     let mut rest = Rest::More;
     for demand in demands {
         rest = worst(rest, serve(tx, demand, &mut tasks)?);
     }
+    gates::give_turns(tx)?;
     Ok(ClaimAnswer { tasks, rest, next_due: tx.next_due()?, now: tx.now })
 }
 
@@ -171,7 +174,7 @@ fn take_suspect(tx: &mut Tx<'_>, demand: &Demand, lanes: &[LaneId], taken: &mut 
         if changed != 1 {
             return Err(disagree("a suspect"));
         }
-        tx.memory.hold(demand.worker, id, held);
+        hold(tx, demand.worker, id, held);
         tx.memory.count_suspects(lane, -1);
         tx.memory.count_move(lane, State::Ready, State::Running, 1);
         taken.push(suspect);
@@ -294,10 +297,24 @@ fn take_stretch(
     }
     tx.memory.count_move(lane, State::Ready, State::Running, rows.len() as i64);
     for (row, held) in rows {
-        tx.memory.hold(demand.worker, row.task.id, held);
+        hold(tx, demand.worker, row.task.id, held);
         taken.push(row);
     }
     Ok(())
+}
+
+/// Notes a lease; a task that has a job takes its place among those that run.
+fn hold(tx: &mut Tx<'_>, worker: WorkerId, id: TaskId, mut held: Held) {
+    if let Some(gate) = &mut held.gate
+        && let Some(job) = &gate.job
+    {
+        gate.start_no = tx.memory.rooms.start(job, held.lane);
+        // The next start of a job with a delay is counted from this one.
+        if tx.memory.rooms.is_delayed(job) {
+            tx.touched.job(job);
+        }
+    }
+    tx.memory.hold(worker, id, held);
 }
 
 /// Reads ready rows as the leases that they are about to become.
@@ -315,6 +332,21 @@ fn read_row(tx: &Tx<'_>, demand: &Demand, lane: &Arc<Lane>, row: &Row<'_>) -> St
     let lease = row.get::<_, u32>(3)? + 1;
     let attempt = row.get::<_, u32>(4)? + 1;
     let crashes = row.get(6)?;
+    let name = |place, what| -> Step<Option<Name>> {
+        let text = row.get_ref(place)?.as_str_or_null().map_err(|_| disagree(what))?;
+        Ok(text.and_then(|text| Name::new(what, text).ok()))
+    };
+    let (priority, job, workflow) = (row.get(1)?, name(9, "job")?, name(10, "workflow")?);
+    let gate = match (&job, &workflow) {
+        (None, None) => None,
+        _ => Some(Box::new(Passed {
+            job: job.clone(),
+            workflow: workflow.clone(),
+            step: row.get::<_, Option<i64>>(14)?.unwrap_or(0),
+            priority,
+            start_no: 0,
+        })),
+    };
     let held = Held {
         lease,
         attempt,
@@ -325,10 +357,7 @@ fn read_row(tx: &Tx<'_>, demand: &Demand, lane: &Arc<Lane>, row: &Row<'_>) -> St
         payload_bytes: payload.len() as u32,
         keyed: row.get(11)?,
         cancel: None,
-    };
-    let name = |place, what| -> Step<Option<Name>> {
-        let text = row.get_ref(place)?.as_str_or_null().map_err(|_| disagree(what))?;
-        Ok(text.and_then(|text| Name::new(what, text).ok()))
+        gate,
     };
     let task = Claimed {
         id: TaskId::from_raw(row.get(0)?),
@@ -339,10 +368,10 @@ fn read_row(tx: &Tx<'_>, demand: &Demand, lane: &Arc<Lane>, row: &Row<'_>) -> St
         worker: demand.worker,
         claim_no: demand.claim_no,
         lane: Arc::clone(lane),
-        priority: row.get(1)?,
+        priority,
         payload: Payload::from_stored(Encoding::from_code(row.get(12)?).unwrap_or(Encoding::Bytes), payload),
-        job: name(9, "job")?,
-        workflow: name(10, "workflow")?,
+        job,
+        workflow,
         timeout: row.get::<_, Option<i64>>(7)?.map(|ms| Duration::from_millis(ms as u64)),
         retry: row
             .get_ref(8)?

@@ -5,7 +5,7 @@
 
 use rusqlite::{OptionalExtension, params};
 use windlass_core::{
-    AttemptRecord, Payload, State, TaskId, Timestamp, WorkerId, attempt_log as log, task::AttemptResult,
+    AttemptRecord, Name, Payload, State, TaskId, Timestamp, WorkerId, attempt_log as log, task::AttemptResult,
 };
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     options::History,
     sql,
     tx::{Step, Tx, disagree},
+    workflows,
 };
 
 /// A lease that is being ended.
@@ -36,7 +37,7 @@ impl Ending {
         if self.held.keyed {
             keys::expire(tx, self.id)?;
         }
-        if must_keep(tx, self.id, output.is_some()) {
+        if must_keep(tx, self.id, output.is_some()) || state == State::Cancelled && self.is_step() {
             let kept = tx.sql(sql::KEEP_ENDED)?.execute(params![
                 state.code(),
                 tx.now.as_ms(),
@@ -59,7 +60,7 @@ impl Ending {
         tx.memory.count(self.held.lane, State::Running, -1);
         self.over(tx);
         tx.effects.ended.push(self.id);
-        Ok(())
+        self.tell_gates(tx, state)
     }
 
     /// The attempt failed or was put off; the task is scheduled.
@@ -88,12 +89,12 @@ impl Ending {
         tx.memory.count_move(self.held.lane, State::Running, State::Scheduled, 1);
         tx.effects.scheduled(due_at);
         self.over(tx);
-        Ok(())
+        self.tell_gates(tx, State::Scheduled)
     }
 
-    /// The task goes back into the ready line with its attempt unspent. That says nothing about the task, so
+    /// The task goes back into the ready line, or to its job, with its attempt unspent. That says nothing about the task, so
     /// a suspect stays one.
-    pub(crate) fn hand_back(&self, tx: &mut Tx<'_>) -> Step<()> {
+    pub(crate) fn hand_back(&self, tx: &mut Tx<'_>) -> Step<State> {
         self.ready_again(tx, AttemptResult::Released, self.held.crashes, None)
     }
 
@@ -101,8 +102,7 @@ impl Ending {
     pub(crate) fn crash(&self, tx: &mut Tx<'_>, was_alone: bool) -> Step<State> {
         let crashes = self.held.crashes + 1;
         if !tx.options.rules.crash_ends(crashes, was_alone) {
-            self.ready_again(tx, AttemptResult::Crashed, crashes, Some("its process died with it"))?;
-            return Ok(State::Ready);
+            return self.ready_again(tx, AttemptResult::Crashed, crashes, Some("its process died with it"));
         }
         let error = format!("its process died with it {crashes} times");
         self.die(tx, AttemptResult::Crashed, self.held.attempt.saturating_sub(1), crashes, &error)?;
@@ -120,25 +120,31 @@ impl Ending {
         result: AttemptResult,
         crashes: u32,
         error: Option<&str>,
-    ) -> Step<()> {
+    ) -> Step<State> {
         let log = self.log(tx, result, error)?;
+        let state = if self.job().is_some() { State::Held } else { State::Ready };
+        let ready_seq = (state == State::Ready).then(|| tx.memory.next_ready_seq());
         let changed = tx.sql(sql::SETTLE_READY)?.execute(params![
-            tx.memory.next_ready_seq(),
+            ready_seq,
             self.held.attempt.saturating_sub(1),
             crashes,
             log,
             self.id.raw(),
             self.held.lease,
-            self.worker.0
+            self.worker.0,
+            state.code()
         ])?;
         check(changed)?;
-        tx.memory.count_move(self.held.lane, State::Running, State::Ready, 1);
-        if crashes > 0 {
-            tx.memory.count_suspects(self.held.lane, 1);
+        tx.memory.count_move(self.held.lane, State::Running, state, 1);
+        if state == State::Ready {
+            if crashes > 0 {
+                tx.memory.count_suspects(self.held.lane, 1);
+            }
+            tx.effects.ready = true;
         }
-        tx.effects.ready = true;
         self.over(tx);
-        Ok(())
+        self.tell_gates(tx, state)?;
+        Ok(state)
     }
 
     fn die(
@@ -164,7 +170,35 @@ impl Ending {
         tx.memory.count_move(self.held.lane, State::Running, State::Dead, 1);
         self.over(tx);
         tx.effects.ended.push(self.id);
+        self.tell_gates(tx, State::Dead)
+    }
+
+    /// The gates that the task passed learn where its attempt left it.
+    pub(crate) fn tell_gates(&self, tx: &mut Tx<'_>, state: State) -> Step<()> {
+        let Some(gate) = &self.held.gate else { return Ok(()) };
+        if let Some(job) = &gate.job {
+            tx.memory.rooms.stop(job, gate.start_no);
+            if state == State::Held {
+                tx.memory.rooms.enter(job, self.held.lane, State::Held, gate.priority);
+            }
+            tx.touched.job(job);
+        }
+        match (&gate.workflow, state) {
+            (Some(workflow), State::Done) => tx.touched.workflow(workflow),
+            (Some(workflow), State::Dead | State::Cancelled) => {
+                workflows::step_failed(tx, workflow, self.id, gate.step)?;
+            }
+            _ => {}
+        }
         Ok(())
+    }
+
+    fn job(&self) -> Option<&Name> {
+        self.held.gate.as_ref().and_then(|gate| gate.job.as_ref())
+    }
+
+    fn is_step(&self) -> bool {
+        self.held.gate.as_ref().is_some_and(|gate| gate.workflow.is_some())
     }
 
     /// The log of the task with this attempt added.

@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use rusqlite::{CachedStatement, params};
-use windlass_core::{Enqueued, Error, LaneId, Name, NewTask, Result, Rules, Start, State, TaskId, Timestamp};
+use windlass_core::{
+    Enqueued, Error, LaneId, Name, NewTask, OnFailure, Result, Rules, Start, State, TaskId, Timestamp,
+};
 
 use crate::{
+    gates,
     keys::{self, Admitted},
     sql,
     tx::{Step, Tx},
+    workflows,
 };
 
 /// Most lanes of a store: each costs the writer some memory for ever.
@@ -27,17 +31,18 @@ pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
     }
     for task in tasks {
         task.check(rules)?;
-        if task.workflow.is_some() {
-            return Err(Error::Unsupported(
-                "this version has no workflows yet; leave the workflow out".to_owned(),
-            ));
-        }
     }
     Ok(())
 }
 
-/// Adds checked tasks.
+/// Adds checked tasks and gives the gates that they stand behind their turn.
 pub(crate) fn enqueue(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {
+    let answers = append(tx, tasks)?;
+    gates::give_turns(tx)?;
+    Ok(answers)
+}
+
+fn append(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {
     let bytes = tasks.iter().map(|task| task.payload.len() as u64 + ROW_BYTES).sum();
     tx.disk.reserve(bytes, tx.options)?;
     let keyed = tasks.iter().any(|task| task.key.is_some());
@@ -104,14 +109,12 @@ fn lane_of(tx: &mut Tx<'_>, task: &NewTask) -> Step<LaneId> {
 fn insert(tx: &mut Tx<'_>, plain: &mut CachedStatement<'_>, task: &NewTask, lane: LaneId) -> Step<TaskId> {
     let id = tx.memory.next_id(tx.now);
     let max_attempts = task.max_attempts.unwrap_or(tx.options.rules.max_attempts);
-    let due_at = due_at(task.start, tx.now);
-    let ready_seq = if due_at.is_none() { Some(tx.memory.next_ready_seq()) } else { None };
+    let start_at = due_at(task.start, tx.now);
+    let state = entry(task, start_at);
+    let ready_seq = (state == State::Ready).then(|| tx.memory.next_ready_seq());
     let encoding = task.payload.encoding().code();
-    let is_plain = due_at.is_none()
-        && task.timeout.is_none()
-        && task.retry.is_none()
-        && task.job.is_none()
-        && task.key.is_none();
+    let is_plain =
+        state == State::Ready && task.timeout.is_none() && task.retry.is_none() && task.key.is_none();
     if is_plain {
         plain.execute(params![
             id.raw(),
@@ -123,30 +126,65 @@ fn insert(tx: &mut Tx<'_>, plain: &mut CachedStatement<'_>, task: &NewTask, lane
             task.payload.as_bytes()
         ])?;
     } else {
+        let is_step = task.workflow.is_some();
         tx.sql(sql::INSERT_TASK)?.execute(params![
             id.raw(),
             lane.0,
-            if due_at.is_some() { State::Scheduled.code() } else { State::Ready.code() },
+            state.code(),
             task.priority,
             ready_seq,
-            due_at.map(Timestamp::as_ms),
+            start_at.filter(|_| !is_step).map(Timestamp::as_ms),
             max_attempts,
             task.timeout.map(timeout_to_stored),
             task.retry.map(windlass_core::RetryPolicy::to_stored),
             task.job.as_ref().map(Name::as_str),
+            task.workflow.as_ref().map(Name::as_str),
+            is_step.then(|| tx.memory.next_step()),
+            task.on_failure.map(OnFailure::code),
+            start_at.filter(|_| is_step).map(Timestamp::as_ms),
             task.key.as_ref().map(|key| key.text.as_str()),
             encoding,
             task.payload.as_bytes()
         ])?;
     }
-    if let Some(due_at) = due_at {
-        tx.memory.count(lane, State::Scheduled, 1);
-        tx.effects.scheduled(due_at);
-    } else {
-        tx.memory.count(lane, State::Ready, 1);
-        tx.effects.ready = true;
+    tx.memory.count(lane, state, 1);
+    match (state, start_at) {
+        (State::Ready, _) => tx.effects.ready = true,
+        (State::Scheduled, Some(start_at)) => tx.effects.scheduled(start_at),
+        _ => {}
     }
+    touch_gates(tx, task, lane, state)?;
     Ok(id)
+}
+
+/// Where a new task starts: behind its gates, if it has any.
+fn entry(task: &NewTask, start_at: Option<Timestamp>) -> State {
+    match start_at {
+        _ if task.workflow.is_some() => State::Waiting,
+        Some(_) => State::Scheduled,
+        None if task.job.is_some() => State::Held,
+        None => State::Ready,
+    }
+}
+
+/// The gates of a new task get their turn. A step concerns its job only when its own turn comes.
+fn touch_gates(tx: &mut Tx<'_>, task: &NewTask, lane: LaneId, state: State) -> Step<()> {
+    match (&task.workflow, &task.job) {
+        (Some(workflow), _) => {
+            if !tx.touched.workflows.contains(workflow) {
+                workflows::make(tx, workflow, task.on_failure)?;
+                tx.touched.workflow(workflow);
+            }
+        }
+        (None, Some(job)) => {
+            if state == State::Held {
+                tx.memory.rooms.enter(job, lane, State::Held, task.priority);
+            }
+            tx.touched.job(job);
+        }
+        (None, None) => {}
+    }
+    Ok(())
 }
 
 /// When a task that may not start at once is due.

@@ -7,7 +7,7 @@ use windlass_core::{Error, LaneId, LeaseRef, Name, NewWorker, State, WorkerId, s
 
 use crate::{
     end::Ending,
-    sql,
+    gates, sql,
     tx::{Step, Tx, disagree},
 };
 
@@ -24,7 +24,8 @@ pub(crate) fn register(tx: &mut Tx<'_>, worker: &NewWorker) -> Step<WorkerId> {
         tx.now.as_ms()
     ])?;
     let id = WorkerId(tx.conn.last_insert_rowid());
-    tx.memory.add_worker(id);
+    gates::change_fleet(tx, |memory| memory.add_worker(id, gates::service(worker)))?;
+    gates::give_turns(tx)?;
     tx.effects.workers_started.push((id, worker.clone()));
     Ok(id)
 }
@@ -34,6 +35,7 @@ pub(crate) fn retire(tx: &mut Tx<'_>, worker: WorkerId) -> Step<u64> {
     let leases = held_by(tx, worker, |_, _| true);
     let handed_back = hand_back(tx, worker, &leases)?;
     end_worker(tx, worker)?;
+    gates::give_turns(tx)?;
     Ok(handed_back)
 }
 
@@ -44,7 +46,9 @@ pub(crate) fn unclaim(tx: &mut Tx<'_>, worker: WorkerId, claim_no: u64) -> Step<
     let min_claim_no = entry.min_claim_no as i64;
     tx.sql(sql::RAISE_MIN_CLAIM_NO)?.execute((worker.0, min_claim_no))?;
     let leases = held_by(tx, worker, |_, held_claim_no| held_claim_no == claim_no);
-    hand_back(tx, worker, &leases)
+    let handed_back = hand_back(tx, worker, &leases)?;
+    gates::give_turns(tx)?;
+    Ok(handed_back)
 }
 
 /// Hands back what the worker holds and does not own up to.
@@ -56,7 +60,9 @@ pub(crate) fn reconcile(
 ) -> Step<u64> {
     let leases =
         held_by(tx, worker, |lease, claim_no| claim_no <= up_to_claim_no && !in_flight.contains(&lease));
-    hand_back(tx, worker, &leases)
+    let handed_back = hand_back(tx, worker, &leases)?;
+    gates::give_turns(tx)?;
+    Ok(handed_back)
 }
 
 /// Keeps how far an attempt is.
@@ -96,6 +102,8 @@ pub(crate) fn take_from_dead(tx: &mut Tx<'_>, workers: &[WorkerId], limit: u32) 
             report.workers.push(*worker);
         }
     }
+    gates::give_turns(tx)?;
+    lanes.extend(&tx.touched.lanes_ready);
     lanes.sort_unstable();
     lanes.dedup();
     report.lanes_ready = lanes;
@@ -141,7 +149,7 @@ fn end_lease(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, fate: Fate) -> 
         return Ok(None);
     }
     let state = match fate {
-        Fate::HandBack => ending.hand_back(tx).map(|()| State::Ready)?,
+        Fate::HandBack => ending.hand_back(tx)?,
         Fate::Crash { was_alone } => ending.crash(tx, was_alone)?,
     };
     Ok((state == State::Ready).then_some(ending.held.lane))
@@ -151,7 +159,7 @@ fn end_lease(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, fate: Fate) -> 
 fn end_worker(tx: &mut Tx<'_>, worker: WorkerId) -> Step<()> {
     let renewed_at = tx.leases.renewed_at(worker).map_or(0, windlass_core::Timestamp::as_ms);
     tx.sql(sql::END_WORKER)?.execute((worker.0, tx.now.as_ms(), renewed_at))?;
-    tx.memory.end_worker(worker);
+    gates::change_fleet(tx, |memory| memory.end_worker(worker))?;
     tx.effects.workers_ended.push(worker);
     Ok(())
 }

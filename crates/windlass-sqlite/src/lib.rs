@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`SqliteStore`] in `store` turns each call into a request; `call` queues it; `writer` runs
 //! what has gathered in one transaction; `enqueue`, `claim`, `settle`, `lease`, `operate` and `maintain` are what
-//! requests do; `end` is how an attempt ends; `memory` is what the writer knows by heart. Look-ups (`inspect`,
+//! requests do; `gates` gives jobs (`turn`) and workflows their turn at the end of each; `gate_calls` and `schedules` are for
+//! operators; `end` is how an attempt ends; `memory` is what the writer knows by heart. Look-ups (`inspect`,
 //! `figures`, `audit`) go to `reader`, a small pool of read-only connections.
 //!
 //! ```
@@ -30,9 +31,12 @@ mod end;
 mod enqueue;
 mod error;
 mod figures;
+mod gate_calls;
+mod gates;
 mod hints;
 mod id_map;
 mod inspect;
+mod jobs;
 mod keys;
 mod lease;
 mod leases;
@@ -47,11 +51,14 @@ mod options;
 mod reader;
 mod record;
 mod restore;
+mod schedules;
 mod settle;
 mod shared;
 mod sql;
 mod store;
+mod turn;
 mod tx;
+mod workflows;
 mod writer;
 
 pub use error::OpenError;

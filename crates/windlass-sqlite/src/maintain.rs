@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_core::{LaneId, State, TaskId, Timestamp, source::DutyReport, store::Retention};
+use windlass_core::{LaneId, Name, State, TaskId, Timestamp, source::DutyReport, store::Retention};
 
 use crate::{
     enqueue::ROW_BYTES,
+    gates,
+    jobs::optional_name,
     keys,
     options::History,
     sql,
@@ -29,32 +31,53 @@ const VACUUM_PAGES: u32 = 256;
 /// Free pages that are left in the file for what comes next: 4 MiB.
 const FREE_PAGES_LEFT: u32 = 1024;
 
-/// Makes tasks ready whose time has come.
+/// A task whose time has come.
+struct Due {
+    id: TaskId,
+    lane: LaneId,
+    priority: i32,
+    job: Option<Name>,
+}
+
+/// Passes tasks on whose time has come: they are ready, or held if they have a job.
 pub(crate) fn promote_due(tx: &mut Tx<'_>, limit: u32) -> Step<DutyReport> {
-    let due: Vec<(TaskId, LaneId)> = if tx.memory.scheduled() == 0 {
-        Vec::new()
-    } else {
-        tx.sql(sql::FIND_DUE)?
-            .query_map((tx.now.as_ms(), limit), |row| {
-                Ok((TaskId::from_raw(row.get(0)?), LaneId(row.get(1)?)))
-            })?
-            .collect::<rusqlite::Result<_>>()?
-    };
+    let due = if tx.memory.scheduled() == 0 { Vec::new() } else { find_due(tx, limit)? };
     let mut report = DutyReport { more: due.len() >= limit as usize && limit > 0, ..DutyReport::default() };
-    for (id, lane) in due {
-        let ready_seq = tx.memory.next_ready_seq();
-        if tx.sql(sql::PROMOTE)?.execute((ready_seq, id.raw()))? != 1 {
+    for task in due {
+        let state = if task.job.is_some() { State::Held } else { State::Ready };
+        let ready_seq = (state == State::Ready).then(|| tx.memory.next_ready_seq());
+        if tx.sql(sql::PROMOTE)?.execute((ready_seq, task.id.raw(), state.code()))? != 1 {
             return Err(disagree("a scheduled task"));
         }
-        tx.memory.count_move(lane, State::Scheduled, State::Ready, 1);
-        tx.effects.ready = true;
+        tx.memory.count_move(task.lane, State::Scheduled, state, 1);
         report.moved += 1;
-        report.lanes_ready.push(lane);
+        if let Some(job) = &task.job {
+            tx.memory.rooms.enter(job, task.lane, State::Held, task.priority);
+            tx.touched.job(job);
+        } else {
+            tx.effects.ready = true;
+            report.lanes_ready.push(task.lane);
+        }
     }
+    gates::give_turns(tx)?;
+    report.lanes_ready.extend(&tx.touched.lanes_ready);
     report.lanes_ready.sort_unstable();
     report.lanes_ready.dedup();
     report.next_due = tx.next_due()?;
     Ok(report)
+}
+
+fn find_due(tx: &Tx<'_>, limit: u32) -> Step<Vec<Due>> {
+    let mut statement = tx.sql(sql::FIND_DUE)?;
+    let due = statement.query_map((tx.now.as_ms(), limit), |row| {
+        Ok(Due {
+            id: TaskId::from_raw(row.get(0)?),
+            lane: LaneId(row.get(1)?),
+            priority: row.get(2)?,
+            job: optional_name(row, 3)?,
+        })
+    })?;
+    Ok(due.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Where retention by age stands between its steps; only a saving, so it may be lost.
@@ -117,13 +140,13 @@ fn by_age(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
     let below = TaskId::first_at(Timestamp::from_ms(cutoff.as_ms().saturating_add(1))).raw();
     let rows = old_history(tx, tx.cursor.after, below)?;
     let Some(last) = rows.last() else { return Ok((0, begin_again(tx, cutoff))) };
-    let old = rows.iter().filter(|row| row.ended_at <= cutoff);
+    let old = rows.iter().filter(|row| row.ended_at <= cutoff && !row.blocks);
     let (moved, bytes) = old.fold((0, 0), |(rows, bytes), row| (rows + 1, bytes + row.bytes));
     if moved > 0 {
         delete_range(tx, tx.cursor.after, last.id, cutoff, moved, bytes)?;
     }
     tx.cursor.after = last.id;
-    for row in rows.iter().filter(|row| row.ended_at > cutoff) {
+    for row in rows.iter().filter(|row| row.ended_at > cutoff || row.blocks) {
         tx.cursor.kept(TaskId::from_raw(row.id), row.ended_at);
     }
     Ok((moved, true))
@@ -152,8 +175,10 @@ fn by_size(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
         if bytes >= surplus {
             break;
         }
-        moved += 1;
-        bytes += row.bytes;
+        if !row.blocks {
+            moved += 1;
+            bytes += row.bytes;
+        }
         last = row.id;
     }
     if moved > 0 {
@@ -167,6 +192,8 @@ struct OldRow {
     id: i64,
     ended_at: Timestamp,
     bytes: u64,
+    /// Whether a workflow waits until somebody decides about it.
+    blocks: bool,
 }
 
 fn old_history(tx: &Tx<'_>, after: i64, below: i64) -> Step<Vec<OldRow>> {
@@ -176,6 +203,7 @@ fn old_history(tx: &Tx<'_>, after: i64, below: i64) -> Step<Vec<OldRow>> {
             id: row.get(0)?,
             ended_at: Timestamp::from_ms(row.get(1)?),
             bytes: row.get::<_, i64>(2)? as u64 + ROW_BYTES,
+            blocks: row.get(3)?,
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -12,6 +12,12 @@ use windlass_core::{Lane, LaneId, LeaseRef, Name, State, TaskId, Timestamp, Work
 
 use crate::id_map::IdMap;
 
+mod rooms;
+mod worker;
+
+pub(crate) use rooms::Rooms;
+pub(crate) use worker::{Held, Passed, Service, Worker};
+
 /// A lane with its figures.
 #[derive(Debug)]
 pub(crate) struct LaneEntry {
@@ -20,42 +26,15 @@ pub(crate) struct LaneEntry {
     /// How many of the ready ones are suspects of a crash.
     pub suspects: u64,
     pub paused: bool,
+    /// Registered workers that serve it.
+    servers: u32,
 }
 
-/// A lease as the writer remembers it, with what its end needs to know of the row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Held {
-    pub lease: u32,
-    pub attempt: u32,
-    pub crashes: u32,
-    pub claim_no: u64,
-    pub claimed_at: Timestamp,
-    pub lane: LaneId,
-    pub payload_bytes: u32,
-    pub keyed: bool,
-    pub cancel: Option<Box<str>>,
-}
-
-impl Held {
-    /// The fence of this lease.
-    pub(crate) fn lease_of(&self, id: TaskId) -> LeaseRef {
-        LeaseRef { id, lease: self.lease }
+impl LaneEntry {
+    /// Whether somebody may take its tasks.
+    pub(crate) fn is_live(&self) -> bool {
+        self.servers > 0 && !self.paused
     }
-}
-
-/// A worker that may hold tasks.
-#[derive(Debug, Default)]
-pub(crate) struct Worker {
-    pub min_claim_no: u64,
-    /// Where its next claim over very many lanes starts.
-    pub rotation: usize,
-    pub held: IdMap<TaskId, Held>,
-    /// How many of the held tasks are suspects of a crash.
-    pub suspects: u32,
-    /// The last batch number of each of its settlers.
-    pub receipts: HashMap<u32, u64>,
-    /// How many tasks it held when it was found dead.
-    pub crowd: Option<usize>,
 }
 
 /// Figures of the kept tasks.
@@ -90,11 +69,16 @@ pub(crate) struct Memory {
     workers: IdMap<WorkerId, Worker>,
     scheduled: u64,
     ready: u64,
+    slots: u32,
     history: HistoryFigures,
+    /// Who has the room of each job.
+    pub rooms: Rooms,
     /// The last task id handed out. Not taken back by a rollback: gaps do no harm.
     pub last_id: TaskId,
     /// The last place in the ready line handed out. The same.
     pub ready_seq: i64,
+    /// The last place in a workflow handed out. The same.
+    pub last_step: i64,
     undo: Vec<Undo>,
 }
 
@@ -108,9 +92,12 @@ impl Memory {
             workers: IdMap::default(),
             scheduled: 0,
             ready: 0,
+            slots: 0,
             history: HistoryFigures::default(),
+            rooms: Rooms::default(),
             last_id: TaskId::from_raw(0),
             ready_seq: 0,
+            last_step: 0,
             undo: Vec::new(),
         }
     }
@@ -125,6 +112,12 @@ impl Memory {
     pub(crate) fn next_ready_seq(&mut self) -> i64 {
         self.ready_seq += 1;
         self.ready_seq
+    }
+
+    /// The next place in a workflow.
+    pub(crate) fn next_step(&mut self) -> i64 {
+        self.last_step += 1;
+        self.last_step
     }
 
     // ---- lanes
@@ -147,11 +140,14 @@ impl Memory {
     /// Remembers a lane that was stored.
     pub(crate) fn add_lane(&mut self, queue: &Name, kind: &Name, id: LaneId) {
         self.by_name.entry(queue.clone()).or_default().insert(kind.clone(), id);
+        let lane = Lane { id, queue: queue.clone(), kind: kind.clone() };
+        let servers = self.workers.values().filter(|worker| worker.service.covers(&lane)).count();
         self.lanes.push(LaneEntry {
-            lane: Arc::new(Lane { id, queue: queue.clone(), kind: kind.clone() }),
+            lane: Arc::new(lane),
             depth: Depth::default(),
             suspects: 0,
             paused: self.paused.contains(queue),
+            servers: servers as u32,
         });
         self.undo.push(Undo::LaneAdded);
     }
@@ -248,17 +244,58 @@ impl Memory {
         self.workers.keys().copied().collect()
     }
 
+    /// The leases of a job's tasks that run, with their workers.
+    pub(crate) fn running_of(&self, job: &Name) -> impl Iterator<Item = LeaseRef> {
+        let held = self.workers.values().flat_map(|worker| &worker.held);
+        let of_job = held.filter(move |(_, held)| {
+            held.gate.as_ref().and_then(|gate| gate.job.as_ref()).is_some_and(|name| name == job)
+        });
+        of_job.map(|(id, held)| held.lease_of(*id))
+    }
+
     /// Remembers a worker that was stored.
-    pub(crate) fn add_worker(&mut self, id: WorkerId) {
-        self.workers.insert(id, Worker::default());
+    pub(crate) fn add_worker(&mut self, id: WorkerId, service: Service) {
+        self.insert_worker(id, Worker { service, ..Worker::default() });
         self.undo.push(Undo::WorkerAdded(id));
     }
 
     /// Forgets a worker that holds nothing any more.
     pub(crate) fn end_worker(&mut self, id: WorkerId) {
-        if let Some(worker) = self.workers.remove(&id) {
+        if let Some(worker) = self.remove_worker(id) {
             self.undo.push(Undo::WorkerEnded(id, Box::new(worker)));
         }
+    }
+
+    fn insert_worker(&mut self, id: WorkerId, worker: Worker) {
+        self.slots = self.slots.saturating_add(worker.service.slots);
+        for entry in self.lanes.iter_mut().filter(|entry| worker.service.covers(&entry.lane)) {
+            entry.servers += 1;
+        }
+        self.workers.insert(id, worker);
+    }
+
+    fn remove_worker(&mut self, id: WorkerId) -> Option<Worker> {
+        let worker = self.workers.remove(&id)?;
+        self.slots = self.slots.saturating_sub(worker.service.slots);
+        for entry in self.lanes.iter_mut().filter(|entry| worker.service.covers(&entry.lane)) {
+            entry.servers = entry.servers.saturating_sub(1);
+        }
+        Some(worker)
+    }
+
+    /// Whether somebody may take tasks of a lane.
+    pub(crate) fn is_live(&self, lane: LaneId) -> bool {
+        self.lane(lane).is_some_and(LaneEntry::is_live)
+    }
+
+    /// How many tasks the registered workers run at once.
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// The window of a job without a limit.
+    pub(crate) fn window(&self) -> u32 {
+        windlass_core::gate::window(self.slots)
     }
 
     /// Notes a lease.
@@ -331,10 +368,12 @@ impl Memory {
     /// The transaction is committed: its changes stay.
     pub(crate) fn commit(&mut self) {
         self.undo.clear();
+        self.rooms.commit();
     }
 
     /// The transaction failed: its changes are taken back, the last first.
     pub(crate) fn roll_back(&mut self) {
+        self.rooms.roll_back();
         while let Some(undo) = self.undo.pop() {
             match undo {
                 Undo::LaneAdded => {
@@ -357,11 +396,9 @@ impl Memory {
                     }
                 }
                 Undo::WorkerAdded(id) => {
-                    self.workers.remove(&id);
+                    self.remove_worker(id);
                 }
-                Undo::WorkerEnded(id, worker) => {
-                    self.workers.insert(id, *worker);
-                }
+                Undo::WorkerEnded(id, worker) => self.insert_worker(id, *worker),
                 Undo::Receipt(worker, settler_no, before) => {
                     if let Some(entry) = self.workers.get_mut(&worker) {
                         match before {

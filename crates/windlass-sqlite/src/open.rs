@@ -17,9 +17,10 @@ use crate::{
     disk::Disk,
     error::OpenError,
     hints::Subscribers,
+    jobs,
     leases::Leases,
     lock::Lock,
-    memory::{Held, HistoryFigures, Memory},
+    memory::{Held, HistoryFigures, Memory, Passed, Service},
     migrate::{self, Migrated, Migration},
     options::{Location, Options},
     reader::Readers,
@@ -143,9 +144,11 @@ fn load(conn: &Connection) -> rusqlite::Result<Memory> {
     }
     let mut workers = conn.prepare(sql::LOAD_WORKERS)?;
     for worker in workers.query_map([], |row| row.get(0))? {
-        memory.add_worker(WorkerId(worker?));
+        // With the lock taken it is dead, so it takes nothing.
+        memory.add_worker(WorkerId(worker?), Service::default());
     }
     load_figures(conn, &mut memory)?;
+    load_gates(conn, &mut memory)?;
     load_tasks(conn, &mut memory)?;
     memory.commit();
     Ok(memory)
@@ -161,6 +164,18 @@ fn load_figures(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> 
     })
 }
 
+fn load_gates(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
+    memory.last_step = conn.query_row(sql::LAST_FORGIVEN_STEP, [], |row| row.get(0))?;
+    let mut statement = conn.prepare(sql::LOAD_JOBS)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let job = jobs::name(row, 0)?;
+        memory.rooms.set_delayed(&job, row.get(1)?);
+        memory.rooms.set_again(&job, None, row.get::<_, Option<i64>>(2)?.map(Timestamp::from_ms));
+    }
+    Ok(())
+}
+
 fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
     let mut tasks = conn.prepare(sql::LOAD_TASKS)?;
     let mut rows = tasks.query([])?;
@@ -173,7 +188,16 @@ fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
         if state == State::Ready && crashes > 0 {
             memory.count_suspects(lane, 1);
         }
+        let step = row.get::<_, Option<i64>>(16)?.unwrap_or(0);
+        memory.last_step = memory.last_step.max(step);
+        let (job, priority) = (jobs::optional_name(row, 14)?, row.get(13)?);
+        if let (Some(job), State::Ready | State::Held) = (&job, state) {
+            memory.rooms.enter(job, lane, state, priority);
+        }
         if state == State::Running {
+            let workflow = jobs::optional_name(row, 15)?;
+            let start_no = job.as_ref().map_or(0, |job| memory.rooms.add_running(job));
+            let is_gated = job.is_some() || workflow.is_some();
             let held = Held {
                 lease: row.get(5)?,
                 attempt: row.get(6)?,
@@ -184,6 +208,7 @@ fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
                 payload_bytes: row.get(11)?,
                 keyed: row.get(10)?,
                 cancel: row.get::<_, Option<String>>(12)?.map(String::into_boxed_str),
+                gate: is_gated.then(|| Box::new(Passed { job, workflow, step, priority, start_no })),
             };
             let worker = WorkerId(row.get::<_, Option<i64>>(7)?.unwrap_or(0));
             memory.hold(worker, TaskId::from_raw(row.get(0)?), held);

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 use windlass_core::{
-    AttemptRecord, Error, LaneId, LeaseRef, Name, Result, State, TaskId, Timestamp, WorkerId,
+    AttemptRecord, Error, LaneId, LeaseRef, Name, OnFailure, Result, State, TaskId, Timestamp, WorkerId,
     attempt_log as log,
     store::{Changed, Redrive},
     task::AttemptResult,
@@ -10,8 +10,11 @@ use windlass_core::{
 
 use crate::{
     end::{count_kept, must_keep},
+    gates,
+    jobs::optional_name,
     keys, sql,
     tx::{Failure, Step, Tx, disagree},
+    workflows,
 };
 
 /// What cancel and redrive need to know of a task.
@@ -26,6 +29,10 @@ struct Found {
     log: Option<String>,
     payload_bytes: u64,
     cancel: Option<String>,
+    job: Option<Name>,
+    workflow: Option<Name>,
+    step: i64,
+    on_failure: Option<OnFailure>,
 }
 
 fn find(tx: &Tx<'_>, id: TaskId) -> Step<Option<Found>> {
@@ -41,6 +48,10 @@ fn find(tx: &Tx<'_>, id: TaskId) -> Step<Option<Found>> {
             log: row.get(7)?,
             payload_bytes: row.get::<_, i64>(8)? as u64,
             cancel: row.get(9)?,
+            job: optional_name(row, 10)?,
+            workflow: optional_name(row, 11)?,
+            step: row.get::<_, Option<i64>>(12)?.unwrap_or(0),
+            on_failure: row.get::<_, Option<i64>>(13)?.and_then(OnFailure::from_code),
         })
     });
     Ok(found.optional()?)
@@ -57,10 +68,13 @@ fn absent(tx: &Tx<'_>, id: TaskId) -> Step<Error> {
 
 /// Ends tasks that have not started and asks running ones to end.
 pub(crate) fn cancel(tx: &mut Tx<'_>, ids: &[TaskId], reason: &str) -> Step<Vec<Changed>> {
-    each(ids.iter().copied(), |id| cancel_one(tx, id, reason))
+    let changed = each(ids.iter().copied(), |id| cancel_one(tx, id, reason))?;
+    gates::give_turns(tx)?;
+    Ok(changed)
 }
 
-fn cancel_one(tx: &mut Tx<'_>, id: TaskId, reason: &str) -> Step<State> {
+/// Ends a task that has not started, or asks it to end if it runs; refuses if it has ended.
+pub(crate) fn cancel_one(tx: &mut Tx<'_>, id: TaskId, reason: &str) -> Step<State> {
     let Some(found) = find(tx, id)? else { return Err(absent(tx, id)?.into()) };
     match found.state {
         State::Running => ask_cancel(tx, id, &found, reason),
@@ -71,6 +85,12 @@ fn cancel_one(tx: &mut Tx<'_>, id: TaskId, reason: &str) -> Step<State> {
             Err(Error::Conflict(format!("task {id} has already ended: {}", found.state)).into())
         }
     }
+}
+
+/// Ends a task that is known not to run.
+pub(crate) fn end_unstarted(tx: &mut Tx<'_>, id: TaskId, reason: &str) -> Step<()> {
+    let found = find(tx, id)?.ok_or_else(|| disagree("a task that was to be cancelled"))?;
+    cancel_unstarted(tx, id, &found, reason).map(|_| ())
 }
 
 fn ask_cancel(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) -> Step<State> {
@@ -88,7 +108,7 @@ fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) ->
     if found.keyed {
         keys::expire(tx, id)?;
     }
-    if must_keep(tx, id, false) {
+    if must_keep(tx, id, false) || found.workflow.is_some() {
         tx.sql(sql::KEEP_CANCELLED)?.execute((tx.now.as_ms(), reason, id.raw()))?;
         count_kept(tx, id, 1, found.payload_bytes);
     }
@@ -101,6 +121,18 @@ fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) ->
         tx.memory.count_suspects(found.lane, -1);
     }
     tx.effects.ended.push(id);
+    if let Some(job) = &found.job {
+        if matches!(found.state, State::Ready | State::Held) {
+            tx.memory.rooms.leave(job, found.lane, found.state);
+        }
+        tx.touched.job(job);
+    }
+    match &found.workflow {
+        // It had no turn yet: the workflow is as if it had never been appended.
+        Some(workflow) if found.state == State::Waiting => tx.touched.workflow(workflow),
+        Some(workflow) => workflows::step_failed(tx, workflow, id, found.step)?,
+        None => {}
+    }
     Ok(State::Cancelled)
 }
 
@@ -108,12 +140,16 @@ fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) ->
 pub(crate) fn redrive(tx: &mut Tx<'_>, tasks: &[Redrive]) -> Step<Vec<Changed>> {
     let delays: std::collections::HashMap<TaskId, Timestamp> =
         tasks.iter().map(|task| (task.id, tx.now.after(task.delay))).collect();
-    each(tasks.iter().map(|task| task.id), |id| {
+    let changed = each(tasks.iter().map(|task| task.id), |id| {
         redrive_one(tx, id, delays.get(&id).copied().unwrap_or(tx.now))
-    })
+    })?;
+    gates::give_turns(tx)?;
+    Ok(changed)
 }
 
-fn redrive_one(tx: &mut Tx<'_>, id: TaskId, due_at: Timestamp) -> Step<State> {
+/// Grants one dead task a fresh budget. The step that blocks its workflow is its head again; one that its workflow has passed
+/// is appended anew.
+pub(crate) fn redrive_one(tx: &mut Tx<'_>, id: TaskId, due_at: Timestamp) -> Step<State> {
     let Some(found) = find(tx, id)? else { return Err(absent(tx, id)?.into()) };
     if found.state != State::Dead {
         return Err(Error::Conflict(format!(
@@ -132,12 +168,38 @@ fn redrive_one(tx: &mut Tx<'_>, id: TaskId, due_at: Timestamp) -> Step<State> {
         error: None,
     };
     let log = log::append(found.log.as_deref(), record);
-    if tx.sql(sql::REDRIVE)?.execute(params![due_at.as_ms(), log, id.raw()])? != 1 {
-        return Err(disagree("a dead task"));
+    let is_passed = match &found.workflow {
+        Some(workflow) => !unblock(tx, workflow, id)?,
+        None => false,
+    };
+    if let (true, Some(workflow)) = (is_passed, &found.workflow) {
+        let step = tx.memory.next_step();
+        let changed = tx.sql(sql::REDRIVE_STEP)?.execute(params![due_at.as_ms(), log, id.raw(), step])?;
+        check(changed)?;
+        workflows::make(tx, workflow, found.on_failure)?;
+        tx.memory.count_move(found.lane, State::Dead, State::Waiting, 1);
+        tx.touched.workflow(workflow);
+        return Ok(State::Waiting);
     }
+    check(tx.sql(sql::REDRIVE)?.execute(params![due_at.as_ms(), log, id.raw()])?)?;
     tx.memory.count_move(found.lane, State::Dead, State::Scheduled, 1);
     tx.effects.scheduled(due_at);
+    if let Some(job) = &found.job {
+        tx.touched.job(job);
+    }
     Ok(State::Scheduled)
+}
+
+/// Lets a workflow go on with the task that blocks it; false if that is not what blocks it.
+fn unblock(tx: &Tx<'_>, workflow: &Name, by: TaskId) -> Step<bool> {
+    let found = workflows::find(tx, workflow)?.filter(|found| found.blocked_by == Some(by));
+    let Some(found) = found else { return Ok(false) };
+    workflows::Workflow { blocked_by: None, ..found }.save(tx)?;
+    Ok(true)
+}
+
+fn check(changed: usize) -> Step<()> {
+    if changed == 1 { Ok(()) } else { Err(disagree("a dead task")) }
 }
 
 /// Applies a change to each task; a refusal is that task's own answer.
@@ -164,5 +226,7 @@ pub(crate) fn set_paused(tx: &mut Tx<'_>, queue: &Name, paused: bool) -> Step<bo
         tx.sql(sql::RESUME_QUEUE)?.execute([queue.as_str()])?;
         tx.effects.resumed = true;
     }
-    Ok(tx.memory.set_paused(queue, paused))
+    let changed = gates::change_fleet(tx, |memory| memory.set_paused(queue, paused))?;
+    gates::give_turns(tx)?;
+    Ok(changed)
 }

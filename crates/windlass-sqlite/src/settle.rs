@@ -8,7 +8,7 @@ use windlass_core::{
 
 use crate::{
     end::{Ending, count_kept, must_keep},
-    keys, sql,
+    gates, keys, sql,
     tx::{Step, Tx, disagree},
 };
 
@@ -41,6 +41,8 @@ pub(crate) fn settle(tx: &mut Tx<'_>, batch: &SettleBatch) -> Step<Settled> {
         }
     }
     done.write(tx, batch.worker)?;
+    gates::give_turns(tx)?;
+    settled.lanes_ready.extend(&tx.touched.lanes_ready);
     settled.lanes_ready.sort_unstable();
     settled.lanes_ready.dedup();
     note_receipt(tx, batch, &settled)?;
@@ -118,8 +120,10 @@ fn apply(
         }
         Settlement::Snooze { due_at } => ending.schedule(tx, *due_at, AttemptResult::Snoozed, None),
         Settlement::Release => {
-            lanes_ready.push(ending.held.lane);
-            ending.hand_back(tx)
+            if ending.hand_back(tx)? == State::Ready {
+                lanes_ready.push(ending.held.lane);
+            }
+            Ok(())
         }
         Settlement::Dead { error } => ending.fail(tx, error),
         Settlement::Cancelled { reason } => ending.leave(tx, State::Cancelled, Some(reason), None),
@@ -191,6 +195,9 @@ fn write_chunk(tx: &mut Tx<'_>, worker: WorkerId, chunk: &[Ending], keep: Keep) 
         if let [first, ..] = lane {
             tx.memory.count(first.held.lane, State::Running, -(lane.len() as i64));
         }
+    }
+    for ending in chunk {
+        ending.tell_gates(tx, State::Done)?;
     }
     tx.effects.ended.extend(chunk.iter().map(|ending| ending.id));
     Ok(())

@@ -13,14 +13,11 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 use windlass_core::{
-    ClaimAnswer, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result, Rules,
-    SettleBatch, Settled, Source, Start, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
+    ClaimAnswer, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
+    Rules, Schedules, SettleBatch, Settled, Source, Start, Store, TaskId, TaskRecord, WorkerId, WorkerRecord,
+    WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
-};
-use windlass_core::{
-    Fire, Gates, JobChange, JobRecord, ScheduleRow, Schedules, WorkflowAction, WorkflowRecord,
-    gate::GateView, schedule::DueSchedules,
 };
 
 use crate::{
@@ -28,7 +25,7 @@ use crate::{
     call::{Call, Class, Sync},
     claim, enqueue,
     error::OpenError,
-    figures, inspect, lease, maintain,
+    figures, gates, inspect, lease, maintain,
     migrate::{MIGRATIONS, Migration},
     open, operate,
     options::{Location, Options},
@@ -134,7 +131,7 @@ impl SqliteStore {
         &self.location
     }
 
-    async fn write<T: Send + 'static>(
+    pub(crate) async fn write<T: Send + 'static>(
         &self,
         class: Class,
         sync: Sync,
@@ -145,7 +142,7 @@ impl SqliteStore {
         answered(answer).await
     }
 
-    async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
         work: impl Fn(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
@@ -220,8 +217,8 @@ impl Source for SqliteStore {
         .await
     }
 
-    async fn admit(&self, _limit: u32) -> Result<DutyReport> {
-        Ok(DutyReport::default())
+    async fn admit(&self, limit: u32) -> Result<DutyReport> {
+        self.write(Class::Claim, Sync::Relaxed, move |tx| gates::admit(tx, limit)).await
     }
 
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
@@ -359,7 +356,11 @@ impl Store for SqliteStore {
     }
 
     async fn audit(&self) -> Result<Vec<Finding>> {
-        self.read(audit::audit).await
+        let pending = |tx: &mut Tx<'_>| -> Step<audit::Pending> { Ok(audit::Pending::now(tx)) };
+        let before = self.write(Class::Client, Sync::Read, pending).await?;
+        let found = self.read(audit::audit).await?;
+        let after = self.write(Class::Client, Sync::Read, pending).await?;
+        Ok(audit::unexplained(found, &before.or(after)))
     }
 
     async fn info(&self) -> Result<StoreInfo> {
@@ -405,68 +406,5 @@ impl Store for SqliteStore {
             Some(reason) => Err(Error::Fatal(reason)),
             None => Ok(()),
         }
-    }
-}
-
-#[async_trait]
-impl Gates for SqliteStore {
-    async fn set_job(&self, _name: &Name, _change: &JobChange) -> Result<JobRecord> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn jobs(&self, _after: Option<&Name>, _limit: u32) -> Result<Vec<JobRecord>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn job(&self, _name: &Name) -> Result<Option<JobRecord>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn remove_job(&self, _name: &Name, _now: bool) -> Result<u64> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn workflows(
-        &self,
-        _blocked: bool,
-        _after: Option<&Name>,
-        _limit: u32,
-    ) -> Result<Vec<WorkflowRecord>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn workflow(&self, _name: &Name) -> Result<Option<WorkflowRecord>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn change_workflow(&self, _name: &Name, _action: WorkflowAction) -> Result<u64> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn view(&self, _task: &TaskRecord) -> Result<GateView> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-}
-
-#[async_trait]
-impl Schedules for SqliteStore {
-    async fn put(&self, _row: &ScheduleRow) -> Result<()> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn list(&self) -> Result<Vec<ScheduleRow>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn remove(&self, _name: &Name) -> Result<bool> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn due(&self, _limit: u32) -> Result<DueSchedules> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
-    }
-
-    async fn fire(&self, _fire: Fire) -> Result<Option<Enqueued>> {
-        Err(Error::Unsupported("jobs and workflows are not available in this version".to_owned()))
     }
 }

@@ -1,9 +1,9 @@
 //! What a request may touch while it runs in a write transaction, and what follows from its commit.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use rusqlite::{CachedStatement, Connection};
-use windlass_core::{Error, LeaseRef, NewWorker, TaskId, Timestamp, WorkerId};
+use windlass_core::{Error, LaneId, LeaseRef, Name, NewWorker, TaskId, Timestamp, WorkerId};
 
 use crate::{
     awaited::Awaited, disk::Disk, leases::Leases, maintain::Cursor, memory::Memory, options::Options,
@@ -66,6 +66,8 @@ pub(crate) struct Effects {
     pub tidy: bool,
     /// The stored figures must be written again: tasks were kept, or rows were removed.
     pub figures: bool,
+    /// Jobs that reached their limit with tasks left over (true), or left it again.
+    pub limits: Vec<(Name, u32, bool)>,
 }
 
 impl Effects {
@@ -81,6 +83,33 @@ impl Effects {
     }
 }
 
+/// The gates that a request touched, and what came of their turns.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    /// Jobs that get their turn at the end of the request.
+    pub jobs: BTreeSet<Name>,
+    /// Workflows that are passed on at the end of the request.
+    pub workflows: BTreeSet<Name>,
+    /// Lanes that have ready tasks because of that.
+    pub lanes_ready: BTreeSet<LaneId>,
+    /// Tasks that were cancelled because their job is being removed.
+    pub removed: u64,
+}
+
+impl Touched {
+    pub(crate) fn job(&mut self, job: &Name) {
+        if !self.jobs.contains(job) {
+            self.jobs.insert(job.clone());
+        }
+    }
+
+    pub(crate) fn workflow(&mut self, workflow: &Name) {
+        if !self.workflows.contains(workflow) {
+            self.workflows.insert(workflow.clone());
+        }
+    }
+}
+
 /// A write transaction with everything that a request may touch.
 pub(crate) struct Tx<'a> {
     pub conn: &'a Connection,
@@ -91,6 +120,7 @@ pub(crate) struct Tx<'a> {
     pub disk: &'a mut Disk,
     /// Where retention stands.
     pub cursor: &'a mut Cursor,
+    pub touched: Touched,
     pub options: &'a Options,
     /// The wall clock when the request began.
     pub now: Timestamp,
@@ -104,8 +134,15 @@ impl<'a> Tx<'a> {
         self.conn.prepare_cached(text)
     }
 
-    /// When the next scheduled task is due.
+    /// When the next scheduled task is due, or the next delayed job wants its turn.
     pub(crate) fn next_due(&self) -> rusqlite::Result<Option<Timestamp>> {
+        let task = self.next_scheduled()?;
+        let pending = self.memory.rooms.has_pending().then_some(self.now);
+        let times = [task, self.memory.rooms.next_turn(), pending];
+        Ok(times.into_iter().flatten().min())
+    }
+
+    fn next_scheduled(&self) -> rusqlite::Result<Option<Timestamp>> {
         if self.memory.scheduled() == 0 {
             return Ok(None);
         }

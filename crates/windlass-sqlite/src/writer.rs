@@ -24,7 +24,7 @@ use crate::{
     checkpoint::Checkpoints,
     disk::Disk,
     error::is_fatal,
-    lease,
+    gates, lease,
     linger::{self, Linger},
     maintain::Cursor,
     memory::Memory,
@@ -32,7 +32,7 @@ use crate::{
     reader::closed,
     shared::{Ending, Shared},
     sql,
-    tx::{Effects, Failure, Tx},
+    tx::{Effects, Failure, Step, Touched, Tx},
 };
 
 /// How long a transaction may take before it is committed with what it has.
@@ -220,22 +220,35 @@ impl Writer {
         0
     }
 
-    /// Takes back the tasks of every worker that was recorded before this process opened the store.
+    /// Takes back the tasks of every worker that was recorded before this process opened the store, and goes on with what
+    /// the gates had left over.
     pub(crate) fn recover(&mut self) -> rusqlite::Result<u64> {
         let mut workers = self.memory.worker_ids();
-        if workers.is_empty() {
-            return Ok(0);
-        }
         workers.sort_unstable();
+        let moved = self.in_one(|tx| {
+            gates::find_left_over(tx)?;
+            lease::take_from_dead(tx, &workers, u32::MAX)
+        })?;
+        while self.memory.rooms.has_pending() {
+            self.in_one(|tx| gates::admit(tx, u32::MAX))?;
+        }
+        Ok(moved.map_or(0, |report| report.moved))
+    }
+
+    /// Runs work in a durable transaction of its own.
+    pub(crate) fn in_one<T>(
+        &mut self,
+        work: impl FnOnce(&mut Tx<'_>) -> Step<T>,
+    ) -> rusqlite::Result<Option<T>> {
         self.begin(true)?;
-        let moved = match lease::take_from_dead(&mut self.tx(), &workers, u32::MAX) {
-            Ok(report) => report.moved,
+        let answer = match work(&mut self.tx()) {
+            Ok(answer) => Some(answer),
             Err(Failure::Broken(error)) => return Err(error),
-            Err(Failure::Refused(_)) => 0,
+            Err(Failure::Refused(_)) => None,
         };
         self.commit()?;
         self.follow_up();
-        Ok(moved)
+        Ok(answer)
     }
 
     fn run_one(&mut self, request: &mut dyn Request) -> rusqlite::Result<()> {
@@ -252,6 +265,7 @@ impl Writer {
             awaited: &self.shared.awaited,
             disk: &mut self.disk,
             cursor: &mut self.cursor,
+            touched: Touched::default(),
             options,
             now: options.clock.wall(),
             mono: options.clock.monotonic(),
@@ -315,6 +329,13 @@ impl Writer {
         }
         for (worker, attempt) in &effects.cancels_over {
             shared.leases.cancel_over(*worker, *attempt);
+        }
+        for (job, limit, is_reached) in &effects.limits {
+            if *is_reached {
+                tracing::info!(%job, limit, "the job has more tasks than its limit lets through");
+            } else {
+                tracing::info!(%job, limit, "the job's limit holds no task back any more");
+            }
         }
         self.is_tidy |= effects.tidy;
         shared.subscribers.publish_cancels(effects);

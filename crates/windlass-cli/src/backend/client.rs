@@ -77,6 +77,20 @@ impl Client {
         self.post_waiting(path, body, Duration::ZERO, Effect::Writes).await
     }
 
+    /// Sets something to what the body says.
+    pub async fn put<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Answer<T> {
+        let body = serde_json::to_vec(body).map_err(|error| ErrorDetail::invalid(error.to_string()))?;
+        let (_, answer) =
+            self.send(Method::PUT, path, Some(body.into()), Duration::ZERO, Effect::Writes).await?;
+        self.read(&answer)
+    }
+
+    /// Removes something.
+    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Answer<T> {
+        let (_, answer) = self.send(Method::DELETE, path, None, Duration::ZERO, Effect::Writes).await?;
+        self.read(&answer)
+    }
+
     /// Asks a question that is too long for a query, and may wait for its answer.
     pub async fn ask<T: DeserializeOwned>(
         &self,

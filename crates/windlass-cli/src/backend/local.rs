@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::{Name, Payload, TaskId, store::SharedStore};
+use windlass_core::{Name, Payload, TaskId, WorkflowAction, store::SharedStore};
 use windlass_server::{
     Operations,
     api::{
         Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse,
-        DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, QueueChange, Queues, RetryRequest, TaskFilter,
-        TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, Workers,
+        DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, JobRemoval, JobRequest, JobView, Jobs,
+        QueueChange, Queues, RetryRequest, TaskFilter, TaskPage, TaskView, WaitRequest, WaitResponse,
+        WhyView, Workers, WorkflowChange, WorkflowView, Workflows,
     },
 };
 
@@ -111,6 +112,34 @@ impl Backend for Local {
         } else {
             self.operations.resume(queue.as_str()).await
         }
+    }
+
+    async fn jobs(&self, after: Option<&Name>, limit: u32) -> Answer<Jobs> {
+        self.operations.jobs(after, Some(limit)).await
+    }
+
+    async fn job(&self, job: &Name) -> Answer<JobView> {
+        self.operations.job(job.as_str()).await
+    }
+
+    async fn set_job(&self, job: &Name, request: JobRequest) -> Answer<JobView> {
+        self.operations.set_job(job.as_str(), request).await
+    }
+
+    async fn remove_job(&self, job: &Name, now: bool) -> Answer<JobRemoval> {
+        self.operations.remove_job(job.as_str(), now).await
+    }
+
+    async fn workflows(&self, blocked: bool, after: Option<&Name>, limit: u32) -> Answer<Workflows> {
+        self.operations.workflows(blocked, after, Some(limit)).await
+    }
+
+    async fn workflow(&self, workflow: &Name) -> Answer<WorkflowView> {
+        self.operations.workflow(workflow.as_str()).await
+    }
+
+    async fn change_workflow(&self, workflow: &Name, action: WorkflowAction) -> Answer<WorkflowChange> {
+        self.operations.change_workflow(workflow.as_str(), action).await
     }
 
     async fn workers(&self) -> Answer<Workers> {

@@ -8,11 +8,12 @@ pub mod remote;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::{Name, TaskId};
+use windlass_core::{Name, TaskId, WorkflowAction};
 use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
-    EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, QueueChange, Queues, RetryRequest, TaskFilter,
-    TaskPage, TaskView, WaitResponse, WhyView, Workers,
+    EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, JobRemoval, JobRequest, JobView, Jobs,
+    QueueChange, Queues, RetryRequest, TaskFilter, TaskPage, TaskView, WaitResponse, WhyView, Workers,
+    WorkflowChange, WorkflowView, Workflows,
 };
 
 pub use connect::connect;
@@ -53,6 +54,20 @@ pub trait Backend: Send + Sync {
     async fn queues(&self) -> Answer<Queues>;
     /// Pauses or resumes a queue.
     async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Answer<QueueChange>;
+    /// One page of jobs by name.
+    async fn jobs(&self, after: Option<&Name>, limit: u32) -> Answer<Jobs>;
+    /// One job.
+    async fn job(&self, job: &Name) -> Answer<JobView>;
+    /// Makes a job or changes it.
+    async fn set_job(&self, job: &Name, request: JobRequest) -> Answer<JobView>;
+    /// Removes a job; `now` asks what runs to end.
+    async fn remove_job(&self, job: &Name, now: bool) -> Answer<JobRemoval>;
+    /// One page of workflows by name.
+    async fn workflows(&self, blocked: bool, after: Option<&Name>, limit: u32) -> Answer<Workflows>;
+    /// One workflow.
+    async fn workflow(&self, workflow: &Name) -> Answer<WorkflowView>;
+    /// Retries, skips or cancels.
+    async fn change_workflow(&self, workflow: &Name, action: WorkflowAction) -> Answer<WorkflowChange>;
     /// Every worker.
     async fn workers(&self) -> Answer<Workers>;
     /// Store, version and worker.

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::{Name, TaskId};
+use windlass_core::{Name, TaskId, WorkflowAction};
 use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
-    EnqueueRequest, EnqueueResponse, HealthView, InfoView, QueueChange, Queues, RetryRequest, TaskFilter,
-    TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, Workers,
+    EnqueueRequest, EnqueueResponse, HealthView, InfoView, JobRemoval, JobRequest, JobView, Jobs,
+    QueueChange, Queues, RetryRequest, TaskFilter, TaskPage, TaskView, WaitRequest, WaitResponse, WhyView,
+    Workers, WorkflowChange, WorkflowView, Workflows,
 };
 
 use super::{
@@ -110,6 +111,47 @@ impl Backend for Remote {
         self.client.post(&path, &serde_json::Map::new()).await
     }
 
+    async fn jobs(&self, after: Option<&Name>, limit: u32) -> Answer<Jobs> {
+        let query = query([("after", after.map(ToString::to_string)), ("limit", Some(limit.to_string()))]);
+        self.client.get(&format!("/v1/jobs{query}"), Duration::ZERO).await
+    }
+
+    async fn job(&self, job: &Name) -> Answer<JobView> {
+        self.client.get(&job_path(job), Duration::ZERO).await
+    }
+
+    async fn set_job(&self, job: &Name, request: JobRequest) -> Answer<JobView> {
+        self.client.put(&job_path(job), &request).await
+    }
+
+    async fn remove_job(&self, job: &Name, now: bool) -> Answer<JobRemoval> {
+        let query = query([("now", now.then(|| true.to_string()))]);
+        self.client.delete(&format!("{}{query}", job_path(job))).await
+    }
+
+    async fn workflows(&self, blocked: bool, after: Option<&Name>, limit: u32) -> Answer<Workflows> {
+        let query = query([
+            ("blocked", blocked.then(|| true.to_string())),
+            ("after", after.map(ToString::to_string)),
+            ("limit", Some(limit.to_string())),
+        ]);
+        self.client.get(&format!("/v1/workflows{query}"), Duration::ZERO).await
+    }
+
+    async fn workflow(&self, workflow: &Name) -> Answer<WorkflowView> {
+        self.client.get(&format!("/v1/workflows/{}", escape(workflow.as_str())), Duration::ZERO).await
+    }
+
+    async fn change_workflow(&self, workflow: &Name, action: WorkflowAction) -> Answer<WorkflowChange> {
+        let verb = match action {
+            WorkflowAction::Retry => "retry",
+            WorkflowAction::Skip => "skip",
+            WorkflowAction::Cancel => "cancel",
+        };
+        let path = format!("/v1/workflows/{}/{verb}", escape(workflow.as_str()));
+        self.client.post(&path, &serde_json::Map::new()).await
+    }
+
     async fn workers(&self) -> Answer<Workers> {
         self.client.get("/v1/workers", Duration::ZERO).await
     }
@@ -125,6 +167,10 @@ impl Backend for Remote {
     async fn close(&self) -> Answer<()> {
         Ok(())
     }
+}
+
+fn job_path(job: &Name) -> String {
+    format!("/v1/jobs/{}", escape(job.as_str()))
 }
 
 fn filtered(filter: &TaskFilter) -> impl Iterator<Item = (&'static str, Option<String>)> {

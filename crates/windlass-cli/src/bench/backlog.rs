@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use serde_json::{Value, json};
-use windlass_core::{Demand, LaneId, LeaseRef, NewWorker, SettleBatch, SettleItem, Settlement, WorkerId};
+use windlass_core::{Demand, LaneId, NewWorker, SettleBatch, SettleItem, Settlement, WorkerId};
 
 use super::{
     Common,

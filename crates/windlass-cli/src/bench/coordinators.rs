@@ -7,8 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass_core::{
-    Demand, LaneId, LeaseRef, Name, NewWorker, SettleBatch, SettleItem, Settlement, WorkerId,
-    store::SharedStore,
+    Demand, LaneId, Name, NewWorker, SettleBatch, SettleItem, Settlement, WorkerId, store::SharedStore,
 };
 
 use super::{

@@ -7,8 +7,8 @@ use std::{
 
 use clap::Args;
 use serde_json::{json, value::RawValue};
-use windlass_core::{Payload, State, TaskId, Timestamp};
-use windlass_server::api::{BatchRequest, EnqueueRequest, TaskView};
+use windlass_core::{JobState, Name, OnFailure, Payload, State, TaskId, Timestamp, why::word};
+use windlass_server::api::{BatchRequest, EnqueueRequest, JobView, TaskView};
 
 use super::{import, tasks::wait};
 use crate::{
@@ -44,6 +44,9 @@ pub struct EnqueueArgs {
     /// The workflow it belongs to
     #[arg(long, conflicts_with = "from")]
     workflow: Option<String>,
+    /// What a failure means for the rest of the workflow; its first task decides
+    #[arg(long, value_name = "block|skip|cancel", requires = "workflow")]
+    on_failure: Option<OnFailure>,
     /// Higher first; 0 is usual
     #[arg(long, allow_negative_numbers = true, conflicts_with = "from")]
     priority: Option<i32>,
@@ -103,6 +106,7 @@ fn request(args: &EnqueueArgs) -> anyhow::Result<EnqueueRequest> {
         queue: args.queue.clone(),
         job: args.job.clone(),
         workflow: args.workflow.clone(),
+        on_failure: args.on_failure,
         priority: args.priority,
         run_at: args.at,
         delay_ms: args.delay.map(|delay| delay.as_millis() as u64),
@@ -143,6 +147,7 @@ async fn one(
 ) -> anyhow::Result<Exit> {
     let out = session.out;
     let start = Instant::now();
+    let job = request.job.clone();
     let answer = backend.enqueue(request).await?;
     for warning in &answer.warnings {
         out.warn(warning);
@@ -155,6 +160,11 @@ async fn one(
             out.json(&answer).map(|()| Exit::Done)
         } else {
             out.line(answer.id.to_string())?;
+            if out.is_terminal()
+                && let Some(told) = told(backend, job.as_deref()).await
+            {
+                out.tip(told);
+            }
             Ok(Exit::Done)
         };
     }
@@ -204,8 +214,8 @@ async fn many(
         if out.is_json() {
             out.json(&json!({"enqueued": ids.len(), "ids": ids, "warnings": warnings}))?;
         } else {
-            let job =
-                request.job.as_ref().map_or_else(String::new, |job| format!(" (job {})", text::clean(job)));
+            let job = told(backend, request.job.as_deref()).await;
+            let job = job.map_or_else(String::new, |job| format!(" ({job})"));
             out.line(format!("{} enqueued{job}", text::tasks(count)))?;
         }
         return Ok(Exit::Done);
@@ -231,6 +241,28 @@ async fn many(
         ))?;
     }
     Ok(exit)
+}
+
+/// What is worth knowing about the job of what was enqueued. The tasks are in by now: a question that fails costs the
+/// answer and nothing else.
+async fn told(backend: &dyn Backend, job: Option<&str>) -> Option<String> {
+    let name = Name::new("job", job?).ok()?;
+    match backend.job(&name).await {
+        Ok(job) => Some(about(&job)),
+        Err(_) => Some(format!("job {}", text::clean(name.as_str()))),
+    }
+}
+
+fn about(job: &JobView) -> String {
+    let (name, typed) = (text::clean(job.job.as_str()), text::clean(&word(&job.job)));
+    match (job.state, job.concurrency) {
+        (JobState::Active, None) => {
+            format!("job {name}: no limit; `windlass jobs set {typed} --concurrency 3` to set one")
+        }
+        (JobState::Active, Some(limit)) => format!("job {name}: at most {limit} at once"),
+        (JobState::Removing, _) => format!("job {name}: being removed; they start when that is done"),
+        (state, _) => format!("job {name}: {state}; `windlass jobs resume {typed}` to go on"),
+    }
 }
 
 /// How many tasks ended how.
@@ -266,6 +298,23 @@ mod tests {
         assert_eq!(failure.exit, Exit::Usage);
         assert!(!failure.message.contains("secret"), "{}", failure.message);
         assert!(failure.hint.is_some());
+    }
+
+    #[test]
+    fn what_was_enqueued_into_a_job_is_told_with_its_limit() {
+        let job = |text: &str| -> JobView { serde_json::from_str(text).unwrap() };
+        let rest = r#""running":0,"ready":0,"held":0,"created_at":"2027-01-01T00:00:00Z"}"#;
+        for (text, told) in [
+            (
+                r#"{"job":"example.com","state":"active","#,
+                "job example.com: no limit; `windlass jobs set example.com --concurrency 3` to set one",
+            ),
+            (r#"{"job":"j","state":"active","concurrency":3,"#, "job j: at most 3 at once"),
+            (r#"{"job":"a b","state":"paused","#, "job a b: paused; `windlass jobs resume 'a b'` to go on"),
+            (r#"{"job":"j","state":"removing","#, "job j: being removed; they start when that is done"),
+        ] {
+            assert_eq!(about(&job(&format!("{text}{rest}"))), told);
+        }
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub struct WorkerFlags {
     /// How many tasks run at once
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     slots: Option<String>,
+    /// A preset of slots: production 500, staging 60, development 10
+    #[arg(long, value_name = "production|staging|development")]
+    env: Option<String>,
     /// Serve only these queues
     #[arg(long, value_name = "A,B")]
     queues: Option<String>,
@@ -44,6 +47,7 @@ impl WorkerFlags {
     pub fn flags(&self) -> Vec<(&'static Setting, Raw)> {
         let mut flags = given([
             (&table::SLOTS, self.slots.as_ref()),
+            (&table::ENV, self.env.as_ref()),
             (&table::QUEUES, self.queues.as_ref()),
             (&table::DRAIN_TIMEOUT_MS, self.drain_timeout.as_ref()),
             (&table::DURABILITY, self.durability.as_ref()),

@@ -58,7 +58,9 @@ pub fn page() -> String {
          - Times without a unit are milliseconds (`_ms`) or days (`_days`); `30s`, `5m`, `12h` work too. Bytes may be written `64KiB`.\n\
          - A `WINDLASS_*` variable wins over the other name in its row. One of those others that took effect is shown at start.\n\
          - `WINDLASS_STORE_FILE` names a file that holds the store's address.\n\
-         - `heartbeat_ms` is at most a third of `lease_ttl_ms`.\n\n\
+         - `heartbeat_ms` is at most a third of `lease_ttl_ms`.\n\
+         - Slots: `slots` if it is given; else the preset's product (with `worker_concurrency` as its second factor, if that is given);\n  \
+           else 1000. With a preset `MAX_CONCURRENT_TASKS` is an upper bound that warns when it cuts. The start-up line says which rule applied.\n\n\
          | key | flag | variable | default | bounds | meaning |\n|---|---|---|---|---|---|\n",
     );
     for setting in table::ALL {
@@ -83,6 +85,10 @@ mod tests {
     use super::*;
     use crate::config::{Sources, file, load};
 
+    fn is_list(setting: &Setting) -> bool {
+        matches!(setting.kind, Kind::Names | Kind::Networks | Kind::Variables)
+    }
+
     #[test]
     fn the_example_file_has_every_setting_and_is_valid_when_uncommented() {
         let uncommented: String = example_file()
@@ -97,7 +103,7 @@ mod tests {
             })
             .collect();
         let entries = file::parse(&uncommented).unwrap();
-        for setting in table::ALL.iter().filter(|setting| !matches!(setting.key, "server" | "pool.size")) {
+        for setting in table::ALL.iter().filter(|setting| !setting.default.is_empty() || is_list(setting)) {
             assert!(entries.iter().any(|entry| entry.key == setting.key), "{}", setting.key);
         }
         let folder = tempfile::tempdir().unwrap();

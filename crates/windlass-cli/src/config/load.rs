@@ -10,6 +10,7 @@ use super::{
     nearest::nearest,
     setting::{Raw, Setting, Value},
     settings::{Origin, Resolved, Settings},
+    slots::{self, Preset, Rule, Said},
     table,
 };
 use crate::failure::Failure;
@@ -70,7 +71,30 @@ pub fn load(sources: &Sources) -> Result<Settings, Failure> {
     }
     settings.warnings.extend(unknown_variables(&sources.environment));
     check_together(&mut settings)?;
+    decide_slots(&mut settings);
     Ok(settings)
+}
+
+/// Brings the settings about slots together, and shows the outcome as the value of `slots`.
+fn decide_slots(settings: &mut Settings) {
+    let said = |setting| {
+        let number = settings.given_number(setting)?;
+        settings.is_given(setting).then(|| (number, settings.origin(setting)))
+    };
+    let (slots, warning) = slots::decide(Said {
+        slots: said(&table::SLOTS),
+        preset: Preset::named(&settings.text(&table::ENV)),
+        concurrency: said(&table::WORKER_CONCURRENCY),
+    });
+    settings.warnings.extend(warning);
+    if let Rule::Preset { preset, cut_by, .. } = &slots.rule {
+        let origin = cut_by.map_or(Origin::Preset(preset.env), Origin::Document);
+        for resolved in settings.resolved.iter_mut().filter(|one| one.setting.key == table::SLOTS.key) {
+            resolved.value = Value::Number(u64::from(slots.number));
+            resolved.origin = origin.clone();
+        }
+    }
+    settings.slots = slots;
 }
 
 /// What flags or the environment say about a setting.
@@ -218,6 +242,24 @@ mod tests {
         sources.environment.insert("WINDLASS_SLOTS".into(), "lots".into());
         let failure = load(&sources).unwrap_err();
         assert_eq!(failure.message, "slots must be a whole number, not \"lots\" (WINDLASS_SLOTS)");
+    }
+
+    #[test]
+    fn a_preset_gives_the_slots_unless_they_are_given() {
+        let (mut sources, _folder) = sources(&[("WINDLASS_ENV", "staging")], "worker_concurrency = 4\n");
+        let settings = load(&sources).unwrap();
+        assert_eq!((settings.number(&table::SLOTS), settings.slots.number), (80, 80));
+        assert_eq!(settings.origin(&table::SLOTS).to_string(), "env staging");
+        assert_eq!(settings.warnings, Vec::<String>::new());
+        sources.environment.insert("WORKER_CONCURRENCY".into(), "2".into());
+        assert_eq!(load(&sources).unwrap().slots.number, 40);
+        sources.environment.insert("MAX_CONCURRENT_TASKS".into(), "30".into());
+        let settings = load(&sources).unwrap();
+        assert_eq!(settings.number(&table::SLOTS), 30);
+        assert_eq!(settings.origin(&table::SLOTS), Origin::Document("MAX_CONCURRENT_TASKS"));
+        assert_eq!(settings.warnings.len(), 1, "{:?}", settings.warnings);
+        sources.environment.insert("WINDLASS_SLOTS".into(), "900".into());
+        assert_eq!(load(&sources).unwrap().slots.number, 900);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod load;
 pub mod nearest;
 pub mod setting;
 pub mod settings;
+pub mod slots;
 pub mod table;
 
 pub use load::{Sources, load};

@@ -6,6 +6,7 @@ use windlass_core::{RetryPolicy, Rules, store::Retention};
 
 use super::{
     setting::{Setting, Value},
+    slots::Slots,
     table,
 };
 
@@ -20,6 +21,8 @@ pub enum Origin {
     Document(&'static str),
     /// A file, at this line.
     File(PathBuf, usize),
+    /// The preset that `env` names.
+    Preset(&'static str),
     /// Nobody said anything.
     Default,
 }
@@ -31,6 +34,7 @@ impl fmt::Display for Origin {
             Self::Variable(name) => f.write_str(name),
             Self::Document(name) => f.write_str(name),
             Self::File(path, line) => write!(f, "{}:{line}", path.display()),
+            Self::Preset(env) => write!(f, "env {env}"),
             Self::Default => f.write_str("default"),
         }
     }
@@ -52,6 +56,8 @@ pub struct Resolved {
 pub struct Settings {
     /// One for each row of the table.
     pub resolved: Vec<Resolved>,
+    /// How many tasks run at once, and why.
+    pub slots: Slots,
     /// What was moved into its bounds, and other things that somebody should know.
     pub warnings: Vec<String>,
     /// The file that was read, if any.
@@ -94,6 +100,14 @@ impl Settings {
         }
     }
 
+    /// A number, if there is one.
+    pub fn given_number(&self, setting: &'static Setting) -> Option<u32> {
+        match self.value(setting) {
+            Value::Number(number) => Some(number as u32),
+            _ => None,
+        }
+    }
+
     /// A span of time; zero if there is none.
     pub fn duration(&self, setting: &'static Setting) -> Duration {
         match self.value(setting) {
@@ -125,6 +139,7 @@ impl Settings {
                 max: self.duration(&table::RETRY_MAX_MS),
                 ..RetryPolicy::default()
             },
+            job_default_concurrency: self.given_number(&table::JOB_DEFAULT_CONCURRENCY),
             ..Rules::default()
         }
     }

@@ -58,6 +58,22 @@ pub static LISTEN: Setting = Setting::new(
     "Where `windlass up` listens. Any address but loopback needs --insecure.",
 )
 .flag("--listen");
+/// A named size of the process.
+pub static ENV: Setting = Setting::new(
+    "env",
+    Kind::Choice(&["production", "staging", "development"]),
+    "",
+    "A preset of slots: production 100 × 5, staging 20 × 3, development 5 × 2. `slots` wins over it; as MAX_CONCURRENT_TASKS that is its upper bound.",
+)
+.flag("--env");
+/// Tasks at once of each worker of a preset.
+pub static WORKER_CONCURRENCY: Setting = Setting::new(
+    "worker_concurrency",
+    Kind::Count { min: 1, max: 1_000 },
+    "",
+    "The second factor of the preset that `env` names, in place of its own.",
+)
+.document("WORKER_CONCURRENCY");
 /// How many tasks run at once.
 pub static SLOTS: Setting = Setting::new(
     "slots",
@@ -217,6 +233,13 @@ pub static RETRY_MAX_MS: Setting = Setting::new(
     "600000",
     "Longest delay between two attempts.",
 );
+/// The limit of new jobs.
+pub static JOB_DEFAULT_CONCURRENCY: Setting = Setting::new(
+    "job_default_concurrency",
+    Kind::Count { min: 1, max: 1_000_000 },
+    "",
+    "The limit that a job gets when it is first used; without it a job has none.",
+);
 /// How long keys are remembered.
 pub static IDEMPOTENCY_TTL_DAYS: Setting = Setting::new(
     "idempotency_ttl_days",
@@ -282,7 +305,9 @@ pub static ALL: &[&Setting] = &[
     &STORE_CONNECTIONS,
     &SERVER,
     &LISTEN,
+    &ENV,
     &SLOTS,
+    &WORKER_CONCURRENCY,
     &QUEUES,
     &CLAIM_BATCH_SIZE,
     &POLL_INTERVAL_MS,
@@ -303,6 +328,7 @@ pub static ALL: &[&Setting] = &[
     &MAX_CRASHES,
     &RETRY_BASE_MS,
     &RETRY_MAX_MS,
+    &JOB_DEFAULT_CONCURRENCY,
     &IDEMPOTENCY_TTL_DAYS,
     &MIN_FREE_DISK_BYTES,
     &MIN_FREE_DISK_PERCENT,

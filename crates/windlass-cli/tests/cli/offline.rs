@@ -18,6 +18,9 @@ fn every_command_has_a_help_text() {
         vec!["tasks", "retry", "--help"],
         vec!["tasks", "wait", "--help"],
         vec!["queues", "--help"],
+        vec!["jobs", "--help"],
+        vec!["jobs", "set", "--help"],
+        vec!["workflows", "--help"],
         vec!["workers", "--help"],
         vec!["doctor", "--help"],
         vec!["migrate", "--help"],
@@ -66,6 +69,15 @@ fn wrong_usage_is_exit_code_2_and_names_what_is_wrong() {
         (vec!["enqueue", "echo", "--at", "tomorrow"], vec!["tomorrow"]),
         (vec!["enqueue", "echo", "--key", "k", "--count", "2"], vec!["--key", "--count"]),
         (vec!["enqueue", "echo", "--from", "x"], vec!["--from"]),
+        (vec!["enqueue", "echo", "--on-failure", "skip"], vec!["--workflow"]),
+        (
+            vec!["enqueue", "echo", "--workflow", "w", "--on-failure", "stop"],
+            vec!["stop", "block, skip, cancel"],
+        ),
+        (vec!["jobs", "set", "j"], vec!["--concurrency", "--delay"]),
+        (vec!["jobs", "set", "j", "--concurrency", "three"], vec!["three", "none"]),
+        (vec!["jobs", "set", "j", "--delay", "200"], vec!["200ms"]),
+        (vec!["workflows", "retry"], vec!["<NAME>"]),
         (vec!["tasks", "cancel"], vec!["which tasks"]),
         (vec!["tasks", "ls", "--store", "mysql://u:hunter2@h/d"], vec!["mysql"]),
         (vec!["tasks", "ls", "--server", "example.com"], vec!["example.com", "http://127.0.0.1:7878"]),
@@ -79,12 +91,14 @@ fn wrong_usage_is_exit_code_2_and_names_what_is_wrong() {
 #[test]
 fn without_server_and_store_it_says_what_it_tried_and_what_to_type() {
     let folder = tempfile::tempdir().unwrap();
-    let asks: [&[&str]; 8] = [
+    let asks: [&[&str]; 10] = [
         &["tasks", "ls"],
         &["tasks", "show", "0000000000000"],
         &["enqueue", "echo"],
         &["queues", "ls"],
         &["queues", "pause", "a"],
+        &["jobs", "ls"],
+        &["workflows", "cancel", "w"],
         &["workers", "ls"],
         &["doctor"],
         &["tasks", "retry", "--state", "dead", "--yes"],

@@ -82,7 +82,10 @@ fn a_kind_without_a_worker_is_taken_with_a_warning() {
 fn many_of_one_are_counted_and_awaited_together() {
     let up = Running::up(&[]);
     let said = up.say(&["enqueue", "echo", "--count", "2500", "--job", "example.com"]).done();
-    assert_eq!(said.stdout, "2,500 tasks enqueued (job example.com)\n");
+    assert_eq!(
+        said.stdout,
+        "2,500 tasks enqueued (job example.com: no limit; `windlass jobs set example.com --concurrency 3` to set one)\n"
+    );
     let said = up.say(&["enqueue", "echo", "--count", "1200", "--wait"]).done();
     assert!(said.stdout.starts_with("1,200 tasks: 1200 done, 0 dead, 0 cancelled in "), "{said:?}");
 }

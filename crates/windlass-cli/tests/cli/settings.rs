@@ -1,6 +1,6 @@
 //! Settings: where they come from, and what is refused.
 
-use crate::support::{command, finish, windlass};
+use crate::support::{Running, command, finish, windlass};
 
 /// The row of a setting in `config check --json`.
 fn row(said: &crate::support::Said, key: &str) -> (String, String) {
@@ -34,6 +34,40 @@ fn check_shows_every_value_with_its_origin() {
 }
 
 #[test]
+fn a_preset_gives_the_slots_and_a_bound_that_cuts_it_warns() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("windlass.toml"), "env = \"production\"\n").unwrap();
+    let said = windlass(folder.path(), &["config", "check", "--json"]).done();
+    assert_eq!(row(&said, "slots"), ("500".into(), "env production".into()));
+    for (variable, value, slots, origin) in [
+        ("WORKER_CONCURRENCY", "2", "200", "env production"),
+        ("WINDLASS_WORKER_CONCURRENCY", "10", "1000", "env production"),
+        ("WINDLASS_ENV", "staging", "60", "env staging"),
+        ("WINDLASS_SLOTS", "900", "900", "WINDLASS_SLOTS"),
+        ("MAX_CONCURRENT_TASKS", "900", "500", "env production"),
+    ] {
+        let mut check = command(folder.path(), &["config", "check", "--json"]);
+        check.env(variable, value);
+        let said = finish(check).done();
+        assert_eq!(row(&said, "slots"), (slots.into(), origin.into()), "{variable}={value}");
+        assert!(!said.stderr.contains("warning"), "{said:?}");
+    }
+    let mut check = command(folder.path(), &["config", "check", "--json"]);
+    check.env("MAX_CONCURRENT_TASKS", "300");
+    let said = finish(check).done();
+    assert_eq!(row(&said, "slots"), ("300".into(), "MAX_CONCURRENT_TASKS".into()));
+    assert!(said.stderr.contains("warning: env production asks for 500 slots"), "{said:?}");
+}
+
+#[test]
+fn a_preset_is_on_the_first_screen_with_its_product() {
+    let up = Running::up(&["--env", "development"]);
+    up.signal(rustix::process::Signal::TERM);
+    let said = up.end().done();
+    assert!(said.stdout.contains("  worker   10 slots (development: 5 × 2) · kinds"), "{said:?}");
+}
+
+#[test]
 fn an_unknown_key_is_refused_with_line_and_nearest_name_by_every_command() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("windlass.toml"), "slots = 5\nslosts = 7\n").unwrap();
@@ -63,6 +97,7 @@ fn nonsense_is_refused_with_the_name_of_the_setting() {
         (vec!["up", "--slots", "0"], vec!["slots", "--slots"]),
         (vec!["up", "--slots", "-3"], vec!["slots", "-3"]),
         (vec!["up", "--slots", "many"], vec!["slots", "many"]),
+        (vec!["up", "--env", "prod"], vec!["env", "production, staging, development"]),
         (vec!["up", "--listen", "7878"], vec!["listen", "127.0.0.1:7878"]),
         (vec!["up", "--drain-timeout", "soon"], vec!["drain_timeout_ms", "soon"]),
         (vec!["up", "--allow-target", "10.0.0.0/99"], vec!["allow_target", "10.0.0.0/99"]),

@@ -31,5 +31,6 @@ pub mod schedules;
 pub mod settle;
 pub mod suspects;
 pub mod unclaim;
+pub mod why;
 pub mod workflow_states;
 pub mod workflows;

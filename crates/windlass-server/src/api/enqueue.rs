@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use windlass_core::{TaskId, Timestamp};
+use windlass_core::{OnFailure, TaskId, Timestamp};
 
 /// One task to enqueue. Also one line of `enqueue --from`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct EnqueueRequest {
     /// The workflow it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
+    /// What a failure means for the rest of the workflow; its first task decides, `block` if that says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<OnFailure>,
     /// Higher first; 0 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,

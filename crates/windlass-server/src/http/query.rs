@@ -47,6 +47,56 @@ impl ListQuery {
     }
 }
 
+/// `?after&limit` of lists by name.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NamesQuery {
+    after: Option<String>,
+    limit: Option<String>,
+}
+
+impl NamesQuery {
+    pub(super) fn after(&self) -> Result<Option<Name>, ErrorDetail> {
+        name("after", self.after.as_ref())
+    }
+
+    pub(super) fn limit(&self) -> Result<Option<u32>, ErrorDetail> {
+        parsed("limit", self.limit.as_ref())
+    }
+}
+
+/// `?blocked&after&limit`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WorkflowsQuery {
+    blocked: Option<String>,
+    after: Option<String>,
+    limit: Option<String>,
+}
+
+impl WorkflowsQuery {
+    pub(super) fn blocked(&self) -> Result<bool, ErrorDetail> {
+        flag("blocked", self.blocked.as_ref())
+    }
+
+    pub(super) fn page(self) -> NamesQuery {
+        NamesQuery { after: self.after, limit: self.limit }
+    }
+}
+
+/// `?now`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NowQuery {
+    now: Option<String>,
+}
+
+impl NowQuery {
+    pub(super) fn now(&self) -> Result<bool, ErrorDetail> {
+        flag("now", self.now.as_ref())
+    }
+}
+
 /// `?timeout_ms`
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,6 +121,15 @@ pub(super) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, ErrorDetail> {
 
 fn name(what: &str, text: Option<&String>) -> Result<Option<Name>, ErrorDetail> {
     Ok(text.map(|text| Name::new(what, text)).transpose()?)
+}
+
+/// Absent is no; the bare name is yes.
+fn flag(what: &str, text: Option<&String>) -> Result<bool, ErrorDetail> {
+    match text.map(String::as_str) {
+        None | Some("false") => Ok(false),
+        Some("" | "true") => Ok(true),
+        Some(_) => Err(ErrorDetail::invalid(format!("{what} must be true or false"))),
+    }
 }
 
 fn parsed<T: FromStr<Err: std::fmt::Display>>(

@@ -11,6 +11,7 @@ use axum::{
 };
 use http::{StatusCode, Uri};
 use serde::Deserialize;
+use windlass_core::WorkflowAction;
 
 use super::{
     Server,
@@ -18,7 +19,7 @@ use super::{
     body,
     guard::guard,
     page::page,
-    query::{Id, ListQuery, Param, WaitQuery, query},
+    query::{Id, ListQuery, NamesQuery, NowQuery, Param, WaitQuery, WorkflowsQuery, query},
 };
 use crate::{
     api::{BatchRequest, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
@@ -47,6 +48,13 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/v1/queues", get(queues))
         .route("/v1/queues/{name}/pause", post(pause))
         .route("/v1/queues/{name}/resume", post(resume))
+        .route("/v1/jobs", get(jobs))
+        .route("/v1/jobs/{name}", get(job).put(set_job).delete(remove_job))
+        .route("/v1/workflows", get(workflows))
+        .route("/v1/workflows/{name}", get(workflow))
+        .route("/v1/workflows/{name}/retry", post(retry_workflow))
+        .route("/v1/workflows/{name}/skip", post(skip_workflow))
+        .route("/v1/workflows/{name}/cancel", post(cancel_workflow))
         .route("/v1/workers", get(workers))
         .route("/v1/info", get(info))
         .route("/v1/audit", get(audit))
@@ -166,6 +174,64 @@ async fn resume(State(server): Shared, Param(queue): Param, request: Request) ->
     Ok(ok(&server.operations.resume(&queue).await?))
 }
 
+async fn jobs(State(server): Shared, uri: Uri) -> Result<Response> {
+    let query: NamesQuery = query(&uri)?;
+    Ok(ok(&server.operations.jobs(query.after()?.as_ref(), query.limit()?).await?))
+}
+
+async fn job(State(server): Shared, Param(job): Param) -> Result<Response> {
+    Ok(ok(&server.operations.job(&job).await?))
+}
+
+async fn set_job(State(server): Shared, Param(job): Param, request: Request) -> Result<Response> {
+    let request = body::small(&server, request).await?;
+    Ok(ok(&server.operations.set_job(&job, request).await?))
+}
+
+async fn remove_job(
+    State(server): Shared,
+    Param(job): Param,
+    uri: Uri,
+    request: Request,
+) -> Result<Response> {
+    let now = query::<NowQuery>(&uri)?.now()?;
+    let Nothing {} = body::small(&server, request).await?;
+    Ok(ok(&server.operations.remove_job(&job, now).await?))
+}
+
+async fn workflows(State(server): Shared, uri: Uri) -> Result<Response> {
+    let query: WorkflowsQuery = query(&uri)?;
+    let blocked = query.blocked()?;
+    let page = query.page();
+    Ok(ok(&server.operations.workflows(blocked, page.after()?.as_ref(), page.limit()?).await?))
+}
+
+async fn workflow(State(server): Shared, Param(workflow): Param) -> Result<Response> {
+    Ok(ok(&server.operations.workflow(&workflow).await?))
+}
+
+async fn retry_workflow(State(server): Shared, Param(name): Param, request: Request) -> Result<Response> {
+    change_workflow(&server, &name, request, WorkflowAction::Retry).await
+}
+
+async fn skip_workflow(State(server): Shared, Param(name): Param, request: Request) -> Result<Response> {
+    change_workflow(&server, &name, request, WorkflowAction::Skip).await
+}
+
+async fn cancel_workflow(State(server): Shared, Param(name): Param, request: Request) -> Result<Response> {
+    change_workflow(&server, &name, request, WorkflowAction::Cancel).await
+}
+
+async fn change_workflow(
+    server: &Server,
+    name: &str,
+    request: Request,
+    action: WorkflowAction,
+) -> Result<Response> {
+    let Nothing {} = body::small(server, request).await?;
+    Ok(ok(&server.operations.change_workflow(name, action).await?))
+}
+
 async fn workers(State(server): Shared) -> Result<Response> {
     Ok(ok(&server.operations.workers().await?))
 }
@@ -181,7 +247,7 @@ async fn audit(State(server): Shared) -> Result<Response> {
 async fn unknown_route(uri: Uri) -> ErrorDetail {
     let path: String = uri.path().chars().take(80).collect();
     ErrorDetail::new(ErrorCode::NotFound, format!("there is nothing at {path:?}"))
-        .hint("the API is at /v1: tasks, dead, queues, workers, info, audit")
+        .hint("the API is at /v1: tasks, dead, queues, jobs, workflows, workers, info, audit")
 }
 
 async fn wrong_method(request: Request) -> ErrorDetail {

@@ -34,11 +34,6 @@ impl LiveKinds {
     }
 }
 
-/// Whether a live worker takes tasks of this kind from this queue.
-pub(super) fn serves(worker: &WorkerRecord, queue: &Name, kind: &Name) -> bool {
-    worker.live && worker.kinds.contains(kind) && (worker.queues.is_empty() || worker.queues.contains(queue))
-}
-
 impl Operations {
     /// Adds one task. It succeeds also if nobody alive would run it, with a warning.
     pub async fn enqueue(&self, request: EnqueueRequest) -> Result<EnqueueResponse> {
@@ -106,7 +101,7 @@ impl Operations {
     /// cannot tell its workers costs the warnings and nothing else.
     async fn warnings(&self, lanes: BTreeSet<(Name, Name)>) -> Vec<String> {
         let served = |workers: &[WorkerRecord], (queue, kind): &(Name, Name)| {
-            workers.iter().any(|worker| serves(worker, queue, kind))
+            workers.iter().any(|worker| worker.serves(queue, kind))
         };
         let mut workers = self.live_kinds.fresh();
         // Bad news is never taken from memory: a worker may have come since.

@@ -8,7 +8,7 @@ use windlass_core::{
     why::{Surroundings, why},
 };
 
-use super::{Operations, Result, enqueue::serves};
+use super::{Operations, Result};
 use crate::api::{ErrorCode, ErrorDetail, TaskFilter, TaskPage, TaskView, WhyView};
 
 /// Tasks on a page unless a limit is given.
@@ -31,11 +31,7 @@ impl Operations {
         after: Option<TaskId>,
         limit: Option<u32>,
     ) -> Result<TaskPage> {
-        let limit = limit.unwrap_or(LIST_LIMIT_DEFAULT);
-        if limit == 0 || limit > PAGE_MAX {
-            return Err(ErrorDetail::invalid(format!("limit is {limit}; it must be 1 to {PAGE_MAX}"))
-                .hint("use `after` with the answer's `next` for more"));
-        }
+        let limit = page_limit(limit)?;
         let filter = Filter::from(filter);
         let mut page = TaskPage { tasks: Vec::new(), next: after };
         let mut bytes = 0;
@@ -65,24 +61,22 @@ impl Operations {
     /// Why a task is not running, or that it is, or that it has ended.
     pub async fn why(&self, id: TaskId) -> Result<WhyView> {
         let task = self.record(id).await?;
-        let paused = self.store.paused_queues().await?;
-        let workers = self.store.workers().await?;
-        let able: Vec<_> = workers
-            .iter()
-            .filter(|worker| !worker.draining && serves(worker, &task.lane.queue, &task.lane.kind))
-            .collect();
-        let around = Surroundings {
-            now: wall_clock(),
-            queue_paused: paused.contains(&task.lane.queue),
-            live_workers: able.len() as u32,
-            free_slots: able.iter().map(|worker| worker.available).sum(),
-        };
+        let around = Surroundings::of(&task, &*self.store, wall_clock()).await?;
         let why = why(&task, &around);
         Ok(WhyView { id, state: task.state, code: why.code, sentence: why.sentence, hint: why.hint })
     }
 
     async fn record(&self, id: TaskId) -> Result<TaskRecord> {
         self.store.task(id).await?.ok_or_else(|| missing(id))
+    }
+}
+
+/// How many rows a page may have.
+pub(super) fn page_limit(limit: Option<u32>) -> Result<u32> {
+    match limit.unwrap_or(LIST_LIMIT_DEFAULT) {
+        limit @ 1..=PAGE_MAX => Ok(limit),
+        limit => Err(ErrorDetail::invalid(format!("limit is {limit}; it must be 1 to {PAGE_MAX}"))
+            .hint("use `after` with the answer's `next` for more")),
     }
 }
 

@@ -39,6 +39,7 @@ pub(super) fn new_task(request: EnqueueRequest, rules: &Rules) -> Result<NewTask
         timeout,
         job,
         workflow,
+        on_failure: request.on_failure,
     };
     task.check(rules)?;
     Ok(task)
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn every_field_reaches_the_task() {
         let task = made(
-            r#"{"kind":"k","payload":[1],"queue":"q","job":"j","workflow":"w","priority":-3,"delay_ms":5,
+            r#"{"kind":"k","payload":[1],"queue":"q","job":"j","workflow":"w","on_failure":"skip","priority":-3,"delay_ms":5,
                 "key":"x","key_conflict":"ignore","max_attempts":2,"timeout_ms":7,
                 "retry":{"base_ms":20,"max_ms":30}}"#,
         )
@@ -140,6 +141,7 @@ mod tests {
         assert_eq!((task.kind.as_str(), task.queue.as_str(), task.priority), ("k", "q", -3));
         assert_eq!(task.job.unwrap().as_str(), "j");
         assert_eq!(task.workflow.unwrap().as_str(), "w");
+        assert_eq!(task.on_failure, Some(windlass_core::OnFailure::Skip));
         assert_eq!(task.start, Start::In(Duration::from_millis(5)));
         assert_eq!(task.key, Some(Key { text: "x".into(), ignore_conflict: true }));
         assert_eq!((task.max_attempts, task.timeout), (Some(2), Some(Duration::from_millis(7))));
@@ -160,6 +162,7 @@ mod tests {
             (r#"{"kind":"k","queue":" q"}"#, "queue"),
             (r#"{"kind":"k","job":""}"#, "job"),
             (r#"{"kind":"k","workflow":"a\u0000"}"#, "workflow"),
+            (r#"{"kind":"k","on_failure":"skip"}"#, "on_failure"),
             (r#"{"kind":"k","payload":1,"payload_base64":""}"#, "payload_base64"),
             (r#"{"kind":"k","payload_base64":"%%%%"}"#, "payload_base64"),
             (r#"{"kind":"k","run_at":"2030-01-01T00:00:00Z","delay_ms":1}"#, "delay_ms"),

@@ -15,8 +15,8 @@ use tokio::{
 };
 use windlass_conformance::MemoryStore;
 use windlass_core::{
-    Claimed, Demand, LeaseRef, Name, NewWorker, Outcome, Rules, SettleBatch, SettleItem, Source, Timestamp,
-    WorkerId, WorkerReport, settle, time::ManualClock,
+    Claimed, Demand, Name, NewWorker, Outcome, Rules, SettleBatch, SettleItem, Source, Timestamp, WorkerId,
+    WorkerReport, settle, time::ManualClock,
 };
 use windlass_server::{
     Operations,
@@ -117,6 +117,21 @@ impl Api {
         self.raw(&head, b"").await
     }
 
+    pub async fn put(&self, path: &str, body: impl AsRef<[u8]>) -> Answer {
+        let body = body.as_ref();
+        let head = format!(
+            "PUT {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {}",
+            self.address,
+            body.len()
+        );
+        self.raw(&head, body).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.raw(&format!("DELETE {path} HTTP/1.1\r\nhost: {}\r\nconnection: close", self.address), b"").await
+    }
+
     /// Enqueues and gives the id.
     pub async fn enqueue(&self, task: Value) -> String {
         let answer = self.post("/v1/tasks", task.to_string()).await;
@@ -170,9 +185,8 @@ impl Hand {
     pub async fn settle(&self, task: &Claimed, outcome: Outcome) {
         let now: Timestamp = task.claimed_at;
         let settlement = settle(task, outcome, now, &Rules::default());
-        let lease = LeaseRef { id: task.id, lease: task.lease };
         let batch_no = self.number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let items = vec![SettleItem { lease, settlement, gate: windlass_core::Gate::default() }];
+        let items = vec![SettleItem::new(task, settlement)];
         let batch = SettleBatch { worker: self.id, settler_no: batch_no as u32, batch_no, items };
         let settled = self.store.settle(Arc::new(batch)).await.unwrap();
         assert!(settled.fenced.is_empty());

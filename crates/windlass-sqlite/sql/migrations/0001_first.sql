@@ -68,7 +68,8 @@ CREATE INDEX key_expires ON key (expires_at) WHERE expires_at IS NOT NULL;
 
 -- Tasks that have not ended in success or by cancellation. Codes of states: windlass_core::State::code.
 -- due_at is set exactly while a task is scheduled, ended_at exactly while it is dead: a claim changes
--- neither, so it does not touch their indexes. Who runs what is held by the writer in memory, not in an
+-- neither, so it does not touch their indexes. start_at keeps a later start while a step waits for its turn;
+-- step is its place in its workflow, drawn from one sequence. Who runs what is held by the writer in memory, not in an
 -- index: such an index cost a sixth of the throughput. The payload comes last, behind all that is read often.
 CREATE TABLE task (
   id INTEGER PRIMARY KEY,
@@ -89,6 +90,9 @@ CREATE TABLE task (
   retry TEXT,
   job TEXT,
   workflow TEXT,
+  step INTEGER,
+  on_failure INTEGER,
+  start_at INTEGER,
   key TEXT,
   cancel TEXT,
   progress TEXT,
@@ -102,6 +106,52 @@ CREATE INDEX task_ready ON task (lane, priority DESC, ready_seq) WHERE state = 1
 CREATE INDEX task_suspect ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes > 0;
 CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
+
+-- Plain tasks are in none of these. Of a job's tasks each state has its own index, so that a claim touches only the one of
+-- what is ready, which is small however much is held, and the end of a task touches none.
+CREATE INDEX task_held ON task (job, lane, priority DESC) WHERE state = 3;
+CREATE INDEX task_admitted ON task (job, lane, priority DESC, ready_seq) WHERE state = 1 AND job IS NOT NULL;
+CREATE INDEX task_later ON task (job, state) WHERE state IN (0, 4) AND job IS NOT NULL;
+CREATE INDEX task_step ON task (workflow, step) WHERE workflow IS NOT NULL AND ended_at IS NULL;
+
+-- What a job lets through. over_limit: it was above its limit when that fell, and still is. at_limit: somebody was told
+-- that it has more tasks than room. gone_before: the last id that was given out when it was removed. again_at: when it
+-- wants its turn although nothing happens. How much of its room is taken is counted, never stored.
+CREATE TABLE job (
+  name TEXT PRIMARY KEY,
+  state INTEGER NOT NULL,
+  concurrency INTEGER,
+  delay_ms INTEGER,
+  last_start INTEGER,
+  over_limit INTEGER NOT NULL,
+  at_limit INTEGER NOT NULL,
+  gone_before INTEGER,
+  again_at INTEGER,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Workflows with unfinished steps, or blocked ones. Steps up to forgiven_step fail without consequence. One whose policy
+-- is to cancel is blocked only while its steps up to forgiven_step are being cancelled.
+CREATE TABLE workflow (
+  name TEXT PRIMARY KEY,
+  on_failure INTEGER NOT NULL,
+  blocked_by INTEGER,
+  forgiven_step INTEGER,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX workflow_blocked ON workflow (blocked_by) WHERE blocked_by IS NOT NULL;
+
+CREATE TABLE schedule (
+  name TEXT PRIMARY KEY,
+  spec TEXT NOT NULL,
+  paused INTEGER NOT NULL,
+  next_at INTEGER,
+  last_at INTEGER,
+  last_task INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX schedule_due ON schedule (next_at) WHERE next_at IS NOT NULL AND paused = 0;
 
 -- Done and cancelled tasks. No second index: ids are ordered by time of enqueue, which is never after the
 -- end, so retention reads a range of ids. ran says that the columns describe a last attempt that is not in

@@ -17,6 +17,7 @@ fn held(crashes: u32) -> Held {
         payload_bytes: 10,
         keyed: false,
         cancel: None,
+        gate: None,
     }
 }
 
@@ -26,8 +27,8 @@ fn a_rollback_takes_every_change_back() {
     let lease = |id| LeaseRef { id: TaskId::from_raw(id), lease: 1 };
     let mut memory = Memory::new();
     memory.add_lane(&name("q"), &name("a"), LaneId(1));
-    memory.add_worker(worker);
-    memory.add_worker(gone);
+    memory.add_worker(worker, Service::default());
+    memory.add_worker(gone, Service::default());
     memory.hold(worker, TaskId::from_raw(1), held(1));
     memory.note_receipt(worker, 1, 5);
     memory.count(LaneId(1), State::Ready, 3);
@@ -45,7 +46,7 @@ fn a_rollback_takes_every_change_back() {
     memory.note_receipt(worker, 1, 6);
     memory.note_receipt(worker, 2, 1);
     memory.end_worker(gone);
-    memory.add_worker(WorkerId(3));
+    memory.add_worker(WorkerId(3), Service::default());
     memory.count_history(1, 100);
     assert_ne!(format!("{memory:?}"), before);
 
@@ -64,7 +65,7 @@ fn a_rollback_takes_every_change_back() {
 #[test]
 fn a_lease_is_taken_only_by_its_number_and_its_worker() {
     let mut memory = Memory::new();
-    memory.add_worker(WorkerId(1));
+    memory.add_worker(WorkerId(1), Service::default());
     let id = TaskId::from_raw(7);
     memory.hold(WorkerId(1), id, held(0));
     assert!(memory.take(WorkerId(2), LeaseRef { id, lease: 1 }).is_none());

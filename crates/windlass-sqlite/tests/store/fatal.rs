@@ -35,6 +35,6 @@ async fn an_audit_finds_what_breaks_a_promise() {
     let found: Vec<_> = findings.iter().map(|finding| (finding.task, finding.promise.as_str())).collect();
     assert_eq!(
         found,
-        [(Some(ids[0]), "NO-STRANDED"), (Some(ids[1]), "NO-STRANDED"), (Some(ids[2]), "ATTEMPT-BOUND")]
+        [(Some(ids[0]), "SLOT-BALANCED"), (Some(ids[1]), "NO-STRANDED"), (Some(ids[2]), "ATTEMPT-BOUND")]
     );
 }

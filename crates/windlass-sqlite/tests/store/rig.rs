@@ -4,9 +4,8 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tempfile::TempDir;
 use windlass_core::{
-    ClaimAnswer, Claimed, Clock, Demand, LeaseRef, Name, NewTask, NewWorker, Payload, SettleBatch,
-    SettleItem, Settled, Settlement, Source, State, Store, TaskId, Timestamp, WorkerId, store::Depth,
-    time::ManualClock,
+    ClaimAnswer, Claimed, Clock, Demand, Name, NewTask, NewWorker, Payload, SettleBatch, SettleItem, Settled,
+    Settlement, Source, State, Store, TaskId, Timestamp, WorkerId, store::Depth, time::ManualClock,
 };
 use windlass_sqlite::{Location, Options, SqliteStore};
 

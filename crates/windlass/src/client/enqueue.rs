@@ -9,7 +9,8 @@ use std::{
 
 use serde::de::DeserializeOwned;
 use windlass_core::{
-    Enqueued, Error, Name, NewTask, Result, Start, TaskRecord, Timestamp, retry::RetryPolicy, task::Key,
+    Enqueued, Error, Name, NewTask, OnFailure, Result, Start, TaskRecord, Timestamp, retry::RetryPolicy,
+    task::Key,
 };
 
 use super::{Client, output};
@@ -36,6 +37,12 @@ impl Enqueue {
     /// The workflow it belongs to.
     pub fn workflow(self, workflow: impl AsRef<str>) -> Self {
         self.name("workflow", workflow, |task, name| task.workflow = Some(name))
+    }
+
+    /// What a failure means for the rest of its workflow. The task that is appended first decides; without a word it is
+    /// [`OnFailure::Block`].
+    pub fn on_failure(self, policy: OnFailure) -> Self {
+        self.set(|task| task.on_failure = Some(policy))
     }
 
     /// The queue it waits in.

@@ -159,7 +159,7 @@ fn clock_check(report: &mut Report, newest: Option<windlass_core::Timestamp>) {
 
 fn files_check(report: &mut Report, settings: &Settings) {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let needed = settings.number(&table::SLOTS) + OTHER_FILES;
+    let needed = u64::from(settings.slots.number) + OTHER_FILES;
     match limit {
         Some(limit) if limit < needed => report.add(
             "open files",
@@ -179,7 +179,9 @@ fn kinds_check(report: &mut Report, queues: &Queues, workers: &Workers, has_serv
         .queues
         .iter()
         .flat_map(|queue| &queue.kinds)
-        .filter(|lane| lane.depth.ready + lane.depth.scheduled > 0 && !handled.contains(&lane.kind))
+        .filter(|lane| {
+            lane.depth.ready + lane.depth.scheduled + lane.depth.held > 0 && !handled.contains(&lane.kind)
+        })
         .map(|lane| text::clean(lane.kind.as_str()))
         .collect();
     if stranded.is_empty() {
@@ -191,15 +193,28 @@ fn kinds_check(report: &mut Report, queues: &Queues, workers: &Workers, has_serv
     report.add("kinds", level, format!("tasks wait and no live worker handles their kind: {names}"));
 }
 
+/// What the audit counts, by the word that a finding's detail starts with.
+const COUNTED: [&str; 3] = ["leaked", "over-admitted", "stranded"];
+
 /// Looks at every task.
 fn audit_checks(report: &mut Report, findings: Vec<Finding>) {
-    if findings.is_empty() {
-        report.add("audit", Level::Ok, "no broken promise");
-    }
+    let level = if findings.is_empty() { Level::Ok } else { Level::Wrong };
+    report.add("audit", level, figures(&findings));
     for finding in findings {
         let task = finding.task.map_or_else(String::new, |task| format!("task {task}: "));
         report.add("audit", Level::Wrong, format!("{}: {task}{}", finding.promise, finding.detail));
     }
+}
+
+/// `leaked 0 · over-admitted 0 · stranded 0`, and how many findings there are besides.
+fn figures(findings: &[Finding]) -> String {
+    let of = |word: &str| findings.iter().filter(|finding| finding.detail.starts_with(word)).count();
+    let mut figures: Vec<String> = COUNTED.iter().map(|word| format!("{word} {}", of(word))).collect();
+    let others = findings.len() - COUNTED.iter().map(|word| of(word)).sum::<usize>();
+    if others > 0 {
+        figures.push(format!("other findings {others}"));
+    }
+    figures.join(" · ")
 }
 
 fn show(session: &Session, report: &Report) -> anyhow::Result<Exit> {
@@ -218,4 +233,30 @@ fn show(session: &Session, report: &Report) -> anyhow::Result<Exit> {
         }
     }
     Ok(if wrong == 0 { Exit::Done } else { Exit::Failed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(promise: &str, detail: &str) -> Finding {
+        Finding { task: None, promise: promise.to_owned(), detail: detail.to_owned() }
+    }
+
+    #[test]
+    fn the_audit_counts_what_is_leaked_over_admitted_and_stranded() {
+        assert_eq!(figures(&[]), "leaked 0 · over-admitted 0 · stranded 0");
+        let findings = [
+            finding("SLOT-BALANCED", "leaked: running under a worker that has ended"),
+            finding("NO-STRANDED", "stranded: waiting with nothing before it"),
+            finding("NO-STRANDED", "stranded: held while its job j has room"),
+            finding("LIMIT", "over-admitted: job j has 4 ready or running, its limit is 3"),
+            finding("WF-ORDER", "has its turn behind an unfinished step"),
+        ];
+        assert_eq!(figures(&findings), "leaked 1 · over-admitted 1 · stranded 2 · other findings 1");
+        let mut report = Report::default();
+        audit_checks(&mut report, findings.to_vec());
+        assert_eq!(report.checks.len(), 6);
+        assert!(report.checks.iter().all(|check| check.level == Level::Wrong));
+    }
 }

@@ -1,0 +1,88 @@
+//! Workflows: listed, retried, skipped, cancelled.
+
+use serde_json::json;
+use windlass_core::Outcome;
+
+use crate::harness::Api;
+
+#[tokio::test]
+async fn a_workflow_is_shown_while_it_has_unfinished_steps() {
+    let api = Api::start().await;
+    let worker = api.worker(&["a"]).await;
+    let first = api.enqueue(json!({"kind": "a", "workflow": "w", "on_failure": "skip"})).await;
+    let second = api.enqueue(json!({"kind": "a", "workflow": "w"})).await;
+    let found = api.get("/v1/workflows/w").await.json();
+    assert_eq!((&found["workflow"], &found["on_failure"]), (&json!("w"), &json!("skip")));
+    assert_eq!(
+        (&found["head"], &found["head_state"], &found["steps"]),
+        (&json!(first), &json!("ready"), &json!(2))
+    );
+    assert!(found.get("blocked_by").is_none(), "{found}");
+    let why = api.get(&format!("/v1/tasks/{second}/why")).await.json();
+    assert_eq!((&why["code"], &why["state"]), (&json!("workflow"), &json!("waiting")));
+    assert!(why["sentence"].as_str().unwrap().contains(&first), "{why}");
+    worker.end(Outcome::dead("x")).await;
+    worker.end(Outcome::Done(None)).await;
+    assert_eq!(api.get("/v1/workflows/w").await.error(404).0, "not_found");
+    assert_eq!(api.get("/v1/workflows").await.json(), json!({"workflows": []}));
+}
+
+#[tokio::test]
+async fn a_blocked_workflow_is_retried_then_skipped() {
+    let api = Api::start().await;
+    let worker = api.worker(&["a"]).await;
+    let first = api.enqueue(json!({"kind": "a", "workflow": "w"})).await;
+    let second = api.enqueue(json!({"kind": "a", "workflow": "w"})).await;
+    api.enqueue(json!({"kind": "a", "workflow": "v"})).await;
+    worker.end(Outcome::dead("x")).await;
+    let blocked = api.get("/v1/workflows?blocked=true").await.json();
+    assert_eq!(blocked["workflows"].as_array().unwrap().len(), 1);
+    assert_eq!(blocked["workflows"][0]["blocked_by"], json!(first));
+    let why = api.get(&format!("/v1/tasks/{second}/why")).await.json();
+    assert_eq!(why["code"], "workflow_blocked");
+    assert!(why["hint"].as_str().unwrap().contains("windlass workflows retry w"), "{why}");
+    let retried = api.post_nothing("/v1/workflows/w/retry").await;
+    assert_eq!((retried.status, retried.json()), (200, json!({"workflow": "w", "changed": 1})));
+    let again = api.post("/v1/workflows/w/retry", "{}").await;
+    assert_eq!(again.error(409).0, "conflict");
+    assert!(again.hint().contains("blocked"), "{}", again.hint());
+    api.post_nothing(&format!("/v1/tasks/{first}/cancel")).await;
+    let refused = api.post_nothing("/v1/workflows/w/retry").await;
+    assert_eq!(refused.error(409).0, "conflict");
+    assert!(refused.hint().contains("skipped"), "{}", refused.hint());
+    assert_eq!(api.post_nothing("/v1/workflows/w/skip").await.status, 200);
+    assert_eq!(api.get("/v1/workflows/w").await.json()["head"], json!(second));
+}
+
+#[tokio::test]
+async fn a_cancelled_workflow_ends_its_steps() {
+    let api = Api::start().await;
+    for _ in 0..3 {
+        api.enqueue(json!({"kind": "a", "workflow": "w"})).await;
+    }
+    assert_eq!(
+        api.post_nothing("/v1/workflows/w/cancel").await.json(),
+        json!({"workflow": "w", "changed": 3})
+    );
+    for verb in ["retry", "skip", "cancel"] {
+        assert_eq!(api.post_nothing(&format!("/v1/workflows/w/{verb}")).await.error(404).0, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn workflows_come_in_pages_and_nonsense_is_refused() {
+    let api = Api::start().await;
+    for name in ["a", "b", "c"] {
+        api.enqueue(json!({"kind": "a", "workflow": name})).await;
+    }
+    let page = api.get("/v1/workflows?limit=2").await.json();
+    assert_eq!((page["workflows"].as_array().unwrap().len(), &page["next"]), (2, &json!("b")));
+    let page = api.get("/v1/workflows?limit=2&after=b&blocked=false").await.json();
+    assert_eq!(page["workflows"][0]["workflow"], "c");
+    assert_eq!(api.get("/v1/workflows?blocked=maybe").await.error(400).0, "invalid");
+    assert_eq!(api.post("/v1/workflows/a/skip", r#"{"n":1}"#).await.error(400).0, "invalid");
+    let policy = json!({"kind": "a", "workflow": "w", "on_failure": "stop"}).to_string();
+    assert_eq!(api.post("/v1/tasks", policy).await.error(400).0, "invalid");
+    let alone = json!({"kind": "a", "on_failure": "skip"}).to_string();
+    assert!(api.post("/v1/tasks", alone).await.error(400).1.contains("workflow"));
+}

@@ -1,0 +1,2 @@
+-- Forgets a job. Index: primary key.
+DELETE FROM job WHERE name = ?1

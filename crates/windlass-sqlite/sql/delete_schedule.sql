@@ -1,0 +1,2 @@
+-- Removes a schedule. Index: primary key.
+DELETE FROM schedule WHERE name = ?1

@@ -1,0 +1,2 @@
+-- Forgets a workflow. Index: primary key.
+DELETE FROM workflow WHERE name = ?1

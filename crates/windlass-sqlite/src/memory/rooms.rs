@@ -1,0 +1,328 @@
+//! Who has the room of each job, what waits for it, and which jobs want a turn although nobody touched them.
+//!
+//! Counted from the rows when the store is opened and kept exact by the one writer, so that a job's turn is decided without
+//! reading its tasks. Only jobs that have something held, ready or running are here.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+
+use windlass_core::{LaneId, Name, State, Timestamp};
+
+use crate::jobs::Job;
+
+/// What a job has in one lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub lane: LaneId,
+    pub ready: u32,
+    pub held: u64,
+}
+
+/// The room of one job.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub running: u32,
+    /// How many of those no turn of the job has noticed yet.
+    pub unnoticed: u32,
+    /// Starts up to this number were noticed.
+    noticed: u64,
+    /// Lanes in which something is ready or held.
+    pub shares: Vec<Share>,
+    /// What the job's row says, once it was read.
+    row: Option<Arc<Job>>,
+    /// The lowest and the highest priority since the job was last without tasks.
+    priorities: Option<(i32, i32)>,
+}
+
+impl Room {
+    /// Its tasks that are ready, over all lanes.
+    pub(crate) fn ready(&self) -> u32 {
+        self.shares.iter().map(|share| share.ready).sum()
+    }
+
+    /// Its tasks that are held, over all lanes.
+    pub(crate) fn held(&self) -> u64 {
+        self.shares.iter().map(|share| share.held).sum()
+    }
+
+    /// Whether its tasks may differ in priority, so that one can outrank another.
+    pub(crate) fn is_mixed(&self) -> bool {
+        self.priorities.is_some_and(|(low, high)| low < high)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.running == 0 && self.shares.is_empty()
+    }
+
+    fn count(&mut self, lane: LaneId, ready: i32, held: i64) {
+        if !self.shares.iter().any(|share| share.lane == lane) {
+            self.shares.push(Share { lane, ready: 0, held: 0 });
+        }
+        for share in self.shares.iter_mut().filter(|share| share.lane == lane) {
+            share.ready = share.ready.saturating_add_signed(ready);
+            share.held = share.held.saturating_add_signed(held);
+        }
+        self.shares.retain(|share| share.ready > 0 || share.held > 0);
+    }
+}
+
+/// What one task more in a state means for ready and held.
+fn change_of(state: State) -> (i32, i64) {
+    match state {
+        State::Ready => (1, 0),
+        State::Held => (0, 1),
+        _ => (0, 0),
+    }
+}
+
+/// How to take one change back.
+#[derive(Debug)]
+enum Undo {
+    Room(Name, Option<Box<Room>>),
+    Again(Name, Option<Timestamp>, Option<Timestamp>),
+    Delayed(Name, bool),
+    PendingJob(Name),
+    PendingWorkflow(Name),
+}
+
+/// The rooms of all jobs.
+#[derive(Debug, Default)]
+pub(crate) struct Rooms {
+    by_job: HashMap<Name, Room>,
+    again: BTreeSet<(Timestamp, Name)>,
+    delayed: HashSet<Name>,
+    pending_jobs: BTreeSet<Name>,
+    pending_workflows: BTreeSet<Name>,
+    /// The number of the last start; a rollback leaves a gap.
+    starts: u64,
+    undo: Vec<Undo>,
+}
+
+impl Rooms {
+    /// The room of a job, if anything of it is held, ready or running.
+    pub(crate) fn get(&self, job: &Name) -> Option<&Room> {
+        self.by_job.get(job)
+    }
+
+    /// Every job that has something held, ready or running.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Name, &Room)> {
+        self.by_job.iter()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_job.is_empty()
+    }
+
+    /// The row of a job, if it is known by heart.
+    pub(crate) fn row(&self, job: &Name) -> Option<&Arc<Job>> {
+        self.by_job.get(job)?.row.as_ref()
+    }
+
+    /// Remembers the row of a job for as long as anything of it is held, ready or running; `None` if it is gone.
+    pub(crate) fn set_row(&mut self, job: &Name, row: Option<Arc<Job>>) {
+        if self.by_job.contains_key(job) {
+            self.change(job, |room| room.row = row);
+        }
+    }
+
+    /// A task of the job enters ready or held.
+    pub(crate) fn enter(&mut self, job: &Name, lane: LaneId, state: State, priority: i32) {
+        self.change(job, |room| {
+            let (ready, held) = change_of(state);
+            room.count(lane, ready, held);
+            let (low, high) = room.priorities.unwrap_or((priority, priority));
+            room.priorities = Some((low.min(priority), high.max(priority)));
+        });
+    }
+
+    /// A task of the job leaves ready or held.
+    pub(crate) fn leave(&mut self, job: &Name, lane: LaneId, state: State) {
+        let (ready, held) = change_of(state);
+        self.change(job, |room| room.count(lane, -ready, -held));
+    }
+
+    /// A held task of the job becomes ready.
+    pub(crate) fn promote(&mut self, job: &Name, lane: LaneId) {
+        self.change(job, |room| room.count(lane, 1, -1));
+    }
+
+    /// A ready task of the job becomes held.
+    pub(crate) fn demote(&mut self, job: &Name, lane: LaneId) {
+        self.change(job, |room| room.count(lane, -1, 1));
+    }
+
+    /// A ready task of the job starts to run; answers the number of the start.
+    pub(crate) fn start(&mut self, job: &Name, lane: LaneId) -> u64 {
+        self.starts += 1;
+        self.change(job, |room| {
+            room.count(lane, -1, 0);
+            room.running += 1;
+            room.unnoticed += 1;
+        });
+        self.starts
+    }
+
+    /// A task of the job runs; answers the number of its start.
+    pub(crate) fn add_running(&mut self, job: &Name) -> u64 {
+        self.starts += 1;
+        self.change(job, |room| {
+            room.running += 1;
+            room.unnoticed += 1;
+        });
+        self.starts
+    }
+
+    /// A task of the job runs no more.
+    pub(crate) fn stop(&mut self, job: &Name, start_no: u64) {
+        self.change(job, |room| {
+            room.running = room.running.saturating_sub(1);
+            if start_no > room.noticed {
+                room.unnoticed = room.unnoticed.saturating_sub(1);
+            }
+        });
+    }
+
+    /// A turn of the job saw everything that runs.
+    pub(crate) fn notice(&mut self, job: &Name) {
+        let starts = self.starts;
+        self.change(job, |room| {
+            room.unnoticed = 0;
+            room.noticed = starts;
+        });
+    }
+
+    /// When the next delayed job wants its turn.
+    pub(crate) fn next_turn(&self) -> Option<Timestamp> {
+        self.again.first().map(|(at, _)| *at)
+    }
+
+    /// Delayed jobs whose time has come, at most so many.
+    pub(crate) fn due(&self, now: Timestamp, limit: usize) -> Vec<Name> {
+        let due = self.again.iter().take_while(|(at, _)| *at <= now);
+        due.take(limit).map(|(_, job)| job.clone()).collect()
+    }
+
+    /// Notes when a job wants its turn.
+    pub(crate) fn set_again(&mut self, job: &Name, before: Option<Timestamp>, after: Option<Timestamp>) {
+        if before != after {
+            self.apply_again(job, before, after);
+            self.undo.push(Undo::Again(job.clone(), before, after));
+        }
+    }
+
+    /// Whether a claim of a task of the job leads to a turn at once.
+    pub(crate) fn is_delayed(&self, job: &Name) -> bool {
+        self.delayed.contains(job)
+    }
+
+    /// Notes whether a job has a delay.
+    pub(crate) fn set_delayed(&mut self, job: &Name, delayed: bool) {
+        if self.delayed.contains(job) != delayed {
+            self.apply_delayed(job, delayed);
+            self.undo.push(Undo::Delayed(job.clone(), !delayed));
+        }
+    }
+
+    /// Whether anything was left over for later.
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.pending_jobs.is_empty() || !self.pending_workflows.is_empty()
+    }
+
+    /// Jobs whose turns were left for later. One that is noted in vain does no harm, so that needs no undo.
+    pub(crate) fn pending_jobs(&self) -> &BTreeSet<Name> {
+        &self.pending_jobs
+    }
+
+    /// The same of workflows.
+    pub(crate) fn pending_workflows(&self) -> &BTreeSet<Name> {
+        &self.pending_workflows
+    }
+
+    /// Leaves a job's turn, or the rest of it, for later.
+    pub(crate) fn postpone_job(&mut self, job: Name) {
+        self.pending_jobs.insert(job);
+    }
+
+    /// The same of a workflow.
+    pub(crate) fn postpone_workflow(&mut self, workflow: Name) {
+        self.pending_workflows.insert(workflow);
+    }
+
+    /// The job has had its turn.
+    pub(crate) fn job_done(&mut self, job: &Name) {
+        if let Some(job) = self.pending_jobs.take(job) {
+            self.undo.push(Undo::PendingJob(job));
+        }
+    }
+
+    /// The workflow was passed on.
+    pub(crate) fn workflow_done(&mut self, workflow: &Name) {
+        if let Some(workflow) = self.pending_workflows.take(workflow) {
+            self.undo.push(Undo::PendingWorkflow(workflow));
+        }
+    }
+
+    pub(super) fn commit(&mut self) {
+        self.undo.clear();
+    }
+
+    pub(super) fn roll_back(&mut self) {
+        while let Some(undo) = self.undo.pop() {
+            match undo {
+                Undo::Room(job, Some(room)) => {
+                    self.by_job.insert(job, *room);
+                }
+                Undo::Room(job, None) => {
+                    self.by_job.remove(&job);
+                }
+                Undo::Again(job, before, after) => self.apply_again(&job, after, before),
+                Undo::Delayed(job, was) => self.apply_delayed(&job, was),
+                Undo::PendingJob(job) => {
+                    self.pending_jobs.insert(job);
+                }
+                Undo::PendingWorkflow(workflow) => {
+                    self.pending_workflows.insert(workflow);
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, job: &Name, change: impl FnOnce(&mut Room)) {
+        let mut before = None;
+        let is_empty = if let Some(room) = self.by_job.get_mut(job) {
+            before = Some(Box::new(room.clone()));
+            change(room);
+            room.is_empty()
+        } else {
+            let room = self.by_job.entry(job.clone()).or_default();
+            change(room);
+            room.is_empty()
+        };
+        if is_empty {
+            self.by_job.remove(job);
+        }
+        self.undo.push(Undo::Room(job.clone(), before));
+    }
+
+    fn apply_again(&mut self, job: &Name, before: Option<Timestamp>, after: Option<Timestamp>) {
+        if let Some(at) = before {
+            self.again.remove(&(at, job.clone()));
+        }
+        if let Some(at) = after {
+            self.again.insert((at, job.clone()));
+        }
+    }
+
+    fn apply_delayed(&mut self, job: &Name, delayed: bool) {
+        if delayed {
+            self.delayed.insert(job.clone());
+        } else {
+            self.delayed.remove(job);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
