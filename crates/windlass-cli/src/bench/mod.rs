@@ -17,9 +17,9 @@ mod hol;
 mod latency;
 mod member;
 mod memory;
-mod place;
+pub(crate) mod place;
 mod pool;
-mod rig;
+pub(crate) mod rig;
 mod sleep;
 mod soak;
 
