@@ -79,8 +79,9 @@ pub(super) fn summary(plan: Plan, figures: &Figures, seconds: f64, pages: u64, m
     )
 }
 
+/// Full only when nothing is missing.
 fn bar(share: f64, width: usize) -> String {
-    let full = ((share * width as f64).round() as usize).min(width);
+    let full = ((share * width as f64 + 1e-9) as usize).min(width);
     format!("{}{}", "█".repeat(full), "░".repeat(width - full))
 }
 
@@ -108,7 +109,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "  rate  123.6 tasks/s   ideal 124.2   ████████████████████ 99.5 %",
+                "  rate  123.6 tasks/s   ideal 124.2   ███████████████████░ 99.5 %",
                 "  open  184 / 186       claim p99 2.1 ms   retries 0",
                 "  site-01 ███ 2.0/s   site-02 ███ 1.9/s   site-03 █░░ 2.0/s   …",
             ]

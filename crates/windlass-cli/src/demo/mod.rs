@@ -18,7 +18,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
-use windlass::shutdown_signal;
+use windlass::{Signals, shutdown_signal};
 
 use self::{
     board::Counts,
@@ -71,18 +71,20 @@ pub async fn run(session: &Session, store: Option<&str>, args: &DemoArgs) -> any
     let out = session.out;
     let slots = session.settings.number(&table::SLOTS) as u32;
     let plan = Plan { jobs: args.jobs, concurrency: args.concurrency, slots };
+    // Listened to before anybody is told that it runs.
+    let signals = shutdown_signal();
     let mut stage = Stage::start(session, store, plan).await?;
     if !out.is_json() {
         out.note(board::title(plan));
     }
-    let watched = watch(session, &mut stage, plan, Duration::from_secs(u64::from(args.seconds))).await;
-    out.clear_block();
-    let run = watched?;
+    let length = Duration::from_secs(u64::from(args.seconds));
+    let run = watch(session, &mut stage, plan, length, signals).await.inspect_err(|_| out.end_block(&[]))?;
     let counts = counts(&stage);
+    let figures = Figures::between(plan, &run.from, &run.to);
+    out.end_block(&board::lines(plan, &figures, &run.to, counts));
     let slots_peak = stage.visits.peak();
     stage.stop().await?;
 
-    let figures = Figures::between(plan, &run.from, &run.to);
     let most_seen = figures::max_concurrency_seen(&run.to);
     if out.is_json() {
         out.json(&to_json(plan, &figures, counts, most_seen, slots_peak))?;
@@ -102,8 +104,13 @@ struct Run {
 }
 
 /// Watches until the time is up, somebody presses Ctrl-C, or something fails.
-async fn watch(session: &Session, stage: &mut Stage, plan: Plan, length: Duration) -> anyhow::Result<Run> {
-    let mut signals = shutdown_signal();
+async fn watch(
+    session: &Session,
+    stage: &mut Stage,
+    plan: Plan,
+    length: Duration,
+    mut signals: Signals,
+) -> anyhow::Result<Run> {
     let start = Instant::now();
     let ramp_up = length.mul_f64(RAMP_UP_SHARE).min(RAMP_UP_MAX);
     let mut from = stage.witness.look().await?;

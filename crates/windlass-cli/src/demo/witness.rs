@@ -67,10 +67,8 @@ impl Witness {
 
     async fn ask(&self, word: &'static str) -> anyhow::Result<Report> {
         let dialogue = self.dialogue.clone();
-        tokio::task::spawn_blocking(move || {
-            dialogue.lock().unwrap_or_else(PoisonError::into_inner).ask(word)
-        })
-        .await?
+        tokio::task::spawn_blocking(move || dialogue.lock().unwrap_or_else(PoisonError::into_inner).ask(word))
+            .await?
     }
 }
 

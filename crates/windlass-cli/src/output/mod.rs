@@ -108,18 +108,18 @@ impl Output {
     /// Several lines of progress that are drawn over each other. The cursor stays at their start, and a line that is longer than
     /// the terminal is wide is cut, so that the next drawing lies exactly over this one.
     pub fn draw_block(self, lines: &[String]) {
-        if self.shows_progress() {
-            let text: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
-            let back = lines.len();
-            // Nothing can be done about a terminal that is gone.
-            let _ = write!(io::stderr(), "\x1b[?7l\r\x1b[J{text}\x1b[{back}A\x1b[?7h");
+        self.end_block(lines);
+        if self.shows_progress() && !lines.is_empty() {
+            let _ = write!(io::stderr(), "\x1b[{}A", lines.len());
         }
     }
 
-    /// Removes such lines.
-    pub fn clear_block(self) {
+    /// Draws such lines for the last time; what is said next comes below them.
+    pub fn end_block(self, lines: &[String]) {
         if self.shows_progress() {
-            let _ = write!(io::stderr(), "\r\x1b[J");
+            let text: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+            // Nothing can be done about a terminal that is gone.
+            let _ = write!(io::stderr(), "\x1b[?7l\r\x1b[J{text}\x1b[?7h");
         }
     }
 
