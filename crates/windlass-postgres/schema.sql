@@ -39,10 +39,11 @@ TABLE fenced
   CREATE UNIQUE INDEX fenced_pkey ON fenced USING btree (worker, settler_no, batch_no, task)
 TABLE gate_todo WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=10000)
   at bigint NOT NULL DEFAULT 0
+  n integer
   kind smallint NOT NULL
   key text NOT NULL
   CREATE INDEX gate_todo_at ON gate_todo USING btree (at)
-  CREATE INDEX gate_todo_key ON gate_todo USING btree (key) WHERE ((kind = 2) OR (at > 0))
+  CREATE INDEX gate_todo_key ON gate_todo USING btree (key, kind) WHERE ((kind > 1) OR (at > 0))
 TABLE history PARTITION BY RANGE (ended_at)
   id bigint NOT NULL
   started_at bigint

@@ -8,6 +8,8 @@ use crate::{
     commands::{
         backup, completions, config, doctor, enqueue, jobs, migrate, queues, restore, tasks, up, worker,
         workers, workflows,
+        backup, completions, config, doctor, enqueue, migrate, queues, restore, schedules, tasks, up, worker,
+        workers,
     },
     config::{Setting, setting::Raw, table},
     version,
@@ -105,6 +107,9 @@ pub enum Command {
     /// Look at workflows, retry, skip and cancel them
     #[command(subcommand)]
     Workflows(workflows::WorkflowsCommand),
+    /// Recurring tasks: make, look at, pause, resume, run and remove schedules
+    #[command(subcommand)]
+    Schedules(schedules::SchedulesCommand),
     /// Look at workers
     #[command(subcommand)]
     Workers(workers::WorkersCommand),

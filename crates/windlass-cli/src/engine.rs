@@ -91,13 +91,14 @@ pub fn worker_config(settings: &Settings) -> anyhow::Result<WorkerConfig> {
 pub fn operations(engine: &Engine) -> Operations {
     let store = engine.store.store.clone();
     let waiters = Waiters::new(store.clone());
-    let (status, probe) = (engine.handle.clone(), engine.handle.clone());
+    let (status, probe, ticker) = (engine.handle.clone(), engine.handle.clone(), engine.handle.clone());
     let (kinds, queues) = (engine.kinds.clone(), engine.config.queues.clone());
     let silence_max = engine.config.poll_interval_max + TICK_SLACK;
     let lease_ttl = engine.config.lease_ttl;
     local::operations(engine.store.store.clone())
         .worker_status(move || Some(worker_view(&status, &kinds, &queues)))
         .ready_if("worker", move || readiness(&probe, silence_max, lease_ttl))
+        .on_schedules_changed(move || ticker.wake_schedules())
         .wait_with(move |ids, wait| {
             let (waiters, store) = (waiters.clone(), store.clone());
             async move { ended(&waiters, &store, ids, wait).await }

@@ -100,6 +100,7 @@ async fn client(session: &Session, command: Command) -> anyhow::Result<Exit> {
         Command::Queues(command) => commands::queues::run(session, command).await,
         Command::Jobs(command) => commands::jobs::run(session, command).await,
         Command::Workflows(command) => commands::workflows::run(session, command).await,
+        Command::Schedules(command) => commands::schedules::run(session, command).await,
         Command::Workers(command) => commands::workers::run(session, &command).await,
         Command::Doctor(args) => commands::doctor::run(session, &args).await,
         Command::Migrate(args) => commands::migrate::run(session, &args).await,

@@ -125,13 +125,10 @@ pub fn why(task: &TaskRecord, around: &Surroundings) -> Why {
 fn running(task: &TaskRecord, around: &Surroundings) -> Why {
     let since = around.now.since(task.started_at.unwrap_or(around.now));
     let worker = task.worker.map_or_else(|| "a worker".to_owned(), |worker| worker.to_string());
-    match &task.cancel_requested {
-        Some(reason) => Why::new("cancelling", format!("running on {worker}, asked to end: {reason}")),
-        None => {
-            let since = human(since);
-            Why::new("running", format!("running on {worker} for {since} (attempt {})", task.attempt))
-        }
+    if let Some(reason) = &task.cancel_requested {
+        return Why::new("cancelling", format!("running on {worker}, asked to end: {reason}"));
     }
+    Why::new("running", format!("running on {worker} for {} (attempt {})", human(since), task.attempt))
 }
 
 fn scheduled(task: &TaskRecord, around: &Surroundings) -> Why {

@@ -4,13 +4,15 @@ SELECT
   u.name, c.ready, c.running,
   -- Somebody else has taken note of a start and waits for the job: the delay counts from there.
   CASE WHEN u.has_delay THEN EXISTS (
-    SELECT 1 FROM windlass.gate_todo AS g WHERE (g.kind = 2 OR g.at > 0) AND g.key = u.name AND g.kind = 2
+    SELECT 1 FROM windlass.gate_todo AS g WHERE g.key = u.name AND g.kind = 2
   ) ELSE false END,
   CASE WHEN u.gone_before IS NOT NULL THEN EXISTS (
     SELECT 1 FROM windlass.task AS t WHERE t.job = u.name AND t.state <> 6 AND t.id <= u.gone_before
   ) ELSE false END,
   (SELECT coalesce(sum(w.slots), 0) FROM windlass.worker AS w WHERE w.ended_at IS NULL),
-  windlass.now_ms()
+  windlass.now_ms(),
+  -- Places that somebody else is about to pass on are taken.
+  (SELECT coalesce(sum(g.n), 0) FROM windlass.gate_todo AS g WHERE g.key = u.name AND g.kind = 3)
 FROM unnest($1::text[], $2::boolean[], $3::bigint[]) AS u (name, has_delay, gone_before)
 CROSS JOIN LATERAL (
   SELECT count(*) FILTER (WHERE t.state = 1) AS ready, count(*) FILTER (WHERE t.state = 2) AS running

@@ -1,26 +1,30 @@
 -- Makes the best held tasks of jobs ready, so many of each; those of lanes that nobody alive serves are parked instead. The places
--- in the line are drawn job by job. $1 jobs that are held, in order, $2 how many of each, $3 whether each has a delay.
--- Index: task_job, primary keys of lane and task.
+-- in the line are drawn job by job. $1 jobs that are held, in order, $2 how many of each, $3 whether each has a delay, $4 how many
+-- more to look at for tasks of such lanes. Index: task_job, primary keys of lane and task.
 WITH pick AS MATERIALIZED (
-  SELECT u.place, u.has_delay, t.id, t.lane, t.priority
+  SELECT u.place, u.n, u.has_delay, t.id, t.lane, t.priority
   FROM unnest($1::text[], $2::bigint[], $3::boolean[]) WITH ORDINALITY AS u (name, n, has_delay, place)
   CROSS JOIN LATERAL (
     SELECT t.id, t.lane, t.priority
     FROM windlass.task AS t
     WHERE t.job = u.name AND t.state = 3 AND t.parked IS NULL
     ORDER BY t.priority DESC, t.id
-    LIMIT u.n
+    LIMIT u.n + $4
   ) AS t
 ), live AS MATERIALIZED (
   SELECT l.id
   FROM windlass.lane AS l
   WHERE l.id = ANY (ARRAY(SELECT DISTINCT pick.lane FROM pick)) AND windlass.is_live(l.queue, l.kind)
-), sorted AS MATERIALIZED (
-  SELECT pick.id, pick.has_delay, pick.lane = ANY (ARRAY(SELECT live.id FROM live)) AS is_live
-  FROM pick
-  ORDER BY pick.place, pick.priority DESC, pick.id
+), ranked AS MATERIALIZED (
+  SELECT
+    p.id, p.n, p.has_delay, p.is_live,
+    count(*) FILTER (WHERE p.is_live) OVER (PARTITION BY p.place ORDER BY p.priority DESC, p.id) AS rank
+  FROM (SELECT pick.*, pick.lane = ANY (ARRAY(SELECT live.id FROM live)) AS is_live FROM pick) AS p
+  ORDER BY p.place, p.priority DESC, p.id
 ), item AS MATERIALIZED (
-  SELECT s.id, s.has_delay, s.is_live, CASE WHEN s.is_live THEN nextval('windlass.seq') END AS ready_seq FROM sorted AS s
+  SELECT r.id, r.has_delay, r.is_live, CASE WHEN r.is_live THEN nextval('windlass.seq') END AS ready_seq
+  FROM ranked AS r
+  WHERE NOT r.is_live OR r.rank <= r.n
 )
 UPDATE windlass.task AS t
 SET

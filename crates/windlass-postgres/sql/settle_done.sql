@@ -32,7 +32,8 @@ WITH clock AS MATERIALIZED (
   FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
   WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
 ), todo AS (
-  INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 0::smallint, g.job FROM gone AS g WHERE g.job IS NOT NULL
+  INSERT INTO windlass.gate_todo (kind, key, n)
+  SELECT 3, g.job, count(*) FROM gone AS g WHERE g.job IS NOT NULL GROUP BY g.job
   RETURNING kind
 ), fenced AS (
   INSERT INTO windlass.fenced (worker, settler_no, batch_no, task)

@@ -35,6 +35,8 @@ const TODO_MAX: i64 = 1_000;
 const PASSES_MAX: usize = 1_000;
 /// How often the jobs of one transaction are looked at again before the rest is left to the next.
 const ROUNDS_MAX: usize = 50;
+/// Held tasks that are looked at beyond those that there is room for, for lanes that nobody serves.
+const AHEAD: i64 = 500;
 /// How often rows of jobs are made again that somebody has just forgotten.
 const LOCKS_MAX: usize = 5;
 
@@ -42,6 +44,7 @@ const LOCKS_MAX: usize = 5;
 pub(crate) const TODO_JOB: i16 = 0;
 pub(crate) const TODO_WORKFLOW: i16 = 1;
 const TODO_STARTED: i16 = 2;
+const TODO_FREED: i16 = 3;
 
 /// The admission of one process: one at a time, and callers of one moment share it.
 #[derive(Debug, Default)]
@@ -160,6 +163,10 @@ async fn admit_some(shared: &Shared) -> Result<Option<Admitted>, Failure> {
         let name: String = row.get(1);
         match row.get::<_, i16>(0) {
             TODO_WORKFLOW => todo.workflows.insert(name),
+            TODO_FREED => {
+                *todo.freed.entry(name).or_default() += i64::from(row.get::<_, Option<i32>>(2).unwrap_or(0));
+                true
+            }
             TODO_STARTED => todo.started.insert(name.clone()) | todo.jobs.insert(name),
             _ => todo.jobs.insert(name),
         };
@@ -170,16 +177,26 @@ async fn admit_some(shared: &Shared) -> Result<Option<Admitted>, Failure> {
         let jobs = workflow::admit(&mut session, &names, &mut admitted).await?;
         todo.jobs.extend(jobs);
     }
-    give_turns(shared, &mut session, &todo.jobs, &todo.started, &mut admitted).await?;
+    give_turns(shared, &mut session, &todo, &mut admitted).await?;
     session.commit().await?;
     Ok(Some(admitted))
 }
 
+/// What is to be looked at in one transaction.
 #[derive(Default)]
-struct Todo {
+pub(crate) struct Todo {
     jobs: BTreeSet<String>,
     workflows: BTreeSet<String>,
     started: BTreeSet<String>,
+    /// Places that became free, to be passed on one for one.
+    freed: BTreeMap<String, i64>,
+}
+
+impl Todo {
+    /// One job.
+    pub(crate) fn job(name: &str) -> Self {
+        Self { jobs: BTreeSet::from([name.to_owned()]), ..Self::default() }
+    }
 }
 
 /// A job as its lock shows it.
@@ -232,15 +249,16 @@ async fn lock(
 pub(crate) async fn give_turns(
     shared: &Shared,
     session: &mut Session<'_>,
-    names: &BTreeSet<String>,
-    started: &BTreeSet<String>,
+    todo: &Todo,
     admitted: &mut Admitted,
 ) -> Result<(), Failure> {
+    let names: BTreeSet<String> = todo.jobs.iter().chain(todo.freed.keys()).cloned().collect();
     if names.is_empty() {
         return Ok(());
     }
-    let jobs = lock(shared, session, names).await?;
-    let mut round = Round::new(jobs, started);
+    let jobs = lock(shared, session, &names).await?;
+    let mut round = Round::new(jobs, &todo.started);
+    round.pass_on(session, todo, admitted).await?;
     for _ in 0..ROUNDS_MAX {
         if round.open.is_empty() {
             break;
@@ -271,6 +289,7 @@ pub(crate) async fn put_jobs<'a>(
 struct Round<'a> {
     jobs: BTreeMap<String, Locked>,
     started: &'a BTreeSet<String>,
+    rounds: usize,
     /// Jobs that are not settled yet.
     open: BTreeSet<String>,
     /// What each job has taken of its limit.
@@ -295,6 +314,7 @@ impl<'a> Round<'a> {
         Self {
             jobs,
             started,
+            rounds: 0,
             open,
             taken: BTreeMap::new(),
             noted: BTreeSet::new(),
@@ -303,7 +323,43 @@ impl<'a> Round<'a> {
         }
     }
 
+    /// Passes places that became free on to the next of the same job, without counting: what is ready or runs, and what is about to be
+    /// passed on, never exceeds the limit. Jobs of which anything else is to be said are left to be counted.
+    async fn pass_on(
+        &mut self,
+        session: &mut Session<'_>,
+        todo: &Todo,
+        admitted: &mut Admitted,
+    ) -> Result<(), Failure> {
+        let is_plain = |name: &&String| {
+            !todo.jobs.contains(*name)
+                && self
+                    .jobs
+                    .get(*name)
+                    .is_some_and(|job| job.state == JobState::Active && !job.recount && job.delay.is_none())
+        };
+        let names: Vec<&String> = todo.freed.keys().filter(is_plain).collect();
+        let wanted: Vec<(String, i64, bool)> =
+            names.iter().filter_map(|name| Some(((*name).clone(), *todo.freed.get(*name)?, false))).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        for (name, ..) in &wanted {
+            self.open.remove(name);
+        }
+        let mut promoted = self.promote(session, &wanted, admitted).await?;
+        for (name, n, _) in wanted {
+            let is_full = promoted.remove(&name).unwrap_or(0) >= n;
+            // One that ran dry leaves its limit; one that met a dead lane is open again.
+            if !is_full && self.jobs.get(&name).is_some_and(|job| job.at_limit) {
+                self.open.insert(name);
+            }
+        }
+        Ok(())
+    }
+
     async fn look(&mut self, session: &mut Session<'_>, admitted: &mut Admitted) -> Result<(), Failure> {
+        self.rounds += 1;
         let mut plan = self.count(session, admitted).await?;
         self.open.clear();
         if !plan.full.is_empty() {
@@ -342,6 +398,7 @@ impl<'a> Round<'a> {
             let (ready, running) = (small(row.get(1)), small(row.get(2)));
             let (is_noted_elsewhere, has_old): (bool, bool) = (row.get(3), row.get(4));
             let (slots, now) = (small(row.get(5)), Timestamp::from_ms(row.get(6)));
+            let running = running.saturating_add(small(row.get(7)));
             if job.delay.is_some() && self.started.contains(&name) && self.noted.insert(name.clone()) {
                 job.last_start = Some(now);
             }
@@ -375,6 +432,8 @@ impl<'a> Round<'a> {
             }
             if turn.demote > 0 {
                 plan.demote.push((name, i64::from(turn.demote)));
+            } else if turn.promote > 0 && slots == 0 {
+                // Nobody is there to take anything; the first worker to come has all jobs looked at.
             } else if turn.promote > 0 {
                 plan.promote.push((name, i64::from(turn.promote), job.delay.is_some()));
             } else if job.state == JobState::Active && ready > 0 {
@@ -389,11 +448,14 @@ impl<'a> Round<'a> {
         session: &mut Session<'_>,
         wanted: &[(String, i64, bool)],
         admitted: &mut Admitted,
-    ) -> Result<(), Failure> {
+    ) -> Result<BTreeMap<String, i64>, Failure> {
         let names: Vec<&str> = wanted.iter().map(|(name, ..)| name.as_str()).collect();
         let ns: Vec<i64> = wanted.iter().map(|(_, n, _)| *n).collect();
         let delays: Vec<bool> = wanted.iter().map(|(.., delay)| *delay).collect();
-        for row in &session.query(&sql::JOB_PROMOTE, &[&names, &ns, &delays]).await? {
+        // Once tasks of dead lanes were met there are often more of them.
+        let ahead = if self.rounds > 1 { AHEAD } else { 0 };
+        let mut promoted = BTreeMap::new();
+        for row in &session.query(&sql::JOB_PROMOTE, &[&names, &ns, &delays, &ahead]).await? {
             let name: String = row.get(0);
             if i64::from(row.get::<_, i16>(2)) == State::Ready.code() {
                 admitted.moved += 1;
@@ -401,12 +463,13 @@ impl<'a> Round<'a> {
                 if let Some((ready, _)) = self.taken.get_mut(&name) {
                     *ready += 1;
                 }
+                *promoted.entry(name).or_default() += 1;
             } else {
                 // Nobody serves that lane; the next one may have the place.
                 self.open.insert(name);
             }
         }
-        Ok(())
+        Ok(promoted)
     }
 
     /// Writes down what changed about the jobs themselves.

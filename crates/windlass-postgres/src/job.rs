@@ -1,6 +1,6 @@
 //! Jobs as operators and clients see and change them, and lanes that come alive or die.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use windlass_core::{
     Error, JobChange, JobRecord, JobState, Name, Result, TaskId, TaskRecord, Timestamp,
@@ -10,7 +10,7 @@ use windlass_core::{
 
 use crate::{
     error::Failure,
-    gate::{self, Admitted},
+    gate::{self, Admitted, Todo},
     operate,
     pool::Session,
     repeat::repeat,
@@ -99,8 +99,7 @@ async fn set_once(shared: &Shared, name: &Name, change: &JobChange) -> Result<Ad
         session.query(&sql::JOB_DEMOTE, &[&vec![name.as_str()], &vec![i64::MAX]]).await?;
     }
     let mut admitted = Admitted::default();
-    let names = BTreeSet::from([name.as_str().to_owned()]);
-    gate::give_turns(shared, &mut session, &names, &BTreeSet::new(), &mut admitted).await?;
+    gate::give_turns(shared, &mut session, &Todo::job(name.as_str()), &mut admitted).await?;
     session.commit().await?;
     Ok(admitted)
 }
@@ -201,7 +200,7 @@ pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView>
 pub(crate) async fn lanes_came(shared: &Shared) {
     let came = async {
         let mut session = shared.duties.session().await?;
-        session.query(&sql::TODO_WINDOWS, &[]).await?;
+        session.query(&sql::TODO_HELD, &[]).await?;
         while session.row(&sql::UNPARK, &[&CHUNK]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}
         Ok::<(), Failure>(())
     };

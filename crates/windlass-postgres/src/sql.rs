@@ -88,7 +88,7 @@ statements! {
     JOB_OCCUPANTS "job_occupants" [TEXT, INT8];
     JOB_OUTRANKED "job_outranked" [TEXT_ARRAY];
     JOB_PACE "job_pace" [TEXT];
-    JOB_PROMOTE "job_promote" [TEXT_ARRAY, INT8_ARRAY, BOOL_ARRAY];
+    JOB_PROMOTE "job_promote" [TEXT_ARRAY, INT8_ARRAY, BOOL_ARRAY, INT8];
     JOB_SET "job_set" [TEXT, BOOL, INT4, BOOL, INT8, INT2];
     JOB_TASKS "job_tasks" [TEXT, BOOL, INT8, INT8];
     KEY_READ "key_read" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY];
@@ -131,10 +131,10 @@ statements! {
     SETTLE_REPLAY "settle_replay" [INT8, INT4];
     SETTLE_STAY "settle_stay" [INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY];
     SHOW_TASK "show_task" [INT8_ARRAY, INT8];
+    TODO_HELD "todo_held" [];
     TODO_LATER "todo_later" [TEXT_ARRAY, INT8_ARRAY];
     TODO_PUT "todo_put" [INT2_ARRAY, TEXT_ARRAY];
     TODO_TAKE "todo_take" [INT8];
-    TODO_WINDOWS "todo_windows" [];
     UNPARK "unpark" [INT8];
     WORKERS "workers" [INT8];
     WORKFLOW_BLOCK "workflow_block" [TEXT_ARRAY, INT8_ARRAY];

@@ -25,12 +25,19 @@
 //! | `GET /v1/workflows?blocked&after&limit` | | [`Workflows`] |
 //! | `GET /v1/workflows/{name}` | | [`WorkflowView`] |
 //! | `POST /v1/workflows/{name}/retry`, `…/skip`, `…/cancel` | nothing | [`WorkflowChange`] |
+//! | `GET /v1/schedules` | | [`Schedules`] |
+//! | `GET /v1/schedules/{name}` | | [`ScheduleView`] |
+//! | `PUT /v1/schedules/{name}` | [`ScheduleRequest`] | [`ScheduleView`] |
+//! | `DELETE /v1/schedules/{name}` | | [`ScheduleRemoved`] |
+//! | `POST /v1/schedules/{name}/pause`, `…/resume` | nothing | [`ScheduleView`] |
+//! | `POST /v1/schedules/{name}/run` | nothing | 201 [`EnqueueResponse`] |
 //! | `GET /v1/workers` | | [`Workers`] |
 //! | `GET /v1/info` | | [`InfoView`] |
 //! | `GET /v1/audit` | | [`Audit`] |
 //! | `GET /healthz`, `GET /readyz` | | [`HealthView`]; 503 if not ready |
 //!
 //! Every other answer is an [`ErrorBody`]. A request with a body needs `content-type: application/json`.
+//! Every other answer is an [`ErrorBody`]. A POST or PUT with a body needs `content-type: application/json`.
 
 mod change;
 mod enqueue;
@@ -38,6 +45,7 @@ mod error;
 mod fleet;
 mod health;
 mod job;
+mod schedule;
 mod task;
 mod workflow;
 
@@ -54,6 +62,7 @@ pub use fleet::{
 };
 pub use health::{Check, HealthView};
 pub use job::{JobRemoval, JobRequest, JobView, Jobs};
+pub use schedule::{ScheduleRemoved, ScheduleRequest, ScheduleView, ScheduledTask, Schedules};
 pub use task::{
     AttemptView, DeadGroup, DeadGroups, EncodingView, TaskPage, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS,
     WaitRequest, WaitResponse, WhyView,

@@ -23,6 +23,7 @@ mod guard;
 mod page;
 mod query;
 mod routes;
+mod schedules;
 mod stall;
 
 use guard::Hosts;

@@ -20,6 +20,7 @@ mod health;
 mod jobs;
 mod list;
 mod new_task;
+mod schedules;
 mod view;
 mod wait;
 mod workflows;
@@ -55,6 +56,7 @@ pub struct Operations {
     probes: Vec<Probe>,
     waits: wait::Waits,
     live_kinds: Arc<enqueue::LiveKinds>,
+    schedules_changed: Arc<dyn Fn() + Send + Sync>,
     version: Arc<str>,
 }
 
@@ -75,6 +77,7 @@ impl Operations {
             worker_status: Arc::new(|| None),
             probes: Vec::new(),
             live_kinds: Arc::default(),
+            schedules_changed: Arc::new(|| ()),
             version: VERSION.into(),
         }
     }
@@ -141,6 +144,13 @@ impl Operations {
         E: Future<Output = wait::Ended> + Send + 'static,
     {
         self.waits = Arc::new(move |ids, wait| Box::pin(ended(ids, wait)));
+        self
+    }
+
+    /// Tells the worker of this process when a schedule has changed, so that it need not find out by itself.
+    #[must_use]
+    pub fn on_schedules_changed(mut self, changed: impl Fn() + Send + Sync + 'static) -> Self {
+        self.schedules_changed = Arc::new(changed);
         self
     }
 

@@ -2,6 +2,7 @@
 
 mod enqueue;
 mod output;
+mod schedules;
 
 use std::{fmt, time::Duration};
 
@@ -12,6 +13,7 @@ use windlass_core::{
 };
 
 pub use enqueue::Enqueue;
+pub use schedules::{Schedule, Schedules};
 
 use crate::{task::Task, waiters::Waiters};
 
@@ -47,6 +49,11 @@ impl Client {
     /// The store underneath.
     pub fn store(&self) -> &SharedStore {
         &self.store
+    }
+
+    /// The recurring tasks.
+    pub fn schedules(&self) -> Schedules {
+        Schedules::new(self.store.clone())
     }
 
     /// Starts to enqueue a task: set what differs from its type, then `.await` it.

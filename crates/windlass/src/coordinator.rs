@@ -127,8 +127,11 @@ impl Coordinator {
         }
         if self.next_due.is_some_and(|due| due <= Instant::now()) {
             let report = source.promote_due(DUE_MAX).await?;
-            self.next_due = if report.more { Some(Instant::now()) } else { None };
+            // The time may be that of a job that wants its turn.
+            let admitted = source.admit(DUE_MAX).await?;
+            self.next_due = if report.more || admitted.more { Some(Instant::now()) } else { None };
             self.note_due(report.next_due);
+            self.note_due(admitted.next_due);
         }
         let asked = reserved.len();
         let Some(lanes) = self.lanes.for_claim() else { return Ok(Pause::Idle) };

@@ -10,6 +10,7 @@ use crate::{
     duties,
     settler::{self, Sort},
     supervisor,
+    duties, schedule, settler, supervisor,
     worker::{
         shared::{Phase, Shared},
         status::WorkerError,
@@ -46,6 +47,7 @@ async fn run(shared: Arc<Shared>, ended: oneshot::Sender<Result<(), WorkerError>
     parts.spawn(duties::listen(shared.clone()));
     parts.spawn(duties::sweep(shared.clone()));
     parts.spawn(duties::retain(shared.clone()));
+    parts.spawn(schedule::duty::run(shared.clone()));
     let claiming = async {
         // Nobody listens any more if the worker was dropped, and then it does not matter.
         let _ = ended.send(supervisor::supervise(shared.clone()).await);

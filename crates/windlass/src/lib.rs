@@ -20,6 +20,7 @@ mod open;
 pub mod pool;
 mod quota;
 pub mod registry;
+pub mod schedule;
 mod settler;
 pub mod shutdown;
 mod slots;
@@ -64,6 +65,8 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../docs/guides/handlers.md")]
     struct Handlers;
+    #[doc = include_str!("../../../docs/guides/schedules.md")]
+    struct Schedules;
     #[cfg(feature = "postgres")]
     #[doc = include_str!("../../../docs/guides/postgres-transactions.md")]
     struct PostgresTransactions;

@@ -224,6 +224,11 @@ impl WorkerHandle {
         self.shared.wake.work();
     }
 
+    /// Makes the worker look at the schedules now: one has changed. Any number of calls lead to one look.
+    pub fn wake_schedules(&self) {
+        self.shared.schedules_changed.notify_one();
+    }
+
     /// Stops the worker as its shutdown would. Any number of calls, from anywhere.
     pub fn drain(&self) {
         self.shared.advance_phase(Phase::Draining);

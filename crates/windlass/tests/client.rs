@@ -54,6 +54,7 @@ async fn every_setting_can_differ_for_one_task() {
         .enqueue(mail("a@b.c"))
         .job("tenant-7")
         .workflow("order-42")
+        .on_failure(windlass::OnFailure::Skip)
         .queue("bulk")
         .priority(3)
         .delay(Duration::from_mins(1))
@@ -66,6 +67,7 @@ async fn every_setting_can_differ_for_one_task() {
     let [task] = &store.enqueued()[..] else { panic!("not one task") };
     assert_eq!(task.job.as_ref().unwrap().as_str(), "tenant-7");
     assert_eq!(task.workflow.as_ref().unwrap().as_str(), "order-42");
+    assert_eq!(task.on_failure, Some(windlass::OnFailure::Skip));
     assert_eq!(task.queue.as_str(), "bulk");
     assert_eq!((task.priority, task.max_attempts), (3, Some(2)));
     assert_eq!((task.timeout, task.retry), (Some(Duration::from_secs(1)), Some(policy)));

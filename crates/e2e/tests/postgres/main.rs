@@ -9,6 +9,7 @@ mod listener;
 mod locks;
 mod lost_answers;
 mod restart;
+mod schedules;
 mod servers;
 mod silent;
 mod stop;

@@ -78,6 +78,7 @@ impl Client {
     }
 
     /// Sets something to what the body says.
+    /// Puts something in a place.
     pub async fn put<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Answer<T> {
         let body = serde_json::to_vec(body).map_err(|error| ErrorDetail::invalid(error.to_string()))?;
         let (_, answer) =

@@ -11,6 +11,9 @@ use windlass_server::{
         DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, JobRemoval, JobRequest, JobView, Jobs,
         QueueChange, Queues, RetryRequest, TaskFilter, TaskPage, TaskView, WaitRequest, WaitResponse,
         WhyView, Workers, WorkflowChange, WorkflowView, Workflows,
+        DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, QueueChange, Queues, RetryRequest,
+        ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter, TaskPage, TaskView,
+        WaitRequest, WaitResponse, WhyView, Workers,
     },
 };
 
@@ -140,6 +143,32 @@ impl Backend for Local {
 
     async fn change_workflow(&self, workflow: &Name, action: WorkflowAction) -> Answer<WorkflowChange> {
         self.operations.change_workflow(workflow.as_str(), action).await
+    async fn schedules(&self) -> Answer<Schedules> {
+        self.operations.schedules().await
+    }
+
+    async fn schedule(&self, name: &Name) -> Answer<ScheduleView> {
+        self.operations.schedule(name.as_str()).await
+    }
+
+    async fn set_schedule(&self, name: &Name, request: ScheduleRequest) -> Answer<ScheduleView> {
+        self.operations.set_schedule(name.as_str(), request).await
+    }
+
+    async fn set_schedule_paused(&self, name: &Name, paused: bool) -> Answer<ScheduleView> {
+        if paused {
+            self.operations.pause_schedule(name.as_str()).await
+        } else {
+            self.operations.resume_schedule(name.as_str()).await
+        }
+    }
+
+    async fn run_schedule(&self, name: &Name) -> Answer<EnqueueResponse> {
+        self.operations.run_schedule(name.as_str()).await
+    }
+
+    async fn remove_schedule(&self, name: &Name) -> Answer<ScheduleRemoved> {
+        self.operations.remove_schedule(name.as_str()).await
     }
 
     async fn workers(&self) -> Answer<Workers> {

@@ -14,6 +14,9 @@ use windlass_server::api::{
     EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, JobRemoval, JobRequest, JobView, Jobs,
     QueueChange, Queues, RetryRequest, TaskFilter, TaskPage, TaskView, WaitResponse, WhyView, Workers,
     WorkflowChange, WorkflowView, Workflows,
+    EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, QueueChange, Queues, RetryRequest,
+    ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter, TaskPage, TaskView, WaitResponse,
+    WhyView, Workers,
 };
 
 pub use connect::connect;
@@ -68,6 +71,18 @@ pub trait Backend: Send + Sync {
     async fn workflow(&self, workflow: &Name) -> Answer<WorkflowView>;
     /// Retries, skips or cancels.
     async fn change_workflow(&self, workflow: &Name, action: WorkflowAction) -> Answer<WorkflowChange>;
+    /// Every schedule.
+    async fn schedules(&self) -> Answer<Schedules>;
+    /// One schedule.
+    async fn schedule(&self, name: &Name) -> Answer<ScheduleView>;
+    /// Makes a schedule, or replaces what it enqueues and when.
+    async fn set_schedule(&self, name: &Name, request: ScheduleRequest) -> Answer<ScheduleView>;
+    /// Pauses or resumes a schedule.
+    async fn set_schedule_paused(&self, name: &Name, paused: bool) -> Answer<ScheduleView>;
+    /// Enqueues the task of a schedule now.
+    async fn run_schedule(&self, name: &Name) -> Answer<EnqueueResponse>;
+    /// Removes a schedule.
+    async fn remove_schedule(&self, name: &Name) -> Answer<ScheduleRemoved>;
     /// Every worker.
     async fn workers(&self) -> Answer<Workers>;
     /// Store, version and worker.

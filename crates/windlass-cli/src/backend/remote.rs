@@ -9,6 +9,9 @@ use windlass_server::api::{
     EnqueueRequest, EnqueueResponse, HealthView, InfoView, JobRemoval, JobRequest, JobView, Jobs,
     QueueChange, Queues, RetryRequest, TaskFilter, TaskPage, TaskView, WaitRequest, WaitResponse, WhyView,
     Workers, WorkflowChange, WorkflowView, Workflows,
+    EnqueueRequest, EnqueueResponse, HealthView, InfoView, QueueChange, Queues, RetryRequest,
+    ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter, TaskPage, TaskView, WaitRequest,
+    WaitResponse, WhyView, Workers,
 };
 
 use super::{
@@ -150,6 +153,29 @@ impl Backend for Remote {
         };
         let path = format!("/v1/workflows/{}/{verb}", escape(workflow.as_str()));
         self.client.post(&path, &serde_json::Map::new()).await
+    async fn schedules(&self) -> Answer<Schedules> {
+        self.client.get("/v1/schedules", Duration::ZERO).await
+    }
+
+    async fn schedule(&self, name: &Name) -> Answer<ScheduleView> {
+        self.client.get(&schedule_path(name), Duration::ZERO).await
+    }
+
+    async fn set_schedule(&self, name: &Name, request: ScheduleRequest) -> Answer<ScheduleView> {
+        self.client.put(&schedule_path(name), &request).await
+    }
+
+    async fn set_schedule_paused(&self, name: &Name, paused: bool) -> Answer<ScheduleView> {
+        let verb = if paused { "pause" } else { "resume" };
+        self.client.post(&format!("{}/{verb}", schedule_path(name)), &serde_json::Map::new()).await
+    }
+
+    async fn run_schedule(&self, name: &Name) -> Answer<EnqueueResponse> {
+        self.client.post(&format!("{}/run", schedule_path(name)), &serde_json::Map::new()).await
+    }
+
+    async fn remove_schedule(&self, name: &Name) -> Answer<ScheduleRemoved> {
+        self.client.delete(&schedule_path(name)).await
     }
 
     async fn workers(&self) -> Answer<Workers> {
@@ -171,6 +197,8 @@ impl Backend for Remote {
 
 fn job_path(job: &Name) -> String {
     format!("/v1/jobs/{}", escape(job.as_str()))
+fn schedule_path(name: &Name) -> String {
+    format!("/v1/schedules/{}", escape(name.as_str()))
 }
 
 fn filtered(filter: &TaskFilter) -> impl Iterator<Item = (&'static str, Option<String>)> {

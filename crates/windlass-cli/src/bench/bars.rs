@@ -72,6 +72,12 @@ pub(super) const EMBEDDED: &[Bench] = &[
         figures: |v| Some(vec![at_least("failing / succeeding", number(v, "ratio")?, 0.8)]),
     },
     Bench {
+        name: "jobs",
+        full: &["jobs"],
+        quick: &["jobs", "--jobs", "300", "--rounds", "1"],
+        figures: |v| jobs(v, 0.5),
+    },
+    Bench {
         name: "enqueue",
         full: &["enqueue"],
         quick: &["enqueue", "--rounds", "1"],
@@ -205,6 +211,12 @@ pub(super) const POSTGRES: &[Bench] = &[
         },
     },
     Bench {
+        name: "pg_jobs",
+        full: &["jobs", "--store", "postgres"],
+        quick: &["jobs", "--store", "postgres", "--jobs", "300", "--rounds", "1"],
+        figures: |v| jobs(v, 0.4),
+    },
+    Bench {
         name: "pg_fleet",
         full: &["fleet", "--store", "postgres", "--workers", "1,2,4,8"],
         quick: &["fleet", "--store", "postgres", "--workers", "1,4,8", "--tasks", "50000", "--rounds", "1"],
@@ -246,6 +258,14 @@ pub(super) const POSTGRES: &[Bench] = &[
         },
     },
 ];
+
+/// Tasks behind many small limits against the same tasks without jobs.
+fn jobs(value: &Value, bar: f64) -> Option<Vec<Figure>> {
+    Some(vec![
+        printed("held_at_start", number(value, "held_at_start")?),
+        at_least("with jobs / without", number(value, "ratio")?, bar),
+    ])
+}
 
 fn number(value: &Value, key: &str) -> Option<f64> {
     value.get(key)?.as_f64()

@@ -14,6 +14,7 @@ mod drain;
 mod enqueue;
 mod fleet;
 mod hol;
+mod jobs;
 mod latency;
 mod member;
 mod memory;
@@ -142,6 +143,20 @@ enum Which {
         #[arg(long, default_value_t = 10_000_000)]
         finished: usize,
     },
+    /// What the gate of a job costs: many small limits, against the same tasks without jobs.
+    Jobs {
+        #[command(flatten)]
+        common: Common,
+        /// Jobs.
+        #[arg(long, default_value_t = 1_000)]
+        jobs: usize,
+        /// The limit of each.
+        #[arg(long, default_value_t = 3)]
+        concurrency: u32,
+        /// Tasks of each.
+        #[arg(long, default_value_t = 100)]
+        tasks: usize,
+    },
     /// Memory with many tasks in flight and many waiting.
     Memory {
         #[command(flatten)]
@@ -224,6 +239,7 @@ impl Which {
             | Self::Enqueue { common, .. }
             | Self::Latency { common, .. }
             | Self::Backlog { common, .. }
+            | Self::Jobs { common, .. }
             | Self::Memory { common, .. }
             | Self::Fleet { common, .. }
             | Self::Member { common, .. }
@@ -253,6 +269,9 @@ pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
         }
         Which::Backlog { common, waiting, claims, finished } => {
             backlog::run(&common, backlog::Sizes { waiting, claims, finished })?
+        }
+        Which::Jobs { common, jobs, concurrency, tasks } => {
+            jobs::run(&common, jobs::Sizes { jobs, concurrency, tasks_per_job: tasks })?
         }
         Which::Memory { common, part: Some(part), slots, waiting } => {
             memory::run_part(&common, part, slots, waiting)?

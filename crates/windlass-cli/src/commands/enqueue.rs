@@ -118,7 +118,7 @@ fn request(args: &EnqueueArgs) -> anyhow::Result<EnqueueRequest> {
 }
 
 /// A payload from the command line, a file or stdin, checked before it goes anywhere.
-fn read_payload(source: &str) -> anyhow::Result<Box<RawValue>> {
+pub(super) fn read_payload(source: &str) -> anyhow::Result<Box<RawValue>> {
     let mut bytes = Vec::new();
     match source.strip_prefix('@') {
         Some(path) => {

@@ -11,6 +11,7 @@ pub mod jobs;
 pub mod migrate;
 pub mod queues;
 pub mod restore;
+pub mod schedules;
 pub mod tasks;
 pub mod up;
 pub mod worker;

@@ -81,8 +81,9 @@ fn a_job_that_is_removed_lets_what_runs_end() {
     let removed = up.say(&["jobs", "rm", "j", "--json"]).done().json();
     assert_eq!((&removed["cancelled"], &removed["running"]), (&3.into(), &1.into()));
     up.say(&["jobs", "pause", "j"]).failed(4, &["job j is being removed"]);
+    // It may have ended by the time of the answer.
     let said = up.say(&["jobs", "rm", "j", "--now"]).done();
-    assert!(said.stderr.contains("1 task asked to end"), "{said:?}");
+    assert!(said.stderr.contains("asked to end") || said.stderr.contains("job j removed"), "{said:?}");
     assert_eq!(up.say(&["tasks", "wait", &ids[0]]).code, Some(6));
 }
 

@@ -10,6 +10,7 @@
 mod demo;
 mod gates;
 mod offline;
+mod presets;
 mod server;
 mod settings;
 mod stop;

@@ -54,7 +54,7 @@ pub fn command(folder: &Path, arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    for name in ["MAX_CONCURRENT_TASKS", "CLAIM_BATCH_SIZE", "POLL_INTERVAL_MS"] {
+    for name in ["MAX_CONCURRENT_TASKS", "WORKER_CONCURRENCY", "CLAIM_BATCH_SIZE", "POLL_INTERVAL_MS"] {
         command.env_remove(name);
     }
     command.args(arguments).current_dir(folder).env("NO_COLOR", "1").env("WINDLASS_LISTEN", NOBODY);

@@ -96,11 +96,11 @@ fn by_limit(job: &JobRecord, occupants: &[TaskId]) -> Option<Why> {
         Some(limit) if taken >= u64::from(limit) => {
             // One more than are there now: less would not help while a lowered limit has not taken effect.
             let enough = taken.saturating_add(1).min(u64::from(u32::MAX));
-            let sentence = format!(
-                "held: job {name} is at {taken} of {limit}. Runs when {} {}",
-                one_of(occupants, taken),
-                if taken > u64::from(limit) { "and others end" } else { "ends" }
-            );
+            let ends = match taken - u64::from(limit) {
+                0 => format!("{} ends", one_of(occupants, taken)),
+                over => format!("{} of its {taken} tasks have ended", over + 1),
+            };
+            let sentence = format!("held: job {name} is at {taken} of {limit}. Runs when {ends}");
             Some(
                 Why::new("job_limit", sentence)
                     .hint(format!("windlass jobs set {typed} --concurrency {enough}")),

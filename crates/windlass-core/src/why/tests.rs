@@ -135,7 +135,7 @@ fn a_held_task_names_what_its_job_lacks() {
         (
             with_job(job(Some(1), 0, 3), &[1, 2, 3]),
             "job_limit",
-            format!("held: job example.com is at 3 of 1. Runs when one of {a}, {b}, {c} and others end"),
+            "held: job example.com is at 3 of 1. Runs when 3 of its 3 tasks have ended".to_owned(),
             format!("{set} 4"),
         ),
         (

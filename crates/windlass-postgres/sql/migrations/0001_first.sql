@@ -126,15 +126,17 @@ CREATE TABLE windlass.workflow (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX workflow_blocked ON windlass.workflow (name) WHERE blocked_by IS NOT NULL;
 
--- What is to be looked at: a job (0), a workflow (1), a job whose task has started and that has a delay (2). Appended by
--- whoever changes something, in the same transaction and without a lock; taken by whoever admits. at: not before.
+-- What is to be looked at: a job (0), a workflow (1), a job whose task has started and that has a delay (2), a job of which n
+-- tasks have ended, whose places are to be passed on (3). Appended by whoever changes something, in the same transaction and
+-- without a lock; taken by whoever admits. at: not before.
 CREATE TABLE windlass.gate_todo (
   at bigint NOT NULL DEFAULT 0,
+  n integer,
   kind smallint NOT NULL,
   key text NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 CREATE INDEX gate_todo_at ON windlass.gate_todo (at);
-CREATE INDEX gate_todo_key ON windlass.gate_todo (key) WHERE kind = 2 OR at > 0;
+CREATE INDEX gate_todo_key ON windlass.gate_todo (key, kind) WHERE kind > 1 OR at > 0;
 
 -- Recurring tasks. What spec says only the runtime knows.
 CREATE TABLE windlass.schedule (

@@ -26,6 +26,7 @@ pub struct EnqueueRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
     /// What a failure means for the rest of the workflow; its first task decides, `block` if that says nothing.
+    /// What a failure means for the rest of its workflow; the first append decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
     /// Higher first; 0 if absent.

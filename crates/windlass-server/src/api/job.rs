@@ -58,7 +58,6 @@ pub struct Jobs {
 /// What is to be changed about a job, which is made if it is not there; what is absent stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(clippy::option_option, reason = "absent leaves it, null takes it away")]
 pub struct JobRequest {
     /// How many of its tasks run at once at most, over all workers; `null` for no limit.
     #[serde(default, deserialize_with = "super::present", skip_serializing_if = "Option::is_none")]

@@ -35,13 +35,18 @@ pub(super) fn enqueue_max_bytes(payload_max_bytes: usize) -> usize {
     (payload_max_bytes.saturating_mul(4) / 3).saturating_add(ENVELOPE_BYTES).max(BATCH_MAX_BYTES)
 }
 
-/// Reads a small body as a value; no body at all is the value's default.
+/// Reads a small body as a value; no body at all is the value's default. It must be an object: a list would be read as
+/// fields by their order.
 pub(super) async fn small<T: DeserializeOwned + Default>(
     server: &Server,
     request: Request,
 ) -> Result<T, ErrorDetail> {
     let bytes = read(server, request, SMALL_MAX_BYTES).await?;
-    if bytes.is_empty() { Ok(T::default()) } else { json::parse(&bytes) }
+    match bytes.trim_ascii_start() {
+        [] if bytes.is_empty() => Ok(T::default()),
+        [b'[', ..] => Err(ErrorDetail::invalid("the body must be an object")),
+        _ => json::parse(&bytes),
+    }
 }
 
 /// A body in memory. It counts against the budget of bodies until it is dropped, so keep it until the answer is known.

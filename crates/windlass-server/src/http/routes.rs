@@ -20,6 +20,8 @@ use super::{
     guard::guard,
     page::page,
     query::{Id, ListQuery, NamesQuery, NowQuery, Param, WaitQuery, WorkflowsQuery, query},
+    query::{Id, ListQuery, Param, WaitQuery, query},
+    schedules,
 };
 use crate::{
     api::{BatchRequest, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
@@ -27,7 +29,7 @@ use crate::{
     operations::Result,
 };
 
-type Shared = State<Arc<Server>>;
+pub(super) type Shared = State<Arc<Server>>;
 
 /// Every route, guarded.
 pub(super) fn router(server: Arc<Server>) -> Router {
@@ -55,6 +57,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/v1/workflows/{name}/retry", post(retry_workflow))
         .route("/v1/workflows/{name}/skip", post(skip_workflow))
         .route("/v1/workflows/{name}/cancel", post(cancel_workflow))
+        .merge(schedules::router())
         .route("/v1/workers", get(workers))
         .route("/v1/info", get(info))
         .route("/v1/audit", get(audit))
@@ -162,7 +165,7 @@ async fn queues(State(server): Shared) -> Result<Response> {
 /// A body in which nothing is expected.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+pub(super) struct Nothing {}
 
 async fn pause(State(server): Shared, Param(queue): Param, request: Request) -> Result<Response> {
     let Nothing {} = body::small(&server, request).await?;
@@ -248,6 +251,7 @@ async fn unknown_route(uri: Uri) -> ErrorDetail {
     let path: String = uri.path().chars().take(80).collect();
     ErrorDetail::new(ErrorCode::NotFound, format!("there is nothing at {path:?}"))
         .hint("the API is at /v1: tasks, dead, queues, jobs, workflows, workers, info, audit")
+        .hint("the API is at /v1: tasks, dead, queues, schedules, workers, info, audit")
 }
 
 async fn wrong_method(request: Request) -> ErrorDetail {

@@ -89,7 +89,7 @@ impl Operations {
         }
     }
 
-    fn checked(&self, request: EnqueueRequest) -> Result<NewTask> {
+    pub(super) fn checked(&self, request: EnqueueRequest) -> Result<NewTask> {
         let task = new_task(request, self.store.rules())?;
         (self.check)(&task.kind, &task.payload).map_err(|wrong| {
             ErrorDetail::invalid(format!("payload of kind {:?}: {wrong}", task.kind.as_str()))
@@ -99,7 +99,7 @@ impl Operations {
 
     /// One warning per lane that no live worker serves. The tasks are in the store by now, so a store that
     /// cannot tell its workers costs the warnings and nothing else.
-    async fn warnings(&self, lanes: BTreeSet<(Name, Name)>) -> Vec<String> {
+    pub(super) async fn warnings(&self, lanes: BTreeSet<(Name, Name)>) -> Vec<String> {
         let served = |workers: &[WorkerRecord], (queue, kind): &(Name, Name)| {
             workers.iter().any(|worker| worker.serves(queue, kind))
         };

@@ -75,7 +75,7 @@ pub(super) fn worker(record: WorkerRecord) -> WorkerView {
 
 /// JSON as it is, anything else as size and digest. Text that claims to be JSON and is not (a damaged row)
 /// is shown as bytes, so that one row never spoils a list.
-fn shown(payload: &Payload) -> (Box<RawValue>, EncodingView) {
+pub(super) fn shown(payload: &Payload) -> (Box<RawValue>, EncodingView) {
     let json = match payload.encoding() {
         Encoding::Json => std::str::from_utf8(payload.as_bytes())
             .ok()

@@ -109,6 +109,21 @@ impl Api {
         self.raw(&head, body).await
     }
 
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        let body = body.to_string();
+        let head = format!(
+            "PUT {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {}",
+            self.address,
+            body.len()
+        );
+        self.raw(&head, body.as_bytes()).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.raw(&format!("DELETE {path} HTTP/1.1\r\nhost: {}\r\nconnection: close", self.address), b"").await
+    }
+
     pub async fn post_nothing(&self, path: &str) -> Answer {
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: 0",

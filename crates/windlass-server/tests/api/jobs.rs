@@ -95,6 +95,8 @@ async fn a_change_that_makes_no_sense_is_refused_and_changes_nothing() {
         r#"{"now":true}"#,
         r#"{"limit":3}"#,
         "3",
+        "[]",
+        "[3]",
     ] {
         assert_eq!(api.put("/v1/jobs/j", body).await.error(400).0, "invalid", "{body}");
     }

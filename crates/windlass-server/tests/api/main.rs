@@ -14,5 +14,6 @@ mod life;
 mod limits;
 mod look;
 mod ready;
+mod schedules;
 mod wait;
 mod workflows;

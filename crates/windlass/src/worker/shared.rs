@@ -51,6 +51,7 @@ pub(crate) struct Shared {
     ended_before_drain: OnceLock<(u64, u64)>,
     pub(crate) counters: Counters,
     pub(crate) wake: Wake,
+    pub(crate) schedules_changed: Notify,
     pub(crate) phase: watch::Sender<Phase>,
     attempt_ended: Notify,
     registered: Notify,
@@ -76,6 +77,7 @@ impl Shared {
             ended_before_drain: OnceLock::new(),
             counters: Counters::default(),
             wake: Wake::default(),
+            schedules_changed: Notify::new(),
             phase: watch::Sender::new(Phase::Running),
             attempt_ended: Notify::new(),
             registered: Notify::new(),
@@ -273,6 +275,8 @@ impl Shared {
             reconciled: Counters::get(&counters.reconciled),
             self_fences: Counters::get(&counters.self_fences),
             coordinator_deaths: Counters::get(&counters.coordinator_deaths),
+            ticks_fired: Counters::get(&counters.ticks_fired),
+            ticks_left_out: Counters::get(&counters.ticks_left_out),
         }
     }
 }

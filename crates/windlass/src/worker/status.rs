@@ -32,6 +32,8 @@ pub(crate) struct Counters {
     pub(crate) self_fences: AtomicU64,
     pub(crate) coordinator_deaths: AtomicU64,
     pub(crate) duty_failures: AtomicU64,
+    pub(crate) ticks_fired: AtomicU64,
+    pub(crate) ticks_left_out: AtomicU64,
     pub(crate) lease_loss_lines: Quota,
     pub(crate) panic_lines: Quota,
 }
@@ -93,6 +95,10 @@ pub struct WorkerStatus {
     pub self_fences: u64,
     /// Deaths of the coordinator.
     pub coordinator_deaths: u64,
+    /// Ticks of schedules that it fired.
+    pub ticks_fired: u64,
+    /// Ticks of schedules that it passed without a task: missed, or not to be read.
+    pub ticks_left_out: u64,
 }
 
 /// What became of the tasks that ran when the worker was told to stop.

@@ -6,5 +6,6 @@ mod claiming;
 mod leases;
 mod outcomes;
 mod rig;
+mod schedules;
 mod staged;
 mod stopping;

@@ -10,8 +10,10 @@ use std::{
 use async_trait::async_trait;
 use tokio::sync::Notify;
 use windlass::{
-    ClaimAnswer, Demand, Enqueued, Error, Hint, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
-    Rules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
+    ClaimAnswer, Demand, Enqueued, Error, Fire, Gates, Hint, Hints, Lane, LeaseRef, Name, NewTask, NewWorker,
+    Result, Rules, ScheduleRow, Schedules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId,
+    WorkerRecord, WorkerReport,
+    schedule::DueSchedules,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, SharedStore, StoreInfo},
 };
@@ -43,6 +45,8 @@ pub enum On {
     Unclaim,
     PromoteDue,
     Reconcile,
+    DueSchedules,
+    Fire,
 }
 
 pub struct Staged {
@@ -225,7 +229,7 @@ impl Store for Staged {
     }
 
     fn schedules(&self) -> &dyn Schedules {
-        self.inner.schedules()
+        self
     }
 
     async fn audit(&self) -> Result<Vec<Finding>> {
@@ -239,5 +243,24 @@ impl Store for Staged {
     }
     async fn close(&self) -> Result<()> {
         self.inner.close().await
+    }
+}
+
+#[async_trait]
+impl Schedules for Staged {
+    async fn put(&self, row: &ScheduleRow) -> Result<()> {
+        self.inner.schedules().put(row).await
+    }
+    async fn list(&self) -> Result<Vec<ScheduleRow>> {
+        self.inner.schedules().list().await
+    }
+    async fn remove(&self, name: &Name) -> Result<bool> {
+        self.inner.schedules().remove(name).await
+    }
+    async fn due(&self, limit: u32) -> Result<DueSchedules> {
+        self.stage(On::DueSchedules, self.inner.schedules().due(limit)).await
+    }
+    async fn fire(&self, fire: Fire) -> Result<Option<Enqueued>> {
+        self.stage(On::Fire, self.inner.schedules().fire(fire)).await
     }
 }
