@@ -34,7 +34,7 @@ async fn crawl_page(
     }
     let html = answer.into_body().collect().await?.to_bytes();
     let found: Vec<String> = links(&String::from_utf8_lossy(&html)).map(str::to_owned).collect();
-    println!("{site}{path} links to {} pages", found.len());
+    println!("{site}{path} links: {}", found.join(" "));
     for path in found {
         visit(&client, &site, path).await?;
     }
@@ -131,7 +131,7 @@ pub mod local {
             tokio::spawn(async move {
                 while let Ok((stream, _)) = listener.accept().await {
                     let seen = seen.clone();
-                    let service = service_fn(move |request| answer(request, seen.clone()));
+                    let service = service_fn(move |request| std::future::ready(answer(&request, &seen)));
                     tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
                 }
             });
@@ -144,9 +144,9 @@ pub mod local {
         }
     }
 
-    async fn answer(
-        request: Request<Incoming>,
-        seen: Arc<Mutex<Vec<String>>>,
+    fn answer(
+        request: &Request<Incoming>,
+        seen: &Mutex<Vec<String>>,
     ) -> Result<Response<Full<bytes::Bytes>>, Infallible> {
         let path = request.uri().path().to_owned();
         let page = PAGES.iter().find(|(known, _)| *known == path);
