@@ -6,10 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        backup, completions, config, doctor, enqueue, jobs, migrate, queues, restore, tasks, up, worker,
-        workers, workflows,
-        backup, completions, config, doctor, enqueue, migrate, queues, restore, schedules, tasks, up, worker,
-        workers,
+        backup, completions, config, doctor, enqueue, jobs, migrate, queues, restore, schedules, tasks, up,
+        worker, workers, workflows,
     },
     config::{Setting, setting::Raw, table},
     version,

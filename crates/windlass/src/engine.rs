@@ -7,10 +7,9 @@ use tokio::{sync::oneshot, task::JoinSet};
 use windlass_core::Error;
 
 use crate::{
-    duties,
+    duties, schedule,
     settler::{self, Sort},
     supervisor,
-    duties, schedule, settler, supervisor,
     worker::{
         shared::{Phase, Shared},
         status::WorkerError,

@@ -9,11 +9,9 @@ use windlass_server::{
     api::{
         Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse,
         DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, JobRemoval, JobRequest, JobView, Jobs,
-        QueueChange, Queues, RetryRequest, TaskFilter, TaskPage, TaskView, WaitRequest, WaitResponse,
-        WhyView, Workers, WorkflowChange, WorkflowView, Workflows,
-        DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, QueueChange, Queues, RetryRequest,
-        ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter, TaskPage, TaskView,
-        WaitRequest, WaitResponse, WhyView, Workers,
+        QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules,
+        TaskFilter, TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, Workers, WorkflowChange,
+        WorkflowView, Workflows,
     },
 };
 
@@ -143,6 +141,8 @@ impl Backend for Local {
 
     async fn change_workflow(&self, workflow: &Name, action: WorkflowAction) -> Answer<WorkflowChange> {
         self.operations.change_workflow(workflow.as_str(), action).await
+    }
+
     async fn schedules(&self) -> Answer<Schedules> {
         self.operations.schedules().await
     }

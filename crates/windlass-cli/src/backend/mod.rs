@@ -12,11 +12,8 @@ use windlass_core::{Name, TaskId, WorkflowAction};
 use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, JobRemoval, JobRequest, JobView, Jobs,
-    QueueChange, Queues, RetryRequest, TaskFilter, TaskPage, TaskView, WaitResponse, WhyView, Workers,
-    WorkflowChange, WorkflowView, Workflows,
-    EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, QueueChange, Queues, RetryRequest,
-    ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter, TaskPage, TaskView, WaitResponse,
-    WhyView, Workers,
+    QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter,
+    TaskPage, TaskView, WaitResponse, WhyView, Workers, WorkflowChange, WorkflowView, Workflows,
 };
 
 pub use connect::connect;

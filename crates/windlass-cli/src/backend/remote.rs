@@ -7,11 +7,8 @@ use windlass_core::{Name, TaskId, WorkflowAction};
 use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, HealthView, InfoView, JobRemoval, JobRequest, JobView, Jobs,
-    QueueChange, Queues, RetryRequest, TaskFilter, TaskPage, TaskView, WaitRequest, WaitResponse, WhyView,
-    Workers, WorkflowChange, WorkflowView, Workflows,
-    EnqueueRequest, EnqueueResponse, HealthView, InfoView, QueueChange, Queues, RetryRequest,
-    ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter, TaskPage, TaskView, WaitRequest,
-    WaitResponse, WhyView, Workers,
+    QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter,
+    TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, Workers, WorkflowChange, WorkflowView, Workflows,
 };
 
 use super::{
@@ -153,6 +150,8 @@ impl Backend for Remote {
         };
         let path = format!("/v1/workflows/{}/{verb}", escape(workflow.as_str()));
         self.client.post(&path, &serde_json::Map::new()).await
+    }
+
     async fn schedules(&self) -> Answer<Schedules> {
         self.client.get("/v1/schedules", Duration::ZERO).await
     }
@@ -197,6 +196,8 @@ impl Backend for Remote {
 
 fn job_path(job: &Name) -> String {
     format!("/v1/jobs/{}", escape(job.as_str()))
+}
+
 fn schedule_path(name: &Name) -> String {
     format!("/v1/schedules/{}", escape(name.as_str()))
 }

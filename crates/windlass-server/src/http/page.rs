@@ -4,16 +4,12 @@ use std::fmt::Write;
 
 use axum::response::{Html, IntoResponse, Response};
 
-const LINKS: [(&str, &str); 8] = [
+const LINKS: [(&str, &str); 9] = [
     ("/v1/tasks", "tasks"),
     ("/v1/dead", "dead tasks by error"),
     ("/v1/queues", "queues"),
     ("/v1/jobs", "jobs"),
     ("/v1/workflows", "workflows"),
-const LINKS: [(&str, &str); 7] = [
-    ("/v1/tasks", "tasks"),
-    ("/v1/dead", "dead tasks by error"),
-    ("/v1/queues", "queues"),
     ("/v1/schedules", "recurring tasks"),
     ("/v1/workers", "workers"),
     ("/v1/info", "this process and its store"),

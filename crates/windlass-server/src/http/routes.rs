@@ -20,7 +20,6 @@ use super::{
     guard::guard,
     page::page,
     query::{Id, ListQuery, NamesQuery, NowQuery, Param, WaitQuery, WorkflowsQuery, query},
-    query::{Id, ListQuery, Param, WaitQuery, query},
     schedules,
 };
 use crate::{

@@ -109,7 +109,7 @@ impl Api {
         self.raw(&head, body).await
     }
 
-    pub async fn put(&self, path: &str, body: Value) -> Answer {
+    pub async fn put(&self, path: &str, body: impl ToString) -> Answer {
         let body = body.to_string();
         let head = format!(
             "PUT {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -130,21 +130,6 @@ impl Api {
             self.address
         );
         self.raw(&head, b"").await
-    }
-
-    pub async fn put(&self, path: &str, body: impl AsRef<[u8]>) -> Answer {
-        let body = body.as_ref();
-        let head = format!(
-            "PUT {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
-             content-length: {}",
-            self.address,
-            body.len()
-        );
-        self.raw(&head, body).await
-    }
-
-    pub async fn delete(&self, path: &str) -> Answer {
-        self.raw(&format!("DELETE {path} HTTP/1.1\r\nhost: {}\r\nconnection: close", self.address), b"").await
     }
 
     /// Enqueues and gives the id.

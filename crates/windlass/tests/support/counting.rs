@@ -18,7 +18,6 @@ use windlass::{
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
 };
 use windlass_conformance::MemoryStore;
-use windlass_core::{Gates, Schedules};
 
 pub struct Counting {
     inner: Arc<MemoryStore>,

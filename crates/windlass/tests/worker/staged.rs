@@ -17,7 +17,6 @@ use windlass::{
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, SharedStore, StoreInfo},
 };
-use windlass_core::{Gates, Schedules};
 
 /// What becomes of a call.
 #[derive(Clone)]
