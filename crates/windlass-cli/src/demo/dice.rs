@@ -63,7 +63,7 @@ mod tests {
         for _ in 0..100 {
             let mut parts: Vec<u32> = (0..PARTS)
                 .map(|_| {
-                    let beyond = dice.draw() - DELAY_MIN;
+                    let beyond = dice.draw().checked_sub(DELAY_MIN).unwrap();
                     assert!(beyond <= DELAY_SPAN, "{beyond:?}");
                     ((beyond.as_secs_f64() * f64::from(PARTS)) as u32).min(PARTS - 1)
                 })

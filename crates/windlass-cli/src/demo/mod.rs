@@ -139,7 +139,7 @@ async fn watch(
 }
 
 fn counts(stage: &Stage) -> Counts {
-    Counts { claim_p99_ms: stage.claims.p99_ms(), retries: stage.visits.retries() }
+    Counts { claim_p99_ms: stage.claims.p99().as_secs_f64() * 1e3, retries: stage.visits.retries() }
 }
 
 fn to_json(plan: Plan, figures: &Figures, counts: Counts, most_seen: u32, slots_peak: u32) -> Value {

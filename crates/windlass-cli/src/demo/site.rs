@@ -86,7 +86,9 @@ async fn serve(number: u32) -> anyhow::Result<()> {
     while let Some(line) = lines.recv().await {
         let now = Instant::now();
         if line == MARK {
-            hosts.iter().for_each(|host| host.lock().mark(now));
+            for host in &hosts {
+                host.lock().mark(now);
+            }
         }
         let at_us = now.duration_since(started).as_micros() as u64;
         say(&Report { at_us, hosts: hosts.iter().map(|host| host.lock().report(now)).collect() })?;

@@ -40,12 +40,12 @@ impl Claims {
         self.lock().clear();
     }
 
-    /// The time that 99 of 100 claims did not exceed, in milliseconds.
-    pub(super) fn p99_ms(&self) -> f64 {
+    /// The time that 99 of 100 claims did not exceed.
+    pub(super) fn p99(&self) -> Duration {
         let mut times: Vec<Duration> = self.lock().iter().copied().collect();
         times.sort_unstable();
         let place = (times.len() * 99).div_ceil(100).saturating_sub(1);
-        times.get(place).map_or(0.0, |took| took.as_secs_f64() * 1e3)
+        times.get(place).copied().unwrap_or_default()
     }
 }
 
@@ -210,11 +210,14 @@ mod tests {
     #[test]
     fn one_slow_claim_in_a_hundred_is_not_the_p99_and_two_are() {
         let claims = Claims::default();
-        assert_eq!(claims.p99_ms(), 0.0);
-        (0..99).for_each(|_| claims.note(Duration::from_millis(1)));
-        claims.note(Duration::from_millis(80));
-        assert_eq!(claims.p99_ms(), 1.0);
-        claims.note(Duration::from_millis(80));
-        assert_eq!(claims.p99_ms(), 80.0);
+        let (fast, slow) = (Duration::from_millis(1), Duration::from_millis(80));
+        assert_eq!(claims.p99(), Duration::ZERO);
+        for _ in 0..99 {
+            claims.note(fast);
+        }
+        claims.note(slow);
+        assert_eq!(claims.p99(), fast);
+        claims.note(slow);
+        assert_eq!(claims.p99(), slow);
     }
 }

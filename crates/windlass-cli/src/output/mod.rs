@@ -117,9 +117,9 @@ impl Output {
     /// Draws such lines for the last time; what is said next comes below them.
     pub fn end_block(self, lines: &[String]) {
         if self.shows_progress() {
-            let text: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+            let end = if lines.is_empty() { "" } else { "\r\n" };
             // Nothing can be done about a terminal that is gone.
-            let _ = write!(io::stderr(), "\x1b[?7l\r\x1b[J{text}\x1b[?7h");
+            let _ = write!(io::stderr(), "\x1b[?7l\r\x1b[J{}{end}\x1b[?7h", lines.join("\r\n"));
         }
     }
 
