@@ -26,8 +26,9 @@ pub(super) struct Figures {
     pub(super) seconds: f64,
     /// Answers given.
     pub(super) tasks: u64,
+    /// Answers per second; those under way at either end count by the part of their delay that had passed.
     pub(super) per_second: f64,
-    /// What no queue could exceed: as many requests as may be open at once, each as long as its delay, nothing in between.
+    /// What no queue can exceed: as many requests as may be open at once, each as long as its delay, nothing in between.
     pub(super) ideal_per_second: f64,
     /// Mean of the delays that the site drew for these answers.
     pub(super) mean_delay_ms: f64,
@@ -43,25 +44,22 @@ impl Figures {
     /// What happened from one report to a later one. Peaks and idle times count from the mark.
     pub(super) fn between(plan: Plan, from: &Report, to: &Report) -> Self {
         let seconds = to.at_us.saturating_sub(from.at_us) as f64 / 1e6;
-        let grown: Vec<(u64, u64)> = to
+        let grown: Vec<Grown> = to
             .hosts
             .iter()
             .enumerate()
-            .map(|(place, host)| {
-                let before = from.hosts.get(place).copied().unwrap_or_default();
-                (host.done - before.done, host.drawn_us - before.drawn_us)
-            })
+            .map(|(place, host)| Grown::between(&from.hosts.get(place).copied().unwrap_or_default(), host))
             .collect();
-        let tasks: u64 = grown.iter().map(|(done, _)| done).sum();
-        let drawn_us: u64 = grown.iter().map(|(_, drawn_us)| drawn_us).sum();
-        let mean_delay = ratio(drawn_us as f64 / 1e6, tasks as f64);
+        let served: f64 = grown.iter().map(|host| host.served).sum();
+        let served_seconds: f64 = grown.iter().map(|host| host.served_seconds).sum();
+        let mean_delay = ratio(served_seconds, served);
         Self {
             seconds,
-            tasks,
-            per_second: ratio(tasks as f64, seconds),
+            tasks: grown.iter().map(|host| host.done).sum(),
+            per_second: ratio(served, seconds),
             ideal_per_second: ratio(f64::from(plan.open_max()), mean_delay),
             mean_delay_ms: mean_delay * 1e3,
-            jobs: grown.iter().map(|(done, _)| ratio(*done as f64, seconds)).collect(),
+            jobs: grown.iter().map(|host| ratio(host.served, seconds)).collect(),
             min_peak: least(to, |host| host.peak_since_mark),
             longest_idle_ms: most(to, |host| host.longest_idle_us) as f64 / 1e3,
         }
@@ -88,6 +86,23 @@ impl Figures {
     }
 }
 
+/// By how much the figures of a host grew.
+struct Grown {
+    done: u64,
+    served: f64,
+    served_seconds: f64,
+}
+
+impl Grown {
+    fn between(from: &HostReport, to: &HostReport) -> Self {
+        Self {
+            done: to.done.saturating_sub(from.done),
+            served: to.served - from.served,
+            served_seconds: to.served_us.saturating_sub(from.served_us) as f64 / 1e6,
+        }
+    }
+}
+
 /// Most requests that any host ever had open at once.
 pub(super) fn max_concurrency_seen(report: &Report) -> u32 {
     most(report, |host| host.peak)
@@ -111,7 +126,13 @@ mod tests {
     use super::*;
 
     fn report(at_us: u64, done: [u64; 2]) -> Report {
-        let host = |done| HostReport { done, drawn_us: done * 1_500_000, peak: 4, ..HostReport::default() };
+        let host = |done| HostReport {
+            done,
+            served: done as f64,
+            served_us: done * 1_500_000,
+            peak: 4,
+            ..HostReport::default()
+        };
         Report { at_us, hosts: done.map(host).to_vec() }
     }
 

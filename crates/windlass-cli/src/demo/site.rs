@@ -50,7 +50,7 @@ pub(super) struct Report {
 }
 
 /// What one host has seen so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct HostReport {
     /// Requests that are open now.
     pub(super) open: u32,
@@ -60,8 +60,11 @@ pub(super) struct HostReport {
     pub(super) peak_since_mark: u32,
     /// Answers given.
     pub(super) done: u64,
-    /// Sum of the delays that were drawn for them.
-    pub(super) drawn_us: u64,
+    /// The same, with those that are under way as the part of their delay that has passed: a stretch between two reports is
+    /// then measured without the luck of what just ended.
+    pub(super) served: f64,
+    /// Sum of the delays that were drawn for them, of those that are under way what has passed.
+    pub(super) served_us: u64,
     /// Longest time without any open request since the mark.
     pub(super) longest_idle_us: u64,
 }
@@ -136,13 +139,14 @@ async fn answer(host: Arc<Host>) -> Result<Response<Full<Bytes>>, Infallible> {
 /// A request from its arrival to its answer. One that breaks off counts as gone, not as done.
 struct Visit {
     host: Arc<Host>,
+    number: u64,
     delay: Duration,
 }
 
 impl Visit {
     fn begin(host: Arc<Host>) -> Self {
-        let delay = host.lock().arrive(Instant::now());
-        Self { host, delay }
+        let Open { number, delay, .. } = host.lock().arrive(Instant::now());
+        Self { host, number, delay }
     }
 
     fn end(self) {
@@ -154,7 +158,7 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        self.host.lock().leave(Instant::now());
+        self.host.lock().leave(self.number, Instant::now());
     }
 }
 
@@ -164,7 +168,8 @@ impl Host {
     fn new(place: u32, now: Instant) -> Self {
         Self(Mutex::new(Seen {
             dice: Dice::new(u64::from(place)),
-            open: 0,
+            visits: 0,
+            open: Vec::new(),
             peak: 0,
             peak_since_mark: 0,
             done: 0,
@@ -181,35 +186,56 @@ impl Host {
 
 struct Seen {
     dice: Dice,
-    open: u32,
+    /// Requests that came.
+    visits: u64,
+    open: Vec<Open>,
     peak: u32,
     peak_since_mark: u32,
     done: u64,
+    /// Sum of the delays of those.
     drawn_us: u64,
     /// Since when nothing is open.
     idle_since: Option<Instant>,
     longest_idle: Duration,
 }
 
+/// A request that is open.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    number: u64,
+    since: Instant,
+    delay: Duration,
+}
+
+impl Open {
+    /// What has passed of its delay.
+    fn passed(&self, now: Instant) -> Duration {
+        now.duration_since(self.since).min(self.delay)
+    }
+}
+
 impl Seen {
-    fn arrive(&mut self, now: Instant) -> Duration {
+    fn arrive(&mut self, now: Instant) -> Open {
         self.longest_idle = self.longest_idle(now);
         self.idle_since = None;
-        self.open += 1;
-        self.peak = self.peak.max(self.open);
-        self.peak_since_mark = self.peak_since_mark.max(self.open);
-        self.dice.draw()
+        self.visits += 1;
+        let visit = Open { number: self.visits, since: now, delay: self.dice.draw() };
+        self.open.push(visit);
+        let open = self.open.len() as u32;
+        self.peak = self.peak.max(open);
+        self.peak_since_mark = self.peak_since_mark.max(open);
+        visit
     }
 
-    fn leave(&mut self, now: Instant) {
-        self.open -= 1;
-        if self.open == 0 {
+    fn leave(&mut self, number: u64, now: Instant) {
+        self.open.retain(|visit| visit.number != number);
+        if self.open.is_empty() {
             self.idle_since = Some(now);
         }
     }
 
     fn mark(&mut self, now: Instant) {
-        self.peak_since_mark = self.open;
+        self.peak_since_mark = self.open.len() as u32;
         self.longest_idle = Duration::ZERO;
         if self.idle_since.is_some() {
             self.idle_since = Some(now);
@@ -222,12 +248,15 @@ impl Seen {
     }
 
     fn report(&self, now: Instant) -> HostReport {
+        let passed: Duration = self.open.iter().map(|visit| visit.passed(now)).sum();
+        let parts: f64 = self.open.iter().map(|visit| visit.passed(now).div_duration_f64(visit.delay)).sum();
         HostReport {
-            open: self.open,
+            open: self.open.len() as u32,
             peak: self.peak,
             peak_since_mark: self.peak_since_mark,
             done: self.done,
-            drawn_us: self.drawn_us,
+            served: self.done as f64 + parts,
+            served_us: self.drawn_us + passed.as_micros() as u64,
             longest_idle_us: self.longest_idle(now).as_micros() as u64,
         }
     }
@@ -243,17 +272,30 @@ mod tests {
         let at = |ms| start + Duration::from_millis(ms);
         let host = Host::new(0, start);
         let mut seen = host.lock();
-        seen.arrive(at(10));
-        seen.arrive(at(11));
-        seen.leave(at(20));
+        let first = seen.arrive(at(10)).number;
+        let second = seen.arrive(at(11)).number;
+        seen.leave(first, at(20));
         assert_eq!((seen.report(at(20)).open, seen.report(at(20)).peak), (1, 2));
         assert_eq!(seen.report(at(20)).longest_idle_us, 10_000, "before the first request");
         seen.mark(at(30));
         assert_eq!((seen.report(at(30)).peak, seen.report(at(30)).peak_since_mark), (2, 1));
-        seen.leave(at(40));
+        seen.leave(second, at(40));
         assert_eq!(seen.report(at(45)).longest_idle_us, 5_000, "an idle time that goes on counts");
         seen.mark(at(50));
         seen.arrive(at(52));
         assert_eq!(seen.report(at(60)).longest_idle_us, 2_000, "the mark cuts an idle time in two");
+    }
+
+    #[test]
+    fn what_is_under_way_counts_by_the_part_that_has_passed() {
+        let start = Instant::now();
+        let host = Host::new(0, start);
+        let mut seen = host.lock();
+        let delay = seen.arrive(start).delay;
+        let half = seen.report(start + delay / 2);
+        assert!((half.served - 0.5).abs() < 1e-6, "{half:?}");
+        assert!(half.served_us.abs_diff(delay.as_micros() as u64 / 2) <= 1, "{half:?}");
+        let late = seen.report(start + 2 * delay);
+        assert!((late.served - 1.0).abs() < 1e-6, "an answer that is late is no more than one: {late:?}");
     }
 }
