@@ -189,7 +189,7 @@ TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2
   state smallint NOT NULL
   encoding smallint NOT NULL
   on_failure smallint
-  parked boolean
+  parked boolean NOT NULL DEFAULT false
   paced boolean
   retry text
   job text

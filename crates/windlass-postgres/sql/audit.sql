@@ -56,6 +56,10 @@ WHERE t.id IS NOT NULL AND j.state = 0 AND j.delay_ms IS NULL
   )
   AND NOT EXISTS (SELECT 1 FROM windlass.gate_todo AS g WHERE g.key = j.name AND g.kind <> 1)
 UNION ALL
+SELECT t.id, 'NO-STRANDED', 'stranded: ready with the room of job ' || t.job || ' in a lane that nobody serves'
+FROM windlass.task AS t JOIN windlass.lane AS l ON l.id = t.lane
+WHERE t.job IS NOT NULL AND t.state = 1 AND NOT windlass.is_live(l.queue, l.kind)
+UNION ALL
 SELECT t.id, 'NO-STRANDED', 'stranded: held by a job that does not exist'
 FROM windlass.task AS t
 WHERE t.state = 3 AND NOT EXISTS (SELECT 1 FROM windlass.job AS j WHERE j.name = t.job)

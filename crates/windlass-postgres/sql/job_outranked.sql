@@ -4,7 +4,7 @@ FROM unnest($1::text[]) AS u (name)
 WHERE (
   SELECT t.priority
   FROM windlass.task AS t
-  WHERE t.job = u.name AND t.state = 3 AND t.parked IS NULL
+  WHERE t.job = u.name AND t.state = 3 AND NOT t.parked
   ORDER BY t.priority DESC, t.id
   LIMIT 1
 ) > (SELECT min(t.priority) FROM windlass.task AS t WHERE t.job = u.name AND t.state = 1)

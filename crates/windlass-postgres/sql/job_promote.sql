@@ -7,7 +7,7 @@ WITH pick AS MATERIALIZED (
   CROSS JOIN LATERAL (
     SELECT t.id, t.lane, t.priority
     FROM windlass.task AS t
-    WHERE t.job = u.name AND t.state = 3 AND t.parked IS NULL
+    WHERE t.job = u.name AND t.state = 3 AND NOT t.parked
     ORDER BY t.priority DESC, t.id
     LIMIT u.n + $4
   ) AS t
@@ -30,8 +30,9 @@ UPDATE windlass.task AS t
 SET
   state = CASE WHEN item.is_live THEN 1 ELSE 3 END,
   ready_seq = item.ready_seq,
-  parked = CASE WHEN NOT item.is_live THEN true END,
+  parked = NOT item.is_live,
   paced = CASE WHEN item.is_live AND item.has_delay THEN true END
-FROM item
+-- In the order of the tasks, as everybody locks them.
+FROM (SELECT item.* FROM item ORDER BY item.id) AS item
 WHERE t.id = ANY (ARRAY[item.id]) AND t.state + 0 = 3
 RETURNING t.job, t.lane, t.state

@@ -4,4 +4,5 @@ SELECT t.id
 FROM windlass.task AS t
 WHERE t.job = $1 AND t.state = ANY (CASE WHEN $2 THEN '{2}'::smallint[] ELSE '{0,1,3,4}'::smallint[] END)
   AND t.state <> 6 AND t.id <= $3
+ORDER BY t.job
 LIMIT $4

@@ -8,7 +8,7 @@ WITH dead AS MATERIALIZED (
   CROSS JOIN LATERAL (
     SELECT t.id, t.lane FROM windlass.task AS t WHERE t.job = j.name AND t.state = 1 OFFSET 0
   ) AS t
-  WHERE t.lane = ANY (ARRAY(SELECT dead.id FROM dead))
+  WHERE EXISTS (SELECT 1 FROM dead) AND t.lane = ANY (ARRAY(SELECT dead.id FROM dead))
   ORDER BY t.id
   LIMIT $1
 ), back AS (

@@ -5,4 +5,4 @@ SELECT 0, j.name
 FROM windlass.job AS j
 WHERE j.state = 0
   AND (j.concurrency IS NULL OR (SELECT count(*) FROM windlass.worker AS w WHERE w.ended_at IS NULL) < 2)
-  AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.job = j.name AND t.state = 3 AND t.parked IS NULL OFFSET 0)
+  AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.job = j.name AND t.state = 3 AND NOT t.parked OFFSET 0)

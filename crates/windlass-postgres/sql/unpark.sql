@@ -9,12 +9,13 @@ WITH lanes AS MATERIALIZED (
   SELECT t.id
   FROM lanes
   CROSS JOIN LATERAL (
-    SELECT t.id FROM windlass.task AS t WHERE t.state = 3 AND t.parked AND t.lane = lanes.id LIMIT $1
+    SELECT t.id FROM windlass.task AS t WHERE t.state = 3 AND t.parked AND t.lane = lanes.id ORDER BY t.lane LIMIT $1
   ) AS t
+  ORDER BY t.id
   LIMIT $1
 ), back AS (
   UPDATE windlass.task AS t
-  SET parked = NULL
+  SET parked = false
   FROM pick
   WHERE t.id = ANY (ARRAY[pick.id]) AND t.state + 0 = 3
   RETURNING t.job

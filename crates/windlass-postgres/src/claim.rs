@@ -163,6 +163,13 @@ async fn serve(shared: &Shared, demands: &[Demand]) -> Result<Served> {
 async fn together(shared: &Shared, session: &mut Session<'_>, demands: &[Demand]) -> Result<Vec<Brought>> {
     session.begin().await?;
     let mut all = Vec::with_capacity(demands.len());
+    // Workers before tasks, and in order.
+    let mut workers: Vec<(i64, i64)> =
+        demands.iter().map(|demand| (demand.worker.0, demand.claim_no as i64)).collect();
+    workers.sort_unstable();
+    for (worker, claim_no) in workers.iter().filter(|_| demands.len() > 1) {
+        session.query(&sql::CLAIM_LOCK, &[worker, claim_no]).await?;
+    }
     for demand in demands {
         match inside(shared, session, demand).await {
             Ok(brought) => all.push(brought),

@@ -14,7 +14,7 @@ use std::{
 
 use tokio::sync::Notify;
 use windlass_core::{
-    JobState, LaneId, Result, State, Timestamp,
+    Error, JobState, LaneId, Result, State, Timestamp,
     gate::{JobView, Turn, turn, window},
     source::DutyReport,
 };
@@ -37,8 +37,6 @@ const PASSES_MAX: usize = 1_000;
 const ROUNDS_MAX: usize = 50;
 /// Held tasks that are looked at beyond those that there is room for, for lanes that nobody serves.
 const AHEAD: i64 = 500;
-/// How often rows of jobs are made again that somebody has just forgotten.
-const LOCKS_MAX: usize = 5;
 
 /// What `gate_todo` says.
 pub(crate) const TODO_JOB: i16 = 0;
@@ -105,6 +103,10 @@ async fn admit_all(shared: &Shared) -> Result<DutyReport> {
         report.next_due = report.next_due.into_iter().chain(admitted.next_due).min();
         report.lanes_ready.extend(&admitted.lanes_ready);
         admitted.log();
+        if admitted.has_parked {
+            // Somebody may have come to serve the lane before this was committed.
+            unpark(shared).await?;
+        }
         for (name, up_to, reason) in &admitted.to_cancel {
             job::cancel_tasks(shared, name, *up_to, reason).await?;
         }
@@ -120,6 +122,13 @@ async fn admit_all(shared: &Shared) -> Result<DutyReport> {
     Ok(report)
 }
 
+/// Lets held tasks of lanes that somebody serves again take part.
+pub(crate) async fn unpark(shared: &Shared) -> Result<(), Failure> {
+    let mut session = shared.gates.session().await?;
+    while session.row(&sql::UNPARK, &[&TODO_MAX]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}
+    Ok(())
+}
+
 /// What one transaction did, told after its commit.
 #[derive(Default)]
 pub(crate) struct Admitted {
@@ -128,6 +137,8 @@ pub(crate) struct Admitted {
     pub next_due: Option<Timestamp>,
     /// Jobs whose waiting tasks are to be cancelled, up to a task, and why.
     pub to_cancel: Vec<(String, i64, String)>,
+    /// Tasks of lanes that nobody serves were put aside.
+    has_parked: bool,
     /// Jobs that came to their limit, or left it.
     edges: Vec<(String, bool, u32)>,
 }
@@ -225,7 +236,7 @@ impl Locked {
     }
 }
 
-/// Makes and locks jobs inside the session's transaction.
+/// Locks jobs inside the session's transaction. If some have no row yet they get one, and the transaction is to be begun anew.
 async fn lock(
     shared: &Shared,
     session: &mut Session<'_>,
@@ -233,16 +244,15 @@ async fn lock(
 ) -> Result<BTreeMap<String, Locked>, Failure> {
     let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
     let limit = shared.rules.job_default_concurrency.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
-    let mut locked = BTreeMap::new();
-    for _ in 0..LOCKS_MAX {
-        let rows = session.query(&sql::JOB_LOCK, &[&wanted]).await?;
-        locked = rows.iter().map(|row| (row.get(0), Locked::of(row))).collect();
-        if locked.len() == names.len() {
-            break;
-        }
-        session.query(&sql::JOB_MAKE, &[&wanted, &limit]).await?;
+    let rows = session.query(&sql::JOB_LOCK, &[&wanted]).await?;
+    if rows.len() == names.len() {
+        return Ok(rows.iter().map(|row| (row.get(0), Locked::of(row))).collect());
     }
-    Ok(locked)
+    // Rows are made without holding any: two who hold some and make others would wait for each other.
+    session.rollback().await;
+    session.query(&sql::JOB_MAKE, &[&wanted, &limit]).await?;
+    let error = Error::Unavailable("jobs were made or forgotten meanwhile; try again".to_owned());
+    Err(Failure { error, is_broken: false, is_worth_repeating: true })
 }
 
 /// Locks jobs and lets through what they have room for, takes back what they have no room for.
@@ -467,6 +477,7 @@ impl<'a> Round<'a> {
             } else {
                 // Nobody serves that lane; the next one may have the place.
                 self.open.insert(name);
+                admitted.has_parked = true;
             }
         }
         Ok(promoted)

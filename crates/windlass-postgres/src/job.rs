@@ -196,13 +196,22 @@ pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView>
     Ok(view)
 }
 
+/// What has slipped between a lane's coming or going and an admission under way: seen to now and then by the leader.
+pub(crate) async fn check_lanes(shared: &Shared) {
+    lanes_went(shared).await;
+    if let Err(failure) = gate::unpark(shared).await {
+        tracing::debug!(error = %failure.error, "held tasks could not be looked at");
+    }
+    gate::admit_after(shared).await;
+}
+
 /// A worker came or a queue was resumed: held tasks of lanes that nobody served take part again.
 pub(crate) async fn lanes_came(shared: &Shared) {
     let came = async {
         let mut session = shared.duties.session().await?;
         session.query(&sql::TODO_HELD, &[]).await?;
-        while session.row(&sql::UNPARK, &[&CHUNK]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}
-        Ok::<(), Failure>(())
+        drop(session);
+        gate::unpark(shared).await
     };
     if let Err(failure) = came.await {
         tracing::debug!(error = %failure.error, "held tasks of a lane that came alive wait for the next look");

@@ -70,7 +70,7 @@ CREATE TABLE windlass.task (
   encoding smallint NOT NULL,
   on_failure smallint,
   -- Held because nobody alive serves its lane.
-  parked boolean,
+  parked boolean NOT NULL DEFAULT false,
   -- Its job has a delay, so its start must be noticed.
   paced boolean,
   retry text,

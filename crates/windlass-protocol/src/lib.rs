@@ -1,0 +1,48 @@
+//! The protocol of jobs and workflows on PostgreSQL, as a model whose every interleaving is visited. For tests only.
+//!
+//! The statements of `windlass-postgres/sql` that concern the gates are functions here, each named after its file. A statement
+//! sees what was committed when it started and what its own transaction wrote. It locks rows in the order in which the server
+//! would; if one is held by somebody else it waits with the snapshot that it has, and once it holds the row it reads that row, and
+//! only that row, again. Locks end with the transaction. Between any two statements anybody may come; between the snapshot of a statement and
+//! its locks nobody does unless it has to wait, except in the scenarios that look at the order of those locks.
+//!
+//! ```text
+//!  worker:     claim │ commit ┄┄ settle_done │ commit
+//!                              └ settle_receipt │ workflow_lock │ settle_leave │ workflow_pass │ workflow_forget │ commit
+//!  admission:  todo_take │ workflow_make │ workflow_lock │ workflow_place │ workflow_pass │ workflow_forget
+//!                        │ job_lock (│ job_make │ job_lock) │ job_count (│ job_demote │ job_count) │ job_promote │ commit
+//!  sweep:      lock_expired │ held │ workflow_lock │ crash │ commit ┄┄ park_dead │ commit
+//!  operator:   job_make │ job_lock, job_set │ job_count │ job_demote │ … │ commit
+//! ```
+//!
+//! What may go wrong, in the scenarios that allow it: the first worker's process dies, or its lease runs out while it lives; the answer to one
+//! of its claims or settlements is lost, and the request takes effect late, or never; an admission is undone.
+//!
+//! Modelled: limits and a change of one, rooms, places of steps, steps that fail and block, a slow transaction whose tasks have
+//! lower numbers than what was committed before it, receipts, fences, unclaim, sweeps, rows of jobs and workflows that are made and forgotten,
+//! lanes that come and go.
+//!
+//! Not modelled: time (delays, retries, snoozes, due tasks), suspects of crashes, outranking, windows of jobs without a limit, paused, cancelled
+//! and removed jobs, the policies skip and cancel of workflows, redrive, cancelling steps, claims of more than one task, keys, the doorbell,
+//! the sweep of tombstones (so nothing mends what an earlier sweep missed). The order of the ready line is not looked at: a claim
+//! takes any ready task. Rows that wait for the same lock get it in any order.
+//!
+//! [`protocol::Protocol`] has a switch for each choice that the promises rest on. Its default is what the SQL files do, also where that
+//! breaks a promise; the tests say which.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "tasks, jobs, workers and connections are indices of fixed tables"
+)]
+#![expect(
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    reason = "statements have one shape, also those that never wait"
+)]
+
+pub mod db;
+mod gate;
+mod lease;
+pub mod model;
+pub mod protocol;
+pub mod state;
+pub mod story;

@@ -1,0 +1,475 @@
+//! The model: who may do what next, and what must hold.
+
+use stateright::{Model, Property};
+
+use crate::{
+    db::{Db, Mode, Receipt, Row, TODO_WORKFLOW, Task, TaskState, WORKERS, todo_job},
+    protocol::{Operation, Protocol, Scenario},
+    state::{ADMISSIONS, Broken, CONNECTIONS, GHOST, Kind, OPERATOR, Process, SWEEP, State, Statement, Txn},
+};
+
+/// A protocol in a scenario.
+#[derive(Debug, Clone, Default)]
+pub struct Checked {
+    /// How it is done.
+    pub protocol: Protocol,
+    /// Who is there.
+    pub scenario: Scenario,
+}
+
+/// What may happen next. Numbers are workers, tasks or connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the words of the protocol")]
+pub enum Action {
+    /// A connection runs its next statement, goes on with the one that waited, or commits.
+    Step(usize),
+    Claim {
+        worker: usize,
+        task: usize,
+    },
+    Settle {
+        worker: usize,
+        has_failed: bool,
+    },
+    /// A batch whose answer was lost is sent again.
+    SettleAgain(usize),
+    Unclaim(usize),
+    /// The connection of a worker breaks; what it had asked for may still take effect.
+    Lose(usize),
+    /// A claim that was thought lost arrives.
+    ArriveLate {
+        task: usize,
+    },
+    /// What was thought lost is.
+    Vanish,
+    /// A process dies.
+    Crash(usize),
+    /// The first admission is undone: its process died, or its connection.
+    Undo,
+    /// A lease runs out.
+    Expire(usize),
+    Sweep(usize),
+    Admit(usize),
+    CommitLate,
+    Operate,
+    Register(usize),
+}
+
+impl Checked {
+    fn is_fault(state: &State, action: Action) -> bool {
+        match action {
+            Action::Lose(_) | Action::Crash(_) | Action::Undo => true,
+            // The lease of a dead process runs out for certain.
+            Action::Expire(worker) => state.processes[worker] != Process::Gone,
+            _ => false,
+        }
+    }
+
+    /// Whether nothing moves any more unless something else goes wrong.
+    fn is_at_rest(&self, state: &State) -> bool {
+        let mut actions = Vec::new();
+        self.actions(state, &mut actions);
+        state.broken.is_none() && actions.into_iter().all(|action| Self::is_fault(state, action))
+    }
+
+    fn is_stranded(&self, state: &State) -> bool {
+        let db = &state.db;
+        // The server undoes one of those in a deadlock, and then things move again.
+        !state.has_deadlock()
+            && self.is_at_rest(state)
+            && self.scenario.ids().any(|id| match db.tasks[id].state {
+                TaskState::Dead | TaskState::Gone => false,
+                TaskState::Waiting => db.workflow.blocked_by.is_none(),
+                TaskState::Held if db.tasks[id].parked => self.is_live(db, id),
+                // A limit of 0 lets nothing start.
+                TaskState::Held => self.scenario.spec(id).job.is_none_or(|job| db.jobs[job].limit != 0),
+                _ => true,
+            })
+    }
+
+    /// Room in use at rest, or a lease of a worker that is gone.
+    fn is_leaked(&self, state: &State) -> bool {
+        let mut tasks = state.db.tasks.iter();
+        let is_leaked = |row: &Task| {
+            row.state == TaskState::Running && state.db.workers[usize::from(row.worker)].has_ended
+        };
+        tasks.clone().any(is_leaked) || (tasks.any(Task::has_room) && self.is_at_rest(state))
+    }
+
+    fn is_run_twice(state: &State) -> bool {
+        let runs = |worker: usize| match state.processes[worker] {
+            Process::Running { task, .. } if !state.db.has_expired[worker] => Some(task),
+            _ => None,
+        };
+        runs(0).is_some() && runs(0) == runs(1)
+    }
+
+    fn run(&self, state: &mut State, who: usize) {
+        let statement = state.txns[who].next;
+        let done = match statement {
+            Statement::None => Ok(()),
+            Statement::Claim => self.claim(state, who),
+            Statement::SettleDone => self.settle_done(state, who),
+            Statement::SettleReceipt => self.settle_receipt(state, who),
+            Statement::SettleLeave => self.settle_leave(state, who),
+            Statement::LockWorker => self.lock_worker(state, who),
+            Statement::Held => self.held(state, who),
+            Statement::EndLeases => self.end_leases(state, who),
+            Statement::WorkflowMake => self.workflow_make(state, who),
+            Statement::WorkflowLock => self.workflow_lock(state, who),
+            Statement::WorkflowPlace => self.workflow_place(state, who),
+            Statement::WorkflowPass => self.workflow_pass(state, who),
+            Statement::WorkflowForget => self.workflow_forget(state, who),
+            Statement::WorkflowSteps => self.workflow_steps(state, who),
+            Statement::JobMake => self.job_make(state, who),
+            Statement::JobLock => self.job_lock(state, who),
+            Statement::JobCount => self.job_count(state, who),
+            Statement::JobDemote => self.job_demote(state, who),
+            Statement::JobPromote => self.job_promote(state, who),
+            Statement::CancelUnstarted => self.cancel_unstarted(state, who),
+            Statement::Unpark | Statement::ParkDead => self.look_at_lanes(state, who),
+            Statement::Commit => {
+                self.commit(state, who);
+                return;
+            }
+        };
+        if done.is_err() {
+            return;
+        }
+        let txn = &mut state.txns[who];
+        (txn.snapshot, txn.waits_for) = (None, None);
+        if self.scenario.is_coarse && !matches!(txn.next, Statement::None | Statement::Commit) {
+            self.run(state, who);
+        }
+    }
+
+    fn commit(&self, state: &mut State, who: usize) {
+        let txn = state.commit(who, self.protocol, &self.scenario);
+        let looks_at_lanes = txn.touched_lanes && self.protocol.looks_at_lanes_again;
+        match txn.kind {
+            Kind::Claim if who < WORKERS => {
+                state.processes[who] = if txn.is_written {
+                    Process::Running { task: txn.task, lease: txn.lease }
+                } else {
+                    Process::Idle
+                };
+            }
+            Kind::Settle if who < WORKERS => self.answer(state, &txn),
+            Kind::Unclaim => state.processes[txn.worker] = Process::Idle,
+            // While every lane is alive that statement finds nothing.
+            Kind::Sweep if self.scenario.ids().any(|id| !self.is_live(&state.db, id)) => {
+                self.begin(state, who, Kind::ParkDead, Statement::ParkDead);
+            }
+            Kind::Unpark if who < WORKERS => state.processes[who] = Process::Idle,
+            Kind::Unpark => self.begin(state, who, Kind::ParkDead, Statement::ParkDead),
+            Kind::Admit | Kind::SetLimit if looks_at_lanes => {
+                self.begin(state, who, Kind::Unpark, Statement::Unpark);
+            }
+            _ => {}
+        }
+    }
+
+    /// A worker hears what became of its batch, and counts on.
+    fn answer(&self, state: &mut State, txn: &Txn) {
+        let row = state.db.tasks[txn.task];
+        let is_ended = matches!(row.state, TaskState::Dead | TaskState::Gone)
+            && row.lease == txn.lease
+            && usize::from(row.worker) == txn.worker;
+        if txn.is_written != is_ended && state.broken.is_none() {
+            state.broken = Some(Broken::Answer);
+        }
+        if is_ended {
+            // Nobody asks for these numbers again: states that differ in them alone are one.
+            state.db.tasks[txn.task] = Task { lease: 0, worker: 0, claim_no: 0, ..row };
+        }
+        let is_swept = state.db.workers[txn.worker].has_ended;
+        state.processes[txn.worker] = if is_swept { Process::Gone } else { Process::Idle };
+        // The next batch has the next number: this receipt is not its own, and a copy still on its way is an old one.
+        state.db.receipts[txn.worker] = Receipt::None;
+        let copy = &mut state.txns[GHOST];
+        copy.is_stale = copy.kind == Kind::Settle && copy.worker == txn.worker;
+    }
+
+    fn begin(&self, state: &mut State, who: usize, kind: Kind, next: Statement) {
+        state.txns[who] = Txn { kind, next, ..Txn::default() };
+    }
+
+    fn begin_settle(&self, state: &mut State, worker: usize, task: usize, lease: u8, has_failed: bool) {
+        let next =
+            if self.scenario.spec(task).is_step { Statement::SettleReceipt } else { Statement::SettleDone };
+        state.processes[worker] = Process::Settling { task, lease, has_failed };
+        state.txns[worker] =
+            Txn { kind: Kind::Settle, next, worker, task, lease, has_failed, ..Txn::default() };
+        self.run(state, worker);
+    }
+
+    /// Claims of a worker count from 1 again after one was lost: that is all that is asked of the numbers.
+    fn claim_no(state: &State, worker: usize) -> u8 {
+        state.db.workers[worker].min_claim_no
+    }
+
+    fn begin_claim(&self, state: &mut State, who: usize, worker: usize, task: usize, claim_no: u8) {
+        state.txns[who] =
+            Txn { kind: Kind::Claim, next: Statement::Claim, worker, task, claim_no, ..Txn::default() };
+        self.run(state, who);
+    }
+
+    fn admit(&self, state: &mut State, who: usize) {
+        let took = std::mem::take(&mut state.db.todo);
+        let jobs = took & !TODO_WORKFLOW;
+        let next = if took & TODO_WORKFLOW == 0 { self.first_of_jobs(jobs) } else { Statement::WorkflowMake };
+        state.txns[who] = Txn { kind: Kind::Admit, next, took, jobs, ..Txn::default() };
+    }
+
+    fn operate(&self, state: &mut State) {
+        state.is_operator_idle = false;
+        let txn = match self.scenario.operation {
+            Some(Operation::SetLimit(job, _)) => {
+                Txn { kind: Kind::SetLimit, next: Statement::JobMake, jobs: todo_job(job), ..Txn::default() }
+            }
+            Some(Operation::Cancel(tasks)) => {
+                Txn { kind: Kind::Cancel, next: Statement::CancelUnstarted, leases: tasks, ..Txn::default() }
+            }
+            None => return,
+        };
+        state.txns[OPERATOR] = txn;
+        self.run(state, OPERATOR);
+    }
+
+    /// A task as it is appended, and what is to be looked at for it.
+    fn append(&self, db: &mut Db, id: usize) {
+        let spec = self.scenario.spec(id);
+        let (entry, todo) = match (spec.is_step, spec.job) {
+            (true, _) => (TaskState::Waiting, TODO_WORKFLOW),
+            (false, Some(job)) => (TaskState::Held, todo_job(job)),
+            (false, None) => (TaskState::Ready, 0),
+        };
+        db.tasks[id].state = entry;
+        db.todo |= todo;
+    }
+
+    fn worker_actions(&self, state: &State, worker: usize, actions: &mut Vec<Action>) {
+        let is_free = state.txns[worker].kind == Kind::None;
+        let row = state.db.workers[worker];
+        match state.processes[worker] {
+            Process::Unregistered => actions.push(Action::Register(worker)),
+            Process::Idle if row.is_live() && !state.db.has_expired[worker] => {
+                let serves = self.scenario.serves[worker];
+                let is_there = |id: &usize| {
+                    state.db.tasks[*id].state == TaskState::Ready
+                        && serves & (1 << self.scenario.spec(*id).lane) != 0
+                        && state.locks.is_free(Row::Task(*id), worker, Mode::Alone)
+                };
+                let ready = self.scenario.ids().filter(is_there);
+                actions.extend(ready.map(|task| Action::Claim { worker, task }));
+            }
+            Process::Running { .. } => {
+                actions.push(Action::Settle { worker, has_failed: false });
+                if state.failures > 0 {
+                    actions.push(Action::Settle { worker, has_failed: true });
+                }
+            }
+            Process::Settling { .. } if is_free => actions.push(Action::SettleAgain(worker)),
+            Process::InDoubt if is_free => actions.push(Action::Unclaim(worker)),
+            _ => {}
+        }
+    }
+
+    fn fault_actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let (process, row) = (state.processes[0], state.db.workers[0]);
+        let is_asking = matches!(process, Process::Idle | Process::Claiming | Process::Settling { .. });
+        if state.losses > 0 && is_asking && state.txns[GHOST].kind == Kind::None && row.is_live() {
+            actions.push(Action::Lose(0));
+        }
+        if state.losses > 0 && state.txns[ADMISSIONS[0]].kind == Kind::Admit {
+            actions.push(Action::Undo);
+        }
+        if self.scenario.expires && row.is_live() {
+            if self.scenario.crashes && process != Process::Gone {
+                actions.push(Action::Crash(0));
+            }
+            if !state.db.has_expired[0] {
+                actions.push(Action::Expire(0));
+            }
+        }
+    }
+
+    fn ghost_actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let ghost = &state.txns[GHOST];
+        if ghost.kind == Kind::None {
+            return;
+        }
+        actions.push(Action::Vanish);
+        if ghost.kind == Kind::Claim && ghost.next == Statement::None {
+            let is_ready = |id: &usize| state.db.tasks[*id].state == TaskState::Ready;
+            actions.extend(self.scenario.ids().filter(is_ready).map(|task| Action::ArriveLate { task }));
+        }
+    }
+
+    /// The request is on its way, or at work, without anybody who waits for its answer.
+    fn lose(&self, state: &mut State, worker: usize) {
+        state.losses -= 1;
+        match state.processes[worker] {
+            Process::Idle => {
+                let claim_no = Self::claim_no(state, worker);
+                state.txns[GHOST] = Txn { kind: Kind::Claim, worker, claim_no, ..Txn::default() };
+                state.processes[worker] = Process::InDoubt;
+            }
+            process => {
+                state.txns[GHOST] = std::mem::take(&mut state.txns[worker]);
+                state.locks.hand_over(worker, GHOST);
+                if process == Process::Claiming {
+                    state.processes[worker] = Process::InDoubt;
+                }
+            }
+        }
+    }
+}
+
+impl Model for Checked {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let mut db = Db::default();
+        for (worker, comes_later) in self.scenario.comes_later.iter().enumerate() {
+            db.workers[worker].is_registered = !comes_later;
+        }
+        for (job, limit) in self.scenario.limits.iter().enumerate() {
+            if let Some(limit) = *limit {
+                db.jobs[job] = crate::db::Job { exists: true, limit };
+            }
+        }
+        for id in self.scenario.ids().filter(|id| !self.scenario.spec(*id).is_late) {
+            self.append(&mut db, id);
+        }
+        let process = |later: bool| if later { Process::Unregistered } else { Process::Idle };
+        vec![State {
+            db,
+            locks: crate::db::Locks::default(),
+            txns: Default::default(),
+            processes: self.scenario.comes_later.map(process),
+            is_late_open: self.scenario.tasks.iter().any(|spec| spec.is_late),
+            is_operator_idle: self.scenario.operation.is_some(),
+            failures: self.scenario.failures,
+            losses: self.scenario.losses,
+            broken: None,
+            yields_at_rows: self.scenario.yields_at_rows,
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        if state.broken.is_some() {
+            // What follows a broken promise says nothing more.
+            return;
+        }
+        for who in 0..CONNECTIONS {
+            let txn = &state.txns[who];
+            let may_go_on = txn.waits_for.is_none_or(|(row, mode)| state.locks.is_free(row, who, mode));
+            if txn.next != Statement::None && may_go_on {
+                actions.push(Action::Step(who));
+            }
+        }
+        for worker in 0..WORKERS {
+            self.worker_actions(state, worker, actions);
+            let (row, is_free) = (state.db.workers[worker], state.txns[SWEEP].kind == Kind::None);
+            let lock = Row::Worker(worker);
+            let is_locked = self.protocol.locks_worker && !state.locks.is_free(lock, SWEEP, Mode::Alone);
+            if state.db.has_expired[worker] && !row.has_ended && is_free && !is_locked {
+                actions.push(Action::Sweep(worker));
+            }
+        }
+        if state.db.todo != 0 {
+            let free = ADMISSIONS.iter().find(|who| state.txns[**who].kind == Kind::None);
+            actions.extend(free.map(|who| Action::Admit(*who)));
+        }
+        if state.is_late_open {
+            actions.push(Action::CommitLate);
+        }
+        if state.is_operator_idle {
+            actions.push(Action::Operate);
+        }
+        self.ghost_actions(state, actions);
+        self.fault_actions(state, actions);
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        match action {
+            Action::Step(who) => self.run(&mut state, who),
+            Action::Claim { worker, task } => {
+                state.processes[worker] = Process::Claiming;
+                let claim_no = Self::claim_no(&state, worker);
+                self.begin_claim(&mut state, worker, worker, task, claim_no);
+            }
+            Action::Settle { worker, has_failed } => {
+                let Process::Running { task, lease } = state.processes[worker] else { return None };
+                state.failures -= u8::from(has_failed);
+                self.begin_settle(&mut state, worker, task, lease, has_failed);
+            }
+            Action::SettleAgain(worker) => {
+                let Process::Settling { task, lease, has_failed } = state.processes[worker] else {
+                    return None;
+                };
+                self.begin_settle(&mut state, worker, task, lease, has_failed);
+            }
+            Action::Unclaim(worker) => {
+                state.processes[worker] = Process::Unclaiming;
+                self.begin(&mut state, worker, Kind::Unclaim, Statement::LockWorker);
+                state.txns[worker].worker = worker;
+                state.txns[worker].claim_no = Self::claim_no(&state, worker);
+                self.run(&mut state, worker);
+            }
+            Action::Lose(worker) => self.lose(&mut state, worker),
+            Action::ArriveLate { task } => {
+                let (worker, claim_no) = (state.txns[GHOST].worker, state.txns[GHOST].claim_no);
+                self.begin_claim(&mut state, GHOST, worker, task, claim_no);
+            }
+            Action::Vanish => state.roll_back(GHOST),
+            Action::Undo => {
+                state.losses -= 1;
+                state.roll_back(ADMISSIONS[0]);
+            }
+            Action::Crash(worker) => {
+                state.roll_back(worker);
+                state.processes[worker] = Process::Gone;
+            }
+            Action::Expire(worker) => state.db.has_expired[worker] = true,
+            Action::Sweep(worker) => {
+                self.begin(&mut state, SWEEP, Kind::Sweep, Statement::LockWorker);
+                state.txns[SWEEP].worker = worker;
+                self.run(&mut state, SWEEP);
+            }
+            Action::Admit(who) => self.admit(&mut state, who),
+            Action::CommitLate => {
+                state.is_late_open = false;
+                let mut db = state.db;
+                self.scenario.ids().filter(|id| self.scenario.spec(*id).is_late).for_each(|id| {
+                    self.append(&mut db, id);
+                });
+                state.db = db;
+            }
+            Action::Operate => self.operate(&mut state),
+            Action::Register(worker) => {
+                state.db.workers[worker].is_registered = true;
+                state.processes[worker] = Process::Registering;
+                self.begin(&mut state, worker, Kind::Unpark, Statement::Unpark);
+            }
+        }
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("LIMIT", |_, state: &State| state.broken != Some(Broken::Limit)),
+            Property::always("WF-ORDER", |_, state: &State| state.broken != Some(Broken::Order)),
+            Property::always("ONE-LEASE", |_, state: &State| !Checked::is_run_twice(state)),
+            Property::always("ANSWER", |_, state: &State| state.broken != Some(Broken::Answer)),
+            Property::always("NO-STRANDED", |model: &Checked, state: &State| !model.is_stranded(state)),
+            Property::always("SLOT-BALANCED", |model: &Checked, state: &State| !model.is_leaked(state)),
+            Property::always("NO-DEADLOCK", |_, state: &State| !state.has_deadlock()),
+            // Otherwise the rest would hold because nothing ever happens.
+            Property::sometimes("COMES-TO-REST", |model: &Checked, state: &State| model.is_at_rest(state)),
+        ]
+    }
+}
