@@ -124,6 +124,11 @@ pub enum Command {
     Config(config::ConfigCommand),
     /// Ask the server whether it can do its work
     Health,
+    /// Watch many jobs share one worker: real requests to slow sites on this machine
+    Demo(crate::demo::DemoArgs),
+    /// The sites of the demo; started by it
+    #[command(hide = true)]
+    DemoSite(crate::demo::SiteArgs),
     /// Measure this machine: speed, latency, memory
     Bench(crate::bench::BenchArgs),
     /// Print a completion script for a shell

@@ -5,6 +5,7 @@ mod backend;
 mod bench;
 mod commands;
 mod config;
+mod demo;
 mod duration;
 mod engine;
 mod failure;
@@ -65,6 +66,14 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             commands::config::check(&Session::start(global, Vec::new())?)?
         }
         Command::Bench(args) => return Ok(ExitCode::from(bench::run(args, global)?)),
+        Command::Demo(args) => {
+            let session = Session::start(global, args.flags())?;
+            serve(demo::run(&session, global.store.as_deref(), &args))?
+        }
+        Command::DemoSite(args) => {
+            demo::run_site(&args)?;
+            Exit::Done
+        }
         Command::Up(args) => {
             let session = Session::start(global, args.flags())?;
             serve(commands::up::run(&session, &args))?

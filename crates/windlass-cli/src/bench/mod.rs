@@ -18,9 +18,9 @@ mod jobs;
 mod latency;
 mod member;
 mod memory;
-mod place;
+pub(crate) mod place;
 mod pool;
-mod rig;
+pub(crate) mod rig;
 mod sleep;
 mod soak;
 

@@ -113,13 +113,13 @@ impl Server {
 }
 
 /// The room of one store, gone when it is dropped.
-pub(super) enum Room {
+pub(crate) enum Room {
     Folder(tempfile::TempDir),
     Schema { server: Arc<Server>, name: String },
 }
 
 impl Room {
-    pub(super) fn new(place: &Place, dir: Option<&PathBuf>) -> anyhow::Result<Self> {
+    pub(crate) fn new(place: &Place, dir: Option<&PathBuf>) -> anyhow::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         match place {
             Place::Files => {
@@ -138,7 +138,7 @@ impl Room {
         }
     }
 
-    pub(super) async fn open(&self, history: HistoryArg) -> anyhow::Result<SharedStore> {
+    pub(crate) async fn open(&self, history: HistoryArg) -> anyhow::Result<SharedStore> {
         match self {
             Self::Folder(folder) => {
                 let history = match history {

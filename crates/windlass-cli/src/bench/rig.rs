@@ -160,7 +160,7 @@ pub(super) fn percentile(sorted: &[f64], share: f64) -> f64 {
 }
 
 /// Rounds to a number of digits that people read.
-pub(super) fn round(figure: f64, digits: i32) -> f64 {
+pub(crate) fn round(figure: f64, digits: i32) -> f64 {
     let factor = 10_f64.powi(digits);
     (figure * factor).round() / factor
 }

@@ -100,6 +100,29 @@ impl Output {
         self.progress("");
     }
 
+    /// Whether a person watches progress.
+    pub fn shows_progress(self) -> bool {
+        self.stderr_is_terminal && !self.quiet
+    }
+
+    /// Several lines of progress that are drawn over each other. The cursor stays at their start, and a line that is longer than
+    /// the terminal is wide is cut, so that the next drawing lies exactly over this one.
+    pub fn draw_block(self, lines: &[String]) {
+        self.end_block(lines);
+        if self.shows_progress() && !lines.is_empty() {
+            let _ = write!(io::stderr(), "\x1b[{}A", lines.len());
+        }
+    }
+
+    /// Draws such lines for the last time; what is said next comes below them.
+    pub fn end_block(self, lines: &[String]) {
+        if self.shows_progress() {
+            let end = if lines.is_empty() { "" } else { "\r\n" };
+            // Nothing can be done about a terminal that is gone.
+            let _ = write!(io::stderr(), "\x1b[?7l\r\x1b[J{}{end}\x1b[?7h", lines.join("\r\n"));
+        }
+    }
+
     /// A yes/no question. Without a terminal there is nobody to ask: the caller must have said `--yes`.
     pub fn confirm(self, question: &str) -> anyhow::Result<bool> {
         if !(self.stderr_is_terminal && io::stdin().is_terminal()) {

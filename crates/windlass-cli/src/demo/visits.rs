@@ -1,0 +1,69 @@
+//! The `http` kind as the demo runs it: the built-in handler, with a count of what runs at once.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, AtomicU64, Ordering},
+};
+
+use windlass::{Context, Outcome, RawHandler};
+use windlass_kinds::{Http, HttpOptions};
+
+use super::stock::Stock;
+
+/// The handler.
+pub(super) struct Visits {
+    http: Http,
+    stock: Arc<Stock>,
+    open: AtomicU32,
+    peak: AtomicU32,
+    retries: AtomicU64,
+}
+
+impl Visits {
+    /// A handler that may reach this machine, which is where the site is, and public addresses.
+    pub(super) fn new(stock: Arc<Stock>) -> anyhow::Result<Self> {
+        let options = HttpOptions { allow_targets: vec!["127.0.0.1/32".parse()?], ..HttpOptions::default() };
+        Ok(Self {
+            http: Http::new(options)?,
+            stock,
+            open: AtomicU32::new(0),
+            peak: AtomicU32::new(0),
+            retries: AtomicU64::new(0),
+        })
+    }
+
+    /// Most handlers that ran at once: slots that were taken.
+    pub(super) fn peak(&self) -> u32 {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// Attempts after the first.
+    pub(super) fn retries(&self) -> u64 {
+        self.retries.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts an attempt as over also when it is dropped.
+struct Open<'a>(&'a AtomicU32);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[async_trait::async_trait]
+impl RawHandler for Visits {
+    async fn call(&self, context: Context) -> Outcome {
+        let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
+        let _open = Open(&self.open);
+        self.peak.fetch_max(open, Ordering::Relaxed);
+        match &context.task().job {
+            Some(job) if context.attempt() == 1 => self.stock.note_start(job),
+            _ => {
+                self.retries.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.http.call(context).await
+    }
+}

@@ -1,0 +1,47 @@
+//! The examples do what they say.
+#![cfg(feature = "sqlite")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[allow(dead_code, reason = "the test calls what main calls")]
+#[path = "../examples/order_pipeline.rs"]
+mod order_pipeline;
+#[allow(dead_code, reason = "the test calls what main calls")]
+#[path = "../examples/polite_crawler.rs"]
+mod polite_crawler;
+
+use std::time::Duration;
+
+#[tokio::test]
+async fn every_order_goes_step_by_step_and_a_declined_card_holds_up_its_own_order_only() {
+    let log = order_pipeline::run().await.unwrap();
+    let of = |order: u32| -> Vec<&str> {
+        let prefix = format!("order {order}: ");
+        log.iter().filter_map(|line| line.strip_prefix(&prefix)).collect()
+    };
+    assert_eq!(of(1), ["reserved", "charged", "shipped"]);
+    assert_eq!(of(2), ["reserved", "card declined", "charged", "shipped"]);
+    assert_eq!(of(3), ["reserved", "charged", "shipped"]);
+    let place = |line: &str| log.iter().position(|logged| logged == line).unwrap();
+    let blocked = place("order-2 is blocked: card declined");
+    assert!(place("order 1: shipped") < blocked && place("order 3: shipped") < blocked, "{log:?}");
+    assert!(place("order 2: card declined") < blocked && blocked < place("order 2: charged"), "{log:?}");
+}
+
+#[tokio::test]
+async fn the_crawler_fetches_every_page_once_and_never_faster_than_its_delay() {
+    let delay_ms = 100;
+    let sites = [
+        polite_crawler::local::Site::start().await.unwrap(),
+        polite_crawler::local::Site::start().await.unwrap(),
+    ];
+    let addresses: Vec<String> = sites.iter().map(|site| site.address.clone()).collect();
+    let took = polite_crawler::crawl(&addresses, Duration::from_millis(delay_ms)).await.unwrap();
+    for site in &sites {
+        let mut visits = site.visits();
+        assert_eq!(visits.first().map(String::as_str), Some("/"));
+        visits.sort();
+        assert_eq!(visits, ["/", "/about", "/news", "/news/1", "/news/2"]);
+    }
+    // Five starts are four pauses, each of whole milliseconds by the store's clock; both sites are crawled at once.
+    assert!(took >= Duration::from_millis(4 * (delay_ms - 1)), "{took:?}");
+}
