@@ -15,7 +15,7 @@ use crate::{
     pool::Session,
     repeat::repeat,
     shared::Shared,
-    sql, workflow,
+    sql, turns, workflow,
 };
 
 /// Tasks that one transaction cancels, or moves because of a lane.
@@ -99,7 +99,7 @@ async fn set_once(shared: &Shared, name: &Name, change: &JobChange) -> Result<Ad
         session.query(&sql::JOB_DEMOTE, &[&vec![name.as_str()], &vec![i64::MAX]]).await?;
     }
     let mut admitted = Admitted::default();
-    gate::give_turns(shared, &mut session, &Todo::job(name.as_str()), &mut admitted).await?;
+    turns::give_turns(shared, &mut session, &Todo::job(name.as_str()), &mut admitted).await?;
     session.commit().await?;
     Ok(admitted)
 }
