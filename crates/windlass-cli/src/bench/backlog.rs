@@ -3,11 +3,13 @@
 use std::{sync::Arc, time::Instant};
 
 use serde_json::{Value, json};
-use windlass_core::{Demand, LaneId, NewWorker, SettleBatch, SettleItem, Settlement, WorkerId};
+use windlass_core::{
+    Demand, JobChange, LaneId, Name, NewTask, NewWorker, SettleBatch, SettleItem, Settlement, WorkerId,
+};
 
 use super::{
     Common,
-    rig::{HistoryArg, Rig, percentile, round, runtime, task},
+    rig::{HistoryArg, LOAD_BATCH, Rig, percentile, round, runtime, task},
 };
 
 /// Tasks per claim.
@@ -15,6 +17,9 @@ const CLAIM: u32 = 50;
 /// Ids of finished tasks that never were: lower than any real one.
 const FIRST_ID: i64 = 1_000_000_000;
 const KIND: &str = "noop";
+/// Tasks that their jobs hold back, a kind of their own so that somebody else has those that run.
+const HELD_KIND: &str = "held";
+const TASKS_PER_JOB: usize = 100;
 
 /// One store with its backlog, and the worker that claims from it.
 struct Case {
@@ -27,6 +32,19 @@ struct Case {
     times: Vec<f64>,
     /// Somebody who holds an old snapshot for as long as this lives.
     held: Option<tokio_postgres::Client>,
+}
+
+/// A worker that is there for as long as the bench.
+fn worker(kind: &str) -> anyhow::Result<NewWorker> {
+    Ok(NewWorker {
+        host: "bench".into(),
+        pid: std::process::id(),
+        version: "bench".into(),
+        kinds: vec![Name::new("kind", kind)?],
+        queues: Vec::new(),
+        slots: CLAIM,
+        lease_ttl: std::time::Duration::from_hours(1),
+    })
 }
 
 /// How large the cases are.
@@ -53,6 +71,9 @@ pub(super) fn run(common: &Common, sizes: Sizes) -> anyhow::Result<Value> {
             Case::new(common, "foreign_kind_in_front", 1_000, &[("foreign", "default", waiting)]).await?,
             Case::new(common, "paused_queue", 1_000, &[(KIND, "paused", waiting)]).await?,
         ];
+        let mut jobs = Case::new(common, "jobs_at_their_limit", 1_000, &[]).await?;
+        jobs.hold_by_jobs(waiting).await?;
+        cases.push(jobs);
         if common.place.server().is_some() {
             let mut horizon = Case::new(common, "held_horizon", 1_000, &[]).await?;
             horizon.hold_horizon().await?;
@@ -102,25 +123,44 @@ impl Case {
             rig.load(kind, queue, *tasks).await?;
             waiting += tasks;
             if *queue == "paused" {
-                rig.store.set_queue_paused(&windlass_core::Name::new("queue", queue)?, true).await?;
+                rig.store.set_queue_paused(&Name::new("queue", queue)?, true).await?;
             }
         }
         rig.load(KIND, "default", ready).await?;
-        let kind = windlass_core::Name::new("kind", KIND)?;
-        let worker = rig
-            .store
-            .register(NewWorker {
-                host: "bench".into(),
-                pid: std::process::id(),
-                version: "bench".into(),
-                kinds: vec![kind.clone()],
-                queues: Vec::new(),
-                slots: CLAIM,
-                lease_ttl: std::time::Duration::from_hours(1),
-            })
-            .await?;
+        let kind = Name::new("kind", KIND)?;
+        let worker = rig.store.register(worker(KIND)?).await?;
         let lanes = rig.store.lanes(&[kind], &[]).await?.iter().map(|lane| lane.id).collect();
         Ok(Self { name, waiting, rig, worker, lanes, claim_no: 0, times: Vec::new(), held: None })
+    }
+
+    /// Fills many jobs up to their limits, which somebody else's attempts hold for good; the rest of their tasks waits behind them.
+    async fn hold_by_jobs(&mut self, tasks: usize) -> anyhow::Result<()> {
+        let store = &self.rig.store;
+        let jobs = (tasks / TASKS_PER_JOB).max(1);
+        let names: Vec<Name> =
+            (0..jobs).map(|number| Name::new("job", format!("job-{number:05}"))).collect::<Result<_, _>>()?;
+        let change = JobChange { concurrency: Some(Some(1)), ..JobChange::default() };
+        for name in &names {
+            store.gates().set_job(name, &change).await?;
+        }
+        let template = task(HELD_KIND, "default")?;
+        let of = |place: usize| NewTask { job: names.get(place % jobs).cloned(), ..template.clone() };
+        let holder = store.register(worker(HELD_KIND)?).await?;
+        for from in (0..tasks).step_by(LOAD_BATCH) {
+            store.enqueue((from..tasks.min(from + LOAD_BATCH)).map(of).collect()).await?;
+        }
+        let kind = [Name::new("kind", HELD_KIND)?];
+        let lanes: Arc<[LaneId]> = store.lanes(&kind, &[]).await?.iter().map(|lane| lane.id).collect();
+        let (mut claim_no, mut taken) = (0, 0);
+        while taken < jobs {
+            claim_no += 1;
+            let demand = Demand { worker: holder, claim_no, lanes: lanes.clone(), n: LOAD_BATCH as u32 };
+            let found = store.claim(&[demand]).await?.tasks.len();
+            anyhow::ensure!(found > 0, "{taken} of {jobs} jobs have a task that runs");
+            taken += found;
+        }
+        self.waiting += tasks;
+        Ok(())
     }
 
     /// Opens a transaction with a snapshot that stays, then lets many tasks come and go.

@@ -201,8 +201,8 @@ pub(super) const POSTGRES: &[Bench] = &[
             };
             let ready = p99("ready")?;
             let least = ready.first().copied()?;
-            let others =
-                ["ready", "foreign_kind_in_front", "paused_queue"].map(p99).into_iter().flatten().flatten();
+            let others = ["ready", "foreign_kind_in_front", "paused_queue", "jobs_at_their_limit"];
+            let others = others.map(p99).into_iter().flatten().flatten();
             Some(vec![
                 at_most("worst p99 / smallest", others.fold(0.0, f64::max) / least, 2.0),
                 at_most("held horizon / without", p99("held_horizon")?.first()? / least, 3.0),
