@@ -72,6 +72,37 @@ pub(super) const EMBEDDED: &[Bench] = &[
         figures: |v| Some(vec![at_least("failing / succeeding", number(v, "ratio")?, 0.8)]),
     },
     Bench {
+        name: "demo",
+        full: &["demo", "--seconds", "60"],
+        quick: &["demo", "--seconds", "30"],
+        figures: |v| {
+            Some(vec![
+                at_least("efficiency", number(v, "efficiency")?, 0.97),
+                at_most("max_concurrency_seen", number(v, "max_concurrency_seen")?, 3.0),
+                at_least("min_peak", number(v, "min_peak")?, 3.0),
+                at_least("job_min_ratio", number(v, "job_min_ratio")?, 0.9),
+                at_most("job_max_ratio", number(v, "job_max_ratio")?, 1.1),
+                at_most("claim_p99_ms", number(v, "claim_p99_ms")?, 50.0),
+                at_most("slots_peak", number(v, "slots_peak")?, 186.0),
+            ])
+        },
+    },
+    Bench {
+        name: "demo_staging",
+        full: &["demo", "--env", "staging", "--seconds", "60"],
+        quick: &["demo", "--env", "staging", "--seconds", "30"],
+        figures: |v| {
+            let idle = number(v, "longest_idle_ms")? / number(v, "mean_delay_ms")?;
+            Some(vec![
+                printed("efficiency", number(v, "efficiency")?),
+                at_least("job_min_ratio", number(v, "job_min_ratio")?, 0.75),
+                at_most("job_max_ratio", number(v, "job_max_ratio")?, 1.25),
+                at_most("longest idle / task", idle, 3.0),
+                at_most("slots_peak", number(v, "slots_peak")?, 60.0),
+            ])
+        },
+    },
+    Bench {
         name: "jobs",
         full: &["jobs"],
         quick: &["jobs", "--jobs", "300", "--rounds", "1"],

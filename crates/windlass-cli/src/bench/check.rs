@@ -22,8 +22,9 @@ pub(super) fn run(quick: bool, only: &[String], json: bool) -> anyhow::Result<u8
     for bench in benches.iter().filter(|bench| only.is_empty() || only.iter().any(|name| name == bench.name))
     {
         let args = if quick { bench.quick } else { bench.full };
-        let command = format!("windlass bench {} --json", args.join(" "));
-        let figures = measure(args)?;
+        let args = words(args);
+        let command = format!("windlass {} --json", args.join(" "));
+        let figures = measure(&args)?;
         for figure in (bench.figures)(&figures).context("the bench printed other keys than expected")? {
             let verdict = if figure.ok { "OK" } else { "SHORT" };
             short |= !figure.ok;
@@ -48,15 +49,17 @@ pub(super) fn run(quick: bool, only: &[String], json: bool) -> anyhow::Result<u8
     Ok(u8::from(short))
 }
 
+/// The words of the command: everything but the demo is a bench.
+fn words(args: &[&'static str]) -> Vec<&'static str> {
+    let bench = if args.first() == Some(&"demo") { None } else { Some("bench") };
+    bench.into_iter().chain(args.iter().copied()).collect()
+}
+
 fn measure(args: &[&str]) -> anyhow::Result<Value> {
-    let output = std::process::Command::new(std::env::current_exe()?)
-        .arg("bench")
-        .args(args)
-        .arg("--json")
-        .output()?;
+    let output = std::process::Command::new(std::env::current_exe()?).args(args).arg("--json").output()?;
     anyhow::ensure!(
         output.status.success(),
-        "windlass bench {} failed: {}",
+        "windlass {} failed: {}",
         args.join(" "),
         String::from_utf8_lossy(&output.stderr).trim()
     );
