@@ -21,6 +21,8 @@ use crate::{
 
 /// Every so many renewals the store's idea of what this worker holds is compared with its own.
 const RENEWALS_PER_RECONCILE: u64 = 5;
+/// The same for a worker that has nothing and claimed nothing since it was last compared.
+const IDLE_RENEWALS_PER_RECONCILE: u64 = 30;
 
 /// Starts the thread. It ends when the worker has stopped.
 ///
@@ -42,6 +44,8 @@ async fn beat(shared: &Shared) {
     let mut spread = Backoff::new(shared.config.heartbeat, shared.config.heartbeat, 11);
     let mut valid_until = Instant::now() + shared.config.lease_ttl;
     let mut renewals = 0_u64;
+    // What had been claimed, and what had failed, when the two were last compared.
+    let mut compared_at = (u64::MAX, 0);
     loop {
         tokio::time::sleep(spread.spread(shared.config.heartbeat * 4 / 5)).await;
         let Some(worker) = shared.worker() else {
@@ -64,7 +68,15 @@ async fn beat(shared: &Shared) {
                 }
                 renewals += 1;
                 if renewals.is_multiple_of(RENEWALS_PER_RECONCILE) {
-                    reconcile(shared, worker).await;
+                    let claims = (
+                        Counters::get(&shared.counters.claimed),
+                        Counters::get(&shared.counters.claims_failed),
+                    );
+                    let is_idle = shared.in_flight.len() == 0 && claims == compared_at;
+                    if !is_idle || renewals.is_multiple_of(IDLE_RENEWALS_PER_RECONCILE) {
+                        reconcile(shared, worker).await;
+                        compared_at = claims;
+                    }
                 }
             }
             Err(error) => fence(shared, worker, &error.to_string()),
