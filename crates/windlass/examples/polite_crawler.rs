@@ -131,7 +131,9 @@ pub mod local {
             tokio::spawn(async move {
                 while let Ok((stream, _)) = listener.accept().await {
                     let seen = seen.clone();
-                    let service = service_fn(move |request| std::future::ready(answer(&request, &seen)));
+                    let service = service_fn(move |request| {
+                        std::future::ready(Ok::<_, Infallible>(answer(&request, &seen)))
+                    });
                     tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
                 }
             });
@@ -144,10 +146,7 @@ pub mod local {
         }
     }
 
-    fn answer(
-        request: &Request<Incoming>,
-        seen: &Mutex<Vec<String>>,
-    ) -> Result<Response<Full<bytes::Bytes>>, Infallible> {
+    fn answer(request: &Request<Incoming>, seen: &Mutex<Vec<String>>) -> Response<Full<bytes::Bytes>> {
         let path = request.uri().path().to_owned();
         let page = PAGES.iter().find(|(known, _)| *known == path);
         seen.lock().unwrap_or_else(PoisonError::into_inner).push(path);
@@ -155,6 +154,6 @@ pub mod local {
         if page.is_none() {
             *response.status_mut() = hyper::StatusCode::NOT_FOUND;
         }
-        Ok(response)
+        response
     }
 }
