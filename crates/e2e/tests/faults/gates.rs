@@ -2,7 +2,12 @@
 
 use std::{path::Path, time::Duration};
 
-use e2e::{postgres::until, process, target::Target, up::Up};
+use e2e::{
+    postgres::until,
+    process::{self, Said},
+    target::Target,
+    up::Up,
+};
 use serde_json::{Value, json};
 
 /// How long the target takes for a request.
@@ -14,14 +19,30 @@ fn up(store: &Path) -> Up {
     Up::on(store, ["--slots", "8", "--allow-target", "127.0.0.0/8"]).unwrap()
 }
 
-/// What a command that must succeed says in JSON.
-#[track_caller]
-fn json_of(up: &Up, arguments: &[&str]) -> Value {
+fn say(up: &Up, arguments: &[&str]) -> Said {
     let mut command = process::command(process::windlass().unwrap());
     command.args(arguments).args(["--json", "--server", &up.address]);
-    let said = process::run(command).unwrap();
+    process::run(command).unwrap()
+}
+
+/// What a command says that must succeed.
+#[track_caller]
+fn done(up: &Up, arguments: &[&str]) -> String {
+    let said = say(up, arguments);
     assert_eq!(said.code, Some(0), "{arguments:?}: {said:?}");
-    serde_json::from_str(&said.stdout).unwrap()
+    said.stdout
+}
+
+/// The same of one that answers with one JSON value.
+#[track_caller]
+fn json_of(up: &Up, arguments: &[&str]) -> Value {
+    serde_json::from_str(&done(up, arguments)).unwrap()
+}
+
+/// Waits until tasks have ended in success.
+#[track_caller]
+fn wait_for<'a>(up: &Up, ids: impl IntoIterator<Item = &'a str>) {
+    done(up, &["tasks", "wait"].into_iter().chain(ids).collect::<Vec<_>>());
 }
 
 /// Nothing is left of a job, and the audit has nothing to say.
@@ -36,7 +57,8 @@ fn assert_at_rest(up: &Up, job: &str) {
 
 #[track_caller]
 fn assert_audit_is_clean(up: &Up) {
-    let report = json_of(up, &["doctor", "--audit"]);
+    // The doctor may have other complaints, such as of a kind that nobody handles.
+    let report: Value = serde_json::from_str(&say(up, &["doctor", "--audit"]).stdout).unwrap();
     let checks = report["checks"].as_array().unwrap();
     let of_audit: Vec<_> = checks.iter().filter(|check| check["name"] == "audit").collect();
     assert!(!of_audit.is_empty(), "{report}");
@@ -75,8 +97,7 @@ async fn order_and_limit_hold_when_the_server_is_killed_in_the_middle_and_starts
     let third = up(&store);
     target.release();
     let ids = [steps.clone(), of_job].concat();
-    let wait: Vec<_> = ["tasks", "wait"].into_iter().chain(ids.iter().map(String::as_str)).collect();
-    json_of(&third, &wait);
+    wait_for(&third, ids.iter().map(String::as_str));
     {
         let book = target.book();
         book.visits.check_workflow("w", &steps).unwrap();
@@ -90,7 +111,7 @@ async fn order_and_limit_hold_when_the_server_is_killed_in_the_middle_and_starts
 async fn what_nobody_can_take_takes_no_room() {
     let folder = tempfile::tempdir().unwrap();
     let up = up(&folder.path().join("windlass.db"));
-    let runs = || json_of(&up, &["enqueue", "echo", "--payload", "1", "--job", "j", "--wait"]);
+    let runs = || done(&up, &["enqueue", "echo", "--payload", "1", "--job", "j", "--wait"]);
     json_of(&up, &["jobs", "set", "j", "--concurrency", "3"]);
     json_of(&up, &["enqueue", "nobody", "--job", "j", "--count", "3"]);
     runs();
@@ -99,8 +120,7 @@ async fn what_nobody_can_take_takes_no_room() {
     runs();
     assert_eq!(json_of(&up, &["jobs", "show", "j"])["held"], 6, "they wait outside");
     json_of(&up, &["queues", "resume", "slow"]);
-    let resumed = said["ids"].as_array().unwrap().iter().map(|id| id.as_str().unwrap());
-    json_of(&up, &["tasks", "wait"].into_iter().chain(resumed).collect::<Vec<_>>());
+    wait_for(&up, said["ids"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()));
     assert_eq!(json_of(&up, &["jobs", "show", "j"])["held"], 3, "nobody handles those");
     assert_audit_is_clean(&up);
 }
