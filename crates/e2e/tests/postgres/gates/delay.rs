@@ -27,6 +27,7 @@ async fn starts_of_a_job_with_a_delay_are_apart_over_the_whole_fleet() {
     assert!(apart.iter().all(|ms| *ms >= DELAY_MS), "claims are so many ms apart: {apart:?}");
     let came: Vec<_> = target.book().visits.iter().map(|visit| visit.came).collect();
     let apart: Vec<_> = came.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    println!("requests came at least {:?} apart", apart.iter().min());
     assert!(apart.iter().all(|time| *time >= CLOSEST), "requests came so far apart: {apart:?}");
     assert_at_rest(&place, "site");
 }
