@@ -83,3 +83,46 @@ pub fn check_workflow(attempts: &[Attempt], workflow: &str, steps: &[String]) ->
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt(task: &str, started_ms: i64, ended_ms: i64, is_done: bool) -> Attempt {
+        let (job, workflow) = (Some("j".to_owned()), Some("w".to_owned()));
+        Attempt { task: task.to_owned(), job, workflow, started_ms, ended_ms, is_done }
+    }
+
+    fn steps(steps: &[&str]) -> Vec<String> {
+        steps.iter().map(|step| (*step).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_line_is_read_with_and_without_gates() {
+        let read_back = read("01A|j|w|5|7|t|1").unwrap();
+        assert_eq!(read_back, attempt("01A", 5, 7, true));
+        let plain = read("01A|||5|7|f|1").unwrap();
+        assert_eq!((plain.job, plain.workflow, plain.is_done), (None, None, false));
+    }
+
+    #[test]
+    fn attempts_one_after_another_are_in_order() {
+        let attempts = [attempt("a", 1, 5, false), attempt("a", 5, 9, true), attempt("b", 9, 10, true)];
+        assert_eq!((most_running(&attempts, "j"), most_running(&attempts, "other")), (1, 0));
+        check_workflow(&attempts, "w", &steps(&["a", "b"])).unwrap();
+        check_workflow(&attempts, "w", &steps(&["b", "a"])).unwrap_err();
+    }
+
+    #[test]
+    fn attempts_at_once_are_found() {
+        let attempts = [attempt("a", 1, 5, true), attempt("b", 4, 9, true)];
+        assert_eq!(most_running(&attempts, "j"), 2);
+        check_workflow(&attempts, "w", &steps(&["a", "b"])).unwrap_err();
+    }
+
+    #[test]
+    fn a_step_after_one_that_was_not_done_is_found() {
+        let attempts = [attempt("a", 1, 5, false), attempt("b", 6, 9, true)];
+        check_workflow(&attempts, "w", &steps(&["a", "b"])).unwrap_err();
+    }
+}
