@@ -11,5 +11,6 @@ pub mod rng;
 pub mod target;
 pub mod tree;
 pub mod up;
+pub mod visits;
 
 pub use tree::{files, read, workspace_root};

@@ -1,5 +1,6 @@
 //! Stores on PostgreSQL, the processes on them, and the judge of what is left after a fault.
 
+mod attempts;
 mod judge;
 mod load;
 mod place;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use tokio::time::{Instant, sleep};
 
+pub use attempts::{Attempt, attempts, check_workflow, most_running};
 pub use judge::{Judged, judge, judge_after_crashes};
 pub use load::{Load, client, tasks};
 pub use place::Place;

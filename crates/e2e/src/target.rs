@@ -5,7 +5,7 @@ use std::{
     convert::Infallible,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::Result;
@@ -15,8 +15,12 @@ use hyper::{Request, Response, body::Incoming, server::conn::http1, service::ser
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
-/// The header that names the task.
+use crate::visits::{Visit, Visits};
+
+/// The headers that name the task, its job and its workflow.
 const TASK_HEADER: &str = "windlass-task";
+const JOB_HEADER: &str = "windlass-job";
+const WORKFLOW_HEADER: &str = "windlass-workflow";
 
 /// The server. Ends when it goes out of scope.
 pub struct Target {
@@ -38,6 +42,8 @@ pub struct Book {
     pub came_after_done: Vec<String>,
     /// Requests that are open now.
     pub open: u32,
+    /// Requests of tasks with a job or a workflow.
+    pub visits: Visits,
     /// Requests without a task header.
     pub strangers: u32,
 }
@@ -115,12 +121,27 @@ async fn serve(listener: TcpListener, book: Arc<Mutex<Book>>, manners: Manners) 
 }
 
 /// Keeps the count of open requests right also when the client vanishes.
-struct Open(Arc<Mutex<Book>>);
+struct Open {
+    book: Arc<Mutex<Book>>,
+    visit: Option<usize>,
+}
 
 impl Drop for Open {
     fn drop(&mut self) {
-        lock(&self.0).open -= 1;
+        let mut book = lock(&self.book);
+        book.open -= 1;
+        if let Some(number) = self.visit {
+            book.visits.go(number);
+        }
     }
+}
+
+/// The visit of a task with a job or a workflow.
+fn visit(request: &Request<Incoming>) -> Option<Visit> {
+    let header = |name| Some(request.headers().get(name)?.to_str().ok()?.to_owned());
+    let (job, workflow) = (header(JOB_HEADER), header(WORKFLOW_HEADER));
+    let is_gated = job.is_some() || workflow.is_some();
+    is_gated.then_some(Visit { task: header(TASK_HEADER)?, job, workflow, came: Instant::now() })
 }
 
 async fn answer(
@@ -140,7 +161,10 @@ async fn answer(
             }
             None => seen.strangers += 1,
         }
-        Open(book.clone())
+        // Under the lock, so that the order of the book is that of the clock.
+        let visit = visit(&request).map(|visit| seen.visits.come(visit));
+        drop(seen);
+        Open { book: book.clone(), visit }
     };
     // The sender lives as long as the server.
     let _ = manners.gate.wait_for(|is_open| *is_open).await;

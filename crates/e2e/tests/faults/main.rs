@@ -4,6 +4,7 @@
 mod bad_input;
 mod disk;
 mod drain;
+mod gates;
 mod kill;
 mod quarantine;
 mod second;

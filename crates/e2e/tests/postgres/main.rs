@@ -4,6 +4,7 @@
 
 mod connections;
 mod fleet;
+mod gates;
 mod kill;
 mod listener;
 mod locks;

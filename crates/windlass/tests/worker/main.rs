@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod claiming;
+mod gates;
 mod leases;
 mod outcomes;
 mod rig;

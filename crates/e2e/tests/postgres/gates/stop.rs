@@ -1,0 +1,70 @@
+//! A worker that stood still beyond its lease in the middle of a step and of a job's task, and goes on. What it asked the
+//! target for is outside; the store is where order and limit hold.
+
+use e2e::{
+    postgres::{Place, attempts, check_workflow, most_running, until},
+    process::START_LIMIT,
+};
+use rustix::process::Signal;
+
+use super::{assert_at_rest, check_snapshot, enqueue, judge_gated, limit, of_job, step};
+use crate::{target, until_open};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zombie_neither_passes_a_workflow_on_nor_gives_a_jobs_room_away() {
+    let place = Place::shared().unwrap();
+    let target = target().await;
+    target.hold();
+    let mut zombie = place.worker(2).await.unwrap();
+    limit(&place, "j", 1);
+    let steps = enqueue(&place, (0..4).map(|_| step(&target, "w")).collect()).await;
+    let of_it = enqueue(&place, (0..4).map(|_| of_job(&target, "j")).collect()).await;
+    until_open(&target, 2).await;
+    let held = place.held_by(zombie.pid()).unwrap();
+    assert_eq!(held, [steps[0].clone(), of_it[0].clone()], "the first of each");
+    let first = place.registration(zombie.pid()).unwrap().unwrap();
+
+    let heir = place.worker(4).await.unwrap();
+    zombie.signal(Signal::STOP).unwrap();
+    // What it asked for is answered, so that it finds both done when it goes on; what others ask for is not.
+    target.release();
+    until("it is answered", || Ok(target.book().open == 0)).await.unwrap();
+    target.hold();
+    let ended = format!("SELECT count(ended_at) FROM windlass.worker WHERE id = {first}");
+    until("the store takes it for dead", || {
+        check_snapshot(&place)?;
+        Ok(place.count(&ended)? == 1)
+    })
+    .await
+    .unwrap();
+    // A worker runs one task at a time whose process died with it, and nothing else before it has looked at them.
+    until_open(&target, 1).await;
+    let taken_over = place.held_by(heir.pid()).unwrap();
+    assert_eq!(taken_over.len(), 1);
+    assert!(held.contains(&taken_over[0]), "neither the next step nor the next of the job: {taken_over:?}");
+
+    zombie.signal(Signal::CONT).unwrap();
+    for id in &held {
+        let refused = |line: &str| {
+            (line.contains("lease lost: the end of this attempt was refused") && line.contains(id.as_str()))
+                .then_some(())
+        };
+        zombie.wait_for(START_LIMIT, refused).unwrap();
+    }
+    check_snapshot(&place).unwrap();
+    assert_eq!(place.count("SELECT count(*) FROM windlass.history").unwrap(), 0, "the zombie settled a task");
+    let passed_on = "SELECT count(*) FROM windlass.task WHERE state IN (1, 2)";
+    assert!(place.count(passed_on).unwrap() <= 2, "the first of each, and nothing behind them");
+
+    target.release();
+    let ids = [steps.clone(), of_it].concat();
+    let judged = judge_gated(&place, &ids, &target).await;
+    assert_eq!(judged.crashes, 2);
+    let by_first = format!("SELECT count(*) FROM windlass.history WHERE worker = {first}");
+    assert_eq!(place.count(&by_first).unwrap(), 0, "it settled under its old number");
+    let attempts = attempts(&place).unwrap();
+    check_workflow(&attempts, "w", &steps).unwrap();
+    assert_eq!(most_running(&attempts, "j"), 1);
+    assert_eq!(attempts.len(), ids.len() + held.len(), "one more for each of the two");
+    assert_at_rest(&place, "j");
+}
