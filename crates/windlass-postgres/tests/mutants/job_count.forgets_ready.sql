@@ -1,4 +1,4 @@
--- Broken: what is ready has no room. Breaks LIMIT. Noticed by jobs::a_batch_may_mix_plain_tasks_with_those_of_jobs_and_workflows, jobs::a_limit_that_falls_takes_ready_tasks_back_and_leaves_running_ones
+-- Broken: what is ready has no room. Breaks LIMIT. Noticed by jobs::a_limit_that_falls_takes_ready_tasks_back_and_leaves_running_ones
 SELECT
   u.name, c.ready, c.running,
   CASE WHEN u.has_delay THEN EXISTS (

@@ -1,4 +1,4 @@
--- Broken: what runs has no room. Breaks LIMIT. Noticed by jobs::a_limit_is_never_exceeded, jobs::several_workers_keep_the_limit_together
+-- Broken: what runs has no room. Breaks LIMIT. Noticed by jobs::a_limit_that_rises_lets_more_through_at_once, jobs::a_job_without_a_limit_has_a_window_in_the_line
 SELECT
   u.name, c.ready, c.running,
   CASE WHEN u.has_delay THEN EXISTS (

@@ -1,4 +1,4 @@
--- Broken: the best of the ready tasks are taken back. Breaks the order of a job. Noticed by jobs::a_limit_that_falls_takes_ready_tasks_back_and_leaves_running_ones
+-- Broken: the best of the ready tasks are taken back. Breaks the order of a job. Noticed by jobs::a_task_that_outranks_a_ready_one_takes_its_place
 WITH pick AS MATERIALIZED (
   SELECT t.id
   FROM unnest($1::text[], $2::bigint[]) AS u (name, n)

@@ -1,10 +1,10 @@
 //! Moments between two transactions at a gate, each held open by hand.
 
-use std::{pin::Pin, sync::Arc};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use tokio_postgres::Client;
 use windlass_conformance::cases::rig::{MANY, Rig, name, of_job, step_of};
-use windlass_core::{JobChange, JobRecord, NewTask, Result, Rules, State, Store, TaskId};
+use windlass_core::{JobChange, JobRecord, NewTask, Outcome, Result, Rules, Start, State, Store, TaskId};
 use windlass_postgres::{Schema, enqueue_within};
 
 use crate::support::PostgresHarness;
@@ -33,11 +33,59 @@ macro_rules! checks {
 }
 
 checks! {
+    no_commit_leaves_more_ready_than_the_limit_allows,
     a_limit_that_falls_waits_for_a_claim_under_way,
     a_task_that_was_claimed_meanwhile_is_not_taken_back,
     a_place_that_somebody_is_about_to_pass_on_is_taken,
     a_step_of_a_slow_transaction_comes_behind_those_that_came_before_its_commit,
     steps_keep_the_order_of_append_when_the_clock_goes_back,
+}
+
+/// Refuses to commit what leaves a job with ready tasks above its limit.
+const GUARD: &str = "
+CREATE FUNCTION {s}.guard() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (
+    SELECT 1 FROM {s}.job AS j
+    WHERE j.name = NEW.job AND j.concurrency < (SELECT count(*) FROM {s}.task AS t WHERE t.job = j.name AND t.state IN (1, 2))
+      AND EXISTS (SELECT 1 FROM {s}.task AS t WHERE t.job = j.name AND t.state = 1)
+  ) THEN
+    RAISE EXCEPTION 'more of job % is ready than its limit allows', NEW.job;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER guard AFTER INSERT OR UPDATE ON {s}.task DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW WHEN (NEW.job IS NOT NULL) EXECUTE FUNCTION {s}.guard();
+";
+
+/// What is put right a moment later could be claimed before: not even a moment is allowed.
+async fn no_commit_leaves_more_ready_than_the_limit_allows(harness: &PostgresHarness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    harness.execute(GUARD).await;
+    rig.limit("j", 2).await;
+    rig.add_all(vec![of_job("j"); 6]).await;
+    let later = NewTask { start: Start::In(Duration::from_secs(1)), ..of_job("j") };
+    rig.add_all(vec![later; 3]).await;
+    let running = worker.claim(MANY).await;
+    rig.limit("j", 1).await;
+    // Above the limit since that fell: what comes back, becomes due or loses its worker has no room.
+    worker.end(&running[0], Outcome::Release).await;
+    assert_eq!(rig.figures("j").await, (0, 1, 5));
+    rig.advance(Duration::from_secs(2)).await;
+    assert_eq!(rig.promote().await, 3);
+    assert_eq!(rig.figures("j").await, (0, 1, 8));
+    rig.limit("j", 3).await;
+    assert_eq!(worker.claim(MANY).await.len(), 2);
+    rig.limit("j", 1).await;
+    assert_eq!(rig.let_die(worker).await, 3);
+    let mut heir = rig.worker().await;
+    for left in (0..9).rev() {
+        let claimed = heir.claim_one().await;
+        assert_eq!(rig.figures("j").await, (0, 1, left));
+        heir.finish(&claimed).await;
+    }
+    rig.assert_sound().await;
 }
 
 /// Sets a limit in the background.

@@ -10,7 +10,10 @@ mod gates;
 mod hints;
 mod history;
 mod list;
+mod mutants;
 mod open;
 mod retention;
 mod rig;
 mod room;
+#[path = "../support/mod.rs"]
+mod support;
