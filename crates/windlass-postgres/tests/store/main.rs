@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+mod audit;
 mod bad_rows;
 mod cancelled;
 mod claim;
 mod connections;
 mod doorbell;
 mod fleet;
+mod gate_fleet;
 mod gate_races;
 mod history;
 mod leader;

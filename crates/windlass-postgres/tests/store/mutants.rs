@@ -127,6 +127,9 @@ async fn every_mutant_is_a_statement_but_for_a_few_lines() {
             "{}: {changed} and {gone}",
             mutant.file
         );
+        let text = mutant.text.replace("windlass.", &format!("\"{}\".", place.schema));
+        let prepared = client.prepare_typed(&text, statement.types).await;
+        assert!(prepared.is_ok(), "{}: {:?}", mutant.file, prepared.err());
     }
     for statement in
         ["job_promote", "job_count", "job_demote", "workflow_pass", "workflow_place", "settle_done"]
