@@ -16,7 +16,7 @@ use windlass_conformance::{
 };
 use windlass_core::{
     Claimed, Demand, JobChange, JobState, Name, NewTask, OnFailure, SettleBatch, SettleItem, Settlement,
-    State, Store, WorkerId, WorkerReport, store::Filter,
+    State, Store, TaskId, WorkerId, WorkerReport, store::Filter,
 };
 
 use crate::support::PostgresHarness;
@@ -188,4 +188,29 @@ async fn two_workers_and_an_operator_keep_every_gate() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn eight_workers_and_an_operator_keep_every_gate() {
     a_fleet_keeps_its_gates(8).await;
+}
+
+#[tokio::test]
+async fn the_watcher_sees_what_it_looks_for() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let mut worker = rig.worker().await;
+    rig.limit("j", 1).await;
+    let held = rig.add_all(vec![of_job("j"); 2]).await;
+    let steps = rig.add_all(vec![step_of("w"); 2]).await;
+    worker.claim(10).await;
+    let text = LOOK.replace("{s}", &format!("\"{}\"", harness.schema()));
+    let client = harness.client().await;
+    let look = async || client.query(&text, &[]).await.unwrap().len();
+    assert_eq!(look().await, 0);
+    let pass = async |id: TaskId| {
+        let text = format!("UPDATE {{s}}.task SET state = 1, ready_seq = 1 WHERE id = {}", id.raw());
+        harness.execute(&text).await;
+    };
+    pass(held[1]).await;
+    assert_eq!(look().await, 1);
+    pass(steps[1]).await;
+    assert_eq!(look().await, 2);
+    harness.execute("UPDATE {s}.workflow SET blocked_by = 1").await;
+    assert_eq!(look().await, 3);
 }
