@@ -37,10 +37,13 @@ UNION ALL
 SELECT t.id, 'LIMIT', 'over-admitted: job ' || j.name || ' has ' || c.n || ' ready or running, its limit is ' || j.concurrency
 FROM windlass.job AS j
 CROSS JOIN LATERAL (
-  SELECT count(*) AS n, max(t.id) AS id FROM windlass.task AS t WHERE t.job = j.name AND t.state IN (1, 2)
+  SELECT count(*) AS n, count(*) FILTER (WHERE t.state = 1) AS ready, max(t.id) AS id
+  FROM windlass.task AS t
+  WHERE t.job = j.name AND t.state IN (1, 2)
 ) AS c
 JOIN windlass.task AS t ON t.id = c.id
-WHERE c.n > j.concurrency AND NOT j.recount
+-- A limit that falls takes back what is ready in the same transaction; only what runs may be more.
+WHERE c.n > j.concurrency AND (c.ready > 0 OR NOT j.recount)
 UNION ALL
 SELECT t.id, 'NO-STRANDED', 'stranded: held while its job ' || j.name || ' has room'
 FROM windlass.job AS j

@@ -85,7 +85,7 @@ impl Server {
         Ok(Self {
             tls: location.tls.connect()?,
             location: location.clone(),
-            statements: Rendered::new(&options.schema),
+            statements: Rendered::new(&options.schema, &options.replaced),
             pooled: options.pooled,
             connect_timeout: options.connect_timeout,
             statement_timeout: options.statement_timeout,

@@ -37,7 +37,7 @@ pub struct Statement {
 
 /// Every statement, for one schema.
 pub fn statements(schema: &Schema) -> Vec<Statement> {
-    let rendered = Rendered::new(schema);
+    let rendered = Rendered::new(schema, &[]);
     ALL.iter().map(|sql| Statement { name: sql.name, text: rendered.text(sql), types: sql.types }).collect()
 }
 

@@ -60,6 +60,9 @@ pub struct Options {
     /// leads. Not in tests that move the store's clock by hand and expect the next call to know everything.
     #[doc(hidden)]
     pub trusts_hearsay: bool,
+    /// Statements by name with other texts, written for the schema `windlass`: tests show with it that a broken one is noticed.
+    #[doc(hidden)]
+    pub replaced: Vec<(String, String)>,
 }
 
 impl Default for Options {
@@ -75,6 +78,7 @@ impl Default for Options {
             connect_timeout: CONNECT_TIMEOUT,
             statement_timeout: STATEMENT_TIMEOUT,
             trusts_hearsay: true,
+            replaced: Vec::new(),
         }
     }
 }

@@ -153,8 +153,11 @@ statements! {
 pub(crate) struct Rendered(HashMap<&'static str, Arc<str>>);
 
 impl Rendered {
-    pub(crate) fn new(schema: &Schema) -> Self {
-        Self(ALL.iter().map(|sql| (sql.name, schema.render(sql.text).into())).collect())
+    pub(crate) fn new(schema: &Schema, replaced: &[(String, String)]) -> Self {
+        let text = |sql: &'static Sql| {
+            replaced.iter().find(|(name, _)| name == sql.name).map_or(sql.text, |(_, text)| text)
+        };
+        Self(ALL.iter().map(|sql| (sql.name, schema.render(text(sql)).into())).collect())
     }
 
     pub(crate) fn text(&self, sql: &Sql) -> Arc<str> {

@@ -17,23 +17,23 @@ room (job, taken) AS (
 head (workflow, step) AS (
   SELECT workflow, min(step) FROM task WHERE workflow IS NOT NULL AND ended_at IS NULL GROUP BY workflow
 )
-SELECT NULL, 'LIMIT', 'job ' || job.name || ' has more tasks ready and running than its limit', NULL, NULL
+SELECT NULL, 'LIMIT', 'over-admitted: job ' || job.name || ' has more tasks ready and running than its limit', NULL, NULL
 FROM job JOIN room ON room.job = job.name
 WHERE room.taken > job.concurrency AND NOT job.over_limit
 UNION ALL
-SELECT task.id, 'NO-STRANDED', 'held though its job has room', task.job, NULL
+SELECT task.id, 'NO-STRANDED', 'stranded: held though its job has room', task.job, NULL
 FROM task JOIN job ON job.name = task.job CROSS JOIN fleet LEFT JOIN room ON room.job = job.name
 WHERE task.state = 3 AND job.state = 0 AND job.delay_ms IS NULL AND task.lane IN (SELECT lane FROM live)
   AND coalesce(room.taken, 0) < coalesce(job.concurrency, fleet.window)
 UNION ALL
-SELECT id, 'NO-STRANDED', 'held though its job is not there', job, NULL FROM task
+SELECT id, 'NO-STRANDED', 'stranded: held though its job is not there', job, NULL FROM task
 WHERE state = 3 AND (job IS NULL OR NOT EXISTS (SELECT 1 FROM job WHERE job.name = task.job))
 UNION ALL
-SELECT task.id, 'NO-STRANDED', 'waits for no step before it', NULL, task.workflow
+SELECT task.id, 'NO-STRANDED', 'stranded: waits for no step before it', NULL, task.workflow
 FROM task LEFT JOIN workflow ON workflow.name = task.workflow LEFT JOIN head ON head.workflow = task.workflow
 WHERE task.state = 4 AND workflow.blocked_by IS NULL AND (head.step IS NULL OR head.step = task.step)
 UNION ALL
-SELECT NULL, 'NO-STRANDED', 'workflow ' || name || ' is blocked by a task that is not there', NULL, name FROM workflow
+SELECT NULL, 'NO-STRANDED', 'stranded: workflow ' || name || ' is blocked by a task that is not there', NULL, name FROM workflow
 WHERE blocked_by IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM task WHERE task.id = workflow.blocked_by)
   AND NOT EXISTS (SELECT 1 FROM history WHERE history.id = workflow.blocked_by)

@@ -104,6 +104,9 @@ pub struct Options {
     pub address: Option<String>,
     /// Whether a store that does not exist is made.
     pub create: bool,
+    /// Statements, as they are written in `sql/`, with other texts: tests show with it that a broken one is noticed.
+    #[doc(hidden)]
+    pub replaced: Vec<(String, String)>,
 }
 
 impl Default for Options {
@@ -117,6 +120,7 @@ impl Default for Options {
             min_free_percent: MIN_FREE_PERCENT,
             address: None,
             create: true,
+            replaced: Vec::new(),
         }
     }
 }

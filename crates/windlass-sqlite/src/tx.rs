@@ -131,7 +131,8 @@ pub(crate) struct Tx<'a> {
 impl<'a> Tx<'a> {
     /// A prepared statement, kept for the next time.
     pub(crate) fn sql(&self, text: &str) -> rusqlite::Result<CachedStatement<'a>> {
-        self.conn.prepare_cached(text)
+        let replaced = self.options.replaced.iter().find(|(original, _)| original == text);
+        self.conn.prepare_cached(replaced.map_or(text, |(_, other)| other))
     }
 
     /// When the next scheduled task is due, or the next delayed job wants its turn.

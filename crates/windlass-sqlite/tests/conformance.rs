@@ -2,81 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{
-    path::PathBuf,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+mod support;
 
-use async_trait::async_trait;
-use tempfile::TempDir;
-use windlass_conformance::{
-    Harness,
-    harness::START,
-    property::{Effort, check},
-};
-use windlass_core::{Clock, Rules, Store, Timestamp, time::ManualClock};
-use windlass_sqlite::{Durability, Location, Options, SqliteStore};
-
-/// Opens stores in a folder of its own.
-struct SqliteHarness {
-    clock: Arc<ManualClock>,
-    folder: TempDir,
-    durability: Durability,
-    stores: AtomicU32,
-    /// The file and the rules of the store that was opened last.
-    opened: Mutex<Option<(PathBuf, Rules)>>,
-}
-
-impl SqliteHarness {
-    fn new(durability: Durability) -> Self {
-        Self {
-            clock: Arc::new(ManualClock::new(START)),
-            folder: tempfile::tempdir().unwrap(),
-            durability,
-            stores: AtomicU32::new(0),
-            opened: Mutex::new(None),
-        }
-    }
-
-    async fn open_file(&self, path: PathBuf, rules: Rules) -> Arc<dyn Store> {
-        *self.opened.lock().unwrap() = Some((path.clone(), rules.clone()));
-        let clock: Arc<dyn Clock> = self.clock.clone();
-        let options = Options::new().rules(rules).durability(self.durability).clock(clock).min_free(0, 0);
-        SqliteStore::open(&Location::File(path), options).await.unwrap()
-    }
-}
-
-#[async_trait]
-impl Harness for SqliteHarness {
-    async fn open(&self, rules: Rules) -> Arc<dyn Store> {
-        let number = self.stores.fetch_add(1, Ordering::Relaxed);
-        self.open_file(self.folder.path().join(format!("{number}.db")), rules).await
-    }
-
-    async fn reopen(&self, store: Arc<dyn Store>) -> Option<Arc<dyn Store>> {
-        store.close().await.unwrap();
-        drop(store);
-        let (path, rules) = self.opened.lock().unwrap().clone().unwrap();
-        Some(self.open_file(path, rules).await)
-    }
-
-    async fn now(&self) -> Timestamp {
-        self.clock.wall()
-    }
-
-    async fn advance(&self, by: Duration) {
-        self.clock.advance(by);
-    }
-
-    async fn jump_wall(&self, to: Timestamp) -> bool {
-        self.clock.jump_wall(to);
-        true
-    }
-}
+use support::SqliteHarness;
+use windlass_conformance::property::{Effort, check};
+use windlass_sqlite::Durability;
 
 windlass_conformance::suite!(SqliteHarness::new(Durability::Full));
 

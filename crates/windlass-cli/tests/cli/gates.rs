@@ -1,5 +1,7 @@
 //! Jobs and workflows against a running `windlass up`.
 
+use rusqlite::Connection;
+
 use crate::support::{Running, windlass};
 
 /// A task that runs until somebody ends it.
@@ -145,4 +147,41 @@ fn jobs_and_workflows_can_be_looked_at_without_a_server() {
     windlass(folder.path(), &["workflows", "show", "w"]).done();
     windlass(folder.path(), &["workflows", "skip", "w"]).done();
     windlass(folder.path(), &["workflows", "show", "w"]).failed(3, &["w"]);
+}
+
+/// Waits until a task runs.
+fn wait_until_it_runs(up: &Running, id: &str) {
+    while up.say(&["tasks", "show", id, "--json"]).done().json()["state"] != "running" {}
+}
+
+#[test]
+fn the_audit_counts_what_is_leaked_over_admitted_and_stranded() {
+    let up = Running::up(&["--slots", "5"]);
+    let leaked = up.enqueue(&["sleep", "--payload", LONG]);
+    for job in ["full", "open"] {
+        up.say(&["jobs", "set", job, "--concurrency", "1"]).done();
+    }
+    let (full, open) = (long_tasks(&up, "full", "2"), long_tasks(&up, "open", "2"));
+    for id in [&leaked, &full[0], &open[0]] {
+        wait_until_it_runs(&up, id);
+    }
+    let said = up.say(&["doctor", "--audit"]).done();
+    assert!(said.stdout.contains("leaked 0 · over-admitted 0 · stranded 0"), "{said:?}");
+    let foreign = Connection::open(up.folder.path().join("windlass.db")).unwrap();
+    let plant = "UPDATE task SET worker = 99 WHERE state = 2 AND job IS NULL;
+        UPDATE task SET state = 2, lease = 1, worker = (SELECT max(id) FROM worker) WHERE state = 3 AND job = 'full';
+        DELETE FROM task WHERE state = 2 AND job = 'open';";
+    foreign.execute_batch(plant).unwrap();
+    let said = up.say(&["doctor", "--audit"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.stdout.contains("leaked 1 · over-admitted 1 · stranded 1"), "{said:?}");
+    for part in [
+        format!("SLOT-BALANCED: task {leaked}: leaked"),
+        "LIMIT: over-admitted: job full".to_owned(),
+        format!("NO-STRANDED: task {}: stranded", open[1]),
+    ] {
+        assert!(said.stdout.contains(&part), "{part}: {said:?}");
+    }
+    let said = up.say(&["doctor", "--audit", "--json"]);
+    assert_eq!((said.code, &said.json()["ok"]), (Some(1), &false.into()), "{said:?}");
 }

@@ -29,10 +29,10 @@ impl Model {
                 finding("NO-STRANDED", "ready in a lane that does not exist")
             }
             State::Held if self.is_held_for_nothing(task) => {
-                finding("NO-STRANDED", "held though its job has room")
+                finding("NO-STRANDED", "stranded: held though its job has room")
             }
             State::Waiting if self.waits_for_nothing(task) => {
-                finding("NO-STRANDED", "waits for no step before it")
+                finding("NO-STRANDED", "stranded: waits for no step before it")
             }
             State::Ready | State::Running if self.is_out_of_order(task) => {
                 finding("WF-ORDER", "has passed before its turn")
@@ -69,7 +69,7 @@ impl Model {
         if job.over_limit || !self.is_over_limit(name) {
             return None;
         }
-        let detail = format!("job {name} has more tasks ready and running than its limit");
+        let detail = format!("over-admitted: job {name} has more tasks ready and running than its limit");
         Some(finding(None, "LIMIT", &detail))
     }
 

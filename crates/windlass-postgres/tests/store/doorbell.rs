@@ -196,3 +196,28 @@ async fn new_lanes_and_resumed_queues_are_told_to_everybody() {
     assert_eq!(ear.so_far().await, ["*"]);
     until("it is told", async || hint(&mut hints).await == Hint::Ready).await;
 }
+
+/// What a caller's own transaction brings is held or waits when it commits: whoever is rung lets it through.
+#[tokio::test]
+async fn an_idle_worker_is_rung_by_a_commit_that_brings_tasks_with_gates() {
+    for level in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
+        let harness = PostgresHarness::new().with(|options| Options { trusts_hearsay: true, ..options });
+        let rig = Rig::open(&harness).await;
+        rig.add(task("a")).await;
+        let mut worker = idle(&rig).await;
+        let mut hints = worker.store.hints();
+        let db = harness.client().await;
+        for gates in ["job => 'j'", "workflow => 'w'", "job => 'j', workflow => 'w'"] {
+            assert_eq!(worker.claim_ids(10).await, []);
+            let enqueue = format!("SELECT \"{}\".enqueue('a', {gates})", harness.schema());
+            db.batch_execute(&format!("BEGIN ISOLATION LEVEL {level}; {enqueue}; COMMIT")).await.unwrap();
+            let mut claimed = worker.claim(10).await;
+            while claimed.is_empty() {
+                hint(&mut hints).await;
+                claimed = worker.claim(10).await;
+            }
+            worker.finish(&claimed[0]).await;
+        }
+        rig.assert_sound().await;
+    }
+}

@@ -2,16 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+mod audit;
 mod bad_rows;
 mod cancelled;
 mod claim;
 mod connections;
 mod doorbell;
 mod fleet;
+mod gate_fleet;
+mod gate_races;
 mod history;
 mod leader;
 mod life;
 mod migrate;
+mod mutants;
 mod pgbouncer;
 mod place;
 mod plans;

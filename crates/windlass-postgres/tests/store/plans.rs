@@ -15,7 +15,12 @@ enum Way {
     Look,
     /// Fences go by the primary key: any other index of running tasks would be read whole for each of them.
     Key,
+    /// What is to be changed is found along an index, and changed by the primary key.
+    Gate,
 }
+
+/// Indexes that must be entered by a value: each holds the rows of all jobs, workflows or lanes.
+const GATE_INDEXES: [&str; 4] = ["task_job", "task_step", "task_parked", "gate_todo_key"];
 
 /// Statements on the way of a task and of the duties.
 const WAYS: &[(&str, Way)] = &[
@@ -37,6 +42,15 @@ const WAYS: &[(&str, Way)] = &[
     ("floor_history", Way::Index),
     ("floor_task", Way::Index),
     ("held", Way::Index),
+    ("job_count", Way::Index),
+    ("job_demote", Way::Gate),
+    ("job_forget", Way::Index),
+    ("job_list", Way::Index),
+    ("job_occupants", Way::Index),
+    ("job_outranked", Way::Index),
+    ("job_pace", Way::Gate),
+    ("job_promote", Way::Gate),
+    ("job_tasks", Way::Index),
     ("key_read", Way::Index),
     ("key_take", Way::Index),
     ("lead", Way::Look),
@@ -44,6 +58,7 @@ const WAYS: &[(&str, Way)] = &[
     ("list_history", Way::Index),
     ("list_task", Way::Index),
     ("next_due", Way::Index),
+    ("park_dead", Way::Gate),
     ("promote_due", Way::Index),
     ("put_progress", Way::Key),
     ("redrive", Way::Key),
@@ -55,6 +70,18 @@ const WAYS: &[(&str, Way)] = &[
     ("settle_replay", Way::Index),
     ("settle_stay", Way::Key),
     ("show_task", Way::Index),
+    ("todo_held", Way::Index),
+    ("todo_later", Way::Index),
+    ("todo_take", Way::Index),
+    ("unpark", Way::Gate),
+    ("workflow_forget", Way::Index),
+    ("workflow_free", Way::Index),
+    ("workflow_list", Way::Index),
+    ("workflow_make", Way::Index),
+    ("workflow_of", Way::Key),
+    ("workflow_pass", Way::Gate),
+    ("workflow_place", Way::Gate),
+    ("workflow_steps", Way::Index),
 ];
 
 /// Rows in every state, as a store has them that is much in use.
@@ -65,11 +92,18 @@ INSERT INTO {s}.worker (lease_ttl_ms, min_claim_no, registered_at, renewed_at, e
 SELECT 10000, 0, 0, 0, 0, CASE WHEN n % 2 = 0 THEN n END, 1, 1, 1, 1, false, 'h', '0', '{k}', '{}'
 FROM generate_series(1, 100) AS n;
 INSERT INTO {s}.task (id, ready_seq, due_at, ended_at, worker, claim_no, lane, priority, lease, attempt, max_attempts, crashes,
-  state, encoding, key, cancel, payload)
+  state, encoding, key, cancel, payload, job, workflow, step, parked)
 SELECT n, CASE WHEN s.state = 1 THEN n END, CASE WHEN s.state = 0 THEN n END, CASE WHEN s.state = 6 THEN n END,
   CASE WHEN s.state = 2 THEN 1 + n % 7 END, 1, 1 + n % 20, n % 3, 1, 1, 10, CASE WHEN n % 10 = 0 THEN 1 ELSE 0 END, s.state, 0,
-  CASE WHEN n % 4 = 0 THEN 'key' || n END, CASE WHEN n % 50 = 2 THEN 'no' END, '1'
-FROM generate_series(1, 20000) AS n, LATERAL (SELECT (ARRAY[1, 1, 2, 2, 0, 6])[1 + n % 6]::smallint AS state) AS s;
+  CASE WHEN n % 4 = 0 THEN 'key' || n END, CASE WHEN n % 50 = 2 THEN 'no' END, '1',
+  CASE WHEN s.state = 3 OR n % 5 = 0 THEN 'job-' || n % 40 END, CASE WHEN s.state = 4 OR n % 7 = 0 THEN 'flow-' || n % 500 END,
+  CASE WHEN n % 3 > 0 AND (s.state = 4 OR n % 7 = 0) THEN n END, s.state = 3 AND n % 11 = 0
+FROM generate_series(1, 20000) AS n, LATERAL (SELECT (ARRAY[1, 1, 2, 2, 0, 6, 3, 4])[1 + n % 8]::smallint AS state) AS s;
+INSERT INTO {s}.job (name, created_at, concurrency, state, recount, at_limit)
+SELECT 'job-' || n, 0, CASE WHEN n % 2 = 0 THEN 3 END, 0, false, false FROM generate_series(0, 39) AS n;
+INSERT INTO {s}.workflow (name, created_at, blocked_by, on_failure)
+SELECT 'flow-' || n, 0, CASE WHEN n % 50 = 0 THEN n END, 0 FROM generate_series(0, 499) AS n;
+INSERT INTO {s}.gate_todo (at, kind, key) SELECT n, n % 4, 'job-' || n % 40 FROM generate_series(1, 5000) AS n;
 INSERT INTO {s}.key (queue, key, task, digest, expires_at)
 SELECT 'q' || n % 20, 'key' || n, n, '', CASE WHEN n % 2 = 0 THEN n END FROM generate_series(1, 10000) AS n;
 INSERT INTO {s}.history (id, ended_at, lane, priority, lease, attempt, max_attempts, state, encoding, ran, payload)
@@ -78,11 +112,15 @@ FROM generate_series(1, 2000) AS n, {s}.part AS p;
 INSERT INTO {s}.doorbell (listener, armed_until, lanes) SELECT n, n, '{1}' FROM generate_series(1, 50) AS n;
 ";
 
+const ANALYZE: &str =
+    "ANALYZE {s}.task; ANALYZE {s}.key; ANALYZE {s}.history; ANALYZE {s}.worker; ANALYZE {s}.job;
+ANALYZE {s}.workflow; ANALYZE {s}.gate_todo";
+
 /// What of a plan is against a way. Scans of a whole index that must be entered by a value count like scans of the table.
 fn faults(plan: &Value, way: Way, found: &mut Vec<String>) {
     let text = |name: &str| plan[name].as_str().unwrap_or_default();
     let (node, relation, index) = (text("Node Type"), text("Relation Name"), text("Index Name"));
-    let is_large = relation == "task" || relation == "key" || relation.starts_with("history");
+    let is_large = ["task", "key", "gate_todo"].contains(&relation) || relation.starts_with("history");
     let is_by_id = ["task_pkey", "key_pkey"].contains(&index) || index.ends_with("_id_idx");
     if node == "Seq Scan" && is_large {
         found.push(format!("scans {relation}"));
@@ -91,12 +129,30 @@ fn faults(plan: &Value, way: Way, found: &mut Vec<String>) {
     if node.contains("Index") && is_by_id && !is_look && text("Index Cond").is_empty() {
         found.push(format!("reads all of {index}"));
     }
+    if GATE_INDEXES.contains(&index) && text("Index Cond").is_empty() {
+        found.push(format!("reads all of {index}"));
+    }
+    if way == Way::Gate && node == "ModifyTable" && relation == "task" {
+        changed_along(plan, found);
+    }
     // A bitmap scan names its index on a node below, without the table.
     if way == Way::Key && index.starts_with("task_") && index != "task_pkey" {
         found.push(format!("goes by {index}"));
     }
     for part in plan["Plans"].as_array().into_iter().flatten() {
         faults(part, way, found);
+    }
+}
+
+/// What of a change does not go by the primary key. What was picked before it is a plan of its own.
+fn changed_along(plan: &Value, found: &mut Vec<String>) {
+    let parts = plan["Plans"].as_array().into_iter().flatten();
+    for part in parts.filter(|part| part["Parent Relationship"] != "InitPlan") {
+        let index = part["Index Name"].as_str().unwrap_or_default();
+        if index.starts_with("task_") && index != "task_pkey" {
+            found.push(format!("is changed along {index}"));
+        }
+        changed_along(part, found);
     }
 }
 
@@ -138,14 +194,32 @@ async fn statements_go_by_index_whatever_the_tables_looked_like() {
     let place = Place::new();
     drop(place.make().await);
     assert_eq!(all_faults(&place).await, Vec::<String>::new(), "while everything is empty");
-    place.execute("ANALYZE {s}.task; ANALYZE {s}.key; ANALYZE {s}.history; ANALYZE {s}.worker").await;
+    place.execute(ANALYZE).await;
     assert_eq!(all_faults(&place).await, Vec::<String>::new(), "empty, and known to be");
     place.execute(FILL).await;
     assert_eq!(all_faults(&place).await, Vec::<String>::new(), "full, and not known to be");
-    place.execute("ANALYZE {s}.task; ANALYZE {s}.key; ANALYZE {s}.history; ANALYZE {s}.worker").await;
+    place.execute(ANALYZE).await;
     assert_eq!(all_faults(&place).await, Vec::<String>::new(), "full, and known to be");
     place.execute("DELETE FROM {s}.task; ANALYZE {s}.task").await;
     assert_eq!(all_faults(&place).await, Vec::<String>::new(), "empty again, with its pages");
+}
+
+/// Whatever else touches the large tables reads them whole on purpose: it counts, audits or empties them.
+#[test]
+fn every_statement_that_touches_tasks_has_a_way() {
+    const WHOLE: [&str; 5] = ["audit", "count_dead", "delete_history", "depth_now", "history_size"];
+    let touches = |text: &str| {
+        ["task", "history", "key", "gate_todo"].iter().any(|table| {
+            text.contains(&format!("windlass.{table} AS")) || text.contains(&format!("windlass.{table}\n"))
+        })
+    };
+    let statements = inside::statements(&windlass_postgres::Schema::default());
+    let touching =
+        statements.iter().filter(|statement| touches(&statement.text)).map(|statement| statement.name);
+    let forgotten: Vec<_> = touching
+        .filter(|name| !WHOLE.contains(name) && !WAYS.iter().any(|(known, _)| known == name))
+        .collect();
+    assert!(forgotten.is_empty(), "{forgotten:?}");
 }
 
 /// Each of these is what the check is there for.
@@ -168,6 +242,16 @@ async fn a_bad_plan_is_noticed() {
             "DELETE FROM {s}.task AS t WHERE t.worker = 3 AND t.state = 2 AND t.payload = $1",
             Way::Key,
             "goes by task_running",
+        ),
+        (
+            "SELECT t.id FROM {s}.task AS t WHERE t.job IS NOT NULL AND t.state <> 6 AND t.payload = $1 ORDER BY t.job",
+            Way::Index,
+            "reads all of task_job",
+        ),
+        (
+            "UPDATE {s}.task AS t SET state = 3 WHERE t.job = 'job-1' AND t.state = 1 AND t.payload = $1",
+            Way::Gate,
+            "is changed along task_job",
         ),
     ] {
         let statement = Statement {

@@ -4,6 +4,7 @@
 
 mod commit;
 mod desk;
+mod gates;
 mod isolation;
 mod keys;
 mod python;

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Runs statements through psql; `windlass.` stands for the schema.
-async fn psql(rig: &Rig<'_>, sql: &str) -> Result<String, String> {
+pub async fn psql(rig: &Rig<'_>, sql: &str) -> Result<String, String> {
     let sql = sql.replace("windlass.", &format!("{}.", schema(rig)));
     let run = tokio::task::spawn_blocking(move || windlass_scratch::psql(&url(), &sql));
     run.await.unwrap().map_err(|error| error.to_string())

@@ -176,12 +176,12 @@ async fn a_planted_breach_is_named_by_the_audit() {
     found.sort();
     let finding = |task, promise: &str, detail: &str| (task, promise.to_owned(), detail.to_owned());
     let mut expected = [
-        finding(None, "LIMIT", "job full has more tasks ready and running than its limit"),
-        finding(None, "NO-STRANDED", "workflow v is blocked by a task that is not there"),
-        finding(Some(open[1]), "NO-STRANDED", "held though its job has room"),
+        finding(None, "LIMIT", "over-admitted: job full has more tasks ready and running than its limit"),
+        finding(None, "NO-STRANDED", "stranded: workflow v is blocked by a task that is not there"),
+        finding(Some(open[1]), "NO-STRANDED", "stranded: held though its job has room"),
         finding(Some(steps[1]), "WF-ORDER", "has passed before its turn"),
-        finding(Some(steps[3]), "NO-STRANDED", "waits for no step before it"),
-        finding(Some(leaked), "SLOT-BALANCED", "running under a worker that has ended"),
+        finding(Some(steps[3]), "NO-STRANDED", "stranded: waits for no step before it"),
+        finding(Some(leaked), "SLOT-BALANCED", "leaked: running under a worker that has ended"),
     ];
     expected.sort();
     assert_eq!(found, expected);

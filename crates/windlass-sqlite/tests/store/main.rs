@@ -1,6 +1,6 @@
 //! What the embedded store promises beyond the rules that every store keeps.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 mod backup;
 mod claim;
@@ -10,7 +10,10 @@ mod gates;
 mod hints;
 mod history;
 mod list;
+mod mutants;
 mod open;
 mod retention;
 mod rig;
 mod room;
+#[path = "../support/mod.rs"]
+mod support;

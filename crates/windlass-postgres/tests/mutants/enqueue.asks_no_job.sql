@@ -1,0 +1,50 @@
+-- Broken: a new task is ready without its job having been asked. Breaks LIMIT. Noticed by own::no_commit_leaves_more_ready_than_the_limit_allows
+WITH clock AS MATERIALIZED (
+  SELECT windlass.now_ms() AS now
+), item AS MATERIALIZED (
+  SELECT
+    u.lane, u.priority, u.max_attempts, u.encoding, u.payload, u.timeout_ms, u.retry, u.job, u.workflow, u.on_failure, u.key,
+    u.id, nextval('windlass.seq') AS seq,
+    CASE
+      WHEN coalesce(clock.now + u.delay_ms, u.due_at) > clock.now THEN coalesce(clock.now + u.delay_ms, u.due_at)
+    END AS due_at,
+    CASE
+      WHEN u.workflow IS NOT NULL THEN 4
+      WHEN coalesce(clock.now + u.delay_ms, u.due_at) > clock.now THEN 0
+      WHEN u.job IS NOT NULL THEN 1
+      ELSE 1
+    END AS state
+  FROM unnest(
+    $1::integer[], $2::integer[], $3::integer[], $4::smallint[], $5::bytea[], $9::bigint[], $10::bigint[],
+    $11::bigint[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::text[], $17::smallint[]
+  ) AS u (
+    lane, priority, max_attempts, encoding, payload, delay_ms, due_at, timeout_ms, retry, job, key, id, workflow, on_failure
+  )
+  CROSS JOIN clock
+), added AS (
+  INSERT INTO windlass.task (
+    id, ready_seq, due_at, timeout_ms, lane, priority, lease, attempt, max_attempts, crashes, state, encoding,
+    on_failure, retry, job, workflow, key, payload
+  )
+  SELECT
+    coalesce(item.id, windlass.task_id(clock.now, item.seq)), CASE WHEN item.state IN (1, 4) THEN item.seq END, item.due_at,
+    item.timeout_ms, item.lane, item.priority, 0, 0, item.max_attempts, 0, item.state, item.encoding, item.on_failure,
+    item.retry, item.job, item.workflow, item.key, item.payload
+  FROM item CROSS JOIN clock
+), todo AS (
+  INSERT INTO windlass.gate_todo (kind, key)
+  SELECT DISTINCT CASE WHEN item.workflow IS NULL THEN 0 ELSE 1 END::smallint, coalesce(item.workflow, item.job)
+  FROM item
+  WHERE item.workflow IS NOT NULL OR item.job IS NOT NULL
+), rung AS MATERIALIZED (
+  SELECT pg_notify($6, d.listener::text)
+  FROM (
+    SELECT d.listener FROM windlass.doorbell AS d
+    WHERE $7 AND d.armed_until > (SELECT now FROM clock) AND d.lanes && $1 AND d.listener <> $8
+      AND EXISTS (SELECT 1 FROM item WHERE item.state = 1)
+    ORDER BY random()
+    LIMIT 1
+  ) AS d
+)
+SELECT coalesce(item.id, windlass.task_id(clock.now, item.seq)), (SELECT count(*) FROM rung), item.due_at, item.state
+FROM item CROSS JOIN clock

@@ -1,0 +1,18 @@
+-- Broken: what is ready has no room. Breaks LIMIT. Noticed by jobs::a_limit_that_falls_takes_ready_tasks_back_and_leaves_running_ones
+SELECT
+  u.name, c.ready, c.running,
+  CASE WHEN u.has_delay THEN EXISTS (
+    SELECT 1 FROM windlass.gate_todo AS g WHERE g.key = u.name AND g.kind = 2
+  ) ELSE false END,
+  CASE WHEN u.gone_before IS NOT NULL THEN EXISTS (
+    SELECT 1 FROM windlass.task AS t WHERE t.job = u.name AND t.state <> 6 AND t.id <= u.gone_before
+  ) ELSE false END,
+  (SELECT coalesce(sum(w.slots), 0) FROM windlass.worker AS w WHERE w.ended_at IS NULL),
+  windlass.now_ms(),
+  (SELECT coalesce(sum(g.n), 0) FROM windlass.gate_todo AS g WHERE g.key = u.name AND g.kind = 3)
+FROM unnest($1::text[], $2::boolean[], $3::bigint[]) AS u (name, has_delay, gone_before)
+CROSS JOIN LATERAL (
+  SELECT 0::bigint AS ready, count(*) FILTER (WHERE t.state = 2) AS running
+  FROM windlass.task AS t
+  WHERE t.job = u.name AND t.state IN (1, 2)
+) AS c

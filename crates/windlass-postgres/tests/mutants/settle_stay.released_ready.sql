@@ -1,0 +1,29 @@
+-- Broken: a task that is handed back keeps the room that goes to another. Breaks LIMIT. Noticed by own::no_commit_leaves_more_ready_than_the_limit_allows
+WITH clock AS MATERIALIZED (
+  SELECT windlass.now_ms() AS now
+), item AS MATERIALIZED (
+  SELECT u.id, u.lease, u.how, u.due_at, u.error, CASE u.how WHEN 3 THEN nextval('windlass.seq') END AS ready_seq
+  FROM unnest($2::bigint[], $3::integer[], $4::smallint[], $5::bigint[], $6::text[]) AS u (id, lease, how, due_at, error)
+)
+UPDATE windlass.task AS t
+SET
+  state = CASE item.how WHEN 3 THEN 1 WHEN 6 THEN 6 ELSE 0 END,
+  ready_seq = item.ready_seq,
+  paced = NULL,
+  due_at = item.due_at,
+  ended_at = CASE item.how WHEN 6 THEN (SELECT now FROM clock) END,
+  attempt = CASE WHEN item.how IN (2, 3) THEN greatest(t.attempt - 1, 0) ELSE t.attempt END,
+  crashes = CASE item.how WHEN 3 THEN t.crashes ELSE 0 END,
+  error = CASE WHEN item.how IN (1, 6) THEN item.error ELSE t.error END,
+  log = CASE
+    WHEN t.log IS NULL THEN jsonb_build_array(jsonb_build_array(
+      t.attempt, t.lease, t.worker, t.claimed_at, (SELECT now FROM clock), item.how, item.error
+    ))
+    ELSE windlass.logged(t.log, jsonb_build_array(
+      t.attempt, t.lease, t.worker, t.claimed_at, (SELECT now FROM clock), item.how, item.error
+    ))
+  END
+FROM item
+WHERE t.id = ANY (ARRAY[item.id]) AND t.lease = item.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
+  AND t.cancel IS NULL
+RETURNING t.id, t.lane, t.state, t.job, t.workflow, t.step

@@ -1,0 +1,7 @@
+-- Broken: jobs are not looked at when the first worker comes. Breaks NO-STRANDED. Noticed by jobs::a_crash_gives_the_room_back
+INSERT INTO windlass.gate_todo (kind, key)
+SELECT 0, j.name
+FROM windlass.job AS j
+WHERE false AND j.state = 0
+  AND (j.concurrency IS NULL OR (SELECT count(*) FROM windlass.worker AS w WHERE w.ended_at IS NULL) < 2)
+  AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.job = j.name AND t.state = 3 AND NOT t.parked OFFSET 0)

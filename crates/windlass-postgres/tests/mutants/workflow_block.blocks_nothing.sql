@@ -1,0 +1,5 @@
+-- Broken: a failed step holds nothing up. Breaks WF-ORDER. Noticed by workflow_states::a_failed_step_blocks_the_rest_until_somebody_decides
+UPDATE windlass.workflow AS w
+SET blocked_by = u.task
+FROM unnest($1::text[], $2::bigint[]) AS u (name, task)
+WHERE w.name = ANY (ARRAY[u.name]) AND w.blocked_by IS NOT NULL
