@@ -21,6 +21,8 @@ mod gate;
 mod gather;
 mod hints;
 mod history;
+#[doc(hidden)]
+pub mod import;
 mod info;
 #[doc(hidden)]
 pub mod inside;

@@ -30,6 +30,8 @@ mod disk;
 mod end;
 mod enqueue;
 mod error;
+#[doc(hidden)]
+pub mod export;
 mod figures;
 mod gate_calls;
 mod gates;
