@@ -109,9 +109,9 @@ impl Import {
         };
         let workers: i64 = state.get(0);
         if workers > 0 {
-            let are = if workers == 1 { "worker is" } else { "workers are" };
+            let (are, them) = if workers == 1 { ("worker is", "it") } else { ("workers are", "them") };
             return Err(Error::Conflict(format!(
-                "{workers} {are} live on schema {name:?}; stop them, then copy"
+                "{workers} {are} live on schema {name:?}; stop {them}, then copy"
             )));
         }
         let (has_tasks, has_other): (bool, bool) = (state.get(1), state.get(2));
