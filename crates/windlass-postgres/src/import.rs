@@ -404,12 +404,12 @@ impl Import {
         let there: Vec<(i64, i64)> = there.iter().map(|row| (row.get(0), row.get(1))).collect();
         for (from, until) in missing_parts(first, last, &there) {
             let name = format!("history_{from}");
-            let make = self.schema.render(&format!(
+            let text = self.schema.render(&format!(
                 "CREATE TABLE IF NOT EXISTS windlass.{name} PARTITION OF windlass.history FOR VALUES FROM ({from}) TO ({until})"
             ));
             self.conn.batch(&self.conn.begin_text()).await?;
             let made = async {
-                self.conn.batch(&make).await?;
+                self.conn.batch(&text).await?;
                 self.put(&sql::NOTE_PART, &[&name, &from, &until]).await
             };
             let made = made.await;

@@ -249,7 +249,7 @@ impl Stream<'_> {
     ) -> rusqlite::Result<Vec<T>> {
         let rows = self.query(sql, (&self.after.name, most, self.skip as i64), read)?;
         if let Some(last) = rows.last() {
-            self.after.name = name(last).to_owned();
+            name(last).clone_into(&mut self.after.name);
         }
         Ok(rows)
     }

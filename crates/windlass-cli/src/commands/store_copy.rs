@@ -24,6 +24,10 @@ use crate::{
 
 /// Rows that one commit takes in.
 const BATCH_ROWS: usize = 1_000;
+/// Findings of the audit that are shown one by one.
+const FINDINGS_SHOWN: usize = 10;
+/// What their number is called in the comparison.
+const AUDIT: &str = "audit findings";
 
 /// What to do with whole stores.
 #[derive(Debug, Subcommand)]
@@ -105,9 +109,6 @@ pub async fn run(session: &Session, args: &CopyArgs) -> anyhow::Result<Exit> {
     ));
     Ok(Exit::Done)
 }
-
-/// Findings of the audit that are shown one by one.
-const FINDINGS_SHOWN: usize = 10;
 
 /// From a file to a server, and no other way.
 fn places(args: &CopyArgs) -> Result<(PathBuf, Box<windlass_postgres::Location>), Failure> {
@@ -247,7 +248,6 @@ async fn compare(
     let store = PostgresStore::open(to, options).await.map_err(|error| store::postgres::failure(&error))?;
     let findings = store.audit().await?;
     store.close().await?;
-    const AUDIT: &str = "audit findings";
     source.insert(AUDIT.to_owned(), export.store().audit().await?.len() as u64);
     target.insert(AUDIT.to_owned(), findings.len() as u64);
     Ok(Seen { source, target, findings })

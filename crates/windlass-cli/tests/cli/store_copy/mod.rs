@@ -9,7 +9,7 @@ use windlass_core::{Error, Source as _, State, Store, TaskId};
 use windlass_postgres::PostgresStore;
 
 use self::source::{Hand, add, done, fill, keyed, name, open_file, task};
-use crate::support::{Said, windlass};
+use crate::support::{Said, command, windlass};
 
 const MANY: u32 = 10_000;
 
@@ -40,18 +40,15 @@ impl Target {
         PostgresStore::open(&self.location(), self.options()).await.unwrap()
     }
 
+    /// What copies the store of a folder here.
+    fn arguments(&self) -> Vec<&str> {
+        let place = ["--to", self.url.as_str(), "--schema", self.schema.as_str()];
+        ["store", "copy", "--from", "sqlite:windlass.db"].into_iter().chain(place).collect()
+    }
+
     /// Copies the store of a folder here.
     fn copy(&self, folder: &Path, more: &[&str]) -> Said {
-        let mut all = vec![
-            "store",
-            "copy",
-            "--from",
-            "sqlite:windlass.db",
-            "--to",
-            &self.url,
-            "--schema",
-            &self.schema,
-        ];
+        let mut all = self.arguments();
         all.extend(more);
         windlass(folder, &all)
     }
@@ -184,6 +181,35 @@ async fn an_interrupted_copy_goes_on_and_no_other_source_gets_in() {
     assert!(said.stderr.contains("going on"), "{said:?}");
     let twice = "SELECT count(*) - count(DISTINCT id) FROM (SELECT id FROM {s}.task UNION ALL SELECT id FROM {s}.history) AS t";
     assert_eq!(target.count(twice), 0);
+}
+
+#[tokio::test]
+async fn a_copy_that_is_killed_goes_on_behind_its_last_commit() {
+    const TASKS: u32 = 2_000;
+    let (folder, target) = (tempfile::tempdir().unwrap(), Target::new("killed"));
+    let source = open_file(folder.path()).await;
+    add(&*source, (0..TASKS).map(task).collect()).await;
+    source.close().await.unwrap();
+    drop(source);
+    windlass(folder.path(), &["migrate", "--store", &target.url, "--schema", &target.schema]).done();
+    let count = "SELECT count(*) FROM {s}.task";
+    let mut here = 0;
+    for _ in 0..2 {
+        let mut arguments = target.arguments();
+        arguments.extend(["--batch-rows", "1"]);
+        let mut copy = command(folder.path(), &arguments).spawn().unwrap();
+        let before = here;
+        while here < before + 20 {
+            here = target.count(count);
+        }
+        copy.kill().unwrap();
+        assert_eq!(copy.wait().unwrap().code(), None, "it was over before it was killed");
+        here = target.count(count);
+    }
+    assert!(here < u64::from(TASKS));
+    let said = target.copy(folder.path(), &["--json"]).done();
+    assert_eq!(said.json()["same"], true, "{said:?}");
+    assert_eq!(target.count(count), u64::from(TASKS));
 }
 
 #[tokio::test]
