@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        backup, completions, config, doctor, enqueue, jobs, migrate, queues, restore, schedules, tasks, up,
-        worker, workers, workflows,
+        backup, completions, config, doctor, enqueue, jobs, migrate, queues, restore, schedules, store_copy,
+        tasks, up, worker, workers, workflows,
     },
     config::{Setting, setting::Raw, table},
     version,
@@ -119,6 +119,9 @@ pub enum Command {
     Backup(backup::BackupArgs),
     /// Put a copy in the place of the store
     Restore(restore::RestoreArgs),
+    /// Move a whole store to a server
+    #[command(subcommand)]
+    Store(store_copy::StoreCommand),
     /// Write or check the configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),

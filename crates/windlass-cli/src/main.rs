@@ -23,7 +23,7 @@ use clap::Parser as _;
 
 use crate::{
     args::{Cli, Command},
-    commands::config::ConfigCommand,
+    commands::{config::ConfigCommand, store_copy::StoreCommand},
     failure::{Exit, Failure},
     session::Session,
 };
@@ -106,6 +106,7 @@ async fn client(session: &Session, command: Command) -> anyhow::Result<Exit> {
         Command::Migrate(args) => commands::migrate::run(session, &args).await,
         Command::Backup(args) => commands::backup::run(session, &args).await,
         Command::Restore(args) => commands::restore::run(session, args).await,
+        Command::Store(StoreCommand::Copy(args)) => commands::store_copy::run(session, &args).await,
         Command::Health => commands::health::run(session).await,
         // The rest needs no runtime, or one of its own, and is run by the caller.
         _ => Ok(Exit::Done),

@@ -22,6 +22,8 @@ pub mod state;
 pub mod store;
 pub mod task;
 pub mod time;
+#[doc(hidden)]
+pub mod transfer;
 pub mod why;
 pub mod worker;
 

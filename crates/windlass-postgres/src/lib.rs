@@ -3,7 +3,7 @@
 //! Reading order: [`PostgresStore`] in `store` sends each call to the file of its name; `enqueue`, `claim`, `settle`,
 //! `lease`, `operate` are what tasks go through; `gate`, `turns`, `job` and `workflow` decide who passes, `schedule` keeps recurring tasks; `within` is enqueue inside a caller's own transaction; `gather` is the group commit of enqueues, `keys` their idempotency;
 //! `cursor` is where claims start, `doorbell` how idle workers hear of new tasks; `leader`, `history` and `depth` are what
-//! one process does for all. `pool` and `conn` are connections, `driver` the threads that move their bytes. Every statement
+//! one process does for all. `import` takes a whole store in from elsewhere. `pool` and `conn` are connections, `driver` the threads that move their bytes. Every statement
 //! lies in `sql/`, one a file.
 
 mod audit;
@@ -21,6 +21,8 @@ mod gate;
 mod gather;
 mod hints;
 mod history;
+#[doc(hidden)]
+pub mod import;
 mod info;
 #[doc(hidden)]
 pub mod inside;

@@ -4,7 +4,7 @@
 //! what has gathered in one transaction; `enqueue`, `claim`, `settle`, `lease`, `operate` and `maintain` are what
 //! requests do; `gates` gives jobs (`turn`) and workflows their turn at the end of each; `gate_calls` and `schedules` are for
 //! operators; `end` is how an attempt ends; `memory` is what the writer knows by heart. Look-ups (`inspect`,
-//! `figures`, `audit`) go to `reader`, a small pool of read-only connections.
+//! `figures`, `audit`) go to `reader`, a small pool of read-only connections. `backup`, `restore` and `export` are for whole stores.
 //!
 //! ```
 //! use windlass_core::{NewTask, Payload, Store};
@@ -30,6 +30,8 @@ mod disk;
 mod end;
 mod enqueue;
 mod error;
+#[doc(hidden)]
+pub mod export;
 mod figures;
 mod gate_calls;
 mod gates;

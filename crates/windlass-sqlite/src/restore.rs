@@ -117,7 +117,7 @@ fn attempt(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<AttemptRecord> {
     })
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
@@ -138,7 +138,7 @@ fn move_store(from: &Path, to: &Path) -> Result<(), OpenError> {
 }
 
 /// Removes a file with its log, if they are there.
-fn remove_store(path: &Path) -> Result<(), OpenError> {
+pub(crate) fn remove_store(path: &Path) -> Result<(), OpenError> {
     for suffix in STORE_SUFFIXES {
         let file = with_suffix(path, suffix);
         match std::fs::remove_file(&file) {

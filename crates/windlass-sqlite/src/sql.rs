@@ -38,6 +38,16 @@ statements! {
     END_WORKER = "end_worker";
     ENDED_WORKERS = "ended_workers";
     EXPIRE_KEY = "expire_key";
+    EXPORT_COUNTS = "export_counts";
+    EXPORT_HISTORY = "export_history";
+    EXPORT_JOBS = "export_jobs";
+    EXPORT_KEYS = "export_keys";
+    EXPORT_LANES = "export_lanes";
+    EXPORT_MARKS = "export_marks";
+    EXPORT_PAUSED = "export_paused";
+    EXPORT_SCHEDULES = "export_schedules";
+    EXPORT_TASKS = "export_tasks";
+    EXPORT_WORKFLOWS = "export_workflows";
     FIND_DUE = "find_due";
     FIND_ENDED = "find_ended";
     FIND_HEAD = "find_head";

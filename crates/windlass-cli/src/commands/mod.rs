@@ -12,6 +12,7 @@ pub mod migrate;
 pub mod queues;
 pub mod restore;
 pub mod schedules;
+pub mod store_copy;
 pub mod tasks;
 pub mod up;
 pub mod worker;

@@ -48,17 +48,21 @@ impl fmt::Display for Place {
 
 /// Where the settings say that the store is.
 pub fn place(settings: &Settings) -> Result<Place, Failure> {
-    let text = settings.text(&table::STORE);
+    place_of(&settings.text(&table::STORE))
+}
+
+/// Where an address says that a store is.
+pub fn place_of(text: &str) -> Result<Place, Failure> {
     let wrong = |message: String| {
         Failure::usage(message).hint("write it like sqlite:windlass.db or postgres://user@host/database")
     };
-    if windlass_postgres::is_postgres(&text) {
-        return windlass_postgres::Location::parse(&text)
+    if windlass_postgres::is_postgres(text) {
+        return windlass_postgres::Location::parse(text)
             .map(|location| Place::Postgres(Box::new(location)))
             .map_err(|error| wrong(error.to_string()));
     }
     if !text.starts_with("sqlite:") && text.contains("://") {
-        let message = format!("store {:?} is of a kind that this version does not have", redacted(&text));
+        let message = format!("store {:?} is of a kind that this version does not have", redacted(text));
         return Err(wrong(message));
     }
     text.parse()

@@ -14,5 +14,6 @@ mod presets;
 mod server;
 mod settings;
 mod stop;
+mod store_copy;
 mod stores;
 mod support;

@@ -118,6 +118,51 @@ pub fn explore(make: impl Fn() -> Box<dyn Harness>, effort: Effort) -> Result<Co
     Ok(coverage.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// Does random work on stores and leaves each in the middle of it, as a process does that is killed; `look` then has the harness.
+///
+/// # Errors
+/// What `look` said of the shortest way found to a store that it did not like.
+pub fn interrupt<H: Harness>(
+    make: impl Fn() -> H,
+    effort: Effort,
+    look: impl Fn(&H) -> Result<(), String>,
+) -> Result<(), String> {
+    let seed = seed();
+    let config = Config {
+        cases: effort.cases,
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        max_shrink_time: effort.shrink.as_millis() as u32,
+        ..Config::default()
+    };
+    let strategy = Reference::sequential_strategy(effort.steps..=effort.steps);
+    let verdict = TestRunner::new(config).run(&strategy, |(_, ops, _)| {
+        let harness = make();
+        work(&harness, ops).and_then(|()| look(&harness)).map_err(TestCaseError::fail)
+    });
+    verdict.map_err(|error| format!("{error}\n(WINDLASS_PROPERTY_SEED={seed})"))
+}
+
+/// Makes calls, whatever they answer.
+fn work(harness: &dyn Harness, ops: Vec<Op>) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("no runtime: {error}"))?;
+    runtime.block_on(async {
+        let store = harness.open(reference::rules()).await;
+        let mut book = Book::new(harness.now().await);
+        for op in ops {
+            if let Op::Advance { seconds } = op {
+                harness.advance(Duration::from_secs(seconds)).await;
+            }
+            let answer = book.call(&op, harness.now().await).on_store(&*store).await;
+            book.learn(&op, &answer, store.lanes(&ops::kinds(), &[]).await.unwrap_or_default());
+        }
+        store.close().await.map_err(|error| error.to_string())
+    })
+}
+
 fn run_one(
     harness: &dyn Harness,
     mut reference: Reference,

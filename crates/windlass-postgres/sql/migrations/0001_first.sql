@@ -185,6 +185,7 @@ CREATE TABLE windlass.part (
   name text NOT NULL UNIQUE
 );
 
+-- An empty digest: the key was copied from another store after its task was gone, so nobody knows what it stood for.
 CREATE TABLE windlass.key (
   queue text NOT NULL,
   key text NOT NULL,
@@ -491,7 +492,7 @@ BEGIN
         WHERE k.queue = new_queue AND k.key = new_key AND k.task = found_task AND k.expires_at <= now_ms;
         is_taken := FOUND;
         EXIT WHEN is_taken;
-      ELSIF found_digest <> new_digest AND ignore_conflict IS NOT TRUE THEN
+      ELSIF found_digest <> new_digest AND found_digest <> '' AND ignore_conflict IS NOT TRUE THEN
         RAISE EXCEPTION 'idempotency key % already belongs to task % with another kind or payload', to_json(new_key),
           windlass.id_text(found_task) USING ERRCODE = 'unique_violation', DETAIL = windlass.id_text(found_task);
       ELSE
