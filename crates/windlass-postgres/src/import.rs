@@ -14,18 +14,17 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio_postgres::Row;
 use windlass_core::{
     Error, Result, State, TaskId,
-    transfer::{
-        Counts, HistoryRow, JobRow, KeyRow, LaneRow, Marks, Part, Rows, ScheduleRow, TaskRow, WorkflowRow,
-    },
+    transfer::{Counts, LaneRow, Marks, Part, Rows},
 };
 
 use crate::{
-    conn::{Conn, Param, Server},
+    conn::{Conn, Server},
     driver::Driver,
     error::{Failure, OpenError},
+    import_rows,
     migrate::{self, MIGRATIONS},
     options::{Location, Options},
-    sql::{self, Sql},
+    sql,
 };
 
 /// Bits of a place that count rows; the part stands above them.
@@ -239,139 +238,11 @@ impl Import {
     }
 
     async fn insert(&mut self, rows: &Rows) -> Result<(), Failure> {
+        import_rows::insert(&self.conn, &self.lanes, rows).await?;
         match rows {
-            _ if rows.is_empty() => Ok(()),
-            Rows::Lanes(rows) => {
-                let (queues, kinds) = (column(rows, |row| &*row.queue), column(rows, |row| &*row.kind));
-                self.put(&sql::COPY_LANES, &[&queues, &kinds]).await?;
-                self.map_lanes(rows).await
-            }
-            Rows::PausedQueues(rows) => {
-                let (queues, times) = (column(rows, |row| &*row.queue), column(rows, |row| row.paused_at));
-                self.put(&sql::COPY_PAUSED, &[&queues, &times]).await
-            }
-            Rows::Jobs(rows) => self.put_jobs(rows).await,
-            Rows::Workflows(rows) => self.put_workflows(rows).await,
-            Rows::Schedules(rows) => self.put_schedules(rows).await,
-            Rows::Tasks(rows) => self.put_tasks(rows).await,
-            Rows::History(rows) => self.put_history(rows).await,
-            Rows::Keys(rows) => self.put_keys(rows).await,
+            Rows::Lanes(rows) => self.map_lanes(rows).await,
+            _ => Ok(()),
         }
-    }
-
-    async fn put(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<(), Failure> {
-        self.conn.query(sql, params).await.map(drop)
-    }
-
-    async fn put_jobs(&self, rows: &[JobRow]) -> Result<(), Failure> {
-        let params: &[Param<'_>] = &[
-            &column(rows, |row| &*row.name),
-            &column(rows, |row| row.created_at),
-            &column(rows, |row| row.delay_ms),
-            &column(rows, |row| row.last_start),
-            &column(rows, |row| row.gone_before),
-            &column(rows, |row| row.concurrency),
-            &column(rows, |row| row.state),
-            &column(rows, |row| row.is_over_limit),
-            &column(rows, |row| row.is_at_limit),
-        ];
-        self.put(&sql::COPY_JOBS, params).await
-    }
-
-    async fn put_workflows(&self, rows: &[WorkflowRow]) -> Result<(), Failure> {
-        let params: &[Param<'_>] = &[
-            &column(rows, |row| &*row.name),
-            &column(rows, |row| row.created_at),
-            &column(rows, |row| row.blocked_by),
-            &column(rows, |row| row.forgiven_step),
-            &column(rows, |row| row.on_failure),
-        ];
-        self.put(&sql::COPY_WORKFLOWS, params).await
-    }
-
-    async fn put_schedules(&self, rows: &[ScheduleRow]) -> Result<(), Failure> {
-        let params: &[Param<'_>] = &[
-            &column(rows, |row| &*row.name),
-            &column(rows, |row| row.next_at),
-            &column(rows, |row| row.last_at),
-            &column(rows, |row| row.last_task),
-            &column(rows, |row| row.paused),
-            &column(rows, |row| &*row.spec),
-        ];
-        self.put(&sql::COPY_SCHEDULES, params).await
-    }
-
-    async fn put_tasks(&self, rows: &[TaskRow]) -> Result<(), Failure> {
-        let lanes = self.lanes_of(rows.iter().map(|row| row.lane))?;
-        let params: &[Param<'_>] = &[
-            &column(rows, |row| row.id),
-            &column(rows, |row| row.ready_seq),
-            &column(rows, |row| row.due_at),
-            &column(rows, |row| row.claimed_at),
-            &column(rows, |row| row.ended_at),
-            &column(rows, |row| row.worker),
-            &column(rows, |row| row.claim_no),
-            &column(rows, |row| row.timeout_ms),
-            &column(rows, |row| row.step),
-            &lanes,
-            &column(rows, |row| row.priority),
-            &column(rows, |row| row.lease),
-            &column(rows, |row| row.attempt),
-            &column(rows, |row| row.max_attempts),
-            &column(rows, |row| row.crashes),
-            &column(rows, |row| row.state),
-            &column(rows, |row| row.encoding),
-            &column(rows, |row| row.on_failure),
-            &column(rows, |row| row.retry.as_deref()),
-            &column(rows, |row| row.job.as_deref()),
-            &column(rows, |row| row.workflow.as_deref()),
-            &column(rows, |row| row.key.as_deref()),
-            &column(rows, |row| text(row.cancel.as_ref())),
-            &column(rows, |row| text(row.progress.as_ref())),
-            &column(rows, |row| text(row.error.as_ref())),
-            &column(rows, |row| json(row.log.as_ref())),
-            &column(rows, |row| &*row.payload),
-        ];
-        self.put(&sql::COPY_TASKS, params).await
-    }
-
-    async fn put_history(&self, rows: &[HistoryRow]) -> Result<(), Failure> {
-        let lanes = self.lanes_of(rows.iter().map(|row| row.lane))?;
-        let params: &[Param<'_>] = &[
-            &column(rows, |row| row.id),
-            &column(rows, |row| row.started_at),
-            &column(rows, |row| row.ended_at),
-            &column(rows, |row| row.worker),
-            &column(rows, |row| row.timeout_ms),
-            &lanes,
-            &column(rows, |row| row.priority),
-            &column(rows, |row| row.lease),
-            &column(rows, |row| row.attempt),
-            &column(rows, |row| row.max_attempts),
-            &column(rows, |row| row.state),
-            &column(rows, |row| row.encoding),
-            &column(rows, |row| row.output_encoding),
-            &column(rows, |row| row.ran),
-            &column(rows, |row| row.job.as_deref()),
-            &column(rows, |row| row.workflow.as_deref()),
-            &column(rows, |row| row.key.as_deref()),
-            &column(rows, |row| text(row.progress.as_ref())),
-            &column(rows, |row| text(row.error.as_ref())),
-            &column(rows, |row| json(row.log.as_ref())),
-            &column(rows, |row| row.output.as_deref()),
-            &column(rows, |row| &*row.payload),
-        ];
-        self.put(&sql::COPY_HISTORY, params).await
-    }
-
-    async fn put_keys(&self, rows: &[KeyRow]) -> Result<(), Failure> {
-        let params: &[Param<'_>] = &[
-            &column(rows, |row| &*row.queue),
-            &column(rows, |row| &*row.key),
-            &column(rows, |row| row.task),
-            &column(rows, |row| row.expires_at),
-        ];
-        self.put(&sql::COPY_KEYS, params).await
     }
 
     /// Learns how lanes of the source are numbered here; those that are not here yet are left out.
@@ -385,15 +256,6 @@ impl Import {
             }
         }
         Ok(())
-    }
-
-    fn lanes_of(&self, lanes: impl Iterator<Item = i64>) -> Result<Vec<i32>, Failure> {
-        let find = |lane: i64| {
-            let unknown =
-                || Error::Conflict(format!("a task of the source is in lane {lane}, which is not there"));
-            self.lanes.get(&lane).copied().ok_or_else(unknown)
-        };
-        Ok(lanes.map(find).collect::<Result<_>>()?)
     }
 
     /// Makes parts for the history that comes along, where there are none yet: what lies in the rest is removed row by row, and
@@ -410,7 +272,7 @@ impl Import {
             self.conn.batch(&self.conn.begin_text()).await?;
             let made = async {
                 self.conn.batch(&text).await?;
-                self.put(&sql::NOTE_PART, &[&name, &from, &until]).await
+                self.conn.query(&sql::NOTE_PART, &[&name, &from, &until]).await.map(drop)
             };
             let made = made.await;
             self.end(made).await?;
@@ -477,21 +339,6 @@ fn missing_parts(first: i64, last: i64, there: &[(i64, i64)]) -> Vec<(i64, i64)>
         from = until;
     }
     missing
-}
-
-fn column<'a, T, V>(rows: &'a [T], value: impl Fn(&'a T) -> V) -> Vec<V> {
-    rows.iter().map(value).collect()
-}
-
-/// Text as PostgreSQL can hold it.
-fn text(text: Option<&String>) -> Option<String> {
-    text.map(|text| text.replace('\0', "\u{fffd}"))
-}
-
-/// JSON as PostgreSQL can hold it; what is none is left out, as whoever reads it would.
-fn json(text: Option<&String>) -> Option<String> {
-    let text = text?.replace("\\u0000", "\\ufffd");
-    serde_json::from_str::<serde_json::Value>(&text).is_ok().then_some(text)
 }
 
 #[cfg(test)]

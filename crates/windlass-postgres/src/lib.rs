@@ -23,6 +23,7 @@ mod hints;
 mod history;
 #[doc(hidden)]
 pub mod import;
+mod import_rows;
 mod info;
 #[doc(hidden)]
 pub mod inside;

@@ -55,8 +55,13 @@ impl Target {
 
     /// A number that a statement answers with; `{s}` stands for the schema.
     fn count(&self, text: &str) -> u64 {
-        let said = windlass_scratch::psql(&self.url, &text.replace("{s}", &self.schema)).unwrap();
-        said.trim().parse().unwrap()
+        self.count_or_conflict(text).unwrap()
+    }
+
+    /// The same; nothing if the statement is refused.
+    fn count_or_conflict(&self, text: &str) -> Option<u64> {
+        let said = windlass_scratch::psql(&self.url, &text.replace("{s}", &self.schema));
+        Some(said.ok()?.trim().parse().unwrap())
     }
 }
 
@@ -138,6 +143,12 @@ async fn everything_arrives_and_a_worker_goes_on_with_it_in_order_and_under_limi
     assert_eq!(repeated[0].id, made.done.unwrap());
     let conflict = store.enqueue(vec![keyed(9, "done")]).await.unwrap_err();
     assert!(matches!(conflict, Error::KeyConflict { .. }), "{conflict}");
+    let within =
+        "SELECT count(*) FROM {s}.enqueue(kind => 'echo', payload => '2', key => '{key}') WHERE existing";
+    assert_eq!(
+        ["done", "gone"].map(|key| target.count_or_conflict(&within.replace("{key}", key))),
+        [None, Some(1)]
+    );
     let new = add(&*store, vec![task(100)]).await[0];
     assert!(new > made.paused.unwrap());
     let places =
