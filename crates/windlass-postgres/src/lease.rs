@@ -360,10 +360,7 @@ pub(crate) async fn promote_due(shared: &Shared, limit: u32) -> Result<DutyRepor
     let (held, ready): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.get::<_, bool>(1));
     let mut lanes: Vec<LaneId> = ready.iter().map(|row| LaneId(i64::from(row.get::<_, i32>(0)))).collect();
     drop(session);
-    let has_room = match held.is_empty() {
-        true => DutyReport::default(),
-        false => gate::admit(shared).await?,
-    };
+    let has_room = if held.is_empty() { DutyReport::default() } else { gate::admit(shared).await? };
     lanes.extend(has_room.lanes_ready);
     lanes.sort_unstable();
     lanes.dedup();
