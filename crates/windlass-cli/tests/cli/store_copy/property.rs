@@ -149,7 +149,8 @@ fn only_in(side: &str, this: &Look, other: &Look) -> String {
     let known = lines(&Look { tasks: Vec::new(), ..other.clone() });
     let rest = lines(&Look { tasks: Vec::new(), ..this.clone() });
     let rest = rest.into_iter().filter(|line| !known.contains(line));
-    tasks.chain(rest).map(|line| format!("only in the {side}: {line}\n")).collect()
+    let lines: Vec<String> = tasks.chain(rest).map(|line| format!("only in the {side}: {line}")).collect();
+    lines.join("\n") + "\n"
 }
 
 fn compare(files: &Files, target: &Target) -> Result<(), String> {
