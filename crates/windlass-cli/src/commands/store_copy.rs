@@ -1,6 +1,6 @@
 //! `windlass store copy`: a whole store from a file to a server.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -26,6 +26,8 @@ use crate::{
 const BATCH_ROWS: usize = 1_000;
 /// Findings of the audit that are shown one by one.
 const FINDINGS_SHOWN: usize = 10;
+/// How long the audit of the target may take.
+const AUDIT_TIMEOUT: Duration = Duration::from_mins(30);
 /// What their number is called in the comparison.
 const AUDIT: &str = "audit findings";
 
@@ -75,8 +77,9 @@ pub async fn run(session: &Session, args: &CopyArgs) -> anyhow::Result<Exit> {
         Err(error) => Err(error),
     };
     session.out.end_progress();
-    export.close().await?;
+    let closed = export.close().await;
     let (was_complete, seen) = compared?;
+    closed?;
     let is_same = seen.is_same();
     if session.out.is_json() {
         session.out.json(&json!({
@@ -245,6 +248,8 @@ async fn compare(
     let (mut source, mut target) = (export.counts()?, import.counts().await?);
     options.notify = Notify::Off;
     options.migrate = false;
+    // The audit of a large store reads all of it.
+    options.statement_timeout = AUDIT_TIMEOUT;
     let store = PostgresStore::open(to, options).await.map_err(|error| store::postgres::failure(&error))?;
     let findings = store.audit().await?;
     store.close().await?;

@@ -136,15 +136,20 @@ pub fn interrupt<H: Harness>(
         ..Config::default()
     };
     let strategy = Reference::sequential_strategy(effort.steps..=effort.steps);
-    let verdict = TestRunner::new(config).run(&strategy, |(_, ops, _)| {
+    let verdict = TestRunner::new(config).run(&strategy, |(_, ops, seen)| {
         let harness = make();
-        work(&harness, ops).and_then(|()| look(&harness)).map_err(TestCaseError::fail)
+        let applied = || {
+            if let Some(counter) = &seen {
+                counter.fetch_add(1, Ordering::SeqCst);
+            }
+        };
+        work(&harness, ops, applied).and_then(|()| look(&harness)).map_err(TestCaseError::fail)
     });
     verdict.map_err(|error| format!("{error}\n(WINDLASS_PROPERTY_SEED={seed})"))
 }
 
 /// Makes calls, whatever they answer.
-fn work(harness: &dyn Harness, ops: Vec<Op>) -> Result<(), String> {
+fn work(harness: &dyn Harness, ops: Vec<Op>, applied: impl Fn()) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -153,6 +158,7 @@ fn work(harness: &dyn Harness, ops: Vec<Op>) -> Result<(), String> {
         let store = harness.open(reference::rules()).await;
         let mut book = Book::new(harness.now().await);
         for op in ops {
+            applied();
             if let Op::Advance { seconds } = op {
                 harness.advance(Duration::from_secs(seconds)).await;
             }

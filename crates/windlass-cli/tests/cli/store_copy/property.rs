@@ -79,7 +79,7 @@ impl Harness for Files {
 }
 
 /// What a store shows.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Look {
     tasks: Vec<TaskRecord>,
     jobs: Vec<JobRecord>,
@@ -98,12 +98,21 @@ async fn look(store: &dyn Store) -> Look {
             break;
         }
     }
+    let workflows = store.gates().workflows(false, None, MANY).await.unwrap();
     Look {
         tasks,
         jobs: store.gates().jobs(None, MANY).await.unwrap(),
-        workflows: store.gates().workflows(false, None, MANY).await.unwrap(),
+        workflows: workflows.into_iter().map(shown).collect(),
         schedules: store.schedules().list().await.unwrap(),
         paused: store.paused_queues().await.unwrap(),
+    }
+}
+
+/// While a workflow is blocked no step has its turn; whether the next one is named is left to the store.
+fn shown(workflow: WorkflowRecord) -> WorkflowRecord {
+    match workflow.blocked_by {
+        Some(_) => WorkflowRecord { head: None, head_state: None, ..workflow },
+        None => workflow,
     }
 }
 
@@ -133,6 +142,17 @@ async fn copy(export: &Export, target: &Target) {
     assert_eq!(export.counts().unwrap(), import.counts().await.unwrap());
 }
 
+/// What one side shows and the other does not.
+fn only_in(side: &str, this: &Look, other: &Look) -> String {
+    let lines = |look: &Look| -> Vec<String> { format!("{look:#?}").lines().map(str::to_owned).collect() };
+    let tasks = this.tasks.iter().filter(|task| !other.tasks.contains(task)).map(|task| format!("{task:?}"));
+    let known = lines(&Look { tasks: Vec::new(), ..other.clone() });
+    let rest = lines(&Look { tasks: Vec::new(), ..this.clone() });
+    let rest = rest.into_iter().filter(|line| !known.contains(line));
+    let lines: Vec<String> = tasks.chain(rest).map(|line| format!("only in the {side}: {line}")).collect();
+    lines.join("\n") + "\n"
+}
+
 fn compare(files: &Files, target: &Target) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -144,7 +164,11 @@ fn compare(files: &Files, target: &Target) -> Result<(), String> {
         store.close().await.unwrap();
         export.close().await.unwrap();
         if source != copied {
-            return Err(format!("source\n{source:#?}\ncopy\n{copied:#?}"));
+            return Err(format!(
+                "{}{}",
+                only_in("source", &source, &copied),
+                only_in("copy", &copied, &source)
+            ));
         }
         if findings.is_empty() { Ok(()) } else { Err(format!("{findings:?}")) }
     })
