@@ -66,11 +66,18 @@ impl Task {
 
 /// A row of `job`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a column")]
 pub struct Job {
     /// Whether there is one.
     pub exists: bool,
     /// Its limit.
     pub limit: u8,
+    /// More of it is taken than the limit allows, or nobody has counted yet: places are counted, not passed on.
+    pub recount: bool,
+    /// All of its limit was taken when it was counted last.
+    pub at_limit: bool,
+    /// It is forgotten once what was there is gone.
+    pub is_removing: bool,
 }
 
 /// The row of the workflow.
@@ -129,6 +136,8 @@ pub struct Db {
     pub receipts: [Receipt; WORKERS],
     /// Rows of `gate_todo` that nobody has taken. Whoever takes takes all, so equal rows are one.
     pub todo: u8,
+    /// Places in rows of kind 3, by job. Others see those that somebody has taken until that is committed.
+    pub freed: [u8; JOBS],
 }
 
 impl Db {
@@ -142,12 +151,14 @@ impl Db {
                 Write::Worker(id, row) => self.workers[id] = row,
                 Write::Receipt(id, row) => self.receipts[id] = row,
                 Write::Todo(bits) => self.todo |= bits,
+                Write::Freed(job, n) => self.freed[job] = self.freed[job].saturating_add(n),
+                Write::Taken(job, n) => self.freed[job] = self.freed[job].saturating_sub(n),
             }
         }
     }
 }
 
-/// A new version of a row, or rows added to `gate_todo`.
+/// A new version of a row, or rows added to `gate_todo` or deleted from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each is the row that it is named after")]
 pub enum Write {
@@ -157,6 +168,8 @@ pub enum Write {
     Worker(usize, Worker),
     Receipt(usize, Receipt),
     Todo(u8),
+    Freed(usize, u8),
+    Taken(usize, u8),
 }
 
 /// What is locked.

@@ -1,8 +1,9 @@
-//! Statements of admission: workflows are passed on, jobs are given their turns.
+//! Statements of admission: jobs are given their turns.
 
 use crate::{
-    db::{Db, JOBS, Job, Mode, Row, TODO_WORKFLOW, Task, TaskState, Write, todo_job},
+    db::{Db, JOBS, Job, Mode, Row, Task, TaskState, Write, todo_job},
     model::Checked,
+    protocol::Operation,
     state::{Kind, State, Statement, Wait},
 };
 
@@ -16,137 +17,26 @@ impl Checked {
             .any(|(worker, serves)| worker.is_live() && serves & lane != 0)
     }
 
-    fn steps(&self) -> impl Iterator<Item = usize> + '_ {
-        self.scenario.ids().filter(|id| self.scenario.spec(*id).is_step)
-    }
-
     fn tasks_of(&self, job: usize) -> impl Iterator<Item = usize> + '_ {
         self.scenario.ids().filter(move |id| self.scenario.spec(*id).job == Some(job))
     }
 
-    /// `workflow_make.sql`: an insert waits for another one that is not committed.
-    pub(crate) fn workflow_make(&self, state: &mut State, who: usize) -> Result<(), Wait> {
-        let view = state.view(who);
-        if !view.workflow.exists
-            && self.steps().any(|id| view.tasks[id].is_unfinished())
-            && !state.db.workflow.exists
-        {
-            state.lock(who, Row::Workflow, Mode::Alone)?;
-            if !state.latest(who).workflow.exists {
-                let row = crate::db::Workflow { exists: true, blocked_by: None };
-                state.write(who, Write::Workflow(row));
-            }
-        }
-        state.txns[who].next = Statement::WorkflowLock;
-        Ok(())
-    }
-
-    /// `workflow_lock.sql`: one that is not visible is not locked, one that went while this waited is not found.
-    pub(crate) fn workflow_lock(&self, state: &mut State, who: usize) -> Result<(), Wait> {
-        let is_held = state.view(who).workflow.exists && {
-            state.lock(who, Row::Workflow, Mode::Alone)?;
-            state.latest(who).workflow.exists
-        };
-        state.txns[who].next = match state.txns[who].kind {
-            Kind::Settle => Statement::SettleLeave,
-            Kind::Admit if is_held => Statement::WorkflowPlace,
-            Kind::Admit => Statement::WorkflowSteps,
-            _ => Statement::EndLeases,
-        };
-        Ok(())
-    }
-
-    /// `workflow_place.sql`: appended steps get places in the order of their numbers.
-    pub(crate) fn workflow_place(&self, state: &mut State, who: usize) -> Result<(), Wait> {
-        let view = state.view(who);
-        let added = |id: &usize| view.tasks[*id].state == TaskState::Waiting && view.tasks[*id].step == 0;
-        let added: Vec<usize> = self.steps().filter(added).collect();
-        for id in &added {
-            state.lock(who, Row::Task(*id), Mode::Alone)?;
-        }
-        let latest = state.latest(who);
-        let mut last = self.steps().map(|id| latest.tasks[id].step).max().unwrap_or(0);
-        for id in added {
-            let row = latest.tasks[id];
-            if row.state == TaskState::Waiting && row.step == 0 {
-                last += 1;
-                state.write(who, Write::Task(id, Task { step: last, ..row }));
-            }
-        }
-        state.txns[who].next = Statement::WorkflowPass;
-        Ok(())
-    }
-
-    /// `workflow_pass.sql`: the head gets its turn.
-    pub(crate) fn workflow_pass(&self, state: &mut State, who: usize) -> Result<(), Wait> {
-        let view = state.view(who);
-        let unfinished = self.steps().filter(|id| view.tasks[*id].is_unfinished());
-        let head = if self.protocol.places_steps {
-            unfinished.filter(|id| view.tasks[*id].step != 0).min_by_key(|id| view.tasks[*id].step)
-        } else {
-            unfinished.min()
-        };
-        let waits = |id: &usize| view.tasks[*id].state == TaskState::Waiting;
-        if let Some(id) = head.filter(waits).filter(|_| view.workflow.blocked_by.is_none()) {
-            state.lock(who, Row::Task(id), Mode::Alone)?;
-            let row = state.latest(who).tasks[id];
-            if self.may_update(row, TaskState::Waiting) {
-                let job = self.scenario.spec(id).job;
-                let entry = if job.is_some() { TaskState::Held } else { TaskState::Ready };
-                state.write(who, Write::Task(id, Task { state: entry, ..row }));
-                state.txns[who].jobs |= job.map_or(0, todo_job);
-            }
-        }
-        state.txns[who].next = Statement::WorkflowForget;
-        Ok(())
-    }
-
-    /// `workflow_forget.sql`, under the workflow's lock.
-    pub(crate) fn workflow_forget(&self, state: &mut State, who: usize) -> Result<(), Wait> {
-        let view = state.view(who);
-        let is_over = !self.steps().any(|id| view.tasks[id].is_unfinished());
-        if view.workflow.exists && view.workflow.blocked_by.is_none() && is_over {
-            state.write(who, Write::Workflow(crate::db::Workflow::default()));
-        }
-        self.after_workflow(state, who);
-        Ok(())
-    }
-
-    /// `workflow_steps.sql`: one that was forgotten, with something appended since, is looked at again.
-    pub(crate) fn workflow_steps(&self, state: &mut State, who: usize) -> Result<(), Wait> {
-        let view = state.view(who);
-        if self.steps().any(|id| view.tasks[id].is_unfinished()) {
-            state.write(who, Write::Todo(TODO_WORKFLOW));
-        }
-        self.after_workflow(state, who);
-        Ok(())
-    }
-
-    fn after_workflow(&self, state: &mut State, who: usize) {
-        let jobs = state.txns[who].jobs;
-        let next = if state.txns[who].kind == Kind::Admit {
-            self.first_of_jobs(jobs)
-        } else {
-            state.write(who, Write::Todo(jobs));
-            Statement::Commit
-        };
-        state.txns[who].next = next;
-    }
-
     /// How a transaction that decides about jobs begins with them.
-    pub(crate) fn first_of_jobs(&self, jobs: u8) -> Statement {
-        match jobs {
-            0 => Statement::Commit,
-            _ if self.protocol.makes_jobs_first => Statement::JobMake,
-            _ => Statement::JobLock,
-        }
+    pub(crate) fn first_of_jobs(&self, state: &State, who: usize) -> Statement {
+        if self.jobs_of(state, who).is_empty() { Statement::Commit } else { Statement::JobLock }
+    }
+
+    /// Jobs that are to be counted, and those of which places are to be passed on.
+    fn jobs_of(&self, state: &State, who: usize) -> Vec<usize> {
+        let txn = &state.txns[who];
+        (0..JOBS).filter(|job| txn.jobs & todo_job(*job) != 0 || txn.freed[*job] > 0).collect()
     }
 
     /// `job_make.sql`: an insert waits for another one that is not committed.
     pub(crate) fn job_make(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
-        let missing = |job: &usize| state.txns[who].jobs & todo_job(*job) != 0 && !view.jobs[*job].exists;
-        let missing: Vec<usize> = (0..JOBS).filter(missing).collect();
+        let mut missing = self.jobs_of(state, who);
+        missing.retain(|job| !view.jobs[*job].exists);
         for job in &missing {
             if !state.db.jobs[*job].exists {
                 state.lock(who, Row::Job(*job), Mode::Alone)?;
@@ -154,40 +44,90 @@ impl Checked {
         }
         for job in missing {
             if !state.latest(who).jobs[job].exists {
-                let row = Job { exists: true, limit: self.scenario.default_limit };
+                let (limit, recount) = (self.scenario.default_limit, self.protocol.marks_new_jobs);
+                let row = Job { exists: true, limit, recount, ..Job::default() };
                 state.write(who, Write::Job(job, row));
             }
         }
-        state.txns[who].next = Statement::JobLock;
+        let is_alone = state.txns[who].kind == Kind::MakeJobs;
+        state.txns[who].next = if is_alone { Statement::Commit } else { Statement::JobLock };
         Ok(())
     }
 
-    /// `job_lock.sql`: what is visible, in order. What is missing is made and all are locked once more.
+    /// `job_lock.sql`: what is visible, in order; one that went while this waited is not found.
     pub(crate) fn job_lock(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
-        let jobs = state.txns[who].jobs;
-        for job in (0..JOBS).filter(|job| jobs & todo_job(*job) != 0) {
-            if view.jobs[job].exists {
-                state.lock(who, Row::Job(job), Mode::Alone)?;
+        let jobs = self.jobs_of(state, who);
+        for job in &jobs {
+            if view.jobs[*job].exists {
+                state.lock(who, Row::Job(*job), Mode::Alone)?;
             }
         }
-        let is_missing = (0..JOBS).any(|job| jobs & todo_job(job) != 0 && !view.jobs[job].exists);
-        state.txns[who].next = if is_missing { Statement::JobMake } else { Statement::JobCount };
-        if state.txns[who].kind == Kind::SetLimit {
-            self.set_limit(state, who);
+        let latest = state.latest(who);
+        if jobs.iter().any(|job| !view.jobs[*job].exists || !latest.jobs[*job].exists) {
+            self.make_missing(state, who, &jobs);
+            return Ok(());
         }
-        if !is_missing && !self.protocol.counts_after_lock {
+        match state.txns[who].kind {
+            Kind::SetLimit => self.set_limit(state, who),
+            Kind::Remove => {
+                self.remove(state, who);
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.pass_on(state, who);
+        if state.txns[who].passes == 0 && !self.protocol.counts_after_lock {
             self.decide(state, who, &view);
         }
         Ok(())
     }
 
+    /// What is missing is made without holding anything, and the transaction begins anew.
+    fn make_missing(&self, state: &mut State, who: usize, jobs: &[usize]) {
+        let jobs = jobs.iter().map(|job| todo_job(*job)).sum();
+        if self.protocol.makes_jobs_apart && state.txns[who].kind == Kind::Admit {
+            state.roll_back(who);
+            self.begin(state, who, Kind::MakeJobs, Statement::JobMake);
+            state.txns[who].jobs = jobs;
+        } else {
+            state.txns[who].next = Statement::JobMake;
+        }
+    }
+
     /// `job_set.sql`, on a job that is held.
     fn set_limit(&self, state: &mut State, who: usize) {
-        if let Some(crate::protocol::Operation::SetLimit(job, limit)) = self.scenario.operation {
+        if let Some(Operation::SetLimit(job, limit)) = self.scenario.operation {
             let row = state.latest(who).jobs[job];
             state.write(who, Write::Job(job, Job { limit, ..row }));
         }
+    }
+
+    /// `job_gone.sql`, on a job that is held and of which nothing is ready: it is to be looked at.
+    fn remove(&self, state: &mut State, who: usize) {
+        if let Some(Operation::Remove(job)) = self.scenario.operation {
+            let row = state.latest(who).jobs[job];
+            state.write(who, Write::Job(job, Job { is_removing: true, ..row }));
+            state.write(who, Write::Todo(todo_job(job)));
+        }
+        state.txns[who].next = Statement::Commit;
+    }
+
+    /// Places of jobs of which nothing else is to be said are passed on without counting; the rest is counted.
+    fn pass_on(&self, state: &mut State, who: usize) {
+        let latest = state.latest(who);
+        let txn = &mut state.txns[who];
+        for job in (0..JOBS).filter(|job| txn.freed[*job] > 0) {
+            let (row, bit) = (latest.jobs[job], todo_job(job));
+            let is_marked = row.recount && self.protocol.counts_if_marked;
+            if txn.jobs & bit == 0 && !row.is_removing && !is_marked {
+                txn.passes |= bit;
+                txn.plan[job] = i8::try_from(txn.freed[job]).unwrap_or(i8::MAX);
+            } else {
+                txn.jobs |= bit;
+            }
+        }
+        txn.next = if txn.passes == 0 { Statement::JobCount } else { Statement::JobPromote };
     }
 
     /// `job_count.sql`.
@@ -201,21 +141,61 @@ impl Checked {
     fn decide(&self, state: &mut State, who: usize, view: &Db) {
         let latest = state.latest(who);
         let mut plan = [0_i8; JOBS];
-        for job in (0..JOBS).filter(|job| state.txns[who].jobs & todo_job(*job) != 0) {
+        let open = state.txns[who].jobs;
+        for job in (0..JOBS).filter(|job| open & todo_job(*job) != 0) {
             let count =
                 |wanted| self.tasks_of(job).filter(|id| view.tasks[*id].state == wanted).count() as i8;
             let (ready, running) = (count(TaskState::Ready), count(TaskState::Running));
-            let room = latest.jobs[job].limit as i8 - ready - running;
-            plan[job] = room.max(-ready);
+            // What this transaction has taken itself is gone from its view.
+            let freed = if self.protocol.counts_freed { view.freed[job] as i8 } else { 0 };
+            state.txns[who].taken[job] = Some(((ready + running + freed) as u8, freed as u8));
+            let room = latest.jobs[job].limit as i8 - ready - running - freed;
+            plan[job] = if latest.jobs[job].is_removing { 0 } else { room.max(-ready) };
+            if latest.jobs[job].is_removing {
+                self.forget(state, who, job, view);
+            }
         }
         let txn = &mut state.txns[who];
         txn.plan = plan;
         txn.jobs = 0;
-        txn.next = match () {
-            () if plan.iter().any(|n| *n < 0) => Statement::JobDemote,
-            () if plan.iter().any(|n| *n > 0) => Statement::JobPromote,
-            () => Statement::Commit,
-        };
+        match () {
+            () if plan.iter().any(|n| *n < 0) => txn.next = Statement::JobDemote,
+            () if plan.iter().any(|n| *n > 0) => txn.next = Statement::JobPromote,
+            () => self.look_again(state, who),
+        }
+    }
+
+    /// `job_forget.sql`, once nothing is left of what was there; what came meanwhile is looked at as that of a new job.
+    fn forget(&self, state: &mut State, who: usize, job: usize, view: &Db) {
+        let is_there = |id: &usize| view.tasks[*id].is_unfinished();
+        if self.tasks_of(job).filter(is_there).any(|id| !self.scenario.spec(id).is_late) {
+            return;
+        }
+        state.txns[who].taken[job] = None;
+        state.write(who, Write::Job(job, Job::default()));
+        if self.tasks_of(job).any(|id| is_there(&id)) {
+            state.write(who, Write::Todo(todo_job(job)));
+        }
+    }
+
+    /// What follows a look: another one at the jobs that are still open, or `job_note.sql` and the end.
+    fn look_again(&self, state: &mut State, who: usize) {
+        if state.txns[who].jobs != 0 {
+            state.txns[who].next = Statement::JobCount;
+            return;
+        }
+        let latest = state.latest(who);
+        for job in 0..JOBS {
+            let (Some((taken, freed)), row) = (state.txns[who].taken[job], latest.jobs[job]) else {
+                continue;
+            };
+            let marked_for = if self.protocol.marks_for_freed { taken } else { taken - freed };
+            let (recount, at_limit) = (marked_for > row.limit, !row.is_removing && taken >= row.limit);
+            if (recount, at_limit) != (row.recount, row.at_limit) {
+                state.write(who, Write::Job(job, Job { recount, at_limit, ..row }));
+            }
+        }
+        state.txns[who].next = Statement::Commit;
     }
 
     /// `job_demote.sql`: takes ready tasks back, in the order of their ids; then it is counted again.
@@ -249,8 +229,11 @@ impl Checked {
             // Some may have been claimed meanwhile. (What was skipped would only be skipped again.)
             txn.jobs |= (0..JOBS).filter(|job| plan[*job] < 0).map(todo_job).sum::<u8>();
         }
-        let promotes = plan.iter().any(|n| *n > 0);
-        txn.next = if promotes { Statement::JobPromote } else { again(txn.jobs) };
+        if plan.iter().any(|n| *n > 0) {
+            txn.next = Statement::JobPromote;
+        } else {
+            self.look_again(state, who);
+        }
         Ok(())
     }
 
@@ -271,7 +254,7 @@ impl Checked {
         for id in &picked {
             state.lock(who, Row::Task(*id), Mode::Alone)?;
         }
-        let (latest, mut parked) = (state.latest(who), 0);
+        let (latest, mut parked, mut promoted) = (state.latest(who), 0, [0; JOBS]);
         for id in picked {
             let row = latest.tasks[id];
             if !self.may_update(row, TaskState::Held) {
@@ -280,13 +263,28 @@ impl Checked {
             let is_live = self.is_live(&view, id);
             let entry = if is_live { TaskState::Ready } else { TaskState::Held };
             state.write(who, Write::Task(id, Task { state: entry, parked: !is_live, ..row }));
-            state.txns[who].touched_lanes = true;
-            parked |= if is_live { 0 } else { self.scenario.spec(id).job.map_or(0, todo_job) };
+            match self.scenario.spec(id).job {
+                Some(job) if is_live => promoted[job] += 1,
+                Some(job) => parked |= todo_job(job),
+                None => {}
+            }
         }
         let txn = &mut state.txns[who];
+        txn.has_parked |= parked != 0;
         // Nobody serves that lane; the next one may have the place.
         txn.jobs |= parked;
-        txn.next = again(txn.jobs);
+        for job in 0..JOBS {
+            let is_passed = txn.passes & todo_job(job) != 0;
+            if is_passed && promoted[job] < plan[job].unsigned_abs() && latest.jobs[job].at_limit {
+                // It ran dry and leaves its limit.
+                txn.jobs |= todo_job(job);
+            }
+            if let Some((taken, _)) = &mut txn.taken[job] {
+                *taken += promoted[job];
+            }
+        }
+        txn.passes = 0;
+        self.look_again(state, who);
         Ok(())
     }
 
@@ -294,9 +292,4 @@ impl Checked {
     pub(crate) fn may_update(&self, row: Task, wanted: TaskState) -> bool {
         row.state == wanted || (!self.protocol.guards_updates && row.state != TaskState::Gone)
     }
-}
-
-/// What follows a look: another one at the jobs that are still open.
-fn again(open: u8) -> Statement {
-    if open == 0 { Statement::Commit } else { Statement::JobCount }
 }

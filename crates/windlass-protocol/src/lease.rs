@@ -103,7 +103,10 @@ impl Checked {
                 let end = if has_failed { TaskState::Dead } else { TaskState::Gone };
                 state.write(who, Write::Task(id, Task { state: end, ..row }));
                 let spec = self.scenario.spec(id);
-                state.write(who, Write::Todo(spec.job.map_or(0, todo_job)));
+                match spec.job {
+                    Some(job) if !spec.is_step && !has_failed => state.write(who, Write::Freed(job, 1)),
+                    job => state.write(who, Write::Todo(job.map_or(0, todo_job))),
+                }
                 if has_failed && spec.is_step {
                     // `workflow_block.sql`, under the workflow's lock.
                     let row = Workflow { exists: true, blocked_by: Some(id as u8) };

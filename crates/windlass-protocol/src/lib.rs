@@ -10,8 +10,10 @@
 //!  worker:     claim │ commit ┄┄ settle_done │ commit
 //!                              └ settle_receipt │ workflow_lock │ settle_leave │ workflow_pass │ workflow_forget │ commit
 //!  admission:  todo_take │ workflow_make │ workflow_lock │ workflow_place │ workflow_pass │ workflow_forget
-//!                        │ job_lock (│ job_make │ job_lock) │ job_count (│ job_demote │ job_count) │ job_promote │ commit
+//!                        │ job_lock (│ rollback ┄┄ job_make │ commit ┄┄ todo_take …) (│ job_promote, places passed on)
+//!                        (│ job_count (│ job_demote │ job_count) │ job_promote) │ commit (┄┄ unpark │ commit)
 //!  sweep:      lock_expired │ held │ workflow_lock │ crash │ commit ┄┄ park_dead │ commit
+//!  leader:     park_dead │ commit ┄┄ unpark │ commit
 //!  operator:   job_make │ job_lock, job_set │ job_count │ job_demote │ … │ commit
 //! ```
 //!
@@ -19,16 +21,15 @@
 //! of its claims or settlements is lost, and the request takes effect late, or never; an admission is undone.
 //!
 //! Modelled: limits and a change of one, rooms, places of steps, steps that fail and block, a slow transaction whose tasks have
-//! lower numbers than what was committed before it, receipts, fences, unclaim, sweeps, rows of jobs and workflows that are made and forgotten,
-//! lanes that come and go.
+//! lower numbers than what was committed before it, places that are passed on one for one, receipts, fences, unclaim, sweeps, rows
+//! of jobs and workflows that are made and forgotten, lanes that come and go.
 //!
-//! Not modelled: time (delays, retries, snoozes, due tasks), suspects of crashes, outranking, windows of jobs without a limit, paused, cancelled
-//! and removed jobs, the policies skip and cancel of workflows, redrive, cancelling steps, claims of more than one task, keys, the doorbell,
-//! the sweep of tombstones (so nothing mends what an earlier sweep missed). The order of the ready line is not looked at: a claim
-//! takes any ready task. Rows that wait for the same lock get it in any order.
+//! Not modelled: time (delays, retries, snoozes, due tasks), suspects of crashes, outranking, windows of jobs without a limit, paused and
+//! cancelled jobs, what is ready or held in a job that is removed, the policies skip and cancel of workflows, redrive, cancelling
+//! steps, claims and batches of more than one task, keys, the doorbell, the sweep of tombstones (so nothing mends what an earlier
+//! sweep missed). The order of the ready line is not looked at: a claim takes any ready task. Rows that wait for the same lock get it in any order.
 //!
-//! [`protocol::Protocol`] has a switch for each choice that the promises rest on. Its default is what the SQL files do, also where that
-//! breaks a promise; the tests say which.
+//! [`protocol::Protocol`] has a switch for each choice that the promises rest on. Its default is what the SQL files do.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks, jobs, workers and connections are indices of fixed tables"
@@ -46,3 +47,4 @@ pub mod model;
 pub mod protocol;
 pub mod state;
 pub mod story;
+mod workflow;

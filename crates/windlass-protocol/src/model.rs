@@ -3,9 +3,11 @@
 use stateright::{Model, Property};
 
 use crate::{
-    db::{Db, Mode, Receipt, Row, TODO_WORKFLOW, Task, TaskState, WORKERS, todo_job},
-    protocol::{Operation, Protocol, Scenario},
-    state::{ADMISSIONS, Broken, CONNECTIONS, GHOST, Kind, OPERATOR, Process, SWEEP, State, Statement, Txn},
+    db::{Db, JOBS, Job, Mode, Receipt, Row, TODO_WORKFLOW, Task, TaskState, WORKERS, Write, todo_job},
+    protocol::{Operation, Protocol, Scenario, Spec},
+    state::{
+        ADMISSIONS, Broken, CONNECTIONS, GHOST, Kind, LEADER, OPERATOR, Process, SWEEP, State, Statement, Txn,
+    },
 };
 
 /// A protocol in a scenario.
@@ -53,6 +55,8 @@ pub enum Action {
     CommitLate,
     Operate,
     Register(usize),
+    /// The leader looks at the lanes; only when it would find something.
+    LookAtLanes,
 }
 
 impl Checked {
@@ -67,6 +71,10 @@ impl Checked {
 
     /// Whether nothing moves any more unless something else goes wrong.
     fn is_at_rest(&self, state: &State) -> bool {
+        // Most states have somebody at work: no need to look for all that may happen.
+        if state.txns.iter().any(|txn| txn.next != Statement::None && txn.waits_for.is_none()) {
+            return false;
+        }
         let mut actions = Vec::new();
         self.actions(state, &mut actions);
         state.broken.is_none() && actions.into_iter().all(|action| Self::is_fault(state, action))
@@ -94,6 +102,26 @@ impl Checked {
             row.state == TaskState::Running && state.db.workers[usize::from(row.worker)].has_ended
         };
         tasks.clone().any(is_leaked) || (tasks.any(Task::has_room) && self.is_at_rest(state))
+    }
+
+    /// A job that is not marked has given away more than its limit, with what is about to be passed on.
+    fn is_oversubscribed(&self, db: &Db) -> bool {
+        db.jobs.iter().enumerate().any(|(job, row)| {
+            let tasks = self.scenario.ids().filter(|id| self.scenario.spec(*id).job == Some(job));
+            let taken = tasks.filter(|id| db.tasks[*id].has_room()).count() + usize::from(db.freed[job]);
+            row.exists && !row.recount && taken > usize::from(row.limit)
+        })
+    }
+
+    /// A lane came or went, and a task with a job does not know.
+    fn has_slipped(&self, db: &Db) -> bool {
+        self.scenario.ids().filter(|id| self.scenario.spec(*id).job.is_some()).any(|id| {
+            match (db.tasks[id].state, self.is_live(db, id)) {
+                (TaskState::Held, is_live) => db.tasks[id].parked && is_live,
+                (TaskState::Ready, is_live) => !is_live,
+                _ => false,
+            }
+        })
     }
 
     fn is_run_twice(state: &State) -> bool {
@@ -145,7 +173,6 @@ impl Checked {
 
     fn commit(&self, state: &mut State, who: usize) {
         let txn = state.commit(who, self.protocol, &self.scenario);
-        let looks_at_lanes = txn.touched_lanes && self.protocol.looks_at_lanes_again;
         match txn.kind {
             Kind::Claim if who < WORKERS => {
                 state.processes[who] = if txn.is_written {
@@ -161,8 +188,8 @@ impl Checked {
                 self.begin(state, who, Kind::ParkDead, Statement::ParkDead);
             }
             Kind::Unpark if who < WORKERS => state.processes[who] = Process::Idle,
-            Kind::Unpark => self.begin(state, who, Kind::ParkDead, Statement::ParkDead),
-            Kind::Admit | Kind::SetLimit if looks_at_lanes => {
+            Kind::ParkDead if who == LEADER => self.begin(state, who, Kind::Unpark, Statement::Unpark),
+            Kind::Admit if txn.has_parked && self.protocol.unparks_after_commit => {
                 self.begin(state, who, Kind::Unpark, Statement::Unpark);
             }
             _ => {}
@@ -190,7 +217,7 @@ impl Checked {
         copy.is_stale = copy.kind == Kind::Settle && copy.worker == txn.worker;
     }
 
-    fn begin(&self, state: &mut State, who: usize, kind: Kind, next: Statement) {
+    pub(crate) fn begin(&self, state: &mut State, who: usize, kind: Kind, next: Statement) {
         state.txns[who] = Txn { kind, next, ..Txn::default() };
     }
 
@@ -217,8 +244,14 @@ impl Checked {
     fn admit(&self, state: &mut State, who: usize) {
         let took = std::mem::take(&mut state.db.todo);
         let jobs = took & !TODO_WORKFLOW;
-        let next = if took & TODO_WORKFLOW == 0 { self.first_of_jobs(jobs) } else { Statement::WorkflowMake };
-        state.txns[who] = Txn { kind: Kind::Admit, next, took, jobs, ..Txn::default() };
+        let freed = std::array::from_fn(|job| state.untaken(job));
+        state.txns[who] = Txn { kind: Kind::Admit, took, jobs, freed, ..Txn::default() };
+        for job in (0..JOBS).filter(|job| freed[*job] > 0) {
+            state.write(who, Write::Taken(job, freed[job]));
+        }
+        let is_workflow = took & TODO_WORKFLOW != 0;
+        state.txns[who].next =
+            if is_workflow { Statement::WorkflowMake } else { self.first_of_jobs(state, who) };
     }
 
     fn operate(&self, state: &mut State) {
@@ -226,6 +259,9 @@ impl Checked {
         let txn = match self.scenario.operation {
             Some(Operation::SetLimit(job, _)) => {
                 Txn { kind: Kind::SetLimit, next: Statement::JobMake, jobs: todo_job(job), ..Txn::default() }
+            }
+            Some(Operation::Remove(job)) => {
+                Txn { kind: Kind::Remove, next: Statement::JobLock, jobs: todo_job(job), ..Txn::default() }
             }
             Some(Operation::Cancel(tasks)) => {
                 Txn { kind: Kind::Cancel, next: Statement::CancelUnstarted, leases: tasks, ..Txn::default() }
@@ -239,6 +275,11 @@ impl Checked {
     /// A task as it is appended, and what is to be looked at for it.
     fn append(&self, db: &mut Db, id: usize) {
         let spec = self.scenario.spec(id);
+        if let Some(worker) = spec.runs_on {
+            db.tasks[id] =
+                Task { state: TaskState::Running, lease: 1, worker: worker as u8, ..Task::default() };
+            return;
+        }
         let (entry, todo) = match (spec.is_step, spec.job) {
             (true, _) => (TaskState::Waiting, TODO_WORKFLOW),
             (false, Some(job)) => (TaskState::Held, todo_job(job)),
@@ -337,18 +378,29 @@ impl Model for Checked {
         }
         for (job, limit) in self.scenario.limits.iter().enumerate() {
             if let Some(limit) = *limit {
-                db.jobs[job] = crate::db::Job { exists: true, limit };
+                db.jobs[job] = Job { exists: true, limit, ..Job::default() };
             }
         }
         for id in self.scenario.ids().filter(|id| !self.scenario.spec(*id).is_late) {
             self.append(&mut db, id);
         }
         let process = |later: bool| if later { Process::Unregistered } else { Process::Idle };
+        let mut processes = self.scenario.comes_later.map(process);
+        for job in 0..JOBS {
+            let runs = |spec: &&Spec| spec.job == Some(job) && spec.runs_on.is_some();
+            let running = self.scenario.tasks.iter().filter(runs).count();
+            db.jobs[job].at_limit = db.jobs[job].exists && running >= usize::from(db.jobs[job].limit);
+        }
+        for id in self.scenario.ids() {
+            if let Some(worker) = self.scenario.spec(id).runs_on {
+                processes[worker] = Process::Running { task: id, lease: 1 };
+            }
+        }
         vec![State {
             db,
             locks: crate::db::Locks::default(),
             txns: Default::default(),
-            processes: self.scenario.comes_later.map(process),
+            processes,
             is_late_open: self.scenario.tasks.iter().any(|spec| spec.is_late),
             is_operator_idle: self.scenario.operation.is_some(),
             failures: self.scenario.failures,
@@ -379,15 +431,22 @@ impl Model for Checked {
                 actions.push(Action::Sweep(worker));
             }
         }
-        if state.db.todo != 0 {
+        if state.has_todo() {
             let free = ADMISSIONS.iter().find(|who| state.txns[**who].kind == Kind::None);
             actions.extend(free.map(|who| Action::Admit(*who)));
         }
-        if state.is_late_open {
+        // What is late comes after a job was removed, or it would be removed with it.
+        let is_removed = matches!(self.scenario.operation, Some(Operation::Remove(_)));
+        let is_too_early = is_removed && (state.is_operator_idle || state.txns[OPERATOR].kind != Kind::None);
+        if state.is_late_open && !is_too_early {
             actions.push(Action::CommitLate);
         }
         if state.is_operator_idle {
             actions.push(Action::Operate);
+        }
+        if self.protocol.leader_looks && state.txns[LEADER].kind == Kind::None && self.has_slipped(&state.db)
+        {
+            actions.push(Action::LookAtLanes);
         }
         self.ghost_actions(state, actions);
         self.fault_actions(state, actions);
@@ -450,6 +509,7 @@ impl Model for Checked {
                 state.db = db;
             }
             Action::Operate => self.operate(&mut state),
+            Action::LookAtLanes => self.begin(&mut state, LEADER, Kind::ParkDead, Statement::ParkDead),
             Action::Register(worker) => {
                 state.db.workers[worker].is_registered = true;
                 state.processes[worker] = Process::Registering;
@@ -467,6 +527,7 @@ impl Model for Checked {
             Property::always("ANSWER", |_, state: &State| state.broken != Some(Broken::Answer)),
             Property::always("NO-STRANDED", |model: &Checked, state: &State| !model.is_stranded(state)),
             Property::always("SLOT-BALANCED", |model: &Checked, state: &State| !model.is_leaked(state)),
+            Property::always("PLACES", |model: &Checked, state: &State| !model.is_oversubscribed(&state.db)),
             Property::always("NO-DEADLOCK", |_, state: &State| !state.has_deadlock()),
             // Otherwise the rest would hold because nothing ever happens.
             Property::sometimes("COMES-TO-REST", |model: &Checked, state: &State| model.is_at_rest(state)),

@@ -16,12 +16,22 @@ pub struct Protocol {
     pub guards_updates: bool,
     /// Demotion waits for claims that are under way.
     pub demotion_waits: bool,
-    /// Rows of jobs are made before any row of a job is locked.
-    pub makes_jobs_first: bool,
+    /// Rows of jobs are made by a statement of its own that holds no others; then the transaction begins anew.
+    pub makes_jobs_apart: bool,
+    /// A row of a job is marked to be counted when it is made.
+    pub marks_new_jobs: bool,
     /// Promotion locks tasks in the order of their ids.
     pub promotes_by_id: bool,
-    /// Whoever parked or promoted tasks looks at their lanes once more after the commit.
-    pub looks_at_lanes_again: bool,
+    /// Whoever parked tasks looks at their lanes once more after the commit.
+    pub unparks_after_commit: bool,
+    /// The leader looks at the lanes now and then.
+    pub leader_looks: bool,
+    /// Whoever counts takes places that somebody else is about to pass on as taken.
+    pub counts_freed: bool,
+    /// Places of a job that is marked are counted, not passed on.
+    pub counts_if_marked: bool,
+    /// A job is marked also for places that are about to be passed on.
+    pub marks_for_freed: bool,
 }
 
 impl Default for Protocol {
@@ -32,9 +42,14 @@ impl Default for Protocol {
             places_steps: true,
             guards_updates: true,
             demotion_waits: true,
-            makes_jobs_first: false,
-            promotes_by_id: false,
-            looks_at_lanes_again: false,
+            makes_jobs_apart: true,
+            marks_new_jobs: true,
+            promotes_by_id: true,
+            unparks_after_commit: true,
+            leader_looks: true,
+            counts_freed: true,
+            counts_if_marked: true,
+            marks_for_freed: true,
         }
     }
 }
@@ -52,6 +67,8 @@ pub struct Spec {
     pub lane: u8,
     /// Appended by the slow transaction, not before the start.
     pub is_late: bool,
+    /// Leased by a worker at the start.
+    pub runs_on: Option<usize>,
 }
 
 /// What the operator does, once.
@@ -59,6 +76,8 @@ pub struct Spec {
 pub enum Operation {
     /// Sets the limit of a job, making it if needed.
     SetLimit(usize, u8),
+    /// Removes a job with all tasks that are not late.
+    Remove(usize),
     /// Cancels tasks that have not started: bits.
     Cancel(u8),
 }

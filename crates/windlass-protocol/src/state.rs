@@ -1,7 +1,7 @@
 //! The state of the model: what is committed, who holds which row, and how far every transaction is.
 
 use crate::{
-    db::{Db, Locks, Mode, Row, TaskState, WORKERS, Write},
+    db::{Db, JOBS, Locks, Mode, Row, TaskState, WORKERS, Write},
     protocol::{Protocol, Scenario},
 };
 
@@ -13,8 +13,10 @@ pub const ADMISSIONS: [usize; 2] = [3, 4];
 pub const SWEEP: usize = 5;
 /// The operator.
 pub const OPERATOR: usize = 6;
+/// The leader, which looks at the lanes now and then.
+pub const LEADER: usize = 7;
 /// How many there are.
-pub const CONNECTIONS: usize = 7;
+pub const CONNECTIONS: usize = 8;
 
 /// What a transaction is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -27,7 +29,9 @@ pub enum Kind {
     Unclaim,
     Sweep,
     Admit,
+    MakeJobs,
     SetLimit,
+    Remove,
     Cancel,
     Unpark,
     ParkDead,
@@ -88,14 +92,20 @@ pub struct Txn {
     pub is_stale: bool,
     /// Rows of `gate_todo` that it deleted.
     pub took: u8,
-    /// Jobs to look at: bits.
+    /// Places in rows of kind 3 that it deleted, by job.
+    pub freed: [u8; JOBS],
+    /// Jobs to count: bits.
     pub jobs: u8,
+    /// Jobs whose places it passes on: bits.
+    pub passes: u8,
+    /// What it counted last, by job: all that is taken, and how much of that is about to be passed on.
+    pub taken: [Option<(u8, u8)>; JOBS],
     /// Leases to end: bits of tasks.
     pub leases: u8,
     /// How many to promote, or, if negative, to demote.
-    pub plan: [i8; 2],
-    /// Whether it changed what depends on whether lanes are alive.
-    pub touched_lanes: bool,
+    pub plan: [i8; JOBS],
+    /// Whether it put tasks of lanes that nobody serves aside.
+    pub has_parked: bool,
     /// What it wrote.
     pub writes: Vec<Write>,
     /// The snapshot of a statement that waits.
@@ -202,6 +212,17 @@ impl State {
         self.txns[who].writes.push(write);
     }
 
+    /// Places in rows of kind 3 that nobody has taken: what others hold is skipped.
+    pub fn untaken(&self, job: usize) -> u8 {
+        let taken: u8 = self.txns.iter().map(|txn| txn.freed[job]).sum();
+        self.db.freed[job].saturating_sub(taken)
+    }
+
+    /// Whether anything is to be taken out of `gate_todo`.
+    pub fn has_todo(&self) -> bool {
+        self.db.todo != 0 || (0..JOBS).any(|job| self.untaken(job) > 0)
+    }
+
     /// Undoes a transaction.
     pub fn roll_back(&mut self, who: usize) {
         self.db.todo |= self.txns[who].took;
@@ -225,7 +246,7 @@ impl State {
 
     /// Whether somebody waits for a lock whose holder waits, in the end, for the first.
     pub fn has_deadlock(&self) -> bool {
-        (0..CONNECTIONS).any(|start| {
+        (0..CONNECTIONS).filter(|start| self.txns[*start].waits_for.is_some()).any(|start| {
             let mut seen = 0_u8;
             let mut open = vec![start];
             while let Some(who) = open.pop() {

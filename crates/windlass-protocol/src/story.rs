@@ -4,7 +4,7 @@ use stateright::{Model, Path};
 
 use crate::{
     model::{Action, Checked},
-    state::{ADMISSIONS, GHOST, OPERATOR, SWEEP, State, Statement},
+    state::{ADMISSIONS, GHOST, LEADER, OPERATOR, SWEEP, State, Statement},
 };
 
 /// What happened, a line for each step.
@@ -16,6 +16,7 @@ pub fn story(model: &Checked, path: Path<State, Action>) -> String {
         let who = match action {
             Action::Step(who) | Action::Admit(who) => Some(who),
             Action::Operate => Some(OPERATOR),
+            Action::LookAtLanes => Some(LEADER),
             Action::Sweep(_) => Some(SWEEP),
             Action::Claim { worker, .. }
             | Action::Settle { worker, .. }
@@ -50,6 +51,7 @@ fn name(who: usize) -> String {
         GHOST => "lost request".to_owned(),
         SWEEP => "sweep".to_owned(),
         OPERATOR => "operator".to_owned(),
+        LEADER => "leader".to_owned(),
         who if who == ADMISSIONS[0] => "admission A".to_owned(),
         who if who == ADMISSIONS[1] => "admission B".to_owned(),
         worker => format!("worker {worker}"),

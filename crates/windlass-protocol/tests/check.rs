@@ -19,6 +19,10 @@ fn step_of(job: usize) -> Spec {
     Spec { job: Some(job), ..step() }
 }
 
+fn runs(worker: usize, spec: Spec) -> Spec {
+    Spec { runs_on: Some(worker), ..spec }
+}
+
 fn late(spec: Spec) -> Spec {
     Spec { is_late: true, ..spec }
 }
@@ -99,6 +103,40 @@ fn lane_goes() -> Scenario {
         limits: [Some(1), None],
         serves: [0b01, 0b10],
         expires: true,
+        ..Scenario::default()
+    }
+}
+
+/// Who appended the last of them has the job counted.
+fn two_run_and_one_waits() -> Vec<Spec> {
+    vec![runs(0, job(0)), runs(1, job(0)), job(0)]
+}
+
+/// Two tasks run at the limit of their job and one waits; another comes late, so that somebody counts while places are passed on.
+fn places_are_passed_on() -> Scenario {
+    Scenario {
+        tasks: vec![runs(0, job(0)), runs(1, job(0)), job(0), late(job(0))],
+        limits: [Some(2), None],
+        ..Scenario::default()
+    }
+}
+
+/// The same, while the limit falls.
+fn places_are_passed_on_while_the_limit_falls() -> Scenario {
+    Scenario {
+        tasks: vec![runs(0, job(0)), runs(1, job(0)), job(0), job(0)],
+        operation: Some(Operation::SetLimit(0, 1)),
+        ..places_are_passed_on()
+    }
+}
+
+/// A job is removed while two of its tasks end; two more come, for a new job of that name with a lower limit.
+fn a_job_comes_back() -> Scenario {
+    Scenario {
+        tasks: vec![runs(0, job(0)), runs(1, job(0)), late(job(0)), late(job(0))],
+        limits: [Some(2), None],
+        default_limit: 1,
+        operation: Some(Operation::Remove(0)),
         ..Scenario::default()
     }
 }
@@ -205,28 +243,118 @@ fn a_demotion_that_skips_locked_rows_lets_more_run_than_the_limit() {
     breaks("LIMIT", protocol, limit_falls());
 }
 
-// What the SQL files do today breaks a promise in the four worlds below; each is followed by a change with which it holds.
+#[test]
+fn places_are_passed_on_beside_somebody_who_counts() {
+    holds(places_are_passed_on());
+}
+
+#[test]
+fn places_are_passed_on_once_while_answers_are_lost() {
+    holds(Scenario { tasks: two_run_and_one_waits(), losses: 1, ..places_are_passed_on() });
+}
+
+#[test]
+fn places_are_passed_on_while_a_worker_is_lost() {
+    let tasks = two_run_and_one_waits();
+    holds(Scenario { tasks, expires: true, is_coarse: true, ..places_are_passed_on() });
+}
+
+#[test]
+fn places_are_passed_on_while_the_limit_falls_and_an_answer_is_lost() {
+    let (tasks, scenario) = (two_run_and_one_waits(), places_are_passed_on_while_the_limit_falls());
+    holds(Scenario { tasks, losses: 1, is_coarse: true, ..scenario });
+}
+
+#[test]
+fn places_are_passed_on_while_a_limit_falls_between_any_two_statements() {
+    holds(places_are_passed_on_while_the_limit_falls());
+}
+
+#[test]
+fn places_are_passed_on_while_a_limit_rises() {
+    let operation = Some(Operation::SetLimit(0, 2));
+    let tasks = vec![runs(0, job(0)), job(0), job(0)];
+    holds(Scenario { tasks, limits: [Some(1), None], operation, ..places_are_passed_on() });
+}
+
+#[test]
+fn places_are_passed_on_while_a_lane_goes() {
+    let tasks = vec![runs(1, job(0)), job(0), Spec { lane: 1, ..job(0) }];
+    holds(Scenario { tasks, ..lane_goes() });
+}
+
+#[test]
+fn a_job_that_comes_back_keeps_its_new_limit() {
+    holds(a_job_comes_back());
+}
+
+#[test]
+fn jobs_are_made_without_a_deadlock() {
+    holds(jobs_are_made());
+}
+
+#[test]
+fn tasks_are_cancelled_without_a_deadlock() {
+    holds(tasks_are_cancelled());
+}
+
+#[test]
+fn a_task_of_a_lane_that_comes_is_not_left_behind() {
+    holds(lane_comes());
+    holds_with(Protocol { leader_looks: false, ..Protocol::default() }, lane_comes());
+}
+
+#[test]
+fn a_lane_that_goes_gives_the_room_of_its_job_back() {
+    holds(lane_goes());
+}
+
+#[test]
+fn a_count_that_ignores_places_on_their_way_gives_them_away_twice() {
+    let protocol = Protocol { counts_freed: false, ..Protocol::default() };
+    breaks("LIMIT", protocol, places_are_passed_on());
+    breaks("PLACES", protocol, places_are_passed_on());
+}
+
+#[test]
+fn a_place_of_a_marked_job_that_is_passed_on_is_above_the_limit() {
+    let protocol = Protocol { counts_if_marked: false, ..Protocol::default() };
+    breaks("LIMIT", protocol, places_are_passed_on_while_the_limit_falls());
+}
+
+#[test]
+fn a_mark_that_ignores_places_on_their_way_lets_them_exceed_the_limit() {
+    let protocol = Protocol { marks_for_freed: false, ..Protocol::default() };
+    breaks("LIMIT", protocol, places_are_passed_on_while_the_limit_falls());
+    breaks("PLACES", protocol, places_are_passed_on_while_the_limit_falls());
+}
+
+#[test]
+fn a_new_job_that_is_not_counted_first_gets_the_places_of_its_forerunner() {
+    let protocol = Protocol { marks_new_jobs: false, ..Protocol::default() };
+    breaks("LIMIT", protocol, a_job_comes_back());
+}
 
 #[test]
 fn jobs_made_after_others_are_locked_can_deadlock() {
-    breaks("NO-DEADLOCK", Protocol::default(), jobs_are_made());
-    holds_with(Protocol { makes_jobs_first: true, ..Protocol::default() }, jobs_are_made());
+    let protocol = Protocol { makes_jobs_apart: false, ..Protocol::default() };
+    breaks("NO-DEADLOCK", protocol, jobs_are_made());
 }
 
 #[test]
 fn a_promotion_by_priority_and_a_cancellation_by_id_can_deadlock() {
-    breaks("NO-DEADLOCK", Protocol::default(), tasks_are_cancelled());
-    holds_with(Protocol { promotes_by_id: true, ..Protocol::default() }, tasks_are_cancelled());
+    let protocol = Protocol { promotes_by_id: false, ..Protocol::default() };
+    breaks("NO-DEADLOCK", protocol, tasks_are_cancelled());
 }
 
 #[test]
-fn a_task_parked_while_its_lane_comes_alive_is_stranded() {
-    breaks("NO-STRANDED", Protocol::default(), lane_comes());
-    holds_with(Protocol { looks_at_lanes_again: true, ..Protocol::default() }, lane_comes());
+fn a_task_parked_while_its_lane_comes_alive_is_stranded_if_nobody_looks_again() {
+    let protocol = Protocol { unparks_after_commit: false, leader_looks: false, ..Protocol::default() };
+    breaks("NO-STRANDED", protocol, lane_comes());
 }
 
 #[test]
-fn a_task_promoted_while_its_lane_dies_keeps_the_room_of_its_job() {
-    breaks("NO-STRANDED", Protocol::default(), lane_goes());
-    holds_with(Protocol { looks_at_lanes_again: true, ..Protocol::default() }, lane_goes());
+fn a_task_promoted_while_its_lane_dies_keeps_the_room_of_its_job_if_nobody_looks_again() {
+    let protocol = Protocol { leader_looks: false, ..Protocol::default() };
+    breaks("NO-STRANDED", protocol, lane_goes());
 }

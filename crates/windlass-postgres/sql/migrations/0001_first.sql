@@ -103,7 +103,8 @@ CREATE INDEX task_job ON windlass.task (job, state, parked, priority DESC, id) W
 CREATE INDEX task_parked ON windlass.task (lane) WHERE state = 3 AND parked;
 CREATE INDEX task_step ON windlass.task (workflow, step, ready_seq) WHERE workflow IS NOT NULL AND state <> 6;
 
--- Jobs. What a job holds is never stored, always counted. recount: more of it runs than its limit allows, since that fell.
+-- Jobs. What a job holds is never stored, always counted. recount: more of it runs than its limit allows, since that fell, or nobody
+-- has counted yet.
 CREATE TABLE windlass.job (
   name text PRIMARY KEY,
   created_at bigint NOT NULL,
