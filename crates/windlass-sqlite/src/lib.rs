@@ -40,6 +40,7 @@ mod jobs;
 mod keys;
 mod lease;
 mod leases;
+mod line;
 mod linger;
 mod lock;
 mod maintain;
