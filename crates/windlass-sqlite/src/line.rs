@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A task that is let through leaves the table only when the writer reads on, together with those before it. So a turn of a job
-//! seldom touches the page of its line, of which every job has another. After a crash the table has tasks at the beginning of
-//! a line that are held no more; `mend` removes them when the store is opened.
+//! seldom touches the page of its line, of which every job has another. When the store is opened, `mend` removes what the last
+//! process had let through.
 
 use windlass_core::{LaneId, Name, State, TaskId};
 
@@ -130,25 +130,20 @@ fn lined_up(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: Waiting) -> Step<()
     Ok(())
 }
 
-/// Makes the lines say what is held, before anything is read from them.
+/// Takes out of the lines what was let through before the store was last closed, before anything is read from them.
 pub(crate) fn mend(tx: &mut Tx<'_>) -> Step<()> {
     let mut statement = tx.sql(sql::COUNT_LINES)?;
     let mut rows = statement.query([])?;
-    let (mut long, mut missing) = (Vec::new(), tx.memory.rooms.held());
+    let mut long = Vec::new();
     while let Some(row) = rows.next()? {
         let (job, lane, length) = (jobs::name(row, 0)?, LaneId(row.get(1)?), row.get::<_, i64>(2)? as u64);
-        let (held, _) = tx.memory.rooms.line(&job, lane);
-        missing = missing.saturating_sub(length.min(held));
+        let held = tx.memory.rooms.held_in(&job, lane);
         if length > held {
             long.push((job, lane, length - held));
         }
     }
-    drop(rows);
     for (job, lane, more) in long {
         tx.sql(sql::MEND_LINE)?.execute((job.as_str(), lane.0, more as i64))?;
-    }
-    if missing > 0 {
-        tx.sql(sql::FILL_LINES)?.execute([])?;
     }
     Ok(())
 }

@@ -184,11 +184,6 @@ impl Rooms {
         self.change(job, |room| room.count(lane, -1, 1));
     }
 
-    /// How many tasks of all jobs are held.
-    pub(crate) fn held(&self) -> u64 {
-        self.by_job.values().map(Room::held).sum()
-    }
-
     /// How many tasks of a job are held in a lane.
     pub(crate) fn held_in(&self, job: &Name, lane: LaneId) -> u64 {
         self.line(job, lane).0
