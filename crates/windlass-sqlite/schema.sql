@@ -4,6 +4,14 @@ CREATE TABLE figure (
   history_rows INTEGER NOT NULL,
   history_bytes INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE held (
+  job TEXT NOT NULL,
+  lane INTEGER NOT NULL,
+  rank INTEGER NOT NULL,
+  id INTEGER NOT NULL,
+  crashes INTEGER NOT NULL,
+  PRIMARY KEY (job, lane, rank, id)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE history (
   id INTEGER PRIMARY KEY,
   lane INTEGER NOT NULL,
@@ -112,7 +120,6 @@ CREATE TABLE task (
 CREATE INDEX task_admitted ON task (job, lane, priority DESC, ready_seq) WHERE state = 1 AND job IS NOT NULL;
 CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX task_held ON task (job, lane, priority DESC) WHERE state = 3;
 CREATE INDEX task_later ON task (job, state) WHERE state IN (0, 4) AND job IS NOT NULL;
 CREATE INDEX task_ready ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes = 0;
 CREATE INDEX task_step ON task (workflow, step) WHERE workflow IS NOT NULL AND ended_at IS NULL;

@@ -29,6 +29,12 @@ UNION ALL
 SELECT id, 'NO-STRANDED', 'stranded: held though its job is not there', job, NULL FROM task
 WHERE state = 3 AND (job IS NULL OR NOT EXISTS (SELECT 1 FROM job WHERE job.name = task.job))
 UNION ALL
+SELECT id, 'NO-STRANDED', 'stranded: held but not in the line of its job', NULL, NULL FROM task
+WHERE state = 3 AND NOT EXISTS (
+  SELECT 1 FROM held
+  WHERE held.job = task.job AND held.lane = task.lane AND held.rank = -task.priority AND held.id = task.id
+)
+UNION ALL
 SELECT task.id, 'NO-STRANDED', 'stranded: waits for no step before it', NULL, task.workflow
 FROM task LEFT JOIN workflow ON workflow.name = task.workflow LEFT JOIN head ON head.workflow = task.workflow
 WHERE task.state = 4 AND workflow.blocked_by IS NULL AND (head.step IS NULL OR head.step = task.step)

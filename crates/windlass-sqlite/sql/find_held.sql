@@ -1,5 +1,5 @@
--- The held tasks of a job in a lane, the best first. Index: task_held, in order.
-SELECT id, priority, crashes, ready_seq FROM task
-WHERE job = ?1 AND lane = ?2 AND state = 3
-ORDER BY priority DESC, id
-LIMIT ?3
+-- The line of a job in a lane behind a place. Index: primary key of held, in order.
+SELECT rank, id, crashes FROM held
+WHERE job = ?1 AND lane = ?2 AND (rank, id) > (?3, ?4)
+ORDER BY rank, id
+LIMIT ?5

@@ -1,5 +1,5 @@
--- Held tasks of a job up to an id. Index: task_held, in order.
-SELECT id FROM task
-WHERE job = ?1 AND state = 3 AND id <= ?2
-ORDER BY lane, priority DESC, id
+-- Held tasks of a job up to an id. Index: primary key of held, in order.
+SELECT held.id FROM held CROSS JOIN task ON task.id = held.id
+WHERE held.job = ?1 AND held.id <= ?2 AND task.state = 3
+ORDER BY held.lane, held.rank, held.id
 LIMIT ?3

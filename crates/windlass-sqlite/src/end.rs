@@ -5,13 +5,13 @@
 
 use rusqlite::{OptionalExtension, params};
 use windlass_core::{
-    AttemptRecord, Name, Payload, State, TaskId, Timestamp, WorkerId, attempt_log as log, task::AttemptResult,
+    AttemptRecord, Payload, State, TaskId, Timestamp, WorkerId, attempt_log as log, task::AttemptResult,
 };
 
 use crate::{
     enqueue::ROW_BYTES,
-    keys,
-    memory::Held,
+    keys, line,
+    memory::{Held, Waiting},
     options::History,
     sql,
     tx::{Step, Tx, disagree},
@@ -122,7 +122,8 @@ impl Ending {
         error: Option<&str>,
     ) -> Step<State> {
         let log = self.log(tx, result, error)?;
-        let state = if self.job().is_some() { State::Held } else { State::Ready };
+        let job = self.held.gate.as_ref().and_then(|gate| Some((gate.job.as_ref()?, gate.priority)));
+        let state = if job.is_some() { State::Held } else { State::Ready };
         let ready_seq = (state == State::Ready).then(|| tx.memory.next_ready_seq());
         let changed = tx.sql(sql::SETTLE_READY)?.execute(params![
             ready_seq,
@@ -141,6 +142,9 @@ impl Ending {
                 tx.memory.count_suspects(self.held.lane, 1);
             }
             tx.effects.ready = true;
+        }
+        if let Some((job, priority)) = job {
+            line::enter(tx, job, self.held.lane, Waiting { id: self.id, priority, crashes })?;
         }
         self.over(tx);
         self.tell_gates(tx, state)?;
@@ -178,9 +182,6 @@ impl Ending {
         let Some(gate) = &self.held.gate else { return Ok(()) };
         if let Some(job) = &gate.job {
             tx.memory.rooms.stop(job, gate.start_no);
-            if state == State::Held {
-                tx.memory.rooms.enter(job, self.held.lane, State::Held, gate.priority);
-            }
             tx.touched.job(job);
         }
         match (&gate.workflow, state) {
@@ -191,10 +192,6 @@ impl Ending {
             _ => {}
         }
         Ok(())
-    }
-
-    fn job(&self) -> Option<&Name> {
-        self.held.gate.as_ref().and_then(|gate| gate.job.as_ref())
     }
 
     fn is_step(&self) -> bool {

@@ -10,6 +10,8 @@ use windlass_core::{
 use crate::{
     gates,
     keys::{self, Admitted},
+    line,
+    memory::Waiting,
     sql,
     tx::{Step, Tx},
     workflows,
@@ -153,7 +155,7 @@ fn insert(tx: &mut Tx<'_>, plain: &mut CachedStatement<'_>, task: &NewTask, lane
         (State::Scheduled, Some(start_at)) => tx.effects.scheduled(start_at),
         _ => {}
     }
-    touch_gates(tx, task, lane, state)?;
+    touch_gates(tx, task, id, lane, state)?;
     Ok(id)
 }
 
@@ -168,7 +170,7 @@ fn entry(task: &NewTask, start_at: Option<Timestamp>) -> State {
 }
 
 /// The gates of a new task get their turn. A step concerns its job only when its own turn comes.
-fn touch_gates(tx: &mut Tx<'_>, task: &NewTask, lane: LaneId, state: State) -> Step<()> {
+fn touch_gates(tx: &mut Tx<'_>, task: &NewTask, id: TaskId, lane: LaneId, state: State) -> Step<()> {
     match (&task.workflow, &task.job) {
         (Some(workflow), _) => {
             if !tx.touched.workflows.contains(workflow) {
@@ -178,7 +180,7 @@ fn touch_gates(tx: &mut Tx<'_>, task: &NewTask, lane: LaneId, state: State) -> S
         }
         (None, Some(job)) => {
             if state == State::Held {
-                tx.memory.rooms.enter(job, lane, State::Held, task.priority);
+                line::enter(tx, job, lane, Waiting { id, priority: task.priority, crashes: 0 })?;
             }
             tx.touched.job(job);
         }

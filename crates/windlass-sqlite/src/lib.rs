@@ -42,6 +42,7 @@ mod jobs;
 mod keys;
 mod lease;
 mod leases;
+mod line;
 mod linger;
 mod lock;
 mod maintain;

@@ -8,7 +8,8 @@ use crate::{
     enqueue::ROW_BYTES,
     gates,
     jobs::optional_name,
-    keys,
+    keys, line,
+    memory::Waiting,
     options::History,
     sql,
     tx::{Step, Tx, disagree},
@@ -37,6 +38,7 @@ struct Due {
     lane: LaneId,
     priority: i32,
     job: Option<Name>,
+    crashes: u32,
 }
 
 /// Passes tasks on whose time has come: they are ready, or held if they have a job.
@@ -52,7 +54,8 @@ pub(crate) fn promote_due(tx: &mut Tx<'_>, limit: u32) -> Step<DutyReport> {
         tx.memory.count_move(task.lane, State::Scheduled, state, 1);
         report.moved += 1;
         if let Some(job) = &task.job {
-            tx.memory.rooms.enter(job, task.lane, State::Held, task.priority);
+            let waiting = Waiting { id: task.id, priority: task.priority, crashes: task.crashes };
+            line::enter(tx, job, task.lane, waiting)?;
             tx.touched.job(job);
         } else {
             tx.effects.ready = true;
@@ -75,6 +78,7 @@ fn find_due(tx: &Tx<'_>, limit: u32) -> Step<Vec<Due>> {
             lane: LaneId(row.get(1)?),
             priority: row.get(2)?,
             job: optional_name(row, 3)?,
+            crashes: row.get(4)?,
         })
     })?;
     Ok(due.collect::<rusqlite::Result<_>>()?)

@@ -12,9 +12,11 @@ use windlass_core::{Lane, LaneId, LeaseRef, Name, State, TaskId, Timestamp, Work
 
 use crate::id_map::IdMap;
 
+mod ahead;
 mod rooms;
 mod worker;
 
+pub(crate) use ahead::{Place, Waiting};
 pub(crate) use rooms::Rooms;
 pub(crate) use worker::{Held, Passed, Service, Worker};
 

@@ -12,7 +12,9 @@ use crate::{
     end::{count_kept, must_keep},
     gates,
     jobs::optional_name,
-    keys, sql,
+    keys, line,
+    memory::Waiting,
+    sql,
     tx::{Failure, Step, Tx, disagree},
     workflows,
 };
@@ -33,6 +35,7 @@ struct Found {
     workflow: Option<Name>,
     step: i64,
     on_failure: Option<OnFailure>,
+    priority: i32,
 }
 
 fn find(tx: &Tx<'_>, id: TaskId) -> Step<Option<Found>> {
@@ -52,6 +55,7 @@ fn find(tx: &Tx<'_>, id: TaskId) -> Step<Option<Found>> {
             workflow: optional_name(row, 11)?,
             step: row.get::<_, Option<i64>>(12)?.unwrap_or(0),
             on_failure: row.get::<_, Option<i64>>(13)?.and_then(OnFailure::from_code),
+            priority: row.get(14)?,
         })
     });
     Ok(found.optional()?)
@@ -122,8 +126,13 @@ fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) ->
     }
     tx.effects.ended.push(id);
     if let Some(job) = &found.job {
-        if matches!(found.state, State::Ready | State::Held) {
-            tx.memory.rooms.leave(job, found.lane, found.state);
+        match found.state {
+            State::Ready => tx.memory.rooms.leave(job, found.lane),
+            State::Held => {
+                let task = Waiting { id, priority: found.priority, crashes: found.crashes };
+                line::leave(tx, job, found.lane, &task)?;
+            }
+            _ => {}
         }
         tx.touched.job(job);
     }

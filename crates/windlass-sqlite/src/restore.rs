@@ -98,6 +98,7 @@ fn end_leases(conn: &Connection, options: RestoreOptions) -> rusqlite::Result<Re
         hand_back.execute((ready_seq, log::append(before.as_deref(), record), id))?;
     }
     drop(hand_back);
+    tx.execute(sql::FILL_LINES, [])?;
     tx.execute(sql::RESTORE_END_WORKERS, [now.as_ms()])?;
     let queues_held = if options.hold { tx.execute(sql::RESTORE_HOLD, [now.as_ms()])? } else { 0 };
     tx.commit()?;

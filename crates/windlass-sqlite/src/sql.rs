@@ -20,7 +20,9 @@ statements! {
     CLAIM_SUSPECT = "claim_suspect";
     CLAIM_TAKE = "claim_take";
     CLAIM_TAKE_ONE = "claim_take_one";
+    CLEAR_LINE = "clear_line";
     COUNT_DEAD = "count_dead";
+    COUNT_LINES = "count_lines";
     COUNT_STEPS = "count_steps";
     DELETE_DEAD = "delete_dead";
     DELETE_DONE = "delete_done";
@@ -48,6 +50,7 @@ statements! {
     EXPORT_SCHEDULES = "export_schedules";
     EXPORT_TASKS = "export_tasks";
     EXPORT_WORKFLOWS = "export_workflows";
+    FILL_LINES = "fill_lines";
     FIND_DUE = "find_due";
     FIND_ENDED = "find_ended";
     FIND_HEAD = "find_head";
@@ -75,6 +78,8 @@ statements! {
     KEEP_ENDED = "keep_ended";
     LAST_FORGIVEN_STEP = "last_forgiven_step";
     LAST_READY_SEQ = "last_ready_seq";
+    LEAVE_LINE = "leave_line";
+    LINE_UP = "line_up";
     LIST_DEAD = "list_dead";
     LIST_HISTORY = "list_history";
     LIST_JOBS = "list_jobs";
@@ -88,6 +93,7 @@ statements! {
     LOAD_TASKS = "load_tasks";
     LOAD_WORKERS = "load_workers";
     LOAD_WORKFLOWS = "load_workflows";
+    MEND_LINE = "mend_line";
     NEXT_DUE = "next_due";
     OLD_DEAD = "old_dead";
     OLD_HISTORY = "old_history";
@@ -220,9 +226,11 @@ mod tests {
                 (PROMOTE, by_id),
                 (OLD_HISTORY, "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
                 (OLD_DEAD, "INDEX task_dead (ended_at>? AND ended_at<?)"),
-                (FIND_HELD, "INDEX task_held (job=? AND lane=?)"),
+                (FIND_HELD, "PRIMARY KEY (job=? AND lane=? AND (rank,id)>(?,?))"),
                 (FIND_LEAST_READY, "INDEX task_admitted (job=? AND lane=?)"),
-                (UNSTARTED_HELD, "INDEX task_held (job=?)"),
+                (UNSTARTED_HELD, "PRIMARY KEY (job=?)"),
+                (CLEAR_LINE, "PRIMARY KEY (job=? AND lane=? AND (rank,id)<(?,?))"),
+                (LEAVE_LINE, "PRIMARY KEY (job=? AND lane=? AND rank=? AND id=?)"),
                 (UNSTARTED_READY, "INDEX task_admitted (job=?)"),
                 (UNSTARTED_LATER, "INDEX task_later (job=?"),
                 (HAS_SCHEDULED, "INDEX task_later (job=?"),

@@ -10,6 +10,8 @@ use windlass_core::{
 use crate::{
     gates::{Budget, Progress},
     jobs::{self, Job},
+    line,
+    memory::Waiting,
     operate, sql,
     tx::{Step, Tx, disagree},
 };
@@ -78,8 +80,8 @@ fn admit(tx: &mut Tx<'_>, job: &mut Job, budget: &mut Budget) -> Step<Progress> 
         demote(tx, &job.name, &moved)?;
         budget.spend_move();
     }
-    for moved in best_held(tx, &job.name, promote_now)? {
-        promote(tx, &job.name, &moved)?;
+    for (lane, task) in best_held(tx, &job.name, promote_now)? {
+        promote(tx, &job.name, lane, &task)?;
         budget.spend_move();
     }
     let is_cut = demote_now < turn.demote as usize
@@ -120,13 +122,11 @@ fn mark(tx: &mut Tx<'_>, job: &mut Job, window: u32) {
     }
 }
 
-/// A task that changes between held and ready.
+/// A ready task that becomes held.
 #[derive(Debug, Clone, Copy)]
 struct Moved {
-    id: TaskId,
     lane: LaneId,
-    priority: i32,
-    crashes: u32,
+    task: Waiting,
     ready_seq: i64,
 }
 
@@ -137,7 +137,7 @@ fn take_from_dead_lanes(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> St
     let dead: Vec<_> = dead.map(|share| (share.lane, share.ready)).collect();
     for (lane, ready) in dead {
         let now = budget.moves(ready);
-        for moved in in_lane(tx, sql::FIND_LEAST_READY, name, lane, now)? {
+        for moved in ready_in_lane(tx, name, lane, now)? {
             demote(tx, name, &moved)?;
             budget.spend_move();
         }
@@ -149,14 +149,16 @@ fn take_from_dead_lanes(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> St
 }
 
 /// The held tasks that come first: by priority, then id, of live lanes only.
-fn best_held(tx: &Tx<'_>, name: &Name, n: usize) -> Step<Vec<Moved>> {
+fn best_held(tx: &mut Tx<'_>, name: &Name, n: usize) -> Step<Vec<(LaneId, Waiting)>> {
     let Some(room) = tx.memory.rooms.get(name).filter(|_| n > 0) else { return Ok(Vec::new()) };
+    let lanes = room.shares.iter().filter(|share| share.held > 0 && tx.memory.is_live(share.lane));
+    let lanes: Vec<LaneId> = lanes.map(|share| share.lane).collect();
     let mut best = Vec::new();
-    for share in room.shares.iter().filter(|share| share.held > 0 && tx.memory.is_live(share.lane)) {
-        best.extend(in_lane(tx, sql::FIND_HELD, name, share.lane, n)?);
+    for lane in &lanes {
+        best.extend(line::first(tx, name, *lane, n)?.into_iter().map(|task| (*lane, task)));
     }
-    if room.shares.len() > 1 {
-        best.sort_by_key(|task| (std::cmp::Reverse(task.priority), task.id));
+    if lanes.len() > 1 {
+        best.sort_by_key(|(_, task)| task.place());
         best.truncate(n);
     }
     Ok(best)
@@ -167,52 +169,47 @@ fn least_ready(tx: &Tx<'_>, name: &Name, n: usize) -> Step<Vec<Moved>> {
     let Some(room) = tx.memory.rooms.get(name).filter(|_| n > 0) else { return Ok(Vec::new()) };
     let mut least = Vec::new();
     for share in room.shares.iter().filter(|share| share.ready > 0) {
-        least.extend(in_lane(tx, sql::FIND_LEAST_READY, name, share.lane, n)?);
+        least.extend(ready_in_lane(tx, name, share.lane, n)?);
     }
-    least.sort_by_key(|task| (task.priority, std::cmp::Reverse(task.ready_seq)));
+    least.sort_by_key(|moved| (moved.task.priority, std::cmp::Reverse(moved.ready_seq)));
     least.truncate(n);
     Ok(least)
 }
 
-fn in_lane(tx: &Tx<'_>, sql: &str, name: &Name, lane: LaneId, n: usize) -> Step<Vec<Moved>> {
-    let mut statement = tx.sql(sql)?;
+fn ready_in_lane(tx: &Tx<'_>, name: &Name, lane: LaneId, n: usize) -> Step<Vec<Moved>> {
+    let mut statement = tx.sql(sql::FIND_LEAST_READY)?;
     let rows = statement.query_map((name.as_str(), lane.0, n as i64), |row| {
-        Ok(Moved {
-            id: TaskId::from_raw(row.get(0)?),
-            lane,
-            priority: row.get(1)?,
-            crashes: row.get(2)?,
-            ready_seq: row.get::<_, Option<i64>>(3)?.unwrap_or(0),
-        })
+        let task = Waiting { id: TaskId::from_raw(row.get(0)?), priority: row.get(1)?, crashes: row.get(2)? };
+        Ok(Moved { lane, task, ready_seq: row.get(3)? })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-fn promote(tx: &mut Tx<'_>, name: &Name, task: &Moved) -> Step<()> {
+fn promote(tx: &mut Tx<'_>, name: &Name, lane: LaneId, task: &Waiting) -> Step<()> {
     let ready_seq = tx.memory.next_ready_seq();
     if tx.sql(sql::ADMIT)?.execute((ready_seq, task.id.raw()))? != 1 {
         return Err(disagree("a held task"));
     }
-    tx.memory.count_move(task.lane, State::Held, State::Ready, 1);
+    tx.memory.count_move(lane, State::Held, State::Ready, 1);
     if task.crashes > 0 {
-        tx.memory.count_suspects(task.lane, 1);
+        tx.memory.count_suspects(lane, 1);
     }
-    tx.memory.rooms.promote(name, task.lane);
-    tx.touched.lanes_ready.insert(task.lane);
+    line::let_through(tx, name, lane, task.id)?;
+    tx.touched.lanes_ready.insert(lane);
     tx.effects.ready = true;
     Ok(())
 }
 
-fn demote(tx: &mut Tx<'_>, name: &Name, task: &Moved) -> Step<()> {
+fn demote(tx: &mut Tx<'_>, name: &Name, moved: &Moved) -> Step<()> {
+    let Moved { lane, task, .. } = *moved;
     if tx.sql(sql::DEMOTE)?.execute([task.id.raw()])? != 1 {
         return Err(disagree("a ready task"));
     }
-    tx.memory.count_move(task.lane, State::Ready, State::Held, 1);
+    tx.memory.count_move(lane, State::Ready, State::Held, 1);
     if task.crashes > 0 {
-        tx.memory.count_suspects(task.lane, -1);
+        tx.memory.count_suspects(lane, -1);
     }
-    tx.memory.rooms.demote(name, task.lane);
-    Ok(())
+    line::enter_again(tx, name, lane, task)
 }
 
 /// Held tasks take the places of ready ones that they outrank.
@@ -223,9 +220,9 @@ fn change_places(tx: &mut Tx<'_>, name: &Name) -> Step<()> {
     while is_possible(tx) {
         let (best, least) = (best_held(tx, name, 1)?, least_ready(tx, name, 1)?);
         match (best.as_slice(), least.as_slice()) {
-            ([best], [least]) if best.priority > least.priority => {
+            ([(lane, best)], [least]) if best.priority > least.task.priority => {
                 demote(tx, name, least)?;
-                promote(tx, name, best)?;
+                promote(tx, name, *lane, best)?;
             }
             _ => break,
         }

@@ -9,6 +9,8 @@ use windlass_core::{
 use crate::{
     gates::{Budget, Progress},
     jobs::{name, optional_name},
+    line,
+    memory::Waiting,
     operate, sql,
     tx::{Step, Tx, disagree},
 };
@@ -93,6 +95,7 @@ struct Head {
     job: Option<Name>,
     start_at: Option<Timestamp>,
     on_failure: Option<OnFailure>,
+    crashes: u32,
 }
 
 fn head(tx: &Tx<'_>, name: &Name) -> Step<Option<Head>> {
@@ -105,6 +108,7 @@ fn head(tx: &Tx<'_>, name: &Name) -> Step<Option<Head>> {
             job: optional_name(row, 4)?,
             start_at: row.get::<_, Option<i64>>(5)?.map(Timestamp::from_ms),
             on_failure: row.get::<_, Option<i64>>(6)?.and_then(OnFailure::from_code),
+            crashes: row.get(7)?,
         })
     });
     Ok(found.optional()?)
@@ -140,7 +144,8 @@ fn advance(tx: &mut Tx<'_>, head: &Head) -> Step<()> {
     tx.memory.count_move(head.lane, State::Waiting, to, 1);
     match (to, &head.job, due_at) {
         (State::Held, Some(job), _) => {
-            tx.memory.rooms.enter(job, head.lane, State::Held, head.priority);
+            let waiting = Waiting { id: head.id, priority: head.priority, crashes: head.crashes };
+            line::enter(tx, job, head.lane, waiting)?;
             tx.touched.job(job);
         }
         (State::Scheduled, _, Some(due_at)) => tx.effects.scheduled(due_at),

@@ -24,7 +24,7 @@ use crate::{
     checkpoint::Checkpoints,
     disk::Disk,
     error::is_fatal,
-    gates, lease,
+    gates, lease, line,
     linger::{self, Linger},
     maintain::Cursor,
     memory::Memory,
@@ -226,6 +226,7 @@ impl Writer {
         let mut workers = self.memory.worker_ids();
         workers.sort_unstable();
         let moved = self.in_one(|tx| {
+            line::mend(tx)?;
             gates::find_left_over(tx)?;
             lease::take_from_dead(tx, &workers, u32::MAX)
         })?;

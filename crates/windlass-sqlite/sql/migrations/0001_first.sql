@@ -108,11 +108,22 @@ CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
 
 -- Plain tasks are in none of these. Of a job's tasks each state has its own index, so that a claim touches only the one of
--- what is ready, which is small however much is held, and the end of a task touches none.
-CREATE INDEX task_held ON task (job, lane, priority DESC) WHERE state = 3;
+-- what is ready, which is small however much is held, and the end of a task touches none. What is held is in a table of its own.
 CREATE INDEX task_admitted ON task (job, lane, priority DESC, ready_seq) WHERE state = 1 AND job IS NOT NULL;
 CREATE INDEX task_later ON task (job, state) WHERE state IN (0, 4) AND job IS NOT NULL;
 CREATE INDEX task_step ON task (workflow, step) WHERE workflow IS NOT NULL AND ended_at IS NULL;
+
+-- The line of held tasks before each job, the best first: rank is the priority with its sign turned. Every held task is
+-- here. One that was let through stays until the writer reads on in its line, then many go at once: the lines of two jobs
+-- are on different pages, and an index of the rows cost a page write for every task.
+CREATE TABLE held (
+  job TEXT NOT NULL,
+  lane INTEGER NOT NULL,
+  rank INTEGER NOT NULL,
+  id INTEGER NOT NULL,
+  crashes INTEGER NOT NULL,
+  PRIMARY KEY (job, lane, rank, id)
+) STRICT, WITHOUT ROWID;
 
 -- What a job lets through. over_limit: it was above its limit when that fell, and still is. at_limit: somebody was told
 -- that it has more tasks than room. gone_before: the last id that was given out when it was removed. again_at: when it

@@ -8,16 +8,19 @@ use std::{
     sync::Arc,
 };
 
-use windlass_core::{LaneId, Name, State, Timestamp};
+use windlass_core::{LaneId, Name, State, TaskId, Timestamp};
 
+use super::ahead::{Ahead, Waiting};
 use crate::jobs::Job;
 
 /// What a job has in one lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Share {
     pub lane: LaneId,
     pub ready: u32,
     pub held: u64,
+    /// The beginning of its line, if it was read.
+    ahead: Option<Ahead>,
 }
 
 /// The room of one job.
@@ -34,6 +37,8 @@ pub(crate) struct Room {
     row: Option<Arc<Job>>,
     /// The lowest and the highest priority since the job was last without tasks.
     priorities: Option<(i32, i32)>,
+    /// The transaction that changed it last: it is remembered as it was before once for each.
+    changed_in: u64,
 }
 
 impl Room {
@@ -58,13 +63,23 @@ impl Room {
 
     fn count(&mut self, lane: LaneId, ready: i32, held: i64) {
         if !self.shares.iter().any(|share| share.lane == lane) {
-            self.shares.push(Share { lane, ready: 0, held: 0 });
+            self.shares.push(Share { lane, ready: 0, held: 0, ahead: None });
         }
-        for share in self.shares.iter_mut().filter(|share| share.lane == lane) {
+        if let Some(share) = self.share_mut(lane) {
             share.ready = share.ready.saturating_add_signed(ready);
             share.held = share.held.saturating_add_signed(held);
         }
         self.shares.retain(|share| share.ready > 0 || share.held > 0);
+    }
+
+    fn ahead_mut(&mut self, lane: LaneId, change: impl FnOnce(&mut Ahead)) {
+        if let Some(ahead) = self.share_mut(lane).and_then(|share| share.ahead.as_mut()) {
+            change(ahead);
+        }
+    }
+
+    fn share_mut(&mut self, lane: LaneId) -> Option<&mut Share> {
+        self.shares.iter_mut().find(|share| share.lane == lane)
     }
 }
 
@@ -97,6 +112,8 @@ pub(crate) struct Rooms {
     pending_workflows: BTreeSet<Name>,
     /// The number of the last start; a rollback leaves a gap.
     starts: u64,
+    /// The number of the transaction, less one.
+    transactions: u64,
     undo: Vec<Undo>,
 }
 
@@ -113,6 +130,10 @@ impl Rooms {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.by_job.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_job.len()
     }
 
     /// The row of a job, if it is known by heart.
@@ -137,20 +158,62 @@ impl Rooms {
         });
     }
 
-    /// A task of the job leaves ready or held.
-    pub(crate) fn leave(&mut self, job: &Name, lane: LaneId, state: State) {
-        let (ready, held) = change_of(state);
-        self.change(job, |room| room.count(lane, -ready, -held));
+    /// A ready task of the job ends.
+    pub(crate) fn leave(&mut self, job: &Name, lane: LaneId) {
+        self.change(job, |room| room.count(lane, -1, 0));
+    }
+
+    /// A held task of the job ends.
+    pub(crate) fn leave_line(&mut self, job: &Name, lane: LaneId, id: TaskId) {
+        self.change(job, |room| {
+            room.ahead_mut(lane, |ahead| ahead.remove(id));
+            room.count(lane, 0, -1);
+        });
     }
 
     /// A held task of the job becomes ready.
-    pub(crate) fn promote(&mut self, job: &Name, lane: LaneId) {
-        self.change(job, |room| room.count(lane, 1, -1));
+    pub(crate) fn promote(&mut self, job: &Name, lane: LaneId, id: TaskId) {
+        self.change(job, |room| {
+            room.ahead_mut(lane, |ahead| ahead.remove(id));
+            room.count(lane, 1, -1);
+        });
     }
 
     /// A ready task of the job becomes held.
     pub(crate) fn demote(&mut self, job: &Name, lane: LaneId) {
         self.change(job, |room| room.count(lane, -1, 1));
+    }
+
+    /// How many tasks of a job are held in a lane.
+    pub(crate) fn held_in(&self, job: &Name, lane: LaneId) -> u64 {
+        self.line(job, lane).0
+    }
+
+    /// The same, with the beginning of their line if it was read.
+    pub(crate) fn line(&self, job: &Name, lane: LaneId) -> (u64, Option<&Ahead>) {
+        let share = self.by_job.get(job).and_then(|room| room.shares.iter().find(|share| share.lane == lane));
+        share.map_or((0, None), |share| (share.held, share.ahead.as_ref()))
+    }
+
+    /// More of a line was read.
+    pub(crate) fn read_on(&mut self, job: &Name, lane: LaneId, more: &[Waiting]) {
+        self.change(job, |room| {
+            if let Some(share) = room.share_mut(lane) {
+                share.ahead.get_or_insert_default().extend(more);
+            }
+        });
+    }
+
+    /// A task lines up among those that were read.
+    pub(crate) fn line_up(&mut self, job: &Name, lane: LaneId, task: Waiting) {
+        self.change(job, |room| room.ahead_mut(lane, |ahead| ahead.line_up(task)));
+    }
+
+    /// What was read of a line no longer holds.
+    pub(crate) fn forget_ahead(&mut self, job: &Name, lane: LaneId) {
+        if self.line(job, lane).1.is_some() {
+            self.change(job, |room| room.share_mut(lane).into_iter().for_each(|share| share.ahead = None));
+        }
     }
 
     /// A ready task of the job starts to run; answers the number of the start.
@@ -266,9 +329,11 @@ impl Rooms {
 
     pub(super) fn commit(&mut self) {
         self.undo.clear();
+        self.transactions += 1;
     }
 
     pub(super) fn roll_back(&mut self) {
+        self.transactions += 1;
         while let Some(undo) = self.undo.pop() {
             match undo {
                 Undo::Room(job, Some(room)) => {
@@ -290,20 +355,24 @@ impl Rooms {
     }
 
     fn change(&mut self, job: &Name, change: impl FnOnce(&mut Room)) {
-        let mut before = None;
+        let number = self.transactions + 1;
         let is_empty = if let Some(room) = self.by_job.get_mut(job) {
-            before = Some(Box::new(room.clone()));
+            if room.changed_in != number {
+                self.undo.push(Undo::Room(job.clone(), Some(Box::new(room.clone()))));
+                room.changed_in = number;
+            }
             change(room);
             room.is_empty()
         } else {
+            self.undo.push(Undo::Room(job.clone(), None));
             let room = self.by_job.entry(job.clone()).or_default();
+            room.changed_in = number;
             change(room);
             room.is_empty()
         };
         if is_empty {
             self.by_job.remove(job);
         }
-        self.undo.push(Undo::Room(job.clone(), before));
     }
 
     fn apply_again(&mut self, job: &Name, before: Option<Timestamp>, after: Option<Timestamp>) {

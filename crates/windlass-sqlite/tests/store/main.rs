@@ -9,6 +9,7 @@ mod fatal;
 mod gates;
 mod hints;
 mod history;
+mod line;
 mod list;
 mod mutants;
 mod open;

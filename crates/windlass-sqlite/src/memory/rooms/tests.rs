@@ -15,9 +15,9 @@ fn a_room_counts_by_lane_and_is_forgotten_when_it_is_empty() {
     assert_eq!((room.ready(), room.held(), room.shares.len(), room.is_mixed()), (1, 1, 2, false));
     rooms.enter(&job, LaneId(1), State::Held, 5);
     assert!(rooms.get(&job).unwrap().is_mixed());
-    rooms.leave(&job, LaneId(1), State::Held);
-    rooms.leave(&job, LaneId(1), State::Held);
-    rooms.leave(&job, LaneId(2), State::Ready);
+    rooms.leave_line(&job, LaneId(1), TaskId::from_raw(1));
+    rooms.leave_line(&job, LaneId(1), TaskId::from_raw(2));
+    rooms.leave(&job, LaneId(2));
     assert!(rooms.is_empty());
 }
 
@@ -45,7 +45,7 @@ fn a_rollback_takes_every_change_back() {
     rooms.commit();
     let before = rooms.get(&job).cloned();
 
-    rooms.leave(&job, LaneId(1), State::Held);
+    rooms.leave_line(&job, LaneId(1), TaskId::from_raw(1));
     rooms.add_running(&other);
     rooms.notice(&other);
     rooms.set_again(&job, Some(Timestamp::from_ms(5)), Some(Timestamp::from_ms(9)));

@@ -1,0 +1,4 @@
+-- Puts every held task into the line of its job that is not there. Scans: after a restore.
+INSERT INTO held (job, lane, rank, id, crashes)
+SELECT job, lane, -priority, id, crashes FROM task WHERE state = 3 AND job IS NOT NULL
+ON CONFLICT (job, lane, rank, id) DO NOTHING
