@@ -208,7 +208,7 @@ pub(crate) async fn check_lanes(shared: &Shared) {
 /// A worker came or a queue was resumed: held tasks of lanes that nobody served take part again.
 pub(crate) async fn lanes_came(shared: &Shared) {
     let came = async {
-        let mut session = shared.duties.session().await?;
+        let mut session = shared.gates.session().await?;
         session.query(&sql::TODO_HELD, &[]).await?;
         drop(session);
         gate::unpark(shared).await
@@ -222,7 +222,7 @@ pub(crate) async fn lanes_came(shared: &Shared) {
 /// A worker went or a queue was paused: ready tasks of lanes that nobody serves must not hold the room of their jobs.
 pub(crate) async fn lanes_went(shared: &Shared) -> DutyReport {
     let went = async {
-        let mut session = shared.duties.session().await?;
+        let mut session = shared.gates.session().await?;
         while session.row(&sql::PARK_DEAD, &[&CHUNK]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}
         Ok::<(), Failure>(())
     };

@@ -144,6 +144,7 @@ impl Shared {
     pub(crate) fn serve_lease(&self, lease_ttl: Duration) {
         self.claims.lower_patience(lease_ttl);
         self.settles.lower_patience(lease_ttl);
+        self.gates.lower_patience(lease_ttl);
         self.beats.lower_patience(lease_ttl / 2);
     }
 

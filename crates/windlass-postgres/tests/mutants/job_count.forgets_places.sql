@@ -1,6 +1,8 @@
 -- Broken: places that somebody else is about to pass on are free. Breaks LIMIT. Noticed by own::a_place_that_somebody_is_about_to_pass_on_is_taken
 SELECT
-  u.name, c.ready, c.running,
+  u.name,
+  (SELECT count(*) FROM windlass.task AS t WHERE t.job = u.name AND t.state = 1),
+  (SELECT count(*) FROM windlass.task AS t WHERE t.job = u.name AND t.state = 2),
   CASE WHEN u.has_delay THEN EXISTS (
     SELECT 1 FROM windlass.gate_todo AS g WHERE g.key = u.name AND g.kind = 2
   ) ELSE false END,
@@ -11,8 +13,3 @@ SELECT
   windlass.now_ms(),
   0::bigint
 FROM unnest($1::text[], $2::boolean[], $3::bigint[]) AS u (name, has_delay, gone_before)
-CROSS JOIN LATERAL (
-  SELECT count(*) FILTER (WHERE t.state = 1) AS ready, count(*) FILTER (WHERE t.state = 2) AS running
-  FROM windlass.task AS t
-  WHERE t.job = u.name AND t.state IN (1, 2)
-) AS c
