@@ -8,7 +8,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -45,12 +45,20 @@ pub(crate) struct Admission {
     asked: AtomicU64,
     done: AtomicU64,
     wanted: Notify,
+    /// A worker came, and with it perhaps lanes.
+    has_lanes: AtomicBool,
 }
 
 impl Admission {
     /// Has it done soon, by nobody in particular.
     pub(crate) fn wake(&self) {
         self.wanted.notify_one();
+    }
+
+    /// The same after a worker came: held tasks of its lanes take part again.
+    fn wake_lanes(&self) {
+        self.has_lanes.store(true, Ordering::Release);
+        self.wake();
     }
 }
 
@@ -62,7 +70,11 @@ pub(crate) async fn run(admission: Arc<Admission>, shared: Weakly) {
             () = shared.closed() => return,
         }
         let Some(shared) = shared.upgrade() else { return };
-        admit_after(&shared).await;
+        if admission.has_lanes.swap(false, Ordering::AcqRel) {
+            job::lanes_came(&shared).await;
+        } else {
+            admit_after(&shared).await;
+        }
     }
 }
 
@@ -82,6 +94,15 @@ pub(crate) async fn admit_soon(shared: &Shared) -> DutyReport {
         return DutyReport::default();
     }
     admit_after(shared).await
+}
+
+/// A worker has registered. It does not wait for what follows: its lease runs already.
+pub(crate) async fn worker_came(shared: &Shared) {
+    if shared.options.trusts_hearsay {
+        shared.admission.wake_lanes();
+    } else {
+        job::lanes_came(shared).await;
+    }
 }
 
 /// Looks at everything that is to be looked at.

@@ -46,7 +46,7 @@ pub(crate) async fn register(shared: &Shared, worker: &NewWorker) -> Result<Work
         .map(|row| WorkerId(row.get(0)))
         .ok_or_else(|| Error::Unavailable("the server registered no worker".to_owned()))?;
     drop(session);
-    job::lanes_came(shared).await;
+    gate::worker_came(shared).await;
     Ok(id)
 }
 
