@@ -55,7 +55,8 @@ impl Backend for Local {
     }
 
     fn has_worker(&self) -> bool {
-        false
+        // A file that this process has opened is nobody else's; a database may have workers anywhere.
+        self.store.schema().is_some()
     }
 
     async fn enqueue(&self, request: EnqueueRequest) -> Answer<EnqueueResponse> {
