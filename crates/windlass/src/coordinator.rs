@@ -149,8 +149,12 @@ impl Coordinator {
         self.ended_at_last_claim = Counters::get(&shared.counters.ended);
         Counters::add(&shared.counters.claims, 1);
         let demand = [Demand { worker, claim_no, lanes, n }];
+        let asked_at = Instant::now();
         let answer = tokio::select! {
-            answer = shared.source.claim(&demand) => answer?,
+            answer = shared.source.claim(&demand) => {
+                shared.claim_times.note(asked_at.elapsed());
+                answer?
+            }
             // A claim that hangs must not hang the stop; what it may have taken is handed back by `unclaim`.
             () = shared.phase_reached(Phase::HandingBack) => {
                 return Err(Error::Unknown("the worker is stopping".into()));

@@ -1,6 +1,7 @@
 //! A worker: registers with a store, claims tasks into its slots, runs their handlers, settles their ends, and stops
 //! without losing one.
 
+pub(crate) mod claim_times;
 pub(crate) mod config;
 pub(crate) mod in_flight;
 pub(crate) mod lanes;
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 use windlass_core::{Error, Outcome, Result, store::SharedStore};
 
 pub use self::{
+    claim_times::ClaimTimes,
     config::{CLAIM_MAX, ClaimBatch, SLOTS_MAX, WorkerConfig},
     status::{DrainReport, WorkerError, WorkerStatus},
 };
@@ -212,6 +214,11 @@ impl WorkerHandle {
     /// A reading of the worker.
     pub fn status(&self) -> WorkerStatus {
         self.shared.status()
+    }
+
+    /// How long its claims take.
+    pub fn claim_times(&self) -> &ClaimTimes {
+        &self.shared.claim_times
     }
 
     /// Waits until the worker is registered with its store. Cancel safe; pends for ever if it never is.

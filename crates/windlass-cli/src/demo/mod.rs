@@ -9,7 +9,6 @@ mod figures;
 mod site;
 mod stage;
 mod stock;
-mod timed;
 mod visits;
 mod witness;
 
@@ -125,7 +124,7 @@ async fn watch(
                     break;
                 }
                 from = stage.witness.mark().await?;
-                stage.claims.clear();
+                stage.handle.claim_times().clear();
                 until = start + length;
             }
             _ = frames.tick(), if session.out.shows_progress() => {
@@ -139,7 +138,10 @@ async fn watch(
 }
 
 fn counts(stage: &Stage) -> Counts {
-    Counts { claim_p99_ms: stage.claims.p99().as_secs_f64() * 1e3, retries: stage.visits.retries() }
+    Counts {
+        claim_p99_ms: stage.handle.claim_times().p99().as_secs_f64() * 1e3,
+        retries: stage.visits.retries(),
+    }
 }
 
 fn to_json(plan: Plan, figures: &Figures, counts: Counts, most_seen: u32, slots_peak: u32) -> Value {

@@ -13,7 +13,6 @@ use windlass_core::{Name, store::SharedStore};
 use super::{
     figures::Plan,
     stock::{QUEUE, Stock},
-    timed::{Claims, Timed},
     visits::Visits,
     witness::Witness,
 };
@@ -30,9 +29,8 @@ use crate::{
 /// The demo while it runs.
 pub(super) struct Stage {
     pub(super) witness: Witness,
-    pub(super) claims: Arc<Claims>,
     pub(super) visits: Arc<Visits>,
-    handle: WorkerHandle,
+    pub(super) handle: WorkerHandle,
     worker: JoinHandle<Result<DrainReport, WorkerError>>,
     feeder: JoinHandle<anyhow::Error>,
     stock: Arc<Stock>,
@@ -55,12 +53,11 @@ impl Stage {
         let mut config = engine::worker_config(&session.settings)?;
         config.slots = plan.slots;
         config.queues = vec![Name::new("queue", QUEUE)?];
-        let claims = Arc::new(Claims::default());
-        let worker = Worker::new(Arc::new(Timed::new(store.clone(), claims.clone())), registry, config)?;
+        let worker = Worker::new(store.clone(), registry, config)?;
         let handle = worker.handle();
         let worker = tokio::spawn(worker.run(std::future::pending::<()>()));
         let feeder = tokio::spawn(stock.clone().keep_filled(store.clone()));
-        Ok(Self { witness, claims, visits, handle, worker, feeder, stock, store, room })
+        Ok(Self { witness, visits, handle, worker, feeder, stock, store, room })
     }
 
     /// Resolves when something ended that should not have.

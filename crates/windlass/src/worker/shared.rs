@@ -16,7 +16,7 @@ use super::{
     in_flight::InFlight,
     status::{Counters, WorkerStatus},
 };
-use crate::{pool::Pool, registry::Registry, settler::SettleQueue};
+use crate::{pool::Pool, registry::Registry, settler::SettleQueue, worker::claim_times::ClaimTimes};
 
 /// How far a stop has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) in_flight: InFlight,
     pub(crate) settle_queue: SettleQueue,
+    pub(crate) claim_times: ClaimTimes,
     ended_before_drain: OnceLock<(u64, u64)>,
     pub(crate) counters: Counters,
     pub(crate) wake: Wake,
@@ -74,6 +75,7 @@ impl Shared {
             pool,
             in_flight: InFlight::default(),
             settle_queue: SettleQueue::default(),
+            claim_times: ClaimTimes::default(),
             ended_before_drain: OnceLock::new(),
             counters: Counters::default(),
             wake: Wake::default(),
