@@ -37,9 +37,15 @@ TABLE fenced
   task bigint NOT NULL
   CONSTRAINT fenced_pkey PRIMARY KEY (worker, settler_no, batch_no, task)
   CREATE UNIQUE INDEX fenced_pkey ON fenced USING btree (worker, settler_no, batch_no, task)
+TABLE freed WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000)
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
+  jobs text[] NOT NULL
+  places bigint[] NOT NULL
+  CONSTRAINT freed_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX freed_pkey ON freed USING btree (id)
+SEQUENCE freed_id_seq
 TABLE gate_todo WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=10000)
   at bigint NOT NULL DEFAULT 0
-  n integer
   kind smallint NOT NULL
   key text NOT NULL
   CREATE INDEX gate_todo_at ON gate_todo USING btree (at)

@@ -117,7 +117,6 @@ CREATE TABLE task (
   encoding INTEGER NOT NULL,
   payload BLOB NOT NULL
 ) STRICT;
-CREATE INDEX task_admitted ON task (job, lane, priority DESC, ready_seq) WHERE state = 1 AND job IS NOT NULL;
 CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX task_later ON task (job, state) WHERE state IN (0, 4) AND job IS NOT NULL;

@@ -58,6 +58,7 @@ WHERE t.id IS NOT NULL AND j.state = 0 AND j.delay_ms IS NULL
     greatest(2 * (SELECT coalesce(sum(w.slots), 0) FROM windlass.worker AS w WHERE w.ended_at IS NULL), 100)
   )
   AND NOT EXISTS (SELECT 1 FROM windlass.gate_todo AS g WHERE g.key = j.name AND g.kind <> 1)
+  AND NOT EXISTS (SELECT 1 FROM windlass.freed AS f WHERE j.name = ANY (f.jobs))
 UNION ALL
 SELECT t.id, 'NO-STRANDED', 'stranded: ready with the room of job ' || t.job || ' in a lane that nobody serves'
 FROM windlass.task AS t JOIN windlass.lane AS l ON l.id = t.lane

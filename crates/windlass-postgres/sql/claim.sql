@@ -74,7 +74,8 @@ WITH clock AS MATERIALIZED (
       (SELECT g.at FROM windlass.gate_todo AS g WHERE g.at > 0 ORDER BY g.at LIMIT 1)
     ) AS next_due,
     CASE WHEN short.is_short THEN (SELECT count(*) FROM windlass.lane) END AS lanes,
-    EXISTS (SELECT 1 FROM windlass.gate_todo AS g WHERE g.at <= (SELECT now FROM clock)) AS has_todo,
+    EXISTS (SELECT 1 FROM windlass.gate_todo AS g WHERE g.at <= (SELECT now FROM clock))
+      OR EXISTS (SELECT 1 FROM windlass.freed) AS has_todo,
     EXISTS (SELECT 1 FROM started) AS has_started
   FROM short
 )

@@ -1,5 +1,11 @@
 -- Who has the room of each job. $1 jobs that are held, $2 whether each has a delay, $3 for each the last task that was there when it
 -- was removed. Index: task_job, worker_live, gate_todo_key.
+WITH freed AS MATERIALIZED (
+  SELECT u.job, sum(u.n)::bigint AS n
+  FROM windlass.freed AS f CROSS JOIN LATERAL unnest(f.jobs, f.places) AS u (job, n)
+  WHERE u.job = ANY ($1)
+  GROUP BY u.job
+)
 SELECT
   u.name,
   -- One state at a time: with a list of them the server reads all tasks of the job.
@@ -15,5 +21,5 @@ SELECT
   (SELECT coalesce(sum(w.slots), 0) FROM windlass.worker AS w WHERE w.ended_at IS NULL),
   windlass.now_ms(),
   -- Places that somebody else is about to pass on are taken.
-  (SELECT coalesce(sum(g.n), 0) FROM windlass.gate_todo AS g WHERE g.key = u.name AND g.kind = 3)
+  coalesce((SELECT f.n FROM freed AS f WHERE f.job = u.name), 0)
 FROM unnest($1::text[], $2::boolean[], $3::bigint[]) AS u (name, has_delay, gone_before)

@@ -1,30 +1,23 @@
--- Makes the best held tasks of jobs ready, so many of each; those of lanes that nobody alive serves are parked instead. The places
--- in the line are drawn job by job. $1 jobs that are held, in order, $2 how many of each, $3 whether each has a delay, $4 how many
--- more to look at for tasks of such lanes. Index: task_job, primary keys of lane and task.
+-- Makes the best held tasks of jobs ready, so many of each; those among them whose lanes nobody alive serves are parked instead. The
+-- places in the line are drawn job by job. $1 jobs that are held, in order, $2 how many of each, $3 whether each has a delay.
+-- Index: task_job, primary key of lane; the update goes by ctid.
 WITH pick AS MATERIALIZED (
-  SELECT u.place, u.n, u.has_delay, t.id, t.lane, t.priority
-  FROM unnest($1::text[], $2::bigint[], $3::boolean[]) WITH ORDINALITY AS u (name, n, has_delay, place)
+  SELECT t.place, t.id, t.lane, u.has_delay
+  FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS u (name, n, has_delay)
   CROSS JOIN LATERAL (
-    SELECT t.id, t.lane, t.priority
+    SELECT t.ctid AS place, t.id, t.lane
     FROM windlass.task AS t
     WHERE t.job = u.name AND t.state = 3 AND NOT t.parked
     ORDER BY t.priority DESC, t.id
-    LIMIT u.n + $4
+    LIMIT u.n
   ) AS t
 ), live AS MATERIALIZED (
   SELECT l.id
   FROM windlass.lane AS l
   WHERE l.id = ANY (ARRAY(SELECT DISTINCT pick.lane FROM pick)) AND windlass.is_live(l.queue, l.kind)
-), ranked AS MATERIALIZED (
-  SELECT
-    p.id, p.n, p.has_delay, p.is_live,
-    count(*) FILTER (WHERE p.is_live) OVER (PARTITION BY p.place ORDER BY p.priority DESC, p.id) AS rank
-  FROM (SELECT pick.*, pick.lane = ANY (ARRAY(SELECT live.id FROM live)) AS is_live FROM pick) AS p
-  ORDER BY p.place, p.priority DESC, p.id
 ), item AS MATERIALIZED (
-  SELECT r.id, r.has_delay, r.is_live, CASE WHEN r.is_live THEN nextval('windlass.seq') END AS ready_seq
-  FROM ranked AS r
-  WHERE NOT r.is_live OR r.rank <= r.n
+  SELECT p.place, p.id, p.has_delay, p.is_live, CASE WHEN p.is_live THEN nextval('windlass.seq') END AS ready_seq
+  FROM (SELECT pick.*, pick.lane = ANY (ARRAY(SELECT live.id FROM live)) AS is_live FROM pick) AS p
 )
 UPDATE windlass.task AS t
 SET
@@ -34,5 +27,5 @@ SET
   paced = CASE WHEN item.is_live AND item.has_delay THEN true END
 -- In the order of the tasks, as everybody locks them.
 FROM (SELECT item.* FROM item ORDER BY item.id) AS item
-WHERE t.id = ANY (ARRAY[item.id]) AND t.state + 0 = 3
+WHERE t.ctid = item.place AND t.state + 0 = 3
 RETURNING t.job, t.lane, t.state

@@ -1,6 +1,6 @@
 -- Ends attempts that succeeded and left nothing behind, once per batch number: all in one statement, so that it needs no
--- transaction around it. Not for steps of workflows: those are passed on under a lock. The jobs whose room is given back are to
--- be looked at. Only the primary key can serve the fence.
+-- transaction around it. Not for steps of workflows: those are passed on under a lock. The places that jobs get back are to
+-- be passed on. Only the primary key can serve the fence.
 -- $1 worker, $2 settler, $3 batch, $4 tasks in order, $5 their leases, $6 how long a key is remembered, $7 keep all.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
@@ -31,10 +31,12 @@ WITH clock AS MATERIALIZED (
   SET expires_at = (SELECT now FROM clock) + $6
   FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
   WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
-), todo AS (
-  INSERT INTO windlass.gate_todo (kind, key, n)
-  SELECT 3, g.job, count(*) FROM gone AS g WHERE g.job IS NOT NULL GROUP BY g.job
-  RETURNING kind
+), freed AS (
+  INSERT INTO windlass.freed (jobs, places)
+  SELECT array_agg(f.job), array_agg(f.n)
+  FROM (SELECT g.job, count(*) AS n FROM gone AS g WHERE g.job IS NOT NULL GROUP BY g.job) AS f
+  HAVING count(*) > 0
+  RETURNING id
 ), fenced AS (
   INSERT INTO windlass.fenced (worker, settler_no, batch_no, task)
   SELECT $1, $2, $3, u.id
@@ -44,4 +46,4 @@ WITH clock AS MATERIALIZED (
   RETURNING task
 )
 SELECT EXISTS (SELECT 1 FROM receipt) AS is_new, ARRAY(SELECT task FROM fenced) AS fenced,
-  EXISTS (SELECT 1 FROM todo)
+  EXISTS (SELECT 1 FROM freed)

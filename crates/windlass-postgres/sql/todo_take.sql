@@ -12,4 +12,4 @@ WITH clock AS MATERIALIZED (
 )
 DELETE FROM windlass.gate_todo AS g
 WHERE g.ctid = ANY (ARRAY(SELECT place FROM due))
-RETURNING g.kind, g.key, g.n
+RETURNING g.kind, g.key

@@ -16,19 +16,22 @@ use tokio::sync::Notify;
 use windlass_core::{LaneId, Result, Timestamp, source::DutyReport};
 
 use crate::{
+    conn::Param,
     error::Failure,
     job,
     lease::tell,
     pool::Session,
     repeat::repeat,
     shared::{Shared, Weakly},
-    sql,
+    sql::{self, Sql},
     turns::give_turns,
     workflow,
 };
 
 /// Rows of `gate_todo` that one transaction takes.
 const TODO_MAX: i64 = 1_000;
+/// Batches of settlements whose places one transaction passes on.
+const FREED_MAX: i64 = 8;
 /// Transactions of one call.
 const PASSES_MAX: usize = 1_000;
 
@@ -36,7 +39,6 @@ const PASSES_MAX: usize = 1_000;
 pub(crate) const TODO_JOB: i16 = 0;
 pub(crate) const TODO_WORKFLOW: i16 = 1;
 const TODO_STARTED: i16 = 2;
-const TODO_FREED: i16 = 3;
 
 /// The admission of one process: one at a time, and callers of one moment share it.
 #[derive(Debug, Default)]
@@ -188,21 +190,25 @@ impl Admitted {
 /// One transaction; nothing if nothing is to be looked at.
 async fn admit_some(shared: &Shared) -> Result<Option<Admitted>, Failure> {
     let mut session = shared.gates.session().await?;
-    let taken = session.begin_with(&[(&sql::TODO_TAKE, &[&TODO_MAX])]).await?;
-    let rows = taken.into_iter().next().unwrap_or_default();
-    if rows.is_empty() {
+    let take: [(&'static Sql, &[Param<'_>]); 2] =
+        [(&sql::TODO_TAKE, &[&TODO_MAX]), (&sql::FREED_TAKE, &[&FREED_MAX])];
+    let mut taken = session.begin_with(&take).await?.into_iter();
+    let (rows, freed) = (taken.next().unwrap_or_default(), taken.next().unwrap_or_default());
+    if rows.is_empty() && freed.is_empty() {
         session.rollback().await;
         return Ok(None);
     }
     let mut todo = Todo::default();
+    for row in &freed {
+        let (jobs, places): (Vec<String>, Vec<i64>) = (row.get(0), row.get(1));
+        for (job, n) in jobs.into_iter().zip(places) {
+            *todo.freed.entry(job).or_default() += n;
+        }
+    }
     for row in &rows {
         let name: String = row.get(1);
         match row.get::<_, i16>(0) {
             TODO_WORKFLOW => todo.workflows.insert(name),
-            TODO_FREED => {
-                *todo.freed.entry(name).or_default() += i64::from(row.get::<_, Option<i32>>(2).unwrap_or(0));
-                true
-            }
             TODO_STARTED => todo.started.insert(name.clone()) | todo.jobs.insert(name),
             _ => todo.jobs.insert(name),
         };

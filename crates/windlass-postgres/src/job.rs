@@ -196,10 +196,15 @@ pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView>
     Ok(view)
 }
 
-/// What has slipped between a lane's coming or going and an admission under way: seen to now and then by the leader.
-pub(crate) async fn check_lanes(shared: &Shared) {
+/// What has slipped between a lane's coming or going and an admission under way, and room that was given to nobody because no worker
+/// was there or the one that came died at once: seen to now and then by the leader (NO-STRANDED).
+pub(crate) async fn check_gates(shared: &Shared) {
     lanes_went(shared).await;
-    if let Err(failure) = gate::unpark(shared).await {
+    let look = async {
+        shared.gates.session().await?.query(&sql::TODO_ROOM, &[]).await?;
+        gate::unpark(shared).await
+    };
+    if let Err(failure) = look.await {
         tracing::debug!(error = %failure.error, "held tasks could not be looked at");
     }
     gate::admit_after(shared).await;

@@ -27,8 +27,8 @@ pub(crate) const CHUNK_ROWS: i64 = 500;
 const STEP_MAX: Duration = Duration::from_millis(200);
 /// How often the history is measured while it is small enough.
 const MEASURE_EVERY: Duration = Duration::from_secs(30);
-/// How often lanes are compared with the tasks in them.
-const CHECK_LANES_EVERY: Duration = Duration::from_secs(10);
+/// How often jobs and lanes are compared with the tasks in them.
+const CHECK_GATES_EVERY: Duration = Duration::from_secs(10);
 /// How long workers are shown after they went.
 const TOMBSTONE_AGE: Duration = Duration::from_hours(24);
 /// When to look again at a key whose task is still kept.
@@ -43,7 +43,7 @@ pub(crate) struct Leadership {
     led_until: Mutex<Option<Instant>>,
     /// When the history was last found to be small enough.
     measured_at: Mutex<Option<Instant>>,
-    lanes_checked_at: Mutex<Option<Instant>>,
+    gates_checked_at: Mutex<Option<Instant>>,
     pub depths: depth::Pace,
 }
 
@@ -120,8 +120,8 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
         report.more |= more;
     }
     depth::count(shared, term).await?;
-    if shared.leadership.must_check_lanes() {
-        job::check_lanes(shared).await;
+    if shared.leadership.must_check_gates() {
+        job::check_gates(shared).await;
     }
     Ok(report)
 }
@@ -167,10 +167,10 @@ impl Leadership {
         at.is_none_or(|at| at.elapsed() >= MEASURE_EVERY)
     }
 
-    /// Whether lanes that came or went while somebody admitted should be looked for.
-    fn must_check_lanes(&self) -> bool {
-        let mut at = self.lanes_checked_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = at.is_none_or(|at| at.elapsed() >= CHECK_LANES_EVERY);
+    /// Whether room that went to nobody, and lanes that came or went while somebody admitted, should be looked for.
+    fn must_check_gates(&self) -> bool {
+        let mut at = self.gates_checked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = at.is_none_or(|at| at.elapsed() >= CHECK_GATES_EVERY);
         if is_due {
             *at = Some(Instant::now());
         }

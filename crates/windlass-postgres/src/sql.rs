@@ -100,6 +100,7 @@ statements! {
     FLOOR_HISTORY "floor_history" [INT8, INT8, INT8];
     FLOOR_TASK "floor_task" [INT8, INT8];
     FORGET_PART "forget_part" [TEXT];
+    FREED_TAKE "freed_take" [INT8];
     HELD "held" [INT8, INT8, INT8, INT8];
     HISTORY_SIZE "history_size" [INT8];
     HOLD_TERM "hold_term" [INT8, INT8];
@@ -116,7 +117,8 @@ statements! {
     JOB_OCCUPANTS "job_occupants" [TEXT, INT8];
     JOB_OUTRANKED "job_outranked" [TEXT_ARRAY];
     JOB_PACE "job_pace" [TEXT];
-    JOB_PROMOTE "job_promote" [TEXT_ARRAY, INT8_ARRAY, BOOL_ARRAY, INT8];
+    JOB_PARK "job_park" [TEXT_ARRAY, INT8];
+    JOB_PROMOTE "job_promote" [TEXT_ARRAY, INT8_ARRAY, BOOL_ARRAY];
     JOB_SET "job_set" [TEXT, BOOL, INT4, BOOL, INT8, INT2];
     JOB_TASKS "job_tasks" [TEXT, BOOL, INT8, INT8];
     KEY_READ "key_read" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY];
@@ -162,6 +164,7 @@ statements! {
     TODO_HELD "todo_held" [];
     TODO_LATER "todo_later" [TEXT_ARRAY, INT8_ARRAY];
     TODO_PUT "todo_put" [INT2_ARRAY, TEXT_ARRAY];
+    TODO_ROOM "todo_room" [];
     TODO_TAKE "todo_take" [INT8];
     UNPARK "unpark" [INT8];
     WORKERS "workers" [INT8];

@@ -259,10 +259,13 @@ impl<'a> Round<'a> {
         let names: Vec<&str> = wanted.iter().map(|(name, ..)| name.as_str()).collect();
         let ns: Vec<i64> = wanted.iter().map(|(_, n, _)| *n).collect();
         let delays: Vec<bool> = wanted.iter().map(|(.., delay)| *delay).collect();
-        // Once tasks of dead lanes were met there are often more of them.
-        let ahead = if self.rounds > 1 { AHEAD } else { 0 };
+        if self.rounds > 1 {
+            // Once tasks of dead lanes were met there are often more of them.
+            let most = ns.iter().max().copied().unwrap_or(0) + AHEAD;
+            admitted.has_parked |= !session.query(&sql::JOB_PARK, &[&names, &most]).await?.is_empty();
+        }
         let mut promoted = BTreeMap::new();
-        for row in &session.query(&sql::JOB_PROMOTE, &[&names, &ns, &delays, &ahead]).await? {
+        for row in &session.query(&sql::JOB_PROMOTE, &[&names, &ns, &delays]).await? {
             let name: String = row.get(0);
             if i64::from(row.get::<_, i16>(2)) == State::Ready.code() {
                 admitted.moved += 1;

@@ -308,7 +308,7 @@ fn hold(tx: &mut Tx<'_>, worker: WorkerId, id: TaskId, mut held: Held) {
     if let Some(gate) = &mut held.gate
         && let Some(job) = &gate.job
     {
-        gate.start_no = tx.memory.rooms.start(job, held.lane);
+        gate.start_no = tx.memory.rooms.start(job, held.lane, id);
         // The next start of a job with a delay is counted from this one.
         if tx.memory.rooms.is_delayed(job) {
             tx.touched.job(job);

@@ -10,7 +10,8 @@ use crate::{
     call::{Class, Sync},
     gates::{self, Budget},
     jobs::{self, Job},
-    operate, sql,
+    memory::Room,
+    operate,
     store::SqliteStore,
     turn,
     tx::{Step, Tx},
@@ -19,8 +20,6 @@ use crate::{
 
 /// Tasks that are named as having a job's room.
 const OCCUPANTS_MAX: usize = 5;
-/// Ready tasks of a lane that are looked at for them.
-const OCCUPANTS_SEEN: i64 = 1_000;
 /// Steps that one request of a cancellation ends, so that other writes come in between.
 const STEPS_PER_REQUEST: usize = 1_000;
 
@@ -232,7 +231,7 @@ fn view(tx: &Tx<'_>, job: Option<&Name>, workflow: Option<&Name>) -> Step<GateVi
     let mut view = GateView::default();
     if let Some(job) = job {
         view.job = job_record(tx, job)?;
-        view.occupants = occupants(tx, job)?;
+        view.occupants = occupants(tx, job);
     }
     if let Some(workflow) = workflow {
         view.workflow = workflow_record(tx, workflow)?;
@@ -241,17 +240,11 @@ fn view(tx: &Tx<'_>, job: Option<&Name>, workflow: Option<&Name>) -> Step<GateVi
 }
 
 /// A few of the tasks that have the job's room, the oldest first.
-fn occupants(tx: &Tx<'_>, job: &Name) -> Step<Vec<TaskId>> {
+fn occupants(tx: &Tx<'_>, job: &Name) -> Vec<TaskId> {
     let mut ids: Vec<TaskId> = tx.memory.running_of(job).map(|lease| lease.id).collect();
-    let shares = tx.memory.rooms.get(job).map_or(&[][..], |room| &room.shares);
-    for share in shares.iter().filter(|share| share.ready > 0) {
-        let mut statement = tx.sql(sql::FIND_LEAST_READY)?;
-        let ready = statement.query_map((job.as_str(), share.lane.0, OCCUPANTS_SEEN), |row| {
-            row.get(0).map(TaskId::from_raw)
-        })?;
-        ids.extend(ready.collect::<rusqlite::Result<Vec<_>>>()?);
-    }
+    let ready = tx.memory.rooms.get(job).into_iter().flat_map(Room::each_ready);
+    ids.extend(ready.map(|ready| ready.task.id));
     ids.sort_unstable();
     ids.truncate(OCCUPANTS_MAX);
-    Ok(ids)
+    ids
 }

@@ -166,7 +166,7 @@ pub(crate) fn change_fleet<T>(tx: &mut Tx<'_>, change: impl FnOnce(&mut Memory) 
     for (job, room) in tx.memory.rooms.iter() {
         let is_touched =
             room.shares.iter().any(|share| match (was(&before, share.lane), was(&after, share.lane)) {
-                (true, false) => share.ready > 0,
+                (true, false) => !share.ready.is_empty(),
                 (false, true) => share.held > 0,
                 _ => false,
             });

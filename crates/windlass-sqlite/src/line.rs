@@ -9,11 +9,11 @@
 //! seldom touches the page of its line, of which every job has another. When the store is opened, `mend` removes what the last
 //! process had let through.
 
-use windlass_core::{LaneId, Name, State, TaskId};
+use windlass_core::{LaneId, Name, TaskId};
 
 use crate::{
     jobs,
-    memory::{Place, Waiting},
+    memory::{Place, Ready, Waiting},
     sql,
     tx::{Step, Tx},
 };
@@ -30,20 +30,21 @@ const AHEAD_FORGET: usize = 4 * AHEAD_MAX;
 /// A task is held from now on.
 pub(crate) fn enter(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: Waiting) -> Step<()> {
     put(tx, job, lane, &task)?;
-    tx.memory.rooms.enter(job, lane, State::Held, task.priority);
+    tx.memory.rooms.enter(job, lane, task.priority);
     lined_up(tx, job, lane, task)
 }
 
 /// A ready task of the job is held again.
 pub(crate) fn enter_again(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: Waiting) -> Step<()> {
     put(tx, job, lane, &task)?;
-    tx.memory.rooms.demote(job, lane);
+    tx.memory.rooms.demote(job, lane, task.id);
     lined_up(tx, job, lane, task)
 }
 
 /// A held task becomes ready.
-pub(crate) fn let_through(tx: &mut Tx<'_>, job: &Name, lane: LaneId, id: TaskId) -> Step<()> {
-    tx.memory.rooms.promote(job, lane, id);
+pub(crate) fn let_through(tx: &mut Tx<'_>, job: &Name, ready: Ready) -> Step<()> {
+    let lane = ready.lane;
+    tx.memory.rooms.promote(job, ready);
     if tx.memory.rooms.held_in(job, lane) == 0 {
         // Nobody reads on in an empty line.
         clear(tx, job, lane, (i64::MAX, i64::MAX))?;

@@ -17,7 +17,7 @@ mod rooms;
 mod worker;
 
 pub(crate) use ahead::{Place, Waiting};
-pub(crate) use rooms::Rooms;
+pub(crate) use rooms::{Ready, Room, Rooms};
 pub(crate) use worker::{Held, Passed, Service, Worker};
 
 /// A lane with its figures.

@@ -20,7 +20,7 @@ use crate::{
     jobs,
     leases::Leases,
     lock::Lock,
-    memory::{Held, HistoryFigures, Memory, Passed, Service},
+    memory::{Held, HistoryFigures, Memory, Passed, Ready, Service, Waiting},
     migrate::{self, Migrated, Migration},
     options::{Location, Options},
     reader::Readers,
@@ -191,8 +191,15 @@ fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
         let step = row.get::<_, Option<i64>>(16)?.unwrap_or(0);
         memory.last_step = memory.last_step.max(step);
         let (job, priority) = (jobs::optional_name(row, 14)?, row.get(13)?);
-        if let (Some(job), State::Ready | State::Held) = (&job, state) {
-            memory.rooms.enter(job, lane, state, priority);
+        let id = TaskId::from_raw(row.get(0)?);
+        match (&job, state) {
+            (Some(job), State::Held) => memory.rooms.enter(job, lane, priority),
+            (Some(job), State::Ready) => {
+                let task = Waiting { id, priority, crashes };
+                let ready_seq = row.get::<_, Option<i64>>(4)?.unwrap_or(0);
+                memory.rooms.enter_ready(job, Ready { lane, task, ready_seq });
+            }
+            _ => {}
         }
         if state == State::Running {
             let workflow = jobs::optional_name(row, 15)?;
@@ -211,7 +218,7 @@ fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
                 gate: is_gated.then(|| Box::new(Passed { job, workflow, step, priority, start_no })),
             };
             let worker = WorkerId(row.get::<_, Option<i64>>(7)?.unwrap_or(0));
-            memory.hold(worker, TaskId::from_raw(row.get(0)?), held);
+            memory.hold(worker, id, held);
         }
         // Nothing here is ever taken back, and a million notes of it would be a lot of memory.
         memory.commit();

@@ -127,7 +127,7 @@ fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) ->
     tx.effects.ended.push(id);
     if let Some(job) = &found.job {
         match found.state {
-            State::Ready => tx.memory.rooms.leave(job, found.lane),
+            State::Ready => tx.memory.rooms.leave(job, found.lane, id),
             State::Held => {
                 let task = Waiting { id, priority: found.priority, crashes: found.crashes };
                 line::leave(tx, job, found.lane, &task)?;

@@ -57,7 +57,6 @@ statements! {
     FIND_HELD = "find_held";
     FIND_JOB = "find_job";
     FIND_KEY = "find_key";
-    FIND_LEAST_READY = "find_least_ready";
     FIND_RECEIPT = "find_receipt";
     FIND_SCHEDULE = "find_schedule";
     FIND_STEPS = "find_steps";
@@ -125,7 +124,6 @@ statements! {
     SHOW_TASK = "show_task";
     UNSTARTED_HELD = "unstarted_held";
     UNSTARTED_LATER = "unstarted_later";
-    UNSTARTED_READY = "unstarted_ready";
     WRITE_FIGURES = "write_figures";
 }
 
@@ -227,11 +225,9 @@ mod tests {
                 (OLD_HISTORY, "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
                 (OLD_DEAD, "INDEX task_dead (ended_at>? AND ended_at<?)"),
                 (FIND_HELD, "PRIMARY KEY (job=? AND lane=? AND (rank,id)>(?,?))"),
-                (FIND_LEAST_READY, "INDEX task_admitted (job=? AND lane=?)"),
                 (UNSTARTED_HELD, "PRIMARY KEY (job=?)"),
                 (CLEAR_LINE, "PRIMARY KEY (job=? AND lane=? AND (rank,id)<(?,?))"),
                 (LEAVE_LINE, "PRIMARY KEY (job=? AND lane=? AND rank=? AND id=?)"),
-                (UNSTARTED_READY, "INDEX task_admitted (job=?)"),
                 (UNSTARTED_LATER, "INDEX task_later (job=?"),
                 (HAS_SCHEDULED, "INDEX task_later (job=?"),
                 (ADMIT, by_id),

@@ -11,7 +11,7 @@ use crate::{
     gates::{Budget, Progress},
     jobs::{self, Job},
     line,
-    memory::Waiting,
+    memory::{Ready, Room, Waiting},
     operate, sql,
     tx::{Step, Tx, disagree},
 };
@@ -76,8 +76,8 @@ fn admit(tx: &mut Tx<'_>, job: &mut Job, budget: &mut Budget) -> Step<Progress> 
         tx.now,
     );
     let (demote_now, promote_now) = (budget.moves(turn.demote), budget.moves(turn.promote));
-    for moved in least_ready(tx, &job.name, demote_now)? {
-        demote(tx, &job.name, &moved)?;
+    for ready in least_ready(tx, &job.name, demote_now) {
+        demote(tx, &job.name, &ready)?;
         budget.spend_move();
     }
     for (lane, task) in best_held(tx, &job.name, promote_now)? {
@@ -122,30 +122,17 @@ fn mark(tx: &mut Tx<'_>, job: &mut Job, window: u32) {
     }
 }
 
-/// A ready task that becomes held.
-#[derive(Debug, Clone, Copy)]
-struct Moved {
-    lane: LaneId,
-    task: Waiting,
-    ready_seq: i64,
-}
-
 /// Ready tasks in lanes from which nobody takes give their room back.
 fn take_from_dead_lanes(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> Step<Progress> {
     let Some(room) = tx.memory.rooms.get(name) else { return Ok(Progress::Over) };
-    let dead = room.shares.iter().filter(|share| share.ready > 0 && !tx.memory.is_live(share.lane));
-    let dead: Vec<_> = dead.map(|share| (share.lane, share.ready)).collect();
-    for (lane, ready) in dead {
-        let now = budget.moves(ready);
-        for moved in ready_in_lane(tx, name, lane, now)? {
-            demote(tx, name, &moved)?;
-            budget.spend_move();
-        }
-        if now < ready as usize {
-            return Ok(Progress::More);
-        }
+    let dead: Vec<Ready> =
+        room.each_ready().filter(|ready| !tx.memory.is_live(ready.lane)).copied().collect();
+    let now = budget.moves(dead.len() as u32);
+    for ready in dead.iter().take(now) {
+        demote(tx, name, ready)?;
+        budget.spend_move();
     }
-    Ok(Progress::Over)
+    Ok(if now < dead.len() { Progress::More } else { Progress::Over })
 }
 
 /// The held tasks that come first: by priority, then id, of live lanes only.
@@ -165,24 +152,16 @@ fn best_held(tx: &mut Tx<'_>, name: &Name, n: usize) -> Step<Vec<(LaneId, Waitin
 }
 
 /// The ready tasks that go first: the lowest priority, of equals the one that entered last.
-fn least_ready(tx: &Tx<'_>, name: &Name, n: usize) -> Step<Vec<Moved>> {
-    let Some(room) = tx.memory.rooms.get(name).filter(|_| n > 0) else { return Ok(Vec::new()) };
-    let mut least = Vec::new();
-    for share in room.shares.iter().filter(|share| share.ready > 0) {
-        least.extend(ready_in_lane(tx, name, share.lane, n)?);
+fn least_ready(tx: &Tx<'_>, name: &Name, n: usize) -> Vec<Ready> {
+    let Some(room) = tx.memory.rooms.get(name).filter(|_| n > 0) else { return Vec::new() };
+    let key = |ready: &Ready| (ready.task.priority, std::cmp::Reverse(ready.ready_seq));
+    let mut least: Vec<Ready> = room.each_ready().copied().collect();
+    if n < least.len() {
+        least.select_nth_unstable_by_key(n, key);
+        least.truncate(n);
     }
-    least.sort_by_key(|moved| (moved.task.priority, std::cmp::Reverse(moved.ready_seq)));
-    least.truncate(n);
-    Ok(least)
-}
-
-fn ready_in_lane(tx: &Tx<'_>, name: &Name, lane: LaneId, n: usize) -> Step<Vec<Moved>> {
-    let mut statement = tx.sql(sql::FIND_LEAST_READY)?;
-    let rows = statement.query_map((name.as_str(), lane.0, n as i64), |row| {
-        let task = Waiting { id: TaskId::from_raw(row.get(0)?), priority: row.get(1)?, crashes: row.get(2)? };
-        Ok(Moved { lane, task, ready_seq: row.get(3)? })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    least.sort_unstable_by_key(key);
+    least
 }
 
 fn promote(tx: &mut Tx<'_>, name: &Name, lane: LaneId, task: &Waiting) -> Step<()> {
@@ -194,14 +173,14 @@ fn promote(tx: &mut Tx<'_>, name: &Name, lane: LaneId, task: &Waiting) -> Step<(
     if task.crashes > 0 {
         tx.memory.count_suspects(lane, 1);
     }
-    line::let_through(tx, name, lane, task.id)?;
+    line::let_through(tx, name, Ready { lane, task: *task, ready_seq })?;
     tx.touched.lanes_ready.insert(lane);
     tx.effects.ready = true;
     Ok(())
 }
 
-fn demote(tx: &mut Tx<'_>, name: &Name, moved: &Moved) -> Step<()> {
-    let Moved { lane, task, .. } = *moved;
+fn demote(tx: &mut Tx<'_>, name: &Name, ready: &Ready) -> Step<()> {
+    let Ready { lane, task, .. } = *ready;
     if tx.sql(sql::DEMOTE)?.execute([task.id.raw()])? != 1 {
         return Err(disagree("a ready task"));
     }
@@ -218,7 +197,7 @@ fn change_places(tx: &mut Tx<'_>, name: &Name) -> Step<()> {
         tx.memory.rooms.get(name).is_some_and(|room| room.is_mixed() && room.ready() > 0 && room.held() > 0)
     };
     while is_possible(tx) {
-        let (best, least) = (best_held(tx, name, 1)?, least_ready(tx, name, 1)?);
+        let (best, least) = (best_held(tx, name, 1)?, least_ready(tx, name, 1));
         match (best.as_slice(), least.as_slice()) {
             ([(lane, best)], [least]) if best.priority > least.task.priority => {
                 demote(tx, name, least)?;
@@ -238,8 +217,10 @@ pub(crate) fn cancel_unstarted(
     budget: &mut Budget,
 ) -> Step<Progress> {
     let wanted = budget.cancels();
-    let mut ids: Vec<TaskId> = Vec::new();
-    for sql in [sql::UNSTARTED_READY, sql::UNSTARTED_HELD, sql::UNSTARTED_LATER] {
+    let ready = tx.memory.rooms.get(&job.name).into_iter().flat_map(Room::each_ready);
+    let ready = ready.map(|ready| ready.task.id).filter(|id| *id <= up_to);
+    let mut ids: Vec<TaskId> = ready.take(wanted).collect();
+    for sql in [sql::UNSTARTED_HELD, sql::UNSTARTED_LATER] {
         let mut statement = tx.sql(sql)?;
         let found = statement
             .query_map((job.name.as_str(), up_to.raw(), (wanted - ids.len()) as i64), |row| {

@@ -132,12 +132,19 @@ CREATE INDEX workflow_blocked ON windlass.workflow (name) WHERE blocked_by IS NO
 -- without a lock; taken by whoever admits. at: not before.
 CREATE TABLE windlass.gate_todo (
   at bigint NOT NULL DEFAULT 0,
-  n integer,
   kind smallint NOT NULL,
   key text NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 CREATE INDEX gate_todo_at ON windlass.gate_todo (at);
 CREATE INDEX gate_todo_key ON windlass.gate_todo (key, kind) WHERE kind > 1 OR at > 0;
+
+-- Places that successes left, one row per batch of settlements: which jobs have how many to pass on. A row per job would cost as much
+-- as the settlement itself.
+CREATE TABLE windlass.freed (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  jobs text[] NOT NULL,
+  places bigint[] NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 -- Recurring tasks. What spec says only the runtime knows.
 CREATE TABLE windlass.schedule (

@@ -1,4 +1,10 @@
 -- Broken: what is ready has no room. Breaks LIMIT. Noticed by jobs::a_limit_that_falls_takes_ready_tasks_back_and_leaves_running_ones
+WITH freed AS MATERIALIZED (
+  SELECT u.job, sum(u.n)::bigint AS n
+  FROM windlass.freed AS f CROSS JOIN LATERAL unnest(f.jobs, f.places) AS u (job, n)
+  WHERE u.job = ANY ($1)
+  GROUP BY u.job
+)
 SELECT
   u.name,
   0::bigint,
@@ -11,5 +17,5 @@ SELECT
   ) ELSE false END,
   (SELECT coalesce(sum(w.slots), 0) FROM windlass.worker AS w WHERE w.ended_at IS NULL),
   windlass.now_ms(),
-  (SELECT coalesce(sum(g.n), 0) FROM windlass.gate_todo AS g WHERE g.key = u.name AND g.kind = 3)
+  coalesce((SELECT f.n FROM freed AS f WHERE f.job = u.name), 0)
 FROM unnest($1::text[], $2::boolean[], $3::bigint[]) AS u (name, has_delay, gone_before)

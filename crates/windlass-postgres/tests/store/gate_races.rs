@@ -4,7 +4,9 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use tokio_postgres::Client;
 use windlass_conformance::cases::rig::{MANY, Rig, name, of_job, step_of};
-use windlass_core::{JobChange, JobRecord, NewTask, Outcome, Result, Rules, Start, State, Store, TaskId};
+use windlass_core::{
+    JobChange, JobRecord, NewTask, Outcome, Result, Rules, Start, State, Store, TaskId, store::Retention,
+};
 use windlass_postgres::{Schema, enqueue_within};
 
 use crate::support::PostgresHarness;
@@ -37,6 +39,7 @@ checks! {
     a_limit_that_falls_waits_for_a_claim_under_way,
     a_task_that_was_claimed_meanwhile_is_not_taken_back,
     a_place_that_somebody_is_about_to_pass_on_is_taken,
+    room_that_went_to_nobody_is_given_by_the_leader,
     a_step_of_a_slow_transaction_comes_behind_those_that_came_before_its_commit,
     steps_keep_the_order_of_append_when_the_clock_goes_back,
 }
@@ -163,12 +166,12 @@ async fn a_place_that_somebody_is_about_to_pass_on_is_taken(harness: &PostgresHa
     assert_eq!(running.len(), 2);
     harness
         .execute(&format!(
-            "DELETE FROM {{s}}.task WHERE id = {}; INSERT INTO {{s}}.gate_todo (kind, key, n) VALUES (3, 'j', 1)",
+            "DELETE FROM {{s}}.task WHERE id = {}; INSERT INTO {{s}}.freed (jobs, places) VALUES ('{{j}}', '{{1}}')",
             running[0].id.raw()
         ))
         .await;
     let admitter = harness.client().await;
-    let take = format!("SELECT 1 FROM \"{}\".gate_todo WHERE kind = 3 FOR UPDATE", harness.schema());
+    let take = format!("SELECT 1 FROM \"{}\".freed FOR UPDATE", harness.schema());
     admitter.batch_execute("BEGIN").await.unwrap();
     assert_eq!(admitter.query(&take, &[]).await.unwrap().len(), 1);
     rig.add(of_job("j")).await;
@@ -176,6 +179,31 @@ async fn a_place_that_somebody_is_about_to_pass_on_is_taken(harness: &PostgresHa
     admitter.batch_execute("ROLLBACK").await.unwrap();
     rig.store.admit(MANY).await.unwrap();
     assert_eq!(rig.figures("j").await, (1, 1, 2));
+    rig.assert_sound().await;
+}
+
+/// Nobody was there when the tasks came, and whoever came first died before it had the jobs looked at: no note is left anywhere.
+async fn room_that_went_to_nobody_is_given_by_the_leader(harness: &PostgresHarness) {
+    let rig = Rig::open(harness).await;
+    rig.limit("limited", 2).await;
+    rig.limit("partly", 2).await;
+    rig.worker().await.claim(MANY).await;
+    for job in ["limited", "partly", "unlimited"] {
+        rig.add_all(vec![of_job(job); 4]).await;
+    }
+    harness
+        .execute(
+            "UPDATE {s}.task SET state = 3, ready_seq = NULL
+             WHERE state = 1 AND (job <> 'partly' OR id = (SELECT min(id) FROM {s}.task WHERE job = 'partly'));
+             DELETE FROM {s}.gate_todo",
+        )
+        .await;
+    rig.store.admit(MANY).await.unwrap();
+    assert_eq!(rig.figures("limited").await, (0, 0, 4), "a look at what is to be looked at does not help");
+    rig.store.retain(&Retention::default()).await.unwrap();
+    assert_eq!(rig.figures("limited").await, (2, 0, 2));
+    assert_eq!(rig.figures("partly").await, (2, 0, 2));
+    assert_eq!(rig.figures("unlimited").await, (4, 0, 0));
     rig.assert_sound().await;
 }
 

@@ -49,6 +49,7 @@ const WAYS: &[(&str, Way)] = &[
     ("job_occupants", Way::Index),
     ("job_outranked", Way::Index),
     ("job_pace", Way::Gate),
+    ("job_park", Way::Gate),
     ("job_promote", Way::Gate),
     ("job_tasks", Way::Index),
     ("key_read", Way::Index),
@@ -72,6 +73,7 @@ const WAYS: &[(&str, Way)] = &[
     ("show_task", Way::Index),
     ("todo_held", Way::Index),
     ("todo_later", Way::Index),
+    ("todo_room", Way::Index),
     ("todo_take", Way::Index),
     ("unpark", Way::Gate),
     ("workflow_forget", Way::Index),
@@ -103,7 +105,7 @@ INSERT INTO {s}.job (name, created_at, concurrency, state, recount, at_limit)
 SELECT 'job-' || n, 0, CASE WHEN n % 2 = 0 THEN 3 END, 0, false, false FROM generate_series(0, 39) AS n;
 INSERT INTO {s}.workflow (name, created_at, blocked_by, on_failure)
 SELECT 'flow-' || n, 0, CASE WHEN n % 50 = 0 THEN n END, 0 FROM generate_series(0, 499) AS n;
-INSERT INTO {s}.gate_todo (at, kind, key) SELECT n, n % 4, 'job-' || n % 40 FROM generate_series(1, 5000) AS n;
+INSERT INTO {s}.gate_todo (at, kind, key) SELECT n, n % 3, 'job-' || n % 40 FROM generate_series(1, 5000) AS n;
 INSERT INTO {s}.key (queue, key, task, digest, expires_at)
 SELECT 'q' || n % 20, 'key' || n, n, '', CASE WHEN n % 2 = 0 THEN n END FROM generate_series(1, 10000) AS n;
 INSERT INTO {s}.history (id, ended_at, lane, priority, lease, attempt, max_attempts, state, encoding, ran, payload)

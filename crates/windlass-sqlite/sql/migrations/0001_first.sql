@@ -109,7 +109,6 @@ CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
 
 -- Plain tasks are in none of these. Of a job's tasks each state has its own index, so that a claim touches only the one of
 -- what is ready, which is small however much is held, and the end of a task touches none. What is held is in a table of its own.
-CREATE INDEX task_admitted ON task (job, lane, priority DESC, ready_seq) WHERE state = 1 AND job IS NOT NULL;
 CREATE INDEX task_later ON task (job, state) WHERE state IN (0, 4) AND job IS NOT NULL;
 CREATE INDEX task_step ON task (workflow, step) WHERE workflow IS NOT NULL AND ended_at IS NULL;
 

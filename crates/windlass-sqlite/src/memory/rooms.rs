@@ -4,20 +4,29 @@
 //! reading its tasks. Only jobs that have something held, ready or running are here.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
-use windlass_core::{LaneId, Name, State, TaskId, Timestamp};
+use windlass_core::{LaneId, Name, TaskId, Timestamp};
 
 use super::ahead::{Ahead, Waiting};
 use crate::jobs::Job;
+
+/// A ready task of a job. They are few: a job has a limit or a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ready {
+    pub lane: LaneId,
+    pub task: Waiting,
+    pub ready_seq: i64,
+}
 
 /// What a job has in one lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Share {
     pub lane: LaneId,
-    pub ready: u32,
+    /// Those that are ready, about in the order of their line.
+    pub ready: VecDeque<Ready>,
     pub held: u64,
     /// The beginning of its line, if it was read.
     ahead: Option<Ahead>,
@@ -44,7 +53,7 @@ pub(crate) struct Room {
 impl Room {
     /// Its tasks that are ready, over all lanes.
     pub(crate) fn ready(&self) -> u32 {
-        self.shares.iter().map(|share| share.ready).sum()
+        self.shares.iter().map(|share| share.ready.len() as u32).sum()
     }
 
     /// Its tasks that are held, over all lanes.
@@ -61,34 +70,50 @@ impl Room {
         self.running == 0 && self.shares.is_empty()
     }
 
-    fn count(&mut self, lane: LaneId, ready: i32, held: i64) {
-        if !self.shares.iter().any(|share| share.lane == lane) {
-            self.shares.push(Share { lane, ready: 0, held: 0, ahead: None });
-        }
-        if let Some(share) = self.share_mut(lane) {
-            share.ready = share.ready.saturating_add_signed(ready);
-            share.held = share.held.saturating_add_signed(held);
-        }
-        self.shares.retain(|share| share.ready > 0 || share.held > 0);
+    /// Its ready tasks of all lanes.
+    pub(crate) fn each_ready(&self) -> impl Iterator<Item = &Ready> {
+        self.shares.iter().flat_map(|share| &share.ready)
     }
 
-    fn ahead_mut(&mut self, lane: LaneId, change: impl FnOnce(&mut Ahead)) {
-        if let Some(ahead) = self.share_mut(lane).and_then(|share| share.ahead.as_mut()) {
-            change(ahead);
+    fn add_held(&mut self, lane: LaneId, by: i64) {
+        self.in_lane(lane, |share| share.held = share.held.saturating_add_signed(by));
+    }
+
+    fn add_ready(&mut self, ready: Ready) {
+        self.in_lane(ready.lane, |share| share.ready.push_back(ready));
+    }
+
+    /// Tasks leave a line from its front, so the search is short.
+    fn remove_ready(&mut self, lane: LaneId, id: TaskId) {
+        self.in_lane(lane, |share| {
+            if let Some(at) = share.ready.iter().position(|ready| ready.task.id == id) {
+                share.ready.remove(at);
+            }
+        });
+    }
+
+    fn widen(&mut self, priority: i32) {
+        let (low, high) = self.priorities.unwrap_or((priority, priority));
+        self.priorities = Some((low.min(priority), high.max(priority)));
+    }
+
+    fn ahead_mut(&mut self, lane: LaneId, change: impl FnMut(&mut Ahead)) {
+        self.in_lane(lane, |share| share.ahead.as_mut().into_iter().for_each(change));
+    }
+
+    /// Changes what it has in a lane; empty shares go when the change of the room is over.
+    fn in_lane(&mut self, lane: LaneId, change: impl FnOnce(&mut Share)) {
+        if let Some(share) = self.shares.iter_mut().find(|share| share.lane == lane) {
+            change(share);
+        } else {
+            let mut share = Share { lane, ready: VecDeque::new(), held: 0, ahead: None };
+            change(&mut share);
+            self.shares.push(share);
         }
     }
 
-    fn share_mut(&mut self, lane: LaneId) -> Option<&mut Share> {
-        self.shares.iter_mut().find(|share| share.lane == lane)
-    }
-}
-
-/// What one task more in a state means for ready and held.
-fn change_of(state: State) -> (i32, i64) {
-    match state {
-        State::Ready => (1, 0),
-        State::Held => (0, 1),
-        _ => (0, 0),
+    fn tidy(&mut self) {
+        self.shares.retain(|share| !share.ready.is_empty() || share.held > 0);
     }
 }
 
@@ -148,40 +173,50 @@ impl Rooms {
         }
     }
 
-    /// A task of the job enters ready or held.
-    pub(crate) fn enter(&mut self, job: &Name, lane: LaneId, state: State, priority: i32) {
+    /// A task of the job is held from now on.
+    pub(crate) fn enter(&mut self, job: &Name, lane: LaneId, priority: i32) {
         self.change(job, |room| {
-            let (ready, held) = change_of(state);
-            room.count(lane, ready, held);
-            let (low, high) = room.priorities.unwrap_or((priority, priority));
-            room.priorities = Some((low.min(priority), high.max(priority)));
+            room.add_held(lane, 1);
+            room.widen(priority);
+        });
+    }
+
+    /// A task of the job was found ready.
+    pub(crate) fn enter_ready(&mut self, job: &Name, ready: Ready) {
+        self.change(job, |room| {
+            room.add_ready(ready);
+            room.widen(ready.task.priority);
         });
     }
 
     /// A ready task of the job ends.
-    pub(crate) fn leave(&mut self, job: &Name, lane: LaneId) {
-        self.change(job, |room| room.count(lane, -1, 0));
+    pub(crate) fn leave(&mut self, job: &Name, lane: LaneId, id: TaskId) {
+        self.change(job, |room| room.remove_ready(lane, id));
     }
 
     /// A held task of the job ends.
     pub(crate) fn leave_line(&mut self, job: &Name, lane: LaneId, id: TaskId) {
         self.change(job, |room| {
             room.ahead_mut(lane, |ahead| ahead.remove(id));
-            room.count(lane, 0, -1);
+            room.add_held(lane, -1);
         });
     }
 
     /// A held task of the job becomes ready.
-    pub(crate) fn promote(&mut self, job: &Name, lane: LaneId, id: TaskId) {
+    pub(crate) fn promote(&mut self, job: &Name, ready: Ready) {
         self.change(job, |room| {
-            room.ahead_mut(lane, |ahead| ahead.remove(id));
-            room.count(lane, 1, -1);
+            room.ahead_mut(ready.lane, |ahead| ahead.remove(ready.task.id));
+            room.add_held(ready.lane, -1);
+            room.add_ready(ready);
         });
     }
 
     /// A ready task of the job becomes held.
-    pub(crate) fn demote(&mut self, job: &Name, lane: LaneId) {
-        self.change(job, |room| room.count(lane, -1, 1));
+    pub(crate) fn demote(&mut self, job: &Name, lane: LaneId, id: TaskId) {
+        self.change(job, |room| {
+            room.remove_ready(lane, id);
+            room.add_held(lane, 1);
+        });
     }
 
     /// How many tasks of a job are held in a lane.
@@ -198,9 +233,7 @@ impl Rooms {
     /// More of a line was read.
     pub(crate) fn read_on(&mut self, job: &Name, lane: LaneId, more: &[Waiting]) {
         self.change(job, |room| {
-            if let Some(share) = room.share_mut(lane) {
-                share.ahead.get_or_insert_default().extend(more);
-            }
+            room.in_lane(lane, |share| share.ahead.get_or_insert_default().extend(more));
         });
     }
 
@@ -212,15 +245,15 @@ impl Rooms {
     /// What was read of a line no longer holds.
     pub(crate) fn forget_ahead(&mut self, job: &Name, lane: LaneId) {
         if self.line(job, lane).1.is_some() {
-            self.change(job, |room| room.share_mut(lane).into_iter().for_each(|share| share.ahead = None));
+            self.change(job, |room| room.in_lane(lane, |share| share.ahead = None));
         }
     }
 
     /// A ready task of the job starts to run; answers the number of the start.
-    pub(crate) fn start(&mut self, job: &Name, lane: LaneId) -> u64 {
+    pub(crate) fn start(&mut self, job: &Name, lane: LaneId, id: TaskId) -> u64 {
         self.starts += 1;
         self.change(job, |room| {
-            room.count(lane, -1, 0);
+            room.remove_ready(lane, id);
             room.running += 1;
             room.unnoticed += 1;
         });
@@ -362,12 +395,14 @@ impl Rooms {
                 room.changed_in = number;
             }
             change(room);
+            room.tidy();
             room.is_empty()
         } else {
             self.undo.push(Undo::Room(job.clone(), None));
             let room = self.by_job.entry(job.clone()).or_default();
             room.changed_in = number;
             change(room);
+            room.tidy();
             room.is_empty()
         };
         if is_empty {

@@ -62,7 +62,7 @@ fn every_mutant_is_noticed_by_the_cases_that_it_names() {
         missed.extend(survived.map(|case| format!("{} survives {case}", mutant.file)));
     }
     assert!(missed.is_empty(), "{missed:#?}");
-    assert!(mutants.len() > 15, "the mutants are there");
+    assert!(mutants.len() > 13, "the mutants are there");
 }
 
 #[test]

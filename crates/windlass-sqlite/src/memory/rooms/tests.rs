@@ -6,18 +6,23 @@ fn name(text: &str) -> Name {
     Name::new("name", text).unwrap()
 }
 
+fn ready(id: i64) -> Ready {
+    let task = Waiting { id: TaskId::from_raw(id), priority: 0, crashes: 0 };
+    Ready { lane: LaneId(2), task, ready_seq: id }
+}
+
 #[test]
 fn a_room_counts_by_lane_and_is_forgotten_when_it_is_empty() {
     let (mut rooms, job) = (Rooms::default(), name("j"));
-    rooms.enter(&job, LaneId(1), State::Held, 0);
-    rooms.enter(&job, LaneId(2), State::Ready, 0);
+    rooms.enter(&job, LaneId(1), 0);
+    rooms.enter_ready(&job, ready(3));
     let room = rooms.get(&job).unwrap();
     assert_eq!((room.ready(), room.held(), room.shares.len(), room.is_mixed()), (1, 1, 2, false));
-    rooms.enter(&job, LaneId(1), State::Held, 5);
+    rooms.enter(&job, LaneId(1), 5);
     assert!(rooms.get(&job).unwrap().is_mixed());
     rooms.leave_line(&job, LaneId(1), TaskId::from_raw(1));
     rooms.leave_line(&job, LaneId(1), TaskId::from_raw(2));
-    rooms.leave(&job, LaneId(2));
+    rooms.leave(&job, LaneId(2), TaskId::from_raw(3));
     assert!(rooms.is_empty());
 }
 
@@ -37,7 +42,7 @@ fn a_start_is_noticed_once() {
 #[test]
 fn a_rollback_takes_every_change_back() {
     let (mut rooms, job, other) = (Rooms::default(), name("j"), name("k"));
-    rooms.enter(&job, LaneId(1), State::Held, 0);
+    rooms.enter(&job, LaneId(1), 0);
     rooms.set_again(&job, None, Some(Timestamp::from_ms(5)));
     rooms.set_delayed(&job, true);
     rooms.postpone_job(job.clone());
