@@ -196,8 +196,8 @@ fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
             (Some(job), State::Held) => memory.rooms.enter(job, lane, priority),
             (Some(job), State::Ready) => {
                 let task = Waiting { id, priority, crashes };
-                let ready_seq = row.get::<_, Option<i64>>(4)?.unwrap_or(0);
-                memory.rooms.enter_ready(job, Ready { lane, task, ready_seq });
+                let seq = row.get::<_, Option<i64>>(4)?.unwrap_or(0);
+                memory.rooms.enter_ready(job, Ready { lane, task, seq });
             }
             _ => {}
         }

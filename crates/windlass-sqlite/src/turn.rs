@@ -154,7 +154,7 @@ fn best_held(tx: &mut Tx<'_>, name: &Name, n: usize) -> Step<Vec<(LaneId, Waitin
 /// The ready tasks that go first: the lowest priority, of equals the one that entered last.
 fn least_ready(tx: &Tx<'_>, name: &Name, n: usize) -> Vec<Ready> {
     let Some(room) = tx.memory.rooms.get(name).filter(|_| n > 0) else { return Vec::new() };
-    let key = |ready: &Ready| (ready.task.priority, std::cmp::Reverse(ready.ready_seq));
+    let key = |ready: &Ready| (ready.task.priority, std::cmp::Reverse(ready.seq));
     let mut least: Vec<Ready> = room.each_ready().copied().collect();
     if n < least.len() {
         least.select_nth_unstable_by_key(n, key);
@@ -173,7 +173,7 @@ fn promote(tx: &mut Tx<'_>, name: &Name, lane: LaneId, task: &Waiting) -> Step<(
     if task.crashes > 0 {
         tx.memory.count_suspects(lane, 1);
     }
-    line::let_through(tx, name, Ready { lane, task: *task, ready_seq })?;
+    line::let_through(tx, name, Ready { lane, task: *task, seq: ready_seq })?;
     tx.touched.lanes_ready.insert(lane);
     tx.effects.ready = true;
     Ok(())

@@ -18,7 +18,7 @@ use crate::jobs::Job;
 pub(crate) struct Ready {
     pub lane: LaneId,
     pub task: Waiting,
-    pub ready_seq: i64,
+    pub seq: i64,
 }
 
 /// What a job has in one lane.

@@ -8,7 +8,7 @@ fn name(text: &str) -> Name {
 
 fn ready(id: i64) -> Ready {
     let task = Waiting { id: TaskId::from_raw(id), priority: 0, crashes: 0 };
-    Ready { lane: LaneId(2), task, ready_seq: id }
+    Ready { lane: LaneId(2), task, seq: id }
 }
 
 #[test]
