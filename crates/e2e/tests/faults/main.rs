@@ -8,6 +8,7 @@ mod gates;
 mod kill;
 mod quarantine;
 mod second;
+mod soak;
 mod stores;
 mod terminal;
 

@@ -28,7 +28,7 @@ fn at_most(name: &'static str, value: f64, bar: f64) -> Figure {
 
 /// A figure without a bar, to be read beside others.
 fn printed(name: &'static str, value: f64) -> Figure {
-    Figure { name, value, bar: "printed".into(), ok: value > 0.0 }
+    Figure { name, value, bar: "printed".into(), ok: value.is_finite() }
 }
 
 /// The benches on the embedded store.
@@ -157,6 +157,12 @@ pub(super) const EMBEDDED: &[Bench] = &[
         full: &["soak"],
         quick: &["soak", "--tasks", "60000", "--seconds", "30", "--history-seconds", "6"],
         figures: |v| Some(vec![at_most("file 5th / 2nd minute", number(v, "growth")?, 1.0)]),
+    },
+    Bench {
+        name: "soak_mixed",
+        full: &["soak", "--minutes", "60"],
+        quick: &["soak", "--minutes", "2"],
+        figures: soak,
     },
 ];
 
@@ -289,6 +295,31 @@ pub(super) const POSTGRES: &[Bench] = &[
         },
     },
 ];
+
+/// How much what must not grow still grows over the last quarter of a long run, as a share of its mean.
+const SLOPE_MAX: f64 = 0.05;
+
+/// A mixed load while workers are killed. A run of a few minutes has not filled its history yet, so only long ones have slopes.
+fn soak(value: &Value) -> Option<Vec<Figure>> {
+    let slopes = value.get("slopes")?;
+    let slope = |name: &'static str, key: &str| {
+        let slope = number(slopes, key)?;
+        Some(if number(value, "minutes")? < 20.0 {
+            printed(name, slope)
+        } else {
+            at_most(name, slope, SLOPE_MAX)
+        })
+    };
+    Some(vec![
+        at_most("audit", number(value, "audit")?, 0.0),
+        at_most("unfinished", number(value, "unfinished")?, 0.0),
+        slope("memory, last quarter", "rss")?,
+        slope("open files", "open_files")?,
+        slope("live async tasks", "async_tasks")?,
+        slope("store", "store")?,
+        slope("write-ahead log", "wal")?,
+    ])
+}
 
 /// Tasks behind many small limits against the same tasks without jobs.
 fn jobs(value: &Value, bar: f64) -> Option<Vec<Figure>> {

@@ -171,10 +171,16 @@ enum Which {
         #[arg(long, hide = true)]
         part: Option<memory::Part>,
     },
-    /// A steady stream with a short history: the file must stop growing.
+    /// A steady stream with a short history: the file must stop growing. With --minutes a mixed load while workers are killed.
     Soak {
         #[command(flatten)]
         common: Common,
+        /// Plain tasks, jobs, workflows, failures and cancellations for so long, a worker killed every minute.
+        #[arg(long, conflicts_with_all = ["tasks", "seconds", "history_seconds"])]
+        minutes: Option<f64>,
+        /// Tasks a second of the mixed load.
+        #[arg(long, default_value_t = 200, requires = "minutes")]
+        rate: usize,
         /// Tasks in all.
         #[arg(long, default_value_t = 1_000_000)]
         tasks: usize,
@@ -285,8 +291,11 @@ pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
             member::run(&common, &args)?;
             return Ok(0);
         }
-        Which::Soak { common, tasks, seconds, history_seconds } => {
-            soak::run(&common, tasks, seconds, history_seconds)?
+        Which::Soak { common, minutes: Some(minutes), rate, .. } => {
+            soak::mixed::run(&common, soak::mixed::Plan { minutes, per_second: rate })?
+        }
+        Which::Soak { common, tasks, seconds, history_seconds, .. } => {
+            soak::growth::run(&common, tasks, seconds, history_seconds)?
         }
     };
     print(&figures, json)?;

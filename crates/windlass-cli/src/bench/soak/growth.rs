@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use windlass::worker::WorkerConfig;
 use windlass_core::store::Retention;
 
-use super::{
+use super::super::{
     Common,
     rig::{HistoryArg, Noop, Rig, file_bytes, round, runtime, task},
 };
@@ -17,7 +17,7 @@ use super::{
 /// Looks at the file's size per run: five equal parts are "minutes".
 const PARTS: u32 = 5;
 
-pub(super) fn run(
+pub(in super::super) fn run(
     common: &Common,
     tasks: usize,
     seconds: u64,
