@@ -190,6 +190,20 @@ table! {
     MEMORY = gauge("windlass_process_resident_memory_bytes", &[], "Memory of the process that is in RAM.");
 }
 
+/// Names that are settled for consumers of RabbitMQ, which do not exist yet: an alert already uses them. A metric moves into the
+/// table above when something emits it.
+pub static PLANNED: &[&Metric] = &[
+    &counter("windlass_amqp_deliveries_total", &["queue"], "Deliveries taken from a queue."),
+    &counter("windlass_amqp_redeliveries_total", &["queue"], "Those that had been delivered before."),
+    &counter(
+        "windlass_amqp_acks_total",
+        &["queue", "result"],
+        "Deliveries answered: `ack`, `reject`, `requeue`.",
+    ),
+    &gauge("windlass_amqp_prefetch", &["queue"], "Deliveries that the broker may send ahead."),
+    &gauge("windlass_amqp_queue_messages", &["queue"], "Messages that wait in the broker's queue."),
+];
+
 /// The table as it stands in docs/metrics.md.
 pub fn document() -> String {
     let row = |metric: &&Metric| {
@@ -216,7 +230,7 @@ mod tests {
 
     #[test]
     fn every_name_but_the_first_five_has_the_prefix_and_no_name_is_used_twice() {
-        let mut names: Vec<_> = ALL.iter().map(|metric| metric.name).collect();
+        let mut names: Vec<_> = ALL.iter().chain(PLANNED).map(|metric| metric.name).collect();
         for name in names.iter().filter(|name| !name.starts_with("windlass_")) {
             assert!(FIRST_FIVE.contains(name), "{name}");
         }

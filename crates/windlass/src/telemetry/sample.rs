@@ -40,14 +40,14 @@ pub(super) struct Sample {
 /// Asks the store for figures that it keeps, or that it finds with a bounded look.
 pub(super) async fn figures(store: &SharedStore, jobs: &[Name], ages: &mut Ages) -> Result<Figures> {
     let lanes = store.lane_records().await?;
-    let lines = store.ready_lines().await?;
+    let ready = store.ready_lines().await?;
     let now = Instant::now();
-    ages.note(lines.last, now);
+    ages.note(ready.last, now);
     let mut oldest: BTreeMap<Name, Duration> = BTreeMap::new();
     for lane in &lanes {
         oldest.entry(lane.queue.clone()).or_default();
     }
-    for (_, queue, place) in lines.heads {
+    for (_, queue, place) in ready.heads {
         let age = oldest.entry(queue).or_default();
         *age = (*age).max(ages.age(place, now));
     }
