@@ -1,4 +1,6 @@
 //! Every metric: its name, its type, its labels and what it means. docs/metrics.md is compared with this table.
+//!
+//! The label of a job is `job_name`: Prometheus gives `job` and `instance` to whatever it scrapes, and would rename ours.
 
 /// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -142,13 +144,13 @@ table! {
     /// Workers.
     WORKERS = gauge("windlass_workers", &["state"], "Workers of the whole store whose leases are in force: `live`, or `draining` if they take nothing new.");
     /// Settled by job.
-    JOB_SETTLED = counter("windlass_job_tasks_settled_total", &["job"], "Ends of attempts of a job's tasks on this worker.");
+    JOB_SETTLED = counter("windlass_job_tasks_settled_total", &["job_name"], "Ends of attempts of a job's tasks on this worker.");
     /// Running by job.
-    JOB_RUNNING = gauge("windlass_job_running_tasks", &["job"], "Tasks of a job that this worker holds.");
+    JOB_RUNNING = gauge("windlass_job_running_tasks", &["job_name"], "Tasks of a job that this worker holds.");
     /// Limit of a job.
-    JOB_CONCURRENCY = gauge("windlass_job_concurrency", &["job"], "The limit of a job, of those busiest here that have one.");
+    JOB_CONCURRENCY = gauge("windlass_job_concurrency", &["job_name"], "The limit of a job, of those busiest here that have one.");
     /// Use of the limit.
-    JOB_UTILISATION = gauge("windlass_job_utilisation_ratio", &["job"], "Running tasks of a job on all workers over its limit, of those busiest here that have one.");
+    JOB_UTILISATION = gauge("windlass_job_utilisation_ratio", &["job_name"], "Running tasks of a job on all workers over its limit, of those busiest here that have one.");
 
     /// HTTP latency.
     HTTP_DURATION = histogram("windlass_http_request_duration_seconds", TASK_SECONDS, &["outcome"], "How long `http` tasks took, redirects included, by what came of them: `done`, `retry`, `dead`, `cancelled`.");
@@ -251,6 +253,11 @@ mod tests {
                 assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]), "{}", metric.name);
             }
             assert!(!metric.help.contains(['\n', '|']), "{}", metric.name);
+            assert!(
+                !metric.labels.iter().any(|label| ["job", "instance", "le"].contains(label)),
+                "{}",
+                metric.name
+            );
         }
         assert_eq!(TASK_SECONDS.first().zip(TASK_SECONDS.last()), Some((&0.001, &600.0)));
         assert_eq!(TASKS.first().zip(TASKS.last()), Some((&0.0, &1000.0)));

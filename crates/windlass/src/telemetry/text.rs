@@ -95,7 +95,10 @@ mod tests {
         text.family(&names::JOB_RUNNING).value(&["a\"} 1\nb{c=\"\\"], 2.0);
         let page = text.finish();
         assert_eq!(page.lines().count(), 3);
-        assert!(page.ends_with("windlass_job_running_tasks{job=\"a\\\"} 1\\nb{c=\\\"\\\\\"} 2\n"), "{page}");
+        assert!(
+            page.ends_with("windlass_job_running_tasks{job_name=\"a\\\"} 1\\nb{c=\\\"\\\\\"} 2\n"),
+            "{page}"
+        );
     }
 
     #[test]
