@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use e2e::{
     http::Api,
+    postgres::Place,
     process::{self, Process, START_LIMIT},
+    up::Up,
 };
 use windlass::telemetry::names::{self, Kind};
 
@@ -86,7 +88,7 @@ async fn a_server_under_load_shows_every_metric_of_the_table_and_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn counters_agree_with_what_was_done() {
     let folder = tempfile::tempdir().unwrap();
-    let up = e2e::up::Up::on(&folder.path().join("windlass.db"), [""; 0]).unwrap();
+    let up = Up::on(&folder.path().join("windlass.db"), [""; 0]).unwrap();
     let api = up.api();
     let task = serde_json::json!({"kind": "echo", "payload": 1});
     let answer = api.post("/v1/tasks", &serde_json::json!({"tasks": vec![task; 250]})).await.unwrap();
@@ -150,12 +152,43 @@ async fn a_worker_without_the_api_answers_its_monitor_and_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_every_metric_is_shown_but_those_of_the_servers_disk() {
+    let place = Place::shared().unwrap().patient();
+    let up = Up::start(place.command(["up", "--listen", "127.0.0.1:0"]).unwrap()).unwrap();
+    let api = up.api();
+    let tasks = serde_json::json!({"tasks": [
+        {"kind": "echo", "payload": 1},
+        {"kind": "sleep", "payload": {"ms": 10}, "job": "tenant-a"},
+        {"kind": "nobody-has-it", "payload": 1, "queue": "forgotten"},
+    ]});
+    let answer = api.post("/v1/tasks", &tasks).await.unwrap();
+    assert!(answer.status < 300, "{answer:?}");
+    let page = until(|| async {
+        let page = page(&api).await;
+        let age = page.sum("windlass_oldest_ready_age_seconds", &[("queue", "forgotten")]);
+        let done = page.sum("windlass_tasks_settled_total", &[("outcome", "done")]);
+        let ready = page.sum("windlass_queue_tasks", &[("queue", "forgotten"), ("state", "ready")]);
+        let is_there = age > 0.0 && done >= 2.0 && ready >= 1.0;
+        if is_there { Ok(page) } else { Err(format!("{age} old, {done} done, {ready} ready")) }
+    })
+    .await;
+    let disk = ["windlass_store_wal_bytes", "windlass_store_disk_free_bytes"];
+    let known = names::ALL.iter().map(|metric| metric.name).filter(|name| !disk.contains(name));
+    let shown: BTreeSet<&str> = page.types.keys().map(String::as_str).collect();
+    assert_eq!(shown, known.collect());
+    for pool in ["claims", "settlements", "renewals", "duties", "gates", "clients"] {
+        assert!(page.sum("windlass_store_connections", &[("pool", pool)]) >= 1.0, "{pool}");
+    }
+    assert!(page.sum("windlass_store_connection_uses_total", &[("pool", "claims")]) >= 1.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_metrics_there_is_no_page() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
     let mut command = e2e::up::up_command(&store, [""; 0]).unwrap();
     command.env("WINDLASS_METRICS", "off");
-    let up = e2e::up::Up::start(command).unwrap();
+    let up = Up::start(command).unwrap();
     let answer = up.api().get("/metrics").await.unwrap();
     assert_eq!((answer.status, answer.error_code()), (404, Some("not_found")));
 }
