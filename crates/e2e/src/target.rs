@@ -11,7 +11,7 @@ use std::{
 use anyhow::Result;
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::{Request, Response, body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{Request, Response, StatusCode, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
@@ -144,11 +144,18 @@ fn visit(request: &Request<Incoming>) -> Option<Visit> {
     is_gated.then_some(Visit { task: header(TASK_HEADER)?, job, workflow, came: Instant::now() })
 }
 
+/// `/status/503` is answered with that status, anything else with success.
+fn wanted_status(path: &str) -> StatusCode {
+    let code = path.strip_prefix("/status/").and_then(|code| code.parse().ok());
+    code.and_then(|code: u16| StatusCode::from_u16(code).ok()).unwrap_or(StatusCode::OK)
+}
+
 async fn answer(
     request: Request<Incoming>,
     book: Arc<Mutex<Book>>,
     mut manners: Manners,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
+    let status = wanted_status(request.uri().path());
     let open = {
         let mut seen = lock(&book);
         seen.open += 1;
@@ -170,5 +177,7 @@ async fn answer(
     let _ = manners.gate.wait_for(|is_open| *is_open).await;
     tokio::time::sleep(manners.latency).await;
     drop(open);
-    Ok(Response::new(Full::new(Bytes::from_static(b"ok"))))
+    let mut response = Response::new(Full::new(Bytes::from_static(b"ok")));
+    *response.status_mut() = status;
+    Ok(response)
 }

@@ -1,8 +1,12 @@
 //! A worker with the built-in kinds on the store, as the settings want it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use windlass::{ClaimBatch, Registry, Waiters, Worker, WorkerConfig, WorkerHandle};
+use windlass::{
+    ClaimBatch, Registry, Waiters, Worker, WorkerConfig, WorkerHandle,
+    telemetry::{Exposition, OutcomeTimes},
+    worker::Metrics,
+};
 use windlass_core::{Name, TaskId, TaskRecord, store::SharedStore};
 use windlass_kinds::HttpOptions;
 use windlass_server::{Operations, api::WorkerStatusView};
@@ -29,14 +33,17 @@ pub struct Engine {
     pub kinds: Vec<Name>,
     /// Its settings.
     pub config: WorkerConfig,
+    /// Its metrics, if any are kept.
+    pub exposition: Option<Exposition>,
 }
 
 /// Puts a worker on a store that is open.
 pub fn build(settings: &Settings, store: Opened) -> anyhow::Result<Engine> {
+    let http_times = Arc::new(OutcomeTimes::default());
     let mut registry = Registry::new();
     let mut kinds = Vec::new();
-    for (kind, handler) in
-        windlass_kinds::builtin(http_options(settings)?).map_err(|error| Failure::usage(error.to_string()))?
+    for (kind, handler) in windlass_kinds::builtin(http_options(settings, &http_times)?)
+        .map_err(|error| Failure::usage(error.to_string()))?
     {
         let kind = Name::new("kind", kind)?;
         kinds.push(kind.clone());
@@ -45,10 +52,13 @@ pub fn build(settings: &Settings, store: Opened) -> anyhow::Result<Engine> {
     let config = worker_config(settings)?;
     let worker = Worker::new(store.store.clone(), registry, config.clone())?;
     let handle = worker.handle();
-    Ok(Engine { store, worker, handle, kinds, config })
+    let audit = settings.duration(&table::AUDIT_MS);
+    let exposition = Exposition::new(&handle)
+        .map(|metrics| metrics.http(http_times).audit_every((!audit.is_zero()).then_some(audit)));
+    Ok(Engine { store, worker, handle, kinds, config, exposition })
 }
 
-fn http_options(settings: &Settings) -> anyhow::Result<HttpOptions> {
+fn http_options(settings: &Settings, times: &Arc<OutcomeTimes>) -> anyhow::Result<HttpOptions> {
     let networks = settings.list(&table::ALLOW_TARGET);
     let allow_targets = networks
         .iter()
@@ -59,6 +69,7 @@ fn http_options(settings: &Settings) -> anyhow::Result<HttpOptions> {
         env_headers: settings.list(&table::HTTP_HEADER_ENV),
         use_env_proxy: settings.text(&table::HTTP_PROXY) == "environment",
         output_max_bytes: settings.rules().output_max_bytes,
+        times: Some(Arc::clone(times)),
         ..HttpOptions::default()
     })
 }
@@ -83,6 +94,7 @@ pub fn worker_config(settings: &Settings) -> anyhow::Result<WorkerConfig> {
         sweep: settings.duration(&table::SWEEP_MS),
         drain_timeout: settings.duration(&table::DRAIN_TIMEOUT_MS),
         retention: settings.retention(),
+        metrics: if settings.text(&table::METRICS) == "off" { Metrics::Off } else { Metrics::On },
         ..WorkerConfig::default()
     })
 }
@@ -96,6 +108,7 @@ pub fn operations(engine: &Engine) -> Operations {
     let silence_max = engine.config.poll_interval_max + TICK_SLACK;
     let lease_ttl = engine.config.lease_ttl;
     local::operations(engine.store.store.clone())
+        .metrics(engine.exposition.clone())
         .worker_status(move || Some(worker_view(&status, &kinds, &queues)))
         .ready_if("worker", move || readiness(&probe, silence_max, lease_ttl))
         .on_schedules_changed(move || ticker.wake_schedules())

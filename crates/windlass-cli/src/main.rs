@@ -10,6 +10,7 @@ mod duration;
 mod engine;
 mod failure;
 mod logging;
+mod monitor;
 mod output;
 mod screen;
 mod session;

@@ -21,6 +21,8 @@ pub struct Screen<'a> {
     pub kinds: &'a [Name],
     /// The API's address; none for a worker alone.
     pub address: Option<&'a str>,
+    /// Where a worker alone answers its monitor, if it does.
+    pub monitor: Option<&'a str>,
 }
 
 impl Screen<'_> {
@@ -50,6 +52,9 @@ impl Screen<'_> {
             lines.push(format!("  queues   {}", text::clean(&queues.join(", "))));
         }
         lines.push(format!("  history  {}", self.history()));
+        if let Some(monitor) = self.monitor {
+            lines.push(format!("  metrics  {monitor}/metrics"));
+        }
         if let Some(documents) = self.document_variables() {
             lines.push(format!("  from     {documents}"));
         }
@@ -70,7 +75,7 @@ impl Screen<'_> {
         json!({
             "event": "started", "version": VERSION, "address": self.address, "pid": std::process::id(),
             "store": self.store, "slots": self.settings.slots.number, "slots_from": self.slots_rule(),
-            "kinds": self.kinds,
+            "kinds": self.kinds, "monitor": self.monitor,
         })
     }
 
@@ -173,6 +178,7 @@ mod tests {
             store: &store,
             kinds: &kinds,
             address: Some("http://127.0.0.1:7878"),
+            monitor: None,
         };
         assert_eq!(
             screen.lines(),
@@ -190,7 +196,7 @@ mod tests {
     fn what_was_recovered_is_said() {
         let settings = Settings::default();
         let store = StoreInfo { created: false, recovered: 3, ..store() };
-        let screen = Screen { settings: &settings, store: &store, kinds: &[], address: None };
+        let screen = Screen { settings: &settings, store: &store, kinds: &[], address: None, monitor: None };
         let text = screen.lines().join("\n");
         assert!(text.contains("4 KiB") && text.contains("recovered 3 tasks"), "{text}");
     }

@@ -14,6 +14,7 @@ use windlass_core::{
     WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
+    usage::{ReadyLines, Usage},
 };
 
 /// Calls whose answer can be lost.
@@ -193,6 +194,14 @@ impl<S: Store + ?Sized> Store for Lying<S> {
 
     async fn audit(&self) -> Result<Vec<Finding>> {
         self.inner.audit().await
+    }
+
+    fn usage(&self) -> Usage {
+        self.inner.usage()
+    }
+
+    async fn ready_lines(&self) -> Result<ReadyLines> {
+        self.inner.ready_lines().await
     }
 
     async fn info(&self) -> Result<StoreInfo> {

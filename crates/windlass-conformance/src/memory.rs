@@ -19,6 +19,7 @@ use windlass_core::{
     WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
+    usage::{EnqueueMeter, ReadyLines, Usage},
 };
 
 use crate::{
@@ -39,6 +40,7 @@ pub struct MemoryStore {
     model: Mutex<Model>,
     ended: Notify,
     hints: broadcast::Sender<Hint>,
+    enqueues: EnqueueMeter,
     closed: AtomicBool,
 }
 
@@ -58,7 +60,8 @@ impl MemoryStore {
         let (hints, _) = broadcast::channel(HINTS_MAX);
         let rules = model.rules().clone();
         let closed = AtomicBool::new(false);
-        Self { clock, rules, model: Mutex::new(model), ended: Notify::new(), hints, closed }
+        let (model, enqueues) = (Mutex::new(model), EnqueueMeter::default());
+        Self { clock, rules, model, ended: Notify::new(), hints, enqueues, closed }
     }
 
     /// The model as it is now.
@@ -190,6 +193,7 @@ impl Store for MemoryStore {
             (answers, model.next_due(), model.lane_records().len() > before)
         })?;
         let answers = answers?;
+        self.enqueues.count(&answers);
         if lanes {
             self.hint(Hint::Lanes);
         }
@@ -283,6 +287,15 @@ impl Store for MemoryStore {
 
     async fn audit(&self) -> Result<Vec<Finding>> {
         self.run(|model, _| model.audit())
+    }
+
+    fn usage(&self) -> Usage {
+        let (enqueued, existing) = self.enqueues.read();
+        Usage { enqueued, existing, pools: Vec::new() }
+    }
+
+    async fn ready_lines(&self) -> Result<ReadyLines> {
+        self.run(|model, _| model.ready_lines())
     }
 
     async fn info(&self) -> Result<StoreInfo> {

@@ -224,6 +224,8 @@ cases! { ($)
         a_page_is_not_disturbed_by_what_is_added_meanwhile,
         filters_let_through_what_matches_all_of_them,
         figures_follow_every_move,
+        the_next_of_each_line_has_a_place_that_rises_with_time,
+        enqueues_are_counted_once_and_keys_that_were_there_apart,
         an_unknown_task_is_not_there,
         ended_tells_what_has_ended_and_what_never_was,
         ended_waits_for_the_first_end,

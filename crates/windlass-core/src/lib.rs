@@ -24,6 +24,7 @@ pub mod task;
 pub mod time;
 #[doc(hidden)]
 pub mod transfer;
+pub mod usage;
 pub mod why;
 pub mod worker;
 

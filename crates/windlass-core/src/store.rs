@@ -16,6 +16,7 @@ use crate::{
     state::State,
     task::{Enqueued, NewTask, TaskRecord},
     time::Timestamp,
+    usage::{ReadyLines, Usage},
     worker::WorkerRecord,
 };
 
@@ -35,6 +36,9 @@ pub struct Filter {
     /// Only tasks enqueued at or after this time.
     pub since: Option<Timestamp>,
 }
+
+/// Lanes whose ready lines one look tells of.
+pub const READY_LANES_MAX: usize = 1_000;
 
 /// Largest page of a list.
 pub const PAGE_MAX: u32 = 1_000;
@@ -228,6 +232,17 @@ pub trait Store: Source {
 
     /// What the store says of itself.
     async fn info(&self) -> Result<StoreInfo>;
+
+    /// What it was used for in this process. Reads memory only; a store that counts nothing says so with zeros.
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+
+    /// Where the ready lines of its lanes begin: one look per lane along the index of the claims, for as many lanes as
+    /// [`READY_LANES_MAX`]. A store that cannot tell names none.
+    async fn ready_lines(&self) -> Result<ReadyLines> {
+        Ok(ReadyLines::default())
+    }
 
     /// Writes a consistent copy of the running store to a new file.
     async fn backup(&self, to: &Path) -> Result<()>;

@@ -10,7 +10,7 @@ use std::{
     error::Error as StdError,
     fmt,
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use async_trait::async_trait;
@@ -22,7 +22,10 @@ use hyper_util::{
     client::legacy::Client,
     rt::{TokioExecutor, TokioTimer},
 };
-use windlass::{Context, Outcome, RawHandler, Rules};
+use windlass::{
+    Context, Outcome, RawHandler, Rules,
+    telemetry::{Ended, OutcomeTimes},
+};
 
 use crate::{
     cancelled::unless_cancelled,
@@ -58,6 +61,8 @@ pub struct HttpOptions {
     pub use_env_proxy: bool,
     /// Certificates in DER form that are trusted besides the system's.
     pub extra_root_certs_der: Vec<Vec<u8>>,
+    /// Where it is noted how long requests took.
+    pub times: Option<Arc<OutcomeTimes>>,
     /// Largest output; a body is cut so that the output with it fits. Give the store's own limit.
     pub output_max_bytes: usize,
 }
@@ -69,6 +74,7 @@ impl Default for HttpOptions {
             env_headers: Vec::new(),
             use_env_proxy: false,
             extra_root_certs_der: Vec::new(),
+            times: None,
             output_max_bytes: Rules::default().output_max_bytes,
         }
     }
@@ -105,6 +111,7 @@ pub enum OptionsError {
 pub struct Http {
     client: Client<CheckedConnector, Full<Bytes>>,
     env_headers: Vec<String>,
+    times: Option<Arc<OutcomeTimes>>,
     output_max_bytes: usize,
 }
 
@@ -146,7 +153,8 @@ impl Http {
             .pool_max_idle_per_host(IDLE_MAX_PER_HOST)
             .http1_max_buf_size(READ_BUFFER_MAX_BYTES)
             .build(CheckedConnector::new(Parts { policy, resolver, connector, tls, proxies }));
-        Ok(Self { client, env_headers: options.env_headers, output_max_bytes: options.output_max_bytes })
+        let HttpOptions { env_headers, times, output_max_bytes, .. } = options;
+        Ok(Self { client, env_headers, times, output_max_bytes })
     }
 
     /// The first request of an exchange.
@@ -217,8 +225,19 @@ impl Http {
 #[async_trait]
 impl RawHandler for Http {
     async fn call(&self, context: Context) -> Outcome {
+        let started = Instant::now();
+        let outcome = self.run(&context).await;
+        if let Some(times) = &self.times {
+            times.note(Ended::of(&outcome), started.elapsed());
+        }
+        outcome
+    }
+}
+
+impl Http {
+    async fn run(&self, context: &Context) -> Outcome {
         let prepared = Request::from_payload(context.payload())
-            .and_then(|request| self.first_hop(&request, &context).map(|hop| (request, hop)));
+            .and_then(|request| self.first_hop(&request, context).map(|hop| (request, hop)));
         let (request, hop) = match prepared {
             Ok(prepared) => prepared,
             Err(reason) => return Outcome::dead(format!("http: {reason}")),

@@ -10,7 +10,8 @@ use std::{
 use tokio_postgres::Row;
 use windlass_core::{
     Result, State,
-    store::{Depth, LaneRecord},
+    store::{Depth, LaneRecord, READY_LANES_MAX},
+    usage::ReadyLines,
 };
 
 use crate::{leader::Term, operate, repeat::repeat, shared::Shared, sql};
@@ -116,4 +117,21 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
         }
     };
     Ok(shared.lanes.all().iter().map(record).collect())
+}
+
+/// Where the ready lines begin.
+pub(crate) async fn ready_lines(shared: &Shared) -> Result<ReadyLines> {
+    let mut session = shared.pool.session().await?;
+    let rows = session.query(&sql::READY_LINES, &[&(READY_LANES_MAX as i64)]).await?;
+    drop(session);
+    let lanes = shared.lanes.all();
+    let head = |row: &Row| {
+        let (lane, place) = (row.get::<_, Option<i32>>(1)?, row.get::<_, Option<i64>>(2)?);
+        let lane = lanes.iter().find(|known| known.id.0 == i64::from(lane))?;
+        Some((lane.id, lane.queue.clone(), place))
+    };
+    Ok(ReadyLines {
+        last: rows.first().map_or(0, |row| row.get(0)),
+        heads: rows.iter().filter_map(head).collect(),
+    })
 }

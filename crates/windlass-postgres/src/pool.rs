@@ -13,7 +13,10 @@ use std::{
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_postgres::Row;
-use windlass_core::{Error, Result};
+use windlass_core::{
+    Error, Result,
+    usage::{InUse, PoolMeter, PoolUsage},
+};
 
 use crate::{
     conn::{Conn, Param, Patience, Server},
@@ -40,6 +43,7 @@ pub(crate) struct Pool {
     idle: Mutex<Vec<Conn>>,
     refusals: Mutex<Refusals>,
     is_closed: AtomicBool,
+    meter: PoolMeter,
 }
 
 #[derive(Default)]
@@ -67,6 +71,7 @@ impl Pool {
             idle: Mutex::default(),
             refusals: Mutex::default(),
             is_closed: AtomicBool::new(false),
+            meter: PoolMeter::new(purpose, size as u32),
         }
     }
 
@@ -75,16 +80,9 @@ impl Pool {
         self.refuse_if_closed()?;
         let permit = match self.permits.try_acquire() {
             Ok(permit) => permit,
-            Err(_) => tokio::time::timeout(WAIT_MAX, self.permits.acquire())
-                .await
-                .map_err(|_| {
-                    Error::Unavailable(format!(
-                        "every connection for {} is busy for {WAIT_MAX:?}",
-                        self.purpose
-                    ))
-                })?
-                .map_err(|_| closed())?,
+            Err(_) => self.wait_for_permit().await?,
         };
+        let in_use = self.meter.enter();
         let idle = loop {
             match self.lock_idle().pop() {
                 Some(conn) if conn.is_closed() => {}
@@ -96,7 +94,31 @@ impl Pool {
             None => self.connect().await?,
         };
         self.refuse_if_closed()?;
-        Ok(Session { conn: Some(conn), pool: self, _permit: permit, is_busy: false, in_transaction: false })
+        Ok(Session {
+            conn: Some(conn),
+            pool: self,
+            _permit: permit,
+            _in_use: in_use,
+            is_busy: false,
+            in_transaction: false,
+        })
+    }
+
+    async fn wait_for_permit(&self) -> Result<SemaphorePermit<'_>> {
+        let asked_at = Instant::now();
+        let permit = tokio::time::timeout(WAIT_MAX, self.permits.acquire()).await;
+        self.meter.waited(asked_at.elapsed());
+        permit
+            .map_err(|_| {
+                let purpose = self.purpose;
+                Error::Unavailable(format!("every connection for {purpose} is busy for {WAIT_MAX:?}"))
+            })?
+            .map_err(|_| closed())
+    }
+
+    /// How much it is used.
+    pub(crate) fn usage(&self) -> PoolUsage {
+        self.meter.read()
     }
 
     /// From now on no statement takes longer than this: its connection is given up then.
@@ -164,6 +186,7 @@ pub(crate) struct Session<'a> {
     conn: Option<Conn>,
     pool: &'a Pool,
     _permit: SemaphorePermit<'a>,
+    _in_use: InUse<'a>,
     /// A statement was sent and not answered, or the connection broke.
     is_busy: bool,
     in_transaction: bool,

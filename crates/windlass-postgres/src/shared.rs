@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio::sync::watch;
-use windlass_core::{LaneId, Rules};
+use windlass_core::{LaneId, Rules, usage::EnqueueMeter};
 
 use crate::{
     awaited::Awaited,
@@ -48,6 +48,7 @@ pub(crate) struct Shared {
     pub leadership: Leadership,
     pub admission: Arc<Admission>,
     pub closing: watch::Sender<bool>,
+    pub enqueues: EnqueueMeter,
     cursors: Mutex<Cursors>,
     opened_at: Instant,
 }
@@ -75,6 +76,7 @@ impl Shared {
             leadership: Leadership::default(),
             admission: Arc::default(),
             closing: watch::Sender::new(false),
+            enqueues: EnqueueMeter::default(),
             cursors: Mutex::default(),
             opened_at: Instant::now(),
             rules: options.rules.clone(),
@@ -126,17 +128,17 @@ impl Shared {
     /// Refuses every later call.
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
-        for pool in [&self.claims, &self.settles, &self.beats, &self.duties, &self.gates, &self.pool] {
-            pool.close();
-        }
+        self.pools().into_iter().for_each(Pool::close);
     }
 
     /// How long ago the server was found again after an outage.
     pub(crate) fn since_outage(&self) -> Option<Duration> {
+        self.pools().into_iter().filter_map(Pool::since_outage).min()
+    }
+
+    /// The connections of every purpose.
+    pub(crate) fn pools(&self) -> [&Pool; 6] {
         [&self.claims, &self.settles, &self.beats, &self.duties, &self.gates, &self.pool]
-            .into_iter()
-            .filter_map(Pool::since_outage)
-            .min()
     }
 
     /// A worker with this lease time is here: what keeps its tasks going must not wait for a silent server longer than

@@ -141,6 +141,7 @@ statements! {
     PROMOTE_DUE "promote_due" [INT8];
     PUT_PROGRESS "put_progress" [INT8, INT4, INT8, TEXT];
     RAISE_MIN_CLAIM_NO "raise_min_claim_no" [INT8, INT8];
+    READY_LINES "ready_lines" [INT8];
     REDRIVE "redrive" [INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY];
     REGISTER "register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8];
     RENEW "renew" [INT8, INT4, INT4, BOOL, INT8, INT8];

@@ -8,6 +8,7 @@ use windlass_core::{
     SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
+    usage::{ReadyLines, Usage},
 };
 use windlass_core::{
     Fire, Gates, JobChange, JobRecord, ScheduleRow, Schedules, WorkflowAction, WorkflowRecord,
@@ -24,7 +25,7 @@ use crate::{
     migrate::MIGRATIONS,
     open, operate,
     options::{Location, Options},
-    pool::closed,
+    pool::{Pool, closed},
     schedule, settle,
     shared::Shared,
     workflow,
@@ -162,6 +163,7 @@ impl Store for PostgresStore {
         let line = if tasks.iter().any(|task| task.key.is_some()) { &self.keyed } else { &self.plain };
         let is_gated = tasks.iter().any(enqueue::is_gated);
         let enqueued = line.add(tasks).await?;
+        self.shared.enqueues.count(&enqueued);
         if is_gated {
             gate::admit_after(&self.shared).await;
         }
@@ -222,6 +224,15 @@ impl Store for PostgresStore {
 
     async fn info(&self) -> Result<StoreInfo> {
         info::info(&self.shared, self.origin).await
+    }
+
+    fn usage(&self) -> Usage {
+        let (enqueued, existing) = self.shared.enqueues.read();
+        Usage { enqueued, existing, pools: self.shared.pools().map(Pool::usage).to_vec() }
+    }
+
+    async fn ready_lines(&self) -> Result<ReadyLines> {
+        depth::ready_lines(&self.shared).await
     }
 
     async fn backup(&self, _to: &Path) -> Result<()> {
@@ -296,6 +307,8 @@ impl Schedules for PostgresStore {
     }
 
     async fn fire(&self, fire: Fire) -> Result<Option<Enqueued>> {
-        schedule::fire(&self.shared, &fire).await
+        let fired = schedule::fire(&self.shared, &fire).await?;
+        self.shared.enqueues.count(&fired);
+        Ok(fired)
     }
 }

@@ -1,4 +1,4 @@
-//! Scratch servers: private PostgreSQL and PgBouncer for tests and benchmarks; gone when dropped.
+//! Scratch servers: private PostgreSQL, PgBouncer and Prometheus for tests and benchmarks; gone when dropped.
 //!
 //! A [`Cluster`] is a real PostgreSQL server in a folder of its own, on a free port of the loopback interface. It
 //! disturbs nothing else on the machine and ends with the value, with the process, and also when the process
@@ -23,6 +23,7 @@ mod owner;
 mod pgbouncer;
 mod port;
 mod programs;
+mod prometheus;
 mod proxy;
 mod psql;
 mod python;
@@ -36,6 +37,7 @@ pub use error::Error;
 pub use keeper::mortal;
 pub use options::ClusterOptions;
 pub use pgbouncer::{PgBouncer, PoolMode, PoolOptions};
+pub use prometheus::{Prometheus, promtool};
 pub use proxy::{Counts, Proxy, Target};
 pub use psql::psql;
 pub use python::python_with_psycopg;

@@ -38,6 +38,21 @@ pub fn pgbouncer() -> Result<PathBuf, Error> {
         .ok_or(Error::Missing { what: "pgbouncer", install: "it (Debian: apt-get install pgbouncer)" })
 }
 
+/// The program `prometheus`.
+pub fn prometheus() -> Result<PathBuf, Error> {
+    in_search_path("prometheus").ok_or(PROMETHEUS_MISSING)
+}
+
+/// The program `promtool`.
+pub fn promtool() -> Result<PathBuf, Error> {
+    in_search_path("promtool").ok_or(PROMETHEUS_MISSING)
+}
+
+const PROMETHEUS_MISSING: Error = Error::Missing {
+    what: "Prometheus (prometheus, promtool)",
+    install: "it (Debian: apt-get install prometheus)",
+};
+
 /// The program `psql`, rather the one of the server than a wrapper that chooses a version.
 pub fn psql() -> Result<PathBuf, Error> {
     let beside = postgres_folder().ok().map(|folder| folder.join("psql")).filter(|path| path.is_file());

@@ -28,9 +28,21 @@ mod stall;
 
 use guard::Hosts;
 
+/// What a server answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Routes {
+    /// Everything.
+    #[default]
+    Whole,
+    /// Only what a monitor asks for: `/metrics`, `/healthz`, `/readyz`.
+    Monitor,
+}
+
 /// Bounds of a server. The defaults fit one machine's control plane.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// What it answers.
+    pub routes: Routes,
     /// Names that this server answers to beside loopback names and its own address.
     pub allowed_hosts: Vec<String>,
     /// Connections open at once; a further one is answered with 503 and closed.
@@ -52,6 +64,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            routes: Routes::Whole,
             allowed_hosts: Vec::new(),
             connections_max: 1_000,
             long_polls_max: 900,

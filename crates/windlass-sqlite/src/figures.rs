@@ -2,10 +2,11 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use windlass_core::{
     Lane, Name, Result, Timestamp, WorkerId, WorkerRecord,
-    store::{LaneRecord, StoreInfo},
+    store::{LaneRecord, READY_LANES_MAX, StoreInfo},
+    usage::ReadyLines,
 };
 
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
     options::{Durability, Location, Options},
     reader::read_error,
     sql,
-    tx::Tx,
+    tx::{Step, Tx},
 };
 
 /// How long an ended registration is shown.
@@ -43,6 +44,19 @@ pub(crate) fn lane_records(tx: &Tx<'_>) -> Vec<LaneRecord> {
             depth: entry.depth,
         })
         .collect()
+}
+
+/// Where the ready lines begin.
+pub(crate) fn ready_lines(tx: &mut Tx<'_>) -> Step<ReadyLines> {
+    let busy = tx.memory.lanes().iter().filter(|entry| entry.depth.ready > entry.suspects);
+    let lanes: Vec<Arc<Lane>> = busy.take(READY_LANES_MAX).map(|entry| entry.lane.clone()).collect();
+    let mut ready = ReadyLines { last: tx.memory.ready_seq, heads: Vec::new() };
+    for lane in lanes {
+        let mut statement = tx.sql(sql::CLAIM_KEYS)?;
+        let head = statement.query_row((lane.id.0, 1, 0), |row| row.get(1)).optional()?;
+        ready.heads.extend(head.map(|place| (lane.id, lane.queue.clone(), place)));
+    }
+    Ok(ready)
 }
 
 /// Registrations that ended in the last day.

@@ -24,7 +24,7 @@ use crate::{
     migrate::{self, Migrated, Migration},
     options::{Location, Options},
     reader::Readers,
-    shared::Shared,
+    shared::{Meters, Shared},
     sql,
     writer::Writer,
 };
@@ -83,6 +83,7 @@ pub(crate) fn open(
         ended: watch::Sender::new(false),
         readers,
         lock: Mutex::new(lock),
+        meters: Meters::default(),
     });
     let checkpoints = Checkpoints::new(path.is_some());
     let mut writer = Writer::new(conn, memory, Disk::new(path), checkpoints, shared);

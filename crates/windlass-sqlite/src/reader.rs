@@ -19,7 +19,7 @@ use windlass_core::{Error, Result};
 use crate::error::OpenError;
 
 /// Read connections: few, because each has a page cache, and a long read keeps the log from shrinking.
-const READERS: usize = 2;
+pub(crate) const READERS: usize = 2;
 /// Most reads that wait. Beyond it a caller is told at once (BOUNDED).
 const READS_MAX: usize = 1024;
 /// Page cache of a read connection.

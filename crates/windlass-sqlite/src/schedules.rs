@@ -54,7 +54,9 @@ impl Schedules for SqliteStore {
         if let Some(task) = &tick.task {
             task.check(self.rules())?;
         }
-        self.write(Class::Client, Sync::Durable, move |tx| fire(tx, &tick)).await
+        let fired = self.write(Class::Client, Sync::Durable, move |tx| fire(tx, &tick)).await?;
+        self.count_enqueued(fired.iter());
+        Ok(fired)
     }
 }
 

@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
-use windlass_core::Error;
+use windlass_core::{
+    Error,
+    usage::{EnqueueMeter, PoolMeter},
+};
 
 use crate::{
     awaited::Awaited,
@@ -12,7 +15,7 @@ use crate::{
     leases::Leases,
     lock::Lock,
     options::Options,
-    reader::Readers,
+    reader::{READERS, Readers},
 };
 
 /// What callers and the writer share.
@@ -28,6 +31,26 @@ pub(crate) struct Shared {
     pub ended: watch::Sender<bool>,
     pub readers: Option<Readers>,
     pub lock: Mutex<Option<Lock>>,
+    pub meters: Meters,
+}
+
+/// Counts what the store is used for.
+#[derive(Debug)]
+pub(crate) struct Meters {
+    pub enqueues: EnqueueMeter,
+    pub writer: Arc<PoolMeter>,
+    pub readers: Arc<PoolMeter>,
+}
+
+impl Default for Meters {
+    fn default() -> Self {
+        let pool = |name, size| Arc::new(PoolMeter::new(name, size));
+        Self {
+            enqueues: EnqueueMeter::default(),
+            writer: pool("writer", 1),
+            readers: pool("readers", READERS as u32),
+        }
+    }
 }
 
 /// Lets go of the store when the writer ends, also if it panicked.

@@ -6,7 +6,7 @@ use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError},
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
@@ -18,6 +18,7 @@ use windlass_core::{
     WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
+    usage::{PoolMeter, ReadyLines, Usage},
 };
 
 use crate::{
@@ -137,9 +138,15 @@ impl SqliteStore {
         sync: Sync,
         work: impl FnMut(&mut Tx<'_>) -> Step<T> + Send + 'static,
     ) -> Result<T> {
-        let (request, answer) = Call::pair(class, sync, work);
+        let writer = &self.shared.meters.writer;
+        let _use = writer.enter();
+        let (request, answer) = Call::pair(class, sync, timed(Arc::clone(writer), work));
         self.shared.queue.push(request);
         answered(answer).await
+    }
+
+    pub(crate) fn count_enqueued<'a>(&self, enqueued: impl IntoIterator<Item = &'a Enqueued>) {
+        self.shared.meters.enqueues.count(enqueued);
     }
 
     pub(crate) async fn read<T: Send + 'static>(
@@ -147,9 +154,31 @@ impl SqliteStore {
         work: impl Fn(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         match &self.shared.readers {
-            Some(readers) => readers.read(work).await,
+            Some(readers) => {
+                let (meter, asked_at) = (Arc::clone(&self.shared.meters.readers), Instant::now());
+                let _use = self.shared.meters.readers.enter();
+                let timed = move |conn: &Connection| {
+                    meter.waited(asked_at.elapsed());
+                    work(conn)
+                };
+                readers.read(timed).await
+            }
             None => self.write(Class::Client, Sync::Read, move |tx| Ok(work(tx.conn)?)).await,
         }
+    }
+}
+
+/// The same work, with the time until it first runs noted.
+fn timed<T>(
+    meter: Arc<PoolMeter>,
+    mut work: impl FnMut(&mut Tx<'_>) -> Step<T> + Send + 'static,
+) -> impl FnMut(&mut Tx<'_>) -> Step<T> + Send + 'static {
+    let mut asked_at = Some(Instant::now());
+    move |tx| {
+        if let Some(asked_at) = asked_at.take() {
+            meter.waited(asked_at.elapsed());
+        }
+        work(tx)
     }
 }
 
@@ -248,13 +277,18 @@ impl Store for SqliteStore {
         }
         let may_start = tasks.iter().any(|task| task.start == Start::Now);
         let class = Class::of_client(tasks.len());
-        let (request, answer) = Call::pair(class, Sync::Durable, move |tx| enqueue::enqueue(tx, &tasks));
+        let meters = &self.shared.meters;
+        let _use = meters.writer.enter();
+        let work = timed(Arc::clone(&meters.writer), move |tx| enqueue::enqueue(tx, &tasks));
+        let (request, answer) = Call::pair(class, Sync::Durable, work);
         self.shared.queue.push(request);
         // An idle worker asks while the writer wakes up, and its claim shares the commit of the enqueue.
         if may_start && class == Class::Client {
             self.shared.subscribers.tell_ready();
         }
-        answered(answer).await
+        let enqueued = answered(answer).await?;
+        self.count_enqueued(&enqueued);
+        Ok(enqueued)
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {
@@ -375,6 +409,16 @@ impl Store for SqliteStore {
                 recovered: self.recovered,
             },
         ))
+    }
+
+    fn usage(&self) -> Usage {
+        let meters = &self.shared.meters;
+        let (enqueued, existing) = meters.enqueues.read();
+        Usage { enqueued, existing, pools: vec![meters.writer.read(), meters.readers.read()] }
+    }
+
+    async fn ready_lines(&self) -> Result<ReadyLines> {
+        self.write(Class::Client, Sync::Read, figures::ready_lines).await
     }
 
     async fn backup(&self, to: &Path) -> Result<()> {

@@ -11,7 +11,10 @@ use std::{
 use tokio::time::Instant;
 use windlass_core::{Claimed, LeaseRef, Payload, Result, Source, TaskId, Timestamp, WorkerId};
 
-use crate::cancel::{CancelReason, Cancellation};
+use crate::{
+    cancel::{CancelReason, Cancellation},
+    telemetry::KindMeter,
+};
 
 /// One attempt as its handler sees it. Cheap to clone.
 #[derive(Clone)]
@@ -26,6 +29,8 @@ pub(crate) struct Attempt {
     pub(crate) cancellation: Cancellation,
     source: Option<Arc<dyn Source>>,
     claimed_at: Instant,
+    /// Where tasks of its kind are counted, if they are.
+    pub(crate) meter: Option<Arc<KindMeter>>,
     ended: AtomicBool,
 }
 
@@ -37,7 +42,13 @@ impl Attempt {
         source: impl Into<Option<Arc<dyn Source>>>,
     ) -> Self {
         let (source, claimed_at) = (source.into(), Instant::now());
-        Self { claimed, deadline, cancellation, source, claimed_at, ended: AtomicBool::new(false) }
+        let ended = AtomicBool::new(false);
+        Self { claimed, deadline, cancellation, source, claimed_at, meter: None, ended }
+    }
+
+    /// The same, counted.
+    pub(crate) fn metered(self, meter: Option<Arc<KindMeter>>) -> Self {
+        Self { meter, ..self }
     }
 
     /// The fence of this attempt.

@@ -152,7 +152,11 @@ impl Coordinator {
         let asked_at = Instant::now();
         let answer = tokio::select! {
             answer = shared.source.claim(&demand) => {
-                shared.claim_times.note(asked_at.elapsed());
+                let took = asked_at.elapsed();
+                shared.claim_times.note(took);
+                if let Some(meters) = &shared.meters {
+                    meters.claim(took, answer.as_ref().map(|answer| answer.tasks.len()).ok());
+                }
                 answer?
             }
             // A claim that hangs must not hang the stop; what it may have taken is handed back by `unclaim`.
@@ -208,7 +212,12 @@ impl Coordinator {
 
     fn attempt(&self, claimed: Claimed) -> Arc<Attempt> {
         let deadline = claimed.timeout.map(|timeout| Instant::now() + timeout);
-        Arc::new(Attempt::new(claimed, deadline, Cancellation::new(), self.shared.source.clone()))
+        let meter = self.lanes.meter(claimed.lane.id);
+        if let Some(meters) = &self.shared.meters {
+            meters.claimed(&claimed, meter.as_deref());
+        }
+        let source = self.shared.source.clone();
+        Arc::new(Attempt::new(claimed, deadline, Cancellation::new(), source).metered(meter))
     }
 
     async fn failed(&mut self, error: Error) -> Pause {

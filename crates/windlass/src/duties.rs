@@ -9,6 +9,7 @@ use windlass_core::{Hint, source::DutyReport};
 use crate::{
     backoff::Backoff,
     cancel::CancelReason,
+    telemetry::Duty,
     worker::{
         shared::{Phase, Shared},
         status::Counters,
@@ -21,11 +22,12 @@ const EXPIRY_MAX: u32 = 1_000;
 const RETENTION_EVERY: Duration = Duration::from_secs(5);
 
 /// Runs `duty` every `every`, again at once while it has more to do, until the worker drains.
-async fn repeat<F, Fut>(shared: &Shared, name: &'static str, every: Duration, mut duty: F)
+async fn repeat<F, Fut>(shared: &Shared, which: Duty, every: Duration, mut duty: F)
 where
     F: FnMut() -> Fut,
     Fut: Future<Output = windlass_core::Result<DutyReport>>,
 {
+    let name = which.as_str();
     let mut spread = Backoff::new(every, every, name.len() as u64);
     loop {
         tokio::select! {
@@ -33,7 +35,11 @@ where
             () = shared.phase_reached(Phase::Draining) => return,
         }
         loop {
-            match duty().await {
+            let done = duty().await;
+            if let Some(meters) = &shared.meters {
+                meters.duty(which, &done);
+            }
+            match done {
                 Ok(report) => {
                     if !report.workers.is_empty() {
                         tracing::warn!(workers = ?report.workers, tasks = report.moved, "took the tasks of dead workers");
@@ -58,13 +64,13 @@ where
 /// Takes back the tasks of dead workers.
 pub(crate) async fn sweep(shared: Arc<Shared>) {
     let every = shared.config.sweep;
-    repeat(&shared, "sweep", every, || shared.source.expire_workers(EXPIRY_MAX)).await;
+    repeat(&shared, Duty::Sweep, every, || shared.source.expire_workers(EXPIRY_MAX)).await;
 }
 
 /// Removes what has been kept long enough.
 pub(crate) async fn retain(shared: Arc<Shared>) {
     let retention = shared.config.retention;
-    repeat(&shared, "retention", RETENTION_EVERY, || shared.store.retain(&retention)).await;
+    repeat(&shared, Duty::Retention, RETENTION_EVERY, || shared.store.retain(&retention)).await;
 }
 
 /// Passes the store's hints on to whom they concern.

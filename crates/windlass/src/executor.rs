@@ -20,8 +20,12 @@ use crate::{
 
 /// Runs an attempt to its end and hands the settlement over. Holds the slot until then, not longer.
 pub(crate) async fn execute(shared: Arc<Shared>, attempt: Arc<Attempt>, handler: Arc<dyn RawHandler>) {
+    let started = Instant::now();
     let mut guard = Unended { shared: &shared, attempt: &attempt };
     let outcome = outcome(&shared, &attempt, handler).await;
+    if let Some(meters) = &shared.meters {
+        meters.ran(started.elapsed());
+    }
     guard.end(outcome);
 }
 

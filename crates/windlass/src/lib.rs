@@ -27,6 +27,7 @@ mod slots;
 mod supervisor;
 mod sync;
 pub mod task;
+pub mod telemetry;
 pub mod testing;
 pub mod waiters;
 pub mod worker;

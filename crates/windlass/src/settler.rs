@@ -18,6 +18,7 @@ use windlass_core::{Error, SettleBatch, SettleItem, Settled, WorkerId};
 
 use crate::{
     backoff::Backoff,
+    context::Attempt,
     quota::Line,
     worker::{
         shared::{Phase, Shared},
@@ -170,6 +171,19 @@ async fn send(shared: &Shared, batch: &Arc<SettleBatch>) -> Result<Settled, Erro
     }
 }
 
+/// Counts what was acknowledged. Attempts come in the order of the batch; one that a stop has given up is missing.
+fn count(shared: &Shared, batch: &SettleBatch, settled: &Settled, attempts: &[Arc<Attempt>]) {
+    let Some(meters) = &shared.meters else { return };
+    let mut attempts = attempts.iter().peekable();
+    for item in &batch.items {
+        let Some(attempt) = attempts.next_if(|attempt| attempt.lease() == item.lease) else { continue };
+        if !settled.fenced.contains(&item.lease.id) {
+            meters.settled(&item.settlement, attempt.meter.as_deref());
+        }
+    }
+    meters.batch(batch.items.len(), batch.items.iter().filter_map(|item| item.gate.job.as_ref()));
+}
+
 fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {
     let counters = &shared.counters;
     Counters::add(&counters.settle_batches, 1);
@@ -188,6 +202,7 @@ fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {
         }
     }
     let settled_attempts = shared.in_flight.remove(batch.items.iter().map(|item| item.lease));
+    count(shared, batch, settled, &settled_attempts);
     if settled_attempts.iter().any(|attempt| attempt.claimed.crashes > 0) {
         // A worker runs one suspect at a time: the next may come now, and no hint will say so.
         shared.wake.work();

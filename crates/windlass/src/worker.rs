@@ -15,7 +15,7 @@ use windlass_core::{Error, Outcome, Result, store::SharedStore};
 
 pub use self::{
     claim_times::ClaimTimes,
-    config::{CLAIM_MAX, ClaimBatch, SLOTS_MAX, WorkerConfig},
+    config::{CLAIM_MAX, ClaimBatch, Metrics, SLOTS_MAX, WorkerConfig},
     status::{DrainReport, WorkerError, WorkerStatus},
 };
 use self::{
@@ -214,6 +214,10 @@ impl WorkerHandle {
     /// A reading of the worker.
     pub fn status(&self) -> WorkerStatus {
         self.shared.status()
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// How long its claims take.

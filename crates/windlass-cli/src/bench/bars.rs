@@ -66,6 +66,12 @@ pub(super) const EMBEDDED: &[Bench] = &[
         figures: |v| Some(vec![printed("ratio", number(v, "ratio")?)]),
     },
     Bench {
+        name: "metrics_cost",
+        full: &["metrics"],
+        quick: &["metrics", "--tasks", "50000"],
+        figures: |v| Some(vec![at_least("with metrics / without", number(v, "ratio")?, 0.95)]),
+    },
+    Bench {
         name: "failures",
         full: &["failures"],
         quick: &["failures", "--tasks", "20000", "--rounds", "1"],

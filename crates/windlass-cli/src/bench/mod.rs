@@ -101,6 +101,17 @@ enum Which {
         /// Slots; the default of a worker unless given.
         #[arg(long)]
         slots: Option<u32>,
+        /// Whether what happens to tasks is counted for /metrics.
+        #[arg(long, default_value = "on")]
+        metrics: rig::MetricsArg,
+    },
+    /// No-op tasks with metrics and without, in turns.
+    Metrics {
+        #[command(flatten)]
+        common: Common,
+        /// Tasks per round.
+        #[arg(long, default_value_t = 100_000)]
+        tasks: usize,
     },
     /// Tasks that all fail against tasks that all succeed.
     Failures {
@@ -241,6 +252,7 @@ impl Which {
             | Self::Hol { common, .. }
             | Self::Sleep { common, .. }
             | Self::Drain { common, .. }
+            | Self::Metrics { common, .. }
             | Self::Failures { common, .. }
             | Self::Enqueue { common, .. }
             | Self::Latency { common, .. }
@@ -267,7 +279,10 @@ pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
         }
         Which::Hol { common, scale } => hol::run(&common, scale)?,
         Which::Sleep { common, tasks, slots } => sleep::run(&common, tasks, slots)?,
-        Which::Drain { common, tasks, history, slots } => drain::run(&common, tasks, history, slots)?,
+        Which::Drain { common, tasks, history, slots, metrics } => {
+            drain::run(&common, tasks, drain::Shape { history, slots, metrics: metrics.into() })?
+        }
+        Which::Metrics { common, tasks } => drain::run_metrics(&common, tasks)?,
         Which::Failures { common, tasks } => drain::run_failing(&common, tasks)?,
         Which::Enqueue { common, callers } => enqueue::run(&common, callers)?,
         Which::Latency { common, tasks, spacing_ms } => {

@@ -8,7 +8,7 @@ use std::{
 
 use windlass::{
     Context, Outcome, Payload, RawHandler, Registry,
-    worker::{Worker, WorkerConfig, WorkerHandle},
+    worker::{Metrics, Worker, WorkerConfig, WorkerHandle},
 };
 use windlass_core::{Name, NewTask, store::SharedStore};
 
@@ -27,6 +27,22 @@ pub(super) const LOAD_BATCH: usize = 1_000;
 pub(crate) enum HistoryArg {
     Kept,
     Off,
+}
+
+/// Whether metrics are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum MetricsArg {
+    On,
+    Off,
+}
+
+impl From<MetricsArg> for Metrics {
+    fn from(arg: MetricsArg) -> Self {
+        match arg {
+            MetricsArg::On => Self::On,
+            MetricsArg::Off => Self::Off,
+        }
+    }
 }
 
 /// A store in a room of its own, gone at the end.

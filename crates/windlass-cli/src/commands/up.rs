@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use clap::Args;
 use tokio::{net::TcpListener, sync::oneshot};
-use windlass::{DrainReport, WorkerError};
+use windlass::{DrainReport, WorkerError, telemetry::Exposition};
 use windlass_core::store::SharedStore;
 use windlass_server::http;
 
@@ -47,7 +47,7 @@ impl UpArgs {
 /// Runs until it is told to stop.
 pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     let settings = &session.settings;
-    let listen = listen_address(settings, args.insecure)?;
+    let listen = listen_address(settings, &table::LISTEN, args.insecure)?;
     // In dependency order: store, listener, worker, API. What fails closes what was opened before it.
     let store = store::open(settings, args.worker.access()).await?;
     let listener = match bind(listen).await {
@@ -62,7 +62,7 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     let engine = engine::build(settings, store.clone())?;
     let info = store.store.info().await?;
     let kinds = engine.kinds.clone();
-    let screen = Screen { settings, store: &info, kinds: &kinds, address: Some(&address) };
+    let screen = Screen { settings, store: &info, kinds: &kinds, address: Some(&address), monitor: None };
     tracing::info!(%address, store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
         recovered = info.recovered, "started");
 
@@ -91,10 +91,15 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     finish(session, &store.store, ended).await
 }
 
-fn listen_address(settings: &Settings, insecure: bool) -> anyhow::Result<SocketAddr> {
-    let text = settings.text(&table::LISTEN);
+/// The address that a setting names, refused if others could reach it and nobody said that they may.
+pub fn listen_address(
+    settings: &Settings,
+    setting: &'static Setting,
+    insecure: bool,
+) -> anyhow::Result<SocketAddr> {
+    let (key, text) = (setting.key, settings.text(setting));
     let listen: SocketAddr =
-        text.parse().map_err(|_| Failure::usage(format!("listen {text:?} is not an address with a port")))?;
+        text.parse().map_err(|_| Failure::usage(format!("{key} {text:?} is not an address with a port")))?;
     if !listen.ip().is_loopback() && !insecure {
         return Err(Failure::new(
             Exit::Refused,
@@ -106,7 +111,8 @@ fn listen_address(settings: &Settings, insecure: bool) -> anyhow::Result<SocketA
     Ok(listen)
 }
 
-async fn bind(listen: SocketAddr) -> Result<TcpListener, Failure> {
+/// Listens on an address.
+pub async fn bind(listen: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(listen).await.map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             Failure::new(Exit::Refused, format!("{listen} is taken by another process"))
@@ -127,12 +133,22 @@ pub fn run_worker(
     engine: Engine,
 ) -> impl Future<Output = Result<DrainReport, WorkerError>> + use<> {
     let shutdown = Announced::new(engine.handle.clone(), engine.config.drain_timeout, session.out);
-    let store = engine.store.clone();
+    let (store, exposition) = (engine.store.clone(), engine.exposition.clone());
     async move {
+        let watching = watch_store(exposition);
         tokio::select! {
+            never = watching => match never {},
             ended = engine.worker.run(shutdown) => ended,
             reason = store.fatal() => Err(WorkerError::Store(windlass_core::Error::Fatal(reason))),
         }
+    }
+}
+
+/// Looks at the store for the metrics, as long as anybody waits for it.
+async fn watch_store(exposition: Option<Exposition>) -> std::convert::Infallible {
+    match exposition {
+        Some(exposition) => exposition.watch_store().await,
+        None => std::future::pending().await,
     }
 }
 

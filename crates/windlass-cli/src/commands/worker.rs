@@ -8,6 +8,7 @@ use crate::{
     config::{Setting, setting::Raw, table},
     engine,
     failure::Exit,
+    monitor::{self, Monitor},
     screen::Screen,
     session::Session,
     store::{self, Access},
@@ -70,22 +71,38 @@ impl WorkerFlags {
 pub struct WorkerArgs {
     #[command(flatten)]
     worker: WorkerFlags,
+    /// Answer /metrics, /healthz and /readyz here, such as 127.0.0.1:9187
+    #[arg(long, value_name = "ADDR")]
+    metrics_listen: Option<String>,
+    /// Answer them on an address that others can reach, although there is no authentication and no TLS
+    #[arg(long)]
+    insecure: bool,
 }
 
 impl WorkerArgs {
     /// The settings among them.
     pub fn flags(&self) -> Vec<(&'static Setting, Raw)> {
-        self.worker.flags()
+        let mut flags = self.worker.flags();
+        flags.extend(given([(&table::METRICS_LISTEN, self.metrics_listen.as_ref())]));
+        flags
     }
 }
 
 /// Runs until it is told to stop.
 pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
+    let listener = monitor::listen(&session.settings, args.insecure).await?;
     let store = store::open(&session.settings, args.worker.access()).await?;
-    let engine = engine::build(&session.settings, store.clone())?;
+    let mut engine = engine::build(&session.settings, store.clone())?;
+    let monitor = listener.map(|listener| Monitor::start(listener, &engine)).transpose()?;
+    if monitor.is_none() {
+        // Nobody can ask for them.
+        engine.exposition = None;
+    }
     let info = store.store.info().await?;
     let kinds = engine.kinds.clone();
-    let screen = Screen { settings: &session.settings, store: &info, kinds: &kinds, address: None };
+    let address = monitor.as_ref().map(|monitor| monitor.address.as_str());
+    let settings = &session.settings;
+    let screen = Screen { settings, store: &info, kinds: &kinds, address: None, monitor: address };
     tracing::info!(store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
         recovered = info.recovered, "started");
     let ended = {
@@ -94,5 +111,8 @@ pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
         let _ = screen.show(session.out);
         running.await
     };
+    if let Some(monitor) = monitor {
+        monitor.stop().await;
+    }
     up::finish(session, &store.store, ended).await
 }

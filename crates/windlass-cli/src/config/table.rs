@@ -58,6 +58,28 @@ pub static LISTEN: Setting = Setting::new(
     "Where `windlass up` listens. Any address but loopback needs --insecure.",
 )
 .flag("--listen");
+/// Where a worker without the API tells its metrics.
+pub static METRICS_LISTEN: Setting = Setting::new(
+    "metrics_listen",
+    Kind::Address,
+    "",
+    "Where `windlass worker` answers /metrics, /healthz and /readyz; without it nowhere. `windlass up` answers them on `listen`. Any address but loopback needs --insecure.",
+)
+.flag("--metrics-listen");
+/// Whether metrics are kept.
+pub static METRICS: Setting = Setting::new(
+    "metrics",
+    Kind::Choice(&["on", "off"]),
+    "on",
+    "Whether metrics are kept. With `off` there is no /metrics.",
+);
+/// How often the whole store is looked at.
+pub static AUDIT_MS: Setting = Setting::new(
+    "audit_ms",
+    Kind::Millis { min: 0, max: 24 * HOUR_MS },
+    "600000",
+    "How often a process that serves metrics looks at the whole store for broken promises; the less often the longer that takes, and never with 0.",
+);
 /// A named size of the process.
 pub static ENV: Setting = Setting::new(
     "env",
@@ -305,6 +327,9 @@ pub static ALL: &[&Setting] = &[
     &STORE_CONNECTIONS,
     &SERVER,
     &LISTEN,
+    &METRICS_LISTEN,
+    &METRICS,
+    &AUDIT_MS,
     &ENV,
     &SLOTS,
     &WORKER_CONCURRENCY,

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use windlass_core::{NewTask, Outcome, Start, State, TaskId, store::Depth, store::Filter};
 
-use super::rig::{Rig, in_queue, list, name, task};
+use super::rig::{Rig, in_queue, keyed, list, name, task};
 use crate::harness::Harness;
 
 pub async fn pages_bring_every_task_once_newest_first(harness: &dyn Harness) {
@@ -87,6 +87,46 @@ pub async fn figures_follow_every_move(harness: &dyn Harness) {
     rig.advance(Duration::from_hours(2)).await;
     rig.promote().await;
     assert_eq!(depth().await, Depth { ready: 5, ..Depth::default() });
+}
+
+pub async fn the_next_of_each_line_has_a_place_that_rises_with_time(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let heads = async || {
+        let ready = rig.store.ready_lines().await.unwrap();
+        assert!(ready.heads.iter().all(|(_, _, place)| *place <= ready.last), "{ready:?}");
+        let mut heads: Vec<_> =
+            ready.heads.iter().map(|(_, queue, place)| (queue.to_string(), *place)).collect();
+        heads.sort();
+        (ready.last, heads)
+    };
+    assert_eq!(heads().await.1, []);
+    rig.add(in_queue("a", "q")).await;
+    rig.add(NewTask { start: Start::In(Duration::from_secs(9)), ..in_queue("a", "later") }).await;
+    let (first_last, first) = heads().await;
+    assert_eq!(first.iter().map(|(queue, _)| queue.as_str()).collect::<Vec<_>>(), ["q"]);
+    let (second, urgent) = (in_queue("a", "q"), NewTask { priority: 5, ..in_queue("a", "q") });
+    rig.add(second).await;
+    rig.add(in_queue("a", "r")).await;
+    let (second_last, both) = heads().await;
+    assert!(second_last > first_last, "{second_last} after {first_last}");
+    assert_eq!(both[0], first[0], "who came later does not change who is next");
+    assert!(both[1].1 > both[0].1, "{both:?}");
+    rig.add(urgent).await;
+    assert!(heads().await.1[0].1 > both[1].1, "a higher priority is next, whenever it came");
+    let mut worker = rig.worker_of(&["a"], &["q"], 100).await;
+    assert_eq!(worker.claim(9).await.len(), 3);
+    assert_eq!(heads().await.1, [both[1].clone()], "an empty line has no next");
+}
+
+pub async fn enqueues_are_counted_once_and_keys_that_were_there_apart(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.add_many("a", 7).await;
+    for _ in 0..3 {
+        rig.add(keyed("k")).await;
+    }
+    let usage = rig.store.usage();
+    assert_eq!((usage.enqueued, usage.existing), (8, 2));
+    assert!(usage.pools.iter().all(|pool| pool.busy <= pool.size), "{usage:?}");
 }
 
 pub async fn an_unknown_task_is_not_there(harness: &dyn Harness) {

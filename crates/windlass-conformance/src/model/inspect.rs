@@ -1,10 +1,11 @@
 //! Looking at a store.
 
-use std::{sync::Arc, time::Duration};
+use std::{cmp::Reverse, sync::Arc, time::Duration};
 
 use windlass_core::{
     Lane, Name, State, TaskId, TaskRecord, WorkerRecord,
     store::{Depth, Filter, LaneRecord, PAGE_MAX, Page, StoreInfo},
+    usage::ReadyLines,
 };
 
 use super::{Model, Now};
@@ -63,6 +64,21 @@ impl Model {
             }
         };
         self.lanes.iter().map(record).collect()
+    }
+
+    /// Where the ready lines begin.
+    pub fn ready_lines(&self) -> ReadyLines {
+        let next = |lane: &Arc<Lane>| {
+            let is_plain = |task: &&super::Task| {
+                task.record.lane.id == lane.id
+                    && task.record.state == State::Ready
+                    && task.record.crashes == 0
+            };
+            let place = |task: &super::Task| (Reverse(task.record.priority), task.ready_seq);
+            let (_, head) = self.tasks.values().filter(is_plain).map(place).min()?;
+            Some((lane.id, lane.queue.clone(), head as i64))
+        };
+        ReadyLines { last: self.last_ready_seq as i64, heads: self.lanes.iter().filter_map(next).collect() }
     }
 
     /// Every worker, and those that went in the last day.

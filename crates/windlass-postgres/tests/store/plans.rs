@@ -62,6 +62,7 @@ const WAYS: &[(&str, Way)] = &[
     ("park_dead", Way::Gate),
     ("promote_due", Way::Index),
     ("put_progress", Way::Key),
+    ("ready_lines", Way::Index),
     ("redrive", Way::Key),
     ("renew", Way::Index),
     ("settle_asked", Way::Key),

@@ -30,6 +30,13 @@ pub(super) fn ok(value: &impl Serialize) -> Response {
     json(StatusCode::OK, value)
 }
 
+/// A success as text of some type.
+pub(super) fn plain(content_type: &'static str, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
 /// Seconds after which a client may try again.
 const RETRY_AFTER_S: &str = "1";
 

@@ -11,11 +11,12 @@ use axum::{
 };
 use http::{StatusCode, Uri};
 use serde::Deserialize;
+use windlass::telemetry::CONTENT_TYPE;
 use windlass_core::WorkflowAction;
 
 use super::{
-    Server,
-    answer::{json, ok},
+    Routes, Server,
+    answer::{json, ok, plain},
     body,
     guard::guard,
     page::page,
@@ -32,10 +33,25 @@ pub(super) type Shared = State<Arc<Server>>;
 
 /// Every route, guarded.
 pub(super) fn router(server: Arc<Server>) -> Router {
+    let routes = match server.options.routes {
+        Routes::Whole => monitor().merge(whole()),
+        Routes::Monitor => monitor(),
+    };
+    routes
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(Arc::clone(&server), guard))
+        .with_state(server)
+}
+
+/// What a monitor asks for.
+fn monitor() -> Router<Arc<Server>> {
+    Router::new().route("/healthz", get(health)).route("/readyz", get(ready)).route("/metrics", get(metrics))
+}
+
+fn whole() -> Router<Arc<Server>> {
     Router::new()
         .route("/", get(front))
-        .route("/healthz", get(health))
-        .route("/readyz", get(ready))
         .route("/v1/tasks", get(list).post(enqueue))
         .route("/v1/tasks/cancel", post(bulk_cancel))
         .route("/v1/tasks/retry", post(bulk_retry))
@@ -60,10 +76,6 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/v1/workers", get(workers))
         .route("/v1/info", get(info))
         .route("/v1/audit", get(audit))
-        .fallback(unknown_route)
-        .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(Arc::clone(&server), guard))
-        .with_state(server)
 }
 
 async fn front(State(server): Shared) -> Response {
@@ -78,6 +90,11 @@ async fn health(State(server): Shared) -> Response {
 async fn ready(State(server): Shared) -> Response {
     let health = server.operations.ready().await;
     json(if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &health)
+}
+
+async fn metrics(State(server): Shared) -> Result<Response> {
+    let text = server.operations.metrics_text().await?;
+    Ok(plain(CONTENT_TYPE, text))
 }
 
 async fn enqueue(State(server): Shared, request: Request) -> Result<Response> {

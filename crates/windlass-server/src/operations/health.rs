@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{Operations, Result};
-use crate::api::{Check, HealthView};
+use crate::api::{Check, ErrorCode, ErrorDetail, HealthView};
 
 /// How long the store may take to answer before it counts as not answering.
 pub const STORE_ANSWER_MAX: Duration = Duration::from_secs(2);
@@ -31,6 +31,15 @@ impl Operations {
             .find(|check| !check.ok)
             .map(|check| format!("{}: {}", check.name, check.detail.as_deref().unwrap_or("not well")));
         HealthView { ok: reason.is_none(), version: self.version.to_string(), reason, checks }
+    }
+
+    /// The metrics of this process, in Prometheus' text format.
+    pub async fn metrics_text(&self) -> Result<String> {
+        match &self.exposition {
+            Some(exposition) => Ok(exposition.text().await),
+            None => Err(ErrorDetail::new(ErrorCode::NotFound, "this process keeps no metrics")
+                .hint("set metrics = \"on\" and restart it")),
+        }
     }
 
     async fn store_answers(&self) -> Result<(), String> {

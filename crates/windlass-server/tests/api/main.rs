@@ -13,6 +13,7 @@ mod jobs;
 mod life;
 mod limits;
 mod look;
+mod metrics;
 mod ready;
 mod schedules;
 mod wait;

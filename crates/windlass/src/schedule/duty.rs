@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
+    telemetry,
     worker::{
         shared::{Phase, Shared},
         status::Counters,
@@ -40,7 +41,11 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         left_alone: 0,
     };
     loop {
-        let pause = match duty.look().await {
+        let looked = duty.look().await;
+        if let Some(meters) = &duty.shared.meters {
+            meters.duty(telemetry::Duty::Schedules, &looked);
+        }
+        let pause = match looked {
             Ok(pause) => {
                 duty.spread.reset();
                 pause

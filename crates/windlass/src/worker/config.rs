@@ -28,6 +28,16 @@ impl ClaimBatch {
     }
 }
 
+/// Whether metrics are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Metrics {
+    /// They are.
+    #[default]
+    On,
+    /// Only what a worker needs to know of itself is counted.
+    Off,
+}
+
 /// The settings of a worker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerConfig {
@@ -53,6 +63,8 @@ pub struct WorkerConfig {
     pub cancel_grace: Duration,
     /// How long ended tasks are kept.
     pub retention: Retention,
+    /// Whether what happens on the way of tasks is counted for metrics.
+    pub metrics: Metrics,
 }
 
 impl Default for WorkerConfig {
@@ -69,6 +81,7 @@ impl Default for WorkerConfig {
             drain_timeout: Duration::from_secs(30),
             cancel_grace: Duration::from_secs(5),
             retention: Retention::default(),
+            metrics: Metrics::On,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use windlass_core::{LeaseRef, WorkerId};
+use windlass_core::{LeaseRef, Name, WorkerId};
 
 use crate::{cancel::CancelReason, context::Attempt};
 
@@ -40,6 +40,11 @@ impl InFlight {
     pub(crate) fn remove(&self, leases: impl Iterator<Item = LeaseRef>) -> Vec<Arc<Attempt>> {
         let mut attempts = self.lock();
         leases.filter_map(|lease| attempts.remove(&lease)).collect()
+    }
+
+    /// The job of each attempt that has one.
+    pub(crate) fn jobs(&self) -> Vec<Name> {
+        self.lock().values().filter_map(|attempt| attempt.claimed.job.clone()).collect()
     }
 
     pub(crate) fn len(&self) -> usize {

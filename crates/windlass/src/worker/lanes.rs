@@ -5,13 +5,19 @@ use std::{collections::HashMap, sync::Arc};
 use windlass_core::{LaneId, Result, Source};
 
 use super::shared::Shared;
-use crate::{handler::RawHandler, registry::Registry};
+use crate::{handler::RawHandler, registry::Registry, telemetry::KindMeter};
 
 /// Most lanes in one claim; beyond that claims go round.
 const LANES_PER_CLAIM: usize = 64;
 
+/// What is needed for each task of a lane, found once.
+struct Served {
+    handler: Arc<dyn RawHandler>,
+    meter: Option<Arc<KindMeter>>,
+}
+
 pub(crate) struct Lanes {
-    handlers: HashMap<LaneId, Arc<dyn RawHandler>>,
+    handlers: HashMap<LaneId, Served>,
     chunks: Vec<Arc<[LaneId]>>,
     next_chunk: usize,
     seen_in_round: usize,
@@ -49,7 +55,11 @@ impl Lanes {
         }
         self.handlers = lanes
             .iter()
-            .filter_map(|lane| Some((lane.id, shared.registry.get(lane.kind.as_str())?.clone())))
+            .filter_map(|lane| {
+                let handler = shared.registry.get(lane.kind.as_str())?.clone();
+                let meter = shared.meters.as_ref().and_then(|meters| meters.kind(&lane.kind));
+                Some((lane.id, Served { handler, meter }))
+            })
             .collect();
         let mut ids: Vec<_> = self.handlers.keys().copied().collect();
         ids.sort_unstable();
@@ -76,6 +86,11 @@ impl Lanes {
     }
 
     pub(crate) fn handler(&self, lane: LaneId) -> Option<&Arc<dyn RawHandler>> {
-        self.handlers.get(&lane)
+        self.handlers.get(&lane).map(|served| &served.handler)
+    }
+
+    /// Where tasks of a lane are counted.
+    pub(crate) fn meter(&self, lane: LaneId) -> Option<Arc<KindMeter>> {
+        self.handlers.get(&lane)?.meter.clone()
     }
 }

@@ -12,11 +12,13 @@ use tokio::sync::{Notify, watch};
 use windlass_core::{NewWorker, Rules, Source, WorkerId, store::SharedStore};
 
 use super::{
-    config::WorkerConfig,
+    config::{Metrics, WorkerConfig},
     in_flight::InFlight,
     status::{Counters, WorkerStatus},
 };
-use crate::{pool::Pool, registry::Registry, settler::SettleQueue, worker::claim_times::ClaimTimes};
+use crate::{
+    pool::Pool, registry::Registry, settler::SettleQueue, telemetry::Meters, worker::claim_times::ClaimTimes,
+};
 
 /// How far a stop has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) claim_times: ClaimTimes,
     ended_before_drain: OnceLock<(u64, u64)>,
     pub(crate) counters: Counters,
+    /// Left out if nobody wants metrics.
+    pub(crate) meters: Option<Arc<Meters>>,
     pub(crate) wake: Wake,
     pub(crate) schedules_changed: Notify,
     pub(crate) phase: watch::Sender<Phase>,
@@ -66,6 +70,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(store: SharedStore, registry: Registry, config: WorkerConfig, pool: Pool) -> Self {
+        let meters = (config.metrics == Metrics::On).then(|| Arc::new(Meters::new(registry.kinds())));
         Self {
             source: store.clone(),
             rules: store.rules().clone(),
@@ -78,6 +83,7 @@ impl Shared {
             claim_times: ClaimTimes::default(),
             ended_before_drain: OnceLock::new(),
             counters: Counters::default(),
+            meters,
             wake: Wake::default(),
             schedules_changed: Notify::new(),
             phase: watch::Sender::new(Phase::Running),

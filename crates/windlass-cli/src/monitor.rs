@@ -1,0 +1,47 @@
+//! The address where a worker without the API tells a monitor how it is: `/metrics`, `/healthz`, `/readyz`.
+
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+use windlass_server::http::{self, Options, Routes};
+
+use crate::{
+    commands::up,
+    config::{Settings, table},
+    engine::{self, Engine},
+};
+
+/// A monitor's address that is open.
+pub struct Monitor {
+    /// Where it is, such as `http://127.0.0.1:9187`.
+    pub address: String,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+/// Opens the address that the settings name, if they name one.
+pub async fn listen(settings: &Settings, insecure: bool) -> anyhow::Result<Option<TcpListener>> {
+    if settings.text(&table::METRICS_LISTEN).is_empty() {
+        return Ok(None);
+    }
+    let listen = up::listen_address(settings, &table::METRICS_LISTEN, insecure)?;
+    Ok(Some(up::bind(listen).await?))
+}
+
+impl Monitor {
+    /// Answers there for a worker.
+    pub fn start(listener: TcpListener, engine: &Engine) -> anyhow::Result<Self> {
+        let address = format!("http://{}", listener.local_addr()?);
+        let (stop, stopped) = oneshot::channel();
+        let options = Options { routes: Routes::Monitor, ..Options::default() };
+        let server = tokio::spawn(http::serve(listener, engine::operations(engine), options, async {
+            // A dropped sender is a stop as well.
+            let _ = stopped.await;
+        }));
+        Ok(Self { address, stop, server })
+    }
+
+    /// Stops answering.
+    pub async fn stop(self) {
+        let _ = self.stop.send(());
+        let _ = self.server.await;
+    }
+}

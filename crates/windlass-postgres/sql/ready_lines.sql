@@ -1,0 +1,17 @@
+-- The place that was given out last, and for each lane that has something ready the place of the task that is next. $1 how many
+-- lanes at most. Index: primary key of lane, task_ready.
+SELECT s.last_value, h.lane, h.place
+FROM windlass.seq AS s
+LEFT JOIN LATERAL (
+  SELECT l.id AS lane, t.ready_seq AS place
+  FROM windlass.lane AS l
+  CROSS JOIN LATERAL (
+    SELECT task.ready_seq
+    FROM windlass.task
+    WHERE task.state = 1 AND task.crashes = 0 AND task.lane = l.id
+    ORDER BY task.priority DESC, task.ready_seq
+    LIMIT 1
+  ) AS t
+  ORDER BY l.id
+  LIMIT $1
+) AS h ON true

@@ -1,0 +1,74 @@
+//! How long a task has been ready, from its place in the line.
+//!
+//! No store keeps when a task became ready. Places rise with time, so whoever notes from time to time which place was given
+//! out last can tell later when another one was, within the distance of two notes. The answer errs on the low side.
+
+use std::{collections::VecDeque, time::Duration};
+
+use tokio::time::Instant;
+
+/// Notes that are kept. When there are more every second one of the older half goes: old ages need no precision.
+const MARKS_MAX: usize = 1_000;
+
+/// Which place was last at which time.
+#[derive(Debug, Default)]
+pub(super) struct Ages {
+    marks: VecDeque<(i64, Instant)>,
+}
+
+impl Ages {
+    /// Notes that places up to `last` have been given out by now.
+    pub(super) fn note(&mut self, last: i64, now: Instant) {
+        if self.marks.back().is_none_or(|(known, _)| *known < last) {
+            self.marks.push_back((last, now));
+        }
+        if self.marks.len() > MARKS_MAX {
+            let mut place = 0;
+            self.marks.retain(|_| {
+                place += 1;
+                place > MARKS_MAX / 2 || place % 2 == 1
+            });
+        }
+    }
+
+    /// For how long a place has been given out, at least.
+    pub(super) fn age(&self, place: i64, now: Instant) -> Duration {
+        let first = self.marks.partition_point(|(known, _)| *known < place);
+        self.marks.get(first).map_or(Duration::ZERO, |(_, at)| now.saturating_duration_since(*at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_as_old_as_the_first_note_that_knew_it() {
+        let (start, second) = (Instant::now(), Duration::from_secs(1));
+        let mut ages = Ages::default();
+        assert_eq!(ages.age(1, start), Duration::ZERO);
+        ages.note(10, start);
+        ages.note(10, start + second);
+        ages.note(20, start + 2 * second);
+        let now = start + 10 * second;
+        assert_eq!(ages.age(3, now), 10 * second, "from before the first note: since it, at least");
+        assert_eq!(ages.age(10, now), 10 * second);
+        assert_eq!(ages.age(11, now), 8 * second);
+        assert_eq!(ages.age(21, now), Duration::ZERO);
+    }
+
+    #[test]
+    fn notes_are_bounded_and_an_age_is_never_told_too_high() {
+        let (start, second) = (Instant::now(), Duration::from_secs(1));
+        let mut ages = Ages::default();
+        for n in 0..5_000_u32 {
+            ages.note(i64::from(n), start + second * n);
+        }
+        assert!(ages.marks.len() <= MARKS_MAX);
+        let now = start + second * 5_000;
+        for n in (0..5_000_u32).step_by(97) {
+            assert!(ages.age(i64::from(n), now) <= second * (5_000 - n));
+        }
+        assert_eq!(ages.age(0, now), second * 5_000);
+    }
+}
