@@ -8,13 +8,18 @@ use std::{
 use tokio::sync::Semaphore;
 use windlass::{
     Error, Name, NewTask, Outcome, Payload, Source as _, Store, TaskState, WorkerConfig, WorkerHandle,
-    telemetry::Exposition, worker::Metrics,
+    telemetry::{self, Exposition},
+    worker::Metrics,
 };
 
 use crate::{
     rig::{act, enqueue, gated, memory, quick, staged, start, until, until_state},
     staged::{Act, On},
 };
+
+fn exposition(worker: &WorkerHandle) -> Option<Exposition> {
+    Exposition::new(worker, telemetry::Options::default())
+}
 
 /// One scrape.
 async fn scrape(exposition: &Exposition) -> String {
@@ -25,7 +30,7 @@ async fn scrape(exposition: &Exposition) -> String {
 }
 
 async fn first_scrape(worker: &WorkerHandle) -> String {
-    scrape(&Exposition::new(worker).unwrap()).await
+    scrape(&exposition(worker).unwrap()).await
 }
 
 #[track_caller]
@@ -140,7 +145,7 @@ async fn jobs_are_told_apart_and_what_a_second_scrape_adds_is_added_once() {
     let store = memory();
     let gate = Arc::new(Semaphore::new(0));
     let worker = start(store.clone(), gated(&gate), quick());
-    let exposition = Exposition::new(&worker.handle).unwrap();
+    let metrics = exposition(&worker.handle).unwrap();
     for _ in 0..2 {
         add(&*store, 0, Some("tenant-a")).await;
         add(&*store, 0, Some("tenant-b")).await;
@@ -148,12 +153,12 @@ async fn jobs_are_told_apart_and_what_a_second_scrape_adds_is_added_once() {
     until("all run", async || worker.status().running == 4).await;
     let running =
         ["tenant-a", "tenant-b"].map(|job| format!("windlass_job_running_tasks{{job_name=\"{job}\"}} 2"));
-    let page = scrape(&exposition).await;
+    let page = scrape(&metrics).await;
     assert_shows(&page, &running.each_ref().map(String::as_str));
     gate.add_permits(4);
     until("all are settled", async || worker.status().settled == 4).await;
     for _ in 0..2 {
-        let page = scrape(&exposition).await;
+        let page = scrape(&metrics).await;
         assert_shows(
             &page,
             &[
@@ -172,7 +177,7 @@ async fn a_worker_that_keeps_no_metrics_works_all_the_same() {
     let store = memory();
     let config = WorkerConfig { metrics: Metrics::Off, ..quick() };
     let worker = start(store.clone(), act(async |_| Outcome::Done(None)), config);
-    assert!(Exposition::new(&worker.handle).is_none());
+    assert!(exposition(&worker.handle).is_none());
     let ids = enqueue(&*store, 3).await;
     until_state(&*store, &ids, TaskState::Done).await;
     worker.stop().await;
