@@ -174,6 +174,7 @@ async fn send(shared: &Shared, batch: &Arc<SettleBatch>) -> Result<Settled, Erro
 /// Counts what was acknowledged. Attempts come in the order of the batch; one that a stop has given up is missing.
 fn count(shared: &Shared, batch: &SettleBatch, settled: &Settled, attempts: &[Arc<Attempt>]) {
     let Some(meters) = &shared.meters else { return };
+    meters.batch(batch.items.len(), batch.items.iter().filter_map(|item| item.gate.job.as_ref()));
     let mut attempts = attempts.iter().peekable();
     // A task that was claimed again may be in a batch with both of its leases: each refusal is one end's.
     let mut fenced = settled.fenced.clone();
@@ -186,7 +187,6 @@ fn count(shared: &Shared, batch: &SettleBatch, settled: &Settled, attempts: &[Ar
             None => meters.settled(&item.settlement, attempt.meter.as_deref()),
         }
     }
-    meters.batch(batch.items.len(), batch.items.iter().filter_map(|item| item.gate.job.as_ref()));
 }
 
 fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {

@@ -13,7 +13,7 @@ use windlass::{
 };
 
 use crate::{
-    rig::{act, enqueue, gated, memory, quick, staged, start, until, until_state},
+    rig::{Running, act, enqueue, gated, memory, quick, staged, start, until, until_state},
     staged::{Act, On},
 };
 
@@ -29,8 +29,11 @@ async fn scrape(exposition: &Exposition) -> String {
     }
 }
 
-async fn first_scrape(worker: &WorkerHandle) -> String {
-    scrape(&exposition(worker).unwrap()).await
+/// What a worker has counted when nothing happens any more.
+async fn stop_and_scrape(worker: Running) -> String {
+    let metrics = exposition(&worker.handle).unwrap();
+    worker.stop().await;
+    scrape(&metrics).await
 }
 
 #[track_caller]
@@ -66,7 +69,7 @@ async fn every_end_is_counted_once_by_its_outcome() {
     }
     let worker = start(store.clone(), handler, quick());
     until("all are settled", async || worker.status().settled == 8).await;
-    let page = first_scrape(&worker.handle).await;
+    let page = stop_and_scrape(worker).await;
     assert_shows(
         &page,
         &[
@@ -86,7 +89,6 @@ async fn every_end_is_counted_once_by_its_outcome() {
             "windlass_tasks_settled_total{kind=\"t\",outcome=\"cancelled\"} 1",
         ],
     );
-    worker.stop().await;
 }
 
 #[tokio::test]
@@ -103,7 +105,7 @@ async fn an_end_that_the_store_refused_is_a_lost_lease_and_nothing_else() {
     gate.add_permits(2);
     until_state(&*store, &ids, TaskState::Done).await;
     until("both are answered", async || worker.status().unsettled == 0).await;
-    let page = first_scrape(&worker.handle).await;
+    let page = stop_and_scrape(worker).await;
     assert_shows(
         &page,
         &[
@@ -112,7 +114,6 @@ async fn an_end_that_the_store_refused_is_a_lost_lease_and_nothing_else() {
             "windlass_tasks_settled_total{kind=\"t\",outcome=\"done\"} 1",
         ],
     );
-    worker.stop().await;
 }
 
 #[tokio::test]
@@ -123,7 +124,7 @@ async fn claims_are_counted_by_what_they_brought() {
     let ids = enqueue(&*store, 3).await;
     until_state(&*store, &ids, TaskState::Done).await;
     until("an empty one", async || worker.status().claims_empty > 0).await;
-    let page = first_scrape(&worker.handle).await;
+    let page = stop_and_scrape(worker).await;
     assert_shows(&page, &["worker_claims_total{result=\"failed\"} 2", "worker_claim_size_sum 3"]);
     let figure = |series: &str| -> u64 {
         let line = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
@@ -137,7 +138,6 @@ async fn claims_are_counted_by_what_they_brought() {
     assert_eq!(results.iter().sum::<u64>(), figure("windlass_claim_duration_seconds_count"));
     // A claim that failed has no size.
     assert_eq!(results[0] + results[1], figure("worker_claim_size_count"));
-    worker.stop().await;
 }
 
 #[tokio::test]
@@ -156,7 +156,8 @@ async fn jobs_are_told_apart_and_what_a_second_scrape_adds_is_added_once() {
     let page = scrape(&metrics).await;
     assert_shows(&page, &running.each_ref().map(String::as_str));
     gate.add_permits(4);
-    until("all are settled", async || worker.status().settled == 4).await;
+    // Ends are counted before they are taken off this figure.
+    until("all are settled", async || worker.status().settled == 4 && worker.status().unsettled == 0).await;
     for _ in 0..2 {
         let page = scrape(&metrics).await;
         assert_shows(
