@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use windlass::{
     ClaimBatch, Registry, Waiters, Worker, WorkerConfig, WorkerHandle,
-    telemetry::{Exposition, OutcomeTimes},
+    telemetry::{self, Exposition, OutcomeTimes},
     worker::Metrics,
 };
 use windlass_core::{Name, TaskId, TaskRecord, store::SharedStore};
@@ -53,8 +53,8 @@ pub fn build(settings: &Settings, store: Opened) -> anyhow::Result<Engine> {
     let worker = Worker::new(store.store.clone(), registry, config.clone())?;
     let handle = worker.handle();
     let audit = settings.duration(&table::AUDIT_MS);
-    let exposition = Exposition::new(&handle)
-        .map(|metrics| metrics.http(http_times).audit_every((!audit.is_zero()).then_some(audit)));
+    let audit_every = (!audit.is_zero()).then_some(audit);
+    let exposition = Exposition::new(&handle, telemetry::Options { http: Some(http_times), audit_every });
     Ok(Engine { store, worker, handle, kinds, config, exposition })
 }
 

@@ -20,10 +20,10 @@ use crate::{
 
 /// Runs an attempt to its end and hands the settlement over. Holds the slot until then, not longer.
 pub(crate) async fn execute(shared: Arc<Shared>, attempt: Arc<Attempt>, handler: Arc<dyn RawHandler>) {
-    let started = Instant::now();
+    let timer = shared.meters.as_deref().map(|meters| (meters, Instant::now()));
     let mut guard = Unended { shared: &shared, attempt: &attempt };
     let outcome = outcome(&shared, &attempt, handler).await;
-    if let Some(meters) = &shared.meters {
+    if let Some((meters, started)) = timer {
         meters.ran(started.elapsed());
     }
     guard.end(outcome);

@@ -174,14 +174,19 @@ async fn send(shared: &Shared, batch: &Arc<SettleBatch>) -> Result<Settled, Erro
 /// Counts what was acknowledged. Attempts come in the order of the batch; one that a stop has given up is missing.
 fn count(shared: &Shared, batch: &SettleBatch, settled: &Settled, attempts: &[Arc<Attempt>]) {
     let Some(meters) = &shared.meters else { return };
+    meters.batch(batch.items.len(), batch.items.iter().filter_map(|item| item.gate.job.as_ref()));
     let mut attempts = attempts.iter().peekable();
+    // A task that was claimed again may be in a batch with both of its leases: each refusal is one end's.
+    let mut fenced = settled.fenced.clone();
     for item in &batch.items {
         let Some(attempt) = attempts.next_if(|attempt| attempt.lease() == item.lease) else { continue };
-        if !settled.fenced.contains(&item.lease.id) {
-            meters.settled(&item.settlement, attempt.meter.as_deref());
+        match fenced.iter().position(|id| *id == item.lease.id) {
+            Some(refused) => {
+                fenced.swap_remove(refused);
+            }
+            None => meters.settled(&item.settlement, attempt.meter.as_deref()),
         }
     }
-    meters.batch(batch.items.len(), batch.items.iter().filter_map(|item| item.gate.job.as_ref()));
 }
 
 fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {

@@ -23,7 +23,7 @@ mod series;
 mod text;
 mod times;
 
-pub use exposition::{CONTENT_TYPE, Exposition};
+pub use exposition::{CONTENT_TYPE, Exposition, Options};
 pub use histogram::Histogram;
 pub(crate) use meters::{Duty, KindMeter, Meters};
 pub use times::{Ended, OutcomeTimes};

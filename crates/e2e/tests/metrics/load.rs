@@ -32,13 +32,13 @@ pub async fn start() -> Loaded {
     let up = Up::on(&folder.path().join("windlass.db"), ["--slots", "40", "--allow-target", "127.0.0.0/8"]);
     let up = up.unwrap();
     let api = up.api();
-    set_job(&up, "tenant-a").await;
-    set_job(&up, HOSTILE_JOB).await;
+    set_job(&up, "tenant-a");
+    set_job(&up, HOSTILE_JOB);
     let load = tokio::spawn(keep_busy(api, target.url()));
     Loaded { up, _target: target, _folder: folder, load }
 }
 
-async fn set_job(up: &Up, job: &str) {
+fn set_job(up: &Up, job: &str) {
     let mut command = e2e::process::command(e2e::process::windlass().unwrap());
     command.args(["jobs", "set", job, "--concurrency", "2", "--server", &up.address]);
     let said = e2e::process::run(command).unwrap();

@@ -52,10 +52,8 @@ async fn every_query_of_the_dashboard_has_data_and_every_rule_is_evaluated() {
     assert!(queries.len() > 40, "{}", queries.len());
     for (title, query) in queries {
         until(|| async {
-            match values(&api, &query).await.is_empty() {
-                true => Err(format!("{title}: {query} has no data")),
-                false => Ok(()),
-            }
+            let has_data = !values(&api, &query).await.is_empty();
+            if has_data { Ok(()) } else { Err(format!("{title}: {query} has no data")) }
         })
         .await;
     }

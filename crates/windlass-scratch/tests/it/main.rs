@@ -5,4 +5,5 @@ mod cluster;
 mod pgbouncer;
 mod processes;
 mod program;
+mod prometheus;
 mod proxy;

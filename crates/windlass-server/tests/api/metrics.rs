@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 use windlass::{
-    Context, Outcome, RawHandler, Registry, Worker, WorkerConfig, telemetry::Exposition, worker::Metrics,
+    Context, Outcome, RawHandler, Registry, Worker, WorkerConfig,
+    telemetry::{self, Exposition},
+    worker::Metrics,
 };
 use windlass_core::{Name, Store};
 use windlass_server::{
@@ -44,7 +46,7 @@ async fn monitored(metrics: Metrics, routes: Routes, is_away: bool) -> Monitored
     registry.insert(Name::new("kind", "noop").unwrap(), Arc::new(Noop)).unwrap();
     let config = WorkerConfig { metrics, ..WorkerConfig::default() };
     let worker = Worker::new(plain.store.clone(), registry, config).unwrap();
-    let exposition = Exposition::new(&worker.handle());
+    let exposition = Exposition::new(&worker.handle(), telemetry::Options::default());
     let watched = exposition.clone();
     let watch = tokio::spawn(async move {
         if let Some(exposition) = watched {

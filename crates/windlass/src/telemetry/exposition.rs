@@ -46,6 +46,15 @@ const AUDIT_SHARE: u32 = 100;
 /// Jobs that have series of their own, and whose limits are looked up: each is one look into the store.
 const JOBS_MAX: usize = 50;
 
+/// What else is shown.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The times of `http` tasks.
+    pub http: Option<Arc<OutcomeTimes>>,
+    /// How often the whole store is looked at for broken promises; never if there is no time.
+    pub audit_every: Option<Duration>,
+}
+
 /// The metrics of a worker, its store and its process. Cheap to clone.
 #[derive(Clone)]
 pub struct Exposition {
@@ -55,9 +64,8 @@ pub struct Exposition {
 struct Inner {
     shared: Arc<Shared>,
     meters: Arc<Meters>,
-    http: Option<Arc<OutcomeTimes>>,
+    options: Options,
     version: String,
-    audit_every: Option<Duration>,
     sample: watch::Sender<Option<Arc<Sample>>>,
     /// Findings and time of the last audit.
     audit: watch::Sender<Option<(usize, SystemTime)>>,
@@ -80,7 +88,7 @@ impl fmt::Debug for Exposition {
 
 impl Exposition {
     /// The metrics of a worker; `None` if it was told to keep none.
-    pub fn new(worker: &WorkerHandle) -> Option<Self> {
+    pub fn new(worker: &WorkerHandle, options: Options) -> Option<Self> {
         let shared = worker.shared().clone();
         let meters = shared.meters.clone()?;
         let state =
@@ -88,33 +96,14 @@ impl Exposition {
         let inner = Inner {
             shared,
             meters,
-            http: None,
+            options,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            audit_every: None,
             sample: watch::Sender::new(None),
             audit: watch::Sender::new(None),
             scraped: Notify::new(),
             state: Mutex::new(state),
         };
         Some(Self { inner: Arc::new(inner) })
-    }
-
-    /// Also shows the times of `http` tasks. Call it before the first clone.
-    #[must_use]
-    pub fn http(mut self, times: Arc<OutcomeTimes>) -> Self {
-        if let Some(inner) = Arc::get_mut(&mut self.inner) {
-            inner.http = Some(times);
-        }
-        self
-    }
-
-    /// Looks at the whole store for broken promises this often. Call it before the first clone.
-    #[must_use]
-    pub fn audit_every(mut self, every: Option<Duration>) -> Self {
-        if let Some(inner) = Arc::get_mut(&mut self.inner) {
-            inner.audit_every = every;
-        }
-        self
     }
 
     /// Looks at the store from time to time while somebody scrapes. Ends only by being dropped.
@@ -168,7 +157,7 @@ impl Inner {
     }
 
     async fn audit_forever(&self) -> Infallible {
-        let Some(every) = self.audit_every else { return std::future::pending().await };
+        let Some(every) = self.options.audit_every else { return std::future::pending().await };
         loop {
             let started = Instant::now();
             let found = self.shared.store.audit().await;
@@ -227,7 +216,7 @@ impl Inner {
         figures::kinds(&mut text, &state.kinds);
         figures::jobs(&mut text, &state.jobs, running, JOBS_MAX);
         drop(state);
-        if let Some(http) = &self.http {
+        if let Some(http) = &self.options.http {
             http.write(&mut text);
         }
         figures::usage(&mut text, &shared.store.usage());
@@ -238,7 +227,7 @@ impl Inner {
         if let Some(figures) = figures {
             figures::store(&mut text, figures);
         }
-        if self.audit_every.is_some() {
+        if self.options.audit_every.is_some() {
             self.write_audit(&mut text);
         }
         process::write(&mut text);

@@ -5,6 +5,7 @@
 mod claiming;
 mod gates;
 mod leases;
+mod metrics;
 mod outcomes;
 mod rig;
 mod schedules;
