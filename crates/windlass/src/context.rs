@@ -9,9 +9,12 @@ use std::{
 };
 
 use tokio::time::Instant;
-use windlass_core::{Claimed, LeaseRef, Payload, Result, Source, TaskId, Timestamp, WorkerId};
+use windlass_core::{Claimed, LeaseRef, Payload, Result, Source, TaskId, Timestamp, TraceContext, WorkerId};
 
-use crate::cancel::{CancelReason, Cancellation};
+use crate::{
+    cancel::{CancelReason, Cancellation},
+    trace::RunTrace,
+};
 
 /// One attempt as its handler sees it. Cheap to clone.
 #[derive(Clone)]
@@ -24,6 +27,7 @@ pub(crate) struct Attempt {
     pub(crate) claimed: Claimed,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancellation: Cancellation,
+    pub(crate) trace: Option<RunTrace>,
     source: Option<Arc<dyn Source>>,
     claimed_at: Instant,
     ended: AtomicBool,
@@ -37,7 +41,14 @@ impl Attempt {
         source: impl Into<Option<Arc<dyn Source>>>,
     ) -> Self {
         let (source, claimed_at) = (source.into(), Instant::now());
-        Self { claimed, deadline, cancellation, source, claimed_at, ended: AtomicBool::new(false) }
+        let ended = AtomicBool::new(false);
+        Self { claimed, deadline, cancellation, trace: None, source, claimed_at, ended }
+    }
+
+    /// The same with its place in a trace.
+    pub(crate) fn traced(mut self, trace: Option<RunTrace>) -> Self {
+        self.trace = trace;
+        self
     }
 
     /// The fence of this attempt.
@@ -103,6 +114,11 @@ impl Context {
     /// The worker that runs it.
     pub fn worker(&self) -> WorkerId {
         self.attempt.claimed.worker
+    }
+
+    /// Where this attempt stands in a trace: what to send along as `traceparent`, and the parent for spans of the handler's own.
+    pub fn trace(&self) -> Option<TraceContext> {
+        self.attempt.trace.as_ref().map(|trace| trace.context).or(self.attempt.claimed.trace)
     }
 
     /// When this attempt will be ended, if it has a time limit.
