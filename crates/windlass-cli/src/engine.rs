@@ -1,21 +1,26 @@
 //! A worker with the built-in kinds on the store, as the settings want it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use windlass::{ClaimBatch, Registry, Waiters, Worker, WorkerConfig, WorkerHandle};
+use windlass::{ClaimBatch, Registry, Tracer, Waiters, Worker, WorkerConfig, WorkerHandle};
 use windlass_core::{Name, TaskId, TaskRecord, store::SharedStore};
 use windlass_kinds::HttpOptions;
+use windlass_otlp::Exporter;
 use windlass_server::{Operations, api::WorkerStatusView};
 
 use crate::{
     backend::local,
     config::{Settings, table},
     failure::Failure,
+    spans,
     store::Opened,
 };
 
 /// How long beyond its longest pause a coordinator may be silent before it counts as stuck.
 const TICK_SLACK: Duration = Duration::from_secs(10);
+
+/// What a worker that has stopped claiming says of its readiness.
+const DRAINING: &str = "draining";
 
 /// A worker that is ready to run, and what is known about it.
 pub struct Engine {
@@ -29,6 +34,8 @@ pub struct Engine {
     pub kinds: Vec<Name>,
     /// Its settings.
     pub config: WorkerConfig,
+    /// Where its spans go, if it is traced.
+    pub spans: Option<Arc<Exporter>>,
 }
 
 /// Puts a worker on a store that is open.
@@ -42,10 +49,14 @@ pub fn build(settings: &Settings, store: Opened) -> anyhow::Result<Engine> {
         kinds.push(kind.clone());
         registry.insert(kind, handler)?;
     }
+    let spans = spans::exporter(settings)?;
+    if let Some(spans) = &spans {
+        registry.set_tracer(Tracer::new(spans.clone()));
+    }
     let config = worker_config(settings)?;
     let worker = Worker::new(store.store.clone(), registry, config.clone())?;
     let handle = worker.handle();
-    Ok(Engine { store, worker, handle, kinds, config })
+    Ok(Engine { store, worker, handle, kinds, config, spans })
 }
 
 fn http_options(settings: &Settings) -> anyhow::Result<HttpOptions> {
@@ -98,11 +109,20 @@ pub fn operations(engine: &Engine) -> Operations {
     local::operations(engine.store.store.clone())
         .worker_status(move || Some(worker_view(&status, &kinds, &queues)))
         .ready_if("worker", move || readiness(&probe, silence_max, lease_ttl))
+        .tracer(engine.spans.clone().map(|spans| Tracer::new(spans)))
         .on_schedules_changed(move || ticker.wake_schedules())
         .wait_with(move |ids, wait| {
             let (waiters, store) = (waiters.clone(), store.clone());
             async move { ended(&waiters, &store, ids, wait).await }
         })
+}
+
+/// Whether this process does its work: what `/readyz` asks, but for a process that drains, which does what it should.
+pub fn alive(operations: Operations) -> impl AsyncFn() -> bool + Send + 'static {
+    async move || {
+        let health = operations.ready().await;
+        health.checks.iter().all(|check| check.ok || check.detail.as_deref() == Some(DRAINING))
+    }
 }
 
 /// Waits for tasks to end: single ones through the shared look, so that a thousand waiters cost one query per
@@ -143,7 +163,7 @@ fn worker_view(handle: &WorkerHandle, kinds: &[Name], queues: &[Name]) -> Worker
 fn readiness(handle: &WorkerHandle, silence_max: Duration, lease_ttl: Duration) -> Result<(), String> {
     let status = handle.status();
     if status.draining {
-        return Err("draining".to_owned());
+        return Err(DRAINING.to_owned());
     }
     if status.worker.0 == 0 {
         return Err("the worker has lost its lease and has not registered anew yet".to_owned());

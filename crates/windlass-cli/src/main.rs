@@ -13,8 +13,10 @@ mod logging;
 mod output;
 mod screen;
 mod session;
+mod spans;
 mod stop;
 mod store;
+mod systemd;
 mod version;
 
 use std::{io, process::ExitCode, time::Duration};

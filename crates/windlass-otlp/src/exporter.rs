@@ -86,10 +86,12 @@ impl Exporter {
     pub async fn shutdown(&self, limit: Duration) -> Stats {
         self.closing.send_replace(true);
         let mut ended = self.ended.clone();
-        if tokio::time::timeout(limit, ended.wait_for(|ended| *ended)).await.is_err() {
-            self.shared.queue.drop_spans(self.shared.queue.len() as u64);
+        if tokio::time::timeout(limit, ended.wait_for(|ended| *ended)).await.is_ok() {
+            return self.stats();
         }
-        self.stats()
+        // Whatever waits or is on its way counts as lost, so that the two numbers are all that came.
+        let exported = self.stats().exported;
+        Stats { exported, dropped: self.shared.queue.recorded().saturating_sub(exported) }
     }
 }
 
@@ -167,7 +169,8 @@ impl Sending {
                 Sent::Refused(problem) => return self.lost(n, &problem),
                 Sent::Later(problem) => problem,
             };
-            if attempt == TRIES {
+            // At the end there is no time for a second try: other batches wait.
+            if attempt == TRIES || self.is_closing() {
                 return self.lost(n, &problem);
             }
             tokio::time::sleep(pause).await;

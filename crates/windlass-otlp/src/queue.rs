@@ -19,12 +19,14 @@ pub(crate) struct Queue {
     spans: Mutex<Vec<Span>>,
     /// There is a first span, or a whole batch.
     changed: Notify,
+    recorded: AtomicU64,
     dropped: AtomicU64,
 }
 
 impl Queue {
     /// Takes a span, or counts it as dropped.
     pub(crate) fn push(&self, span: Span) {
+        self.recorded.fetch_add(1, Ordering::Relaxed);
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
         if spans.len() >= QUEUE_MAX {
             drop(spans);
@@ -58,6 +60,11 @@ impl Queue {
 
     pub(crate) fn drop_spans(&self, n: u64) {
         self.dropped.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Spans that came, whatever became of them.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.recorded.load(Ordering::Relaxed)
     }
 
     pub(crate) fn dropped(&self) -> u64 {

@@ -4,6 +4,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use serde_json::Value;
+use windlass::Tracer;
 use windlass_core::{
     Name, Payload, TaskId,
     store::{Changed, SharedStore},
@@ -57,6 +58,7 @@ pub struct Operations {
     waits: wait::Waits,
     live_kinds: Arc<enqueue::LiveKinds>,
     schedules_changed: Arc<dyn Fn() + Send + Sync>,
+    tracer: Option<Tracer>,
     version: Arc<str>,
 }
 
@@ -78,6 +80,7 @@ impl Operations {
             probes: Vec::new(),
             live_kinds: Arc::default(),
             schedules_changed: Arc::new(|| ()),
+            tracer: None,
             version: VERSION.into(),
         }
     }
@@ -151,6 +154,13 @@ impl Operations {
     #[must_use]
     pub fn on_schedules_changed(mut self, changed: impl Fn() + Send + Sync + 'static) -> Self {
         self.schedules_changed = Arc::new(changed);
+        self
+    }
+
+    /// Tells of every enqueue as a span of a trace, which the tasks carry on to their workers.
+    #[must_use]
+    pub fn tracer(mut self, tracer: Option<Tracer>) -> Self {
+        self.tracer = tracer;
         self
     }
 

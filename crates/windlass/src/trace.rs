@@ -43,6 +43,7 @@ impl Ids {
 }
 
 /// A span that is under way.
+#[derive(Clone, Copy)]
 struct Open {
     context: TraceContext,
     parent: Option<u64>,

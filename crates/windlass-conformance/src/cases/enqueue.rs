@@ -116,7 +116,8 @@ pub async fn a_task_without_a_number_of_attempts_gets_the_default(harness: &dyn 
 pub async fn a_task_carries_its_trace_to_every_attempt(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
-    let trace = |n: u64| Some(TraceContext { trace_id: u128::MAX - 1, span_id: n, sampled: n % 2 == 0 });
+    let trace =
+        |n: u64| Some(TraceContext { trace_id: u128::MAX - 1, span_id: n, sampled: n.is_multiple_of(2) });
     for (new, given) in [
         (task("a"), trace(1)),
         (task("a"), None),

@@ -6,7 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use windlass_core::{Name, NewTask, WorkerRecord};
+use windlass::trace;
+use windlass_core::{Name, NewTask, TraceContext, WorkerRecord};
 
 use super::{Operations, Result, new_task::new_task};
 use crate::api::{
@@ -37,9 +38,18 @@ impl LiveKinds {
 impl Operations {
     /// Adds one task. It succeeds also if nobody alive would run it, with a warning.
     pub async fn enqueue(&self, request: EnqueueRequest) -> Result<EnqueueResponse> {
+        self.enqueue_in(None, request).await
+    }
+
+    /// The same as part of the caller's trace.
+    pub async fn enqueue_in(
+        &self,
+        trace: Option<TraceContext>,
+        request: EnqueueRequest,
+    ) -> Result<EnqueueResponse> {
         let task = self.checked(request)?;
         let lanes = BTreeSet::from([(task.queue.clone(), task.kind.clone())]);
-        let enqueued = self.store.enqueue(vec![task]).await?;
+        let enqueued = trace::enqueue(&self.store, self.tracer.as_ref(), trace, vec![task]).await?;
         let enqueued = enqueued.first().ok_or_else(|| {
             ErrorDetail::new(ErrorCode::UnknownOutcome, "the store did not say which task it added")
         })?;
@@ -52,6 +62,15 @@ impl Operations {
 
     /// Adds several tasks, all or none.
     pub async fn enqueue_batch(&self, request: BatchRequest) -> Result<BatchResponse> {
+        self.enqueue_batch_in(None, request).await
+    }
+
+    /// The same as part of the caller's trace.
+    pub async fn enqueue_batch_in(
+        &self,
+        trace: Option<TraceContext>,
+        request: BatchRequest,
+    ) -> Result<BatchResponse> {
         self.check_batch_len(request.tasks.len())?;
         let tasks = request
             .tasks
@@ -65,7 +84,7 @@ impl Operations {
             })
             .collect::<Result<Vec<_>>>()?;
         let lanes = tasks.iter().map(|task| (task.queue.clone(), task.kind.clone())).collect();
-        let enqueued = self.store.enqueue(tasks).await?;
+        let enqueued = trace::enqueue(&self.store, self.tracer.as_ref(), trace, tasks).await?;
         Ok(BatchResponse {
             tasks: enqueued
                 .into_iter()
