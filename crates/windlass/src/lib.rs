@@ -70,6 +70,8 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../docs/guides/handlers.md")]
     struct Handlers;
+    #[doc = include_str!("../../../docs/guides/observing.md")]
+    struct Observing;
     #[doc = include_str!("../../../docs/guides/schedules.md")]
     struct Schedules;
     #[cfg(feature = "postgres")]

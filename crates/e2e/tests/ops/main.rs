@@ -4,6 +4,7 @@
 mod logs;
 mod systemd;
 mod traces;
+mod unit;
 
 use std::time::Duration;
 
