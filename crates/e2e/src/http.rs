@@ -61,6 +61,14 @@ impl Api {
         self.call(Method::POST, path, &[], body.into()).await
     }
 
+    /// Sets something to what a JSON body says.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn put(&self, path: &str, body: &Value) -> Result<Answer> {
+        self.call(Method::PUT, path, &[], body.to_string().into()).await
+    }
+
     /// Sends a JSON body with headers of the caller's own.
     ///
     /// # Errors

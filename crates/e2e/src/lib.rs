@@ -10,6 +10,7 @@ pub mod postgres;
 pub mod process;
 pub mod rng;
 pub mod target;
+pub mod tmux;
 pub mod tree;
 pub mod up;
 pub mod visits;

@@ -156,6 +156,9 @@ fn worker_view(handle: &WorkerHandle, kinds: &[Name], queues: &[Name]) -> Worker
         draining: status.draining,
         kinds: kinds.to_vec(),
         queues: queues.to_vec(),
+        claimed: status.claimed,
+        succeeded: status.succeeded,
+        failed: status.ended.saturating_sub(status.succeeded + status.handed_back),
     }
 }
 

@@ -1,7 +1,11 @@
 //! What can be done with a store, free of transport: the HTTP API and a command line without a server call
 //! the same functions.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use serde_json::Value;
 use windlass::Tracer;
@@ -59,6 +63,7 @@ pub struct Operations {
     live_kinds: Arc<enqueue::LiveKinds>,
     schedules_changed: Arc<dyn Fn() + Send + Sync>,
     tracer: Option<Tracer>,
+    enqueued: Arc<AtomicU64>,
     version: Arc<str>,
 }
 
@@ -81,6 +86,7 @@ impl Operations {
             live_kinds: Arc::default(),
             schedules_changed: Arc::new(|| ()),
             tracer: None,
+            enqueued: Arc::default(),
             version: VERSION.into(),
         }
     }

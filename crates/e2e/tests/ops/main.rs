@@ -3,6 +3,7 @@
 
 mod logs;
 mod systemd;
+mod top;
 mod traces;
 mod unit;
 

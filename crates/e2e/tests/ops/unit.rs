@@ -66,7 +66,7 @@ fn systemd_finds_nothing_wrong_with_the_unit() {
             assert_eq!(ours, Vec::<&str>::new(), "{text}");
         }
         Err(error) => {
-            eprintln!("not checked: systemd-analyze is not on this machine ({error}); it comes with systemd")
+            eprintln!("not checked: systemd-analyze is not on this machine ({error}); it comes with systemd");
         }
     }
     assert!(Path::new(&program).is_file());

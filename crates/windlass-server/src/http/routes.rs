@@ -59,6 +59,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .merge(schedules::router())
         .route("/v1/workers", get(workers))
         .route("/v1/info", get(info))
+        .route("/v1/overview", get(overview))
         .route("/v1/audit", get(audit))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
@@ -102,6 +103,10 @@ fn trace_of(headers: &HeaderMap) -> Option<TraceContext> {
         (Some(text), None) => TraceContext::from_stored(text.to_str().ok()),
         _ => None,
     }
+}
+
+async fn overview(State(server): Shared) -> Response {
+    ok(&server.operations.overview())
 }
 
 async fn list(State(server): Shared, uri: Uri) -> Result<Response> {

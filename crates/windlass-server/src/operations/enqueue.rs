@@ -2,12 +2,12 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     time::{Duration, Instant},
 };
 
 use windlass::trace;
-use windlass_core::{Name, NewTask, TraceContext, WorkerRecord};
+use windlass_core::{Enqueued, Name, NewTask, TraceContext, WorkerRecord};
 
 use super::{Operations, Result, new_task::new_task};
 use crate::api::{
@@ -50,6 +50,7 @@ impl Operations {
         let task = self.checked(request)?;
         let lanes = BTreeSet::from([(task.queue.clone(), task.kind.clone())]);
         let enqueued = trace::enqueue(&self.store, self.tracer.as_ref(), trace, vec![task]).await?;
+        self.count(&enqueued);
         let enqueued = enqueued.first().ok_or_else(|| {
             ErrorDetail::new(ErrorCode::UnknownOutcome, "the store did not say which task it added")
         })?;
@@ -85,6 +86,7 @@ impl Operations {
             .collect::<Result<Vec<_>>>()?;
         let lanes = tasks.iter().map(|task| (task.queue.clone(), task.kind.clone())).collect();
         let enqueued = trace::enqueue(&self.store, self.tracer.as_ref(), trace, tasks).await?;
+        self.count(&enqueued);
         Ok(BatchResponse {
             tasks: enqueued
                 .into_iter()
@@ -92,6 +94,11 @@ impl Operations {
                 .collect(),
             warnings: self.warnings(lanes).await,
         })
+    }
+
+    fn count(&self, enqueued: &[Enqueued]) {
+        let new = enqueued.iter().filter(|task| !task.existing).count() as u64;
+        self.enqueued.fetch_add(new, Ordering::Relaxed);
     }
 
     /// Refuses an empty batch and one over the limit, before its tasks are looked at.
