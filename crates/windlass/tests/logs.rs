@@ -74,23 +74,22 @@ struct Go {
 }
 
 async fn go(Go { way, secret }: Go, ctx: Context, State(store): State<SharedStore>) -> Outcome {
+    if ctx.lease() > 1 {
+        return Outcome::Done(None);
+    }
     match way {
         Way::Fine => Outcome::Done(None),
         // The handler quotes its payload. That is kept with the task, and stays out of the log.
-        Way::Retry if ctx.attempt() == 1 => Outcome::retry(secret),
-        Way::Retry => Outcome::Done(None),
+        Way::Retry => Outcome::retry(secret),
         Way::Dead => Outcome::dead(secret),
-        Way::Panic if ctx.attempt() == 1 => panic!("{secret}"),
-        Way::Panic => Outcome::Done(None),
-        Way::TimeOut if ctx.attempt() == 1 => std::future::pending().await,
-        Way::TimeOut => Outcome::Done(None),
+        Way::Panic => panic!("{secret}"),
+        Way::TimeOut => std::future::pending().await,
         Way::Cancel => Outcome::cancel(secret),
-        Way::LoseLease if ctx.lease() == 1 => {
+        Way::LoseLease => {
             // The registration ends under the worker's feet: its tasks are anybody's.
             store.retire(ctx.worker()).await.unwrap();
             Outcome::Done(None)
         }
-        Way::LoseLease => Outcome::Done(None),
     }
 }
 

@@ -62,7 +62,8 @@ async fn top_shows_the_fleet_at_two_sizes_and_pauses_a_queue() {
 
         terminal.press("?").unwrap();
         terminal.wait_for(&["any key goes back"]).unwrap();
-        terminal.press("Escape").unwrap();
+        terminal.press("x").unwrap();
+        terminal.wait_for(&["p pause/resume queue"]).unwrap();
         terminal.press("Enter").unwrap();
         terminal.wait_for(&["newest tasks of queue mail", "held", "running"]).unwrap();
         terminal.press("Enter").unwrap();

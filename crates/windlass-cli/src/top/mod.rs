@@ -208,7 +208,7 @@ fn keys() -> io::Result<mpsc::Receiver<Typed>> {
                 Err(error) => Err(error),
             };
             let meant = match read {
-                Ok(Event::Key(key)) if key.kind == KeyEventKind::Press => meaning(key),
+                Ok(Event::Key(key)) if key.kind == KeyEventKind::Press => Some(meaning(key)),
                 Ok(Event::Resize(..)) => Some(Typed::Redraw),
                 Ok(_) => None,
                 // The terminal is gone.
@@ -224,10 +224,10 @@ fn keys() -> io::Result<mpsc::Receiver<Typed>> {
     Ok(keys)
 }
 
-fn meaning(key: KeyEvent) -> Option<Typed> {
+fn meaning(key: KeyEvent) -> Typed {
     // The terminal does not make signals of keys while the view is up.
     if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
-        return Some(Typed::Interrupt);
+        return Typed::Interrupt;
     }
     let key = match key.code {
         KeyCode::Up | KeyCode::Char('k') => Key::Up,
@@ -239,7 +239,7 @@ fn meaning(key: KeyEvent) -> Option<Typed> {
         KeyCode::Char('p') => Key::Pause,
         KeyCode::Char('?') => Key::Help,
         KeyCode::Char('q') => Key::Quit,
-        _ => return None,
+        _ => Key::Other,
     };
-    Some(Typed::Key(key))
+    Typed::Key(key)
 }

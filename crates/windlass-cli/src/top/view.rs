@@ -42,6 +42,8 @@ pub enum Key {
     Pause,
     Help,
     Quit,
+    /// One without a meaning; it leaves the help.
+    Other,
 }
 
 /// What a key asks for.
@@ -177,7 +179,7 @@ impl View {
                 self.screen = Screen::Tasks { of, tasks: None, selected: 0 };
                 return Some(Action::Refresh);
             }
-            Key::Back | Key::Help | Key::Quit => {}
+            Key::Back | Key::Help | Key::Quit | Key::Other => {}
         }
         None
     }
