@@ -206,6 +206,7 @@ TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2
   error text
   log jsonb
   payload bytea NOT NULL
+  trace text DEFAULT NULLIF(current_setting('w3c.traceparent'::text, true), ''::text)
   CONSTRAINT task_pkey PRIMARY KEY (id)
   CREATE INDEX task_cancel ON task USING btree (worker) WHERE ((state = 2) AND (cancel IS NOT NULL))
   CREATE INDEX task_dead ON task USING btree (ended_at, id) WHERE (state = 6)

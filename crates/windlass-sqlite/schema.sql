@@ -116,7 +116,7 @@ CREATE TABLE task (
   log TEXT,
   encoding INTEGER NOT NULL,
   payload BLOB NOT NULL
-) STRICT;
+, trace TEXT) STRICT;
 CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX task_later ON task (job, state) WHERE state IN (0, 4) AND job IS NOT NULL;

@@ -42,7 +42,7 @@ impl Api {
     /// # Errors
     /// If there is no answer.
     pub async fn get(&self, path: &str) -> Result<Answer> {
-        self.call(Method::GET, path, Bytes::new()).await
+        self.call(Method::GET, path, &[], Bytes::new()).await
     }
 
     /// Sends a JSON body.
@@ -58,15 +58,40 @@ impl Api {
     /// # Errors
     /// If there is no answer.
     pub async fn post_raw(&self, path: &str, body: impl Into<Bytes>) -> Result<Answer> {
-        self.call(Method::POST, path, body.into()).await
+        self.call(Method::POST, path, &[], body.into()).await
     }
 
-    async fn call(&self, method: Method, path: &str, body: Bytes) -> Result<Answer> {
-        let request = Request::builder()
+    /// Sets something to what a JSON body says.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn put(&self, path: &str, body: &Value) -> Result<Answer> {
+        self.call(Method::PUT, path, &[], body.to_string().into()).await
+    }
+
+    /// Sends a JSON body with headers of the caller's own.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn post_with(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> Result<Answer> {
+        self.call(Method::POST, path, headers, body.to_string().into()).await
+    }
+
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Bytes,
+    ) -> Result<Answer> {
+        let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.base))
-            .header("content-type", "application/json")
-            .body(Full::new(body))?;
+            .header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(body))?;
         let exchange = async {
             let response = self.client.request(request).await?;
             let status = response.status().as_u16();

@@ -3,12 +3,14 @@
 //! This crate starts the built `windlass` program, drives it from outside, hurts it, and looks at what is left.
 //! The library part holds what several tests share; nothing here is part of the product.
 
+pub mod collector;
 pub mod http;
 pub mod kill;
 pub mod postgres;
 pub mod process;
 pub mod rng;
 pub mod target;
+pub mod tmux;
 pub mod tree;
 pub mod up;
 pub mod visits;

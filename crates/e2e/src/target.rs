@@ -40,6 +40,8 @@ pub struct Book {
     pub seen_done: HashSet<String>,
     /// Tasks that came after somebody had seen them done: each one breaks DONE-DURABLE.
     pub came_after_done: Vec<String>,
+    /// The trace that each task came with last.
+    pub traces: HashMap<String, String>,
     /// Requests that are open now.
     pub open: u32,
     /// Requests of tasks with a job or a workflow.
@@ -165,6 +167,10 @@ async fn answer(
                     seen.came_after_done.push(id.to_owned());
                 }
                 *seen.arrivals.entry(id.to_owned()).or_default() += 1;
+                if let Some(trace) = request.headers().get("traceparent").and_then(|text| text.to_str().ok())
+                {
+                    seen.traces.insert(id.to_owned(), trace.to_owned());
+                }
             }
             None => seen.strangers += 1,
         }

@@ -52,7 +52,8 @@ impl Up {
     pub fn wait_for_address(mut process: Process) -> Result<Self> {
         let address = process.wait_for(START_LIMIT, |line| {
             let at = line.find("http://127.0.0.1:")?;
-            line.get(at..)?.split_whitespace().next().map(str::to_owned)
+            // In a JSON log line the address ends with a quote.
+            line.get(at..)?.split(['"', ' ']).next().map(str::to_owned)
         })?;
         Ok(Self { process, address })
     }

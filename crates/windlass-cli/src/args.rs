@@ -127,6 +127,8 @@ pub enum Command {
     Config(config::ConfigCommand),
     /// Ask the server whether it can do its work
     Health,
+    /// Watch queues, jobs and workers in this terminal
+    Top(crate::top::TopArgs),
     /// Watch many jobs share one worker: real requests to slow sites on this machine
     Demo(crate::demo::DemoArgs),
     /// The sites of the demo; started by it

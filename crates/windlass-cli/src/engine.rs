@@ -3,23 +3,28 @@
 use std::{sync::Arc, time::Duration};
 
 use windlass::{
-    ClaimBatch, Registry, Waiters, Worker, WorkerConfig, WorkerHandle,
+    ClaimBatch, Registry, Tracer, Waiters, Worker, WorkerConfig, WorkerHandle,
     telemetry::{self, Exposition, OutcomeTimes},
     worker::Metrics,
 };
 use windlass_core::{Name, TaskId, TaskRecord, store::SharedStore};
 use windlass_kinds::HttpOptions;
+use windlass_otlp::Exporter;
 use windlass_server::{Operations, api::WorkerStatusView};
 
 use crate::{
     backend::local,
     config::{Settings, table},
     failure::Failure,
+    spans,
     store::Opened,
 };
 
 /// How long beyond its longest pause a coordinator may be silent before it counts as stuck.
 const TICK_SLACK: Duration = Duration::from_secs(10);
+
+/// What a worker that has stopped claiming says of its readiness.
+const DRAINING: &str = "draining";
 
 /// A worker that is ready to run, and what is known about it.
 pub struct Engine {
@@ -35,6 +40,8 @@ pub struct Engine {
     pub config: WorkerConfig,
     /// Its metrics, if any are kept.
     pub exposition: Option<Exposition>,
+    /// Where its spans go, if it is traced.
+    pub spans: Option<Arc<Exporter>>,
 }
 
 /// Puts a worker on a store that is open.
@@ -49,13 +56,17 @@ pub fn build(settings: &Settings, store: Opened) -> anyhow::Result<Engine> {
         kinds.push(kind.clone());
         registry.insert(kind, handler)?;
     }
+    let spans = spans::exporter(settings)?;
+    if let Some(spans) = &spans {
+        registry.set_tracer(Tracer::new(spans.clone()));
+    }
     let config = worker_config(settings)?;
     let worker = Worker::new(store.store.clone(), registry, config.clone())?;
     let handle = worker.handle();
     let audit = settings.duration(&table::AUDIT_MS);
     let audit_every = (!audit.is_zero()).then_some(audit);
     let exposition = Exposition::new(&handle, telemetry::Options { http: Some(http_times), audit_every });
-    Ok(Engine { store, worker, handle, kinds, config, exposition })
+    Ok(Engine { store, worker, handle, kinds, config, exposition, spans })
 }
 
 fn http_options(settings: &Settings, times: &Arc<OutcomeTimes>) -> anyhow::Result<HttpOptions> {
@@ -111,11 +122,20 @@ pub fn operations(engine: &Engine) -> Operations {
         .metrics(engine.exposition.clone())
         .worker_status(move || Some(worker_view(&status, &kinds, &queues)))
         .ready_if("worker", move || readiness(&probe, silence_max, lease_ttl))
+        .tracer(engine.spans.clone().map(|spans| Tracer::new(spans)))
         .on_schedules_changed(move || ticker.wake_schedules())
         .wait_with(move |ids, wait| {
             let (waiters, store) = (waiters.clone(), store.clone());
             async move { ended(&waiters, &store, ids, wait).await }
         })
+}
+
+/// Whether this process does its work: what `/readyz` asks, but for a process that drains, which does what it should.
+pub fn alive(operations: Operations) -> impl AsyncFn() -> bool + Send + 'static {
+    async move || {
+        let health = operations.ready().await;
+        health.checks.iter().all(|check| check.ok || check.detail.as_deref() == Some(DRAINING))
+    }
 }
 
 /// Waits for tasks to end: single ones through the shared look, so that a thousand waiters cost one query per
@@ -149,6 +169,9 @@ fn worker_view(handle: &WorkerHandle, kinds: &[Name], queues: &[Name]) -> Worker
         draining: status.draining,
         kinds: kinds.to_vec(),
         queues: queues.to_vec(),
+        claimed: status.claimed,
+        succeeded: status.succeeded,
+        failed: status.ended.saturating_sub(status.succeeded + status.handed_back),
     }
 }
 
@@ -156,7 +179,7 @@ fn worker_view(handle: &WorkerHandle, kinds: &[Name], queues: &[Name]) -> Worker
 fn readiness(handle: &WorkerHandle, silence_max: Duration, lease_ttl: Duration) -> Result<(), String> {
     let status = handle.status();
     if status.draining {
-        return Err("draining".to_owned());
+        return Err(DRAINING.to_owned());
     }
     if status.worker.0 == 0 {
         return Err("the worker has lost its lease and has not registered anew yet".to_owned());

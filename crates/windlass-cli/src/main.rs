@@ -14,8 +14,11 @@ mod monitor;
 mod output;
 mod screen;
 mod session;
+mod spans;
 mod stop;
 mod store;
+mod systemd;
+mod top;
 mod version;
 
 use std::{io, process::ExitCode, time::Duration};
@@ -82,6 +85,11 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Worker(args) => {
             let session = Session::start(global, args.flags())?;
             serve(commands::worker::run(&session, &args))?
+        }
+        Command::Top(args) => {
+            let session = Session::start(global, Vec::new())?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(top::run(&session, &args))?
         }
         command => {
             let session = Session::start(global, Vec::new())?;

@@ -1,11 +1,14 @@
 //! Stopping: the first Ctrl-C or SIGTERM drains and says so, the second hands back at once.
 
-use std::{pin::Pin, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use windlass::{DrainReport, Shutdown, Signals, WorkerHandle, shutdown_signal};
 
-use crate::output::{Output, text};
+use crate::{
+    output::{Output, text},
+    systemd::Systemd,
+};
 
 /// Signals that tell the user what they lead to.
 pub struct Announced {
@@ -13,12 +16,13 @@ pub struct Announced {
     handle: WorkerHandle,
     drain_timeout: Duration,
     out: Output,
+    systemd: Arc<Systemd>,
 }
 
 impl Announced {
     /// Listens from now on. Call it inside a runtime.
-    pub fn new(handle: WorkerHandle, drain_timeout: Duration, out: Output) -> Self {
-        Self { signals: shutdown_signal(), handle, drain_timeout, out }
+    pub fn new(handle: WorkerHandle, drain_timeout: Duration, out: Output, systemd: Arc<Systemd>) -> Self {
+        Self { signals: shutdown_signal(), handle, drain_timeout, out, systemd }
     }
 }
 
@@ -29,6 +33,7 @@ impl Shutdown for Announced {
         this.signals.next().await;
         // Draining starts before it is announced: who reads the line may rely on it.
         this.handle.drain();
+        this.systemd.stopping();
         let running = u64::from(this.handle.status().running);
         let limit = windlass_core::why::human(this.drain_timeout).replace(".0 s", " s");
         this.out.note(format!(

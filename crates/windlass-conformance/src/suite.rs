@@ -92,6 +92,8 @@ cases! { ($)
         a_batch_with_one_bad_task_leaves_nothing [BatchAtomic],
         a_batch_over_the_limit_is_refused,
         a_task_without_a_number_of_attempts_gets_the_default,
+        a_task_carries_its_trace_to_every_attempt,
+        another_trace_under_the_same_key_is_no_conflict,
     }
     keys {
         the_same_key_gives_the_same_task [EnqIdempotent],

@@ -22,6 +22,7 @@ pub mod state;
 pub mod store;
 pub mod task;
 pub mod time;
+pub mod trace;
 #[doc(hidden)]
 pub mod transfer;
 pub mod usage;
@@ -43,4 +44,5 @@ pub use state::{Event, State};
 pub use store::{Gates, Schedules, Store};
 pub use task::{AttemptRecord, Claimed, Enqueued, Lane, NewTask, Start, TaskRecord};
 pub use time::{Clock, Timestamp};
+pub use trace::TraceContext;
 pub use worker::{NewWorker, WorkerRecord, WorkerReport};

@@ -147,6 +147,7 @@ mod tests {
             workflow: None,
             timeout: None,
             retry: None,
+            trace: None,
             claimed_at: Timestamp::from_ms(1000),
         }
     }

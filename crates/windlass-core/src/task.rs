@@ -14,6 +14,7 @@ use crate::{
     rules::Rules,
     state::State,
     time::Timestamp,
+    trace::TraceContext,
 };
 
 /// The queue of tasks that name none.
@@ -68,6 +69,8 @@ pub struct NewTask {
     pub workflow: Option<Name>,
     /// What a failure means for the rest of its workflow. The first append decides; later ones change nothing.
     pub on_failure: Option<OnFailure>,
+    /// Where it stands in a trace, if somebody traces it. Not part of what an idempotency key compares.
+    pub trace: Option<TraceContext>,
 }
 
 /// Longest idempotency key.
@@ -94,6 +97,7 @@ impl NewTask {
             job: None,
             workflow: None,
             on_failure: None,
+            trace: None,
         })
     }
 
@@ -178,6 +182,8 @@ pub struct Claimed {
     pub timeout: Option<Duration>,
     /// Retry delays of its own.
     pub retry: Option<RetryPolicy>,
+    /// Where whoever enqueued it stands in a trace.
+    pub trace: Option<TraceContext>,
     /// The store's clock when it was claimed.
     pub claimed_at: Timestamp,
 }

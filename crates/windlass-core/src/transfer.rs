@@ -121,7 +121,7 @@ rows! {
         claimed_at: Option<i64>, timeout_ms: Option<i64>, retry: Option<String>, job: Option<String>,
         workflow: Option<String>, step: Option<i64>, on_failure: Option<i16>, key: Option<String>,
         cancel: Option<String>, progress: Option<String>, error: Option<String>, log: Option<String>, encoding: i16,
-        payload: Vec<u8>,
+        payload: Vec<u8>, trace: Option<String>,
     }
     /// A done or cancelled task.
     HistoryRow {

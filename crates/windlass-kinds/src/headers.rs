@@ -8,7 +8,7 @@ use http::{
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT},
 };
 use serde_json::{Map, Value};
-use windlass::Context;
+use windlass::{Context, trace::TRACEPARENT};
 
 /// Headers whose values are shown as `***` and never leave the origin that they were meant for.
 pub(crate) const SECRET_HEADERS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
@@ -162,6 +162,10 @@ impl Headers {
         }
         if let Some(workflow) = &context.task().workflow {
             self.set("windlass-workflow", workflow.as_str())?;
+        }
+        // A payload that brings its own has its reasons.
+        if let Some(trace) = context.trace().filter(|_| !self.map.contains_key(TRACEPARENT)) {
+            self.set(TRACEPARENT, &trace.to_string())?;
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ WITH clock AS MATERIALIZED (
     claimed_at = (SELECT now FROM clock)
   WHERE ctid = ANY (ARRAY(SELECT place FROM line)) AND state = 1
   RETURNING id, lease, attempt, max_attempts, crashes, lane, priority, ready_seq, encoding, payload, timeout_ms,
-    retry, job, workflow, paced
+    retry, job, workflow, paced, trace
 ), started AS (
   -- The start of a task whose job has a delay is to be noticed.
   INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 2::smallint, taken.job FROM taken WHERE taken.paced
@@ -82,5 +82,5 @@ WITH clock AS MATERIALIZED (
 SELECT
   clock.now, gate.live, gate.isolated, gate.suspects, rest.*,
   t.id, t.lease, t.attempt, t.max_attempts, t.crashes, t.lane, t.priority, t.ready_seq, t.encoding, t.payload,
-  t.timeout_ms, t.retry, t.job, t.workflow
+  t.timeout_ms, t.retry, t.job, t.workflow, t.trace
 FROM clock CROSS JOIN gate CROSS JOIN rest LEFT JOIN taken AS t ON true

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use tokio_postgres::Row;
 use windlass_core::{
     ClaimAnswer, Claimed, Demand, Error, Lane, LaneId, Payload, Result, RetryPolicy, Rules, TaskId,
-    Timestamp, rules::ISOLATION, source::Rest,
+    Timestamp, TraceContext, rules::ISOLATION, source::Rest,
 };
 
 use crate::{
@@ -413,6 +413,7 @@ fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row) -> Claim
         workflow: record::name(row, 22, "workflow"),
         timeout: row.get::<_, Option<i64>>(19).map(|ms| Duration::from_millis(ms as u64)),
         retry: row.get::<_, Option<&str>>(20).and_then(RetryPolicy::from_stored),
+        trace: TraceContext::from_stored(row.get(23)),
         claimed_at: now,
     }
 }

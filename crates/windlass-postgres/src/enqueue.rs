@@ -108,6 +108,8 @@ pub(crate) async fn insert(
         tasks.iter().map(|task| task.on_failure.map(|policy| policy.code() as i16)).collect();
     let keys: Vec<Option<&str>> =
         tasks.iter().map(|task| task.key.as_ref().map(|key| key.text.as_str())).collect();
+    let traces: Vec<Option<String>> =
+        tasks.iter().map(|task| task.trace.map(|trace| trace.to_string())).collect();
     let ids: Vec<Option<i64>> = match ids {
         Some(ids) => ids.iter().copied().map(Some).collect(),
         None => vec![None; tasks.len()],
@@ -133,6 +135,7 @@ pub(crate) async fn insert(
                 &ids,
                 &workflows,
                 &policies,
+                &traces,
             ],
         )
         .await?;
@@ -149,6 +152,7 @@ fn is_plain(task: &NewTask) -> bool {
         && task.timeout.is_none()
         && task.retry.is_none()
         && task.key.is_none()
+        && task.trace.is_none()
         && !is_gated(task)
 }
 

@@ -102,6 +102,7 @@ async fn put_tasks(conn: &Conn, lanes: &HashMap<i64, i32>, rows: &[TaskRow]) -> 
         &column(rows, |row| text(row.error.as_ref())),
         &column(rows, |row| json(row.log.as_ref())),
         &column(rows, |row| &*row.payload),
+        &column(rows, |row| row.trace.as_deref()),
     ];
     put(conn, &sql::COPY_TASKS, params).await
 }

@@ -68,12 +68,14 @@ pub struct Call<'a> {
     timeout_ms: Option<i64>,
     retry: Option<String>,
     on_failure: Option<i16>,
+    trace: Option<String>,
 }
 
 impl<'a> Call<'a> {
     fn new(schema: &Schema, rules: &Rules, task: &'a NewTask) -> Self {
+        let statement = if task.trace.is_some() { &sql::ENQUEUE_TRACED } else { &sql::ENQUEUE_TASK };
         Self {
-            text: schema.render(sql::ENQUEUE_TASK.text()),
+            text: schema.render(statement.text()),
             kind: task.kind.as_str(),
             encoding: task.payload.encoding().code() as i16,
             payload: task.payload.as_bytes(),
@@ -89,11 +91,12 @@ impl<'a> Call<'a> {
             timeout_ms: task.timeout.map(ms_up),
             retry: task.retry.map(RetryPolicy::to_stored),
             on_failure: task.on_failure.map(|policy| policy.code() as i16),
+            trace: task.trace.map(|trace| trace.to_string()),
         }
     }
 
     fn params(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
-        let values: [&(dyn ToSql + Sync); 15] = [
+        let values: [&(dyn ToSql + Sync); 16] = [
             &self.kind,
             &self.encoding,
             &self.payload,
@@ -109,8 +112,10 @@ impl<'a> Call<'a> {
             &self.timeout_ms,
             &self.retry,
             &self.on_failure,
+            &self.trace,
         ];
-        values.into_iter().zip(sql::ENQUEUE_TASK.types.iter().cloned()).collect()
+        let n = values.len() - usize::from(self.trace.is_none());
+        values.into_iter().zip(sql::ENQUEUE_TRACED.types.iter().cloned()).take(n).collect()
     }
 
     /// What a refusal of the server means.

@@ -32,6 +32,7 @@
 //! | `POST /v1/schedules/{name}/pause`, `…/resume` | nothing | [`ScheduleView`] |
 //! | `POST /v1/schedules/{name}/run` | nothing | 201 [`EnqueueResponse`] |
 //! | `GET /v1/workers` | | [`Workers`] |
+//! | `GET /v1/overview` | | [`Overview`] |
 //! | `GET /v1/info` | | [`InfoView`] |
 //! | `GET /v1/audit` | | [`Audit`] |
 //! | `GET /healthz`, `GET /readyz` | | [`HealthView`]; 503 if not ready |
@@ -59,7 +60,8 @@ pub use enqueue::{
 };
 pub use error::{ErrorBody, ErrorCode, ErrorDetail};
 pub use fleet::{
-    Audit, InfoView, KindView, QueueChange, QueueView, Queues, WorkerStatusView, WorkerView, Workers,
+    Audit, InfoView, KindView, Overview, QueueChange, QueueView, Queues, WorkerStatusView, WorkerView,
+    Workers,
 };
 pub use health::{Check, HealthView};
 pub use job::{JobRemoval, JobRequest, JobView, Jobs};

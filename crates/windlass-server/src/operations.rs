@@ -1,10 +1,14 @@
 //! What can be done with a store, free of transport: the HTTP API and a command line without a server call
 //! the same functions.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use serde_json::Value;
-use windlass::telemetry::Exposition;
+use windlass::{Tracer, telemetry::Exposition};
 use windlass_core::{
     Name, Payload, TaskId,
     store::{Changed, SharedStore},
@@ -59,6 +63,8 @@ pub struct Operations {
     live_kinds: Arc<enqueue::LiveKinds>,
     schedules_changed: Arc<dyn Fn() + Send + Sync>,
     exposition: Option<Exposition>,
+    tracer: Option<Tracer>,
+    enqueued: Arc<AtomicU64>,
     version: Arc<str>,
 }
 
@@ -81,6 +87,8 @@ impl Operations {
             live_kinds: Arc::default(),
             schedules_changed: Arc::new(|| ()),
             exposition: None,
+            tracer: None,
+            enqueued: Arc::default(),
             version: VERSION.into(),
         }
     }
@@ -161,6 +169,13 @@ impl Operations {
     #[must_use]
     pub fn metrics(mut self, exposition: Option<Exposition>) -> Self {
         self.exposition = exposition;
+        self
+    }
+
+    /// Tells of every enqueue as a span of a trace, which the tasks carry on to their workers.
+    #[must_use]
+    pub fn tracer(mut self, tracer: Option<Tracer>) -> Self {
+        self.tracer = tracer;
         self
     }
 

@@ -7,8 +7,8 @@ use std::{sync::Arc, time::Duration};
 
 use rusqlite::{Row, Rows, params};
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Encoding, Error, Lane, LaneId, Name, Payload, State, TaskId, WorkerId,
-    rules::ISOLATION, source::Rest,
+    ClaimAnswer, Claimed, Demand, Encoding, Error, Lane, LaneId, Name, Payload, State, TaskId, TraceContext,
+    WorkerId, rules::ISOLATION, source::Rest,
 };
 
 use crate::{
@@ -379,6 +379,7 @@ fn read_row(tx: &Tx<'_>, demand: &Demand, lane: &Arc<Lane>, row: &Row<'_>) -> St
             .ok()
             .flatten()
             .and_then(windlass_core::RetryPolicy::from_stored),
+        trace: TraceContext::from_stored(row.get_ref(15)?.as_str_or_null().ok().flatten()),
         claimed_at: tx.now,
     };
     Ok((Taken { priority: task.priority, ready_seq: row.get(2)?, task }, held))

@@ -115,8 +115,11 @@ fn insert(tx: &mut Tx<'_>, plain: &mut CachedStatement<'_>, task: &NewTask, lane
     let state = entry(task, start_at);
     let ready_seq = (state == State::Ready).then(|| tx.memory.next_ready_seq());
     let encoding = task.payload.encoding().code();
-    let is_plain =
-        state == State::Ready && task.timeout.is_none() && task.retry.is_none() && task.key.is_none();
+    let is_plain = state == State::Ready
+        && task.timeout.is_none()
+        && task.retry.is_none()
+        && task.key.is_none()
+        && task.trace.is_none();
     if is_plain {
         plain.execute(params![
             id.raw(),
@@ -146,7 +149,8 @@ fn insert(tx: &mut Tx<'_>, plain: &mut CachedStatement<'_>, task: &NewTask, lane
             start_at.filter(|_| is_step).map(Timestamp::as_ms),
             task.key.as_ref().map(|key| key.text.as_str()),
             encoding,
-            task.payload.as_bytes()
+            task.payload.as_bytes(),
+            task.trace.map(|trace| trace.to_string())
         ])?;
     }
     tx.memory.count(lane, state, 1);

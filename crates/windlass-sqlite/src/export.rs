@@ -364,6 +364,7 @@ fn task(row: &Row<'_>, bytes: &mut usize) -> rusqlite::Result<TaskRow> {
         log,
         encoding: row.get(25)?,
         payload,
+        trace: row.get(27)?,
     })
 }
 

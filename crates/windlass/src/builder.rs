@@ -8,9 +8,11 @@ use windlass_core::{Error, Name, Result, store::SharedStore};
 use crate::{
     extract::Provides,
     handler::{AsyncCall, Handler, IntoOutcome, RawHandler, erase},
+    layer::Layer,
     registry::Registry,
     shutdown::Shutdown,
     task::Task,
+    trace::Tracer,
     worker::{DrainReport, Worker, WorkerConfig, WorkerError},
 };
 
@@ -93,6 +95,18 @@ impl<S> WorkerBuilder<S> {
     pub fn raw(mut self, kind: &str, handler: Arc<dyn RawHandler>) -> Self {
         let added = Name::new("kind", kind).and_then(|kind| self.registry.insert(kind, handler));
         self.keep_fault(added);
+        self
+    }
+
+    /// Adds a [`Layer`] around every run of every handler, inside of those that are there.
+    pub fn layer(mut self, layer: impl Layer) -> Self {
+        self.registry.add_layer(Arc::new(layer));
+        self
+    }
+
+    /// Tells of every attempt as spans of a trace; give the same to the [`Client`](crate::Client).
+    pub fn tracer(mut self, tracer: Tracer) -> Self {
+        self.registry.set_tracer(tracer);
         self
     }
 

@@ -15,7 +15,11 @@ use windlass_core::{
 pub use enqueue::Enqueue;
 pub use schedules::{Schedule, Schedules};
 
-use crate::{task::Task, waiters::Waiters};
+use crate::{
+    task::Task,
+    trace::{self, Tracer},
+    waiters::Waiters,
+};
 
 /// A handle for enqueueing and looking after tasks. Cheap to clone; clones share their waiting.
 ///
@@ -38,12 +42,20 @@ use crate::{task::Task, waiters::Waiters};
 pub struct Client {
     store: SharedStore,
     waiters: Waiters,
+    tracer: Option<Tracer>,
 }
 
 impl Client {
     /// A client of this store.
     pub fn new(store: SharedStore) -> Self {
-        Self { waiters: Waiters::new(store.clone()), store }
+        Self { waiters: Waiters::new(store.clone()), store, tracer: None }
+    }
+
+    /// Tells of every enqueue as a span of a trace, which the tasks carry on to their workers.
+    #[must_use]
+    pub fn tracer(mut self, tracer: Tracer) -> Self {
+        self.tracer = Some(tracer);
+        self
     }
 
     /// The store underneath.
@@ -93,7 +105,7 @@ impl Client {
         if given == 0 {
             return Ok(Vec::new());
         }
-        self.store.enqueue(tasks).await
+        trace::enqueue(&self.store, self.tracer.as_ref(), None, tasks).await
     }
 
     /// One task, unfinished or kept.

@@ -9,11 +9,12 @@ use std::{
 };
 
 use tokio::time::Instant;
-use windlass_core::{Claimed, LeaseRef, Payload, Result, Source, TaskId, Timestamp, WorkerId};
+use windlass_core::{Claimed, LeaseRef, Payload, Result, Source, TaskId, Timestamp, TraceContext, WorkerId};
 
 use crate::{
     cancel::{CancelReason, Cancellation},
     telemetry::KindMeter,
+    trace::RunTrace,
 };
 
 /// One attempt as its handler sees it. Cheap to clone.
@@ -27,6 +28,7 @@ pub(crate) struct Attempt {
     pub(crate) claimed: Claimed,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancellation: Cancellation,
+    pub(crate) trace: Option<RunTrace>,
     source: Option<Arc<dyn Source>>,
     claimed_at: Instant,
     /// Where tasks of its kind are counted, if they are.
@@ -43,12 +45,18 @@ impl Attempt {
     ) -> Self {
         let (source, claimed_at) = (source.into(), Instant::now());
         let ended = AtomicBool::new(false);
-        Self { claimed, deadline, cancellation, source, claimed_at, meter: None, ended }
+        Self { claimed, deadline, cancellation, trace: None, source, claimed_at, meter: None, ended }
     }
 
     /// The same, counted.
     pub(crate) fn metered(self, meter: Option<Arc<KindMeter>>) -> Self {
         Self { meter, ..self }
+    }
+
+    /// The same with its place in a trace.
+    pub(crate) fn traced(mut self, trace: Option<RunTrace>) -> Self {
+        self.trace = trace;
+        self
     }
 
     /// The fence of this attempt.
@@ -114,6 +122,11 @@ impl Context {
     /// The worker that runs it.
     pub fn worker(&self) -> WorkerId {
         self.attempt.claimed.worker
+    }
+
+    /// Where this attempt stands in a trace: what to send along as `traceparent`, and the parent for spans of the handler's own.
+    pub fn trace(&self) -> Option<TraceContext> {
+        self.attempt.trace.as_ref().map(|trace| trace.context).or(self.attempt.claimed.trace)
     }
 
     /// When this attempt will be ended, if it has a time limit.

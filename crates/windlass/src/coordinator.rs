@@ -5,7 +5,10 @@
 //! *nothing there* for a hint, a due time or the poll, *blocked* for the same with the longest poll (nothing that
 //! this worker does can change it), *failed* for a growing delay.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use tokio::time::Instant;
 use windlass_core::{
@@ -135,11 +138,12 @@ impl Coordinator {
         }
         let asked = reserved.len();
         let Some(lanes) = self.lanes.for_claim() else { return Ok(Pause::Idle) };
+        let asked_at = self.shared.registry.tracer().map(|_| SystemTime::now());
         let answer = self.claim(worker, lanes, asked as u32).await?;
         self.store_clock = Some((answer.now, Instant::now()));
         self.note_due(answer.next_due);
         let pause = self.pause_after(&answer);
-        self.start(answer, reserved);
+        self.start(answer, asked_at, reserved);
         Ok(pause)
     }
 
@@ -186,9 +190,9 @@ impl Coordinator {
     }
 
     /// Starts every claimed task at once; each has its slot already.
-    fn start(&self, answer: ClaimAnswer, mut reserved: Reserved) {
+    fn start(&self, answer: ClaimAnswer, asked_at: Option<SystemTime>, mut reserved: Reserved) {
         let shared = &self.shared;
-        let attempts: Vec<_> = answer.tasks.into_iter().map(|task| self.attempt(task)).collect();
+        let attempts: Vec<_> = answer.tasks.into_iter().map(|task| self.attempt(task, asked_at)).collect();
         // A store that crashed may have forgotten a claim, and gives the same task out under the same lease again. The
         // attempt that runs already is that lease's attempt.
         let attempts = shared.in_flight.insert_new(attempts);
@@ -210,14 +214,17 @@ impl Coordinator {
         }
     }
 
-    fn attempt(&self, claimed: Claimed) -> Arc<Attempt> {
+    fn attempt(&self, claimed: Claimed, asked_at: Option<SystemTime>) -> Arc<Attempt> {
         let deadline = claimed.timeout.map(|timeout| Instant::now() + timeout);
         let meter = self.lanes.meter(claimed.lane.id);
         if let Some(meters) = &self.shared.meters {
             meters.claimed(&claimed, meter.as_deref());
         }
+        let tracer = self.shared.registry.tracer();
+        let trace = tracer.zip(asked_at).and_then(|(tracer, asked_at)| tracer.claimed(&claimed, asked_at));
         let source = self.shared.source.clone();
-        Arc::new(Attempt::new(claimed, deadline, Cancellation::new(), source).metered(meter))
+        let attempt = Attempt::new(claimed, deadline, Cancellation::new(), source);
+        Arc::new(attempt.metered(meter).traced(trace))
     }
 
     async fn failed(&mut self, error: Error) -> Pause {

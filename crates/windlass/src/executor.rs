@@ -13,8 +13,8 @@ use crate::{
     cancel::CancelReason,
     context::{Attempt, Context},
     handler::RawHandler,
+    layer, log_line,
     pool::guard::catch_panic,
-    quota::Line,
     worker::{shared::Shared, status::Counters},
 };
 
@@ -22,7 +22,11 @@ use crate::{
 pub(crate) async fn execute(shared: Arc<Shared>, attempt: Arc<Attempt>, handler: Arc<dyn RawHandler>) {
     let timer = shared.meters.as_deref().map(|meters| (meters, Instant::now()));
     let mut guard = Unended { shared: &shared, attempt: &attempt };
-    let outcome = outcome(&shared, &attempt, handler).await;
+    let outcome = if shared.registry.layers().is_empty() {
+        outcome(&shared, &attempt, handler).await
+    } else {
+        layer::outcome(&shared, &attempt, handler).await
+    };
     if let Some((meters, started)) = timer {
         meters.ran(started.elapsed());
     }
@@ -65,6 +69,9 @@ pub(crate) fn finish(shared: &Shared, attempt: &Attempt, outcome: Outcome) -> bo
         _ => {}
     }
     Counters::add(&shared.counters.ended, 1);
+    if let Some(trace) = &attempt.trace {
+        trace.ended(&attempt.claimed, &outcome);
+    }
     let settlement = settle(&attempt.claimed, outcome, attempt.store_now(), &shared.rules);
     shared.settle_queue.push(attempt.claimed.worker, SettleItem::new(&attempt.claimed, settlement));
     shared.note_end();
@@ -72,7 +79,11 @@ pub(crate) fn finish(shared: &Shared, attempt: &Attempt, outcome: Outcome) -> bo
 }
 
 /// The handler's end, or what ended it.
-async fn outcome(shared: &Shared, attempt: &Arc<Attempt>, handler: Arc<dyn RawHandler>) -> Outcome {
+pub(crate) async fn outcome(
+    shared: &Shared,
+    attempt: &Arc<Attempt>,
+    handler: Arc<dyn RawHandler>,
+) -> Outcome {
     let mut run = std::pin::pin!(catch_panic(handler.call(Context::new(attempt.clone()))));
     tokio::select! {
         biased;
@@ -80,6 +91,7 @@ async fn outcome(shared: &Shared, attempt: &Arc<Attempt>, handler: Arc<dyn RawHa
         () = until(attempt.deadline) => {
             attempt.cancellation.cancel(CancelReason::Deadline);
             Counters::add(&shared.counters.timed_out, 1);
+            log_line::timed_out(&shared.counters, attempt);
             timed_out(attempt)
         }
         reason = attempt.cancellation.cancelled() => match reason {
@@ -98,28 +110,20 @@ async fn outcome(shared: &Shared, attempt: &Arc<Attempt>, handler: Arc<dyn RawHa
 }
 
 /// A panic hurts only its own attempt, which counts as failed.
-fn returned(shared: &Shared, attempt: &Attempt, ended: Result<Outcome, String>) -> Outcome {
+pub(crate) fn returned(shared: &Shared, attempt: &Attempt, ended: Result<Outcome, String>) -> Outcome {
     ended.unwrap_or_else(|message| {
         Counters::add(&shared.counters.panicked, 1);
-        match shared.counters.panic_lines.event(std::time::Instant::now()) {
-            Line::None => {}
-            line => {
-                if let Line::OwnAfter(more) = line {
-                    tracing::warn!(more, "handlers panicked in the last minute, beyond those named");
-                }
-                tracing::warn!(task = %attempt.claimed.id, attempt = attempt.claimed.attempt, "handler panicked");
-            }
-        }
+        log_line::panicked(&shared.counters, attempt);
         Outcome::retry(format!("panicked: {message}"))
     })
 }
 
-fn timed_out(attempt: &Attempt) -> Outcome {
+pub(crate) fn timed_out(attempt: &Attempt) -> Outcome {
     let limit = attempt.claimed.timeout.unwrap_or(Duration::ZERO);
     Outcome::retry(format!("timed out after {}", windlass_core::why::human(limit)))
 }
 
-async fn until(deadline: Option<Instant>) {
+pub(crate) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,

@@ -15,7 +15,9 @@ mod executor;
 pub mod extract;
 pub mod handler;
 mod heartbeat;
+pub mod layer;
 pub mod lifecycle;
+mod log_line;
 mod open;
 pub mod pool;
 mod quota;
@@ -29,6 +31,7 @@ mod sync;
 pub mod task;
 pub mod telemetry;
 pub mod testing;
+pub mod trace;
 pub mod waiters;
 pub mod worker;
 
@@ -38,6 +41,7 @@ pub use client::{Client, Enqueue};
 pub use context::Context;
 pub use extract::State;
 pub use handler::{BoxError, Handler, IntoOutcome, RawHandler};
+pub use layer::{Layer, Next};
 pub use lifecycle::{Component, Lifecycle};
 pub use open::open;
 pub use pool::{
@@ -48,6 +52,7 @@ pub use registry::Registry;
 pub use serde;
 pub use shutdown::{Shutdown, Signals, shutdown_signal};
 pub use task::Task;
+pub use trace::Tracer;
 pub use waiters::Waiters;
 /// Where a task stands; [`State`] at this place is what handlers ask for.
 pub use windlass_core::State as TaskState;
@@ -66,6 +71,8 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../docs/guides/handlers.md")]
     struct Handlers;
+    #[doc = include_str!("../../../docs/guides/observing.md")]
+    struct Observing;
     #[doc = include_str!("../../../docs/guides/schedules.md")]
     struct Schedules;
     #[cfg(feature = "postgres")]

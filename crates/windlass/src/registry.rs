@@ -1,15 +1,17 @@
-//! Which handler runs which kind.
+//! Which handler runs which kind, and what is around every run.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use windlass_core::{Error, Name, Result};
 
-use crate::handler::RawHandler;
+use crate::{handler::RawHandler, layer::Layer, trace::Tracer};
 
 /// The handlers of a worker by kind. A worker claims the kinds in here and no others.
 #[derive(Default)]
 pub struct Registry {
     handlers: BTreeMap<Name, Arc<dyn RawHandler>>,
+    layers: Vec<Arc<dyn Layer>>,
+    tracer: Option<Tracer>,
 }
 
 impl Registry {
@@ -33,6 +35,24 @@ impl Registry {
     /// The handler of a kind.
     pub fn get(&self, kind: &str) -> Option<&Arc<dyn RawHandler>> {
         self.handlers.get(kind)
+    }
+
+    /// Adds a layer around every run, inside of those that are there.
+    pub fn add_layer(&mut self, layer: Arc<dyn Layer>) {
+        self.layers.push(layer);
+    }
+
+    /// Tells of every attempt as spans of a trace.
+    pub fn set_tracer(&mut self, tracer: Tracer) {
+        self.tracer = Some(tracer);
+    }
+
+    pub(crate) fn layers(&self) -> &[Arc<dyn Layer>] {
+        &self.layers
+    }
+
+    pub(crate) fn tracer(&self) -> Option<&Tracer> {
+        self.tracer.as_ref()
     }
 
     /// Every kind that has a handler, sorted.

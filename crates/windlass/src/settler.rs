@@ -5,21 +5,21 @@
 //! settlement waits out an outage is not run again.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tokio::sync::Notify;
-use windlass_core::{Error, SettleBatch, SettleItem, Settled, WorkerId};
+use windlass_core::{Error, SettleBatch, SettleItem, Settled, TaskId, WorkerId};
 
 use crate::{
     backoff::Backoff,
     context::Attempt,
-    quota::Line,
+    log_line,
     worker::{
         shared::{Phase, Shared},
         status::Counters,
@@ -195,19 +195,10 @@ fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {
     Counters::add(&counters.settled, (batch.items.len() - settled.fenced.len()) as u64);
     if !settled.fenced.is_empty() {
         Counters::add(&counters.lease_losses, settled.fenced.len() as u64);
-        for id in &settled.fenced {
-            match counters.lease_loss_lines.event(Instant::now()) {
-                Line::None => continue,
-                Line::OwnAfter(more) => {
-                    tracing::warn!(more, "leases lost in the last minute, beyond those named");
-                }
-                Line::Own => {}
-            }
-            tracing::warn!(task = %id, "lease lost: the end of this attempt was refused");
-        }
     }
     let settled_attempts = shared.in_flight.remove(batch.items.iter().map(|item| item.lease));
     count(shared, batch, settled, &settled_attempts);
+    tell(counters, batch, settled, &settled_attempts);
     if settled_attempts.iter().any(|attempt| attempt.claimed.crashes > 0) {
         // A worker runs one suspect at a time: the next may come now, and no hint will say so.
         shared.wake.work();
@@ -218,5 +209,23 @@ fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {
     }
     if !settled.lanes_ready.is_empty() {
         shared.wake.work();
+    }
+}
+
+/// Writes log lines and spans about what the store has answered. The attempts are in the order of the batch.
+fn tell(counters: &Counters, batch: &SettleBatch, settled: &Settled, attempts: &[Arc<Attempt>]) {
+    let fenced: HashSet<TaskId> = settled.fenced.iter().copied().collect();
+    let mut items = batch.items.iter();
+    for attempt in attempts {
+        let Some(item) = items.by_ref().find(|item| item.lease == attempt.lease()) else { return };
+        let is_fenced = fenced.contains(&item.lease.id);
+        if is_fenced {
+            log_line::lease_lost(counters, attempt);
+        } else {
+            log_line::settled(counters, attempt, &item.settlement);
+        }
+        if let Some(trace) = &attempt.trace {
+            trace.settled(&attempt.claimed, is_fenced);
+        }
     }
 }

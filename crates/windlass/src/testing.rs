@@ -91,6 +91,7 @@ pub fn context<T: Task>(task: &T) -> Result<Context> {
         workflow: task.workflow,
         timeout: task.timeout,
         retry: task.retry,
+        trace: task.trace,
         claimed_at: Timestamp::default(),
     }))
 }

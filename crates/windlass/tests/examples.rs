@@ -8,6 +8,9 @@ mod order_pipeline;
 #[allow(dead_code, reason = "the test calls what main calls")]
 #[path = "../examples/polite_crawler.rs"]
 mod polite_crawler;
+#[allow(dead_code, reason = "the test calls what main calls")]
+#[path = "../examples/watched_worker.rs"]
+mod watched_worker;
 
 use std::time::Duration;
 
@@ -44,4 +47,21 @@ async fn the_crawler_fetches_every_page_once_and_never_faster_than_its_delay() {
     }
     // Five starts are four pauses, each of whole milliseconds by the store's clock; both sites are crawled at once.
     assert!(took >= Duration::from_millis(4 * (delay_ms - 1)), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_watched_worker_counts_every_attempt_and_reports_every_failure() {
+    let watch = watched_worker::run().await.unwrap();
+    let counts: Vec<_> = watch.outcomes.lock().unwrap().iter().map(|(name, (n, _))| (*name, *n)).collect();
+    assert_eq!(counts, [("done", 2), ("failed", 3)]);
+    let mut reports = watch.reports.lock().unwrap().clone();
+    reports.sort();
+    assert_eq!(
+        reports,
+        [
+            "resize attempt 1 of 2: not an image",
+            "resize attempt 1 of 2: the disk was busy",
+            "resize attempt 2 of 2: not an image",
+        ]
+    );
 }

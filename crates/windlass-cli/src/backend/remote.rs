@@ -37,6 +37,11 @@ impl Remote {
         self.client.get_any("/readyz").await.map(|(_, health)| health)
     }
 
+    /// Reads a path as what the caller knows of it: a newer server may say more, an older one less.
+    pub async fn look<T: serde::de::DeserializeOwned>(&self, path: &str) -> Answer<T> {
+        self.client.get(path, Duration::ZERO).await
+    }
+
     /// Whether it answers at all.
     pub async fn ping(&self) -> Answer<HealthView> {
         self.client.get_any("/healthz").await.map(|(_, health)| health)

@@ -1,6 +1,6 @@
 //! `windlass up`: store, worker and API in one process.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use clap::Args;
 use tokio::{net::TcpListener, sync::oneshot};
@@ -15,8 +15,10 @@ use crate::{
     failure::{Exit, Failure},
     screen::Screen,
     session::Session,
+    spans,
     stop::{self, Announced},
     store,
+    systemd::Systemd,
 };
 
 /// How long the store may take to write what it has taken, at the end.
@@ -66,21 +68,24 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     tracing::info!(%address, store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
         recovered = info.recovered, "started");
 
+    let (spans, systemd) = (engine.spans.clone(), Arc::new(Systemd::from_env()));
+    let operations = engine::operations(&engine);
+    let _watchdog = systemd.watch(engine::alive(operations.clone()))?;
     let (stop_api, api_stopped) = oneshot::channel::<()>();
-    let api =
-        tokio::spawn(http::serve(listener, engine::operations(&engine), http::Options::default(), async {
-            // A dropped sender is a stop as well.
-            let _ = api_stopped.await;
-        }));
+    let api = tokio::spawn(http::serve(listener, operations, http::Options::default(), async {
+        // A dropped sender is a stop as well.
+        let _ = api_stopped.await;
+    }));
     // Signals are listened to, and the worker is there, before the address is told: who reads it may use it at once.
     let started = engine.handle.clone();
     let ended = {
-        let mut running = std::pin::pin!(run_worker(session, engine));
+        let mut running = std::pin::pin!(run_worker(session, engine, systemd.clone()));
         tokio::select! {
             ended = &mut running => ended,
             () = started.started() => {
                 // A service does not end because nobody reads its first screen.
                 let _ = screen.show(session.out);
+                systemd.ready();
                 running.await
             }
         }
@@ -88,6 +93,7 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     // The API outlives the worker, so that `/readyz` can say "draining" and results can still be fetched.
     let _ = stop_api.send(());
     let _ = api.await;
+    spans::flush(spans.as_deref()).await;
     finish(session, &store.store, ended).await
 }
 
@@ -131,8 +137,9 @@ pub async fn bind(listen: SocketAddr) -> Result<TcpListener, Failure> {
 pub fn run_worker(
     session: &Session,
     engine: Engine,
+    systemd: Arc<Systemd>,
 ) -> impl Future<Output = Result<DrainReport, WorkerError>> + use<> {
-    let shutdown = Announced::new(engine.handle.clone(), engine.config.drain_timeout, session.out);
+    let shutdown = Announced::new(engine.handle.clone(), engine.config.drain_timeout, session.out, systemd);
     let (store, exposition) = (engine.store.clone(), engine.exposition.clone());
     async move {
         let watching = watch_store(exposition);

@@ -1,5 +1,7 @@
 //! `windlass worker`: a worker on a store, without the API.
 
+use std::sync::Arc;
+
 use clap::Args;
 
 use super::up;
@@ -11,7 +13,9 @@ use crate::{
     monitor::{self, Monitor},
     screen::Screen,
     session::Session,
+    spans,
     store::{self, Access},
+    systemd::Systemd,
 };
 
 /// Flags that every worker has. They are read as text: the table of settings checks them.
@@ -38,6 +42,9 @@ pub struct WorkerFlags {
     /// Whether done tasks are kept
     #[arg(long, value_name = "kept|off")]
     history: Option<String>,
+    /// Send spans of tasks to this OpenTelemetry collector, such as http://127.0.0.1:4318
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
     /// Make the schema of a PostgreSQL store, or bring it forward, before starting
     #[arg(long)]
     migrate: bool,
@@ -53,6 +60,7 @@ impl WorkerFlags {
             (&table::DRAIN_TIMEOUT_MS, self.drain_timeout.as_ref()),
             (&table::DURABILITY, self.durability.as_ref()),
             (&table::HISTORY, self.history.as_ref()),
+            (&table::OTLP_ENDPOINT, self.otlp.as_ref()),
         ]);
         if !self.allow_target.is_empty() {
             flags.push((&table::ALLOW_TARGET, Raw::List(self.allow_target.clone())));
@@ -105,14 +113,24 @@ pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
     let screen = Screen { settings, store: &info, kinds: &kinds, address: None, monitor: address };
     tracing::info!(store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
         recovered = info.recovered, "started");
+    let (spans, systemd) = (engine.spans.clone(), Arc::new(Systemd::from_env()));
+    let _watchdog = systemd.watch(engine::alive(engine::operations(&engine)))?;
+    let started = engine.handle.clone();
     let ended = {
-        let running = up::run_worker(session, engine);
+        let mut running = std::pin::pin!(up::run_worker(session, engine, systemd.clone()));
         // A service does not end because nobody reads its first screen.
         let _ = screen.show(session.out);
-        running.await
+        tokio::select! {
+            ended = &mut running => ended,
+            () = started.started() => {
+                systemd.ready();
+                running.await
+            }
+        }
     };
     if let Some(monitor) = monitor {
         monitor.stop().await;
     }
+    spans::flush(spans.as_deref()).await;
     up::finish(session, &store.store, ended).await
 }

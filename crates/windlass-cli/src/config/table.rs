@@ -318,6 +318,16 @@ pub static LOG_LEVEL: Setting = Setting::new(
 )
 .flag("--log-level");
 
+/// Where spans go.
+pub static OTLP_ENDPOINT: Setting = Setting::new(
+    "otlp_endpoint",
+    Kind::Text,
+    "",
+    "The OpenTelemetry collector that spans of tasks go to, such as http://127.0.0.1:4318 (OTLP over HTTP); without it nothing is traced.",
+)
+.flag("--otlp")
+.document("OTEL_EXPORTER_OTLP_ENDPOINT");
+
 /// Every setting, in the order of the documentation.
 pub static ALL: &[&Setting] = &[
     &STORE,
@@ -362,6 +372,7 @@ pub static ALL: &[&Setting] = &[
     &HTTP_PROXY,
     &LOG_FORMAT,
     &LOG_LEVEL,
+    &OTLP_ENDPOINT,
     // Tables come last: in TOML every plain key after a table would belong to it.
     &POOL_BUFFER_SIZE,
     &POOL_SIZE,

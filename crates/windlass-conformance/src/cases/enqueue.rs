@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use windlass_core::{Encoding, Error, NewTask, Payload, RetryPolicy, Rules, State};
+use windlass_core::{Encoding, Error, NewTask, Outcome, Payload, RetryPolicy, Rules, State, TraceContext};
 
-use super::rig::{Rig, in_queue, keyed, name, task};
+use super::rig::{Rig, in_queue, keyed, name, of_job, step_of, task};
 use crate::harness::Harness;
 
 pub async fn a_new_task_is_ready_with_everything_it_was_given(harness: &dyn Harness) {
@@ -111,4 +111,40 @@ pub async fn a_task_without_a_number_of_attempts_gets_the_default(harness: &dyn 
     let rig = Rig::with(harness, Rules { max_attempts: 6, ..Rules::default() }).await;
     let id = rig.add(task("a")).await;
     assert_eq!(rig.task(id).await.max_attempts, 6);
+}
+
+pub async fn a_task_carries_its_trace_to_every_attempt(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    let trace =
+        |n: u64| Some(TraceContext { trace_id: u128::MAX - 1, span_id: n, sampled: n.is_multiple_of(2) });
+    for (new, given) in [
+        (task("a"), trace(1)),
+        (task("a"), None),
+        (of_job("j"), trace(2)),
+        (step_of("w"), trace(3)),
+        (keyed("k"), trace(4)),
+        (NewTask { timeout: Some(Duration::from_secs(9)), ..task("a") }, None),
+    ] {
+        let id = rig.add(NewTask { trace: given, ..new }).await;
+        let first = worker.claim_one().await;
+        assert_eq!((first.id, first.trace), (id, given));
+        worker.end(&first, Outcome::Release).await;
+        let second = worker.claim_one().await;
+        assert_eq!((second.id, second.trace), (id, given), "also after it was handed back");
+        worker.finish(&second).await;
+    }
+}
+
+pub async fn another_trace_under_the_same_key_is_no_conflict(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    let traced = |n: u128| {
+        let trace = Some(TraceContext { trace_id: n, span_id: 1, sampled: true });
+        NewTask { trace, ..keyed("k") }
+    };
+    let first = rig.add(traced(1)).await;
+    let again = rig.store.enqueue(vec![traced(2)]).await.unwrap()[0];
+    assert_eq!((again.id, again.existing), (first, true));
+    assert_eq!(worker.claim_one().await.trace, traced(1).trace, "the trace of whoever made the task");
 }

@@ -133,6 +133,7 @@ impl Model {
             workflow: record.workflow.clone(),
             timeout: record.timeout,
             retry: task.retry,
+            trace: task.trace,
             claimed_at: now.wall,
         })
     }

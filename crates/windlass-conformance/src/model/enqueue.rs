@@ -166,6 +166,7 @@ impl Model {
         let task = Task {
             record,
             retry: new.retry,
+            trace: new.trace,
             ready_seq: self.last_ready_seq,
             claim_no: 0,
             step: 0,

@@ -22,7 +22,7 @@ use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duratio
 
 use windlass_core::{
     Event, Lane, LaneId, Name, NewWorker, OnFailure, Payload, RetryPolicy, Rules, ScheduleRow, Settled,
-    State, TaskId, TaskRecord, Timestamp, WorkerId, WorkerReport, state,
+    State, TaskId, TaskRecord, Timestamp, TraceContext, WorkerId, WorkerReport, state,
 };
 
 use self::{gate::Touched, job::Job, workflow::Workflow};
@@ -63,6 +63,7 @@ pub struct Model {
 struct Task {
     record: TaskRecord,
     retry: Option<RetryPolicy>,
+    trace: Option<TraceContext>,
     ready_seq: u64,
     claim_no: u64,
     /// Its place in its workflow.

@@ -263,6 +263,7 @@ fn new_task(draft: &Draft) -> Option<NewTask> {
         job: gate(draft).job,
         workflow: gate(draft).workflow,
         on_failure: draft.on_failure,
+        trace: None,
     })
 }
 

@@ -4,10 +4,10 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use http::Method;
 use serde_json::json;
-use windlass::Outcome;
+use windlass::{Context, Outcome, RawHandler as _};
 use windlass_kinds::{Http, HttpOptions};
 
-use crate::support::{Server, answer, call, dead, http, loopback, output, retried};
+use crate::support::{Server, answer, call, dead, http, loopback, output, retried, task};
 
 /// A server whose path is the status that it answers with.
 async fn status_server() -> Server {
@@ -139,4 +139,24 @@ async fn a_wrong_payload_is_dead_without_a_request() {
     let payload = json!({"url": server.url("/"), "verb": "GET"});
     assert!(dead(call(&http(), &payload).await).contains("unknown field \"verb\""));
     assert_eq!(server.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn a_traced_task_tells_its_target_and_a_header_of_its_own_wins() {
+    let server = Server::start(|_| answer(200, &[], "")).await;
+    let trace = windlass::TraceContext { trace_id: 0xab, span_id: 0xcd, sampled: true };
+    let own = "00-000000000000000000000000000000aa-00000000000000bb-00";
+    for (headers, trace) in
+        [(json!({}), Some(trace)), (json!({"TraceParent": own}), Some(trace)), (json!({}), None)]
+    {
+        let payload = windlass::Payload::json(&json!({"url": server.url("/"), "headers": headers})).unwrap();
+        let context = Context::detached(windlass::Claimed { trace, ..task(payload) });
+        output(http().call(context).await);
+    }
+    let seen: Vec<_> = server
+        .seen()
+        .iter()
+        .map(|seen| seen.headers.get("traceparent").map(|text| text.to_str().unwrap().to_owned()))
+        .collect();
+    assert_eq!(seen, [Some(trace.to_string()), Some(own.to_owned()), None]);
 }

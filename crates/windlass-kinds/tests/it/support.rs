@@ -120,6 +120,7 @@ pub fn task(payload: Payload) -> Claimed {
         workflow: Some(Name::new("workflow", "order-42").unwrap()),
         timeout: None,
         retry: None,
+        trace: None,
         claimed_at: Timestamp::from_ms(1000),
     }
 }

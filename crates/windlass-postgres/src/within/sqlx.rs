@@ -25,7 +25,7 @@ impl Within for PgConnection {
 
 async fn send(connection: &mut PgConnection, call: &Call<'_>) -> Result<PgRow, sqlx_core::Error> {
     // Safe: a fixed text with the checked name of a schema in it. The same text each time, so that sqlx prepares it once.
-    query::<Postgres>(AssertSqlSafe(call.text.as_str()))
+    let query = query::<Postgres>(AssertSqlSafe(call.text.as_str()))
         .bind(call.kind)
         .bind(call.encoding)
         .bind(call.payload)
@@ -40,9 +40,12 @@ async fn send(connection: &mut PgConnection, call: &Call<'_>) -> Result<PgRow, s
         .bind(call.max_attempts)
         .bind(call.timeout_ms)
         .bind(call.retry.as_deref())
-        .bind(call.on_failure)
-        .fetch_one(connection)
-        .await
+        .bind(call.on_failure);
+    let query = match &call.trace {
+        Some(trace) => query.bind(trace.as_str()),
+        None => query,
+    };
+    query.fetch_one(connection).await
 }
 
 fn read(call: &Call<'_>, lost: Lost, row: Result<PgRow, sqlx_core::Error>) -> Result<Enqueued> {

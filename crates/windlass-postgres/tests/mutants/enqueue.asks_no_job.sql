@@ -4,7 +4,7 @@ WITH clock AS MATERIALIZED (
 ), item AS MATERIALIZED (
   SELECT
     u.lane, u.priority, u.max_attempts, u.encoding, u.payload, u.timeout_ms, u.retry, u.job, u.workflow, u.on_failure, u.key,
-    u.id, nextval('windlass.seq') AS seq,
+    u.id, u.trace, nextval('windlass.seq') AS seq,
     CASE
       WHEN coalesce(clock.now + u.delay_ms, u.due_at) > clock.now THEN coalesce(clock.now + u.delay_ms, u.due_at)
     END AS due_at,
@@ -16,20 +16,22 @@ WITH clock AS MATERIALIZED (
     END AS state
   FROM unnest(
     $1::integer[], $2::integer[], $3::integer[], $4::smallint[], $5::bytea[], $9::bigint[], $10::bigint[],
-    $11::bigint[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::text[], $17::smallint[]
+    $11::bigint[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::text[], $17::smallint[],
+    $18::text[]
   ) AS u (
-    lane, priority, max_attempts, encoding, payload, delay_ms, due_at, timeout_ms, retry, job, key, id, workflow, on_failure
+    lane, priority, max_attempts, encoding, payload, delay_ms, due_at, timeout_ms, retry, job, key, id, workflow, on_failure,
+    trace
   )
   CROSS JOIN clock
 ), added AS (
   INSERT INTO windlass.task (
     id, ready_seq, due_at, timeout_ms, lane, priority, lease, attempt, max_attempts, crashes, state, encoding,
-    on_failure, retry, job, workflow, key, payload
+    on_failure, retry, job, workflow, key, payload, trace
   )
   SELECT
     coalesce(item.id, windlass.task_id(clock.now, item.seq)), CASE WHEN item.state IN (1, 4) THEN item.seq END, item.due_at,
     item.timeout_ms, item.lane, item.priority, 0, 0, item.max_attempts, 0, item.state, item.encoding, item.on_failure,
-    item.retry, item.job, item.workflow, item.key, item.payload
+    item.retry, item.job, item.workflow, item.key, item.payload, item.trace
   FROM item CROSS JOIN clock
 ), todo AS (
   INSERT INTO windlass.gate_todo (kind, key)

@@ -6,7 +6,7 @@ use windlass_conformance::{
     Harness,
     cases::rig::{Rig, in_queue, keyed, name, task},
 };
-use windlass_core::{Error, OnFailure, Outcome, Payload, RetryPolicy, Start, State};
+use windlass_core::{Error, OnFailure, Outcome, Payload, RetryPolicy, Start, State, TraceContext};
 
 use crate::{
     desk::{add, caller, number, rows, schema},
@@ -192,4 +192,36 @@ async fn a_task_of_a_slow_transaction_is_found_by_the_next_claim() {
     tx.commit().await.unwrap();
     assert_eq!(worker.claim_ids(1).await, [slow]);
     assert_eq!(worker.claim_ids(1).await, [slow_too]);
+}
+
+#[tokio::test]
+async fn a_trace_comes_with_the_task_from_rust_and_from_sql_and_ends_with_the_transaction() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let (mut db, mut worker) = (caller().await, rig.worker().await);
+    let trace = |n: u64| TraceContext { trace_id: 7, span_id: n, sampled: true };
+    let traced = |n: u64| windlass_core::NewTask { trace: Some(trace(n)), ..task("a") };
+
+    let mut tx = db.transaction().await.unwrap();
+    add(&rig, &mut tx, &traced(1)).await.unwrap();
+    add(&rig, &mut tx, &traced(2)).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let tx = db.transaction().await.unwrap();
+    let set = format!("SET LOCAL w3c.traceparent = '{}'", trace(3));
+    tx.batch_execute(&set).await.unwrap();
+    let call = "SELECT {s}.enqueue('a')".replace("{s}", &schema(&rig));
+    tx.query(&call, &[]).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let mut tx = db.transaction().await.unwrap();
+    add(&rig, &mut tx, &task("a")).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let garbage = format!("SET w3c.traceparent = '{}'", "x".repeat(200));
+    db.batch_execute(&garbage).await.unwrap();
+    db.query(&call, &[]).await.unwrap();
+
+    let seen: Vec<_> = worker.claim(10).await.into_iter().map(|task| task.trace).collect();
+    assert_eq!(seen, [Some(trace(1)), Some(trace(2)), Some(trace(3)), None, None]);
 }

@@ -123,4 +123,25 @@ pub struct WorkerStatusView {
     pub kinds: Vec<Name>,
     /// Queues that it serves; empty means all.
     pub queues: Vec<Name>,
+    /// Tasks claimed since it started.
+    #[serde(default)]
+    pub claimed: u64,
+    /// Attempts that ended in success since it started.
+    #[serde(default)]
+    pub succeeded: u64,
+    /// Attempts that ended otherwise since it started, without those that were handed back.
+    #[serde(default)]
+    pub failed: u64,
+}
+
+/// Figures of the server's process since it started; they only rise, so two looks make a rate.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overview {
+    /// Its process number: another one means that the figures began anew.
+    pub pid: u32,
+    /// Tasks that came in through this server.
+    pub enqueued: u64,
+    /// The worker in the same process, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<WorkerStatusView>,
 }

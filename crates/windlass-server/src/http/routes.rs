@@ -9,10 +9,10 @@ use axum::{
     response::Response,
     routing::{get, post},
 };
-use http::{StatusCode, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 use serde::Deserialize;
 use windlass::telemetry::CONTENT_TYPE;
-use windlass_core::WorkflowAction;
+use windlass_core::{TraceContext, WorkflowAction, trace::TRACEPARENT};
 
 use super::{
     Routes, Server,
@@ -75,6 +75,7 @@ fn whole() -> Router<Arc<Server>> {
         .merge(schedules::router())
         .route("/v1/workers", get(workers))
         .route("/v1/info", get(info))
+        .route("/v1/overview", get(overview))
         .route("/v1/audit", get(audit))
 }
 
@@ -100,15 +101,29 @@ async fn metrics(State(server): Shared) -> Result<Response> {
 async fn enqueue(State(server): Shared, request: Request) -> Result<Response> {
     let operations = &server.operations;
     let max = body::enqueue_max_bytes(operations.store().rules().payload_max_bytes);
+    let trace = trace_of(request.headers());
     let bytes = body::read(&server, request, max).await?;
     // Counted before it is built: a body of a million small tasks is refused for the price of a scan.
     if let Some(len) = parse::<BatchShape>(&bytes)?.len {
         operations.check_batch_len(len.0)?;
-        let answer = operations.enqueue_batch(parse::<BatchRequest>(&bytes)?).await?;
+        let answer = operations.enqueue_batch_in(trace, parse::<BatchRequest>(&bytes)?).await?;
         return Ok(json(StatusCode::CREATED, &answer));
     }
-    let answer = operations.enqueue(parse::<EnqueueRequest>(&bytes)?).await?;
+    let answer = operations.enqueue_in(trace, parse::<EnqueueRequest>(&bytes)?).await?;
     Ok(json(if answer.existing { StatusCode::OK } else { StatusCode::CREATED }, &answer))
+}
+
+/// Where the caller stands in a trace. As the standard says, a header that is not one, or comes twice, is as good as none.
+fn trace_of(headers: &HeaderMap) -> Option<TraceContext> {
+    let mut given = headers.get_all(TRACEPARENT).iter();
+    match (given.next(), given.next()) {
+        (Some(text), None) => TraceContext::from_stored(text.to_str().ok()),
+        _ => None,
+    }
+}
+
+async fn overview(State(server): Shared) -> Response {
+    ok(&server.operations.overview())
 }
 
 async fn list(State(server): Shared, uri: Uri) -> Result<Response> {

@@ -2,11 +2,12 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     time::{Duration, Instant},
 };
 
-use windlass_core::{Name, NewTask, WorkerRecord};
+use windlass::trace;
+use windlass_core::{Enqueued, Name, NewTask, TraceContext, WorkerRecord};
 
 use super::{Operations, Result, new_task::new_task};
 use crate::api::{
@@ -37,9 +38,19 @@ impl LiveKinds {
 impl Operations {
     /// Adds one task. It succeeds also if nobody alive would run it, with a warning.
     pub async fn enqueue(&self, request: EnqueueRequest) -> Result<EnqueueResponse> {
+        self.enqueue_in(None, request).await
+    }
+
+    /// The same as part of the caller's trace.
+    pub async fn enqueue_in(
+        &self,
+        trace: Option<TraceContext>,
+        request: EnqueueRequest,
+    ) -> Result<EnqueueResponse> {
         let task = self.checked(request)?;
         let lanes = BTreeSet::from([(task.queue.clone(), task.kind.clone())]);
-        let enqueued = self.store.enqueue(vec![task]).await?;
+        let enqueued = trace::enqueue(&self.store, self.tracer.as_ref(), trace, vec![task]).await?;
+        self.count(&enqueued);
         let enqueued = enqueued.first().ok_or_else(|| {
             ErrorDetail::new(ErrorCode::UnknownOutcome, "the store did not say which task it added")
         })?;
@@ -52,6 +63,15 @@ impl Operations {
 
     /// Adds several tasks, all or none.
     pub async fn enqueue_batch(&self, request: BatchRequest) -> Result<BatchResponse> {
+        self.enqueue_batch_in(None, request).await
+    }
+
+    /// The same as part of the caller's trace.
+    pub async fn enqueue_batch_in(
+        &self,
+        trace: Option<TraceContext>,
+        request: BatchRequest,
+    ) -> Result<BatchResponse> {
         self.check_batch_len(request.tasks.len())?;
         let tasks = request
             .tasks
@@ -65,7 +85,8 @@ impl Operations {
             })
             .collect::<Result<Vec<_>>>()?;
         let lanes = tasks.iter().map(|task| (task.queue.clone(), task.kind.clone())).collect();
-        let enqueued = self.store.enqueue(tasks).await?;
+        let enqueued = trace::enqueue(&self.store, self.tracer.as_ref(), trace, tasks).await?;
+        self.count(&enqueued);
         Ok(BatchResponse {
             tasks: enqueued
                 .into_iter()
@@ -73,6 +94,11 @@ impl Operations {
                 .collect(),
             warnings: self.warnings(lanes).await,
         })
+    }
+
+    fn count(&self, enqueued: &[Enqueued]) {
+        let new = enqueued.iter().filter(|task| !task.existing).count() as u64;
+        self.enqueued.fetch_add(new, Ordering::Relaxed);
     }
 
     /// Refuses an empty batch and one over the limit, before its tasks are looked at.

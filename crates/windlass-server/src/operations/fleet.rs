@@ -1,11 +1,11 @@
 //! Queues, workers, and what the process says of itself.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{cmp::Reverse, collections::BTreeMap, sync::atomic::Ordering};
 
 use windlass_core::Name;
 
 use super::{Operations, Result, view};
-use crate::api::{Audit, InfoView, KindView, QueueView, Queues, Workers};
+use crate::api::{Audit, InfoView, KindView, Overview, QueueView, Queues, Workers};
 
 impl Operations {
     /// Every queue with its figures, by name.
@@ -36,6 +36,15 @@ impl Operations {
     /// Looks at every task for a broken promise. Counts everything: for operators, not for a monitor.
     pub async fn audit(&self) -> Result<Audit> {
         Ok(Audit { findings: self.store.audit().await? })
+    }
+
+    /// Figures of this process since it started. Asks no store.
+    pub fn overview(&self) -> Overview {
+        Overview {
+            pid: std::process::id(),
+            enqueued: self.enqueued.load(Ordering::Relaxed),
+            worker: (self.worker_status)(),
+        }
     }
 
     /// What this process and its store say of themselves.

@@ -40,6 +40,7 @@ pub(super) fn new_task(request: EnqueueRequest, rules: &Rules) -> Result<NewTask
         job,
         workflow,
         on_failure: request.on_failure,
+        trace: None,
     };
     task.check(rules)?;
     Ok(task)

@@ -114,3 +114,31 @@ async fn secrets_of_a_kind_are_not_shown_in_any_answer() {
     }
     assert_eq!(api.get(&format!("/v1/tasks/{other}")).await.json()["payload"]["token"], "shown");
 }
+
+#[tokio::test]
+async fn the_callers_trace_is_carried_by_its_tasks_and_what_is_none_is_ignored() {
+    let api = Api::start().await;
+    let worker = api.worker(&["a"]).await;
+    let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let one = r#"{"kind":"a"}"#;
+    let many = r#"{"tasks":[{"kind":"a"},{"kind":"a"}]}"#;
+    for (headers, body, expected) in [
+        (format!("\r\ntraceparent: {good}"), one, vec![Some(good)]),
+        (format!("\r\nTRACEPARENT: {good}"), many, vec![Some(good), Some(good)]),
+        (format!("\r\ntraceparent: {good}\r\ntraceparent: {good}"), one, vec![None]),
+        ("\r\ntraceparent: 00-nonsense".to_owned(), one, vec![None]),
+        (String::new(), one, vec![None]),
+    ] {
+        let head = format!(
+            "POST /v1/tasks HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {}{headers}",
+            api.address,
+            body.len()
+        );
+        assert_eq!(api.raw(&head, body.as_bytes()).await.status, 201, "{headers}");
+        for expected in expected {
+            let seen = worker.claim().await.trace.map(|trace| trace.to_string());
+            assert_eq!(seen.as_deref(), expected, "{headers}");
+        }
+    }
+}

@@ -85,3 +85,16 @@ async fn the_audit_of_a_sound_store_finds_nothing() {
     let audit = api.get("/v1/audit").await;
     assert_eq!((audit.status, audit.json()), (200, json!({"findings": []})));
 }
+
+#[tokio::test]
+async fn the_overview_counts_what_came_in_and_not_what_was_there() {
+    let api = Api::start().await;
+    assert_eq!(api.get("/v1/overview").await.json()["enqueued"], 0);
+    api.post("/v1/tasks", r#"{"kind":"a","key":"k"}"#).await;
+    api.post("/v1/tasks", r#"{"kind":"a","key":"k"}"#).await;
+    api.post("/v1/tasks", r#"{"tasks":[{"kind":"a"},{"kind":"a","key":"k"},{"kind":"b"}]}"#).await;
+    api.post("/v1/tasks", r#"{"kind":""}"#).await;
+    let overview = api.get("/v1/overview").await.json();
+    assert_eq!((&overview["enqueued"], &overview["pid"]), (&json!(3), &json!(std::process::id())));
+    assert!(overview.get("worker").is_none(), "{overview}");
+}

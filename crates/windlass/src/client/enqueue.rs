@@ -9,11 +9,12 @@ use std::{
 
 use serde::de::DeserializeOwned;
 use windlass_core::{
-    Enqueued, Error, Name, NewTask, OnFailure, Result, Start, TaskRecord, Timestamp, retry::RetryPolicy,
-    task::Key,
+    Enqueued, Error, Name, NewTask, OnFailure, Result, Start, TaskRecord, Timestamp, TraceContext,
+    retry::RetryPolicy, task::Key,
 };
 
 use super::{Client, output};
+use crate::trace;
 
 /// A task that `.await` enqueues, after what differs from its type was set.
 ///
@@ -93,6 +94,12 @@ impl Enqueue {
         self.set(|task| task.retry = Some(policy))
     }
 
+    /// Where the caller stands in a trace: the task's attempts become part of it.
+    pub fn trace(self, trace: impl Into<Option<TraceContext>>) -> Self {
+        let trace = trace.into();
+        self.set(|task| task.trace = trace)
+    }
+
     /// Enqueues the task inside a transaction of the caller's own, instead of `.await`: it is there if that commits, and only
     /// then. The store is a PostgreSQL schema in the database of the transaction, which is one of tokio-postgres or, with the
     /// feature `sqlx`, of sqlx.
@@ -167,7 +174,8 @@ impl IntoFuture for Enqueue {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let answers = self.client.store.enqueue(vec![self.task?]).await?;
+            let (store, tracer) = (&self.client.store, self.client.tracer.as_ref());
+            let answers = trace::enqueue(store, tracer, None, vec![self.task?]).await?;
             answers.into_iter().next().ok_or_else(|| Error::Unknown("the store gave no id".into()))
         })
     }

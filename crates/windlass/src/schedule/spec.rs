@@ -198,6 +198,8 @@ impl Spec {
                 job: stored.job,
                 workflow: stored.workflow,
                 on_failure: stored.on_failure,
+                // A tick belongs to no caller's trace.
+                trace: None,
             },
         })
     }

@@ -7,7 +7,7 @@ use std::{
 
 use windlass_core::{LeaseRef, Name, WorkerId};
 
-use crate::{cancel::CancelReason, context::Attempt};
+use crate::{cancel::CancelReason, context::Attempt, log_line::about};
 
 /// The attempts that this process holds leases for.
 #[derive(Default)]
@@ -29,7 +29,7 @@ impl InFlight {
                 true
             }
             Entry::Occupied(_) => {
-                tracing::warn!(task = %attempt.claimed.id, "claimed again under a lease that is held: the store forgot the claim");
+                about!(warn, attempt, "claimed again under a lease that is held: the store forgot the claim");
                 false
             }
         };

@@ -8,7 +8,7 @@ use std::{
 
 use windlass_core::WorkerId;
 
-use crate::quota::Quota;
+use crate::log_line::Quotas;
 
 /// Counters of everything that happens, also of what went wrong (SILENT-NEVER).
 #[derive(Debug, Default)]
@@ -34,8 +34,7 @@ pub(crate) struct Counters {
     pub(crate) duty_failures: AtomicU64,
     pub(crate) ticks_fired: AtomicU64,
     pub(crate) ticks_left_out: AtomicU64,
-    pub(crate) lease_loss_lines: Quota,
-    pub(crate) panic_lines: Quota,
+    pub(crate) lines: Quotas,
 }
 
 impl Counters {

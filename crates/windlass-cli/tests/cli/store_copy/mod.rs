@@ -116,6 +116,9 @@ async fn everything_arrives_and_a_worker_goes_on_with_it_in_order_and_under_limi
         assert!(of_press <= 2, "{of_press} tasks of a job whose limit is 2");
         for task in &claimed {
             order.push(task.id);
+            if let Ok(n) = task.payload.decode() {
+                assert_eq!(task.trace, source::trace(n), "its trace came along");
+            }
             hand.settle(task, done("there")).await;
         }
         if claimed.is_empty() {

@@ -4,7 +4,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use windlass_core::{
     Claimed, Demand, JobChange, JobState, LaneId, LeaseRef, Name, NewTask, NewWorker, OnFailure, Payload,
-    SettleBatch, SettleItem, Settlement, Source as _, Start, Store, TaskId, Timestamp, WorkerId, task::Key,
+    SettleBatch, SettleItem, Settlement, Source as _, Start, Store, TaskId, Timestamp, TraceContext,
+    WorkerId, task::Key,
 };
 use windlass_sqlite::{Durability, Location, Options, SqliteStore};
 
@@ -14,8 +15,13 @@ pub fn name(text: &str) -> Name {
     Name::new("name", text).unwrap()
 }
 
+/// The trace of a task: every other one has one.
+pub fn trace(n: u32) -> Option<TraceContext> {
+    n.is_multiple_of(2).then_some(TraceContext { trace_id: 7, span_id: u64::from(n) + 1, sampled: true })
+}
+
 pub fn task(n: u32) -> NewTask {
-    NewTask::new("echo", Payload::json(&n).unwrap()).unwrap()
+    NewTask { trace: trace(n), ..NewTask::new("echo", Payload::json(&n).unwrap()).unwrap() }
 }
 
 pub fn keyed(n: u32, key: &str) -> NewTask {

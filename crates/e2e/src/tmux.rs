@@ -1,0 +1,96 @@
+//! A real terminal that a test can look at and type into: tmux, on a server of its own.
+
+use std::{
+    process::Command,
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// How long something may take to appear: generous, it only bounds a failure.
+const LIMIT: Duration = Duration::from_secs(45);
+/// How often it is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A terminal with a command in it. Gone when it goes out of scope.
+pub struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// Starts a shell line in a terminal of this size. The terminal stays after the line has ended.
+    ///
+    /// # Errors
+    /// If tmux is not there.
+    pub fn start(width: u16, height: u16, line: &str) -> Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let terminal = Self { socket: format!("windlass-{}-{number}", std::process::id()) };
+        let (width, height) = (width.to_string(), height.to_string());
+        // Nothing of the developer's configuration, and a screen that stays when its command has ended.
+        let arguments = ["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, line];
+        let keep =
+            [";", "set-option", "-g", "remain-on-exit", "on", ";", "set-option", "-g", "status", "off"];
+        terminal.tmux(arguments.into_iter().chain(keep))?;
+        Ok(terminal)
+    }
+
+    fn tmux<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<String> {
+        let mut command = Command::new("tmux");
+        command.args(["-L", &self.socket]).args(arguments).env_remove("TMUX").env("LC_ALL", "C.UTF-8");
+        let said = command.output().context("tmux is needed: scripts/install installs it")?;
+        ensure!(said.status.success(), "tmux: {}", String::from_utf8_lossy(&said.stderr));
+        Ok(String::from_utf8_lossy(&said.stdout).into_owned())
+    }
+
+    /// What is on the screen.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub fn screen(&self) -> Result<String> {
+        self.tmux(["capture-pane", "-p"])
+    }
+
+    /// Types a key, such as `p`, `Tab` or `C-c`.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub fn press(&self, key: &str) -> Result<()> {
+        self.tmux(["send-keys", key]).map(drop)
+    }
+
+    /// Waits until the screen holds all of these; gives it.
+    ///
+    /// # Errors
+    /// If it does not in time.
+    pub fn wait_for(&self, parts: &[&str]) -> Result<String> {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let screen = self.screen()?;
+            if parts.iter().all(|part| screen.contains(part)) {
+                return Ok(screen);
+            }
+            if Instant::now() > deadline {
+                bail!("{parts:?} did not appear:\n{screen}");
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// The process in the terminal.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub fn pid(&self) -> Result<i32> {
+        Ok(self.tmux(["display-message", "-p", "#{pane_pid}"])?.trim().parse()?)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Nobody else's server has this name.
+        let _ = self.tmux(["kill-server"]);
+    }
+}

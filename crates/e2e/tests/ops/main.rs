@@ -1,0 +1,34 @@
+//! What operators see of the built program: logs, traces, what a service manager is told.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod logs;
+mod systemd;
+mod top;
+mod traces;
+mod unit;
+
+use std::time::Duration;
+
+use e2e::{http::Api, postgres::LIMIT};
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// Waits until a task is in this state, and gives its record.
+async fn until_state(api: &Api, id: &str, state: &str) -> Value {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        let task = api.get(&format!("/v1/tasks/{id}")).await.unwrap().body;
+        if task["state"] == state {
+            return task;
+        }
+        assert!(Instant::now() < deadline, "not {state} in time: {task}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Enqueues one task and gives its id.
+async fn enqueue(api: &Api, task: &Value) -> String {
+    let answer = api.post("/v1/tasks", task).await.unwrap();
+    assert!(answer.status < 300, "{answer:?}");
+    answer.body["id"].as_str().unwrap().to_owned()
+}

@@ -1,0 +1,140 @@
+//! What `up` and `worker` tell a service manager.
+
+use std::{
+    os::{
+        linux::net::SocketAddrExt as _,
+        unix::net::{SocketAddr, UnixDatagram},
+    },
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use e2e::{
+    http::Api,
+    postgres::{LIMIT, Place},
+    process::{self, END_LIMIT, Process, START_LIMIT},
+    up::{Up, up_command},
+};
+use rustix::process::Signal;
+use serde_json::json;
+use windlass_scratch::{ClusterOptions, Mode};
+
+/// Signs of life come three times in this.
+const WATCHDOG: Duration = Duration::from_millis(300);
+
+/// A manager that hears what it is told.
+struct Manager {
+    socket: UnixDatagram,
+}
+
+impl Manager {
+    fn hear(&self, limit: Duration) -> Option<String> {
+        self.socket.set_read_timeout(Some(limit)).unwrap();
+        let mut text = [0; 256];
+        let n = self.socket.recv(&mut text).ok()?;
+        Some(String::from_utf8_lossy(&text[..n]).into_owned())
+    }
+
+    /// Waits for a message, whatever comes before it.
+    #[track_caller]
+    fn wait_for(&self, message: &str) {
+        let deadline = Instant::now() + LIMIT;
+        while self.hear(LIMIT).as_deref() != Some(message) {
+            assert!(Instant::now() < deadline, "{message} did not come");
+        }
+    }
+
+    /// Forgets what was said so far.
+    fn forget(&self) {
+        while self.hear(Duration::from_millis(1)).is_some() {}
+    }
+}
+
+fn managed(mut command: Command, socket: &str) -> Command {
+    command.env("NOTIFY_SOCKET", socket).env("WATCHDOG_USEC", WATCHDOG.as_micros().to_string());
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn up_is_ready_when_it_serves_lives_while_it_drains_and_says_when_it_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let manager = Manager { socket: UnixDatagram::bind(&path).unwrap() };
+    let command = up_command(&folder.path().join("windlass.db"), ["--drain-timeout", "1h"]).unwrap();
+    let mut up = Up::start(managed(command, path.to_str().unwrap())).unwrap();
+    let api = up.api();
+    manager.wait_for("READY=1");
+    assert_eq!(api.get("/readyz").await.unwrap().status, 200, "ready means that it serves");
+    manager.wait_for("WATCHDOG=1");
+
+    let id = crate::enqueue(&api, &json!({"kind": "sleep", "payload": {"ms": 3_600_000}})).await;
+    crate::until_state(&api, &id, "running").await;
+    up.process.signal(Signal::TERM).unwrap();
+    manager.wait_for("STOPPING=1");
+    manager.forget();
+    assert_eq!(api.get("/readyz").await.unwrap().status, 503);
+    manager.wait_for("WATCHDOG=1");
+    up.process.signal(Signal::TERM).unwrap();
+    assert_eq!(up.process.wait(END_LIMIT).unwrap().code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_speaks_to_an_abstract_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = format!("windlass-e2e-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(&name).unwrap();
+    let manager = Manager { socket: UnixDatagram::bind_addr(&address).unwrap() };
+    let mut command = process::command(process::windlass().unwrap());
+    command.args(["worker", "--store", "sqlite:windlass.db"]).current_dir(folder.path());
+    let mut worker = Process::start(managed(command, &format!("@{name}"))).unwrap();
+    manager.wait_for("READY=1");
+    manager.wait_for("WATCHDOG=1");
+    worker.signal(Signal::TERM).unwrap();
+    manager.wait_for("STOPPING=1");
+    assert_eq!(worker.wait(END_LIMIT).unwrap().code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_never_gets_its_store_is_never_ready() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let manager = Manager { socket: UnixDatagram::bind(&path).unwrap() };
+    let mut command = process::command(process::windlass().unwrap());
+    // Nobody listens on port 1.
+    command.args(["worker", "--store", "postgres://nobody@127.0.0.1:1/none"]).current_dir(folder.path());
+    let said = process::run(managed(command, path.to_str().unwrap())).unwrap();
+    assert_ne!(said.code, Some(0), "{said:?}");
+    assert_eq!(manager.hear(Duration::from_millis(1)), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_sign_of_life_comes_while_the_store_does_not_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::alone(&ClusterOptions::new().without_fsync()).unwrap();
+    let path = folder.path().join("notify");
+    let manager = Manager { socket: UnixDatagram::bind(&path).unwrap() };
+    let command = place.command(["up", "--listen", "127.0.0.1:0"]).unwrap();
+    let mut up = Up::start(managed(command, path.to_str().unwrap())).unwrap();
+    let api = up.api();
+    manager.wait_for("READY=1");
+    manager.wait_for("WATCHDOG=1");
+    place.cluster().unwrap().stop(Mode::Immediate).unwrap();
+    until_ready(&api, 503).await;
+    // A look that began before the stop may still end well; those that follow do not.
+    tokio::time::sleep(WATCHDOG).await;
+    manager.forget();
+    assert_eq!(manager.hear(10 * WATCHDOG), None, "a service without its store does not do its work");
+    place.cluster().unwrap().start_again().unwrap();
+    until_ready(&api, 200).await;
+    manager.wait_for("WATCHDOG=1");
+    up.process.signal(Signal::TERM).unwrap();
+    up.process.wait(START_LIMIT).unwrap();
+}
+
+async fn until_ready(api: &Api, status: u16) {
+    let deadline = Instant::now() + LIMIT;
+    while api.get("/readyz").await.unwrap().status != status {
+        assert!(Instant::now() < deadline, "/readyz does not answer {status}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -1,0 +1,40 @@
+//! Spans of tasks to an OpenTelemetry collector, if one is named.
+
+use std::{sync::Arc, time::Duration};
+
+use windlass_otlp::{Endpoint, EndpointError, Exporter, Service};
+
+use crate::{
+    config::{Settings, table},
+    failure::Failure,
+    version,
+};
+
+/// How long the last spans may take at the end of the process.
+const FLUSH_MAX: Duration = Duration::from_secs(3);
+
+/// The exporter that the settings ask for.
+pub fn exporter(settings: &Settings) -> anyhow::Result<Option<Arc<Exporter>>> {
+    let text = settings.text(&table::OTLP_ENDPOINT);
+    if text.is_empty() {
+        return Ok(None);
+    }
+    // The text itself is not shown: it may hold a password.
+    let endpoint: Endpoint =
+        text.parse().map_err(|error: EndpointError| Failure::usage(format!("otlp_endpoint {error}")))?;
+    let name = std::env::var("OTEL_SERVICE_NAME").ok().filter(|name| !name.is_empty());
+    let service =
+        Service { name: name.unwrap_or_else(|| "windlass".to_owned()), version: version::VERSION.to_owned() };
+    Ok(Some(Exporter::start(endpoint, service)?))
+}
+
+/// Sends what waits, for a moment, and says what got lost.
+pub async fn flush(exporter: Option<&Exporter>) {
+    let Some(exporter) = exporter else { return };
+    let stats = exporter.shutdown(FLUSH_MAX).await;
+    if stats.dropped > 0 {
+        tracing::warn!(exported = stats.exported, dropped = stats.dropped, "spans were lost; tasks were not");
+    } else {
+        tracing::info!(exported = stats.exported, "spans exported");
+    }
+}

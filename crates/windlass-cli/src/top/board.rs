@@ -1,0 +1,113 @@
+//! What there is to see: queues, jobs, workers, figures; as the server tells it, with what it may leave out.
+
+use serde::Deserialize;
+use windlass_core::{JobState, Name, State, TaskId, store::Depth};
+use windlass_server::api::{JobView, Overview, QueueView, TaskView};
+
+/// One look at the server.
+#[derive(Debug, Clone, Default)]
+pub struct Board {
+    pub overview: Overview,
+    pub queues: Vec<Queue>,
+    pub jobs: Vec<Job>,
+    /// Whether there are more jobs than are shown.
+    pub more_jobs: bool,
+    pub workers: Vec<Worker>,
+}
+
+/// A queue, over all of its kinds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Queue {
+    pub name: Name,
+    pub paused: bool,
+    pub depth: Depth,
+}
+
+impl From<QueueView> for Queue {
+    fn from(queue: QueueView) -> Self {
+        let mut depth = Depth::default();
+        for kind in &queue.kinds {
+            depth.scheduled += kind.depth.scheduled;
+            depth.waiting += kind.depth.waiting;
+            depth.held += kind.depth.held;
+            depth.ready += kind.depth.ready;
+            depth.running += kind.depth.running;
+            depth.dead += kind.depth.dead;
+        }
+        Self { name: queue.queue, paused: queue.paused, depth }
+    }
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    pub name: Name,
+    pub state: JobState,
+    pub limit: Option<u32>,
+    pub running: u64,
+    pub ready: u64,
+    pub held: u64,
+}
+
+impl From<JobView> for Job {
+    fn from(job: JobView) -> Self {
+        Self {
+            name: job.job,
+            state: job.state,
+            limit: job.concurrency,
+            running: job.running,
+            ready: job.ready,
+            held: job.held,
+        }
+    }
+}
+
+/// Every worker, as the API lists them.
+#[derive(Debug, Deserialize)]
+pub struct Workers {
+    pub workers: Vec<Worker>,
+}
+
+/// A worker. What is optional here depends on the version of the server.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Worker {
+    pub id: String,
+    pub host: String,
+    pub slots: u32,
+    pub in_flight: u32,
+    pub draining: bool,
+    pub live: bool,
+    /// Share of the memory limit that applies, 0 to 1.
+    #[serde(default)]
+    pub memory_usage: Option<f64>,
+    /// What share of its slots it allows itself, 0 to 1.
+    #[serde(default, alias = "pressure_factor", alias = "backpressure_factor")]
+    pub factor: Option<f64>,
+    /// Why it does not allow itself all of them.
+    #[serde(default, alias = "pressure_reason", alias = "backpressure_reason")]
+    pub reason: Option<String>,
+}
+
+/// A task in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskLine {
+    pub id: TaskId,
+    pub state: State,
+    pub kind: Name,
+    pub attempt: u32,
+    pub max_attempts: u32,
+    pub error: Option<String>,
+}
+
+impl From<&TaskView> for TaskLine {
+    fn from(task: &TaskView) -> Self {
+        Self {
+            id: task.id,
+            state: task.state,
+            kind: task.kind.clone(),
+            attempt: task.attempt,
+            max_attempts: task.max_attempts,
+            error: task.error.clone(),
+        }
+    }
+}

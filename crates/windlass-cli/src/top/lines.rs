@@ -1,0 +1,353 @@
+//! From the view to the lines on the terminal: a pure function of the view and the size.
+
+use ratatui::{
+    style::{Color, Modifier, Style},
+    text::{Line, Span},
+};
+use windlass_core::State;
+
+use super::{
+    board::{Board, Job, Queue, TaskLine, Worker},
+    view::{Of, Screen, Section, View},
+};
+use crate::output::text::{clean, count, cut};
+
+/// Rows that a section has at least, with its title.
+const SECTION_MIN: usize = 4;
+/// Letters of a sparkline at the least, and at the most.
+const SPARK: (usize, usize) = (6, 30);
+
+/// What is shown on a terminal of this size.
+pub fn lines(view: &View, width: usize, height: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![title(view, width), figures(view, width)];
+    let room = height.saturating_sub(lines.len() + 1);
+    let body = match (&view.screen, &view.board) {
+        (Screen::Help(_), _) => help(),
+        (Screen::Tasks { of, tasks, selected }, _) => list(of, tasks.as_deref(), *selected, width, room),
+        (Screen::Task { id, lines, scroll, .. }, _) => {
+            detail(&id.to_string(), lines.as_deref(), *scroll, width, room)
+        }
+        (Screen::Board, Some(board)) => sections(view, board, width, room),
+        (Screen::Board, None) => vec![Line::from(" asking the server …")],
+    };
+    lines.extend(body.into_iter().take(room));
+    lines.resize(height.saturating_sub(1), Line::default());
+    lines.push(footer(view, width));
+    lines.truncate(height);
+    lines
+}
+
+fn dim() -> Style {
+    Style::new().add_modifier(Modifier::DIM)
+}
+
+fn bold() -> Style {
+    Style::new().add_modifier(Modifier::BOLD)
+}
+
+fn title(view: &View, width: usize) -> Line<'static> {
+    match &view.lost {
+        None => Line::from(vec![
+            Span::styled(" windlass top ", bold()),
+            Span::raw(cut(&view.place, width.saturating_sub(15))),
+        ]),
+        Some(why) => {
+            let text = format!(" SERVER GONE: {}; trying again …", clean(why));
+            Line::styled(pad(&text, width), Style::new().fg(Color::White).bg(Color::Red))
+        }
+    }
+}
+
+fn figures(view: &View, width: usize) -> Line<'static> {
+    let worker = view.board.as_ref().and_then(|board| board.overview.worker.clone()).unwrap_or_default();
+    // Three figures of ten letters with their names, and the slots at the right.
+    let spark = (width.saturating_sub(64) / 3).clamp(SPARK.0, SPARK.1);
+    let mut spans = vec![Span::raw(" ")];
+    for (name, rate, colour) in [
+        ("in", &view.rates.enqueued, Color::Cyan),
+        ("done", &view.rates.done, Color::Green),
+        ("failed", &view.rates.failed, Color::Red),
+    ] {
+        let now = rate.now().map_or("-".to_owned(), |now| format!("{now:.1}"));
+        spans.push(Span::raw(format!("{name} {now:>6}/s ")));
+        spans.push(Span::styled(rate.line(spark), Style::new().fg(colour)));
+        spans.push(Span::raw("  "));
+    }
+    spans.push(Span::raw(format!("slots {}/{}", worker.in_flight, worker.slots)));
+    Line::from(spans)
+}
+
+fn footer(view: &View, width: usize) -> Line<'static> {
+    if let Some(notice) = &view.notice {
+        return Line::styled(format!(" {}", cut(notice, width.saturating_sub(1))), bold());
+    }
+    let keys = match view.screen {
+        Screen::Board => " ↑↓ move  tab section  enter tasks  p pause/resume queue  ? help  q quit",
+        Screen::Tasks { .. } => " ↑↓ move  enter look into task  esc back  ? help  q quit",
+        Screen::Task { .. } => " ↑↓ scroll  esc back  ? help  q quit",
+        Screen::Help(_) => " any key goes back  q quits",
+    };
+    Line::styled(keys, dim())
+}
+
+/// The three sections, one below the other. Each has its least, and what is left goes to the one in focus as far as it can use
+/// it, then to the others.
+fn sections(view: &View, board: &Board, width: usize, room: usize) -> Vec<Line<'static>> {
+    let wanted = Section::ALL.map(|section| {
+        let rows = match section {
+            Section::Queues => board.queues.len(),
+            Section::Jobs => board.jobs.len(),
+            Section::Workers => board.workers.len(),
+        };
+        rows.max(1) + 2
+    });
+    let heights = heights(wanted, view.focus as usize, room);
+    let mut lines = Vec::new();
+    for (section, height) in Section::ALL.into_iter().zip(heights) {
+        let (head, rows) = table(section, board, width);
+        let mut block = vec![
+            headline(section, view.focus == section, rows.len(), board, width),
+            Line::styled(head, dim()),
+        ];
+        let selected = view.selected(section);
+        let room = height.saturating_sub(block.len());
+        let first = (selected + 1).saturating_sub(room.max(1));
+        let is_empty = rows.is_empty();
+        for (row, (text, style)) in rows.into_iter().enumerate().skip(first) {
+            let is_selected = row == selected && view.focus == section;
+            let style = if is_selected { style.add_modifier(Modifier::REVERSED) } else { style };
+            let mark = if is_selected { ">" } else { " " };
+            block.push(Line::styled(pad(&format!("{mark}{text}"), width), style));
+        }
+        if is_empty {
+            block.push(Line::styled(format!("  {}", none(section)), dim()));
+        }
+        block.resize(height, Line::default());
+        lines.append(&mut block);
+    }
+    lines
+}
+
+/// How many lines each section gets.
+fn heights(wanted: [usize; 3], focus: usize, room: usize) -> [usize; 3] {
+    let mut heights = wanted.map(|wanted| wanted.min(SECTION_MIN));
+    let order = [focus, (focus + 1) % 3, (focus + 2) % 3];
+    let mut left = room.saturating_sub(heights.iter().sum());
+    for place in order {
+        if let (Some(height), Some(wanted)) = (heights.get_mut(place), wanted.get(place)) {
+            let more = left.min(wanted.saturating_sub(*height));
+            *height += more;
+            left -= more;
+        }
+    }
+    heights
+}
+
+fn headline(section: Section, has_focus: bool, rows: usize, board: &Board, width: usize) -> Line<'static> {
+    let name = match section {
+        Section::Queues => "QUEUES",
+        Section::Jobs => "JOBS",
+        Section::Workers => "WORKERS",
+    };
+    let more = if section == Section::Jobs && board.more_jobs { "+" } else { "" };
+    let text = format!("── {name} {}{more} ", count(rows as u64));
+    let line = format!("{text}{}", "─".repeat(width.saturating_sub(text.chars().count())));
+    Line::styled(line, if has_focus { bold() } else { dim() })
+}
+
+fn none(section: Section) -> &'static str {
+    match section {
+        Section::Queues => "no queues yet: the first task makes one",
+        Section::Jobs => "no jobs",
+        Section::Workers => "no workers: start one with `windlass up`",
+    }
+}
+
+type Row = (String, Style);
+
+/// The head of a section and its rows.
+fn table(section: Section, board: &Board, width: usize) -> (String, Vec<Row>) {
+    match section {
+        Section::Queues => {
+            let name = width.saturating_sub(59).clamp(12, 60);
+            let head = format!(
+                "  {:name$} {:>8} {:>8} {:>8} {:>8} {:>8} {:>7} ",
+                "queue", "ready", "running", "sched", "waiting", "held", "dead"
+            );
+            (head, board.queues.iter().map(|row| queue(row, name)).collect())
+        }
+        Section::Jobs => {
+            let name = width.saturating_sub(50).clamp(12, 60);
+            let head = format!(
+                "  {:name$} {:>13} {:>9} {:>9}  {}",
+                "job", "running/limit", "ready", "held", "state"
+            );
+            (head, board.jobs.iter().map(|row| job(row, name)).collect())
+        }
+        Section::Workers => {
+            let host = width.saturating_sub(64).clamp(10, 40);
+            let head = format!(
+                "  {:6} {:host$} {:>11} {:>5} {:>6}  {:9} {}",
+                "id", "host", "run/slots", "mem", "factor", "state", "pressure"
+            );
+            (head, board.workers.iter().map(|row| worker(row, host)).collect())
+        }
+    }
+}
+
+fn queue(queue: &Queue, name: usize) -> Row {
+    let depth = &queue.depth;
+    let shown = if queue.paused {
+        // Told by a word, not by a colour alone.
+        format!("{} PAUSED", cut(queue.name.as_str(), name.saturating_sub(7)))
+    } else {
+        cut(queue.name.as_str(), name)
+    };
+    let figures = [depth.ready, depth.running, depth.scheduled, depth.waiting, depth.held].map(count);
+    let [ready, running, scheduled, waiting, held] = figures;
+    let text = format!(
+        " {shown:name$} {ready:>8} {running:>8} {scheduled:>8} {waiting:>8} {held:>8} {:>7} ",
+        count(depth.dead)
+    );
+    let style = match (queue.paused, depth.dead) {
+        (true, _) => Style::new().fg(Color::Yellow),
+        (false, 1..) => Style::new().fg(Color::Red),
+        (false, 0) => Style::new(),
+    };
+    (text, style)
+}
+
+fn job(job: &Job, name: usize) -> Row {
+    let limit = job.limit.map_or("∞".to_owned(), |limit| limit.to_string());
+    let text = format!(
+        " {:name$} {:>13} {:>9} {:>9}  {}",
+        cut(job.name.as_str(), name),
+        format!("{}/{limit}", job.running),
+        count(job.ready),
+        count(job.held),
+        job.state.as_str()
+    );
+    let is_full = job.limit.is_some_and(|limit| job.running >= u64::from(limit)) && job.held > 0;
+    (text, if is_full { Style::new().fg(Color::Yellow) } else { Style::new() })
+}
+
+fn worker(worker: &Worker, host: usize) -> Row {
+    let (state, style) = match (worker.live, worker.draining) {
+        (true, false) => ("live", Style::new()),
+        (true, true) => ("draining", Style::new().fg(Color::Yellow)),
+        (false, _) => ("gone", dim()),
+    };
+    let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.0}%", share * 100.0));
+    let text = format!(
+        " {:6} {:host$} {:>11} {:>5} {:>6}  {state:9} {}",
+        cut(&worker.id, 6),
+        cut(&worker.host, host),
+        format!("{}/{}", worker.in_flight, worker.slots),
+        share(worker.memory_usage),
+        share(worker.factor),
+        worker.reason.as_deref().map(clean).unwrap_or_default()
+    );
+    let is_slowed = worker.live && worker.factor.is_some_and(|factor| factor < 1.0);
+    (text, if is_slowed { Style::new().fg(Color::Yellow) } else { style })
+}
+
+fn list(
+    of: &Of,
+    tasks: Option<&[TaskLine]>,
+    selected: usize,
+    width: usize,
+    room: usize,
+) -> Vec<Line<'static>> {
+    let of = match of {
+        Of::Queue(name) => format!("queue {}", clean(name.as_str())),
+        Of::Job(name) => format!("job {}", clean(name.as_str())),
+    };
+    let mut lines = vec![Line::styled(format!("── newest tasks of {of} "), bold())];
+    lines.push(Line::styled(
+        format!("  {:13} {:9} {:16} {:>8}  {}", "id", "state", "kind", "attempt", "error"),
+        dim(),
+    ));
+    let Some(tasks) = tasks else {
+        lines.push(Line::from("  asking the server …"));
+        return lines;
+    };
+    if tasks.is_empty() {
+        lines.push(Line::styled("  no tasks", dim()));
+    }
+    let room = room.saturating_sub(lines.len()).max(1);
+    let selected = selected.min(tasks.len().saturating_sub(1));
+    for (row, task) in tasks.iter().enumerate().skip((selected + 1).saturating_sub(room)) {
+        let mark = if row == selected { ">" } else { " " };
+        let text = format!(
+            "{mark} {:13} {:9} {:16} {:>8}  {}",
+            task.id.to_string(),
+            task.state.as_str(),
+            cut(task.kind.as_str(), 16),
+            format!("{}/{}", task.attempt, task.max_attempts),
+            task.error.as_deref().map(clean).unwrap_or_default()
+        );
+        let style = state_style(task.state);
+        let style = if row == selected { style.add_modifier(Modifier::REVERSED) } else { style };
+        lines.push(Line::styled(pad(&text, width), style));
+    }
+    lines
+}
+
+fn state_style(state: State) -> Style {
+    match state {
+        State::Dead => Style::new().fg(Color::Red),
+        State::Running => Style::new().fg(Color::Cyan),
+        State::Held | State::Waiting | State::Cancelled => Style::new().fg(Color::Yellow),
+        State::Done | State::Ready | State::Scheduled => Style::new(),
+    }
+}
+
+fn detail(
+    id: &str,
+    fields: Option<&[(String, String)]>,
+    scroll: usize,
+    width: usize,
+    room: usize,
+) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::styled(format!("── task {id} "), bold())];
+    let Some(fields) = fields else {
+        lines.push(Line::from("  asking the server …"));
+        return lines;
+    };
+    for (name, value) in fields.iter().skip(scroll).take(room) {
+        lines.push(Line::from(vec![
+            Span::styled(format!("  {name:12} "), dim()),
+            Span::raw(cut(value, width.saturating_sub(15))),
+        ]));
+    }
+    lines
+}
+
+fn help() -> Vec<Line<'static>> {
+    let mut lines = vec![Line::styled("── help ", bold())];
+    for (key, what) in [
+        ("↑ ↓ (k j)", "move in a section or a list"),
+        ("tab ← →", "the next or previous section"),
+        ("enter", "the newest tasks of the queue or job, then one task and its why"),
+        ("esc", "back"),
+        ("p", "pause the selected queue, or resume it; what runs goes on"),
+        ("q, ctrl-c", "quit"),
+        ("", ""),
+        ("in", "tasks that came in through this server, a second"),
+        ("done, failed", "attempts that ended in its own worker, a second"),
+        ("slots", "handlers that run in its own worker, and its slots"),
+        ("held", "tasks that wait for room in their job, or for a live worker"),
+        ("factor", "the share of its slots that a worker allows itself"),
+    ] {
+        lines.push(Line::from(format!("  {key:14} {what}")));
+    }
+    lines
+}
+
+/// Text of exactly this width.
+fn pad(text: &str, width: usize) -> String {
+    format!("{:width$}", cut(text, width))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+use std::time::Duration;
+
+use super::*;
+use crate::top::view::{
+    Key,
+    tests::{board, name, task, view},
+};
+
+fn shown(view: &View, width: usize, height: usize) -> String {
+    let lines = lines(view, width, height);
+    assert_eq!(lines.len(), height, "as many lines as the terminal has");
+    let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    for line in &text {
+        assert!(line.chars().count() <= width, "{} letters in {width}: {line:?}", line.chars().count());
+    }
+    text.join("\n")
+}
+
+#[track_caller]
+fn assert_shows(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is missing:\n{text}");
+    }
+}
+
+#[test]
+fn the_board_fits_and_shows_everything_at_both_sizes() {
+    let mut view = view();
+    let mut later = board();
+    later.overview.enqueued += 30;
+    view.saw(later, Duration::from_secs(3));
+    for (width, height) in [(80, 24), (140, 40)] {
+        let text = shown(&view, width, height);
+        assert_shows(
+            &text,
+            &[
+                "windlass top http://127.0.0.1:7878",
+                "in   15.0/s",
+                "slots 7/50",
+                "QUEUES 2",
+                "> default",
+                "1,234",
+                "mail PAUSED",
+                "JOBS 1",
+                "3/3",
+                "WORKERS 1",
+                "7/50",
+                "82%",
+                "50%",
+                "memory at 8",
+                "q quit",
+            ],
+        );
+    }
+}
+
+#[test]
+fn every_screen_fits_every_size() {
+    let mut views = vec![View::new("http://x".repeat(40)), view()];
+    let mut many = board();
+    many.queues = (0..50)
+        .map(|n| Queue { name: name(&format!("{}-{n}", "long".repeat(25))), ..many.queues[0].clone() })
+        .collect();
+    let mut crowded = view();
+    crowded.saw(many, Duration::from_secs(2));
+    for _ in 0..45 {
+        crowded.press(Key::Down);
+    }
+    views.push(crowded);
+    for screen in [
+        Screen::Help(Box::new(Screen::Board)),
+        Screen::Tasks { of: Of::Job(name("j")), tasks: Some((0..99).map(task).collect()), selected: 98 },
+        Screen::Tasks { of: Of::Job(name("j")), tasks: None, selected: 0 },
+        Screen::Task {
+            id: task(1).id,
+            lines: Some(vec![("error".to_owned(), "x".repeat(500)); 80]),
+            scroll: 70,
+            from: Box::new(Screen::Board),
+        },
+    ] {
+        let mut other = view();
+        (other.screen, other.lost) = (screen, Some("a\u{1b}[2J reason".to_owned()));
+        views.push(other);
+    }
+    for view in &views {
+        for (width, height) in [(80, 24), (140, 40), (60, 10), (20, 5), (1, 1), (300, 100)] {
+            // Lines that cannot be cut are cut by the terminal: only the two usual sizes must fit by themselves.
+            if width >= 80 {
+                shown(view, width, height);
+            } else {
+                assert_eq!(lines(view, width, height).len(), height);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_selected_row_is_always_in_sight() {
+    let mut view = view();
+    let mut many = board();
+    many.queues =
+        (0..50).map(|n| Queue { name: name(&format!("q{n:02}")), ..many.queues[0].clone() }).collect();
+    view.saw(many, Duration::from_secs(2));
+    for n in 0..50 {
+        let text = shown(&view, 80, 24);
+        assert_shows(&text, &[&format!("> q{n:02}"), "JOBS 1", "WORKERS 1"]);
+        view.press(Key::Down);
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_is_told_in_words_and_the_last_look_stays() {
+    let mut view = view();
+    view.lost = Some("connection refused".to_owned());
+    assert_shows(&shown(&view, 80, 24), &["SERVER GONE: connection refused; trying again", "> default"]);
+}
+
+#[test]
+fn what_a_worker_does_not_say_is_a_dash() {
+    let mut view = view();
+    let mut plain = board();
+    for worker in &mut plain.workers {
+        (worker.memory_usage, worker.factor, worker.reason) = (None, None, None);
+    }
+    view.saw(plain, Duration::from_secs(2));
+    let text = shown(&view, 80, 24);
+    let line = text.lines().find(|line| line.contains("mill")).unwrap();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["w1", "mill", "7/50", "-", "-", "live"]);
+}
+
+#[test]
+fn names_of_strangers_cannot_move_the_cursor() {
+    let mut view = view();
+    let mut bad = board();
+    bad.workers[0].host = "a\u{1b}[2Jb\r\n".to_owned();
+    bad.workers[0].reason = Some("\u{7}ring".to_owned());
+    view.saw(bad, Duration::from_secs(2));
+    assert!(!shown(&view, 80, 24).replace('\n', "").chars().any(char::is_control));
+}
+
+#[test]
+fn the_section_in_focus_gets_the_room_and_no_section_vanishes() {
+    assert_eq!(heights([50, 50, 50], 0, 21), [13, 4, 4]);
+    assert_eq!(heights([50, 50, 50], 2, 21), [4, 4, 13]);
+    assert_eq!(heights([3, 3, 3], 1, 21), [3, 3, 3]);
+    assert_eq!(heights([50, 3, 50], 1, 21), [4, 3, 14]);
+}

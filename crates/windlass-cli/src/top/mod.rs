@@ -1,0 +1,245 @@
+//! `windlass top`: queues, jobs, workers and rates of a running server, in a terminal.
+//!
+//! ```text
+//! keys ─► view (what is looked at) ─► lines (what is shown) ─► terminal
+//!            ▲
+//! server ─► fetch, every --interval and after a key that asks for it
+//! ```
+
+mod board;
+mod fetch;
+mod lines;
+mod rates;
+mod view;
+
+use std::{
+    io::{self, IsTerminal as _},
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use ratatui::{
+    DefaultTerminal,
+    crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
+    text::Text,
+    widgets::Paragraph,
+};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+    time::MissedTickBehavior,
+};
+
+use self::{
+    board::{Board, TaskLine},
+    view::{Action, Key, Of, Screen, View},
+};
+use crate::{
+    backend::{connect, remote::Remote},
+    duration,
+    failure::{Exit, Failure},
+    session::Session,
+};
+
+/// Keys that wait to be looked at; a person does not type faster.
+const KEYS_MAX: usize = 64;
+/// Answers that wait to be looked at.
+const NEWS_MAX: usize = 16;
+/// How often the thread of the keys looks whether the view is over.
+const KEYS_LOOK: Duration = Duration::from_millis(100);
+
+/// Arguments of `top`.
+#[derive(Debug, Args)]
+pub struct TopArgs {
+    /// How often to ask the server, such as 1s
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
+    interval: Duration,
+}
+
+/// What came from the terminal.
+enum Typed {
+    Key(Key),
+    /// Ctrl-C.
+    Interrupt,
+    /// The size has changed, or something else that wants a new drawing.
+    Redraw,
+}
+
+/// What came from the server.
+enum News {
+    Board(Result<Board, String>),
+    Tasks(Of, Result<Vec<TaskLine>, String>),
+    Task(windlass_core::TaskId, Result<Vec<(String, String)>, String>),
+    Paused(Result<String, String>),
+}
+
+/// Shows the view until somebody quits.
+pub async fn run(session: &Session, args: &TopArgs) -> anyhow::Result<Exit> {
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return Err(Failure::usage("top draws on a terminal, and this is none")
+            .hint("for scripts: `windlass queues ls --json`, `jobs ls`, `workers ls`")
+            .into());
+    }
+    if args.interval.is_zero() {
+        return Err(Failure::usage("--interval must be longer than zero").into());
+    }
+    let settings = &session.settings;
+    let server = match connect::find_server(settings).await? {
+        Some(server) => server,
+        None => Remote::new(&connect::default_server(settings))?,
+    };
+    // Says so at once, in a line, if there is nobody to look at.
+    server.ping().await?;
+    // Also restores the terminal when something panics.
+    let terminal = ratatui::try_init()?;
+    let ended = watch(server, args.interval, terminal).await;
+    ratatui::restore();
+    ended
+}
+
+async fn watch(server: Remote, interval: Duration, mut terminal: DefaultTerminal) -> anyhow::Result<Exit> {
+    use crate::backend::Backend as _;
+
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut keys = keys()?;
+    let (news, mut heard) = mpsc::channel(NEWS_MAX);
+    let mut ticks = tokio::time::interval(interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let (started, mut view) = (Instant::now(), View::new(server.place()));
+    let mut asking = None;
+    loop {
+        draw(&mut terminal, &view)?;
+        tokio::select! {
+            _ = interrupt.recv() => return Ok(Exit::Interrupted),
+            _ = terminate.recv() => return Ok(Exit::Done),
+            typed = keys.recv() => match typed {
+                None => return Ok(Exit::Done),
+                Some(Typed::Interrupt) => return Ok(Exit::Interrupted),
+                Some(Typed::Redraw) => {}
+                Some(Typed::Key(key)) => match view.press(key) {
+                    Some(Action::Quit) => return Ok(Exit::Done),
+                    Some(Action::Refresh) => drop(ask(&server, &view, &news)),
+                    Some(Action::SetPaused(queue, paused)) => {
+                        let (server, news) = (server.clone(), news.clone());
+                        tokio::spawn(async move {
+                            let changed = fetch::set_paused(&server, &queue, paused).await;
+                            let _ = news.send(News::Paused(changed)).await;
+                            let _ = news.send(News::Board(fetch::board(&server).await)).await;
+                        });
+                    }
+                    None => {}
+                },
+            },
+            told = heard.recv() => if let Some(told) = told {
+                note(&mut view, told, started.elapsed());
+            },
+            // One look at a time: a slow server is asked less often, not more.
+            _ = ticks.tick() => if asking.as_ref().is_none_or(tokio::task::JoinHandle::is_finished) {
+                asking = Some(ask(&server, &view, &news));
+            },
+        }
+    }
+}
+
+/// Asks for the board, and for what else the screen shows.
+fn ask(server: &Remote, view: &View, news: &mpsc::Sender<News>) -> tokio::task::JoinHandle<()> {
+    let (server, news, screen) = (server.clone(), news.clone(), view.screen.clone());
+    tokio::spawn(async move {
+        // A view that has ended hears nothing more.
+        let _ = news.send(News::Board(fetch::board(&server).await)).await;
+        let more = match screen {
+            Screen::Tasks { of, .. } => {
+                let tasks = fetch::tasks(&server, &of).await;
+                News::Tasks(of, tasks)
+            }
+            Screen::Task { id, .. } => News::Task(id, fetch::task(&server, id).await),
+            Screen::Board | Screen::Help(_) => return,
+        };
+        let _ = news.send(more).await;
+    })
+}
+
+/// Brings what the server said into the view. An answer for a screen that was left meanwhile is dropped.
+fn note(view: &mut View, news: News, at: Duration) {
+    match news {
+        News::Board(Ok(board)) => view.saw(board, at),
+        News::Board(Err(why)) => view.lost = Some(why),
+        News::Paused(Ok(text) | Err(text)) => view.notice = Some(text),
+        News::Tasks(of, answer) => {
+            if let Screen::Tasks { of: shown, tasks, .. } = &mut view.screen
+                && *shown == of
+            {
+                match answer {
+                    Ok(found) => *tasks = Some(found),
+                    Err(why) => view.notice = Some(why),
+                }
+            }
+        }
+        News::Task(id, answer) => {
+            if let Screen::Task { id: shown, lines, .. } = &mut view.screen
+                && *shown == id
+            {
+                match answer {
+                    Ok(found) => *lines = Some(found),
+                    Err(why) => view.notice = Some(why),
+                }
+            }
+        }
+    }
+}
+
+fn draw(terminal: &mut DefaultTerminal, view: &View) -> io::Result<()> {
+    terminal.draw(|frame| {
+        let area = frame.area();
+        let lines = lines::lines(view, area.width.into(), area.height.into());
+        frame.render_widget(Paragraph::new(Text::from(lines)), area);
+    })?;
+    Ok(())
+}
+
+/// Reads keys on a thread of its own, since reading a terminal blocks. It ends with its receiver.
+fn keys() -> io::Result<mpsc::Receiver<Typed>> {
+    let (typed, keys) = mpsc::channel(KEYS_MAX);
+    std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
+        while !typed.is_closed() {
+            let read = match event::poll(KEYS_LOOK) {
+                Ok(false) => continue,
+                Ok(true) => event::read(),
+                Err(error) => Err(error),
+            };
+            let meant = match read {
+                Ok(Event::Key(key)) if key.kind == KeyEventKind::Press => Some(meaning(key)),
+                Ok(Event::Resize(..)) => Some(Typed::Redraw),
+                Ok(_) => None,
+                // The terminal is gone.
+                Err(_) => return,
+            };
+            if let Some(meant) = meant
+                && typed.blocking_send(meant).is_err()
+            {
+                return;
+            }
+        }
+    })?;
+    Ok(keys)
+}
+
+fn meaning(key: KeyEvent) -> Typed {
+    // The terminal does not make signals of keys while the view is up.
+    if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+        return Typed::Interrupt;
+    }
+    let key = match key.code {
+        KeyCode::Up | KeyCode::Char('k') => Key::Up,
+        KeyCode::Down | KeyCode::Char('j') => Key::Down,
+        KeyCode::Tab | KeyCode::Right => Key::Next,
+        KeyCode::BackTab | KeyCode::Left => Key::Previous,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Esc | KeyCode::Backspace => Key::Back,
+        KeyCode::Char('p') => Key::Pause,
+        KeyCode::Char('?') => Key::Help,
+        KeyCode::Char('q') => Key::Quit,
+        _ => Key::Other,
+    };
+    Typed::Key(key)
+}

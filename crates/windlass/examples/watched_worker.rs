@@ -1,0 +1,94 @@
+//! Metrics and error reports of your own: a layer around every run counts outcomes, times them, and reports failures with what
+//! is needed to find the task.
+//!
+//! `cargo run --example watched_worker`
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use windlass::{Client, Context, Layer, Next, Outcome, RetryPolicy, Task, Worker, testing};
+
+#[derive(serde::Serialize, serde::Deserialize, Task)]
+struct Resize {
+    image: String,
+}
+
+async fn resize(Resize { image }: Resize, ctx: Context) -> Result<(), String> {
+    match (image.as_str(), ctx.attempt()) {
+        ("broken.png", _) => Err("not an image".to_owned()),
+        ("flaky.png", 1) => Err("the disk was busy".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Stands in for your metrics and your error tracker.
+#[derive(Default)]
+pub struct Watch {
+    /// How often each outcome came, and how long it took together.
+    pub outcomes: Mutex<BTreeMap<&'static str, (u32, Duration)>>,
+    /// What was reported.
+    pub reports: Mutex<Vec<String>>,
+}
+
+/// The layer is a type of its own here; a closure does as well.
+struct Watched(Arc<Watch>);
+
+impl Layer for Watched {
+    fn call(&self, ctx: Context, next: Next) -> windlass::layer::LayerFuture {
+        let watch = self.0.clone();
+        Box::pin(async move {
+            let started = Instant::now();
+            let outcome = next.run().await;
+            watch.note(&ctx, &outcome, started.elapsed());
+            outcome
+        })
+    }
+}
+
+impl Watch {
+    fn note(&self, ctx: &Context, outcome: &Outcome, took: Duration) {
+        let name = match outcome {
+            Outcome::Done(_) => "done",
+            Outcome::Retry { .. } | Outcome::Dead(_) => "failed",
+            _ => "other",
+        };
+        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, total) = outcomes.entry(name).or_default();
+        *count += 1;
+        *total += took;
+        drop(outcomes);
+        if let Outcome::Retry { error, .. } | Outcome::Dead(error) = outcome {
+            let kind = &ctx.task().lane.kind;
+            let report = format!("{kind} attempt {} of {}: {error}", ctx.attempt(), ctx.max_attempts());
+            println!("reported: {report}");
+            self.reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
+        }
+    }
+}
+
+/// Runs three tasks under watch.
+pub async fn run() -> anyhow::Result<Arc<Watch>> {
+    let store = testing::store().await?;
+    let client = Client::new(store.clone());
+    let soon =
+        RetryPolicy { base: Duration::from_millis(1), max: Duration::from_millis(1), jitter_percent: 0 };
+    for image in ["fine.png", "flaky.png", "broken.png"] {
+        client.enqueue(Resize { image: image.to_owned() }).max_attempts(2).retry(soon).await?;
+    }
+    let watch = Arc::new(Watch::default());
+    let worker = Worker::builder(store).layer(Watched(watch.clone())).handle(resize);
+    testing::run_until_idle(worker).await?;
+    Ok(watch)
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let watch = run().await?;
+    for (name, (count, took)) in &*watch.outcomes.lock().unwrap_or_else(PoisonError::into_inner) {
+        println!("{name}: {count} in {took:?}");
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! Spans of tasks on their way: enqueue, claim, run and settle, each the parent of the next.
+//!
+//! Without a [`Tracer`] nothing here runs, and a trace that a task carries is only handed on. With one, the flag of the caller
+//! decides: a trace that its beginner does not keep is handed on as it is. A trace that begins here is kept.
+
+use std::{
+    fmt,
+    hash::{BuildHasher, RandomState},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
+};
+
+pub use windlass_core::trace::*;
+use windlass_core::{Claimed, Enqueued, NewTask, Outcome, Result, store::SharedStore};
+
+/// Makes spans and hands them to whoever exports them. Cheap to clone.
+#[derive(Clone)]
+pub struct Tracer {
+    sink: Arc<dyn SpanSink>,
+    ids: Arc<Ids>,
+}
+
+impl fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracer").finish_non_exhaustive()
+    }
+}
+
+/// Numbers that no other process draws: a counter through a hash with a key that the operating system gave this process.
+struct Ids {
+    key: RandomState,
+    next: AtomicU64,
+}
+
+impl Ids {
+    fn draw(&self) -> u64 {
+        // Zero means "none" in a trace context.
+        self.key.hash_one(self.next.fetch_add(1, Ordering::Relaxed)).max(1)
+    }
+}
+
+/// A span that is under way.
+#[derive(Clone, Copy)]
+struct Open {
+    context: TraceContext,
+    parent: Option<u64>,
+    start: SystemTime,
+}
+
+impl Tracer {
+    /// Hands every span to this sink.
+    pub fn new(sink: Arc<dyn SpanSink>) -> Self {
+        Self { sink, ids: Arc::new(Ids { key: RandomState::new(), next: AtomicU64::new(0) }) }
+    }
+
+    /// A span as a child of another, or as the first of a trace of its own; `None` if nobody keeps that trace.
+    fn open(&self, parent: Option<TraceContext>, start: SystemTime) -> Option<Open> {
+        if parent.is_some_and(|parent| !parent.sampled) {
+            return None;
+        }
+        let trace_id = parent.map_or_else(
+            || u128::from(self.ids.draw()) << 64 | u128::from(self.ids.draw()),
+            |parent| parent.trace_id,
+        );
+        let context = TraceContext { trace_id, span_id: self.ids.draw(), sampled: true };
+        Some(Open { context, parent: parent.map(|parent| parent.span_id), start })
+    }
+
+    fn close(&self, open: Open, what: What, failure: Option<&'static str>) {
+        self.sink.record(Span {
+            context: open.context,
+            parent: open.parent,
+            name: what.name,
+            kind: what.kind,
+            start: open.start,
+            end: SystemTime::now(),
+            attributes: what.attributes,
+            failure,
+        });
+    }
+
+    /// Notes a claim that brought this task, and opens the span of its run.
+    pub(crate) fn claimed(&self, task: &Claimed, asked_at: SystemTime) -> Option<RunTrace> {
+        let claim = self.open(task.trace, asked_at)?;
+        let run = self.open(Some(claim.context), SystemTime::now())?;
+        self.close(claim, What::of_attempt("claim", SpanKind::Consumer, task), None);
+        Some(RunTrace {
+            tracer: self.clone(),
+            context: run.context,
+            parent: run.parent,
+            start: run.start,
+            end: OnceLock::new(),
+        })
+    }
+}
+
+/// What a span says of itself.
+struct What {
+    name: String,
+    kind: SpanKind,
+    attributes: Vec<(&'static str, Value)>,
+}
+
+impl What {
+    fn of_attempt(verb: &'static str, kind: SpanKind, task: &Claimed) -> Self {
+        let mut attributes = vec![
+            ("messaging.system", text("windlass")),
+            ("messaging.operation.name", text(verb)),
+            ("messaging.destination.name", text(&task.lane.queue)),
+            ("messaging.message.id", Value::Text(task.id.to_string())),
+            ("windlass.kind", text(&task.lane.kind)),
+            ("windlass.attempt", Value::Number(task.attempt.into())),
+            ("windlass.worker", Value::Text(task.worker.to_string())),
+        ];
+        attributes.extend(task.job.as_ref().map(|job| ("windlass.job", text(job))));
+        attributes.extend(task.workflow.as_ref().map(|workflow| ("windlass.workflow", text(workflow))));
+        Self { name: format!("{verb} {}", task.lane.kind), kind, attributes }
+    }
+
+    fn of_enqueue(tasks: &[NewTask]) -> Self {
+        let mut attributes =
+            vec![("messaging.system", text("windlass")), ("messaging.operation.name", text("enqueue"))];
+        let [task] = tasks else {
+            attributes.push(("messaging.batch.message_count", Value::Number(tasks.len() as i64)));
+            let name = format!("enqueue {} tasks", tasks.len());
+            return Self { name, kind: SpanKind::Producer, attributes };
+        };
+        attributes.push(("messaging.destination.name", text(&task.queue)));
+        attributes.push(("windlass.kind", text(&task.kind)));
+        attributes.extend(task.job.as_ref().map(|job| ("windlass.job", text(job))));
+        attributes.extend(task.workflow.as_ref().map(|workflow| ("windlass.workflow", text(workflow))));
+        Self { name: format!("enqueue {}", task.kind), kind: SpanKind::Producer, attributes }
+    }
+}
+
+fn text(text: impl AsRef<str>) -> Value {
+    Value::Text(text.as_ref().to_owned())
+}
+
+/// The trace of one attempt, from its claim to its settlement.
+pub(crate) struct RunTrace {
+    tracer: Tracer,
+    /// Where the handler stands.
+    pub(crate) context: TraceContext,
+    parent: Option<u64>,
+    start: SystemTime,
+    end: OnceLock<SystemTime>,
+}
+
+impl RunTrace {
+    /// The handler has ended.
+    pub(crate) fn ended(&self, task: &Claimed, outcome: &Outcome) {
+        let (name, failure) = match outcome {
+            Outcome::Done(_) => ("done", None),
+            Outcome::Retry { .. } => ("retry", Some("the attempt failed")),
+            Outcome::Snooze(_) => ("snooze", None),
+            Outcome::Cancel(_) => ("cancelled", None),
+            Outcome::Dead(_) => ("dead", Some("the task failed for good")),
+            Outcome::Release => ("released", None),
+        };
+        let mut what = What::of_attempt("run", SpanKind::Internal, task);
+        what.attributes.push(("windlass.outcome", text(name)));
+        let open = Open { context: self.context, parent: self.parent, start: self.start };
+        self.tracer.close(open, what, failure);
+        // The first end counts, as it does for the attempt.
+        let _ = self.end.set(SystemTime::now());
+    }
+
+    /// The store has answered the settlement.
+    pub(crate) fn settled(&self, task: &Claimed, is_fenced: bool) {
+        let start = self.end.get().copied().unwrap_or(self.start);
+        if let Some(open) = self.tracer.open(Some(self.context), start) {
+            let failure = is_fenced.then_some("the lease was lost");
+            self.tracer.close(open, What::of_attempt("settle", SpanKind::Internal, task), failure);
+        }
+    }
+}
+
+/// Enqueues tasks with their place in a trace: below a span of their own if there is a tracer, else below the caller's.
+///
+/// # Errors
+/// As the store's enqueue.
+pub async fn enqueue(
+    store: &SharedStore,
+    tracer: Option<&Tracer>,
+    parent: Option<TraceContext>,
+    mut tasks: Vec<NewTask>,
+) -> Result<Vec<Enqueued>> {
+    let parent = parent.or_else(|| tasks.first().and_then(|task| task.trace));
+    let open = tracer.and_then(|tracer| Some((tracer, tracer.open(parent, SystemTime::now())?)));
+    let trace = open.as_ref().map(|(_, open)| open.context).or(parent);
+    for task in &mut tasks {
+        task.trace = trace.or(task.trace);
+    }
+    let Some((tracer, open)) = open else { return store.enqueue(tasks).await };
+    let mut what = What::of_enqueue(&tasks);
+    let enqueued = store.enqueue(tasks).await;
+    if let Ok([only]) = enqueued.as_deref() {
+        what.attributes.push(("messaging.message.id", Value::Text(only.id.to_string())));
+    }
+    tracer.close(open, what, enqueued.as_ref().err().map(|_| "the store took nothing"));
+    enqueued
+}
