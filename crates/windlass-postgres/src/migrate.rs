@@ -30,12 +30,20 @@ pub struct Migration {
 }
 
 /// Every step, in order.
-pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    oldest_writer: 1,
-    locks: "nothing that exists: it makes new tables only",
-    sql: include_str!("../sql/migrations/0001_first.sql"),
-}];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        oldest_writer: 1,
+        locks: "nothing that exists: it makes new tables only",
+        sql: include_str!("../sql/migrations/0001_first.sql"),
+    },
+    Migration {
+        version: 2,
+        oldest_writer: 1,
+        locks: "table worker, for a moment: renewals wait meanwhile",
+        sql: include_str!("../sql/migrations/0002_admission.sql"),
+    },
+];
 
 /// The versions that a schema records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

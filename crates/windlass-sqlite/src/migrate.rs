@@ -22,8 +22,10 @@ pub(crate) struct Migration {
 }
 
 /// Every migration, oldest first.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, oldest_writer: 1, sql: include_str!("../sql/migrations/0001_first.sql") }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, oldest_writer: 1, sql: include_str!("../sql/migrations/0001_first.sql") },
+    Migration { version: 2, oldest_writer: 1, sql: include_str!("../sql/migrations/0002_admission.sql") },
+];
 
 /// What a file says of its schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
