@@ -21,7 +21,11 @@ use crate::{
 /// Runs an attempt to its end and hands the settlement over. Holds the slot until then, not longer.
 pub(crate) async fn execute(shared: Arc<Shared>, attempt: Arc<Attempt>, handler: Arc<dyn RawHandler>) {
     let mut guard = Unended { shared: &shared, attempt: &attempt };
+    let started = shared.admission.watches_latency().then(Instant::now);
     let outcome = outcome(&shared, &attempt, handler).await;
+    if let Some(started) = started {
+        shared.admission.note(&attempt.claimed.lane.kind, started.elapsed());
+    }
     guard.end(outcome);
 }
 
