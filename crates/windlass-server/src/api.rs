@@ -32,6 +32,7 @@
 //! | `POST /v1/schedules/{name}/pause`, `…/resume` | nothing | [`ScheduleView`] |
 //! | `POST /v1/schedules/{name}/run` | nothing | 201 [`EnqueueResponse`] |
 //! | `GET /v1/workers` | | [`Workers`] |
+//! | `PUT /v1/workers/{id}` | [`WorkerRequest`] | [`WorkerView`] |
 //! | `GET /v1/info` | | [`InfoView`] |
 //! | `GET /v1/audit` | | [`Audit`] |
 //! | `GET /healthz`, `GET /readyz` | | [`HealthView`]; 503 if not ready |
@@ -58,7 +59,8 @@ pub use enqueue::{
 };
 pub use error::{ErrorBody, ErrorCode, ErrorDetail};
 pub use fleet::{
-    Audit, InfoView, KindView, QueueChange, QueueView, Queues, WorkerStatusView, WorkerView, Workers,
+    Audit, InfoView, KindView, QueueChange, QueueView, Queues, WorkerRequest, WorkerState, WorkerStatusView,
+    WorkerView, Workers,
 };
 pub use health::{Check, HealthView};
 pub use job::{JobRemoval, JobRequest, JobView, Jobs};
