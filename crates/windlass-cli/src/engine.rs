@@ -106,6 +106,7 @@ pub fn worker_config(settings: &Settings) -> anyhow::Result<WorkerConfig> {
         drain_timeout: settings.duration(&table::DRAIN_TIMEOUT_MS),
         retention: settings.retention(),
         metrics: if settings.text(&table::METRICS) == "off" { Metrics::Off } else { Metrics::On },
+        admission: settings.admission(),
         ..WorkerConfig::default()
     })
 }
@@ -164,7 +165,11 @@ fn worker_view(handle: &WorkerHandle, kinds: &[Name], queues: &[Name]) -> Worker
         id: (status.worker.0 != 0).then(|| status.worker.to_string()),
         slots: status.slots,
         in_flight: status.running,
-        available: status.slots.saturating_sub(status.running),
+        available: status.allowed.saturating_sub(status.running),
+        allowed: status.allowed,
+        factor: status.factor,
+        reason: status.reasons.to_string(),
+        memory_usage: status.memory_usage,
         unsettled: status.unsettled,
         draining: status.draining,
         kinds: kinds.to_vec(),

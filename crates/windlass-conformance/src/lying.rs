@@ -180,6 +180,10 @@ impl<S: Store + ?Sized> Store for Lying<S> {
         self.inner.workers().await
     }
 
+    async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()> {
+        self.inner.set_worker_slots(worker, slots).await
+    }
+
     async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
         self.inner.retain(retention).await
     }

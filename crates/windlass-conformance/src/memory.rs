@@ -271,6 +271,12 @@ impl Store for MemoryStore {
         self.run(|model, now| model.workers(now))
     }
 
+    async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()> {
+        self.run(|model, now| model.set_worker_slots(now, worker, slots))??;
+        self.hint(Hint::Ready);
+        Ok(())
+    }
+
     async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
         let report = self.run(|model, now| model.retain(now, retention))?;
         self.ended.notify_waiters();

@@ -157,6 +157,9 @@ cases! { ($)
     lease {
         a_registered_worker_is_listed_with_what_it_says,
         ids_of_workers_are_never_reused,
+        slots_that_were_set_come_back_with_the_next_renewal,
+        slots_are_set_within_bounds_and_of_live_workers_only,
+        slots_that_were_set_move_the_window_of_jobs,
         a_worker_that_renews_keeps_its_lease [NoFalseDeath],
         a_renewal_after_the_lease_is_refused_for_good,
         an_expired_worker_cannot_claim [NoStranded],

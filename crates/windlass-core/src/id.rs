@@ -119,6 +119,19 @@ impl fmt::Display for WorkerId {
     }
 }
 
+impl std::str::FromStr for WorkerId {
+    type Err = crate::Error;
+
+    /// Reads `w7`, and `7` too.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = text.strip_prefix(['w', 'W']).unwrap_or(text);
+        let parsed = number.parse().ok().filter(|number| *number > 0);
+        parsed
+            .map(Self)
+            .ok_or_else(|| crate::Error::invalid(format!("{text:?} is not the id of a worker such as w7")))
+    }
+}
+
 /// The interned pair (queue, kind).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -140,6 +153,14 @@ mod tests {
     fn ids_rise_when_the_clock_goes_back() {
         let a = TaskId::first_at(Timestamp::from_ms(1_763_000_000_000));
         assert!(a.next(Timestamp::from_ms(1_700_000_000_000)) > a);
+    }
+
+    #[test]
+    fn a_worker_is_named_with_or_without_its_letter() {
+        assert_eq!((Ok(WorkerId(7)), Ok(WorkerId(7))), ("w7".parse(), "7".parse()));
+        for text in ["", "w", "x7", "w-1", "w0", "7w", "w99999999999999999999"] {
+            assert!(text.parse::<WorkerId>().unwrap_err().to_string().contains("w7"), "{text}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! Reading order: [`state`] (how a task may move), [`task`] (what a task is), [`outcome`] and
 //! [`settlement`] (how an attempt ends), [`gate`] (jobs and workflows), [`source`] and [`store`] (the contract of every store).
 
+pub mod admission;
 pub mod attempt_log;
 pub mod error;
 pub mod gate;

@@ -113,6 +113,8 @@ pub struct Settled {
 pub struct Renewed {
     /// Running attempts of this worker that somebody asked to end, with the reason.
     pub cancels: Vec<(LeaseRef, String)>,
+    /// How many slots it should have: what it registered with, or what somebody has set since.
+    pub slots: Option<u32>,
 }
 
 /// What a duty did.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::Result,
     gate::{GateView, JobChange, JobRecord, WorkflowAction, WorkflowRecord},
-    id::TaskId,
+    id::{TaskId, WorkerId},
     name::Name,
     rules::Rules,
     schedule::{DueSchedules, Fire, ScheduleRow},
@@ -217,6 +217,10 @@ pub trait Store: Source {
 
     /// Every worker, also those that died or left in the last day.
     async fn workers(&self) -> Result<Vec<WorkerRecord>>;
+
+    /// Sets how many slots a worker has; it learns of it with its next renewal. [`crate::Error::Invalid`] out of bounds,
+    /// [`crate::Error::NotFound`] if there is no such worker, [`crate::Error::Conflict`] if its lease is not in force.
+    async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()>;
 
     /// One bounded step of retention; `more` says whether another is due at once.
     async fn retain(&self, retention: &Retention) -> Result<DutyReport>;

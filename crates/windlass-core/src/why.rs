@@ -24,6 +24,8 @@ pub struct Surroundings {
     pub live_workers: u32,
     /// Free slots of those workers.
     pub free_slots: u32,
+    /// Why one of them may not use all of its slots; empty if each may.
+    pub held_back: String,
     /// What stands at its gates.
     pub gates: GateView,
     /// How the step ended that blocks its workflow, if one does and is still kept.
@@ -55,6 +57,11 @@ impl Surroundings {
             queue_paused: paused.contains(&task.lane.queue),
             live_workers: able.len() as u32,
             free_slots: able.iter().map(|worker| worker.available).sum(),
+            held_back: able
+                .iter()
+                .map(|worker| worker.reason.clone())
+                .find(|r| !r.is_empty())
+                .unwrap_or_default(),
             gates,
             culprit_state: culprit.map(|culprit| culprit.state),
         })
@@ -76,6 +83,7 @@ impl Surroundings {
 /// | `admission` | waiting, held | nothing: it is about to be ready |
 /// | `suspect` | ready | a worker without another suspect |
 /// | `no_free_slot` | ready | a slot |
+/// | `held_back` | ready | a slot that may be used: memory is short, tasks are slow, or the worker is new |
 /// | `about_to_start` | ready | nothing |
 /// | `running`, `cancelling` | running | |
 /// | `done`, `dead`, `cancelled` | ended | |
@@ -161,7 +169,13 @@ fn ready(task: &TaskRecord, around: &Surroundings) -> Why {
         );
     }
     if around.free_slots == 0 {
-        let workers = around.live_workers;
+        let (workers, reason) = (around.live_workers, &around.held_back);
+        if !reason.is_empty() {
+            let text = format!(
+                "ready, but the {workers} live worker(s) for it may not use all of their slots: {reason}"
+            );
+            return Why::new("held_back", text).hint("`windlass workers ls` shows memory and factors");
+        }
         return Why::new(
             "no_free_slot",
             format!("ready, but all slots of the {workers} live worker(s) for it are taken"),

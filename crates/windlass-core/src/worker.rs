@@ -25,15 +25,44 @@ pub struct NewWorker {
     pub lease_ttl: Duration,
 }
 
+/// Most slots that a worker may have.
+pub const SLOTS_MAX: u32 = 100_000;
+
 /// What a worker says with every renewal.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct WorkerReport {
-    /// Slots that are free.
+    /// How many more tasks it could run now.
     pub available: u32,
     /// Tasks whose handlers run.
     pub in_flight: u32,
     /// Whether it has stopped claiming and finishes what it has.
     pub draining: bool,
+    /// Memory in use, as a share of the limit that applies to it; 0 if it cannot tell.
+    pub memory_usage: f64,
+    /// The share of its slots that admission control lets it use.
+    pub factor: f64,
+    /// Why that is less than all; empty if it is not.
+    pub reason: String,
+}
+
+impl Default for WorkerReport {
+    fn default() -> Self {
+        Self {
+            available: 0,
+            in_flight: 0,
+            draining: false,
+            memory_usage: 0.0,
+            factor: 1.0,
+            reason: String::new(),
+        }
+    }
+}
+
+impl WorkerReport {
+    /// What a worker with so many slots says before it has said anything.
+    pub fn of_new(slots: u32) -> Self {
+        Self { available: slots, ..Self::default() }
+    }
 }
 
 /// A worker as a person looks at it.
@@ -59,8 +88,16 @@ pub struct WorkerRecord {
     pub available: u32,
     /// Whether it is finishing and takes nothing new.
     pub draining: bool,
+    /// Memory in use at its last renewal, as a share of the limit that applies to it.
+    pub memory_usage: f64,
+    /// The share of its slots that admission control let it use.
+    pub factor: f64,
+    /// Why that was less than all; empty if it was not.
+    pub reason: String,
     /// Whether its lease is in force.
     pub live: bool,
+    /// Whether its registration is over. One that is neither live nor ended has missed its renewals and not been swept yet.
+    pub ended: bool,
     /// When it registered.
     pub registered_at: Timestamp,
     /// When it last renewed.
@@ -71,5 +108,22 @@ impl WorkerRecord {
     /// Whether it is alive and takes tasks of this kind from this queue.
     pub fn serves(&self, queue: &Name, kind: &Name) -> bool {
         self.live && self.kinds.contains(kind) && (self.queues.is_empty() || self.queues.contains(queue))
+    }
+}
+
+/// What to say of a worker that cannot be changed any more.
+pub fn not_live(worker: WorkerId) -> String {
+    format!("worker {worker} is not live: its lease has run out or it has stopped")
+}
+
+/// Whether a worker may have so many slots.
+///
+/// # Errors
+/// [`crate::Error::Invalid`].
+pub fn check_slots(slots: u32) -> crate::Result<()> {
+    if (1..=SLOTS_MAX).contains(&slots) {
+        Ok(())
+    } else {
+        Err(crate::Error::invalid(format!("slots must be 1 to {SLOTS_MAX}, not {slots}")))
     }
 }

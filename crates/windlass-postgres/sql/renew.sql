@@ -1,15 +1,17 @@
 -- Says whether another lease runs out within the next 2.5 s. Prolongs a worker's lease if it is still in force, and its doorbell if that is armed. Not waited for to be safe on disk:
 -- a renewal that is lost in a crash of the server is made up by the next. Index: primary keys of worker and doorbell,
 -- task_cancel; the sums keep the server from reading all tasks in the order of the primary key. $1 worker, $2 available,
--- $3 in flight, $4 draining, $5 listener, $6 how long its bell stays armed.
+-- $3 in flight, $4 draining, $5 listener, $6 how long its bell stays armed, $7 memory in use, $8 share of its slots that it
+-- may use, $9 why not all.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
 ), renewed AS (
   UPDATE windlass.worker AS w
-  SET renewed_at = clock.now, expires_at = clock.now + w.lease_ttl_ms, available = $2, in_flight = $3, draining = $4
+  SET renewed_at = clock.now, expires_at = clock.now + w.lease_ttl_ms, available = $2, in_flight = $3, draining = $4,
+    memory_usage = $7, factor = $8, reason = $9
   FROM clock
   WHERE w.id = $1 AND w.ended_at IS NULL AND w.expires_at > clock.now
-  RETURNING w.id
+  RETURNING w.id, w.slots
 ), armed AS (
   UPDATE windlass.doorbell AS d SET armed_until = clock.now + $6
   FROM clock
@@ -24,5 +26,6 @@ SELECT
   ),
   ARRAY(SELECT t.id FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id + 0),
   ARRAY(SELECT t.lease FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id + 0),
-  ARRAY(SELECT t.cancel FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id + 0)
+  ARRAY(SELECT t.cancel FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id + 0),
+  (SELECT r.slots FROM renewed AS r)
 FROM clock

@@ -62,6 +62,10 @@ pub(crate) async fn workers(shared: &Shared) -> Result<Vec<WorkerRecord>> {
         live: row.get(10),
         registered_at: Timestamp::from_ms(row.get(11)),
         renewed_at: Timestamp::from_ms(row.get(12)),
+        memory_usage: row.get(13),
+        factor: row.get(14),
+        reason: row.get(15),
+        ended: row.get(16),
     };
     Ok(rows.iter().map(worker).collect())
 }

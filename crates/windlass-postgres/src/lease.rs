@@ -11,6 +11,7 @@ use std::{
 use windlass_core::{
     Error, LaneId, LeaseRef, Name, NewWorker, Result, TaskId, Timestamp, WorkerId, WorkerReport,
     source::{DutyReport, Renewed},
+    worker::{check_slots, not_live},
 };
 
 use crate::{
@@ -58,7 +59,17 @@ pub(crate) async fn renew(shared: &Shared, worker: WorkerId, report: &WorkerRepo
     let row = session
         .row(
             &sql::RENEW,
-            &[&worker.0, &available, &in_flight, &report.draining, &shared.doorbell.listener, &armed_for],
+            &[
+                &worker.0,
+                &available,
+                &in_flight,
+                &report.draining,
+                &shared.doorbell.listener,
+                &armed_for,
+                &report.memory_usage,
+                &report.factor,
+                &report.reason,
+            ],
         )
         .await?;
     let Some(row) = row.filter(|row| row.get(0)) else { return Err(Error::WorkerExpired) };
@@ -73,7 +84,26 @@ pub(crate) async fn renew(shared: &Shared, worker: WorkerId, report: &WorkerRepo
         .into_iter()
         .zip(leases)
         .map(|(id, lease)| LeaseRef { id: TaskId::from_raw(id), lease: lease as u32 });
-    Ok(Renewed { cancels: leases.zip(reasons).collect() })
+    let slots: Option<i32> = row.get(6);
+    Ok(Renewed { cancels: leases.zip(reasons).collect(), slots: slots.map(|slots| slots as u32) })
+}
+
+/// Sets how many slots a live worker has. It is told with its next renewal.
+pub(crate) async fn set_slots(shared: &Shared, worker: WorkerId, slots: u32) -> Result<()> {
+    check_slots(slots)?;
+    let mut session = shared.pool.session().await?;
+    let row = session.row(&sql::SET_WORKER_SLOTS, &[&worker.0, &(slots as i32)]).await?;
+    let (is_set, is_known) = row.map_or((false, false), |row| (row.get(0), row.get(1)));
+    drop(session);
+    match (is_set, is_known) {
+        (true, _) => {
+            // The window of jobs without a limit is another.
+            gate::worker_came(shared).await;
+            Ok(())
+        }
+        (false, true) => Err(Error::Conflict(not_live(worker))),
+        (false, false) => Err(Error::NotFound(format!("worker {worker}"))),
+    }
 }
 
 /// Ends a registration and hands back what it holds.

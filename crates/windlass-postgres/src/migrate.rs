@@ -43,6 +43,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "the table of tasks, for as long as its catalogue row takes: no row is written",
         sql: include_str!("../sql/migrations/0002_trace.sql"),
     },
+    Migration {
+        version: 3,
+        oldest_writer: 1,
+        locks: "table worker, for a moment: renewals wait meanwhile",
+        sql: include_str!("../sql/migrations/0003_admission.sql"),
+    },
 ];
 
 /// The versions that a schema records.

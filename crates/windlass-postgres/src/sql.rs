@@ -145,7 +145,7 @@ statements! {
     READY_LINES "ready_lines" [INT8];
     REDRIVE "redrive" [INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY];
     REGISTER "register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8];
-    RENEW "renew" [INT8, INT4, INT4, BOOL, INT8, INT8];
+    RENEW "renew" [INT8, INT4, INT4, BOOL, INT8, INT8, FLOAT8, FLOAT8, TEXT];
     RESUME_QUEUE "resume_queue" [TEXT, TEXT];
     SCHEDULE_DUE "schedule_due" [INT8];
     SCHEDULE_LIST "schedule_list" [];
@@ -162,6 +162,7 @@ statements! {
     SETTLE_RECEIPT "settle_receipt" [INT8, INT4, INT8];
     SETTLE_REPLAY "settle_replay" [INT8, INT4];
     SETTLE_STAY "settle_stay" [INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY];
+    SET_WORKER_SLOTS "set_worker_slots" [INT8, INT4];
     SHOW_TASK "show_task" [INT8_ARRAY, INT8];
     TODO_HELD "todo_held" [];
     TODO_LATER "todo_later" [TEXT_ARRAY, INT8_ARRAY];

@@ -206,6 +206,10 @@ impl Store for PostgresStore {
         info::workers(&self.shared).await
     }
 
+    async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()> {
+        lease::set_slots(&self.shared, worker, slots).await
+    }
+
     async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
         leader::retain(&self.shared, retention).await
     }

@@ -33,6 +33,7 @@
 //! | `POST /v1/schedules/{name}/run` | nothing | 201 [`EnqueueResponse`] |
 //! | `GET /v1/workers` | | [`Workers`] |
 //! | `GET /v1/overview` | | [`Overview`] |
+//! | `PUT /v1/workers/{id}` | [`WorkerRequest`] | [`WorkerView`] |
 //! | `GET /v1/info` | | [`InfoView`] |
 //! | `GET /v1/audit` | | [`Audit`] |
 //! | `GET /healthz`, `GET /readyz` | | [`HealthView`]; 503 if not ready |
@@ -60,8 +61,8 @@ pub use enqueue::{
 };
 pub use error::{ErrorBody, ErrorCode, ErrorDetail};
 pub use fleet::{
-    Audit, InfoView, KindView, Overview, QueueChange, QueueView, Queues, WorkerStatusView, WorkerView,
-    Workers,
+    Audit, InfoView, KindView, Overview, QueueChange, QueueView, Queues, WorkerRequest, WorkerState,
+    WorkerStatusView, WorkerView, Workers,
 };
 pub use health::{Check, HealthView};
 pub use job::{JobRemoval, JobRequest, JobView, Jobs};

@@ -75,7 +75,11 @@ pub(crate) fn ended_workers(conn: &Connection, now: Timestamp) -> Result<Vec<Wor
                     in_flight: 0,
                     available: 0,
                     draining: false,
+                    memory_usage: row.get(9)?,
+                    factor: row.get(10)?,
+                    reason: row.get(11)?,
                     live: false,
+                    ended: true,
                     registered_at: Timestamp::from_ms(row.get(7)?),
                     renewed_at: Timestamp::from_ms(row.get(8)?),
                 })

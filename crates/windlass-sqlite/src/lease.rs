@@ -3,7 +3,11 @@
 use std::collections::HashSet;
 
 use rusqlite::params;
-use windlass_core::{Error, LaneId, LeaseRef, Name, NewWorker, State, WorkerId, source::DutyReport};
+use windlass_core::{
+    Error, LaneId, LeaseRef, Name, NewWorker, State, WorkerId,
+    source::DutyReport,
+    worker::{check_slots, not_live},
+};
 
 use crate::{
     end::Ending,
@@ -37,6 +41,21 @@ pub(crate) fn retire(tx: &mut Tx<'_>, worker: WorkerId) -> Step<u64> {
     end_worker(tx, worker)?;
     gates::give_turns(tx)?;
     Ok(handed_back)
+}
+
+/// Sets how many slots a live worker has. It is told with its next renewal.
+pub(crate) fn set_slots(tx: &mut Tx<'_>, worker: WorkerId, slots: u32) -> Step<()> {
+    check_slots(slots)?;
+    if !tx.leases.is_live(worker, tx.mono) {
+        let is_known = tx.sql(sql::HAS_WORKER)?.query_row([worker.0], |row| row.get::<_, bool>(0))?;
+        let unknown = || Error::NotFound(format!("worker {worker}"));
+        return Err(if is_known { Error::Conflict(not_live(worker)) } else { unknown() }.into());
+    }
+    tx.sql(sql::SET_WORKER_SLOTS)?.execute((worker.0, slots))?;
+    gates::change_fleet(tx, |memory| memory.set_slots(worker, slots))?;
+    gates::give_turns(tx)?;
+    tx.effects.slots_set.push((worker, slots));
+    Ok(())
 }
 
 /// Hands back what one claim took, and refuses it if it is still on its way.
@@ -157,8 +176,17 @@ fn end_lease(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, fate: Fate) -> 
 
 /// Marks a registration as ended; its row stays as a tombstone.
 fn end_worker(tx: &mut Tx<'_>, worker: WorkerId) -> Step<()> {
-    let renewed_at = tx.leases.renewed_at(worker).map_or(0, windlass_core::Timestamp::as_ms);
-    tx.sql(sql::END_WORKER)?.execute((worker.0, tx.now.as_ms(), renewed_at))?;
+    // Unknown after a restart: reports live in memory.
+    let (renewed_at, report) = tx.leases.last_report(worker).unwrap_or_default();
+    let (usage, factor) = (report.memory_usage, report.factor);
+    tx.sql(sql::END_WORKER)?.execute(params![
+        worker.0,
+        tx.now.as_ms(),
+        renewed_at.as_ms(),
+        usage,
+        factor,
+        report.reason
+    ])?;
     gates::change_fleet(tx, |memory| memory.end_worker(worker))?;
     tx.effects.workers_ended.push(worker);
     Ok(())

@@ -40,7 +40,7 @@ impl Leases {
     /// Starts a lease.
     pub(crate) fn start(&self, id: WorkerId, worker: NewWorker, clock: &dyn Clock) {
         let now = clock.wall();
-        let report = WorkerReport { available: worker.slots, ..WorkerReport::default() };
+        let report = WorkerReport::of_new(worker.slots);
         let lease = Lease {
             deadline: clock.monotonic() + worker.lease_ttl,
             worker,
@@ -60,7 +60,7 @@ impl Leases {
         lease.deadline = now + lease.worker.lease_ttl;
         lease.renewed_at = clock.wall();
         lease.report = report;
-        Ok(Renewed { cancels: lease.cancels.clone() })
+        Ok(Renewed { cancels: lease.cancels.clone(), slots: Some(lease.worker.slots) })
     }
 
     /// Whether a lease is in force.
@@ -80,9 +80,16 @@ impl Leases {
         expired
     }
 
-    /// When the worker last renewed.
-    pub(crate) fn renewed_at(&self, id: WorkerId) -> Option<Timestamp> {
-        self.lock().get(&id).map(|lease| lease.renewed_at)
+    /// When the worker last renewed, and what it said then.
+    pub(crate) fn last_report(&self, id: WorkerId) -> Option<(Timestamp, WorkerReport)> {
+        self.lock().get(&id).map(|lease| (lease.renewed_at, lease.report.clone()))
+    }
+
+    /// Tells a worker with its next renewal how many slots it has.
+    pub(crate) fn set_slots(&self, id: WorkerId, slots: u32) {
+        if let Some(lease) = self.lock().get_mut(&id) {
+            lease.worker.slots = slots;
+        }
     }
 
     /// Ends a lease.
@@ -121,7 +128,11 @@ impl Leases {
                 in_flight: lease.report.in_flight,
                 available: lease.report.available,
                 draining: lease.report.draining,
+                memory_usage: lease.report.memory_usage,
+                factor: lease.report.factor,
+                reason: lease.report.reason.clone(),
                 live: now < lease.deadline,
+                ended: false,
                 registered_at: lease.registered_at,
                 renewed_at: lease.renewed_at,
             })

@@ -58,6 +58,7 @@ enum Undo {
     CancelAsked(WorkerId, TaskId),
     WorkerAdded(WorkerId),
     WorkerEnded(WorkerId, Box<Worker>),
+    SlotsSet(WorkerId, u32),
     Receipt(WorkerId, u32, Option<u64>),
     History(HistoryFigures),
 }
@@ -268,6 +269,21 @@ impl Memory {
         }
     }
 
+    /// Notes how many slots a worker has now.
+    pub(crate) fn set_slots(&mut self, id: WorkerId, slots: u32) {
+        if let Some(before) = self.apply_slots(id, slots) {
+            self.undo.push(Undo::SlotsSet(id, before));
+        }
+    }
+
+    /// Answers how many it had.
+    fn apply_slots(&mut self, id: WorkerId, slots: u32) -> Option<u32> {
+        let service = &mut self.workers.get_mut(&id)?.service;
+        let before = std::mem::replace(&mut service.slots, slots);
+        self.slots = self.slots.saturating_sub(before).saturating_add(slots);
+        Some(before)
+    }
+
     fn insert_worker(&mut self, id: WorkerId, worker: Worker) {
         self.slots = self.slots.saturating_add(worker.service.slots);
         for entry in self.lanes.iter_mut().filter(|entry| worker.service.covers(&entry.lane)) {
@@ -401,6 +417,9 @@ impl Memory {
                     self.remove_worker(id);
                 }
                 Undo::WorkerEnded(id, worker) => self.insert_worker(id, *worker),
+                Undo::SlotsSet(id, before) => {
+                    self.apply_slots(id, before);
+                }
                 Undo::Receipt(worker, settler_no, before) => {
                     if let Some(entry) = self.workers.get_mut(&worker) {
                         match before {

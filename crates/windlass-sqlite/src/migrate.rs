@@ -25,6 +25,7 @@ pub(crate) struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, oldest_writer: 1, sql: include_str!("../sql/migrations/0001_first.sql") },
     Migration { version: 2, oldest_writer: 1, sql: include_str!("../sql/migrations/0002_trace.sql") },
+    Migration { version: 3, oldest_writer: 1, sql: include_str!("../sql/migrations/0003_admission.sql") },
 ];
 
 /// What a file says of its schema.

@@ -66,6 +66,7 @@ statements! {
     FLOOR_HISTORY = "floor_history";
     FLOOR_TASK = "floor_task";
     HAS_SCHEDULED = "has_scheduled";
+    HAS_WORKER = "has_worker";
     INSERT_LANE = "insert_lane";
     INSERT_PLAIN_TASK = "insert_plain_task";
     INSERT_TASK = "insert_task";
@@ -120,6 +121,7 @@ statements! {
     SETTLE_DEAD = "settle_dead";
     SETTLE_READY = "settle_ready";
     SETTLE_RETRY = "settle_retry";
+    SET_WORKER_SLOTS = "set_worker_slots";
     SHOW_HISTORY = "show_history";
     SHOW_TASK = "show_task";
     UNSTARTED_HELD = "unstarted_held";

@@ -376,6 +376,10 @@ impl Store for SqliteStore {
         Ok(figures::with_live(ended, self.shared.leases.records(self.shared.options.clock.monotonic())))
     }
 
+    async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()> {
+        self.write(Class::Control, Sync::Durable, move |tx| lease::set_slots(tx, worker, slots)).await
+    }
+
     async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
         let retention = *retention;
         self.write(Class::Maintenance, Sync::Relaxed, move |tx| maintain::retain(tx, &retention)).await

@@ -62,6 +62,8 @@ pub(crate) struct Effects {
     pub workers_started: Vec<(WorkerId, NewWorker)>,
     /// Registrations ended.
     pub workers_ended: Vec<WorkerId>,
+    /// Workers whose slots were set.
+    pub slots_set: Vec<(WorkerId, u32)>,
     /// Retention found nothing more to do.
     pub tidy: bool,
     /// The stored figures must be written again: tasks were kept, or rows were removed.

@@ -325,6 +325,9 @@ impl Writer {
         for worker in &effects.workers_ended {
             shared.leases.end(*worker);
         }
+        for (worker, slots) in &effects.slots_set {
+            shared.leases.set_slots(*worker, *slots);
+        }
         for (worker, attempt, reason) in &effects.cancels {
             shared.leases.ask_cancel(*worker, *attempt, reason);
         }

@@ -12,7 +12,7 @@ use std::{
 
 use tokio::time::Instant;
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, LaneId, Outcome, Timestamp, WorkerId, source::Rest,
+    ClaimAnswer, Claimed, Demand, Error, LaneId, Outcome, Timestamp, WorkerId, admission, source::Rest,
 };
 
 use crate::{
@@ -39,6 +39,8 @@ enum Pause {
     None,
     /// A slot.
     Saturated,
+    /// More slots to come free, but not longer than this.
+    Gathering(Duration),
     /// Room among the ends that wait for the store: as many wait as there are slots.
     Unsettled,
     /// A hint, a due time, or the poll.
@@ -55,6 +57,8 @@ pub(crate) struct Coordinator {
     failures: Backoff,
     poll: Backoff,
     ended_at_last_claim: u64,
+    /// Since when there have been free slots without a break.
+    free_since: Option<Instant>,
     /// When the next scheduled task is due, in our time.
     next_due: Option<Instant>,
     /// A reading of the store's clock and of ours at the same moment.
@@ -69,6 +73,7 @@ impl Coordinator {
             failures: Backoff::new(config.poll_interval, Duration::from_secs(5), seed),
             poll: Backoff::new(config.poll_interval, config.poll_interval_max, seed + 1),
             ended_at_last_claim: 0,
+            free_since: None,
             next_due: None,
             store_clock: None,
             shared,
@@ -92,7 +97,11 @@ impl Coordinator {
         if room == 0 {
             return Pause::Unsettled;
         }
-        let reserved = self.shared.pool.reserve(room);
+        let (allowed, free) = self.shared.pool.allowance();
+        if let Some(pause) = self.gather(allowed, free) {
+            return pause;
+        }
+        let reserved = self.shared.pool.reserve(room.min(free));
         if reserved.is_empty() {
             return Pause::Saturated;
         }
@@ -105,18 +114,31 @@ impl Coordinator {
         }
     }
 
+    /// What to wait for if no slot is free, or so few that a claim is not worth its way yet.
+    fn gather(&mut self, allowed: usize, free: usize) -> Option<Pause> {
+        if free == 0 {
+            self.free_since = None;
+            self.shared.admission.held_up();
+            return Some(Pause::Saturated);
+        }
+        let free_for = self.free_since.get_or_insert_with(Instant::now).elapsed();
+        let count = |slots: usize| u32::try_from(slots).unwrap_or(u32::MAX);
+        admission::gather(count(allowed), count(free), free_for).map(Pause::Gathering)
+    }
+
     /// How many tasks the next claim may bring, if there are slots for them. Nothing while as many ends wait for the
     /// store as there are slots: a worker holds at most twice as many attempts as it has slots, however slow the
     /// store is (BOUNDED).
     fn room(&self) -> usize {
         let shared = &self.shared;
-        if shared.settle_queue.unsettled() >= shared.config.slots as usize {
+        let slots = shared.pool.size();
+        if shared.settle_queue.unsettled() >= slots {
             return 0;
         }
         let finished = Counters::get(&shared.counters.ended).saturating_sub(self.ended_at_last_claim);
         let size = shared.config.claim_batch.size(u32::try_from(finished).unwrap_or(u32::MAX)) as usize;
         // Where tasks are short, half of the slots per claim: the next is claimed while the last are settled.
-        let half = (shared.config.slots as usize).div_ceil(2).max(HALF_MIN);
+        let half = slots.div_ceil(2).max(HALF_MIN);
         if shared.settle_queue.unsettled() > 0 { size.min(half) } else { size }
     }
 
@@ -293,16 +315,21 @@ impl Coordinator {
             // Nobody rings: what comes is found by looking.
             Pause::Idle => self.poll.spread(shared.config.poll_interval),
             Pause::Failed => self.failures.next(),
+            Pause::Gathering(left) => left,
         };
         let until_due = self.next_due.map_or(timer, |due| due.saturating_duration_since(Instant::now()));
         let wakes = matches!(pause, Pause::Idle | Pause::Blocked);
         tokio::select! {
             () = shared.phase_reached(Phase::Draining) => {}
             () = shared.pool.keep_starting() => {}
-            () = shared.pool.freed(), if matches!(pause, Pause::Saturated) => {}
+            () = shared.pool.freed(), if matches!(pause, Pause::Saturated | Pause::Gathering(_)) => {}
             () = shared.settle_queue.shrunk(), if matches!(pause, Pause::Unsettled) => {}
             () = shared.wake.woken(), if wakes => self.reset_poll(),
-            () = tokio::time::sleep(if wakes { timer.min(until_due) } else { timer }) => self.lanes.mark_stale(),
+            () = tokio::time::sleep(if wakes { timer.min(until_due) } else { timer }) => {
+                if !matches!(pause, Pause::Gathering(_)) {
+                    self.lanes.mark_stale();
+                }
+            }
         }
     }
 }

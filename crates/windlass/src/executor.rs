@@ -20,15 +20,22 @@ use crate::{
 
 /// Runs an attempt to its end and hands the settlement over. Holds the slot until then, not longer.
 pub(crate) async fn execute(shared: Arc<Shared>, attempt: Arc<Attempt>, handler: Arc<dyn RawHandler>) {
-    let timer = shared.meters.as_deref().map(|meters| (meters, Instant::now()));
+    let is_timed = shared.meters.is_some() || shared.admission.watches_latency();
+    let started = is_timed.then(Instant::now);
     let mut guard = Unended { shared: &shared, attempt: &attempt };
     let outcome = if shared.registry.layers().is_empty() {
         outcome(&shared, &attempt, handler).await
     } else {
         layer::outcome(&shared, &attempt, handler).await
     };
-    if let Some((meters, started)) = timer {
-        meters.ran(started.elapsed());
+    if let Some(started) = started {
+        let ran = started.elapsed();
+        if let Some(meters) = &shared.meters {
+            meters.ran(ran);
+        }
+        if shared.admission.watches_latency() {
+            shared.admission.note(&attempt.claimed.lane.kind, ran);
+        }
     }
     guard.end(outcome);
 }

@@ -8,7 +8,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
-use windlass_core::{Error, WorkerId, WorkerReport, source::Renewed};
+use windlass_core::{Error, WorkerId, source::Renewed};
 
 use crate::{
     backoff::Backoff,
@@ -63,6 +63,9 @@ async fn beat(shared: &Shared) {
                 // The deadline of a renewal that was retried still counts from the first try: early is safe.
                 valid_until = sent + shared.config.lease_ttl;
                 shared.mark_renewed();
+                if let Some(slots) = renewed.slots {
+                    shared.set_slots(slots);
+                }
                 for (lease, reason) in renewed.cancels {
                     shared.in_flight.cancel(lease, CancelReason::Requested(reason));
                 }
@@ -88,12 +91,7 @@ async fn beat(shared: &Shared) {
 async fn renew(shared: &Shared, worker: WorkerId) -> Result<Renewed, Error> {
     let mut backoff = Backoff::new(Duration::from_millis(50), shared.config.heartbeat, 13);
     loop {
-        let report = WorkerReport {
-            available: shared.config.slots.saturating_sub(shared.running()),
-            in_flight: shared.in_flight.len() as u32,
-            draining: shared.is_draining(),
-        };
-        match shared.source.renew(worker, report).await {
+        match shared.source.renew(worker, shared.report()).await {
             Ok(renewed) => {
                 Counters::add(&shared.counters.renewals, 1);
                 return Ok(renewed);

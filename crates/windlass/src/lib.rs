@@ -3,6 +3,7 @@
 //! Reading order: [`Client`] puts a task into a store; the coordinator of a [`Worker`] claims it; the
 //! [`Pool`] runs its handler through the executor; the outcome becomes a settlement; the settler writes it.
 
+pub mod admission;
 mod backoff;
 pub mod builder;
 pub mod cancel;
@@ -35,6 +36,7 @@ pub mod trace;
 pub mod waiters;
 pub mod worker;
 
+pub use admission::{AdmissionConfig, AdmissionStatus, Controller};
 pub use builder::WorkerBuilder;
 pub use cancel::{CancelReason, Cancellation};
 pub use client::{Client, Enqueue};
@@ -69,6 +71,8 @@ pub use worker::{ClaimBatch, DrainReport, Worker, WorkerConfig, WorkerError, Wor
 mod documents {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../docs/guides/admission.md")]
+    struct Admission;
     #[doc = include_str!("../../../docs/guides/handlers.md")]
     struct Handlers;
     #[doc = include_str!("../../../docs/guides/observing.md")]

@@ -24,6 +24,7 @@
 
 mod builder;
 mod consumer;
+mod feeder;
 mod gauges;
 pub(crate) mod guard;
 mod handle;
@@ -38,6 +39,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::{runtime, sync::oneshot};
 
+pub(crate) use self::feeder::Feeder;
 pub use self::{
     builder::{PoolBuilder, PoolError},
     gauges::Gauges,
@@ -50,7 +52,7 @@ use self::{
     stop::Phase,
     task::{Deferred, Limits, Task},
 };
-use crate::cancel::Cancellation;
+use crate::{admission::Controller, cancel::Cancellation};
 
 /// How long a task with a slot may wait for a consumer before another one is called for it.
 const STALL: Duration = Duration::from_millis(5);
@@ -90,6 +92,34 @@ impl Pool {
 
     fn new(size: usize, buffer: usize, runtime: runtime::Handle) -> Self {
         Self { owner: Arc::new(Owner { shared: Arc::new(Shared::new(size, buffer, runtime)) }) }
+    }
+
+    /// Lets a controller say how many of the slots may be used. The first one counts.
+    pub(crate) fn obey(&self, controller: &Controller) {
+        if self.shared().admission.set(controller.clone()).is_ok() {
+            controller.attach(Feeder::new(self.shared()));
+        }
+    }
+
+    /// Changes the number of slots. What runs goes on, also if there are fewer now.
+    pub fn resize(&self, size: usize) {
+        let shared = self.shared();
+        shared.slots.resize(size);
+        match shared.admission.get() {
+            Some(controller) => controller.slots_changed(&Feeder::new(shared)),
+            None => shared.allow(size),
+        }
+    }
+
+    /// How many slots there are.
+    pub fn size(&self) -> usize {
+        self.shared().slots.total()
+    }
+
+    /// How many of the slots may be used, and how many of those are free.
+    pub(crate) fn allowance(&self) -> (usize, usize) {
+        let slots = &self.shared().slots;
+        (slots.limit(), slots.free())
     }
 
     fn shared(&self) -> &Arc<Shared> {

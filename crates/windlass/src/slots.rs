@@ -1,4 +1,5 @@
-//! The counter of slots: so many in all, taken by whoever comes first, each given back exactly once.
+//! The counter of slots: so many in all, taken by whoever comes first, each given back exactly once. Fewer than all may be
+//! taken while a limit says so; what is taken already stays taken.
 //!
 //! A taken slot is always inside a [`Held`], and leaves it in one of three ways: handed over to another `Held`,
 //! released, or dropped with it (also by a panic). There is no call that gives back a slot nobody holds
@@ -20,7 +21,9 @@ pub(crate) struct Slots {
 }
 
 struct Counter {
-    total: usize,
+    total: AtomicUsize,
+    /// How many may be taken; at most `total`.
+    limit: AtomicUsize,
     in_use: AtomicUsize,
     /// Whether the hook was called since the last acknowledgement.
     told: AtomicBool,
@@ -31,7 +34,8 @@ impl Slots {
     /// A counter of `total` slots. `on_freed` is called by the first release after each acknowledgement.
     pub(crate) fn new(total: usize, on_freed: impl Fn() + Send + Sync + 'static) -> Self {
         let counter = Counter {
-            total,
+            total: AtomicUsize::new(total),
+            limit: AtomicUsize::new(total),
             in_use: AtomicUsize::new(0),
             told: AtomicBool::new(false),
             on_freed: Box::new(on_freed),
@@ -51,7 +55,30 @@ impl Slots {
 
     /// How many slots there are.
     pub(crate) fn total(&self) -> usize {
-        self.counter.total
+        self.counter.total.load(ORDER)
+    }
+
+    /// How many of them may be taken.
+    pub(crate) fn limit(&self) -> usize {
+        self.counter.limit.load(ORDER)
+    }
+
+    /// How many may be taken now.
+    pub(crate) fn free(&self) -> usize {
+        self.limit().saturating_sub(self.in_use())
+    }
+
+    /// Changes how many slots there are. The limit stays as it is: it is set next.
+    pub(crate) fn resize(&self, total: usize) {
+        self.counter.total.store(total, ORDER);
+    }
+
+    /// Changes how many may be taken. If they are more than before, whoever waits for one is told.
+    pub(crate) fn allow(&self, limit: usize) {
+        let before = self.counter.limit.swap(limit, ORDER);
+        if limit > before {
+            self.counter.tell();
+        }
     }
 
     /// How many are taken.
@@ -69,7 +96,7 @@ impl Counter {
     fn take(&self, wanted: usize) -> usize {
         let mut in_use = self.in_use.load(ORDER);
         loop {
-            let granted = wanted.min(self.total.saturating_sub(in_use));
+            let granted = wanted.min(self.limit.load(ORDER).saturating_sub(in_use));
             if granted == 0 {
                 return 0;
             }
@@ -82,6 +109,10 @@ impl Counter {
 
     fn give_back(&self, count: usize) {
         self.in_use.fetch_sub(count, ORDER);
+        self.tell();
+    }
+
+    fn tell(&self) {
         if !self.told.load(ORDER) && !self.told.swap(true, ORDER) {
             (self.on_freed)();
         }
@@ -115,6 +146,13 @@ impl Held {
         self.count -= moved;
         to.count += moved;
         moved
+    }
+
+    /// Gives back all that is held if more are in use than may be.
+    pub(crate) fn release_excess(&mut self) {
+        if self.count > 0 && self.slots.in_use() > self.slots.limit() {
+            self.release();
+        }
     }
 
     /// Gives back all that is held.

@@ -23,8 +23,13 @@ use self::{
     status::Counters,
 };
 use crate::{
-    builder::WorkerBuilder, cancel::CancelReason, engine, executor, heartbeat, pool::Pool,
-    registry::Registry, shutdown::Shutdown,
+    admission::{self, Controller},
+    builder::WorkerBuilder,
+    cancel::CancelReason,
+    engine, executor, heartbeat,
+    pool::Pool,
+    registry::Registry,
+    shutdown::Shutdown,
 };
 
 /// How long cancelled handlers get to end at a stop before their tasks are handed back over their heads.
@@ -55,15 +60,33 @@ impl Worker {
     /// [`Error::Invalid`] if a setting is out of bounds or there is no handler.
     pub fn new(store: SharedStore, registry: Registry, config: WorkerConfig) -> Result<Self> {
         config.check()?;
+        let controller = Controller::new(config.admission.clone())?;
+        Self::with_controller(store, registry, config, controller)
+    }
+
+    /// The same under a controller that other workers and pools of this process share. The controller's own settings count,
+    /// not those of `config`.
+    ///
+    /// # Errors
+    /// As [`Worker::new`].
+    pub fn with_controller(
+        store: SharedStore,
+        registry: Registry,
+        config: WorkerConfig,
+        controller: Controller,
+    ) -> Result<Self> {
+        config.check()?;
         if registry.kinds().is_empty() {
             return Err(Error::invalid("a worker needs at least one handler"));
         }
         let pool = Pool::builder()
             .size(config.slots as usize)
             .buffer(1)
+            .admission(controller.clone())
             .build()
             .map_err(|error| Error::invalid(error.to_string()))?;
-        Ok(Self { shared: Arc::new(Shared::new(store, registry, config, pool)) })
+        controller.watch(&registry.kinds());
+        Ok(Self { shared: Arc::new(Shared::new(store, registry, config, pool, controller)) })
     }
 
     /// A handle to look at the worker and to stop it.
@@ -86,8 +109,9 @@ impl Worker {
         shared.tick();
         let _stop = StopThreads(shared.clone());
         let heartbeat = heartbeat::spawn(shared.clone()).map_err(|error| no_thread(&error))?;
-        tracing::info!(%worker, slots = shared.config.slots, kinds = ?shared.registry.kinds(), "worker started");
+        tracing::info!(%worker, slots = shared.slots(), kinds = ?shared.registry.kinds(), "worker started");
 
+        let sampler = admission::spawn(shared.clone()).map_err(|error| no_thread(&error))?;
         let mut engine = engine::spawn(shared.clone()).map_err(|error| no_thread(&error))?;
 
         let mut shutdown = Box::pin(shutdown);
@@ -105,7 +129,7 @@ impl Worker {
                 // After a failure there is nothing to wait for: what runs is handed back at once.
                 report = drain(&shared, shutdown, failure.is_some()) => report,
                 error = shared.failed_for_good() => {
-                    finish(&shared, engine.thread, heartbeat).await;
+                    finish(&shared, [engine.thread, heartbeat, sampler]).await;
                     return Err(WorkerError::Store(error));
                 }
             }
@@ -116,7 +140,7 @@ impl Worker {
         if !matches!(failure, Some(WorkerError::Store(_))) {
             sign_off(&shared).await;
         }
-        finish(&shared, engine.thread, heartbeat).await;
+        finish(&shared, [engine.thread, heartbeat, sampler]).await;
         match failure {
             None => {
                 tracing::info!(%report, "worker stopped");
@@ -199,9 +223,9 @@ async fn drain<S: Shutdown>(
 }
 
 /// Ends the threads of a worker.
-async fn finish(shared: &Shared, engine: JoinHandle<()>, heartbeat: JoinHandle<()>) {
+async fn finish(shared: &Shared, threads: [JoinHandle<()>; 3]) {
     shared.advance_phase(Phase::Stopped);
-    for thread in [engine, heartbeat] {
+    for thread in threads {
         let _ = tokio::task::spawn_blocking(move || thread.join()).await;
     }
 }
@@ -218,6 +242,23 @@ impl WorkerHandle {
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// What says how much may run.
+    pub fn controller(&self) -> &Controller {
+        &self.shared.admission
+    }
+
+    /// Changes how many slots the worker has, here and in the store. What runs goes on, also if there are fewer now.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] out of bounds, [`Error::Conflict`] between two registrations, and what the store says.
+    pub async fn set_slots(&self, slots: u32) -> Result<()> {
+        let worker = self.shared.worker();
+        let worker = worker.ok_or_else(|| Error::Conflict("the worker is not registered".to_owned()))?;
+        self.shared.store.set_worker_slots(worker, slots).await?;
+        self.shared.set_slots(slots);
+        Ok(())
     }
 
     /// How long its claims take.

@@ -233,3 +233,55 @@ fn one_signal_stands_for_any_number_of_freed_slots_until_it_is_acknowledged() {
         assert_eq!(signals.load(SeqCst), 2);
     });
 }
+
+#[test]
+fn who_waits_hears_of_a_limit_that_rises() {
+    check(|| {
+        let signal = Arc::new(Signal::default());
+        let hook = signal.clone();
+        let slots = Slots::new(3, move || hook.send());
+        slots.allow(1);
+        let held = slots.reserve(3);
+        assert_eq!((held.len(), slots.free(), slots.total()), (1, 0, 3));
+        let waiter = {
+            let (slots, signal) = (slots.clone(), signal.clone());
+            thread::spawn(move || {
+                loop {
+                    slots.acknowledge();
+                    let held = slots.reserve(1);
+                    if held.len() == 1 {
+                        return;
+                    }
+                    signal.wait();
+                }
+            })
+        };
+        slots.allow(2);
+        waiter.join().unwrap();
+        drop(held);
+        assert_eq!(slots.in_use(), 0);
+    });
+}
+
+#[test]
+fn a_limit_that_falls_is_kept_by_whoever_gives_back_what_is_too_much() {
+    check(|| {
+        let slots = Slots::new(4, || {});
+        slots.resize(4);
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                let slots = slots.clone();
+                thread::spawn(move || {
+                    let mut held = slots.reserve(1);
+                    thread::yield_now();
+                    held.release_excess();
+                    held.len()
+                })
+            })
+            .collect();
+        slots.allow(1);
+        let kept: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        assert!(kept <= 3 && slots.in_use() == 0 && slots.limit() == 1);
+        assert_eq!(slots.reserve(9).len(), 1);
+    });
+}

@@ -1,6 +1,7 @@
 //! Real faults against the built program: each test starts its own processes on its own files.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod admission;
 mod bad_input;
 mod disk;
 mod drain;

@@ -15,6 +15,7 @@ mod servers;
 mod silent;
 mod stop;
 mod terminate;
+mod workers;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::{Name, Payload, TaskId, WorkflowAction, store::SharedStore};
+use windlass_core::{Name, Payload, TaskId, WorkerId, WorkflowAction, store::SharedStore};
 use windlass_server::{
     Operations,
     api::{
         Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse,
         DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, JobRemoval, JobRequest, JobView, Jobs,
         QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules,
-        TaskFilter, TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, Workers, WorkflowChange,
-        WorkflowView, Workflows,
+        TaskFilter, TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView,
+        Workers, WorkflowChange, WorkflowView, Workflows,
     },
 };
 
@@ -174,6 +174,10 @@ impl Backend for Local {
 
     async fn workers(&self) -> Answer<Workers> {
         self.operations.workers().await
+    }
+
+    async fn set_worker(&self, worker: WorkerId, request: WorkerRequest) -> Answer<WorkerView> {
+        self.operations.set_worker(&worker.to_string(), request).await
     }
 
     async fn info(&self) -> Answer<InfoView> {

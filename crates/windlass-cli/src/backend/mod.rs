@@ -8,12 +8,13 @@ pub mod remote;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::{Name, TaskId, WorkflowAction};
+use windlass_core::{Name, TaskId, WorkerId, WorkflowAction};
 use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, JobRemoval, JobRequest, JobView, Jobs,
     QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter,
-    TaskPage, TaskView, WaitResponse, WhyView, Workers, WorkflowChange, WorkflowView, Workflows,
+    TaskPage, TaskView, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers, WorkflowChange,
+    WorkflowView, Workflows,
 };
 
 pub use connect::connect;
@@ -82,6 +83,8 @@ pub trait Backend: Send + Sync {
     async fn remove_schedule(&self, name: &Name) -> Answer<ScheduleRemoved>;
     /// Every worker.
     async fn workers(&self) -> Answer<Workers>;
+    /// Changes a running worker.
+    async fn set_worker(&self, worker: WorkerId, request: WorkerRequest) -> Answer<WorkerView>;
     /// Store, version and worker.
     async fn info(&self) -> Answer<InfoView>;
     /// Every broken promise in the store.

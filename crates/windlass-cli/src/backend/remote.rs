@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::{Name, TaskId, WorkflowAction};
+use windlass_core::{Name, TaskId, WorkerId, WorkflowAction};
 use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, HealthView, InfoView, JobRemoval, JobRequest, JobView, Jobs,
     QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter,
-    TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, Workers, WorkflowChange, WorkflowView, Workflows,
+    TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers,
+    WorkflowChange, WorkflowView, Workflows,
 };
 
 use super::{
@@ -184,6 +185,10 @@ impl Backend for Remote {
 
     async fn workers(&self) -> Answer<Workers> {
         self.client.get("/v1/workers", Duration::ZERO).await
+    }
+
+    async fn set_worker(&self, worker: WorkerId, request: WorkerRequest) -> Answer<WorkerView> {
+        self.client.put(&format!("/v1/workers/{worker}"), &request).await
     }
 
     async fn info(&self) -> Answer<InfoView> {

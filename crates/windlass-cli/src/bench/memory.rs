@@ -110,7 +110,7 @@ async fn backlog(common: &Common, waiting: usize) -> anyhow::Result<f64> {
 }
 
 /// A figure of this process's memory as the kernel tells it.
-fn status_mb(field: &str) -> anyhow::Result<f64> {
+pub(super) fn status_mb(field: &str) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with(field)).context("no such figure in /proc")?;
     let kb: f64 = line.split_whitespace().nth(1).context("no number in /proc")?.parse()?;

@@ -20,6 +20,9 @@ mod member;
 mod memory;
 pub(crate) mod place;
 mod pool;
+mod pressure;
+mod pressure_memory;
+mod pressure_plot;
 pub(crate) mod rig;
 mod sleep;
 mod soak;
@@ -54,9 +57,19 @@ pub(crate) struct Common {
     /// Rounds of engine and ceiling; medians are printed.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// Whether admission control acts: `off` to see what it costs.
+    #[arg(long, value_enum, default_value_t = AdmissionArg::On)]
+    admission: AdmissionArg,
     /// Where stores are made; from `--store`.
     #[arg(skip)]
     place: place::Place,
+}
+
+/// Whether admission control acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum AdmissionArg {
+    On,
+    Off,
 }
 
 #[derive(Debug, Subcommand)]
@@ -225,6 +238,13 @@ enum Which {
         #[arg(long)]
         sweep: bool,
     },
+    /// Handlers that become ten times as slow and recover, or that hold more memory than there is: what may run follows.
+    Pressure {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        args: pressure::PressureArgs,
+    },
     /// A process of a bench's own; started by the bench.
     #[command(hide = true)]
     Member {
@@ -261,6 +281,7 @@ impl Which {
             | Self::Memory { common, .. }
             | Self::Fleet { common, .. }
             | Self::Member { common, .. }
+            | Self::Pressure { common, .. }
             | Self::Soak { common, .. } => Some(common),
         }
     }
@@ -302,6 +323,7 @@ pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
         Which::Fleet { common, coordinators: true, .. } => fleet::run_coordinators(&common)?,
         Which::Fleet { common, sweep: true, tasks, .. } => fleet::run_sweep(&common, tasks.min(SWEEP_TASKS))?,
         Which::Fleet { common, workers, tasks, slots, .. } => fleet::run(&common, &workers, tasks, slots)?,
+        Which::Pressure { common, args } => pressure::run(&common, &args)?,
         Which::Member { common, args } => {
             member::run(&common, &args)?;
             return Ok(0);

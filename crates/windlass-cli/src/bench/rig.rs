@@ -13,7 +13,7 @@ use windlass::{
 use windlass_core::{Name, NewTask, store::SharedStore};
 
 use super::{
-    Common,
+    AdmissionArg, Common,
     place::{Room, Server},
 };
 
@@ -49,13 +49,14 @@ impl From<MetricsArg> for Metrics {
 pub(super) struct Rig {
     pub(super) store: SharedStore,
     room: Room,
+    admission: AdmissionArg,
 }
 
 impl Rig {
     pub(super) async fn new(common: &Common, history: HistoryArg) -> anyhow::Result<Self> {
         let room = Room::new(&common.place, common.dir.as_ref())?;
         let store = room.open(history).await?;
-        Ok(Self { store, room })
+        Ok(Self { store, room, admission: common.admission })
     }
 
     /// The store's file.
@@ -98,8 +99,9 @@ impl Rig {
         &self,
         kind: &str,
         handler: Arc<dyn RawHandler>,
-        config: WorkerConfig,
+        mut config: WorkerConfig,
     ) -> anyhow::Result<Running> {
+        config.admission.is_on &= self.admission == AdmissionArg::On;
         let mut registry = Registry::new();
         registry.insert(Name::new("kind", kind)?, handler)?;
         let worker = Worker::new(self.store.clone(), registry, config)?;

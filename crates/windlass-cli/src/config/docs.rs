@@ -38,8 +38,8 @@ pub fn example_file() -> String {
 
 fn toml_default(setting: &Setting) -> String {
     match setting.kind {
-        Kind::Names | Kind::Networks | Kind::Variables => "[]".to_owned(),
-        _ if setting.default.parse::<u64>().is_ok() => setting.default.to_owned(),
+        Kind::Names | Kind::Networks | Kind::Variables | Kind::Thresholds => "[]".to_owned(),
+        _ if setting.default.parse::<f64>().is_ok() => setting.default.to_owned(),
         _ => format!("{:?}", setting.default),
     }
 }

@@ -137,6 +137,15 @@ pub enum Kind {
     Networks,
     /// Names of environment variables.
     Variables,
+    /// A share such as 0.8 or 80%; the value is in thousandths.
+    Share {
+        /// The least, in thousandths.
+        min: u64,
+        /// The most, in thousandths.
+        max: u64,
+    },
+    /// Kinds with a time each, such as `http=5s`.
+    Thresholds,
 }
 
 /// Most days that anything is kept: ten years.
@@ -153,6 +162,7 @@ impl Kind {
             Self::Names => return list(|name| Name::new("queue", name).map(drop).map_err(|e| e.to_string())),
             Self::Networks => return list(check_network),
             Self::Variables => return list(check_variable),
+            Self::Thresholds => return list(|item| kind_time(item).map(drop)),
             _ => {}
         }
         let Raw::Text(text) = raw else {
@@ -177,7 +187,10 @@ impl Kind {
             }
             Self::Choice(words) if words.contains(&text) => plain(Value::Text(text.to_owned())),
             Self::Choice(words) => Err(format!("must be one of {}, not {text:?}", words.join(", "))),
-            Self::Names | Self::Networks | Self::Variables => plain(Value::None),
+            Self::Share { min, max } => {
+                Ok(bounded(share(text)?, min, max, |n| (n as f64 / 1e3).to_string())?.number())
+            }
+            Self::Names | Self::Networks | Self::Variables | Self::Thresholds => plain(Value::None),
         }
     }
 
@@ -196,6 +209,8 @@ impl Kind {
             Self::Names => "queue names".to_owned(),
             Self::Networks => "networks (CIDR)".to_owned(),
             Self::Variables => "names of variables".to_owned(),
+            Self::Share { min, max } => format!("{}–{}", min as f64 / 1e3, max as f64 / 1e3),
+            Self::Thresholds => "kind=time".to_owned(),
         }
     }
 }
@@ -239,6 +254,23 @@ fn span(text: &str, unit_ms: u64) -> Result<u64, String> {
     }
     let duration = duration::parse(text).map_err(|problem| format!("is wrong: {problem}"))?;
     Ok(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Thousandths of a share.
+fn share(text: &str) -> Result<u64, String> {
+    let wrong = || format!("must be a share such as 0.8 or 80%, not {text:?}");
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1e3), |percent| (percent, 10.0));
+    let parsed: f64 = number.trim().parse().map_err(|_| wrong())?;
+    if parsed.is_finite() && parsed >= 0.0 { Ok((parsed * unit).round() as u64) } else { Err(wrong()) }
+}
+
+/// A kind and its time, as `http=5s`; a bare number is milliseconds.
+pub fn kind_time(text: &str) -> Result<(Name, Duration), String> {
+    let wrong = || format!("has {text:?}, which is not a kind with a time such as http=5s");
+    let (kind, time) = text.split_once('=').ok_or_else(wrong)?;
+    let kind = Name::new("kind", kind.trim()).map_err(|error| error.to_string())?;
+    let ms = span(time.trim(), 1).map_err(|_| wrong())?;
+    if ms == 0 { Err(wrong()) } else { Ok((kind, Duration::from_millis(ms))) }
 }
 
 fn bytes(text: &str) -> Result<u64, String> {
@@ -330,6 +362,26 @@ mod tests {
         let bytes = Kind::Bytes { min: 0, max: u64::MAX };
         assert_eq!(read(bytes, "64KiB").unwrap().value, Value::Number(65_536));
         assert_eq!(read(bytes, "1GiB").unwrap().value, Value::Number(1 << 30));
+    }
+
+    #[test]
+    fn shares_and_kinds_with_times_are_understood_and_nonsense_is_refused() {
+        let kind = Kind::Share { min: 100, max: 950 };
+        for (text, value) in [("0.8", 800), ("80%", 800), ("0.95", 950), ("12.5%", 125)] {
+            assert_eq!(read(kind, text).unwrap().value, Value::Number(value), "{text}");
+        }
+        assert!(read(kind, "2").unwrap().clamped.unwrap().contains("0.95"));
+        for text in ["0", "-1", "most", "NaN", "inf", ""] {
+            assert!(read(kind, text).is_err(), "{text}");
+        }
+        assert_eq!(
+            kind_time("http=5s").unwrap(),
+            (Name::new("kind", "http").unwrap(), Duration::from_secs(5))
+        );
+        assert_eq!(kind_time(" mail = 250 ").unwrap().1, Duration::from_millis(250));
+        for text in ["http", "=5s", "http=", "http=0", "http=soon"] {
+            assert!(read(Kind::Thresholds, text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
+use windlass::AdmissionConfig;
 use windlass_core::{RetryPolicy, Rules, store::Retention};
 
 use super::{
-    setting::{Setting, Value},
+    setting::{Setting, Value, kind_time},
     slots::Slots,
     table,
 };
@@ -108,6 +109,23 @@ impl Settings {
         }
     }
 
+    /// When less may run than there are slots.
+    pub fn admission(&self) -> AdmissionConfig {
+        let memory_limit = match self.value(&table::MEMORY_LIMIT) {
+            Value::Number(bytes) => Some(bytes),
+            _ => None,
+        };
+        let threshold = self.duration(&table::LATENCY_THRESHOLD_MS);
+        let kinds = self.list(&table::KIND_LATENCY_THRESHOLDS);
+        AdmissionConfig {
+            is_on: self.text(&table::ADMISSION) == "on",
+            memory_high: self.number(&table::MEMORY_HIGH) as f64 / 1e3,
+            memory_limit,
+            latency_threshold: (!threshold.is_zero()).then_some(threshold),
+            kind_latency_thresholds: kinds.iter().filter_map(|item| kind_time(item).ok()).collect(),
+        }
+    }
+
     /// A span of time; zero if there is none.
     pub fn duration(&self, setting: &'static Setting) -> Duration {
         match self.value(setting) {
@@ -163,5 +181,6 @@ mod tests {
         let settings = Settings::default();
         assert_eq!(settings.rules(), Rules::default());
         assert_eq!(settings.retention(), Retention::default());
+        assert_eq!(settings.admission(), AdmissionConfig::default());
     }
 }

@@ -177,6 +177,41 @@ pub static DRAIN_TIMEOUT_MS: Setting = Setting::new(
     "How long running tasks may finish after Ctrl-C or SIGTERM before they are handed back.",
 )
 .flag("--drain-timeout");
+/// Whether admission control acts.
+pub static ADMISSION: Setting = Setting::new(
+    "admission",
+    Kind::Choice(&["on", "off"]),
+    "on",
+    "Whether less may run than `slots` while memory is short, tasks are slow or the worker is new. `off`: memory is shown and nothing is done about it.",
+);
+/// The share of memory above which less may run.
+pub static MEMORY_HIGH: Setting = Setting::new(
+    "memory_high",
+    Kind::Share { min: 100, max: 950 },
+    "0.8",
+    "The share of the memory limit that applies above which less may run.",
+);
+/// A limit on the memory of this process.
+pub static MEMORY_LIMIT: Setting = Setting::new(
+    "memory_limit",
+    Kind::Bytes { min: 1 << 20, max: u64::MAX },
+    "",
+    "A limit on the memory of this process, beside the one that is found: that of its control group, else that of the host.",
+);
+/// How long tasks may take before less of them run.
+pub static LATENCY_THRESHOLD_MS: Setting = Setting::new(
+    "latency_threshold_ms",
+    Kind::Millis { min: 1, max: 24 * HOUR_MS },
+    "",
+    "With a p99 of task times above this, less may run; without it times do not matter.",
+);
+/// The same for single kinds.
+pub static KIND_LATENCY_THRESHOLDS: Setting = Setting::new(
+    "kind_latency_thresholds",
+    Kind::Thresholds,
+    "",
+    "The same for single kinds, in place of `latency_threshold_ms`: `[\"http=5s\", \"mail=250ms\"]`.",
+);
 /// Whether a power cut can lose an acknowledged write.
 pub static DURABILITY: Setting = Setting::new(
     "durability",
@@ -351,6 +386,11 @@ pub static ALL: &[&Setting] = &[
     &HEARTBEAT_MS,
     &SWEEP_MS,
     &DRAIN_TIMEOUT_MS,
+    &ADMISSION,
+    &MEMORY_HIGH,
+    &MEMORY_LIMIT,
+    &LATENCY_THRESHOLD_MS,
+    &KIND_LATENCY_THRESHOLDS,
     &DURABILITY,
     &HISTORY,
     &HISTORY_DAYS,

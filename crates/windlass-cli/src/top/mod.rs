@@ -67,7 +67,7 @@ enum Typed {
 
 /// What came from the server.
 enum News {
-    Board(Result<Board, String>),
+    Board(Result<Box<Board>, String>),
     Tasks(Of, Result<Vec<TaskLine>, String>),
     Task(windlass_core::TaskId, Result<Vec<(String, String)>, String>),
     Paused(Result<String, String>),
@@ -124,7 +124,7 @@ async fn watch(server: Remote, interval: Duration, mut terminal: DefaultTerminal
                         tokio::spawn(async move {
                             let changed = fetch::set_paused(&server, &queue, paused).await;
                             let _ = news.send(News::Paused(changed)).await;
-                            let _ = news.send(News::Board(fetch::board(&server).await)).await;
+                            let _ = news.send(News::Board(fetch::board(&server).await.map(Box::new))).await;
                         });
                     }
                     None => {}
@@ -146,7 +146,7 @@ fn ask(server: &Remote, view: &View, news: &mpsc::Sender<News>) -> tokio::task::
     let (server, news, screen) = (server.clone(), news.clone(), view.screen.clone());
     tokio::spawn(async move {
         // A view that has ended hears nothing more.
-        let _ = news.send(News::Board(fetch::board(&server).await)).await;
+        let _ = news.send(News::Board(fetch::board(&server).await.map(Box::new))).await;
         let more = match screen {
             Screen::Tasks { of, .. } => {
                 let tasks = fetch::tasks(&server, &of).await;
@@ -162,7 +162,7 @@ fn ask(server: &Remote, view: &View, news: &mpsc::Sender<News>) -> tokio::task::
 /// Brings what the server said into the view. An answer for a screen that was left meanwhile is dropped.
 fn note(view: &mut View, news: News, at: Duration) {
     match news {
-        News::Board(Ok(board)) => view.saw(board, at),
+        News::Board(Ok(board)) => view.saw(*board, at),
         News::Board(Err(why)) => view.lost = Some(why),
         News::Paused(Ok(text) | Err(text)) => view.notice = Some(text),
         News::Tasks(of, answer) => {

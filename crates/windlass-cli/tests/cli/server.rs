@@ -199,7 +199,10 @@ fn worker_health_and_doctor_agree_that_all_is_well() {
     let up = Running::up(&["--slots", "7"]);
     up.enqueue(&["echo", "--wait"]);
     let workers = up.say(&["workers", "ls", "--json"]).done().json();
-    assert_eq!((&workers["workers"][0]["slots"], &workers["workers"][0]["live"]), (&7.into(), &true.into()));
+    assert_eq!(
+        (&workers["workers"][0]["max_capacity"], &workers["workers"][0]["live"]),
+        (&7.into(), &true.into())
+    );
     let said = up.say(&["workers", "ls"]).done();
     assert!(said.stdout.contains("live") && said.stdout.contains("echo, http, sleep"), "{said:?}");
     let said = up.say(&["health"]).done();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_core::{Error, Outcome, State, WorkerId, WorkerReport};
+use windlass_core::{Error, NewTask, Outcome, State, WorkerId, WorkerReport, gate};
 
 use super::rig::{MANY, Rig, SWEPT_AFTER, TTL, name, task};
 use crate::harness::Harness;
@@ -15,13 +15,75 @@ pub async fn a_registered_worker_is_listed_with_what_it_says(harness: &dyn Harne
     assert_eq!((seen.kinds, seen.queues), (["a", "b", "c"].map(name).to_vec(), vec![]));
     assert!(seen.live && !seen.draining);
     rig.advance(Duration::from_secs(3)).await;
-    let report = WorkerReport { available: 60, in_flight: 40, draining: true };
+    let report = WorkerReport {
+        available: 60,
+        in_flight: 40,
+        draining: true,
+        memory_usage: 0.8125,
+        factor: 0.35,
+        reason: "memory+latency".to_owned(),
+    };
     rig.store.renew(worker.id, report).await.unwrap();
     let renewed = rig.store.workers().await.unwrap().remove(0);
     assert_eq!((renewed.available, renewed.in_flight, renewed.draining), (60, 40, true));
+    assert_eq!((seen.memory_usage, seen.factor, seen.reason.as_str()), (0.0, 1.0, ""));
+    assert_eq!((renewed.memory_usage, renewed.factor), (0.8125, 0.35));
+    assert_eq!(renewed.reason, "memory+latency");
     assert!(renewed.renewed_at > seen.renewed_at && renewed.registered_at == seen.registered_at);
     rig.advance(TTL).await;
-    assert!(!rig.store.workers().await.unwrap()[0].live);
+    let stale = rig.store.workers().await.unwrap().remove(0);
+    assert!(!stale.live && !stale.ended, "its renewals are missed, and nobody has swept it yet");
+    rig.advance(Duration::from_secs(2)).await;
+    rig.sweep().await;
+    let swept = rig.store.workers().await.unwrap().remove(0);
+    assert!(!swept.live && swept.ended);
+    assert_eq!((swept.memory_usage, swept.factor, swept.reason.as_str()), (0.8125, 0.35, "memory+latency"));
+}
+
+pub async fn slots_that_were_set_come_back_with_the_next_renewal(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let (worker, other) = (rig.worker().await, rig.worker().await);
+    assert_eq!(worker.renew().await.unwrap().slots, Some(100));
+    rig.store.set_worker_slots(worker.id, 7).await.unwrap();
+    assert_eq!(worker.renew().await.unwrap().slots, Some(7));
+    assert_eq!(other.renew().await.unwrap().slots, Some(100), "nobody else is meant");
+    let slots = async |id| {
+        let workers = rig.store.workers().await.unwrap();
+        workers.into_iter().find(|seen| seen.id == id).unwrap().slots
+    };
+    assert_eq!(slots(worker.id).await, 7);
+}
+
+pub async fn slots_are_set_within_bounds_and_of_live_workers_only(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let worker = rig.worker().await;
+    let set = async |id, slots| rig.store.set_worker_slots(id, slots).await.map_err(|error| error.code());
+    for slots in [0, 100_001, u32::MAX] {
+        assert_eq!(set(worker.id, slots).await, Err("invalid"), "{slots}");
+    }
+    assert_eq!((set(worker.id, 1).await, set(worker.id, 100_000).await), (Ok(()), Ok(())));
+    assert_eq!(set(WorkerId(987_654), 5).await, Err("not_found"));
+    rig.advance(TTL + Duration::from_millis(500)).await;
+    assert_eq!(set(worker.id, 5).await, Err("conflict"), "its lease has run out");
+    rig.advance(Duration::from_secs(1)).await;
+    rig.sweep().await;
+    assert_eq!(set(worker.id, 5).await, Err("conflict"), "it was swept");
+    let left = rig.worker().await;
+    rig.store.retire(left.id).await.unwrap();
+    assert_eq!(set(left.id, 5).await, Err("conflict"), "it has left");
+}
+
+pub async fn slots_that_were_set_move_the_window_of_jobs(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let worker = rig.worker().await;
+    let tasks = (0..500).map(|_| NewTask { job: Some(name("j")), ..task("a") }).collect();
+    rig.store.enqueue(tasks).await.unwrap();
+    let ready =
+        async || rig.store.lane_records().await.unwrap().iter().map(|lane| lane.depth.ready).sum::<u64>();
+    assert_eq!(ready().await, u64::from(gate::window(100)));
+    rig.store.set_worker_slots(worker.id, 200).await.unwrap();
+    assert_eq!(ready().await, u64::from(gate::window(200)), "more slots, a larger window");
+    rig.assert_sound().await;
 }
 
 pub async fn ids_of_workers_are_never_reused(harness: &dyn Harness) {

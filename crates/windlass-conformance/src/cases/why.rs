@@ -23,7 +23,7 @@ async fn code(rig: &Rig<'_>, id: TaskId) -> String {
 
 /// Says how many slots are free.
 async fn free(worker: &Hand<'_>, available: u32) {
-    let report = WorkerReport { available, in_flight: 0, draining: false };
+    let report = WorkerReport { available, ..WorkerReport::default() };
     worker.store.renew(worker.id, report).await.unwrap();
 }
 

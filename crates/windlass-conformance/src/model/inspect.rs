@@ -98,7 +98,11 @@ impl Model {
                 in_flight: worker.report.in_flight,
                 available: worker.report.available,
                 draining: worker.report.draining,
+                memory_usage: worker.report.memory_usage,
+                factor: worker.report.factor,
+                reason: worker.report.reason.clone(),
                 live: worker.is_live(clock),
+                ended: worker.gone.is_some(),
                 registered_at: worker.registered_at,
                 renewed_at: worker.renewed_at,
             })

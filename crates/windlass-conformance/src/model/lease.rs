@@ -5,6 +5,7 @@ use std::time::Duration;
 use windlass_core::{
     Error, Event, LeaseRef, NewWorker, Result, State, TaskId, WorkerId, WorkerReport,
     source::{DutyReport, Renewed},
+    worker::{check_slots, not_live},
 };
 
 use super::{Model, Now, Worker};
@@ -26,7 +27,7 @@ impl Model {
         let id = WorkerId(self.workers.last_key_value().map_or(1, |(last, _)| last.0 + 1));
         let clock = self.lease_clock(now);
         let expires = clock.monotonic + about.lease_ttl;
-        let report = WorkerReport { available: about.slots, ..WorkerReport::default() };
+        let report = WorkerReport::of_new(about.slots);
         let (registered_at, renewed_at) = (clock.wall, clock.wall);
         let worker = Worker {
             about,
@@ -54,11 +55,26 @@ impl Model {
         }
         row.renewed_at = now.wall;
         row.report = report;
+        let slots = Some(row.about.slots);
         let held = self.held_by(worker).into_iter().filter_map(|id| {
             let record = &self.tasks.get(&id)?.record;
             Some((LeaseRef { id, lease: record.lease }, record.cancel_requested.clone()?))
         });
-        Ok(Renewed { cancels: held.collect() })
+        Ok(Renewed { cancels: held.collect(), slots })
+    }
+
+    /// Sets how many slots a live worker has.
+    pub fn set_worker_slots(&mut self, now: Now, worker: WorkerId, slots: u32) -> Result<()> {
+        check_slots(slots)?;
+        let (before, clock) = (self.fleet(), self.lease_clock(now));
+        let row = self.workers.get_mut(&worker).ok_or_else(|| Error::NotFound(format!("worker {worker}")))?;
+        if !row.is_live(clock) {
+            return Err(Error::Conflict(not_live(worker)));
+        }
+        row.about.slots = slots;
+        self.follow_fleet(&before);
+        self.give_turns(now);
+        Ok(())
     }
 
     /// Ends a registration; what it holds goes back.

@@ -156,7 +156,14 @@ impl Book {
                 Call::Redrive(redrives.collect())
             }
             Op::Renew { worker, available } => {
-                let report = WorkerReport { available: *available, in_flight: 1, draining: *available == 0 };
+                let report = WorkerReport {
+                    available: *available,
+                    in_flight: 1,
+                    draining: *available == 0,
+                    memory_usage: f64::from(*available) / 128.0,
+                    factor: 0.5,
+                    reason: if *available == 0 { "memory".to_owned() } else { String::new() },
+                };
                 Call::Renew(self.worker_id(*worker)?, report)
             }
             Op::Retire { worker } => Call::Retire(self.worker_id(*worker)?),

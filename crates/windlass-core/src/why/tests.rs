@@ -56,6 +56,7 @@ fn well() -> Surroundings {
         queue_paused: false,
         live_workers: 2,
         free_slots: 5,
+        held_back: String::new(),
         gates: GateView::default(),
         culprit_state: None,
     }
@@ -276,6 +277,9 @@ fn a_ready_task_needs_a_slot() {
     let full = Surroundings { free_slots: 0, ..well() };
     let sentence = "ready, but all slots of the 2 live worker(s) for it are taken";
     says(&ready, &full, "no_free_slot", sentence, "raise --slots or start another worker");
+    let short = Surroundings { held_back: "memory".to_owned(), ..full.clone() };
+    let sentence = "ready, but the 2 live worker(s) for it may not use all of their slots: memory";
+    says(&ready, &short, "held_back", sentence, "`windlass workers ls` shows memory and factors");
     let suspect = TaskRecord { crashes: 1, ..ready };
     assert_eq!(why(&suspect, &full).code, "suspect");
 }

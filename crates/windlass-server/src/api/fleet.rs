@@ -45,17 +45,41 @@ pub struct QueueChange {
 }
 
 /// Every worker of the last day.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Workers {
     /// The workers, newest first.
     pub workers: Vec<WorkerView>,
 }
 
-/// A worker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Whether a worker is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerState {
+    /// Its lease is in force.
+    Live,
+    /// The same, and it is finishing: it takes nothing new.
+    Draining,
+    /// It has missed its renewals; its tasks will be taken from it.
+    Stale,
+    /// It has left, or its tasks were taken from it.
+    Gone,
+}
+
+/// What is to be changed about a worker.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerRequest {
+    /// How many tasks it may run at once.
+    pub slots: u32,
+}
+
+/// A worker, as its last heartbeat told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkerView {
     /// Its registration, such as `w7`.
-    pub id: String,
+    pub worker_id: String,
+    /// Whether it is there.
+    pub state: WorkerState,
     /// Its host.
     pub host: String,
     /// Its process number.
@@ -66,16 +90,24 @@ pub struct WorkerView {
     pub kinds: Vec<Name>,
     /// Queues that it serves; empty means all.
     pub queues: Vec<Name>,
-    /// How many tasks it may run at once.
-    pub slots: u32,
+    /// How many tasks it may run at once at most.
+    pub max_capacity: u32,
+    /// How many more it says it could run.
+    pub available_capacity: u32,
     /// How many it says it runs.
     pub in_flight: u32,
-    /// How many more it says it could run.
-    pub available: u32,
+    /// Memory in use as a share of the limit that applies to it, 0 to 1.
+    pub memory_usage: f64,
+    /// The share of its slots that admission control lets it use.
+    pub factor: f64,
+    /// Why that is less than all: `start`, `memory`, `memory_stop`, `latency`, or several with `+`; empty if it is not.
+    pub reason: String,
     /// Whether it is finishing and takes nothing new.
     pub draining: bool,
     /// Whether its lease is in force.
     pub live: bool,
+    /// How long ago it last renewed.
+    pub seen_ago_ms: u64,
     /// When it registered.
     pub registered_at: Timestamp,
     /// When it last renewed.
@@ -90,7 +122,7 @@ pub struct Audit {
 }
 
 /// What a server says of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InfoView {
     /// Version of the program.
     pub version: String,
@@ -104,7 +136,7 @@ pub struct InfoView {
 }
 
 /// The worker in the server's own process, as it stands this moment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerStatusView {
     /// Its registration, such as `w7`, once it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,8 +145,20 @@ pub struct WorkerStatusView {
     pub slots: u32,
     /// Tasks whose handlers run.
     pub in_flight: u32,
-    /// Slots that are free.
+    /// Slots that are free and may be used.
     pub available: u32,
+    /// How many tasks admission control lets it run now.
+    #[serde(default)]
+    pub allowed: u32,
+    /// That as a share of the slots.
+    #[serde(default)]
+    pub factor: f64,
+    /// Why that is less than all; empty if it is not.
+    #[serde(default)]
+    pub reason: String,
+    /// Memory in use as a share of the limit that applies, if it can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_usage: Option<f64>,
     /// Ends of attempts that are not written yet.
     pub unsettled: u32,
     /// Whether it is finishing and takes nothing new.
@@ -135,7 +179,7 @@ pub struct WorkerStatusView {
 }
 
 /// Figures of the server's process since it started; they only rise, so two looks make a rate.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overview {
     /// Its process number: another one means that the figures began anew.
     pub pid: u32,

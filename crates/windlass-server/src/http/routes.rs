@@ -7,7 +7,7 @@ use axum::{
     extract::{Request, State},
     middleware::from_fn_with_state,
     response::Response,
-    routing::{get, post},
+    routing::{get, post, put},
 };
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Deserialize;
@@ -74,6 +74,7 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/workflows/{name}/cancel", post(cancel_workflow))
         .merge(schedules::router())
         .route("/v1/workers", get(workers))
+        .route("/v1/workers/{id}", put(set_worker))
         .route("/v1/info", get(info))
         .route("/v1/overview", get(overview))
         .route("/v1/audit", get(audit))
@@ -220,6 +221,11 @@ async fn job(State(server): Shared, Param(job): Param) -> Result<Response> {
 async fn set_job(State(server): Shared, Param(job): Param, request: Request) -> Result<Response> {
     let request = body::small(&server, request).await?;
     Ok(ok(&server.operations.set_job(&job, request).await?))
+}
+
+async fn set_worker(State(server): Shared, Param(worker): Param, request: Request) -> Result<Response> {
+    let request = body::small(&server, request).await?;
+    Ok(ok(&server.operations.set_worker(&worker, request).await?))
 }
 
 async fn remove_job(

@@ -2,10 +2,12 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, sync::atomic::Ordering};
 
-use windlass_core::Name;
+use windlass_core::{Error, Name, Timestamp, WorkerId};
 
 use super::{Operations, Result, view};
-use crate::api::{Audit, InfoView, KindView, Overview, QueueView, Queues, Workers};
+use crate::api::{
+    Audit, InfoView, KindView, Overview, QueueView, Queues, WorkerRequest, WorkerView, Workers,
+};
 
 impl Operations {
     /// Every queue with its figures, by name.
@@ -30,7 +32,19 @@ impl Operations {
     pub async fn workers(&self) -> Result<Workers> {
         let mut workers = self.store.workers().await?;
         workers.sort_by_key(|worker| Reverse(worker.id));
-        Ok(Workers { workers: workers.into_iter().map(view::worker).collect() })
+        let now = now();
+        Ok(Workers { workers: workers.into_iter().map(|worker| view::worker(worker, now)).collect() })
+    }
+
+    /// Changes how many tasks a running worker may run at once. It learns of it with its next heartbeat.
+    pub async fn set_worker(&self, worker: &str, request: WorkerRequest) -> Result<WorkerView> {
+        let id: WorkerId = worker.parse()?;
+        self.store.set_worker_slots(id, request.slots).await?;
+        let workers = self.store.workers().await?;
+        let found = workers.into_iter().find(|worker| worker.id == id);
+        found
+            .map(|worker| view::worker(worker, now()))
+            .ok_or_else(|| Error::NotFound(format!("worker {id}")).into())
     }
 
     /// Looks at every task for a broken promise. Counts everything: for operators, not for a monitor.
@@ -56,6 +70,12 @@ impl Operations {
             worker: (self.worker_status)(),
         })
     }
+}
+
+/// The time, for people only: how long ago something was.
+fn now() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 fn entry(queues: &mut BTreeMap<Name, QueueView>, name: Name) -> &mut QueueView {

@@ -2,10 +2,10 @@
 
 use ring::digest::{SHA256, digest};
 use serde_json::value::RawValue;
-use windlass_core::{AttemptRecord, Encoding, Payload, TaskRecord, WorkerRecord};
+use windlass_core::{AttemptRecord, Encoding, Payload, TaskRecord, Timestamp, WorkerRecord};
 
 use super::Operations;
-use crate::api::{AttemptView, EncodingView, TaskView, WorkerView};
+use crate::api::{AttemptView, EncodingView, TaskView, WorkerState, WorkerView};
 
 impl Operations {
     /// A task as it is shown: secrets removed, bytes as size and digest.
@@ -55,19 +55,30 @@ fn attempt(record: AttemptRecord) -> AttemptView {
     }
 }
 
-pub(super) fn worker(record: WorkerRecord) -> WorkerView {
+pub(super) fn worker(record: WorkerRecord, now: Timestamp) -> WorkerView {
+    let state = match (record.live, record.ended, record.draining) {
+        (true, _, false) => WorkerState::Live,
+        (true, _, true) => WorkerState::Draining,
+        (false, false, _) => WorkerState::Stale,
+        (false, true, _) => WorkerState::Gone,
+    };
     WorkerView {
-        id: record.id.to_string(),
+        worker_id: record.id.to_string(),
+        state,
         host: record.host,
         pid: record.pid,
         version: record.version,
         kinds: record.kinds,
         queues: record.queues,
-        slots: record.slots,
+        max_capacity: record.slots,
+        available_capacity: record.available,
         in_flight: record.in_flight,
-        available: record.available,
+        memory_usage: record.memory_usage,
+        factor: record.factor,
+        reason: record.reason,
         draining: record.draining,
         live: record.live,
+        seen_ago_ms: now.since(record.renewed_at).as_millis() as u64,
         registered_at: record.registered_at,
         renewed_at: record.renewed_at,
     }

@@ -146,6 +146,10 @@ impl Store for DeadStore {
         self.fail().await
     }
 
+    async fn set_worker_slots(&self, _: WorkerId, _: u32) -> Result<()> {
+        self.fail().await
+    }
+
     async fn retain(&self, _: &Retention) -> Result<DutyReport> {
         self.fail().await
     }

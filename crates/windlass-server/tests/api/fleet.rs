@@ -43,11 +43,39 @@ async fn workers_are_listed_the_newest_first() {
     let workers = api.get("/v1/workers").await.json();
     let workers = workers["workers"].as_array().unwrap();
     assert_eq!(workers.len(), 2);
-    assert_eq!((&workers[0]["id"], &workers[0]["kinds"]), (&json!(newest.id.to_string()), &json!(["b"])));
     assert_eq!(
-        (&workers[0]["live"], &workers[0]["slots"], &workers[0]["available"]),
-        (&json!(true), &json!(10), &json!(10))
+        (&workers[0]["worker_id"], &workers[0]["kinds"]),
+        (&json!(newest.id.to_string()), &json!(["b"]))
     );
+    assert_eq!(
+        (&workers[0]["state"], &workers[0]["max_capacity"], &workers[0]["available_capacity"]),
+        (&json!("live"), &json!(10), &json!(10))
+    );
+    for (field, value) in [("memory_usage", 0.0), ("factor", 1.0)] {
+        assert_eq!(workers[0][field], json!(value));
+    }
+    assert_eq!((&workers[0]["reason"], &workers[0]["in_flight"]), (&json!(""), &json!(0)));
+}
+
+#[tokio::test]
+async fn the_slots_of_a_worker_are_set_and_what_makes_no_sense_is_refused() {
+    let api = Api::start().await;
+    let worker = api.worker(&["a"]).await;
+    let set = async |id: &str, body: &str| api.put(&format!("/v1/workers/{id}"), body).await;
+    let id = worker.id.to_string();
+    let changed = set(&id, r#"{"slots":25}"#).await;
+    assert_eq!((changed.status, &changed.json()["max_capacity"]), (200, &json!(25)));
+    assert_eq!(api.get("/v1/workers").await.json()["workers"][0]["max_capacity"], 25);
+    for (id, body, status, code) in [
+        (id.as_str(), r#"{"slots":0}"#, 400, "invalid"),
+        (&id, r#"{"slots":100001}"#, 400, "invalid"),
+        (&id, r#"{"slots":5,"colour":"red"}"#, 400, "invalid"),
+        (&id, "{}", 400, "invalid"),
+        ("w987", r#"{"slots":5}"#, 404, "not_found"),
+        ("nobody", r#"{"slots":5}"#, 400, "invalid"),
+    ] {
+        assert_eq!(set(id, body).await.error(status).0, code, "{id} {body}");
+    }
 }
 
 #[tokio::test]

@@ -159,7 +159,7 @@ impl Api {
             lease_ttl: Duration::from_secs(10),
         };
         let id = self.store.register(new).await.unwrap();
-        let report = WorkerReport { available: 10, in_flight: 0, draining: false };
+        let report = WorkerReport { available: 10, ..WorkerReport::default() };
         self.store.renew(id, report).await.unwrap();
         Hand { store: self.store.clone(), id, kinds, number: AtomicU64::new(1) }
     }

@@ -5,6 +5,7 @@ use std::thread::available_parallelism;
 use tokio::runtime;
 
 use super::Pool;
+use crate::admission::Controller;
 
 /// Tasks that may wait for a slot if nobody says otherwise.
 const DEFAULT_BUFFER: usize = 100;
@@ -24,6 +25,7 @@ pub struct PoolBuilder {
     size: Option<Value>,
     buffer: Option<Value>,
     runtime: Option<runtime::Handle>,
+    admission: Option<Controller>,
 }
 
 /// Why a pool was not built.
@@ -67,7 +69,7 @@ impl PoolBuilder {
     /// # Errors
     /// [`PoolError::NotANumber`] with the name of the setting.
     pub fn from_vars(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, PoolError> {
-        Ok(Self { size: SIZE.read(&lookup)?, buffer: BUFFER.read(&lookup)?, runtime: None })
+        Ok(Self { size: SIZE.read(&lookup)?, buffer: BUFFER.read(&lookup)?, ..Self::default() })
     }
 
     /// How many tasks run at once at most. Default: four per CPU that this process may use.
@@ -91,6 +93,15 @@ impl PoolBuilder {
         self
     }
 
+    /// The controller that says how many of the slots may be used: hand the same one to every pool and worker of a process.
+    /// What may not start waits in the buffer. The thread of a worker takes the samples; without a worker, run
+    /// [`Controller::keep_sampling`] in a task. Default: none, every slot may be used.
+    #[must_use]
+    pub fn admission(mut self, controller: Controller) -> Self {
+        self.admission = Some(controller);
+        self
+    }
+
     /// Builds the pool. It costs nothing yet: consumers appear with the first tasks.
     ///
     /// # Errors
@@ -103,7 +114,11 @@ impl PoolBuilder {
             Some(runtime) => runtime,
             None => runtime::Handle::try_current().map_err(|_| PoolError::NoRuntime)?,
         };
-        Ok(Pool::new(size, buffer, runtime))
+        let pool = Pool::new(size, buffer, runtime);
+        if let Some(controller) = self.admission {
+            pool.obey(&controller);
+        }
+        Ok(pool)
     }
 }
 

@@ -15,7 +15,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     task::Waker,
 };
 
@@ -34,6 +34,7 @@ use super::{
     task::{End, Job, Task, discard},
 };
 use crate::{
+    admission::Controller,
     cancel::Cancellation,
     slots::{Held, Slots},
 };
@@ -46,6 +47,8 @@ pub(super) type ConsumerId = u64;
 pub(super) struct Shared {
     pub(super) slots: Slots,
     pub(super) slot_freed: Arc<Notify>,
+    /// Who says how many of the slots may be used, if somebody does.
+    pub(super) admission: OnceLock<Controller>,
     /// Places of the buffer.
     pub(super) buffer: usize,
     /// Tells one of the callers that wait for room.
@@ -132,6 +135,7 @@ impl Shared {
         Self {
             slots,
             slot_freed,
+            admission: OnceLock::new(),
             buffer,
             room_freed: Notify::new(),
             cancellation: Cancellation::new(),
@@ -166,6 +170,7 @@ impl Shared {
             state.starting.push_back(Box::into_pin(task));
         } else if state.buffered.len() < self.buffer {
             state.buffered.push_back(Box::into_pin(task));
+            self.held_up();
         } else {
             return Err((task, Refusal::Full));
         }
@@ -174,6 +179,13 @@ impl Shared {
         drop(guard);
         self.make(call);
         Ok(())
+    }
+
+    /// Says that a task waits although slots are free, if that is so. Takes no lock.
+    pub(super) fn held_up(&self) {
+        if let Some(admission) = self.admission.get() {
+            admission.held_up();
+        }
     }
 
     /// Starts a task with one of the caller's slots. Answers whether it will run; if not, it was dropped.
@@ -244,6 +256,12 @@ impl Shared {
         }
     }
 
+    /// Tasks that were let in and have ended, however they did.
+    pub(super) fn ended_count(&self) -> u64 {
+        let counts = &self.lock().counts;
+        counts.completed + counts.panicked + counts.deadline_exceeded + counts.aborted
+    }
+
     pub(super) fn gauges(&self) -> Gauges {
         let state = self.lock();
         let (starting, running) = (state.starting.len(), state.running);
@@ -302,6 +320,8 @@ impl State {
             self.starting_slots.hand_over(slot, 1);
             return (Some(job), false);
         }
+        // Less may run than does: this slot goes back, and the task waits in the buffer.
+        slot.release_excess();
         if self.buffered.is_empty() || (slot.len() == 0 && slot.reserve_more(1) == 0) {
             slot.release();
             return (None, false);

@@ -21,9 +21,15 @@ use crate::worker::{WorkerStatus, status::Counters};
 /// Kinds with what was claimed and settled of them.
 pub(super) type KindSeries = Series<{ OUTCOMES.len() + 1 }>;
 
-/// How much of the slots may be used, and why not all. Admission decides it; until it reports, nothing holds a worker back.
-fn pressure(_status: &WorkerStatus) -> (f64, &'static str) {
-    (1.0, "none")
+/// How much of the slots may be used, for each reason that may make it less. Each has a series of its own that is always there, so that
+/// a rule sees when it begins and ends.
+fn pressure(text: &mut Text, status: &WorkerStatus) {
+    let reasons = status.reasons;
+    let memory = reasons.memory || reasons.memory_stop;
+    let mut family = text.family(&names::BACKPRESSURE);
+    for (reason, applies) in [("start", reasons.start), ("memory", memory), ("latency", reasons.latency)] {
+        family.value(&[reason], if applies { status.factor } else { 1.0 });
+    }
 }
 
 /// What the worker says of itself.
@@ -42,8 +48,11 @@ pub(super) fn worker(text: &mut Text, status: &WorkerStatus, counters: &Counters
     text.one(&names::UNSETTLED, f64::from(status.unsettled));
     text.one(&names::SLOTS, f64::from(status.slots));
     text.one(&names::SLOTS_USED, f64::from(status.running));
-    let (factor, reason) = pressure(status);
-    text.family(&names::BACKPRESSURE).value(&[reason], factor);
+    text.one(&names::SLOTS_ALLOWED, f64::from(status.allowed));
+    pressure(text, status);
+    if let Some(usage) = status.memory_usage {
+        text.one(&names::MEMORY_USAGE, usage);
+    }
     text.one(&names::RENEWAL_AGE, status.renewed_ago.as_secs_f64());
     text.one(&names::TICK_AGE, status.ticked_ago.as_secs_f64());
     text.one(&names::COORDINATOR_DEATHS, status.coordinator_deaths as f64);

@@ -122,10 +122,14 @@ table! {
     UNSETTLED = gauge("windlass_unsettled_tasks", &[], "Attempts that have ended and whose end is not yet written.");
     /// Slots.
     SLOTS = gauge("windlass_slots", &[], "Slots of this worker: how many tasks may run at once.");
+    /// Slots that may be used.
+    SLOTS_ALLOWED = gauge("windlass_slots_allowed", &[], "Slots that may be used at present, as admission control has it.");
+    /// Memory of the limit that applies.
+    MEMORY_USAGE = gauge("windlass_memory_usage_ratio", &[], "Memory in use as a share of the limit that applies, control group before host; left out where it cannot be read.");
     /// Slots in use.
     SLOTS_USED = gauge("windlass_slots_used", &[], "Slots that a running task holds.");
     /// Backpressure.
-    BACKPRESSURE = gauge("windlass_backpressure_factor", &["reason"], "Share of the slots that may be used at present, 1 without pressure, and why it is less.");
+    BACKPRESSURE = gauge("windlass_backpressure_factor", &["reason"], "Share of the slots that may be used at present because of `start`, `memory` or `latency`; 1 for a reason that does not apply.");
     /// Renewal age.
     RENEWAL_AGE = gauge("windlass_worker_renewal_age_seconds", &[], "How long ago the store last answered a renewal of this worker's lease.");
     /// Tick age.

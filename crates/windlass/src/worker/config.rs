@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use windlass_core::{Error, Name, Result, store::Retention};
+pub use windlass_core::worker::SLOTS_MAX;
+use windlass_core::{Error, Name, Result, store::Retention, worker::check_slots};
 
-/// Most slots that a worker may have.
-pub const SLOTS_MAX: u32 = 100_000;
+use crate::admission::AdmissionConfig;
+
 /// Most tasks that one claim takes, however short they are.
 pub const CLAIM_MAX: u32 = 1_000;
 
@@ -65,6 +66,8 @@ pub struct WorkerConfig {
     pub retention: Retention,
     /// Whether what happens on the way of tasks is counted for metrics.
     pub metrics: Metrics,
+    /// When less may run than there are slots.
+    pub admission: AdmissionConfig,
 }
 
 impl Default for WorkerConfig {
@@ -82,6 +85,7 @@ impl Default for WorkerConfig {
             cancel_grace: Duration::from_secs(5),
             retention: Retention::default(),
             metrics: Metrics::On,
+            admission: AdmissionConfig::default(),
         }
     }
 }
@@ -92,9 +96,8 @@ impl WorkerConfig {
     /// # Errors
     /// [`Error::Invalid`].
     pub fn check(&self) -> Result<()> {
-        if self.slots == 0 || self.slots > SLOTS_MAX {
-            return Err(Error::invalid(format!("slots must be 1 to {SLOTS_MAX}, not {}", self.slots)));
-        }
+        check_slots(self.slots)?;
+        self.admission.check()?;
         if let ClaimBatch::From(n) | ClaimBatch::AtMost(n) = self.claim_batch
             && (n == 0 || n > 10_000)
         {
@@ -134,6 +137,7 @@ mod tests {
     fn nonsense_is_refused_with_the_name_of_the_setting() {
         let base = WorkerConfig::default;
         let second = Duration::from_secs(1);
+        let with = |admission| WorkerConfig { admission, ..base() };
         for (config, name) in [
             (WorkerConfig { slots: 0, ..base() }, "slots"),
             (WorkerConfig { slots: 200_000, ..base() }, "slots"),
@@ -141,6 +145,15 @@ mod tests {
             (WorkerConfig { poll_interval: 2 * second, ..base() }, "poll_interval_ms"),
             (WorkerConfig { heartbeat: 4 * second, ..base() }, "heartbeat_ms"),
             (WorkerConfig { sweep: Duration::ZERO, ..base() }, "sweep_ms"),
+            (with(AdmissionConfig { memory_high: 1.5, ..AdmissionConfig::default() }), "memory_high"),
+            (with(AdmissionConfig { memory_limit: Some(0), ..AdmissionConfig::default() }), "memory_limit"),
+            (
+                with(AdmissionConfig {
+                    latency_threshold: Some(Duration::ZERO),
+                    ..AdmissionConfig::default()
+                }),
+                "latency_threshold_ms",
+            ),
         ] {
             let error = config.check().unwrap_err().to_string();
             assert!(error.contains(name), "{error}");

@@ -9,7 +9,9 @@ use std::{
 };
 
 use tokio::sync::{Notify, watch};
-use windlass_core::{NewWorker, Rules, Source, WorkerId, store::SharedStore};
+use windlass_core::{
+    NewWorker, Rules, Source, WorkerId, WorkerReport, store::SharedStore, worker::check_slots,
+};
 
 use super::{
     config::{Metrics, WorkerConfig},
@@ -17,7 +19,8 @@ use super::{
     status::{Counters, WorkerStatus},
 };
 use crate::{
-    pool::Pool, registry::Registry, settler::SettleQueue, telemetry::Meters, worker::claim_times::ClaimTimes,
+    admission::Controller, pool::Pool, registry::Registry, settler::SettleQueue, telemetry::Meters,
+    worker::claim_times::ClaimTimes,
 };
 
 /// How far a stop has come.
@@ -48,6 +51,7 @@ pub(crate) struct Shared {
     pub(crate) config: WorkerConfig,
     pub(crate) registry: Registry,
     pub(crate) pool: Pool,
+    pub(crate) admission: Controller,
     pub(crate) in_flight: InFlight,
     pub(crate) settle_queue: SettleQueue,
     pub(crate) claim_times: ClaimTimes,
@@ -69,9 +73,16 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(store: SharedStore, registry: Registry, config: WorkerConfig, pool: Pool) -> Self {
+    pub(crate) fn new(
+        store: SharedStore,
+        registry: Registry,
+        config: WorkerConfig,
+        pool: Pool,
+        admission: Controller,
+    ) -> Self {
         let meters = (config.metrics == Metrics::On).then(|| Arc::new(Meters::new(registry.kinds())));
         Self {
+            admission,
             source: store.clone(),
             rules: store.rules().clone(),
             store,
@@ -106,7 +117,7 @@ impl Shared {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             kinds: self.registry.kinds(),
             queues: self.config.queues.clone(),
-            slots: self.config.slots,
+            slots: self.slots(),
             lease_ttl: self.config.lease_ttl,
         }
     }
@@ -219,6 +230,33 @@ impl Shared {
         }
     }
 
+    /// How many slots there are now.
+    pub(crate) fn slots(&self) -> u32 {
+        u32::try_from(self.pool.size()).unwrap_or(u32::MAX)
+    }
+
+    /// Changes how many slots there are. What runs goes on.
+    pub(crate) fn set_slots(&self, slots: u32) {
+        let before = self.slots();
+        if before != slots && check_slots(slots).is_ok() {
+            self.pool.resize(slots as usize);
+            tracing::info!(before, slots, "the number of slots was changed");
+        }
+    }
+
+    /// What the store is told with every renewal.
+    pub(crate) fn report(&self) -> WorkerReport {
+        let (status, running) = (self.admission.status(self.slots()), self.running());
+        WorkerReport {
+            available: if self.is_draining() { 0 } else { status.allowed.saturating_sub(running) },
+            in_flight: self.in_flight.len() as u32,
+            draining: self.is_draining(),
+            memory_usage: status.memory_usage.unwrap_or(0.0),
+            factor: status.factor,
+            reason: status.reasons.to_string(),
+        }
+    }
+
     /// Handlers that run.
     pub(crate) fn running(&self) -> u32 {
         self.pool.gauges().running as u32
@@ -260,9 +298,14 @@ impl Shared {
             Duration::from_millis(self.elapsed_ms().saturating_sub(at.load(Ordering::Relaxed)))
         };
         let counters = &self.counters;
+        let admission = self.admission.status(self.slots());
         WorkerStatus {
             worker: self.worker().unwrap_or(WorkerId(0)),
-            slots: self.config.slots,
+            slots: self.slots(),
+            allowed: admission.allowed,
+            factor: admission.factor,
+            reasons: admission.reasons,
+            memory_usage: admission.memory_usage,
             running: self.running(),
             in_flight: self.in_flight.len() as u32,
             unsettled: self.settle_queue.unsettled() as u32,

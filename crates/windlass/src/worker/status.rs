@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use windlass_core::WorkerId;
+use windlass_core::{WorkerId, admission::Reasons};
 
 use crate::log_line::Quotas;
 
@@ -48,12 +48,20 @@ impl Counters {
 }
 
 /// A reading of a running worker.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct WorkerStatus {
     /// Its registration.
     pub worker: WorkerId,
-    /// How many tasks may run at once.
+    /// How many tasks may run at once at most.
     pub slots: u32,
+    /// How many may run now, as admission control has it.
+    pub allowed: u32,
+    /// That as a share of the slots.
+    pub factor: f64,
+    /// Why it is not all of them.
+    pub reasons: Reasons,
+    /// Memory in use as a share of the limit that applies; `None` if it cannot be read.
+    pub memory_usage: Option<f64>,
     /// How many handlers run.
     pub running: u32,
     /// Attempts that it holds leases for: running, or ended and not yet settled.

@@ -147,6 +147,10 @@ impl Store for Counting {
         self.inner.workers().await
     }
 
+    async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()> {
+        self.inner.set_worker_slots(worker, slots).await
+    }
+
     async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
         self.inner.retain(retention).await
     }

@@ -123,7 +123,10 @@ pub struct Running {
 pub fn start(store: Arc<dyn Store>, handler: Arc<Act>, config: WorkerConfig) -> Running {
     let mut registry = Registry::new();
     registry.insert(Name::new("kind", "t").unwrap(), handler).unwrap();
-    let worker = Worker::new(store, registry, config).unwrap();
+    run(Worker::new(store, registry, config).unwrap())
+}
+
+pub fn run(worker: Worker) -> Running {
     let handle = worker.handle();
     Running { handle, task: tokio::spawn(worker.run(std::future::pending())) }
 }

@@ -220,6 +220,10 @@ impl Store for Staged {
     async fn workers(&self) -> Result<Vec<WorkerRecord>> {
         self.inner.workers().await
     }
+
+    async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()> {
+        self.inner.set_worker_slots(worker, slots).await
+    }
     async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
         self.inner.retain(retention).await
     }

@@ -1,0 +1,49 @@
+//! Workers seen and changed from another process, through the database alone.
+
+use e2e::{
+    postgres::{Place, until},
+    process::START_LIMIT,
+};
+use serde_json::Value;
+
+use crate::{enqueue, target, until_open};
+
+fn listed(place: &Place, id: &str) -> anyhow::Result<Value> {
+    let said = place.say(["workers", "ls", "--json"])?;
+    let workers: Value = serde_json::from_str(&said.stdout)?;
+    let mut found = workers["workers"].as_array().into_iter().flatten();
+    Ok(found.find(|worker| worker["worker_id"] == id).cloned().unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slots_are_set_through_the_store_and_a_dead_worker_is_seen_as_stale() {
+    let place = Place::shared().unwrap().with("WINDLASS_LOG_LEVEL", "info");
+    let target = target().await;
+    target.hold();
+    let mut worker = place.worker(2).await.unwrap();
+    let id = format!("w{}", place.registration(worker.pid()).unwrap().unwrap());
+    enqueue(&place, &target, 6).await;
+    until_open(&target, 2).await;
+    until("its heartbeat told", || Ok(listed(&place, &id)?["in_flight"] == 2)).await.unwrap();
+    let seen = listed(&place, &id).unwrap();
+    assert_eq!(
+        (&seen["state"], &seen["max_capacity"], &seen["available_capacity"]),
+        (&"live".into(), &2.into(), &0.into())
+    );
+    assert!(seen["memory_usage"].as_f64().unwrap() > 0.0, "{seen}");
+
+    assert_eq!(place.say(["workers", "set", &id, "--slots", "5"]).unwrap().code, Some(0));
+    worker
+        .wait_for(START_LIMIT, |line| line.contains("the number of slots was changed").then_some(()))
+        .unwrap();
+    until_open(&target, 5).await;
+    assert_eq!(place.say(["workers", "set", "w987654", "--slots", "5"]).unwrap().code, Some(3));
+
+    worker.kill().unwrap();
+    until("it is seen as stale", || Ok(listed(&place, &id)?["state"] == "stale")).await.unwrap();
+    let refused = place.say(["workers", "set", &id, "--slots", "5"]).unwrap();
+    assert_eq!(refused.code, Some(4), "{refused:?}");
+    let stale = listed(&place, &id).unwrap();
+    assert!(stale["seen_ago_ms"].as_u64().unwrap() > 0 && stale["live"] == false, "{stale}");
+    target.release();
+}

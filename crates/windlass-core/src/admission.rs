@@ -1,0 +1,172 @@
+//! How much may run at once: never more than the machine can hold, and always for a reason that can be told.
+//!
+//! ```text
+//! allowed = slots × factor          factor = start × memory × latency
+//! demand  = min(allowed − in flight, claim batch)
+//!
+//! start     0.1 ─► doubles per completed round ─► 1
+//! memory    above high: half, again at every sample ─► between: stays ─► below high − 5 %: small steps up to 1
+//!           above 95 %: nothing is claimed while anything runs
+//! latency   p99 above its threshold: 0.7, otherwise 1
+//! ```
+//!
+//! Everything here is a function of its arguments; whoever reads memory and clocks is elsewhere.
+
+mod state;
+
+use std::{fmt, time::Duration};
+
+pub use state::{Admission, MemorySample, Seen};
+
+/// The share of memory above which less may run, if nobody says otherwise.
+pub const MEMORY_HIGH: f64 = 0.8;
+/// How far below that share memory must be before more may run again.
+pub const HYSTERESIS: f64 = 0.05;
+/// The share of memory above which nothing new starts while anything runs.
+pub const MEMORY_STOP: f64 = 0.95;
+/// What slow tasks leave of what may run.
+pub const LATENCY_FACTOR: f64 = 0.7;
+/// The share of its slots that a new worker starts with.
+pub const START_SHARE: f64 = 0.1;
+/// Workers with fewer slots neither start slowly nor gather: a tenth of them is less than one.
+pub const SLOTS_MIN: u32 = 10;
+/// The share of slots that gathering waits for.
+const GATHER_SHARE: u32 = 10;
+/// The longest that a free slot is kept empty for the sake of a larger claim.
+pub const GATHER_MAX: Duration = Duration::from_millis(5);
+
+/// Why less may run than there are slots. Several may hold at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each holds or not, whatever the others do; they are no states"
+)]
+pub struct Reasons {
+    /// The worker is new and has not shown yet what its tasks cost.
+    pub start: bool,
+    /// Memory is, or was until lately, above the share at which less may run.
+    pub memory: bool,
+    /// Memory is so short that nothing starts while anything runs.
+    pub memory_stop: bool,
+    /// Tasks take longer than they should.
+    pub latency: bool,
+}
+
+impl Reasons {
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// The reasons by name with `+` between them; empty if there is none.
+impl fmt::Display for Reasons {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [
+            (self.start, "start"),
+            (self.memory && !self.memory_stop, "memory"),
+            (self.memory_stop, "memory_stop"),
+            (self.latency, "latency"),
+        ];
+        let mut separator = "";
+        for (_, name) in names.iter().filter(|(holds, _)| *holds) {
+            write!(f, "{separator}{name}")?;
+            separator = "+";
+        }
+        Ok(())
+    }
+}
+
+/// How many tasks may run of so many slots: at least one, so that a worker never stops for good.
+pub fn allowed(slots: u32, factor: f64) -> u32 {
+    // Rounded down: what is short is not rounded up to more. The tiny addition keeps 10 × 0.3 at 3.
+    let share = (f64::from(slots) * factor.clamp(0.0, 1.0) + 1e-9).floor();
+    (share as u32).clamp(1, slots.max(1))
+}
+
+/// How many tasks the next claim may bring.
+pub fn demand(allowed: u32, in_flight: u32, claim_batch: u32) -> u32 {
+    allowed.saturating_sub(in_flight).min(claim_batch)
+}
+
+/// How much longer free slots wait for others to come free, so that a claim is worth its way: while fewer than a tenth of
+/// what may run are free, at most [`GATHER_MAX`] since the first of them was. `None`: claim now.
+pub fn gather(allowed: u32, free: u32, free_for: Duration) -> Option<Duration> {
+    let is_short = allowed >= SLOTS_MIN && free.saturating_mul(GATHER_SHARE) < allowed;
+    GATHER_MAX.checked_sub(free_for).filter(|left| is_short && !left.is_zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_run_is_a_share_of_the_slots_rounded_down_and_never_none() {
+        for (slots, factor, expected) in [
+            (1, 1.0, 1),
+            (1, 0.5, 1),
+            (1, 0.0, 1),
+            (9, 1.0, 9),
+            (9, 0.5, 4),
+            (9, 0.7, 6),
+            (9, 0.1, 1),
+            (9, 0.35, 3),
+            (10, 0.3, 3),
+            (10, 0.7, 7),
+            (1_000, 0.1, 100),
+            (1_000, 0.35, 350),
+            (1_000, 0.000_01, 1),
+            (100_000, 1.0, 100_000),
+            (3, 7.0, 3),
+            (3, f64::NAN, 1),
+        ] {
+            assert_eq!(allowed(slots, factor), expected, "{slots} × {factor}");
+        }
+    }
+
+    #[test]
+    fn a_claim_asks_for_what_may_start_and_never_more() {
+        for (allowed, in_flight, batch, expected) in [
+            (100, 0, 50, 50),
+            (100, 70, 50, 30),
+            (100, 100, 50, 0),
+            (50, 100, 50, 0),
+            (1, 0, 50, 1),
+            (1, 1, 50, 0),
+        ] {
+            assert_eq!(demand(allowed, in_flight, batch), expected, "{allowed} {in_flight} {batch}");
+        }
+    }
+
+    #[test]
+    fn few_free_slots_wait_for_others_but_never_longer_than_five_milliseconds() {
+        let ms = Duration::from_millis;
+        for (allowed, free, free_for, expected) in [
+            (100, 9, ms(0), Some(ms(5))),
+            (100, 9, ms(3), Some(ms(2))),
+            (100, 9, ms(5), None),
+            (100, 9, ms(60), None),
+            (100, 10, ms(0), None),
+            (100, 100, ms(0), None),
+            (19, 1, ms(1), Some(ms(4))),
+            (10, 1, ms(0), None),
+            (9, 0, ms(0), None),
+            (1, 1, ms(0), None),
+        ] {
+            assert_eq!(gather(allowed, free, free_for), expected, "{free} of {allowed} after {free_for:?}");
+        }
+    }
+
+    #[test]
+    fn reasons_are_told_by_name() {
+        let all = Reasons { start: true, memory: true, memory_stop: false, latency: true };
+        assert_eq!(all.to_string(), "start+memory+latency");
+        assert_eq!(
+            Reasons { memory: true, memory_stop: true, ..Reasons::default() }.to_string(),
+            "memory_stop"
+        );
+        assert!(
+            Reasons::default().to_string().is_empty() && Reasons::default().is_empty() && !all.is_empty()
+        );
+    }
+}

@@ -1,0 +1,259 @@
+//! What is remembered between two samples, and what a sample makes of it.
+
+use super::{HYSTERESIS, LATENCY_FACTOR, MEMORY_HIGH, MEMORY_STOP, Reasons, SLOTS_MIN, START_SHARE, allowed};
+
+/// Where so much memory is free for each slot, a new worker need not wait for its first tasks to end before it takes more:
+/// four times the largest payload that is taken by default.
+const AMPLE_BYTES_PER_SLOT: u64 = 4 << 20;
+/// The least share that memory leaves: one of the most slots that a worker may have.
+const LEAST: f64 = 1e-5;
+/// A step of recovery, as a share of what may run now …
+const STEP: f64 = 0.1;
+/// … and at least this share of the slots.
+const STEP_MIN: f64 = 0.002;
+/// Memory that is less by this share has fallen.
+const FALLEN: f64 = 0.005;
+/// Memory that is more by this share has grown.
+const GROWN: f64 = 0.02;
+/// So many samples without a fall, and what is held is not held by tasks.
+const FLAT_SAMPLES: u32 = 4;
+
+/// A reading of memory against the limit that applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemorySample {
+    /// Bytes in use, without what the kernel gives back when asked.
+    pub used: u64,
+    /// Bytes that may be used.
+    pub limit: u64,
+}
+
+impl MemorySample {
+    /// The share in use: 1 is all.
+    pub fn usage(self) -> f64 {
+        if self.limit == 0 { 0.0 } else { self.used as f64 / self.limit as f64 }
+    }
+}
+
+/// What a sample saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// Memory, if it can be read.
+    pub memory: Option<MemorySample>,
+    /// Slots in all.
+    pub slots: u32,
+    /// Slots in use.
+    pub in_flight: u32,
+    /// Tasks that have ended since the process started.
+    pub ended: u64,
+    /// Whether the p99 of a kind is above its threshold.
+    pub is_slow: bool,
+}
+
+impl Seen {
+    fn busy(&self) -> f64 {
+        f64::from(self.in_flight) / f64::from(self.slots.max(1))
+    }
+}
+
+/// The state of admission control.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Admission {
+    memory_high: f64,
+    start: Start,
+    memory: f64,
+    /// What is known of a shortage, from when memory passed the mark until it is well below.
+    shortage: Option<Shortage>,
+    stopped: bool,
+    latency: f64,
+}
+
+/// A shortage of memory. What ended tasks held need not come back: allocators keep it for the next ones, and on a host others
+/// may hold it. Whoever waits for it with one task at a time may wait for ever; so once memory has been flat for a while, half
+/// of what ran when it became short may run again, as long as memory does not grow.
+#[derive(Debug, Clone, PartialEq)]
+struct Shortage {
+    /// The share of the slots in use when it began, or when memory last grew.
+    ran: f64,
+    /// The least share of memory in use since.
+    least: f64,
+    /// Samples since that fell, with nothing left to take away.
+    flat: u32,
+    /// Whether running less has turned out not to help any more.
+    is_settled: bool,
+}
+
+/// The slow start. While it lasts, nobody knows yet what the tasks cost.
+#[derive(Debug, Clone, PartialEq)]
+struct Start {
+    /// 1 when it is over.
+    share: f64,
+    /// Tasks that had ended when the round began.
+    ended_before: u64,
+    /// Memory in use before the first task.
+    idle_used: Option<u64>,
+    /// Memory and slots in use when most ran in this round.
+    fullest: (u64, u32),
+}
+
+impl Admission {
+    /// The state of a process that starts. `memory_high` is the share above which less may run.
+    pub fn new(memory_high: f64) -> Self {
+        let start = Start { share: START_SHARE, ended_before: 0, idle_used: None, fullest: (0, 0) };
+        Self { memory_high, start, memory: 1.0, shortage: None, stopped: false, latency: 1.0 }
+    }
+
+    /// What a worker with so many slots may use of them.
+    pub fn factor(&self, slots: u32) -> f64 {
+        let start = if slots < SLOTS_MIN { 1.0 } else { self.start.share };
+        start * self.memory * self.latency
+    }
+
+    /// How many tasks may run of so many slots. One if nothing new may start while anything runs: that one starts only when
+    /// nothing else does.
+    pub fn allowed(&self, slots: u32) -> u32 {
+        if self.stopped { 1 } else { allowed(slots, self.factor(slots)) }
+    }
+
+    /// Why a worker with so many slots may not use them all.
+    pub fn reasons(&self, slots: u32) -> Reasons {
+        Reasons {
+            start: slots >= SLOTS_MIN && self.is_starting(),
+            memory: self.memory < 1.0,
+            memory_stop: self.stopped,
+            latency: self.latency < 1.0,
+        }
+    }
+
+    /// Whether the slow start lasts.
+    pub fn is_starting(&self) -> bool {
+        self.start.share < 1.0
+    }
+
+    /// Takes a sample into account.
+    pub fn sample(&mut self, seen: &Seen) {
+        self.latency = if seen.is_slow { LATENCY_FACTOR } else { 1.0 };
+        let usage = seen.memory.map_or(0.0, MemorySample::usage);
+        self.stopped = usage > MEMORY_STOP.max(self.memory_high);
+        if usage > self.memory_high || (self.shortage.is_some() && usage >= self.memory_high - HYSTERESIS) {
+            self.endure(seen, usage);
+            return;
+        }
+        self.shortage = None;
+        if self.is_starting() {
+            self.start_on(seen);
+        } else if usage < self.memory_high - HYSTERESIS {
+            self.recover(seen, 1.0);
+        }
+    }
+
+    /// Memory is short, or was and is not well below the mark yet.
+    fn endure(&mut self, seen: &Seen, usage: f64) {
+        let ran = seen.busy().max(START_SHARE);
+        let mut shortage =
+            self.shortage.take().unwrap_or(Shortage { ran, least: usage, flat: 0, is_settled: false });
+        // Only then can nothing more be taken away from tasks.
+        let is_last_resort = usage <= self.memory_high || allowed(seen.slots, self.factor(seen.slots)) == 1;
+        shortage.note(usage, ran, is_last_resort);
+        if shortage.is_settled && !self.stopped {
+            self.recover(seen, shortage.ran / 2.0);
+        } else if usage > self.memory_high {
+            self.press(seen);
+        }
+        self.shortage = Some(shortage);
+    }
+
+    /// Memory is short: half, and never more than runs already. Where little runs, half of all slots would be no less.
+    fn press(&mut self, seen: &Seen) {
+        let now = self.start.share * self.memory;
+        self.memory = (now / 2.0).min(seen.busy().max(START_SHARE)).max(LEAST);
+        // What its tasks cost is known now.
+        self.start.share = 1.0;
+    }
+
+    /// A step up, not above `most`, if what was allowed is used: what has not been tried proves nothing, unless there is room
+    /// for anything.
+    fn recover(&mut self, seen: &Seen, most: f64) {
+        if self.memory >= most {
+            return;
+        }
+        let is_used = seen.busy() >= self.factor(seen.slots) / 2.0;
+        if is_used || self.is_ample(seen) {
+            self.memory = (self.memory + (self.memory * STEP).max(STEP_MIN)).min(most);
+        }
+    }
+
+    /// The slow start goes on: twice as much after a round, that is after as many ends as were allowed; at once where there is
+    /// ample room.
+    fn start_on(&mut self, seen: &Seen) {
+        let start = &mut self.start;
+        if let Some(memory) = seen.memory {
+            start.idle_used.get_or_insert(memory.used);
+            // Of two samples with as many tasks the one counts in which they had grown.
+            let (used, running) = start.fullest;
+            if (seen.in_flight, memory.used) > (running, used) {
+                start.fullest = (memory.used, seen.in_flight);
+            }
+        }
+        let round = u64::from(self.allowed(seen.slots));
+        let is_ample = self.is_ample(seen);
+        let start = &mut self.start;
+        if !is_ample && seen.ended.saturating_sub(start.ended_before) < round {
+            return;
+        }
+        let doubled = (start.share * 2.0).min(1.0);
+        let next = if is_ample { doubled } else { doubled.min(start.room(seen, self.memory_high)) };
+        start.ended_before = seen.ended;
+        start.fullest = (0, 0);
+        if next > start.share {
+            start.share = next;
+        } else {
+            // There is no room for more tasks of this sort. What may run from here on is a matter of memory.
+            self.memory = start.share;
+            start.share = 1.0;
+        }
+    }
+
+    /// Whether there is room for every slot, whatever its task does within reason.
+    fn is_ample(&self, seen: &Seen) -> bool {
+        let needed = AMPLE_BYTES_PER_SLOT.saturating_mul(u64::from(seen.slots)) as f64;
+        seen.memory
+            .is_some_and(|memory| memory.limit as f64 * self.memory_high - memory.used as f64 >= needed)
+    }
+}
+
+impl Shortage {
+    /// Notes how much memory is in use now. Where it grew, half of what ran before was too much.
+    fn note(&mut self, usage: f64, ran: f64, is_last_resort: bool) {
+        if usage > self.least + GROWN {
+            *self = Self { ran: ran.min(self.ran), least: usage, flat: 0, is_settled: false };
+        } else if usage < self.least - FALLEN {
+            (self.least, self.flat) = (usage, 0);
+        } else if is_last_resort {
+            self.flat += 1;
+        }
+        self.is_settled |= self.flat >= FLAT_SAMPLES;
+    }
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Self::new(MEMORY_HIGH)
+    }
+}
+
+impl Start {
+    /// The share of the slots that memory has room for, if every task costs what those of this round did.
+    fn room(&self, seen: &Seen, memory_high: f64) -> f64 {
+        let (Some(memory), Some(idle_used), (used, running)) = (seen.memory, self.idle_used, self.fullest)
+        else {
+            return 1.0;
+        };
+        let cost = used.saturating_sub(idle_used) as f64 / f64::from(running.max(1));
+        let free = (memory.limit as f64 * memory_high - used as f64).max(0.0);
+        let more = if cost > 0.0 { free / cost } else { return 1.0 };
+        (f64::from(running) + more) / f64::from(seen.slots.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests;

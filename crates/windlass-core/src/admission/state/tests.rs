@@ -1,0 +1,252 @@
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+/// A small machine, so that there is never ample room.
+fn at(percent: u64) -> MemorySample {
+    MemorySample { used: percent, limit: 100 }
+}
+
+fn seen(slots: u32, in_flight: u32, memory: impl Into<Option<MemorySample>>) -> Seen {
+    Seen { memory: memory.into(), slots, in_flight, ended: 0, is_slow: false }
+}
+
+/// Past its slow start.
+fn steady() -> Admission {
+    let mut admission = Admission::default();
+    admission.start.share = 1.0;
+    admission
+}
+
+#[test]
+fn without_pressure_and_after_the_start_the_slots_are_what_was_configured() {
+    let mut admission = steady();
+    for percent in [0, 50, 74, 75, 79, 80] {
+        admission.sample(&seen(1_000, 1_000, at(percent)));
+        assert_eq!(admission.allowed(1_000), 1_000, "{percent} %");
+        assert!(admission.reasons(1_000).is_empty());
+    }
+}
+
+#[test]
+fn short_memory_halves_what_may_run_again_at_every_sample() {
+    for (slots, expected) in
+        [(1_000, [500, 250, 125, 62, 31]), (9, [4, 2, 1, 1, 1]), (1, [1, 1, 1, 1, 1]), (10, [5, 2, 1, 1, 1])]
+    {
+        let mut admission = steady();
+        for allowed in expected {
+            admission.sample(&seen(slots, slots, at(81)));
+            assert_eq!(admission.allowed(slots), allowed, "{slots} slots");
+            assert_eq!(admission.reasons(slots).to_string(), "memory");
+        }
+    }
+}
+
+#[test]
+fn it_never_rounds_to_zero_and_never_stops_for_good() {
+    let mut admission = steady();
+    for _ in 0..200 {
+        admission.sample(&seen(100_000, 1, at(90)));
+        assert!(admission.allowed(100_000) >= 1 && admission.allowed(1) == 1);
+    }
+    for _ in 0..500 {
+        let running = admission.allowed(100_000);
+        admission.sample(&seen(100_000, running, at(10)));
+    }
+    assert_eq!(admission.allowed(100_000), 100_000);
+}
+
+#[test]
+fn between_the_two_shares_nothing_changes_and_below_it_recovers_in_small_steps() {
+    let mut admission = steady();
+    admission.sample(&seen(1_000, 1_000, at(85)));
+    for percent in [80, 78, 76, 75] {
+        admission.sample(&seen(1_000, 500, at(percent)));
+        assert_eq!(admission.allowed(1_000), 500, "{percent} %");
+    }
+    let mut before = 500;
+    for _ in 0..20 {
+        let running = admission.allowed(1_000);
+        admission.sample(&seen(1_000, running, at(74)));
+        let now = admission.allowed(1_000);
+        assert!(now <= 1_000 && now <= before + before / 10 + 2, "{before} to {now}");
+        assert!(now > before || now == 1_000);
+        before = now;
+    }
+    assert_eq!(before, 1_000);
+    assert!(admission.reasons(1_000).is_empty());
+}
+
+#[test]
+fn what_was_not_used_is_not_raised_unless_there_is_ample_room() {
+    let mut admission = steady();
+    admission.sample(&seen(1_000, 1_000, at(85)));
+    admission.sample(&seen(1_000, 3, at(10)));
+    assert_eq!(admission.allowed(1_000), 500, "three tasks prove nothing about five hundred");
+    let ample = Some(MemorySample { used: 0, limit: 64 << 30 });
+    admission.sample(&seen(1_000, 3, ample));
+    assert_eq!(admission.allowed(1_000), 550);
+}
+
+#[test]
+fn where_little_runs_short_memory_holds_it_there() {
+    let mut admission = steady();
+    admission.sample(&seen(1_000, 150, at(85)));
+    assert_eq!(admission.allowed(1_000), 150, "half of a thousand would have let more in");
+    admission.sample(&seen(1_000, 150, at(85)));
+    assert_eq!(admission.allowed(1_000), 75);
+    let mut idle = steady();
+    idle.sample(&seen(1_000, 0, at(85)));
+    assert_eq!(idle.allowed(1_000), 100, "an idle worker falls back to where a new one starts");
+}
+
+#[test]
+fn above_ninety_five_percent_nothing_starts_while_anything_runs() {
+    let mut admission = steady();
+    admission.sample(&seen(1_000, 1_000, at(96)));
+    assert_eq!(admission.allowed(1_000), 1);
+    assert_eq!(super::super::demand(admission.allowed(1_000), 1, 50), 0);
+    assert_eq!(super::super::demand(admission.allowed(1_000), 0, 50), 1, "and one while nothing runs");
+    assert_eq!(admission.reasons(1_000).to_string(), "memory_stop");
+    admission.sample(&seen(1_000, 600, at(95)));
+    assert_eq!(admission.allowed(1_000), 250, "it went on halving meanwhile");
+    assert_eq!(admission.reasons(1_000).to_string(), "memory");
+}
+
+#[test]
+fn slow_tasks_leave_seven_tenths_and_all_pressures_combine() {
+    let mut admission = steady();
+    admission.sample(&Seen { is_slow: true, ..seen(1_000, 1_000, at(10)) });
+    assert_eq!((admission.allowed(1_000), admission.allowed(9), admission.allowed(1)), (700, 6, 1));
+    assert_eq!(admission.reasons(1_000).to_string(), "latency");
+    admission.sample(&Seen { is_slow: true, ..seen(1_000, 700, at(85)) });
+    assert_eq!(admission.allowed(1_000), 350);
+    assert_eq!(admission.reasons(1_000).to_string(), "memory+latency");
+    admission.sample(&Seen { is_slow: true, ..seen(1_000, 350, at(99)) });
+    assert_eq!((admission.allowed(1_000), admission.allowed(1)), (1, 1));
+    assert_eq!(admission.reasons(1_000).to_string(), "memory_stop+latency");
+    admission.sample(&seen(1_000, 1, at(78)));
+    assert_eq!(admission.allowed(1_000), 250, "fast tasks count at once, memory stays");
+}
+
+#[test]
+fn a_new_worker_starts_with_a_tenth_and_doubles_per_completed_round() {
+    let mut admission = Admission::default();
+    let mut ended = 0;
+    for (allowed, next) in [(100, 200), (200, 400), (400, 800), (800, 1_000)] {
+        assert_eq!(admission.allowed(1_000), allowed);
+        assert_eq!(admission.reasons(1_000).to_string(), "start");
+        ended += u64::from(allowed) - 1;
+        admission.sample(&Seen { ended, ..seen(1_000, allowed, None) });
+        assert_eq!(admission.allowed(1_000), allowed, "one task is missing from the round");
+        ended += 1;
+        admission.sample(&Seen { ended, ..seen(1_000, allowed, None) });
+        assert_eq!(admission.allowed(1_000), next);
+    }
+    assert!(!admission.is_starting() && admission.reasons(1_000).is_empty());
+}
+
+#[test]
+fn a_worker_of_nine_slots_has_them_all_from_the_start_and_one_of_ten_has_one() {
+    let admission = Admission::default();
+    assert_eq!((admission.allowed(1), admission.allowed(9), admission.allowed(10)), (1, 9, 1));
+    assert!(admission.reasons(9).is_empty() && admission.reasons(10).start);
+}
+
+#[test]
+fn where_there_is_ample_room_the_start_doubles_with_every_sample() {
+    let mut admission = Admission::default();
+    let memory = Some(MemorySample { used: 1 << 30, limit: 16 << 30 });
+    for allowed in [200, 400, 800, 1_000] {
+        admission.sample(&seen(1_000, admission.allowed(1_000), memory));
+        assert_eq!(admission.allowed(1_000), allowed);
+    }
+    let mut many = Admission::default();
+    many.sample(&seen(10_000, 1_000, memory));
+    assert_eq!(many.allowed(10_000), 1_000, "sixteen gigabytes are not ample for ten thousand slots");
+}
+
+#[test]
+fn the_start_ends_where_memory_has_room_for_no_more_such_tasks() {
+    let mut admission = Admission::default();
+    let with = |tasks: u64| Some(MemorySample { used: (20 + tasks) * MIB, limit: 256 * MIB });
+    admission.sample(&seen(1_000, 0, with(0)));
+    admission.sample(&seen(1_000, 100, with(100)));
+    admission.sample(&Seen { ended: 100, ..seen(1_000, 60, with(60)) });
+    assert_eq!(admission.allowed(1_000), 184, "204.8 MiB less the 20 of the process itself, at one each");
+    admission.sample(&seen(1_000, 184, with(184)));
+    admission.sample(&Seen { ended: 290, ..seen(1_000, 180, with(180)) });
+    assert_eq!(admission.allowed(1_000), 184);
+    assert_eq!(
+        admission.reasons(1_000).to_string(),
+        "memory",
+        "known by now: it is not the start that holds it"
+    );
+}
+
+#[test]
+fn short_memory_ends_the_start_at_half_of_what_ran() {
+    let mut admission = Admission::default();
+    admission.sample(&seen(1_000, 100, at(85)));
+    assert_eq!(admission.allowed(1_000), 50);
+    assert_eq!(admission.reasons(1_000).to_string(), "memory");
+}
+
+#[test]
+fn another_share_moves_recovery_along_and_the_stop_stays() {
+    let mut admission = Admission::new(0.5);
+    admission.start.share = 1.0;
+    admission.sample(&seen(100, 100, at(51)));
+    assert_eq!(admission.allowed(100), 50);
+    admission.sample(&seen(100, 50, at(46)));
+    assert_eq!(admission.allowed(100), 50);
+    admission.sample(&seen(100, 50, at(44)));
+    assert_eq!(admission.allowed(100), 55);
+    admission.sample(&seen(100, 50, at(96)));
+    assert_eq!(admission.allowed(100), 1);
+}
+
+/// Samples with as many tasks as are allowed.
+fn go_on(admission: &mut Admission, slots: u32, percent: u64, samples: usize) -> Vec<u32> {
+    let step = |_| {
+        let running = admission.allowed(slots);
+        admission.sample(&seen(slots, running, at(percent)));
+        admission.allowed(slots)
+    };
+    (0..samples).map(step).collect()
+}
+
+#[test]
+fn memory_that_does_not_come_back_does_not_leave_one_task_for_ever() {
+    let mut admission = steady();
+    admission.sample(&seen(1_000, 200, at(82)));
+    let down = go_on(&mut admission, 1_000, 82, 10);
+    assert_eq!(down, [100, 50, 25, 12, 6, 3, 1, 1, 1, 1], "it halves as long as that takes something away");
+    let up = go_on(&mut admission, 1_000, 82, 100);
+    assert!(up.iter().all(|allowed| *allowed <= 100), "never above half of what ran: {up:?}");
+    assert!(up.is_sorted() && up.last() == Some(&100), "{up:?}");
+    assert_eq!(admission.reasons(1_000).to_string(), "memory");
+}
+
+#[test]
+fn memory_that_grows_again_halves_again_and_half_of_that_is_the_next_mark() {
+    let mut admission = steady();
+    admission.sample(&seen(1_000, 200, at(82)));
+    go_on(&mut admission, 1_000, 82, 100);
+    assert_eq!(admission.allowed(1_000), 100);
+    assert_eq!(go_on(&mut admission, 1_000, 85, 3), [50, 25, 12]);
+    let up = go_on(&mut admission, 1_000, 85, 100);
+    assert_eq!(up.iter().max(), Some(&50), "half of the hundred under which it grew: {up:?}");
+    assert_eq!(go_on(&mut admission, 1_000, 96, 20).last(), Some(&1), "and a stop is a stop");
+    assert_eq!(go_on(&mut admission, 1_000, 20, 100).last(), Some(&1_000));
+}
+
+#[test]
+fn between_the_shares_flat_memory_recovers_to_half_of_what_ran() {
+    let mut admission = steady();
+    admission.sample(&seen(1_000, 1_000, at(85)));
+    go_on(&mut admission, 1_000, 85, 3);
+    assert_eq!(admission.allowed(1_000), 62);
+    let up = go_on(&mut admission, 1_000, 78, 60);
+    assert_eq!((up.first(), up.last()), (Some(&62), Some(&500)), "{up:?}");
+}
