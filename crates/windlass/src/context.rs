@@ -27,7 +27,8 @@ pub(crate) struct Attempt {
     pub(crate) claimed: Claimed,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancellation: Cancellation,
-    pub(crate) trace: Option<RunTrace>,
+    /// In a box: most attempts have none.
+    pub(crate) trace: Option<Box<RunTrace>>,
     source: Option<Arc<dyn Source>>,
     claimed_at: Instant,
     ended: AtomicBool,
@@ -47,7 +48,7 @@ impl Attempt {
 
     /// The same with its place in a trace.
     pub(crate) fn traced(mut self, trace: Option<RunTrace>) -> Self {
-        self.trace = trace;
+        self.trace = trace.map(Box::new);
         self
     }
 
