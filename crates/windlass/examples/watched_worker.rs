@@ -75,12 +75,19 @@ pub async fn run() -> anyhow::Result<Arc<Watch>> {
     let client = Client::new(store.clone());
     let soon =
         RetryPolicy { base: Duration::from_millis(1), max: Duration::from_millis(1), jitter_percent: 0 };
+    let mut tasks = Vec::new();
     for image in ["fine.png", "flaky.png", "broken.png"] {
-        client.enqueue(Resize { image: image.to_owned() }).max_attempts(2).retry(soon).await?;
+        tasks.push(client.enqueue(Resize { image: image.to_owned() }).max_attempts(2).retry(soon).await?);
     }
     let watch = Arc::new(Watch::default());
-    let worker = Worker::builder(store).layer(Watched(watch.clone())).handle(resize);
-    testing::run_until_idle(worker).await?;
+    let worker = Worker::builder(store).layer(Watched(watch.clone())).handle(resize).build()?;
+    let handle = worker.handle();
+    let running = tokio::spawn(worker.run(std::future::pending::<()>()));
+    for task in tasks {
+        client.wait(task.id, Duration::from_mins(1)).await?;
+    }
+    handle.drain();
+    running.await??;
     Ok(watch)
 }
 

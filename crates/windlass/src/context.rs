@@ -28,7 +28,8 @@ pub(crate) struct Attempt {
     pub(crate) claimed: Claimed,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancellation: Cancellation,
-    pub(crate) trace: Option<RunTrace>,
+    /// In a box: most attempts have none.
+    pub(crate) trace: Option<Box<RunTrace>>,
     source: Option<Arc<dyn Source>>,
     claimed_at: Instant,
     /// Where tasks of its kind are counted, if they are.
@@ -55,7 +56,7 @@ impl Attempt {
 
     /// The same with its place in a trace.
     pub(crate) fn traced(mut self, trace: Option<RunTrace>) -> Self {
-        self.trace = trace;
+        self.trace = trace.map(Box::new);
         self
     }
 

@@ -146,9 +146,11 @@ async fn every_attempt_goes_through_the_layers() {
     let (log, store) = (Log::default(), testing::store().await.unwrap());
     let client = Client::new(store.clone());
     let at_once = RetryPolicy { base: Duration::ZERO, max: Duration::ZERO, jitter_percent: 0 };
-    client.enqueue(Go(Way::Fail)).max_attempts(3).retry(at_once).await.unwrap();
-    let worker = Worker::builder(store).layer(noting(&log, "layer")).handle(go);
-    testing::run_until_idle(worker).await.unwrap();
+    let id = client.enqueue(Go(Way::Fail)).max_attempts(3).retry(at_once).await.unwrap().id;
+    let worker = Worker::builder(store).layer(noting(&log, "layer")).handle(go).build().unwrap();
+    let running = tokio::spawn(worker.run(std::future::pending::<()>()));
+    assert_eq!(client.wait(id, Duration::from_mins(1)).await.unwrap().state, TaskState::Dead);
+    running.abort();
     let befores = log.lock().unwrap().iter().filter(|line| line.contains("before")).count();
     assert_eq!(befores, 3);
 }

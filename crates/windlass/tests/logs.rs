@@ -126,8 +126,13 @@ async fn every_event_that_matters_has_one_line_that_finds_its_task_and_success_h
     ];
     for (way, expected) in ways {
         let id = enqueue(way).await;
-        let worker = Worker::builder(store.clone()).state(store.clone()).handle(go);
-        testing::run_until_idle(worker).await.unwrap();
+        let worker = Worker::builder(store.clone()).state(store.clone()).handle(go).build().unwrap();
+        let handle = worker.handle();
+        let running = tokio::spawn(worker.run(std::future::pending::<()>()));
+        client.wait(id, Duration::from_mins(1)).await.unwrap();
+        // What the worker has to say about the end it says before it stops.
+        handle.drain();
+        running.await.unwrap().unwrap();
         let lines = about(&kept, id);
         let told: Vec<_> =
             lines.iter().map(|line| (line["level"].as_str(), line["message"].as_str())).collect();

@@ -10,7 +10,7 @@ use windlass_core::{
 
 use crate::{
     builder::WorkerBuilder,
-    worker::{DrainReport, WorkerError},
+    worker::{DrainReport, WorkerError, WorkerHandle},
 };
 
 /// Pause between two looks at whether the worker still has something to do.
@@ -41,7 +41,7 @@ pub async fn run_until_idle<S>(builder: WorkerBuilder<S>) -> Result<Vec<TaskReco
     let _: DrainReport = tokio::select! {
         // Only a failure ends it by itself.
         ran = &mut run => ran?,
-        idle = idle(&store, is_served) => {
+        idle = idle(&store, &handle, is_served) => {
             handle.drain();
             let ran = run.await?;
             idle.map_err(failed)?;
@@ -63,13 +63,20 @@ fn identity(task: &TaskRecord) -> (TaskId, u32) {
     (task.id, task.lease)
 }
 
-async fn idle(store: &SharedStore, is_served: impl Fn(&LaneRecord) -> bool) -> Result<()> {
+async fn idle(
+    store: &SharedStore,
+    worker: &WorkerHandle,
+    is_served: impl Fn(&LaneRecord) -> bool,
+) -> Result<()> {
+    // Tasks of jobs are held until somebody alive serves them: before the worker is there, nothing shows that they can run.
+    worker.started().await;
     loop {
         let due = store.promote_due(PROMOTE_MAX).await?;
+        let admitted = store.admit(PROMOTE_MAX).await?;
         let lanes = store.lane_records().await?;
         let busy =
             lanes.iter().filter(|lane| is_served(lane)).any(|lane| lane.depth.ready + lane.depth.running > 0);
-        if !busy && !due.more {
+        if !busy && !due.more && !admitted.more {
             return Ok(());
         }
         tokio::time::sleep(LOOK_EVERY).await;

@@ -5,12 +5,16 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use windlass::{
-    JobChange, Name, NewTask, OnFailure, Outcome, Payload, Store, TaskId, TaskRecord, TaskState, WorkerConfig,
+    JobChange, Name, NewTask, OnFailure, Outcome, Payload, Store, TaskId, TaskRecord, TaskState, Worker,
+    WorkerConfig, testing,
 };
 
-use crate::rig::{act, memory, quick, record, start, until, until_state};
+use crate::{
+    rig::{act, memory, quick, record, staged, start, until, until_state},
+    staged::{Act, On},
+};
 
 const LIMIT: u32 = 2;
 
@@ -225,4 +229,20 @@ async fn several_workers_share_a_limit_that_changes_while_they_work() {
     for worker in workers {
         worker.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_worker_is_not_idle_before_it_is_there() {
+    let (store, gate) = (staged(), Arc::new(Notify::new()));
+    store.next(On::Register, [Act::Hang(gate.clone())]);
+    // Held, because nobody alive serves it.
+    let ids = enqueue(&*store, vec![task("fine")]).await;
+    let worker =
+        Worker::builder(store.clone()).raw("t", act(|_| async { Outcome::Done(None) })).config(quick());
+    let running = tokio::spawn(testing::run_until_idle(worker));
+    // Time for looks that must not be taken yet; a worker that takes them stops as soon as it starts.
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    gate.notify_one();
+    let ended = running.await.unwrap().unwrap();
+    assert_eq!(ended.iter().map(|task| task.id).collect::<Vec<_>>(), ids);
 }

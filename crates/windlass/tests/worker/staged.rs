@@ -46,6 +46,7 @@ pub enum On {
     Reconcile,
     DueSchedules,
     Fire,
+    Register,
 }
 
 pub struct Staged {
@@ -133,7 +134,7 @@ impl Hints for Silence {
 #[async_trait]
 impl Source for Staged {
     async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
-        self.inner.register(worker).await
+        self.stage(On::Register, self.inner.register(worker)).await
     }
     async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
         self.stage(On::Renew, self.inner.renew(worker, report)).await
