@@ -1,8 +1,8 @@
-//! What there is to see: queues, jobs, workers, figures; as the server tells it, with what it may leave out.
+//! What there is to see: queues, jobs, workers, figures; as the server tells it.
 
 use serde::Deserialize;
 use windlass_core::{JobState, Name, State, TaskId, store::Depth};
-use windlass_server::api::{JobView, Overview, QueueView, TaskView};
+use windlass_server::api::{JobView, Overview, QueueView, TaskView, WorkerState};
 
 /// One look at the server.
 #[derive(Debug, Clone, Default)]
@@ -68,24 +68,22 @@ pub struct Workers {
     pub workers: Vec<Worker>,
 }
 
-/// A worker. What is optional here depends on the version of the server.
+/// A worker.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Worker {
+    #[serde(rename = "worker_id")]
     pub id: String,
+    pub state: WorkerState,
     pub host: String,
+    #[serde(rename = "max_capacity")]
     pub slots: u32,
     pub in_flight: u32,
-    pub draining: bool,
-    pub live: bool,
     /// Share of the memory limit that applies, 0 to 1.
-    #[serde(default)]
-    pub memory_usage: Option<f64>,
+    pub memory_usage: f64,
     /// What share of its slots it allows itself, 0 to 1.
-    #[serde(default, alias = "pressure_factor", alias = "backpressure_factor")]
-    pub factor: Option<f64>,
+    pub factor: f64,
     /// Why it does not allow itself all of them.
-    #[serde(default, alias = "pressure_reason", alias = "backpressure_reason")]
-    pub reason: Option<String>,
+    pub reason: String,
 }
 
 /// A task in a list.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::{TaskId, why::human};
-use windlass_server::api::{Overview, Queues, TaskFilter, TaskView};
+use windlass_server::api::{Overview, Queues, TaskFilter, TaskView, WorkerState};
 
 use super::{
     board::{Board, Job, TaskLine, Workers},
@@ -37,7 +37,7 @@ pub async fn board(server: &Remote) -> Result<Board, String> {
         };
         // The busiest first; those that are gone last.
         board.jobs.sort_by_key(|job: &Job| std::cmp::Reverse((job.running, job.held)));
-        board.workers.sort_by_key(|worker| !worker.live);
+        board.workers.sort_by_key(|worker| worker.state == WorkerState::Gone);
         Ok(board)
     })
     .await

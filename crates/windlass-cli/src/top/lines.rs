@@ -5,6 +5,7 @@ use ratatui::{
     text::{Line, Span},
 };
 use windlass_core::State;
+use windlass_server::api::WorkerState;
 
 use super::{
     board::{Board, Job, Queue, TaskLine, Worker},
@@ -232,12 +233,13 @@ fn job(job: &Job, name: usize) -> Row {
 }
 
 fn worker(worker: &Worker, host: usize) -> Row {
-    let (state, style) = match (worker.live, worker.draining) {
-        (true, false) => ("live", Style::new()),
-        (true, true) => ("draining", Style::new().fg(Color::Yellow)),
-        (false, _) => ("gone", dim()),
+    let (state, style) = match worker.state {
+        WorkerState::Live => ("live", Style::new()),
+        WorkerState::Draining => ("draining", Style::new().fg(Color::Yellow)),
+        WorkerState::Stale => ("stale", Style::new().fg(Color::Red)),
+        WorkerState::Gone => ("gone", dim()),
     };
-    let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.0}%", share * 100.0));
+    let share = |share: f64| format!("{:.0}%", share * 100.0);
     let text = format!(
         " {:6} {:host$} {:>11} {:>5} {:>6}  {state:9} {}",
         cut(&worker.id, 6),
@@ -245,9 +247,9 @@ fn worker(worker: &Worker, host: usize) -> Row {
         format!("{}/{}", worker.in_flight, worker.slots),
         share(worker.memory_usage),
         share(worker.factor),
-        worker.reason.as_deref().map(clean).unwrap_or_default()
+        clean(&worker.reason)
     );
-    let is_slowed = worker.live && worker.factor.is_some_and(|factor| factor < 1.0);
+    let is_slowed = worker.state == WorkerState::Live && worker.factor < 1.0;
     (text, if is_slowed { Style::new().fg(Color::Yellow) } else { style })
 }
 

@@ -116,16 +116,16 @@ fn a_server_that_is_gone_is_told_in_words_and_the_last_look_stays() {
 }
 
 #[test]
-fn what_a_worker_does_not_say_is_a_dash() {
+fn a_worker_that_missed_its_renewals_is_shown_as_stale() {
     let mut view = view();
-    let mut plain = board();
-    for worker in &mut plain.workers {
-        (worker.memory_usage, worker.factor, worker.reason) = (None, None, None);
+    let mut late = board();
+    for worker in &mut late.workers {
+        (worker.state, worker.factor, worker.reason) = (WorkerState::Stale, 1.0, String::new());
     }
-    view.saw(plain, Duration::from_secs(2));
+    view.saw(late, Duration::from_secs(2));
     let text = shown(&view, 80, 24);
     let line = text.lines().find(|line| line.contains("mill")).unwrap();
-    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["w1", "mill", "7/50", "-", "-", "live"]);
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["w1", "mill", "7/50", "82%", "100%", "stale"]);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn names_of_strangers_cannot_move_the_cursor() {
     let mut view = view();
     let mut bad = board();
     bad.workers[0].host = "a\u{1b}[2Jb\r\n".to_owned();
-    bad.workers[0].reason = Some("\u{7}ring".to_owned());
+    bad.workers[0].reason = "\u{7}ring".to_owned();
     view.saw(bad, Duration::from_secs(2));
     assert!(!shown(&view, 80, 24).replace('\n', "").chars().any(char::is_control));
 }

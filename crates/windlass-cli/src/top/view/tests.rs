@@ -1,5 +1,5 @@
 use windlass_core::{JobState, State, store::Depth};
-use windlass_server::api::{Overview, WorkerStatusView};
+use windlass_server::api::{Overview, WorkerState, WorkerStatusView};
 
 use super::*;
 use crate::top::board::{Job, Queue, Worker};
@@ -41,11 +41,10 @@ pub fn board() -> Board {
             host: "mill".to_owned(),
             slots: 50,
             in_flight: 7,
-            draining: false,
-            live: true,
-            memory_usage: Some(0.82),
-            factor: Some(0.5),
-            reason: Some("memory at 82 %".to_owned()),
+            state: WorkerState::Live,
+            memory_usage: 0.82,
+            factor: 0.5,
+            reason: "memory".to_owned(),
         }],
     }
 }
