@@ -18,6 +18,7 @@ from .workloads import PeerRun
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = ROOT / "docs/benchmarks.md"
+KEPT = "<!-- kept by scripts/bench-peers from here on -->"
 # Where cargo puts what it builds; a relative folder is meant from the root, where cargo is run.
 TARGET = ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target")
 BUILD_LIMIT_S = 1800
@@ -121,6 +122,12 @@ def show(results, answer):
     print("\n".join(["", *report.notes(results)]))
 
 
+def kept(target):
+    """What stands in the document below its mark: figures of other benches, which a run of this one leaves alone."""
+    text = target.read_text() if target.exists() else ""
+    return text[text.index(KEPT):] if KEPT in text else ""
+
+
 def write(answer, target):
     """Writes the document; that of the tree only from a whole run in which nobody failed."""
     results = Results.from_json(answer["rows"])
@@ -131,7 +138,7 @@ def write(answer, target):
             say(f"{DOCUMENT.relative_to(ROOT)} stays as it is: {results.failed()[0]}")
             return False
         target = DOCUMENT
-    Path(target).write_text(document(results, answer))
+    Path(target).write_text(document(results, answer) + kept(Path(target)))
     say(f"wrote {os.path.relpath(target)}")
     return True
 

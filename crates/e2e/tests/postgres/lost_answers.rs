@@ -45,7 +45,9 @@ async fn the_tasks_of_a_claim_whose_answer_is_lost_run_before_the_next_heartbeat
     let place = Place::shared()
         .unwrap()
         .with("WINDLASS_LEASE_TTL_MS", "600000")
-        .with("WINDLASS_HEARTBEAT_MS", "200000");
+        .with("WINDLASS_HEARTBEAT_MS", "200000")
+        // No slow start either.
+        .with("WINDLASS_ADMISSION", "off");
     let target = target().await;
     let proxy = Proxy::start(place.url()).unwrap();
     // They are there before the worker, so its first claim takes all of them.

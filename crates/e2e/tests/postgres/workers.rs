@@ -47,3 +47,53 @@ async fn slots_are_set_through_the_store_and_a_dead_worker_is_seen_as_stale() {
     assert!(stale["seen_ago_ms"].as_u64().unwrap() > 0 && stale["live"] == false, "{stale}");
     target.release();
 }
+
+/// Three workers with handlers of uneven length share evenly, and each tells what it could take.
+#[tokio::test(flavor = "multi_thread")]
+async fn three_workers_with_uneven_handlers_share_evenly_and_tell_their_capacity() {
+    const TASKS: usize = 900;
+    const SLOTS: u32 = 10;
+    let place = Place::shared().unwrap();
+    let mut workers = Vec::new();
+    for _ in 0..3 {
+        workers.push(place.worker(SLOTS).await.unwrap());
+    }
+    // Every third takes ten times as long as the others.
+    let tasks: String = (0..TASKS)
+        .map(|n| {
+            let ms = if n % 3 == 0 { 50 } else { 5 };
+            format!("{{\"kind\":\"sleep\",\"payload\":{{\"ms\":{ms}}}}}\n")
+        })
+        .collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), tasks).unwrap();
+    let said = place.say(["enqueue", "--from", &file.path().display().to_string()]).unwrap();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let done = || -> anyhow::Result<Vec<Value>> {
+        let said = place.say(["tasks", "ls", "--state", "done", "--limit", "1000", "--json"])?;
+        let page: Value = serde_json::from_str(&said.stdout)?;
+        Ok(page["tasks"].as_array().cloned().unwrap_or_default())
+    };
+    until("every task is done", || Ok(done()?.len() == TASKS)).await.unwrap();
+
+    let ids: Vec<String> = workers
+        .iter()
+        .map(|worker| format!("w{}", place.registration(worker.pid()).unwrap().unwrap()))
+        .collect();
+    let (tasks, third) = (done().unwrap(), TASKS as f64 / 3.0);
+    for id in &ids {
+        let share = tasks.iter().filter(|task| task["worker"] == id.as_str()).count() as f64 / third;
+        assert!((0.85..=1.15).contains(&share), "{id} ran {share} of its third");
+    }
+    until("idle workers tell that all of their slots are free", || {
+        let seen: Vec<Value> = ids.iter().map(|id| listed(&place, id)).collect::<anyhow::Result<_>>()?;
+        Ok(seen.iter().all(|worker| {
+            worker["available_capacity"] == SLOTS
+                && worker["max_capacity"] == SLOTS
+                && worker["in_flight"] == 0
+                && worker["reason"] == ""
+        }))
+    })
+    .await
+    .unwrap();
+}

@@ -72,6 +72,34 @@ pub(super) const EMBEDDED: &[Bench] = &[
         figures: |v| Some(vec![at_least("with metrics / without", number(v, "ratio")?, 0.95)]),
     },
     Bench {
+        name: "pressure",
+        full: &["pressure"],
+        quick: &["pressure"],
+        figures: |v| {
+            let (before, least) = (number(v, "allowed_before")?, number(v, "allowed_least")?);
+            let (size, slow) = (number(v, "claim_size_before")?, number(v, "claim_size_slow")?);
+            Some(vec![
+                at_most("allowed, slow / before", least / before, 0.7),
+                at_least("allowed, after / before", number(v, "allowed_after")? / before, 1.0),
+                at_most("claim size, slow / before", slow / size, 0.9),
+            ])
+        },
+    },
+    Bench {
+        name: "pressure_memory",
+        full: &["pressure", "--memory"],
+        quick: &["pressure", "--memory", "--tasks", "2000"],
+        figures: |v| {
+            let is = |part: &str, what: &str| Some(f64::from(u8::from(v.get(part)?.get(what)?.as_bool()?)));
+            Some(vec![
+                at_least("finished with 256 MB", is("on", "finished")?, 1.0),
+                at_most("killed", is("on", "killed")?, 0.0),
+                printed("peak MB", number(v.get("on")?, "group_peak_mb")?),
+                printed("killed without control", is("off", "killed")?),
+            ])
+        },
+    },
+    Bench {
         name: "failures",
         full: &["failures"],
         quick: &["failures", "--tasks", "20000", "--rounds", "1"],

@@ -47,7 +47,7 @@ fn the_board_fits_and_shows_everything_at_both_sizes() {
                 "7/50",
                 "82%",
                 "50%",
-                "memory at 8",
+                "memory",
                 "q quit",
             ],
         );
