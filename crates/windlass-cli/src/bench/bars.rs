@@ -81,7 +81,7 @@ pub(super) const EMBEDDED: &[Bench] = &[
             Some(vec![
                 at_most("allowed, slow / before", least / before, 0.7),
                 at_least("allowed, after / before", number(v, "allowed_after")? / before, 1.0),
-                at_most("claim size, slow / before", slow / size, 0.9),
+                at_most("claim size, slow / before", slow / size, 0.95),
             ])
         },
     },
