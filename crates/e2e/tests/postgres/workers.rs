@@ -59,12 +59,11 @@ async fn three_workers_with_uneven_handlers_share_evenly_and_tell_their_capacity
         workers.push(place.worker(SLOTS).await.unwrap());
     }
     // Every third takes ten times as long as the others.
-    let tasks: String = (0..TASKS)
-        .map(|n| {
-            let ms = if n % 3 == 0 { 50 } else { 5 };
-            format!("{{\"kind\":\"sleep\",\"payload\":{{\"ms\":{ms}}}}}\n")
-        })
-        .collect();
+    let lines = (0..TASKS).map(|n| {
+        let ms = if n % 3 == 0 { 50 } else { 5 };
+        format!("{{\"kind\":\"sleep\",\"payload\":{{\"ms\":{ms}}}}}")
+    });
+    let tasks = lines.collect::<Vec<_>>().join("\n");
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), tasks).unwrap();
     let said = place.say(["enqueue", "--from", &file.path().display().to_string()]).unwrap();
