@@ -1,0 +1,187 @@
+//! Everything that is declared, consumed and published with one broker.
+
+use std::{collections::BTreeSet, fmt, process, sync::Arc, time::Duration};
+
+use tokio::{sync::watch, task::JoinHandle};
+use windlass::{Pool, StopReport};
+
+use crate::{
+    Binding, Consumer, ConsumerFigures, Error, Exchange, Publisher, PublisherOptions, Queue, Topology,
+    connection::Link,
+    consumer::Plan,
+    meters::{Meters, State},
+    session::Session,
+    supervisor::Supervisor,
+};
+
+/// Declarations and consumers of one broker, not yet started.
+#[must_use = "call start"]
+pub struct Consumers {
+    url: String,
+    name: String,
+    topology: Topology,
+    wanted: Vec<Consumer>,
+}
+
+impl Consumers {
+    /// For the broker at this address, such as `amqp://user:password@host:5672/vhost`. Connects to nothing yet.
+    pub fn connect(url: impl Into<String>) -> Self {
+        let name = format!("windlass-{}", process::id());
+        Self { url: url.into(), name, topology: Topology::new(), wanted: Vec::new() }
+    }
+
+    /// The name that the broker shows for the connections, and that automatic consumer tags end with.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Declares an exchange.
+    pub fn exchange(mut self, exchange: Exchange) -> Self {
+        self.topology.exchange(exchange);
+        self
+    }
+
+    /// Declares a queue.
+    pub fn queue(mut self, queue: Queue) -> Self {
+        self.topology.queue(queue);
+        self
+    }
+
+    /// Declares a binding.
+    pub fn bind(mut self, binding: Binding) -> Self {
+        self.topology.bind(binding);
+        self
+    }
+
+    /// Adds a consumer.
+    pub fn consume(mut self, consumer: Consumer) -> Self {
+        self.wanted.push(consumer);
+        self
+    }
+
+    /// Checks everything, declares it, and starts the consumers. Needs a tokio runtime, on which they then run.
+    ///
+    /// # Errors
+    /// [`Error::Declaration`] before anything is sent; [`Error::Unreachable`] and [`Error::Refused`] if the broker is not there or
+    /// has something else under one of the names. Nothing is left running then.
+    pub async fn start(self) -> Result<Running, Error> {
+        let Self { url, name, mut topology, wanted } = self;
+        let plans = wanted.into_iter().map(|consumer| consumer.planned(&mut topology, &name));
+        let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
+        let mut tags = BTreeSet::new();
+        if let Some(plan) = plans.iter().find(|plan| !tags.insert(&plan.tag)) {
+            let reason =
+                format!("two consumers have the tag {:?}: name one of them with Consumer::tag", plan.tag);
+            return Err(Error::Declaration(reason));
+        }
+        let declarations = topology.validated()?;
+        let consuming = Arc::new(Link::new(&url, format!("{name} consuming"), declarations.clone())?);
+        let publishing = Arc::new(Link::new(&url, format!("{name} publishing"), declarations)?);
+        let (told, stop) = watch::channel(None);
+        let mut ready = Vec::new();
+        for plan in plans {
+            // Before any of them runs, so that a start that fails leaves nothing behind.
+            let session = Session::open(&consuming, &plan).await?;
+            ready.push((plan, session));
+        }
+        if ready.is_empty() {
+            // Nobody else would find out about a conflict.
+            drop(publishing.channel().await?);
+        }
+        let mut running = Running { consuming, publishing, told, consumers: Vec::new() };
+        for (plan, session) in ready {
+            running.consumers.push(started(plan, session, &running.consuming, stop.clone())?);
+        }
+        Ok(running)
+    }
+}
+
+fn started(
+    plan: Plan,
+    session: Session,
+    link: &Arc<Link>,
+    stop: watch::Receiver<Option<Duration>>,
+) -> Result<RunningConsumer, Error> {
+    let workers = plan.sizes.workers;
+    // The session has a buffer of its own, from which it can hand back; the pool's is for tasks that an earlier session left.
+    let pool = Pool::builder().size(workers).buffer(workers).build();
+    let pool = pool.map_err(|error| Error::Declaration(error.to_string()))?;
+    let (queue, event_type, prefetch) = (&plan.queue, &plan.event_type, plan.sizes.prefetch);
+    for warning in &plan.sizes.warnings {
+        tracing::warn!(%queue, %event_type, "{warning}");
+    }
+    tracing::info!(%queue, %event_type, workers, prefetch, tag = plan.tag, "consuming");
+    let (plan, meters) = (Arc::new(plan), Arc::new(Meters::default()));
+    let supervisor = Supervisor {
+        plan: Arc::clone(&plan),
+        link: Arc::clone(link),
+        pool,
+        meters: Arc::clone(&meters),
+        stop,
+    };
+    let task = tokio::spawn(supervisor.keep(session));
+    Ok(RunningConsumer { plan, meters, task })
+}
+
+impl fmt::Debug for Consumers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the address: it may hold a password.
+        f.debug_struct("Consumers").field("wanted", &self.wanted).finish_non_exhaustive()
+    }
+}
+
+struct RunningConsumer {
+    plan: Arc<Plan>,
+    meters: Arc<Meters>,
+    task: JoinHandle<StopReport>,
+}
+
+/// Consumers at work. Dropping it hands back at once what they have.
+pub struct Running {
+    consuming: Arc<Link>,
+    publishing: Arc<Link>,
+    told: watch::Sender<Option<Duration>>,
+    consumers: Vec<RunningConsumer>,
+}
+
+impl Running {
+    /// A publisher to the same broker, on a connection that consumers do not use: a broker that blocks publishers must not keep
+    /// them from acknowledging.
+    pub fn publisher(&self, options: PublisherOptions) -> Publisher {
+        Publisher::new(Arc::clone(&self.publishing), options)
+    }
+
+    /// What each consumer has done so far.
+    pub fn figures(&self) -> Vec<ConsumerFigures> {
+        self.consumers.iter().map(|consumer| consumer.meters.read(&consumer.plan)).collect()
+    }
+
+    /// Whether every consumer gets deliveries.
+    pub fn is_consuming(&self) -> bool {
+        self.consumers.iter().all(|consumer| consumer.meters.state() == State::Consuming)
+    }
+
+    /// Stops within the deadline: no intake, what has not started goes back at once, what runs may end, and what the deadline
+    /// cuts off goes back. Says what became of the handlers that ran.
+    pub async fn stop(mut self, deadline: Duration) -> StopReport {
+        self.told.send_replace(Some(deadline));
+        let mut sum = StopReport::default();
+        for consumer in self.consumers.drain(..) {
+            // A supervisor does not panic; if it did, the broker has everything back.
+            let report = consumer.task.await.unwrap_or_default();
+            sum.drained += report.drained;
+            sum.cancelled += report.cancelled;
+            sum.aborted += report.aborted;
+        }
+        self.consuming.close().await;
+        self.publishing.close().await;
+        sum
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("consumers", &self.figures()).finish_non_exhaustive()
+    }
+}
