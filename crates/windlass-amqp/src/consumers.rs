@@ -11,6 +11,7 @@ use crate::{
     consumer::Plan,
     meters::{Meters, State},
     session::Session,
+    sizing::{SharedPool, shared_pool},
     supervisor::Supervisor,
 };
 
@@ -21,13 +22,20 @@ pub struct Consumers {
     name: String,
     topology: Topology,
     wanted: Vec<Consumer>,
+    shared_pools: Vec<(String, usize)>,
 }
 
 impl Consumers {
     /// For the broker at this address, such as `amqp://user:password@host:5672/vhost`. Connects to nothing yet.
     pub fn connect(url: impl Into<String>) -> Self {
         let name = format!("windlass-{}", process::id());
-        Self { url: url.into(), name, topology: Topology::new(), wanted: Vec::new() }
+        Self {
+            url: url.into(),
+            name,
+            topology: Topology::new(),
+            wanted: Vec::new(),
+            shared_pools: Vec::new(),
+        }
     }
 
     /// The name that the broker shows for the connections, and that automatic consumer tags end with.
@@ -60,13 +68,20 @@ impl Consumers {
         self
     }
 
+    /// Names a pool of so many places that all handlers share, such as of database connections. The start warns if it is too small
+    /// for them: every place less is a worker that waits for another.
+    pub fn shared_pool(mut self, name: impl Into<String>, max: usize) -> Self {
+        self.shared_pools.push((name.into(), max));
+        self
+    }
+
     /// Checks everything, declares it, and starts the consumers. Needs a tokio runtime, on which they then run.
     ///
     /// # Errors
     /// [`Error::Declaration`] before anything is sent; [`Error::Unreachable`] and [`Error::Refused`] if the broker is not there or
     /// has something else under one of the names. Nothing is left running then.
     pub async fn start(self) -> Result<Running, Error> {
-        let Self { url, name, mut topology, wanted } = self;
+        let Self { url, name, mut topology, wanted, shared_pools } = self;
         let plans = wanted.into_iter().map(|consumer| consumer.planned(&mut topology, &name));
         let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
         let mut tags = BTreeSet::new();
@@ -76,6 +91,9 @@ impl Consumers {
             return Err(Error::Declaration(reason));
         }
         let declarations = topology.validated()?;
+        for warning in pool_warnings(&shared_pools, &plans) {
+            tracing::warn!("{warning}");
+        }
         let consuming = Arc::new(Link::new(&url, format!("{name} consuming"), declarations.clone())?);
         let publishing = Arc::new(Link::new(&url, format!("{name} publishing"), declarations)?);
         let (told, stop) = watch::channel(None);
@@ -97,6 +115,21 @@ impl Consumers {
     }
 }
 
+/// What has to be said of pools that are too small.
+fn pool_warnings(pools: &[(String, usize)], plans: &[Plan]) -> Vec<String> {
+    let workers = plans.iter().map(|plan| plan.sizes.workers).sum();
+    let wanted = shared_pool(workers);
+    let small = pools.iter().filter(|(_, max)| *max < wanted.max);
+    small
+        .map(|(name, max)| {
+            let SharedPool { max: needed, idle } = wanted;
+            format!(
+                "pool {name:?} has {max} places for {workers} workers: give it {needed}, {idle} of them idle"
+            )
+        })
+        .collect()
+}
+
 fn started(
     plan: Plan,
     session: Session,
@@ -116,12 +149,12 @@ fn started(
     let supervisor = Supervisor {
         plan: Arc::clone(&plan),
         link: Arc::clone(link),
-        pool,
+        pool: pool.clone(),
         meters: Arc::clone(&meters),
         stop,
     };
     let task = tokio::spawn(supervisor.keep(session));
-    Ok(RunningConsumer { plan, meters, task })
+    Ok(RunningConsumer { plan, meters, pool, task })
 }
 
 impl fmt::Debug for Consumers {
@@ -134,6 +167,7 @@ impl fmt::Debug for Consumers {
 struct RunningConsumer {
     plan: Arc<Plan>,
     meters: Arc<Meters>,
+    pool: Pool,
     task: JoinHandle<StopReport>,
 }
 
@@ -162,6 +196,14 @@ impl Running {
         self.consumers.iter().all(|consumer| consumer.meters.state() == State::Consuming)
     }
 
+    /// A handle that outlives this: it still counts while the consumers stop.
+    pub fn handle(&self) -> Handle {
+        let one = |consumer: &RunningConsumer| {
+            (Arc::clone(&consumer.plan), Arc::clone(&consumer.meters), consumer.pool.clone())
+        };
+        Handle { consumers: self.consumers.iter().map(one).collect() }
+    }
+
     /// Stops within the deadline: no intake, what has not started goes back at once, what runs may end, and what the deadline
     /// cuts off goes back. Says what became of the handlers that ran.
     pub async fn stop(mut self, deadline: Duration) -> StopReport {
@@ -183,5 +225,48 @@ impl Running {
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Running").field("consumers", &self.figures()).finish_non_exhaustive()
+    }
+}
+
+/// What can be seen of consumers, and done to their stop, from beside it. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    consumers: Vec<(Arc<Plan>, Arc<Meters>, Pool)>,
+}
+
+impl Handle {
+    /// What each consumer has done so far.
+    pub fn figures(&self) -> Vec<ConsumerFigures> {
+        self.consumers.iter().map(|(plan, meters, _)| meters.read(plan)).collect()
+    }
+
+    /// Cuts off the handlers that a stop still waits for; their messages go back.
+    pub async fn hurry(&self) {
+        for (_, _, pool) in &self.consumers {
+            pool.stop(Duration::ZERO).await;
+        }
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("consumers", &self.figures()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pool_that_is_smaller_than_the_workers_and_ten_is_warned_about() {
+        let plans = [4, 6].map(|workers| {
+            let consumer = Consumer::raw("q", |_: crate::Delivery| async {}).workers(workers);
+            consumer.planned(&mut Topology::new(), "p")
+        });
+        let plans: Vec<Plan> = plans.into_iter().flatten().collect();
+        let pools = [("db".to_owned(), 19), ("cache".to_owned(), 20)];
+        let warnings = pool_warnings(&pools, &plans);
+        assert_eq!(warnings, ["pool \"db\" has 19 places for 10 workers: give it 20, 10 of them idle"]);
     }
 }

@@ -29,6 +29,7 @@
 //! of them through its *ledger*. Nothing of a session outlives its channel, so no answer can reach another one.
 
 mod backoff;
+mod bridge;
 mod connection;
 mod consumer;
 mod consumers;
@@ -36,6 +37,7 @@ mod decision;
 mod delivery;
 mod error;
 mod handler;
+mod inspect;
 mod ledger;
 mod meters;
 mod publisher;
@@ -45,13 +47,22 @@ mod supervisor;
 mod topology;
 mod work;
 
+pub use bridge::{Bridge, NameFrom};
 pub use consumer::Consumer;
-pub use consumers::{Consumers, Running};
+pub use consumers::{Consumers, Handle, Running};
 pub use decision::Redelivery;
 pub use delivery::Delivery;
 pub use error::Error;
 pub use handler::MessageHandler;
+pub use inspect::{QueueFigures, inspect};
 pub use meters::{ConsumerFigures, State};
 pub use publisher::{Message, Publisher, PublisherOptions};
-pub use sizing::{Sizes, sizes};
+pub use sizing::{SharedPool, Sizes, cpus, shared_pool, sizes};
 pub use topology::{Binding, Exchange, ExchangeKind, Queue, QueueKind, Topology};
+
+/// The examples of the documents compile.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../docs/guides/rabbitmq.md")]
+    struct RabbitMq;
+}

@@ -60,6 +60,25 @@ pub fn sizes(workers: i64, prefetch: i64, cpus: usize) -> Result<Sizes, Error> {
     Ok(Sizes { workers, prefetch: prefetch as u16, warnings })
 }
 
+/// Connections of a shared pool that are for others than handlers: the application's own requests, migrations, checks.
+const POOL_SPARE: usize = 10;
+
+/// How large a pool has to be that the handlers of all consumers share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedPool {
+    /// Connections at most.
+    pub max: usize,
+    /// Connections that may stay open unused.
+    pub idle: usize,
+}
+
+/// The rule for a pool, such as of database connections, that handlers of so many workers share: one for each and ten besides,
+/// and half of them idle.
+pub fn shared_pool(workers: usize) -> SharedPool {
+    let max = workers + POOL_SPARE;
+    SharedPool { max, idle: max / 2 }
+}
+
 /// CPUs that this process may use: affinity and the quota of its group count, not what the host has.
 pub fn cpus() -> usize {
     available_parallelism().map_or(1, usize::from)
@@ -102,6 +121,11 @@ mod tests {
     #[test]
     fn prefetch_below_the_workers_is_allowed_and_warned_about() {
         assert_eq!(decided(32, 8, 8), (32, 8, 1));
+    }
+
+    #[test]
+    fn shared_pool_has_a_connection_for_every_worker_and_ten_besides() {
+        assert_eq!(shared_pool(160), SharedPool { max: 170, idle: 85 });
     }
 
     #[test]

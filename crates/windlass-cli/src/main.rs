@@ -83,6 +83,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             let session = Session::start(global, args.flags())?;
             serve(commands::worker::run(&session, &args))?
         }
+        Command::Consume(args) => {
+            let session = Session::start(global, args.flags())?;
+            serve(commands::consume::run(&session))?
+        }
         command => {
             let session = Session::start(global, Vec::new())?;
             end_on_ctrl_c()?;

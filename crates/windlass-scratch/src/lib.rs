@@ -44,5 +44,5 @@ pub use pgbouncer::{PgBouncer, PoolMode, PoolOptions};
 pub use prometheus::{Prometheus, promtool};
 pub use proxy::{Counts, Proxy, Target};
 pub use psql::psql;
-pub use python::python_with_psycopg;
+pub use python::{python_with, python_with_psycopg};
 pub use shared::{SHARED_URL_VARIABLE, shared_url};

@@ -318,6 +318,14 @@ pub static LOG_LEVEL: Setting = Setting::new(
 )
 .flag("--log-level");
 
+/// The broker.
+pub static AMQP_URL: Setting = Setting::new(
+    "amqp.url",
+    Kind::Text,
+    "",
+    "The RabbitMQ that `windlass consume` consumes from: `amqp://USER:PASSWORD@HOST:PORT/VHOST`. The lists `[[amqp.exchange]]`, `[[amqp.queue]]`, `[[amqp.binding]]` and `[[amqp.consumer]]` say what; docs/guides/consume.toml is an example.",
+)
+.flag("--amqp");
 /// Every setting, in the order of the documentation.
 pub static ALL: &[&Setting] = &[
     &STORE,
@@ -363,6 +371,7 @@ pub static ALL: &[&Setting] = &[
     &LOG_FORMAT,
     &LOG_LEVEL,
     // Tables come last: in TOML every plain key after a table would belong to it.
+    &AMQP_URL,
     &POOL_BUFFER_SIZE,
     &POOL_SIZE,
 ];
