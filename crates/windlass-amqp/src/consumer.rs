@@ -20,6 +20,7 @@ pub struct Consumer {
     is_strict: bool,
     workers: i64,
     prefetch: i64,
+    adaptive_min: Option<i64>,
     is_exclusive: bool,
     is_single_active: bool,
     timeout: Option<Duration>,
@@ -50,6 +51,7 @@ impl Consumer {
             is_strict: false,
             workers: 0,
             prefetch: 0,
+            adaptive_min: None,
             is_exclusive: false,
             is_single_active: false,
             timeout: None,
@@ -85,6 +87,14 @@ impl Consumer {
     /// How many deliveries the broker may send ahead: 0 means workers × 10 and at most 500, at most 1000.
     pub fn prefetch(mut self, prefetch: i64) -> Self {
         self.prefetch = prefetch;
+        self
+    }
+
+    /// Uses between so many workers and [`workers`](Self::workers), as the depth of the queue and the latency of the handlers need
+    /// it: enough to empty the queue in ten seconds, and fewer again when more of them finish no more. Every change is logged with
+    /// its reason.
+    pub fn adaptive(mut self, min: i64) -> Self {
+        self.adaptive_min = Some(min);
         self
     }
 
@@ -137,8 +147,11 @@ impl Consumer {
         }
         let tag = self.tag.unwrap_or_else(|| format!("{}-{process}", self.queue));
         check_name("consumer tag", &tag)?;
+        let sizes = sizes(self.workers, self.prefetch, cpus())?;
+        let adaptive_min = self.adaptive_min.map(|min| least(min, sizes.workers)).transpose()?;
         Ok(Plan {
-            sizes: sizes(self.workers, self.prefetch, cpus())?,
+            sizes,
+            adaptive_min,
             tag,
             event_type: self.event_type.unwrap_or_default(),
             is_strict: self.is_strict,
@@ -149,6 +162,14 @@ impl Consumer {
             queue: self.queue,
         })
     }
+}
+
+/// The least number of workers of an adaptive consumer.
+fn least(min: i64, workers: usize) -> Result<usize, Error> {
+    let fitting = usize::try_from(min).ok().filter(|min| (1..=workers).contains(min));
+    fitting.ok_or_else(|| {
+        Error::Declaration(format!("the least number of workers must be 1 to {workers}, the most, not {min}"))
+    })
 }
 
 impl fmt::Debug for Consumer {
@@ -165,6 +186,8 @@ pub struct Plan {
     pub event_type: String,
     pub is_strict: bool,
     pub sizes: Sizes,
+    /// The least number of workers, if it is to change.
+    pub adaptive_min: Option<usize>,
     pub is_exclusive: bool,
     pub timeout: Option<Duration>,
     pub redelivery: Redelivery,
@@ -197,6 +220,7 @@ mod tests {
             .strict_event_type()
             .workers(3)
             .prefetch(7)
+            .adaptive(2)
             .exclusive()
             .single_active()
             .timeout(Duration::from_secs(5))
@@ -204,7 +228,7 @@ mod tests {
         let plan = consumer.planned(&mut topology, "p").unwrap();
         assert_eq!((plan.queue.as_str(), plan.tag.as_str(), plan.event_type.as_str()), ("q", "t", "e"));
         assert!(plan.is_strict && plan.is_exclusive);
-        assert_eq!((plan.sizes.workers, plan.sizes.prefetch), (3, 7));
+        assert_eq!((plan.sizes.workers, plan.sizes.prefetch, plan.adaptive_min), (3, 7, Some(2)));
         assert_eq!((plan.timeout, plan.redelivery.max), (Some(Duration::from_secs(5)), 4));
         assert!(topology.find_queue("q").unwrap().is_single_active);
     }
@@ -214,6 +238,10 @@ mod tests {
         assert!(refused(Consumer::raw("q", nothing).strict_event_type(), None).contains("does not name"));
         assert!(refused(Consumer::raw("q", nothing).single_active(), None).contains("declare queue"));
         assert!(refused(Consumer::raw("q", nothing).workers(-1), None).contains("workers must be"));
+        for min in [0, 5] {
+            let reason = refused(Consumer::raw("q", nothing).workers(4).adaptive(min), None);
+            assert!(reason.contains("must be 1 to 4"), "{reason}");
+        }
         let classic = Some(Queue::durable("q"));
         assert!(refused(Consumer::raw("q", nothing).redeliver(2), classic).contains("does not count"));
     }

@@ -145,7 +145,8 @@ fn started(
         tracing::warn!(%queue, %event_type, "{warning}");
     }
     tracing::info!(%queue, %event_type, workers, prefetch, tag = plan.tag, "consuming");
-    let (plan, meters) = (Arc::new(plan), Arc::new(Meters::default()));
+    let meters = Arc::new(Meters::limited_to(plan.adaptive_min.unwrap_or(workers)));
+    let plan = Arc::new(plan);
     let supervisor = Supervisor {
         plan: Arc::clone(&plan),
         link: Arc::clone(link),

@@ -28,6 +28,7 @@
 //! one *session* after another, each with a channel of its own; a session hands deliveries to the pool and writes what became
 //! of them through its *ledger*. Nothing of a session outlives its channel, so no answer can reach another one.
 
+mod adaptive;
 mod backoff;
 mod bridge;
 mod connection;

@@ -28,6 +28,8 @@ pub struct ConsumerFigures {
     pub workers: usize,
     /// Deliveries that the broker may send ahead.
     pub prefetch: u16,
+    /// Handlers that may run at present: fewer than the workers only if the consumer is adaptive.
+    pub limit: u64,
     /// Handlers that run.
     pub running: u64,
     /// Deliveries taken.
@@ -50,6 +52,10 @@ pub struct ConsumerFigures {
 #[derive(Debug, Default)]
 pub struct Meters {
     state: AtomicU8,
+    pub limit: AtomicU64,
+    /// Handlers that ended, and the sum of their times.
+    pub ended: AtomicU64,
+    pub busy_nanos: AtomicU64,
     pub running: AtomicU64,
     pub deliveries: AtomicU64,
     pub redeliveries: AtomicU64,
@@ -61,6 +67,11 @@ pub struct Meters {
 }
 
 impl Meters {
+    /// Nothing counted yet; so many handlers may run.
+    pub fn limited_to(limit: usize) -> Self {
+        Self { limit: AtomicU64::new(limit as u64), ..Self::default() }
+    }
+
     pub fn set_state(&self, state: State) {
         self.state.store(state as u8, Ordering::Relaxed);
     }
@@ -90,6 +101,7 @@ impl Meters {
             state: self.state(),
             workers: plan.sizes.workers,
             prefetch: plan.sizes.prefetch,
+            limit: get(&self.limit),
             running: get(&self.running),
             deliveries: get(&self.deliveries),
             redeliveries: get(&self.redeliveries),

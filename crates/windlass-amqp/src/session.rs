@@ -8,6 +8,7 @@
 //! acknowledged any more, least of all on the next channel, and the broker delivers the message again.
 
 mod drain;
+mod tuning;
 
 use std::{
     collections::VecDeque,
@@ -17,6 +18,7 @@ use std::{
     time::Duration,
 };
 
+use self::tuning::{Tuning, tick};
 use futures_core::Stream;
 use lapin::{
     Channel,
@@ -90,6 +92,7 @@ pub struct Shift<'a> {
     buffer: VecDeque<(u64, Delivery)>,
     /// Numbers of workers that have nothing to do.
     idle: Vec<usize>,
+    tuning: Option<Tuning>,
     reporter: UnboundedSender<Ended>,
     reports: UnboundedReceiver<Ended>,
 }
@@ -99,7 +102,10 @@ impl<'a> Shift<'a> {
         let (reporter, reports) = unbounded_channel();
         let idle = (0..plan.sizes.workers).rev().collect();
         let (ledger, buffer) = (Ledger::default(), VecDeque::new());
-        Self { plan, pool, meters, session, ledger, buffer, idle, reporter, reports }
+        let tuning = plan.adaptive_min.map(|min| Tuning::new(min, plan.sizes.workers, meters));
+        let limit = tuning.as_ref().map_or(plan.sizes.workers, Tuning::limit);
+        meters.limit.store(limit as u64, Ordering::Relaxed);
+        Self { plan, pool, meters, session, ledger, buffer, idle, tuning, reporter, reports }
     }
 
     /// Works until the channel is lost or the consumer is to stop; [`drain`](Self::drain) comes then.
@@ -125,6 +131,11 @@ impl<'a> Shift<'a> {
                 }
                 // What an earlier session left in the pool has ended.
                 () = self.pool.freed(), if is_waiting_for_others => {}
+                () = tick(&mut self.tuning) => {
+                    if let Err(reason) = self.tune().await {
+                        return self.end(reason);
+                    }
+                }
                 () = sleep_until(look.unwrap_or_else(Instant::now)), if look.is_some() => {}
             }
         }
@@ -180,7 +191,7 @@ impl<'a> Shift<'a> {
 
     /// Handlers of an earlier session count as well: together they are never more than the workers.
     fn is_place_free(&self) -> bool {
-        self.meters.running.load(Ordering::Relaxed) < self.plan.sizes.workers as u64
+        self.meters.running.load(Ordering::Relaxed) < self.meters.limit.load(Ordering::Relaxed)
     }
 
     /// Why a delivery is not even tried.

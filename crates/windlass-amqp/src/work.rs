@@ -3,6 +3,7 @@
 use std::{
     sync::{Arc, atomic::Ordering},
     thread,
+    time::Instant,
 };
 
 use tokio::sync::mpsc::UnboundedSender;
@@ -30,6 +31,7 @@ pub struct Report {
     worker: usize,
     delivered_before: u32,
     context: Option<Cancellation>,
+    started: Option<Instant>,
     outcome: Option<Result<Outcome, String>>,
 }
 
@@ -42,7 +44,7 @@ impl Report {
         worker: usize,
     ) -> Self {
         meters.running.fetch_add(1, Ordering::Relaxed);
-        Self { session, meters, tag, worker, delivered_before, context: None, outcome: None }
+        Self { session, meters, tag, worker, delivered_before, context: None, started: None, outcome: None }
     }
 
     /// Reports that the delivery is not handled, and why.
@@ -54,6 +56,10 @@ impl Report {
 impl Drop for Report {
     fn drop(&mut self) {
         self.meters.running.fetch_sub(1, Ordering::Relaxed);
+        if let Some(started) = self.started {
+            crate::meters::count(&self.meters.ended);
+            self.meters.busy_nanos.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
         let end = match self.outcome.take() {
             Some(Ok(outcome)) => End::Outcome(outcome),
             Some(Err(reason)) => End::Unfit(reason),
@@ -88,6 +94,7 @@ pub fn start(pool: &Pool, plan: &Plan, mut delivery: Delivery, report: Report) {
             // A local of the task, so that a panic drops it on its way.
             let mut report = report;
             report.context = Some(context);
+            report.started = Some(Instant::now());
             let outcome = run(delivery).await;
             report.outcome = Some(outcome);
         };

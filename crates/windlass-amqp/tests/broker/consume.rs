@@ -247,3 +247,31 @@ async fn broker_that_is_not_there_is_an_error_without_the_password() {
     assert!(matches!(&error, Error::Unreachable { address, .. } if address == "127.0.0.1:1"), "{error}");
     assert!(!error.to_string().contains("s3cret"), "{error}");
 }
+
+#[tokio::test]
+async fn adaptive_consumer_takes_more_workers_for_a_deep_queue_of_slow_messages() {
+    let (broker, queue) = (node(), name("adaptive"));
+    fill(&broker.url(), Queue::durable(&queue), &queue, 2_000).await;
+    let on = |_: u64| tokio::time::sleep(Duration::from_millis(100));
+    let consumer = Consumer::new(&queue, on).workers(16).prefetch(100).adaptive(2);
+    let running = Consumers::connect(broker.url()).consume(consumer).start().await.unwrap();
+    let mut limits = vec![running.figures()[0].limit];
+    let watched = tokio::time::timeout(LIMIT, async {
+        while limits.last() != Some(&16) {
+            tokio::task::yield_now().await;
+            let figures = running.figures().remove(0);
+            assert!(figures.running <= 16);
+            if limits.last() != Some(&figures.limit) {
+                limits.push(figures.limit);
+            }
+        }
+    });
+    assert!(watched.await.is_ok(), "{limits:?}");
+    // 2,000 messages of 100 ms in ten seconds need 20, and each look at most doubles.
+    assert_eq!(limits[0], 2);
+    assert!(
+        limits.windows(2).all(|pair| (2..=16).contains(&pair[1]) && pair[1] <= 2 * pair[0]),
+        "{limits:?}"
+    );
+    running.stop(LIMIT).await;
+}

@@ -90,6 +90,7 @@ pub struct Consumer {
     pub workers: i64,
     #[serde(default)]
     pub prefetch: i64,
+    pub min_workers: Option<i64>,
     #[serde(default)]
     pub exclusive: bool,
     #[serde(default)]

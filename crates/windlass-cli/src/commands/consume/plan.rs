@@ -119,6 +119,9 @@ fn with_options(consumer: Consumer, entry: &amqp::Consumer) -> Result<Consumer, 
     if entry.strict_event_type {
         consumer = consumer.strict_event_type();
     }
+    if let Some(min) = entry.min_workers {
+        consumer = consumer.adaptive(min);
+    }
     if entry.exclusive {
         consumer = consumer.exclusive();
     }
