@@ -32,7 +32,9 @@ pub struct Link {
 impl Link {
     /// Reads the address; connects to nothing.
     pub fn new(url: &str, name: String, declarations: Declarations) -> Result<Self, Error> {
-        let mut uri: AMQPUri = url.parse().map_err(Error::Address)?;
+        // The parser quotes what it could not read, and that may hold the password.
+        let unreadable = |_: String| Error::Address("it cannot be read".to_owned());
+        let mut uri: AMQPUri = url.parse().map_err(unreadable)?;
         if uri.scheme == AMQPScheme::AMQPS {
             return Err(Error::Address("amqps:// is not supported yet".to_owned()));
         }
@@ -140,4 +142,22 @@ fn refused(what: &str, error: &lapin::Error) -> Error {
 /// A text as the protocol carries names.
 pub fn short(text: &str) -> Result<ShortString, Error> {
     ShortString::try_new(text).map_err(|error| Error::Declaration(error.to_string()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_about_an_address_has_its_password() {
+        for url in
+            ["amqp://u:s3cret@host:port", "http://u:s3cret@host", "amqps://u:s3cret@host", "u:s3cret@host"]
+        {
+            let error = Link::new(url, String::new(), Declarations::default()).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
+        }
+        let link = Link::new("amqp://u:s3cret@host", String::new(), Declarations::default()).unwrap();
+        assert!(!format!("{link:?}").contains("s3cret"));
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
+use windlass::quota::Quota;
+
 use crate::ledger::Answer;
 
 /// Whether a consumer gets deliveries.
@@ -52,6 +54,8 @@ pub struct ConsumerFigures {
 #[derive(Debug, Default)]
 pub struct Meters {
     state: AtomicU8,
+    /// Lines about deliveries that failed (SILENT-NEVER).
+    pub failures: Quota,
     pub limit: AtomicU64,
     /// Handlers that ended, and the sum of their times.
     pub ended: AtomicU64,

@@ -2,7 +2,7 @@
 
 mod message;
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use lapin::{
     Channel, Confirmation, Connection,
@@ -36,18 +36,11 @@ impl Default for PublisherOptions {
 }
 
 /// Publishes messages and waits until the broker has them. Cheap to clone; clones share one channel.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Publisher {
     link: Arc<Link>,
     options: PublisherOptions,
-    open: Arc<Mutex<Option<Open>>>,
-}
-
-/// A channel in confirm mode with its connection. Confirms belong to the channel they came on, so none outlives it.
-#[derive(Debug, Clone)]
-struct Open {
-    channel: Channel,
-    connection: Arc<Connection>,
+    open: Arc<Mutex<Option<Channel>>>,
 }
 
 impl Publisher {
@@ -79,21 +72,34 @@ impl Publisher {
     }
 
     async fn send(&self, exchange: &str, routing_key: &str, message: &Message) -> Result<(), Error> {
-        let Open { channel, connection } = self.open().await?;
+        let limit = self.options.confirm_within;
+        let connection = self.link.connection().await?;
         if connection.status().blocked() {
             return Err(Error::Blocked { sent: "was not sent" });
         }
+        let channel = match timeout(limit, self.channel(&connection)).await {
+            Ok(opened) => opened?,
+            Err(_) if connection.status().blocked() => return Err(Error::Blocked { sent: "was not sent" }),
+            Err(_) => {
+                let reason = format!("no channel within {limit:?}");
+                return Err(Error::Unreachable { address: self.link.address(), reason });
+            }
+        };
         let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
         let (to, key, properties) = (short(exchange)?, short(routing_key)?, message.properties()?);
         let confirmed = async {
             let sent = channel.basic_publish(to, key, options, message.body(), properties).await?;
             sent.await
         };
-        match timeout(self.options.confirm_within, confirmed).await {
+        match timeout(limit, confirmed).await {
             Err(_) if connection.status().blocked() => {
                 Err(Error::Blocked { sent: "may be kept once it recovers" })
             }
-            Err(_) => Err(Error::Unconfirmed(self.options.confirm_within)),
+            Err(_) => {
+                // Its late confirm is of no use to anybody: the next message has a channel of its own.
+                self.forget(&channel).await;
+                Err(Error::Unconfirmed(limit))
+            }
             Ok(Err(error)) => Err(self.link.lost("a message", &error)),
             Ok(Ok(Confirmation::Ack(None))) => Ok(()),
             Ok(Ok(Confirmation::Ack(Some(_)) | Confirmation::Nack(Some(_)))) => {
@@ -106,17 +112,35 @@ impl Publisher {
         }
     }
 
-    /// The channel, opened if there is none.
-    async fn open(&self) -> Result<Open, Error> {
+    /// The channel in confirm mode, opened if there is none. Confirms belong to the channel that they came on, so none outlives it.
+    async fn channel(&self, connection: &Connection) -> Result<Channel, Error> {
         let mut held = self.open.lock().await;
-        if let Some(open) = held.as_ref().filter(|open| open.channel.status().connected()) {
-            return Ok(open.clone());
+        if let Some(channel) =
+            held.as_ref().filter(|channel| channel.status().connected() && connection.status().connected())
+        {
+            return Ok(channel.clone());
         }
-        let (connection, channel) = (self.link.connection().await?, self.link.channel().await?);
+        let channel = self.link.channel().await?;
         let confirms = channel.confirm_select(ConfirmSelectOptions::default());
         confirms.await.map_err(|error| self.link.lost("confirms", &error))?;
-        let open = Open { channel, connection };
-        *held = Some(open.clone());
-        Ok(open)
+        *held = Some(channel.clone());
+        Ok(channel)
+    }
+
+    /// Opens another channel for the next message, unless somebody has already.
+    async fn forget(&self, channel: &Channel) {
+        let mut held = self.open.lock().await;
+        if held.as_ref().is_some_and(|held| held.id() == channel.id()) {
+            *held = None;
+        }
+    }
+}
+
+impl fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher")
+            .field("link", &self.link)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }

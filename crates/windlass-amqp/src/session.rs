@@ -32,7 +32,7 @@ use tokio::{
     },
     time::{Instant, sleep_until},
 };
-use windlass::Pool;
+use windlass::{Pool, quota::Line};
 
 use crate::{
     Delivery, Error,
@@ -218,6 +218,13 @@ impl<'a> Shift<'a> {
         self.meters.answered(decision.answer);
         let Some(reason) = decision.reason.filter(|_| !is_handed_back) else { return };
         let (queue, event_type) = (&self.plan.queue, &self.plan.event_type);
+        match self.meters.failures.event(std::time::Instant::now()) {
+            Line::None => return,
+            Line::OwnAfter(count) => {
+                tracing::warn!(%queue, %event_type, count, "more deliveries failed in the last minute");
+            }
+            Line::Own => {}
+        }
         let what = if decision.answer == Answer::Reject { "rejected" } else { "put back" };
         tracing::warn!(%queue, %event_type, worker, tag, %reason, "a delivery was {what}");
     }

@@ -18,7 +18,7 @@ mod heartbeat;
 pub mod lifecycle;
 mod open;
 pub mod pool;
-mod quota;
+pub mod quota;
 pub mod registry;
 pub mod schedule;
 mod settler;
