@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        backup, completions, config, doctor, enqueue, jobs, migrate, queues, restore, schedules, store_copy,
-        tasks, up, worker, workers, workflows,
+        backup, completions, config, consume, doctor, enqueue, jobs, migrate, queues, restore, schedules,
+        store_copy, tasks, up, worker, workers, workflows,
     },
     config::{Setting, setting::Raw, table},
     version,
@@ -91,6 +91,8 @@ pub enum Command {
     Up(up::UpArgs),
     /// Run a worker on a store, without the HTTP API
     Worker(worker::WorkerArgs),
+    /// Consume from RabbitMQ: into the store, or to HTTP targets
+    Consume(consume::ConsumeArgs),
     /// Put tasks into the store
     Enqueue(Box<enqueue::EnqueueArgs>),
     /// Look at tasks, cancel, retry and await them

@@ -49,7 +49,7 @@ pub fn build(settings: &Settings, store: Opened) -> anyhow::Result<Engine> {
     let http_times = Arc::new(OutcomeTimes::default());
     let mut registry = Registry::new();
     let mut kinds = Vec::new();
-    for (kind, handler) in windlass_kinds::builtin(http_options(settings, &http_times)?)
+    for (kind, handler) in windlass_kinds::builtin(http_options(settings, Some(&http_times))?)
         .map_err(|error| Failure::usage(error.to_string()))?
     {
         let kind = Name::new("kind", kind)?;
@@ -69,7 +69,8 @@ pub fn build(settings: &Settings, store: Opened) -> anyhow::Result<Engine> {
     Ok(Engine { store, worker, handle, kinds, config, exposition, spans })
 }
 
-fn http_options(settings: &Settings, times: &Arc<OutcomeTimes>) -> anyhow::Result<HttpOptions> {
+/// How requests to HTTP targets are made, and where their times are noted.
+pub fn http_options(settings: &Settings, times: Option<&Arc<OutcomeTimes>>) -> anyhow::Result<HttpOptions> {
     let networks = settings.list(&table::ALLOW_TARGET);
     let allow_targets = networks
         .iter()
@@ -80,7 +81,7 @@ fn http_options(settings: &Settings, times: &Arc<OutcomeTimes>) -> anyhow::Resul
         env_headers: settings.list(&table::HTTP_HEADER_ENV),
         use_env_proxy: settings.text(&table::HTTP_PROXY) == "environment",
         output_max_bytes: settings.rules().output_max_bytes,
-        times: Some(Arc::clone(times)),
+        times: times.cloned(),
         ..HttpOptions::default()
     })
 }

@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::{filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use crate::config::{Settings, table};
 
@@ -21,9 +22,11 @@ pub fn start(settings: &Settings) {
         .with_max_level(level)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && !no_color);
+    // The client of the broker writes frames with payloads at trace, and failures that are ours to handle and to log.
+    let ours = Targets::new().with_default(level).with_target("lapin", LevelFilter::OFF);
     // An error means that logging already runs.
     let _ = match settings.text(&table::LOG_FORMAT).as_str() {
-        "json" => builder.json().flatten_event(true).try_init(),
-        _ => builder.try_init(),
+        "json" => builder.json().flatten_event(true).finish().with(ours).try_init(),
+        _ => builder.finish().with(ours).try_init(),
     };
 }

@@ -91,6 +91,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(top::run(&session, &args))?
         }
+        Command::Consume(args) => {
+            let session = Session::start(global, args.flags())?;
+            serve(commands::consume::run(&session))?
+        }
         command => {
             let session = Session::start(global, Vec::new())?;
             end_on_ctrl_c()?;

@@ -8,7 +8,7 @@ use http::{
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT},
 };
 use serde_json::{Map, Value};
-use windlass::{Context, trace::TRACEPARENT};
+use windlass::{Context, TaskId, trace::TRACEPARENT};
 
 /// Headers whose values are shown as `***` and never leave the origin that they were meant for.
 pub(crate) const SECRET_HEADERS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
@@ -145,12 +145,16 @@ impl Headers {
 
     /// Adds what Windlass says about itself and the task, and defaults for what the payload left open.
     pub(crate) fn stamp(&mut self, context: &Context, is_json: bool) -> Result<(), String> {
-        let id = context.id().to_string();
         self.set_default(USER_AGENT, concat!("windlass/", env!("CARGO_PKG_VERSION")));
         self.set_default(ACCEPT, "*/*");
         if is_json {
             self.set_default(CONTENT_TYPE, "application/json");
         }
+        // What is sent on behalf of a broker's message belongs to no task, and must not look like one and the same.
+        if context.id() == TaskId::from_raw(0) {
+            return Ok(());
+        }
+        let id = context.id().to_string();
         // The same in every attempt, so that the target can tell a repeated request from a new one.
         if !self.map.contains_key("idempotency-key") {
             self.set("idempotency-key", &id)?;

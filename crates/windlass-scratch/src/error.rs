@@ -31,6 +31,9 @@ pub enum Error {
     /// The shell that keeps the server has gone, so the server has gone as well.
     #[error("the shell that keeps the scratch server was killed; start a new one")]
     KeeperGone,
+    /// rabbitmqctl refused a command, or could not reach its node.
+    #[error("rabbitmqctl: {0}")]
+    Rabbitmqctl(String),
     /// psql refused a statement or a connection.
     #[error("psql: {0}")]
     Psql(String),

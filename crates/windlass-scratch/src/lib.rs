@@ -1,4 +1,4 @@
-//! Scratch servers: private PostgreSQL, PgBouncer and Prometheus for tests and benchmarks; gone when dropped.
+//! Scratch servers: private PostgreSQL, PgBouncer, RabbitMQ and Prometheus for tests and benchmarks; gone when dropped.
 //!
 //! A [`Cluster`] is a real PostgreSQL server in a folder of its own, on a free port of the loopback interface. It
 //! disturbs nothing else on the machine and ends with the value, with the process, and also when the process
@@ -15,9 +15,11 @@
 //! Every call blocks. Starting takes about a second; in async code use `spawn_blocking`, or call it directly
 //! where nothing else has to go on meanwhile.
 
+mod broker;
 mod cluster;
 mod error;
 mod keeper;
+mod node;
 mod options;
 mod owner;
 mod pgbouncer;
@@ -31,14 +33,16 @@ mod shared;
 #[cfg(feature = "tls")]
 mod tls;
 
+pub use broker::{Broker, SHARED_NODE_VARIABLE, shared_node};
 pub use cluster::{Cluster, Mode};
 pub use error::Error;
 #[doc(hidden)]
 pub use keeper::mortal;
+pub use node::Node;
 pub use options::ClusterOptions;
 pub use pgbouncer::{PgBouncer, PoolMode, PoolOptions};
 pub use prometheus::{Prometheus, promtool};
 pub use proxy::{Counts, Proxy, Target};
 pub use psql::psql;
-pub use python::python_with_psycopg;
+pub use python::{python_with, python_with_psycopg};
 pub use shared::{SHARED_URL_VARIABLE, shared_url};

@@ -1,4 +1,4 @@
-//! `windlass-scratch postgres -- COMMAND`: runs a command with a private PostgreSQL beside it.
+//! `windlass-scratch postgres -- COMMAND`: runs a command with a private PostgreSQL or RabbitMQ beside it.
 
 use std::{
     os::unix::process::ExitStatusExt,
@@ -11,23 +11,30 @@ use tokio::{
     runtime,
     signal::unix::{SignalKind, signal},
 };
-use windlass_scratch::{Cluster, ClusterOptions, SHARED_URL_VARIABLE, mortal};
+use windlass_scratch::{Broker, Cluster, ClusterOptions, SHARED_NODE_VARIABLE, SHARED_URL_VARIABLE, mortal};
 
 const USAGE: &str = "\
-Runs a command with a private PostgreSQL beside it, which is gone when the command ends.
+Runs a command with a private server beside it, which is gone when the command ends.
 
 Usage: windlass-scratch postgres [--fsync on|off] [--set NAME=VALUE]… -- COMMAND…
+       windlass-scratch rabbitmq -- COMMAND…
 
-The command finds the server's URL in WINDLASS_TEST_POSTGRES. It runs in a process group of its own; INT, TERM
+The command finds the URL of PostgreSQL in WINDLASS_TEST_POSTGRES, the folder of RabbitMQ in WINDLASS_TEST_RABBITMQ. It runs in a process group of its own; INT, TERM
 and HUP are passed on to that group. Exit codes: the command's own, 128 + signal if a signal ended it, 2 wrong usage or
 something is missing.";
 
 /// What the arguments ask for.
 #[derive(Debug, PartialEq, Eq)]
 struct Arguments {
-    is_durable: bool,
-    settings: Vec<(String, String)>,
+    server: Server,
     command: Vec<String>,
+}
+
+/// Which server, and how it is to be.
+#[derive(Debug, PartialEq, Eq)]
+enum Server {
+    Postgres { is_durable: bool, settings: Vec<(String, String)> },
+    RabbitMq,
 }
 
 fn main() -> ExitCode {
@@ -47,48 +54,79 @@ fn main() -> ExitCode {
 
 fn parse(arguments: Vec<String>) -> Result<Arguments, String> {
     let mut words = arguments.into_iter();
-    if words.next().as_deref() != Some("postgres") {
-        return Err(format!("which server?\n\n{USAGE}"));
+    let server = match words.next().as_deref() {
+        Some("postgres") => parse_postgres(&mut words)?,
+        Some("rabbitmq") => {
+            separator(words.next().as_deref())?;
+            Server::RabbitMq
+        }
+        _ => return Err(format!("which server?\n\n{USAGE}")),
+    };
+    let command: Vec<String> = words.collect();
+    if command.is_empty() {
+        Err("no command; it comes after --".to_owned())
+    } else {
+        Ok(Arguments { server, command })
     }
-    let mut parsed = Arguments { is_durable: true, settings: Vec::new(), command: Vec::new() };
+}
+
+/// Reads options up to the separator.
+fn parse_postgres(words: &mut impl Iterator<Item = String>) -> Result<Server, String> {
+    let (mut is_durable, mut settings) = (true, Vec::new());
     loop {
         match words.next().as_deref() {
             Some("--fsync") => match words.next().as_deref() {
-                Some("on") => parsed.is_durable = true,
-                Some("off") => parsed.is_durable = false,
+                Some("on") => is_durable = true,
+                Some("off") => is_durable = false,
                 _ => return Err("--fsync is on or off".to_owned()),
             },
             Some("--set") => {
                 let pair = words.next().unwrap_or_default();
                 let (name, value) = pair.split_once('=').ok_or("--set takes NAME=VALUE")?;
-                parsed.settings.push((name.to_owned(), value.to_owned()));
+                settings.push((name.to_owned(), value.to_owned()));
             }
-            Some("--") => break,
-            Some(other) => return Err(format!("unknown argument {other}; the command comes after --")),
-            None => return Err("no command; it comes after --".to_owned()),
+            word => {
+                separator(word)?;
+                return Ok(Server::Postgres { is_durable, settings });
+            }
         }
     }
-    parsed.command = words.collect();
-    if parsed.command.is_empty() { Err("no command; it comes after --".to_owned()) } else { Ok(parsed) }
+}
+
+/// What stands before the command.
+fn separator(word: Option<&str>) -> Result<(), String> {
+    match word {
+        Some("--") => Ok(()),
+        Some(other) => Err(format!("unknown argument {other}; the command comes after --")),
+        None => Err("no command; it comes after --".to_owned()),
+    }
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode, String> {
-    let mut options = ClusterOptions::new();
-    if !arguments.is_durable {
-        options = options.without_fsync();
-    }
-    for (name, value) in &arguments.settings {
-        options = options.set(name, value);
-    }
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
-    let cluster = Cluster::start(&options).map_err(|error| error.to_string())?;
-    let status = runtime.block_on(follow(&arguments.command, &cluster.url()))?;
-    drop(cluster);
+    let status = match &arguments.server {
+        Server::Postgres { is_durable, settings } => {
+            let mut options = ClusterOptions::new();
+            if !is_durable {
+                options = options.without_fsync();
+            }
+            for (name, value) in settings {
+                options = options.set(name, value);
+            }
+            let cluster = Cluster::start(&options).map_err(|error| error.to_string())?;
+            runtime.block_on(follow(&arguments.command, SHARED_URL_VARIABLE, cluster.url()))?
+        }
+        Server::RabbitMq => {
+            let broker = Broker::start().map_err(|error| error.to_string())?;
+            let folder = broker.node().folder().to_string_lossy().into_owned();
+            runtime.block_on(follow(&arguments.command, SHARED_NODE_VARIABLE, folder))?
+        }
+    };
     Ok(exit_code(status))
 }
 
 /// Runs the command to its end and passes signals on to it.
-async fn follow(command: &[String], url: &str) -> Result<ExitStatus, String> {
+async fn follow(command: &[String], variable: &str, value: String) -> Result<ExitStatus, String> {
     // Should this process be killed, its command is asked to end: only the server would be gone otherwise.
     let mut words = mortal("TERM");
     words.extend(command.iter().map(Into::into));
@@ -100,7 +138,7 @@ async fn follow(command: &[String], url: &str) -> Result<ExitStatus, String> {
     // A group of its own gets every signal once, whether it was sent to this process or to everybody around it.
     let mut child = Command::new(program)
         .args(rest)
-        .env(SHARED_URL_VARIABLE, url)
+        .env(variable, value)
         .process_group(0)
         .spawn()
         .map_err(|error| format!("{}: {error}", program.display()))?;
@@ -127,7 +165,7 @@ fn exit_code(status: ExitStatus) -> ExitCode {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use super::{Arguments, parse};
+    use super::{Arguments, Server, parse};
 
     fn parsed(line: &str) -> Result<Arguments, String> {
         parse(line.split(' ').map(str::to_owned).collect())
@@ -138,7 +176,10 @@ mod tests {
         let arguments = parsed("postgres --fsync off --set max_connections=7 -- ls --set").unwrap();
         let settings = vec![("max_connections".to_owned(), "7".to_owned())];
         let command = vec!["ls".to_owned(), "--set".to_owned()];
-        assert_eq!(arguments, Arguments { is_durable: false, settings, command });
+        let server = Server::Postgres { is_durable: false, settings };
+        assert_eq!(arguments, Arguments { server, command });
+        let arguments = parsed("rabbitmq -- ls").unwrap();
+        assert_eq!(arguments, Arguments { server: Server::RabbitMq, command: vec!["ls".to_owned()] });
     }
 
     #[test]
@@ -150,6 +191,8 @@ mod tests {
             ("postgres --fsync maybe -- ls", "on or off"),
             ("postgres --set x -- ls", "NAME=VALUE"),
             ("postgres ls", "unknown argument ls"),
+            ("rabbitmq --fsync off -- ls", "unknown argument --fsync"),
+            ("rabbitmq --", "no command"),
         ] {
             let reason = parsed(line).unwrap_err();
             assert!(reason.contains(part), "{line}: {reason}");

@@ -18,7 +18,7 @@ use crate::Error;
 /// The path of a Unix socket is limited to about a hundred bytes; its own name and the folder's need half of them.
 const FOLDER_PATH_MAX: usize = 60;
 
-/// The user that the servers run as: oneself, or for root the user of the PostgreSQL package, because neither
+/// The user that a server runs as: oneself, or for root the user of the PostgreSQL package, because neither
 /// PostgreSQL nor PgBouncer agrees to run as root.
 #[derive(Debug, Clone, Copy)]
 pub struct Owner {
@@ -40,6 +40,11 @@ impl Owner {
             install: "the PostgreSQL server (Debian: apt-get install postgresql) or run as another user",
         })?;
         Ok(Self { other: Some(other) })
+    }
+
+    /// Whoever runs this process, root included.
+    pub fn oneself() -> Self {
+        Self { other: None }
     }
 
     /// A command that runs as this user, with nothing of a PostgreSQL environment that its caller may have.

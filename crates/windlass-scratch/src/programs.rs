@@ -53,6 +53,34 @@ const PROMETHEUS_MISSING: Error = Error::Missing {
     install: "it (Debian: apt-get install prometheus)",
 };
 
+/// RabbitMQ's own scripts. Those in the search path of a Debian system insist on the user of its service.
+const RABBITMQ_FOLDERS: [&str; 2] = ["/usr/lib/rabbitmq/bin", "/usr/local/sbin"];
+
+/// The script that becomes a RabbitMQ node.
+pub fn rabbitmq_server() -> Result<PathBuf, Error> {
+    rabbitmq("rabbitmq-server")
+}
+
+/// The script that commands a RabbitMQ node.
+pub fn rabbitmqctl() -> Result<PathBuf, Error> {
+    rabbitmq("rabbitmqctl")
+}
+
+/// Erlang's name server.
+pub fn epmd() -> Result<PathBuf, Error> {
+    in_search_path("epmd").ok_or(RABBITMQ_MISSING)
+}
+
+fn rabbitmq(name: &str) -> Result<PathBuf, Error> {
+    let own = RABBITMQ_FOLDERS.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file());
+    own.or_else(|| in_search_path(name)).ok_or(RABBITMQ_MISSING)
+}
+
+const RABBITMQ_MISSING: Error = Error::Missing {
+    what: "RabbitMQ (rabbitmq-server, rabbitmqctl, epmd)",
+    install: "it (Debian: apt-get install rabbitmq-server)",
+};
+
 /// The program `psql`, rather the one of the server than a wrapper that chooses a version.
 pub fn psql() -> Result<PathBuf, Error> {
     let beside = postgres_folder().ok().map(|folder| folder.join("psql")).filter(|path| path.is_file());

@@ -1,4 +1,4 @@
-//! A Python that can talk to PostgreSQL, for tests of what users of other languages do.
+//! A Python with the packages that a test needs, for tests of what users of other languages do.
 
 use std::{
     env,
@@ -8,18 +8,23 @@ use std::{
 
 use crate::Error;
 
-/// An interpreter that can import `psycopg` (version 3): from `WINDLASS_TEST_PYTHON`, the search path, or the system's own,
-/// which alone sees the packages of the system.
+/// An interpreter that can import `psycopg` (version 3). See [`python_with`].
 pub fn python_with_psycopg() -> Result<PathBuf, Error> {
+    python_with(
+        "psycopg",
+        "it (Debian: apt-get install python3-psycopg; elsewhere: pip install 'psycopg[binary]')",
+    )
+}
+
+/// An interpreter that can import a package: from `WINDLASS_TEST_PYTHON`, the search path, or the system's own, which alone sees
+/// the packages of the system.
+pub fn python_with(package: &'static str, install: &'static str) -> Result<PathBuf, Error> {
     let chosen = env::var_os("WINDLASS_TEST_PYTHON").map(PathBuf::from);
     let candidates = chosen.into_iter().chain(["python3", "/usr/bin/python3"].map(PathBuf::from));
     let can_import = |python: &PathBuf| {
         let mut command = Command::new(python);
-        command.args(["-c", "import psycopg"]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(["-c", &format!("import {package}")]).stdout(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     };
-    candidates.into_iter().find(can_import).ok_or(Error::Missing {
-        what: "psycopg for Python 3",
-        install: "it (Debian: apt-get install python3-psycopg; elsewhere: pip install 'psycopg[binary]')",
-    })
+    candidates.into_iter().find(can_import).ok_or(Error::Missing { what: package, install })
 }

@@ -21,7 +21,7 @@ pub mod lifecycle;
 mod log_line;
 mod open;
 pub mod pool;
-mod quota;
+pub mod quota;
 pub mod registry;
 pub mod schedule;
 mod settler;

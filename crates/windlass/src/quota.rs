@@ -13,13 +13,13 @@ const WINDOW: Duration = Duration::from_mins(1);
 
 /// Counts one sort of event.
 #[derive(Debug, Default)]
-pub(crate) struct Quota {
+pub struct Quota {
     window: Mutex<Option<(Instant, u64)>>,
 }
 
 /// What to write for an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub enum Line {
     /// A line of its own.
     Own,
     /// A line of its own, after one that says how many of the last window had none.
@@ -30,7 +30,7 @@ pub(crate) enum Line {
 
 impl Quota {
     /// Counts an event at a time.
-    pub(crate) fn event(&self, now: Instant) -> Line {
+    pub fn event(&self, now: Instant) -> Line {
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *window {
             Some((start, events)) if now.duration_since(*start) < WINDOW => {

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::{
-    config::{Value, docs},
+    config::{Value, amqp, docs},
     duration,
     failure::{Exit, Failure},
     output::{Form, Output, table::Table, text},
@@ -55,6 +55,7 @@ pub fn docs() -> anyhow::Result<Exit> {
 /// Shows what is in force. Reaching this point means that everything is valid on its own.
 pub fn check(session: &Session) -> anyhow::Result<Exit> {
     store::place(&session.settings)?;
+    amqp::read(session.settings.file.as_deref())?;
     let out = session.out;
     if out.is_json() {
         let settings: Vec<_> = session

@@ -3,6 +3,7 @@
 pub mod backup;
 pub mod completions;
 pub mod config;
+pub mod consume;
 pub mod doctor;
 pub mod enqueue;
 pub mod health;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-use super::{nearest::nearest, setting::Raw, table};
+use super::{amqp, nearest::nearest, setting::Raw, table};
 use crate::failure::{Exit, Failure};
 
 /// Where a file is looked for when none is named.
@@ -77,6 +77,10 @@ fn flatten(
                 return Err(unknown(&key, line));
             }
             flatten(&format!("{key}."), inner, line_of, entries)?;
+            continue;
+        }
+        if amqp::LISTS.contains(&key.as_str()) {
+            // Read and checked by whoever needs them.
             continue;
         }
         if !table::ALL.iter().any(|setting| setting.key == key) {

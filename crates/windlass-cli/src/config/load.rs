@@ -38,8 +38,14 @@ impl Sources {
 }
 
 /// Variables of ours that are not settings.
-const OTHER_VARIABLES: [&str; 5] =
-    ["WINDLASS_STORE_FILE", "WINDLASS_BLESS", "WINDLASS_BIN", "WINDLASS_LONG", "WINDLASS_TEST_POSTGRES"];
+const OTHER_VARIABLES: [&str; 6] = [
+    "WINDLASS_STORE_FILE",
+    "WINDLASS_BLESS",
+    "WINDLASS_BIN",
+    "WINDLASS_LONG",
+    "WINDLASS_TEST_POSTGRES",
+    "WINDLASS_TEST_RABBITMQ",
+];
 
 /// Reads everything.
 ///

@@ -363,6 +363,14 @@ pub static OTLP_ENDPOINT: Setting = Setting::new(
 .flag("--otlp")
 .document("OTEL_EXPORTER_OTLP_ENDPOINT");
 
+/// The broker.
+pub static AMQP_URL: Setting = Setting::new(
+    "amqp.url",
+    Kind::Text,
+    "",
+    "The RabbitMQ that `windlass consume` consumes from: `amqp://USER:PASSWORD@HOST:PORT/VHOST`. The lists `[[amqp.exchange]]`, `[[amqp.queue]]`, `[[amqp.binding]]` and `[[amqp.consumer]]` say what; docs/guides/consume.toml is an example.",
+)
+.flag("--amqp");
 /// Every setting, in the order of the documentation.
 pub static ALL: &[&Setting] = &[
     &STORE,
@@ -414,6 +422,7 @@ pub static ALL: &[&Setting] = &[
     &LOG_LEVEL,
     &OTLP_ENDPOINT,
     // Tables come last: in TOML every plain key after a table would belong to it.
+    &AMQP_URL,
     &POOL_BUFFER_SIZE,
     &POOL_SIZE,
 ];

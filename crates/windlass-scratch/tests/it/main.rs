@@ -1,6 +1,7 @@
 //! Real servers: what they are, and that nothing of them is left.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod broker;
 mod cluster;
 mod pgbouncer;
 mod processes;

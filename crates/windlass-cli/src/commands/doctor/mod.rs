@@ -1,5 +1,6 @@
 //! `windlass doctor`: looks at the store, the server and this machine, and says what is wrong.
 
+mod amqp;
 mod postgres;
 
 use std::{collections::BTreeSet, time::Duration};
@@ -95,6 +96,7 @@ pub async fn run(session: &Session, args: &DoctorArgs) -> anyhow::Result<Exit> {
     clock_check(&mut report, newest.tasks.first().map(|task| task.enqueued_at));
     files_check(&mut report, settings);
     kinds_check(&mut report, &queues, &workers, has_server);
+    amqp::checks(&mut report, settings).await?;
     if let Some(audit) = audit {
         audit_checks(&mut report, audit.findings);
     }

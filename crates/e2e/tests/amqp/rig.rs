@@ -1,0 +1,53 @@
+//! A broker, a file, a process.
+
+use std::{fs, path::Path, time::Duration};
+
+use e2e::process::{self, Process, START_LIMIT};
+use windlass_amqp::{Consumers, Message, PublisherOptions, Queue, inspect};
+use windlass_scratch::{Node, shared_node};
+
+/// The shared broker.
+pub fn node() -> Node {
+    shared_node().unwrap()
+}
+
+/// A name that no other test of the run has.
+pub fn name(test: &str) -> String {
+    format!("{test}-{}", std::process::id())
+}
+
+/// Starts `windlass consume` with a file in this folder and waits until it consumes.
+pub fn consume(folder: &Path, url: &str, lists: &str) -> Process {
+    let file = folder.join("windlass.toml");
+    fs::write(&file, format!("store = \"sqlite:{}/windlass.db\"\n{lists}", folder.display())).unwrap();
+    let mut command = process::command(process::windlass().unwrap());
+    command.args(["consume", "--allow-target", "127.0.0.0/8", "--config"]).arg(&file);
+    command.env("WINDLASS_AMQP_URL", url).current_dir(folder);
+    let mut process = Process::start(command).unwrap();
+    let started = process.wait_for(START_LIMIT, |line| line.contains("consuming ").then_some(()));
+    started.unwrap();
+    process
+}
+
+/// Publishes numbered messages with ids of the same number.
+pub async fn publish(url: &str, queue: &str, count: usize) {
+    let running = Consumers::connect(url).queue(Queue::durable(queue)).start().await.unwrap();
+    let publisher = running.publisher(PublisherOptions::default());
+    let mut sending = tokio::task::JoinSet::new();
+    for number in 0..count {
+        let (publisher, queue) = (publisher.clone(), queue.to_owned());
+        sending.spawn(async move {
+            let message = Message::json(&number).unwrap().id(format!("id-{number}"));
+            publisher.publish("", &queue, &message).await.unwrap();
+        });
+    }
+    while let Some(sent) = sending.join_next().await {
+        sent.unwrap();
+    }
+    running.stop(Duration::from_secs(5)).await;
+}
+
+/// Messages that wait in a queue, and how many consume.
+pub async fn look(url: &str, queue: &str) -> (u32, u32) {
+    inspect(url, &[queue.to_owned()]).await.unwrap().remove(0).found.unwrap()
+}

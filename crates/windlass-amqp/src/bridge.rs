@@ -1,0 +1,179 @@
+//! From the broker into the durable store: a delivery becomes a task, and is acknowledged once the task is committed
+//! (ACK-AFTER).
+
+use std::{fmt, str::FromStr, sync::Arc, time::Duration};
+
+use tokio::time::sleep;
+use windlass::{Client, Name, NewTask, Outcome, Payload};
+
+use crate::{Consumer, Delivery, Error, backoff::Backoff};
+
+/// Where the name of a job or a workflow comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NameFrom {
+    /// The value of this header; a delivery without it has none.
+    Header(String),
+    /// The routing key.
+    RoutingKey,
+    /// Always this one.
+    Fixed(String),
+}
+
+impl NameFrom {
+    fn read(&self, delivery: &Delivery) -> Option<String> {
+        match self {
+            Self::Header(name) => delivery.header(name),
+            Self::RoutingKey => Some(delivery.routing_key().to_owned()).filter(|key| !key.is_empty()),
+            Self::Fixed(name) => Some(name.clone()),
+        }
+    }
+}
+
+impl FromStr for NameFrom {
+    type Err = Error;
+
+    /// `header:NAME`, `routing_key` or `name:TEXT`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text.split_once(':') {
+            Some(("header", name)) if !name.is_empty() => Ok(Self::Header(name.to_owned())),
+            Some(("name", name)) if !name.is_empty() => Ok(Self::Fixed(name.to_owned())),
+            None if text == "routing_key" => Ok(Self::RoutingKey),
+            _ => {
+                let reason = format!("{text:?} is none of header:NAME, routing_key and name:TEXT");
+                Err(Error::Declaration(reason))
+            }
+        }
+    }
+}
+
+/// How deliveries become tasks.
+///
+/// The message id is the idempotency key, so a message that is delivered twice is one task. A delivery without an id has no
+/// key, and becomes a second task if it comes again.
+#[derive(Clone)]
+#[must_use = "hand it to Consumer::into_store"]
+pub struct Bridge {
+    client: Client,
+    kind: Name,
+    queue: Option<Name>,
+    job: Option<NameFrom>,
+    workflow: Option<NameFrom>,
+}
+
+impl Bridge {
+    /// Deliveries become tasks of this kind on the default queue.
+    ///
+    /// # Errors
+    /// [`Error::Declaration`] if the kind is not a valid name.
+    pub fn new(client: Client, kind: &str) -> Result<Self, Error> {
+        Ok(Self { client, kind: name("kind", kind)?, queue: None, job: None, workflow: None })
+    }
+
+    /// They wait in this queue of the store.
+    ///
+    /// # Errors
+    /// [`Error::Declaration`] if it is not a valid name.
+    pub fn task_queue(mut self, queue: &str) -> Result<Self, Error> {
+        self.queue = Some(name("queue", queue)?);
+        Ok(self)
+    }
+
+    /// They belong to the job that this names.
+    pub fn job(mut self, from: NameFrom) -> Self {
+        self.job = Some(from);
+        self
+    }
+
+    /// They are appended to the workflow that this names.
+    pub fn workflow(mut self, from: NameFrom) -> Self {
+        self.workflow = Some(from);
+        self
+    }
+
+    /// The task that a delivery becomes.
+    fn task(&self, delivery: &Delivery) -> windlass::Result<NewTask> {
+        let body = delivery.body().to_vec();
+        // What says that it is JSON, or says nothing and looks like it.
+        let payload = match delivery.content_type() {
+            Some(other) if !other.contains("json") => Payload::bytes(body),
+            Some(_) => Payload::json_text(body)?,
+            None => Payload::json_text(body.clone()).unwrap_or_else(|_| Payload::bytes(body)),
+        };
+        let named = |what: &str, from: &Option<NameFrom>| {
+            let text = from.as_ref().and_then(|from| from.read(delivery));
+            text.map(|text| Name::new(what, text)).transpose()
+        };
+        let mut task = NewTask::new(self.kind.as_str(), payload)?;
+        if let Some(queue) = &self.queue {
+            task.queue = queue.clone();
+        }
+        task.job = named("job", &self.job)?;
+        task.workflow = named("workflow", &self.workflow)?;
+        Ok(task)
+    }
+
+    /// Enqueues until the store has it. While the store is down the delivery is held, and with it its place of the prefetch: the
+    /// queue of the broker grows, nothing else.
+    async fn enqueue(&self, delivery: &Delivery) -> Outcome {
+        let task = match self.task(delivery) {
+            Ok(task) => task,
+            Err(error) => return Outcome::Dead(error.to_string()),
+        };
+        let mut backoff = Backoff::default();
+        loop {
+            let mut enqueue = self.client.enqueue_raw(task.clone());
+            if let Some(id) = delivery.message_id() {
+                enqueue = enqueue.key(id);
+            }
+            match enqueue.await {
+                Ok(_) => return Outcome::Done(None),
+                // An answer that was lost is asked for again under the same key; without one the broker's word is as good.
+                Err(error) if error.is_retryable() || matches!(error, windlass::Error::Unknown(_)) => {
+                    tracing::warn!(%error, "a delivery waits for the store");
+                }
+                Err(error) => return Outcome::Dead(error.to_string()),
+            }
+            tokio::select! {
+                () = sleep(backoff.after(Duration::ZERO)) => {}
+                _ = delivery.cancellation().cancelled() => return Outcome::Release,
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Bridge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bridge").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+fn name(what: &str, text: &str) -> Result<Name, Error> {
+    Name::new(what, text).map_err(|error| Error::Declaration(error.to_string()))
+}
+
+impl Consumer {
+    /// Deliveries of a queue become tasks in the store, and are acknowledged once these are committed.
+    pub fn into_store(queue: impl Into<String>, bridge: Bridge) -> Self {
+        let bridge = Arc::new(bridge);
+        Self::raw(queue, move |delivery: Delivery| {
+            let bridge = Arc::clone(&bridge);
+            async move { bridge.enqueue(&delivery).await }
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_from_a_header_the_routing_key_or_the_file() {
+        assert_eq!("header:tenant".parse(), Ok(NameFrom::Header("tenant".to_owned())));
+        assert_eq!("routing_key".parse(), Ok(NameFrom::RoutingKey));
+        assert_eq!("name:a:b".parse(), Ok(NameFrom::Fixed("a:b".to_owned())));
+        for wrong in ["", "header:", "name:", "tenant", "key:x"] {
+            assert!(wrong.parse::<NameFrom>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What becomes of a delivery. Pure: what it depends on is an argument.
+
+use windlass::Outcome;
+
+use crate::ledger::Answer;
+
+/// How often a delivery that failed comes back before it goes to the dead letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Redelivery {
+    /// Deliveries after the first.
+    pub max: u32,
+}
+
+/// How a handler ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// By itself.
+    Outcome(Outcome),
+    /// It panicked; the pool has logged what it said.
+    Panicked,
+    /// It ran longer than it may.
+    TimedOut,
+    /// The body is not what the handler takes, or the type is not the consumer's; the text says why without quoting it.
+    Unfit(String),
+    /// It was not started, or cut off while the process stops: not its fault.
+    Unfinished,
+}
+
+/// An answer with its reason, for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What the broker is told.
+    pub answer: Answer,
+    /// Why it is not an ack.
+    pub reason: Option<String>,
+}
+
+/// Decides from how it ended, how often it was delivered before, and what the consumer wants.
+pub fn decide(end: End, delivered_before: u32, policy: Redelivery) -> Decision {
+    let with = |answer, reason: String| Decision { answer, reason: Some(reason) };
+    let failed = |reason: String| {
+        if delivered_before < policy.max {
+            with(Answer::Requeue, reason)
+        } else {
+            with(Answer::Reject, reason)
+        }
+    };
+    match end {
+        End::Outcome(Outcome::Done(_)) => Decision { answer: Answer::Ack, reason: None },
+        End::Outcome(Outcome::Retry { error, .. }) => failed(error),
+        // The broker cannot wait, and a delivery that comes back at once would go round in circles.
+        End::Outcome(Outcome::Snooze(_)) => failed("a delivery cannot be snoozed".to_owned()),
+        // A body that does not fit now would not fit the next time either.
+        End::Outcome(Outcome::Dead(reason) | Outcome::Cancel(reason)) | End::Unfit(reason) => {
+            with(Answer::Reject, reason)
+        }
+        End::Outcome(Outcome::Release) => with(Answer::Requeue, "handed back by its handler".to_owned()),
+        End::Panicked => failed("the handler panicked".to_owned()),
+        End::TimedOut => failed("the handler ran longer than it may".to_owned()),
+        End::Unfinished => with(Answer::Requeue, "not finished before the stop".to_owned()),
+    }
+}
+
+/// Why a delivery is not even tried: it came back more often than its failures explain, so it ends the processes that try it.
+pub fn refuse(delivered_before: u32, policy: Redelivery) -> Option<String> {
+    // One more than the policy: the crash of a process is not the fault of everything that it held.
+    (policy.max > 0 && delivered_before > policy.max + 1)
+        .then(|| format!("delivered {delivered_before} times before without an end"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn success_is_acked_and_failure_is_rejected_without_requeue() {
+        let none = Redelivery::default();
+        assert_eq!(decide(End::Outcome(Outcome::Done(None)), 0, none).answer, Answer::Ack);
+        for end in [End::Outcome(Outcome::retry("no")), End::Panicked, End::TimedOut, End::Unfit("x".into())]
+        {
+            let decision = decide(end.clone(), 0, none);
+            assert_eq!(decision.answer, Answer::Reject, "{end:?}");
+            assert!(decision.reason.is_some());
+        }
+    }
+
+    #[test]
+    fn failure_comes_back_as_often_as_the_policy_says() {
+        let twice = Redelivery { max: 2 };
+        let answers = [0, 1, 2, 3].map(|before| decide(End::Panicked, before, twice).answer);
+        assert_eq!(answers, [Answer::Requeue, Answer::Requeue, Answer::Reject, Answer::Reject]);
+        assert_eq!(decide(End::Unfit("x".into()), 0, twice).answer, Answer::Reject, "it never fits");
+        assert_eq!(decide(End::Outcome(Outcome::Dead("x".into())), 0, twice).answer, Answer::Reject);
+    }
+
+    #[test]
+    fn what_the_stop_cut_off_goes_back_whatever_the_policy() {
+        assert_eq!(decide(End::Unfinished, 9, Redelivery::default()).answer, Answer::Requeue);
+    }
+
+    #[test]
+    fn delivery_that_ends_processes_is_refused_in_the_end() {
+        let policy = Redelivery { max: 2 };
+        let refused = [2, 3, 4].map(|before| refuse(before, policy).is_some());
+        assert_eq!(refused, [false, false, true]);
+        assert_eq!(refuse(100, Redelivery::default()), None);
+    }
+}

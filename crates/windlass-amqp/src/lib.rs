@@ -1,0 +1,69 @@
+//! RabbitMQ consumers and publishers on the pool of Windlass.
+//!
+//! ```no_run
+//! # use std::{io, time::Duration};
+//! use windlass_amqp::{Consumer, Consumers, Queue};
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Order { id: u64 }
+//!
+//! async fn on_order(order: Order) -> Result<(), io::Error> {
+//!     println!("order {}", order.id);          // an error goes to the dead letters; a panic hurts only this delivery
+//!     Ok(())
+//! }
+//!
+//! # async fn run() -> Result<(), windlass_amqp::Error> {
+//! let consumers = Consumers::connect("amqp://127.0.0.1")
+//!     .queue(Queue::durable("orders").with_dead_letters())
+//!     .consume(Consumer::new("orders", on_order).event_type("order.created"))   // CPUs × 4 workers, prefetch to match
+//!     .start().await?;
+//!
+//! let report = consumers.stop(Duration::from_secs(30)).await;                   // 12 drained, 0 cancelled, 0 aborted
+//! # drop(report);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Reading order: [`Topology`] is what is declared; [`Consumers`] starts one task per [`Consumer`], which lives through
+//! one *session* after another, each with a channel of its own; a session hands deliveries to the pool and writes what became
+//! of them through its *ledger*. Nothing of a session outlives its channel, so no answer can reach another one.
+
+mod adaptive;
+mod backoff;
+mod bridge;
+mod connection;
+mod consumer;
+mod consumers;
+mod decision;
+mod delivery;
+mod error;
+mod handler;
+mod inspect;
+mod ledger;
+mod meters;
+mod publisher;
+mod session;
+mod sizing;
+mod supervisor;
+mod topology;
+mod work;
+
+pub use bridge::{Bridge, NameFrom};
+pub use consumer::Consumer;
+pub use consumers::{Consumers, Handle, Running};
+pub use decision::Redelivery;
+pub use delivery::Delivery;
+pub use error::Error;
+pub use handler::MessageHandler;
+pub use inspect::{QueueFigures, inspect};
+pub use meters::{ConsumerFigures, State};
+pub use publisher::{Message, Publisher, PublisherOptions};
+pub use sizing::{SharedPool, Sizes, cpus, shared_pool, sizes};
+pub use topology::{Binding, Exchange, ExchangeKind, Queue, QueueKind, Topology};
+
+/// The examples of the documents compile.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../docs/guides/rabbitmq.md")]
+    struct RabbitMq;
+}

@@ -1,0 +1,146 @@
+//! Publishing with confirms: a message is there, or the caller knows that it is not.
+
+mod message;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use lapin::{
+    Channel, Confirmation, Connection,
+    options::{BasicPublishOptions, ConfirmSelectOptions},
+};
+use tokio::{
+    sync::Mutex,
+    time::{sleep, timeout},
+};
+
+pub use self::message::Message;
+use crate::{
+    Error,
+    backoff::Backoff,
+    connection::{Link, short},
+};
+
+/// How a publisher behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PublisherOptions {
+    /// Sendings of one message, the first included; a lost connection or an answer that does not come costs one.
+    pub attempts: u32,
+    /// How long the broker may take to confirm one sending.
+    pub confirm_within: Duration,
+}
+
+impl Default for PublisherOptions {
+    fn default() -> Self {
+        Self { attempts: 3, confirm_within: Duration::from_secs(10) }
+    }
+}
+
+/// Publishes messages and waits until the broker has them. Cheap to clone; clones share one channel.
+#[derive(Clone)]
+pub struct Publisher {
+    link: Arc<Link>,
+    options: PublisherOptions,
+    open: Arc<Mutex<Option<Channel>>>,
+}
+
+impl Publisher {
+    pub(crate) fn new(link: Arc<Link>, options: PublisherOptions) -> Self {
+        Self { link, options, open: Arc::default() }
+    }
+
+    /// Sends a message and waits until the broker confirms that a queue has it.
+    ///
+    /// A message that is sent again after a lost confirm may be there twice, under the same message id. Cancelling the call
+    /// leaves open whether it is there.
+    ///
+    /// # Errors
+    /// [`Error::Unroutable`] if no queue takes it; [`Error::Blocked`] if the broker is short of memory or disk;
+    /// [`Error::Unreachable`] or [`Error::Unconfirmed`] when all attempts are spent.
+    pub async fn publish(&self, exchange: &str, routing_key: &str, message: &Message) -> Result<(), Error> {
+        let mut backoff = Backoff::default();
+        let mut left = self.options.attempts.max(1);
+        loop {
+            left -= 1;
+            match self.send(exchange, routing_key, message).await {
+                Err(error @ (Error::Unreachable { .. } | Error::Unconfirmed(_))) if left > 0 => {
+                    tracing::warn!(%error, left, "a message is sent again");
+                    sleep(backoff.after(Duration::ZERO)).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn send(&self, exchange: &str, routing_key: &str, message: &Message) -> Result<(), Error> {
+        let limit = self.options.confirm_within;
+        let connection = self.link.connection().await?;
+        if connection.status().blocked() {
+            return Err(Error::Blocked { sent: "was not sent" });
+        }
+        let channel = match timeout(limit, self.channel(&connection)).await {
+            Ok(opened) => opened?,
+            Err(_) if connection.status().blocked() => return Err(Error::Blocked { sent: "was not sent" }),
+            Err(_) => {
+                let reason = format!("no channel within {limit:?}");
+                return Err(Error::Unreachable { address: self.link.address(), reason });
+            }
+        };
+        let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
+        let (to, key, properties) = (short(exchange)?, short(routing_key)?, message.properties()?);
+        let confirmed = async {
+            let sent = channel.basic_publish(to, key, options, message.body(), properties).await?;
+            sent.await
+        };
+        match timeout(limit, confirmed).await {
+            Err(_) if connection.status().blocked() => {
+                Err(Error::Blocked { sent: "may be kept once it recovers" })
+            }
+            Err(_) => {
+                // Its late confirm is of no use to anybody: the next message has a channel of its own.
+                self.forget(&channel).await;
+                Err(Error::Unconfirmed(limit))
+            }
+            Ok(Err(error)) => Err(self.link.lost("a message", &error)),
+            Ok(Ok(Confirmation::Ack(None))) => Ok(()),
+            Ok(Ok(Confirmation::Ack(Some(_)) | Confirmation::Nack(Some(_)))) => {
+                Err(Error::Unroutable { exchange: exchange.to_owned(), routing_key: routing_key.to_owned() })
+            }
+            Ok(Ok(Confirmation::Nack(None) | Confirmation::NotRequested)) => Err(Error::Refused {
+                what: "a message".to_owned(),
+                reason: "it could not keep it".to_owned(),
+            }),
+        }
+    }
+
+    /// The channel in confirm mode, opened if there is none. Confirms belong to the channel that they came on, so none outlives it.
+    async fn channel(&self, connection: &Connection) -> Result<Channel, Error> {
+        let mut held = self.open.lock().await;
+        if let Some(channel) =
+            held.as_ref().filter(|channel| channel.status().connected() && connection.status().connected())
+        {
+            return Ok(channel.clone());
+        }
+        let channel = self.link.channel().await?;
+        let confirms = channel.confirm_select(ConfirmSelectOptions::default());
+        confirms.await.map_err(|error| self.link.lost("confirms", &error))?;
+        *held = Some(channel.clone());
+        Ok(channel)
+    }
+
+    /// Opens another channel for the next message, unless somebody has already.
+    async fn forget(&self, channel: &Channel) {
+        let mut held = self.open.lock().await;
+        if held.as_ref().is_some_and(|held| held.id() == channel.id()) {
+            *held = None;
+        }
+    }
+}
+
+impl fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher")
+            .field("link", &self.link)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,283 @@
+//! One life of a consumer: from the opening of its channel to its end.
+//!
+//! ```text
+//! broker ─► lapin (≤ prefetch) ─► buffer (≤ workers × 2) ─► pool ─► handler ─► report ─► ledger ─► frames ─► broker
+//! ```
+//!
+//! Everything here ends with the channel. A handler that still runs then finds its report's way closed: what it did cannot be
+//! acknowledged any more, least of all on the next channel, and the broker delivers the message again.
+
+mod drain;
+mod tuning;
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    task::Poll,
+    time::Duration,
+};
+
+use self::tuning::{Tuning, tick};
+use futures_core::Stream;
+use lapin::{
+    Channel,
+    options::{BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, BasicRejectOptions},
+    types::FieldTable,
+};
+use tokio::{
+    sync::{
+        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+        watch,
+    },
+    time::{Instant, sleep_until},
+};
+use windlass::{Pool, quota::Line};
+
+use crate::{
+    Delivery, Error,
+    connection::{Link, short},
+    consumer::Plan,
+    decision::{End, decide, refuse},
+    ledger::{Answer, Frame, Ledger},
+    meters::{Meters, count},
+    work::{Ended, Report, start},
+};
+
+/// Places in the buffer per worker: enough to have the next delivery at hand.
+const BUFFERED_PER_WORKER: usize = 2;
+/// Reports that are taken at once; those that come while frames are written make the next batch.
+const REPORTS_AT_ONCE: usize = 256;
+
+/// Why a session does not go on.
+#[derive(Debug)]
+pub enum Over {
+    /// The consumer is to stop within this time.
+    Stop(Duration),
+    /// The channel is gone.
+    Lost(String),
+}
+
+/// A subscribed channel.
+#[derive(Debug)]
+pub struct Session {
+    channel: Channel,
+    stream: lapin::Consumer,
+}
+
+impl Session {
+    /// Declares, sets the prefetch and subscribes.
+    pub async fn open(link: &Link, plan: &Plan) -> Result<Self, Error> {
+        let channel = link.channel().await?;
+        let what = || format!("the consumer of queue {:?}", plan.queue);
+        // A prefetch of 0 would be none at all, and the broker would send the whole queue.
+        let prefetch = plan.sizes.prefetch.max(1);
+        let qos = channel.basic_qos(prefetch, BasicQosOptions::default());
+        qos.await.map_err(|error| link.lost(&what(), &error))?;
+        let options = BasicConsumeOptions { exclusive: plan.is_exclusive, ..BasicConsumeOptions::default() };
+        let (queue, tag) = (short(&plan.queue)?, short(&plan.tag)?);
+        let subscribed = channel.basic_consume(queue, tag, options, FieldTable::default());
+        let stream = subscribed.await.map_err(|error| link.lost(&what(), &error))?;
+        Ok(Self { channel, stream })
+    }
+}
+
+/// A session at work.
+pub struct Shift<'a> {
+    plan: &'a Plan,
+    pool: &'a Pool,
+    meters: &'a Arc<Meters>,
+    session: Session,
+    ledger: Ledger,
+    buffer: VecDeque<(u64, Delivery)>,
+    /// Numbers of workers that have nothing to do.
+    idle: Vec<usize>,
+    tuning: Option<Tuning>,
+    reporter: UnboundedSender<Ended>,
+    reports: UnboundedReceiver<Ended>,
+}
+
+impl<'a> Shift<'a> {
+    pub fn new(session: Session, plan: &'a Plan, pool: &'a Pool, meters: &'a Arc<Meters>) -> Self {
+        let (reporter, reports) = unbounded_channel();
+        let idle = (0..plan.sizes.workers).rev().collect();
+        let (ledger, buffer) = (Ledger::default(), VecDeque::new());
+        let tuning = plan.adaptive_min.map(|min| Tuning::new(min, plan.sizes.workers, meters));
+        let limit = tuning.as_ref().map_or(plan.sizes.workers, Tuning::limit);
+        meters.limit.store(limit as u64, Ordering::Relaxed);
+        Self { plan, pool, meters, session, ledger, buffer, idle, tuning, reporter, reports }
+    }
+
+    /// Works until the channel is lost or the consumer is to stop; [`drain`](Self::drain) comes then.
+    ///
+    /// Not cancel safe: the stop is looked at only between two turns, where nothing is half said.
+    pub async fn work(&mut self, stop: &mut watch::Receiver<Option<Duration>>) -> Over {
+        let mut ended = Vec::new();
+        loop {
+            if let Err(reason) = self.turn().await {
+                return self.end(reason);
+            }
+            let look = self.ledger.next_look();
+            let is_waiting_for_others = !self.buffer.is_empty() && self.is_idle();
+            tokio::select! {
+                deadline = told(stop) => return Over::Stop(deadline),
+                _ = self.reports.recv_many(&mut ended, REPORTS_AT_ONCE) => {
+                    ended.drain(..).for_each(|ended| self.note(ended));
+                }
+                next = next(&mut self.session.stream), if self.has_room() => {
+                    if let Err(reason) = self.take(next) {
+                        return self.end(reason);
+                    }
+                }
+                // What an earlier session left in the pool has ended.
+                () = self.pool.freed(), if is_waiting_for_others => {}
+                () = tick(&mut self.tuning) => {
+                    if let Err(reason) = self.tune().await {
+                        return self.end(reason);
+                    }
+                }
+                () = sleep_until(look.unwrap_or_else(Instant::now)), if look.is_some() => {}
+            }
+        }
+    }
+
+    /// Takes what is there, starts what fits, says what is to be said.
+    async fn turn(&mut self) -> Result<(), String> {
+        while self.has_room() {
+            let Some(next) = ready(&mut self.session.stream).await else { break };
+            self.take(next)?;
+        }
+        self.start_what_fits();
+        self.say().await
+    }
+
+    fn has_room(&self) -> bool {
+        self.buffer.len() < self.plan.sizes.workers * BUFFERED_PER_WORKER
+    }
+
+    /// Whether nothing of this session runs.
+    fn is_idle(&self) -> bool {
+        self.idle.len() == self.plan.sizes.workers
+    }
+
+    fn take(&mut self, next: Option<lapin::message::DeliveryResult>) -> Result<(), String> {
+        let delivery = match next {
+            Some(Ok(Some(delivery))) => delivery,
+            Some(Err(error)) => return Err(error.to_string()),
+            Some(Ok(None)) | None => return Err("the broker ended the subscription".to_owned()),
+        };
+        count(&self.meters.deliveries);
+        if delivery.redelivered {
+            count(&self.meters.redeliveries);
+        }
+        let tag = delivery.delivery_tag;
+        self.ledger.take(tag);
+        self.buffer.push_back((tag, Delivery::new(delivery)));
+        Ok(())
+    }
+
+    fn start_what_fits(&mut self) {
+        while !self.buffer.is_empty() && self.is_place_free() {
+            let Some(worker) = self.idle.pop() else { break };
+            let Some((tag, delivery)) = self.buffer.pop_front() else { break };
+            let known = (tag, delivery.delivered_before());
+            let report = Report::new(self.reporter.clone(), Arc::clone(self.meters), known, worker);
+            match self.misfit(&delivery) {
+                None => start(self.pool, self.plan, delivery, report),
+                Some(reason) => report.refuse(reason),
+            }
+        }
+    }
+
+    /// Handlers of an earlier session count as well: together they are never more than the workers.
+    fn is_place_free(&self) -> bool {
+        self.meters.running.load(Ordering::Relaxed) < self.meters.limit.load(Ordering::Relaxed)
+    }
+
+    /// Why a delivery is not even tried.
+    fn misfit(&self, delivery: &Delivery) -> Option<String> {
+        let (plan, got) = (self.plan, delivery.event_type());
+        if plan.is_strict && got != Some(plan.event_type.as_str()) {
+            return Some(format!("its type is {got:?}, not {:?}", plan.event_type));
+        }
+        refuse(delivery.delivered_before(), plan.redelivery)
+    }
+
+    fn note(&mut self, ended: Ended) {
+        let Ended { tag, worker, end, delivered_before } = ended;
+        self.idle.push(worker);
+        self.answer(tag, worker, end, delivered_before);
+    }
+
+    fn answer(&mut self, tag: u64, worker: usize, end: End, delivered_before: u32) {
+        let is_handed_back = end == End::Unfinished;
+        let decision = decide(end, delivered_before, self.plan.redelivery);
+        if !self.ledger.answer(tag, decision.answer, Instant::now()) {
+            return;
+        }
+        self.meters.answered(decision.answer);
+        let Some(reason) = decision.reason.filter(|_| !is_handed_back) else { return };
+        let (queue, event_type) = (&self.plan.queue, &self.plan.event_type);
+        match self.meters.failures.event(std::time::Instant::now()) {
+            Line::None => return,
+            Line::OwnAfter(count) => {
+                tracing::warn!(%queue, %event_type, count, "more deliveries failed in the last minute");
+            }
+            Line::Own => {}
+        }
+        let what = if decision.answer == Answer::Reject { "rejected" } else { "put back" };
+        tracing::warn!(%queue, %event_type, worker, tag, %reason, "a delivery was {what}");
+    }
+
+    /// Writes what is to be said.
+    async fn say(&mut self) -> Result<(), String> {
+        for frame in self.ledger.frames(Instant::now()) {
+            let channel = &self.session.channel;
+            let written = match frame {
+                Frame::AckUpTo(tag) => channel.basic_ack(tag, BasicAckOptions { multiple: true }).await,
+                Frame::Ack(tag) => channel.basic_ack(tag, BasicAckOptions { multiple: false }).await,
+                Frame::Reject(tag) => channel.basic_reject(tag, BasicRejectOptions { requeue: false }).await,
+                Frame::Requeue(tag) => {
+                    let options = BasicNackOptions { multiple: false, requeue: true };
+                    channel.basic_nack(tag, options).await
+                }
+            };
+            written.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The channel is gone: what waits is forgotten here, as the broker has put it back there.
+    fn end(&mut self, reason: String) -> Over {
+        self.reports.close();
+        while self.reports.try_recv().is_ok() {
+            count(&self.meters.unanswered);
+        }
+        self.buffer.clear();
+        Over::Lost(reason)
+    }
+}
+
+/// Waits for the stop and gives its deadline. A handle that was dropped stops at once. Cancel safe.
+pub async fn told(stop: &mut watch::Receiver<Option<Duration>>) -> Duration {
+    match stop.wait_for(Option::is_some).await {
+        Ok(deadline) => deadline.unwrap_or_default(),
+        Err(_) => Duration::ZERO,
+    }
+}
+
+type Next = Option<lapin::message::DeliveryResult>;
+
+/// The next delivery. Cancel safe.
+async fn next(stream: &mut lapin::Consumer) -> Next {
+    std::future::poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await.map(|next| next.map(Some))
+}
+
+/// The next delivery if there is one already.
+async fn ready(stream: &mut lapin::Consumer) -> Option<Next> {
+    std::future::poll_fn(|cx| match Pin::new(&mut *stream).poll_next(cx) {
+        Poll::Ready(next) => Poll::Ready(Some(next.map(|next| next.map(Some)))),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}

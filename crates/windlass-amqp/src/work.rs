@@ -1,0 +1,105 @@
+//! One delivery on its way through the pool, and the report of how it ended.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    thread,
+    time::Instant,
+};
+
+use tokio::sync::mpsc::UnboundedSender;
+use tracing::Instrument as _;
+use windlass::{CancelReason, Cancellation, DispatchOptions, Outcome, Pool};
+
+use crate::{Delivery, consumer::Plan, decision::End, meters::Meters};
+
+/// How one delivery of a channel ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub tag: u64,
+    pub worker: usize,
+    pub end: End,
+    pub delivered_before: u32,
+}
+
+/// Tells the session how a delivery ended, whatever happens: it is dropped with the task that holds it.
+#[derive(Debug)]
+pub struct Report {
+    /// The session may have gone. Unbounded, but there are never more than the prefetch.
+    session: UnboundedSender<Ended>,
+    meters: Arc<Meters>,
+    tag: u64,
+    worker: usize,
+    delivered_before: u32,
+    context: Option<Cancellation>,
+    started: Option<Instant>,
+    outcome: Option<Result<Outcome, String>>,
+}
+
+impl Report {
+    /// A report of a delivery that takes a place among the running ones from now on.
+    pub fn new(
+        session: UnboundedSender<Ended>,
+        meters: Arc<Meters>,
+        (tag, delivered_before): (u64, u32),
+        worker: usize,
+    ) -> Self {
+        meters.running.fetch_add(1, Ordering::Relaxed);
+        Self { session, meters, tag, worker, delivered_before, context: None, started: None, outcome: None }
+    }
+
+    /// Reports that the delivery is not handled, and why.
+    pub fn refuse(mut self, reason: String) {
+        self.outcome = Some(Err(reason));
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        self.meters.running.fetch_sub(1, Ordering::Relaxed);
+        if let Some(started) = self.started {
+            crate::meters::count(&self.meters.ended);
+            self.meters.busy_nanos.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
+        let end = match self.outcome.take() {
+            Some(Ok(outcome)) => End::Outcome(outcome),
+            Some(Err(reason)) => End::Unfit(reason),
+            // What a panicking task holds is dropped while its thread unwinds.
+            None if thread::panicking() => End::Panicked,
+            None => match self.context.as_ref().and_then(Cancellation::reason) {
+                Some(CancelReason::Deadline) => End::TimedOut,
+                _ => End::Unfinished,
+            },
+        };
+        let Self { tag, worker, delivered_before, .. } = *self;
+        if self.session.send(Ended { tag, worker, end, delivered_before }).is_err() {
+            // The channel has gone, and with it the right to answer.
+            crate::meters::count(&self.meters.unanswered);
+        }
+    }
+}
+
+/// Hands a delivery to the pool. If the pool does not take it, the report says so by itself.
+pub fn start(pool: &Pool, plan: &Plan, mut delivery: Delivery, report: Report) {
+    let run = Arc::clone(&plan.run);
+    let span = tracing::info_span!(
+        "delivery",
+        queue = plan.queue,
+        event_type = plan.event_type,
+        worker = report.worker,
+        message_id = delivery.message_id()
+    );
+    let make = move |context: Cancellation| {
+        delivery.cancellation = context.clone();
+        let work = async move {
+            // A local of the task, so that a panic drops it on its way.
+            let mut report = report;
+            report.context = Some(context);
+            report.started = Some(Instant::now());
+            let outcome = run(delivery).await;
+            report.outcome = Some(outcome);
+        };
+        work.instrument(span)
+    };
+    // Nobody waits for the handle: the report is the way back, and it tells a time-out from a stop.
+    drop(pool.dispatch_with(make, DispatchOptions { deadline: plan.timeout }));
+}

@@ -1,0 +1,62 @@
+//! From the broker into the store.
+
+use std::collections::BTreeMap;
+
+use windlass::{Client, store::Filter};
+use windlass_amqp::{Bridge, Consumer, Consumers, Message, NameFrom, PublisherOptions, Queue};
+
+use crate::rig::{LIMIT, fill, name, node, wait_for_messages};
+
+#[tokio::test]
+async fn delivery_becomes_one_task_with_its_job_and_is_acknowledged_after_that() {
+    let (broker, queue) = (node(), name("bridge"));
+    let client = Client::new(windlass::open("sqlite::memory:").await.unwrap());
+    let bridge = Bridge::new(client.clone(), "ship").unwrap().task_queue("parcels").unwrap();
+    let bridge = bridge.job(NameFrom::Header("tenant".to_owned())).workflow(NameFrom::RoutingKey);
+    let declared = Queue::durable(&queue).with_dead_letters();
+    let running =
+        Consumers::connect(broker.url()).queue(declared).consume(Consumer::into_store(&queue, bridge));
+    let running = running.start().await.unwrap();
+    let publisher = running.publisher(PublisherOptions::default());
+    let message = |number: u64| Message::json(&number).unwrap().header("tenant", "seven");
+    for id in ["a", "b", "a"] {
+        publisher.publish("", &queue, &message(1).id(id)).await.unwrap();
+    }
+    // Another payload under a known id is nobody's task.
+    wait_for_messages(&broker, &queue, (0, 0)).await;
+    publisher.publish("", &queue, &message(2).id("a")).await.unwrap();
+    wait_for_messages(&broker, &format!("{queue}.dead"), (1, 0)).await;
+    running.stop(LIMIT).await;
+    let page = client.store().tasks(&Filter::default(), None, 100).await.unwrap().tasks;
+    assert_eq!(page.len(), 2, "{page:?}");
+    for task in &page {
+        let record = client.task(task.id).await.unwrap().unwrap();
+        assert_eq!((record.lane.kind.as_str(), record.lane.queue.as_str()), ("ship", "parcels"));
+        assert_eq!(record.job.unwrap().as_str(), "seven");
+        assert_eq!(record.workflow.unwrap().as_str(), queue);
+    }
+    wait_for_messages(&broker, &queue, (0, 0)).await;
+}
+
+#[tokio::test]
+async fn every_message_is_a_task_when_deliveries_are_repeated() {
+    const COUNT: u64 = 500;
+    let (broker, queue) = (node(), name("bridge-all"));
+    fill(&broker.url(), Queue::durable(&queue), &queue, COUNT).await;
+    // The same ids once more, as a publisher that lost its confirms would send them.
+    fill(&broker.url(), Queue::durable(&queue), &queue, COUNT).await;
+    let client = Client::new(windlass::open("sqlite::memory:").await.unwrap());
+    let bridge = Bridge::new(client.clone(), "ship").unwrap();
+    let running = Consumers::connect(broker.url()).consume(Consumer::into_store(&queue, bridge).workers(16));
+    let running = running.start().await.unwrap();
+    wait_for_messages(&broker, &queue, (0, 0)).await;
+    running.stop(LIMIT).await;
+    let page = client.store().tasks(&Filter::default(), None, 1_000).await.unwrap().tasks;
+    let mut payloads = BTreeMap::new();
+    for task in &page {
+        let record = client.task(task.id).await.unwrap().unwrap();
+        *payloads.entry(record.payload.decode::<u64>().unwrap()).or_insert(0) += 1;
+    }
+    assert_eq!(payloads.len() as u64, COUNT);
+    assert!(payloads.values().all(|count| *count == 1));
+}

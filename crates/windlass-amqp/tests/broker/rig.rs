@@ -1,0 +1,109 @@
+//! What every test needs: a queue of its own, messages in it, and a record of what was handled.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::sync::watch;
+use windlass_amqp::{Consumers, Message, PublisherOptions, Queue};
+use windlass_scratch::{Node, shared_node};
+
+/// How long anything may take before the test has failed.
+pub const LIMIT: Duration = Duration::from_mins(1);
+
+/// The shared broker.
+pub fn node() -> Node {
+    shared_node().unwrap()
+}
+
+/// A name that no other test of the run has.
+pub fn name(test: &str) -> String {
+    format!("{test}-{}", std::process::id())
+}
+
+/// Puts numbered JSON messages with ids of the same number into a queue that is declared for it.
+pub async fn fill(url: &str, queue: Queue, name: &str, count: u64) {
+    let publishing = Consumers::connect(url).queue(queue).start().await.unwrap();
+    let publisher = publishing.publisher(PublisherOptions::default());
+    let numbers: Vec<u64> = (0..count).collect();
+    // Many at once: each waits for its confirm.
+    for chunk in numbers.chunks(500) {
+        let mut tasks = tokio::task::JoinSet::new();
+        for number in chunk {
+            let (publisher, name, number) = (publisher.clone(), name.to_owned(), *number);
+            tasks.spawn(async move {
+                let message = Message::json(&number).unwrap().id(number.to_string());
+                publisher.publish("", &name, &message).await.unwrap();
+            });
+        }
+        while let Some(published) = tasks.join_next().await {
+            published.unwrap();
+        }
+    }
+    publishing.stop(LIMIT).await;
+}
+
+/// How often each number was handled.
+#[derive(Clone)]
+pub struct Record {
+    counts: Arc<Mutex<BTreeMap<u64, u32>>>,
+    total: Arc<watch::Sender<usize>>,
+}
+
+impl Record {
+    pub fn new() -> Self {
+        Self { counts: Arc::default(), total: Arc::new(watch::Sender::new(0)) }
+    }
+
+    pub fn note(&self, number: u64) {
+        *self.counts.lock().unwrap().entry(number).or_default() += 1;
+        self.total.send_modify(|total| *total += 1);
+    }
+
+    /// Waits until a condition on the counts holds.
+    pub async fn wait(&self, is_there: impl Fn(&BTreeMap<u64, u32>) -> bool) {
+        let mut total = self.total.subscribe();
+        let waited = tokio::time::timeout(LIMIT, async {
+            while !is_there(&self.counts.lock().unwrap()) {
+                total.changed().await.unwrap();
+            }
+        });
+        assert!(waited.await.is_ok(), "only {} different numbers came", self.counts().len());
+    }
+
+    /// Waits until so many different numbers were handled.
+    pub async fn wait_for(&self, distinct: usize) {
+        self.wait(|counts| counts.len() >= distinct).await;
+    }
+
+    pub fn counts(&self) -> BTreeMap<u64, u32> {
+        self.counts.lock().unwrap().clone()
+    }
+}
+
+/// Messages of a queue as the broker counts them: ready and unacknowledged.
+pub fn messages(node: &Node, queue: &str) -> Option<(u64, u64)> {
+    let rows = node.ctl(&["list_queues", "name", "messages_ready", "messages_unacknowledged"]).unwrap();
+    let row = rows.lines().find_map(|row| row.strip_prefix(queue)?.strip_prefix('\t').map(str::to_owned))?;
+    let (ready, open) = row.split_once('\t').unwrap();
+    Some((ready.trim().parse().unwrap(), open.trim().parse().unwrap()))
+}
+
+/// Waits until the broker says what it should of a queue; what it counts lags behind what it was told.
+pub async fn wait_for_messages(node: &Node, queue: &str, wanted: (u64, u64)) {
+    let (node, queue) = (node.clone(), queue.to_owned());
+    let look = move || {
+        let deadline = std::time::Instant::now() + LIMIT;
+        while messages(&node, &queue) != Some(wanted) {
+            assert!(
+                std::time::Instant::now() < deadline,
+                "{queue}: {:?}, not {wanted:?}",
+                messages(&node, &queue)
+            );
+        }
+    };
+    // The consumers run on the thread of the test.
+    tokio::task::spawn_blocking(look).await.unwrap();
+}

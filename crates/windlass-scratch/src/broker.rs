@@ -1,0 +1,181 @@
+//! A private RabbitMQ node.
+
+use std::{
+    env, fs,
+    net::{Ipv4Addr, TcpStream},
+    path::Path,
+    sync::OnceLock,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{Error, keeper::Keeper, node::Node, owner::Owner, port, programs};
+
+/// The variable that names the folder of the node that the tests of a run share.
+pub const SHARED_NODE_VARIABLE: &str = "WINDLASS_TEST_RABBITMQ";
+/// How long the node may take until it accepts connections; a busy machine needs most of it.
+const START_LIMIT: Duration = Duration::from_mins(2);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How many sets of ports to try when somebody takes one that was free a moment ago.
+const PORT_TRIES: usize = 5;
+/// What the node writes when everything is up.
+const READY: &str = "Server startup complete";
+/// How many lines of its log the node needs to say why it does not start.
+const REASON_LINES: usize = 6;
+/// A small disk or a small memory is no reason to block publishers of a test; alarms are raised by hand.
+const SETTINGS: &str = "disk_free_limit.absolute = 1MB\nvm_memory_high_watermark.relative = 0.6\n";
+/// The signal of a stop that flushes and closes everything.
+const STOP: &str = "TERM";
+/// The signal of a crash; also what ends a node that is not needed any more, as it is quicker.
+const CRASH: &str = "KILL";
+
+/// A private RabbitMQ node: gone, with its folder, when the value is dropped or the process ends.
+///
+/// It listens on `127.0.0.1` only and has an Erlang name server of its own, so that it neither meets nor disturbs another
+/// node on the machine.
+#[derive(Debug)]
+pub struct Broker {
+    // Before its name server, so that it ends first.
+    keeper: Keeper,
+    _names: Keeper,
+    node: Node,
+}
+
+impl Broker {
+    /// Makes a new node and waits until it accepts connections.
+    pub fn start() -> Result<Self, Error> {
+        let mut last = Error::Start { server: "RabbitMQ", reason: "no port is free".to_owned() };
+        for _ in 0..PORT_TRIES {
+            let Some(ports) = free_ports() else { break };
+            match Self::start_on(ports) {
+                Err(error @ Error::Start { .. }) => last = error,
+                started => return started,
+            }
+        }
+        Err(last)
+    }
+
+    fn start_on(ports: [u16; 3]) -> Result<Self, Error> {
+        // Unlike PostgreSQL it agrees to run as root.
+        let owner = Owner::oneself();
+        let (server, names) = (programs::rabbitmq_server()?, programs::epmd()?);
+        let folder = owner.folder(None)?;
+        let node = Node::new(folder.path(), ports);
+        node.write_ports()?;
+        fs::write(folder.path().join("rabbitmq.conf"), SETTINGS)?;
+        fs::write(folder.path().join("plugins"), "[].\n")?;
+        // The node would start a name server that outlives it; this one is kept as the node is.
+        let names = [
+            names.into(),
+            "-port".into(),
+            node.names_port().to_string().into(),
+            "-address".into(),
+            "127.0.0.1".into(),
+        ];
+        let names = Keeper::new(owner, owner.folder(None)?, CRASH, &names)?;
+        names.start()?;
+        wait_for_port(node.names_port(), &names)?;
+        let mut command = vec!["env".into()];
+        command.extend(node.variables().into_iter().map(|(name, value)| {
+            let mut pair = std::ffi::OsString::from(format!("{name}="));
+            pair.push(value);
+            pair
+        }));
+        command.push(server.into());
+        let broker = Self { keeper: Keeper::new(owner, folder, CRASH, &command)?, _names: names, node };
+        broker.start_again()?;
+        Ok(broker)
+    }
+
+    /// Where it is.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The URL of the node's default virtual host, as its only user.
+    pub fn url(&self) -> String {
+        self.node.url()
+    }
+
+    /// Runs `rabbitmqctl`. See [`Node::ctl`].
+    pub fn ctl(&self, arguments: &[&str]) -> Result<String, Error> {
+        self.node.ctl(arguments)
+    }
+
+    /// The process of the node; `None` while it is stopped.
+    pub fn pid(&self) -> Option<u32> {
+        self.keeper.pid()
+    }
+
+    /// Stops the node in order and waits for its end. Nothing happens if it is stopped.
+    pub fn stop(&self) -> Result<(), Error> {
+        self.keeper.stop(STOP)
+    }
+
+    /// Ends the node at once, as in a crash. What it had confirmed is on the disk.
+    pub fn kill(&self) -> Result<(), Error> {
+        self.keeper.stop(CRASH)
+    }
+
+    /// Starts the node on the same ports and the same data, and waits until it accepts connections. Nothing happens if it
+    /// runs.
+    pub fn start_again(&self) -> Result<(), Error> {
+        if self.keeper.is_running() {
+            return Ok(());
+        }
+        let log_start = fs::metadata(self.log_path()).map_or(0, |found| found.len() as usize);
+        // Collects a node that ended by itself.
+        self.keeper.stop(CRASH)?;
+        self.keeper.start()?;
+        let deadline = Instant::now() + START_LIMIT;
+        loop {
+            let log = fs::read(self.log_path()).unwrap_or_default();
+            let log = String::from_utf8_lossy(log.get(log_start..).unwrap_or_default()).into_owned();
+            if log.contains(READY) {
+                return Ok(());
+            }
+            if !self.keeper.is_running() || Instant::now() >= deadline {
+                self.keeper.stop(CRASH)?;
+                let mut lines: Vec<&str> = log.lines().rev().take(REASON_LINES).map(str::trim).collect();
+                lines.reverse();
+                return Err(Error::Start { server: "RabbitMQ", reason: lines.join("; ") });
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn log_path(&self) -> std::path::PathBuf {
+        self.node.folder().join("log")
+    }
+}
+
+/// The node that tests share: each has queues of its own there and never stops it.
+///
+/// `WINDLASS_TEST_RABBITMQ` names its folder in a whole test run; without it this process starts one for itself, which is gone
+/// when the process is.
+pub fn shared_node() -> Result<Node, Error> {
+    static OWN: OnceLock<Result<Broker, String>> = OnceLock::new();
+    if let Some(folder) = env::var_os(SHARED_NODE_VARIABLE).filter(|folder| !folder.is_empty()) {
+        return Node::at(Path::new(&folder));
+    }
+    match OWN.get_or_init(|| Broker::start().map_err(|error| error.to_string())) {
+        Ok(broker) => Ok(broker.node().clone()),
+        Err(reason) => Err(Error::Start { server: "the shared RabbitMQ", reason: reason.clone() }),
+    }
+}
+
+fn free_ports() -> Option<[u16; 3]> {
+    Some([port::free()?, port::free()?, port::free()?])
+}
+
+fn wait_for_port(port: u16, keeper: &Keeper) -> Result<(), Error> {
+    let deadline = Instant::now() + START_LIMIT;
+    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        if !keeper.is_running() || Instant::now() >= deadline {
+            let reason = format!("its name server does not listen on port {port}");
+            return Err(Error::Start { server: "RabbitMQ", reason });
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
