@@ -75,6 +75,7 @@ pub(crate) fn give_turns(tx: &mut Tx<'_>) -> Step<()> {
     let mut budget = Budget::new();
     while !tx.touched.workflows.is_empty() || !tx.touched.jobs.is_empty() {
         for workflow in std::mem::take(&mut tx.touched.workflows) {
+            turn::write_admitted(tx)?;
             match workflows::pass_on(tx, &workflow, &mut budget)? {
                 Progress::Over => tx.memory.rooms.workflow_done(&workflow),
                 Progress::More => tx.memory.rooms.postpone_workflow(workflow),
@@ -90,6 +91,7 @@ pub(crate) fn give_turns(tx: &mut Tx<'_>) -> Step<()> {
             }
         }
     }
+    turn::write_admitted(tx)?;
     if tx.memory.rooms.has_pending() {
         // Whoever listens gives what is left over its turn.
         tx.effects.scheduled(tx.now);

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Most tasks that are read ahead in one line: enough that one page is written for many of them.
-const AHEAD_MAX: usize = 32;
+const AHEAD_MAX: usize = 96;
 /// Fewest, however many lines there are.
 const AHEAD_MIN: usize = 4;
 /// Tasks that are read ahead over all lines, about: 2 MiB.
@@ -92,7 +92,7 @@ fn read_on(tx: &mut Tx<'_>, job: &Name, lane: LaneId, wanted: usize) -> Step<()>
     })?;
     let found = found.collect::<rusqlite::Result<Vec<_>>>()?;
     if rank > i64::MIN {
-        let up_to = ahead.tasks().front().map_or(ahead.end(), |first| (first.place().0, first.place().1 - 1));
+        let up_to = ahead.tasks().first().map_or(ahead.end(), |first| (first.place().0, first.place().1 - 1));
         clear(tx, job, lane, up_to)?;
     }
     tx.memory.rooms.read_on(job, lane, &found);

@@ -12,6 +12,7 @@ macro_rules! statements {
 
 statements! {
     ADMIT = "admit";
+    ADMIT_MANY = "admit_many";
     ASK_CANCEL = "ask_cancel";
     AUDIT = "audit";
     AUDIT_GATES = "audit_gates";
@@ -233,6 +234,7 @@ mod tests {
                 (UNSTARTED_LATER, "INDEX task_later (job=?"),
                 (HAS_SCHEDULED, "INDEX task_later (job=?"),
                 (ADMIT, by_id),
+                (ADMIT_MANY, by_id),
                 (DEMOTE, by_id),
                 (PASS_ON, by_id),
                 (FIND_HEAD, "INDEX task_step (workflow=?)"),

@@ -16,6 +16,11 @@ use crate::{
     tx::{Step, Tx, disagree},
 };
 
+/// Tasks that one statement lets through: the pairs of parameters of `admit_many.sql`.
+const ADMIT_PER_STATEMENT: usize = 16;
+/// Below so many a statement for each is cheaper than one with mostly empty parameters.
+const ADMIT_TOGETHER_MIN: usize = 4;
+
 /// Gives a job its turn. One that is not there is made if it has tasks.
 pub(crate) fn give_turn(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> Step<Progress> {
     let found = jobs::recall(tx, name)?;
@@ -166,8 +171,9 @@ fn least_ready(tx: &Tx<'_>, name: &Name, n: usize) -> Vec<Ready> {
 
 fn promote(tx: &mut Tx<'_>, name: &Name, lane: LaneId, task: &Waiting) -> Step<()> {
     let ready_seq = tx.memory.next_ready_seq();
-    if tx.sql(sql::ADMIT)?.execute((ready_seq, task.id.raw()))? != 1 {
-        return Err(disagree("a held task"));
+    tx.touched.admitted.push((task.id.raw(), ready_seq));
+    if tx.touched.admitted.len() == ADMIT_PER_STATEMENT {
+        write_admitted(tx)?;
     }
     tx.memory.count_move(lane, State::Held, State::Ready, 1);
     if task.crashes > 0 {
@@ -179,7 +185,33 @@ fn promote(tx: &mut Tx<'_>, name: &Name, lane: LaneId, task: &Waiting) -> Step<(
     Ok(())
 }
 
+/// Writes down who was let through. Must be called before anything else reads or changes the rows of such tasks.
+pub(crate) fn write_admitted(tx: &mut Tx<'_>) -> Step<()> {
+    if tx.touched.admitted.is_empty() {
+        return Ok(());
+    }
+    let admitted = std::mem::take(&mut tx.touched.admitted);
+    let changed = if admitted.len() < ADMIT_TOGETHER_MIN {
+        let mut statement = tx.sql(sql::ADMIT)?;
+        let changed = admitted.iter().map(|(id, ready_seq)| statement.execute((ready_seq, id)));
+        changed.sum::<rusqlite::Result<usize>>()?
+    } else {
+        let mut statement = tx.sql(sql::ADMIT_MANY)?;
+        for place in 0..ADMIT_PER_STATEMENT {
+            let pair = admitted.get(place);
+            statement.raw_bind_parameter(2 * place + 1, pair.map(|(id, _)| *id))?;
+            statement.raw_bind_parameter(2 * place + 2, pair.map(|(_, ready_seq)| *ready_seq))?;
+        }
+        statement.raw_execute()?
+    };
+    if changed != admitted.len() {
+        return Err(disagree("a held task"));
+    }
+    Ok(())
+}
+
 fn demote(tx: &mut Tx<'_>, name: &Name, ready: &Ready) -> Step<()> {
+    write_admitted(tx)?;
     let Ready { lane, task, .. } = *ready;
     if tx.sql(sql::DEMOTE)?.execute([task.id.raw()])? != 1 {
         return Err(disagree("a ready task"));
@@ -216,6 +248,7 @@ pub(crate) fn cancel_unstarted(
     up_to: TaskId,
     budget: &mut Budget,
 ) -> Step<Progress> {
+    write_admitted(tx)?;
     let wanted = budget.cancels();
     let ready = tx.memory.rooms.get(&job.name).into_iter().flat_map(Room::each_ready);
     let ready = ready.map(|ready| ready.task.id).filter(|id| *id <= up_to);

@@ -96,6 +96,8 @@ pub(crate) struct Touched {
     pub lanes_ready: BTreeSet<LaneId>,
     /// Tasks that were cancelled because their job is being removed.
     pub removed: u64,
+    /// Tasks that were let through and whose rows do not say so yet, with their places in the line.
+    pub admitted: Vec<(i64, i64)>,
 }
 
 impl Touched {

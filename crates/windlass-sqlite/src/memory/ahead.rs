@@ -1,6 +1,6 @@
 //! The beginning of a job's line, read ahead of its turns.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use windlass_core::TaskId;
 
@@ -23,22 +23,26 @@ impl Waiting {
 pub(crate) type Place = (i64, i64);
 
 /// The held tasks of a line up to a place. All of them are here; the table may have more up to there, which were let through.
+///
+/// Cheap to clone, because a room is remembered as it was in every transaction that changes it, and to take the first from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ahead {
-    tasks: VecDeque<Waiting>,
+    read: Arc<[Waiting]>,
+    /// How many of those are gone.
+    gone: usize,
     end: Place,
 }
 
 impl Default for Ahead {
     fn default() -> Self {
-        Self { tasks: VecDeque::new(), end: (i64::MIN, i64::MIN) }
+        Self { read: Arc::default(), gone: 0, end: (i64::MIN, i64::MIN) }
     }
 }
 
 impl Ahead {
     /// What comes first.
-    pub(crate) fn tasks(&self) -> &VecDeque<Waiting> {
-        &self.tasks
+    pub(crate) fn tasks(&self) -> &[Waiting] {
+        self.read.get(self.gone..).unwrap_or_default()
     }
 
     /// Up to where it was read.
@@ -48,22 +52,29 @@ impl Ahead {
 
     /// Adds what was read behind its end.
     pub(super) fn extend(&mut self, more: &[Waiting]) {
-        self.tasks.extend(more);
         self.end = more.last().map_or(self.end, Waiting::place);
+        self.replace(self.tasks().iter().chain(more).copied().collect());
     }
 
     /// Adds a task that lines up, unless that stands behind the end.
     pub(super) fn line_up(&mut self, task: Waiting) {
         if task.place() <= self.end {
-            let at = self.tasks.partition_point(|other| other.place() < task.place());
-            self.tasks.insert(at, task);
+            let (before, behind) =
+                self.tasks().split_at(self.tasks().partition_point(|other| other.place() < task.place()));
+            self.replace(before.iter().chain([&task]).chain(behind).copied().collect());
         }
     }
 
     /// Takes a task out; usually it is the first.
     pub(super) fn remove(&mut self, id: TaskId) {
-        if let Some(at) = self.tasks.iter().position(|task| task.id == id) {
-            self.tasks.remove(at);
+        if self.tasks().first().is_some_and(|first| first.id == id) {
+            self.gone += 1;
+        } else if self.tasks().iter().any(|task| task.id == id) {
+            self.replace(self.tasks().iter().filter(|task| task.id != id).copied().collect());
         }
+    }
+
+    fn replace(&mut self, tasks: Arc<[Waiting]>) {
+        (self.read, self.gone) = (tasks, 0);
     }
 }

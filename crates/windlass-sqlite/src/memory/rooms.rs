@@ -120,7 +120,7 @@ impl Room {
 /// How to take one change back.
 #[derive(Debug)]
 enum Undo {
-    Room(Name, Option<Box<Room>>),
+    Room(Name, Option<Room>),
     Again(Name, Option<Timestamp>, Option<Timestamp>),
     Delayed(Name, bool),
     PendingJob(Name),
@@ -370,7 +370,7 @@ impl Rooms {
         while let Some(undo) = self.undo.pop() {
             match undo {
                 Undo::Room(job, Some(room)) => {
-                    self.by_job.insert(job, *room);
+                    self.by_job.insert(job, room);
                 }
                 Undo::Room(job, None) => {
                     self.by_job.remove(&job);
@@ -391,7 +391,7 @@ impl Rooms {
         let number = self.transactions + 1;
         let is_empty = if let Some(room) = self.by_job.get_mut(job) {
             if room.changed_in != number {
-                self.undo.push(Undo::Room(job.clone(), Some(Box::new(room.clone()))));
+                self.undo.push(Undo::Room(job.clone(), Some(room.clone())));
                 room.changed_in = number;
             }
             change(room);
