@@ -54,10 +54,10 @@ fn length(rig: &Rig) -> i64 {
 async fn a_line_is_read_in_parts_and_gone_when_it_is_empty() {
     let rig = one_at_a_time().await;
     let worker = serving(&rig).await;
-    let ids = add(&rig, 100, 0).await;
-    assert_eq!(run(&rig, worker, 60).await, ids[..60]);
-    assert!((40..100).contains(&length(&rig)), "{} are still there", length(&rig));
-    assert_eq!(run(&rig, worker, 40).await, ids[60..]);
+    let ids = add(&rig, 250, 0).await;
+    assert_eq!(run(&rig, worker, 150).await, ids[..150]);
+    assert!((100..250).contains(&length(&rig)), "{} are still there", length(&rig));
+    assert_eq!(run(&rig, worker, 100).await, ids[150..]);
     assert_eq!(length(&rig), 0);
 }
 
