@@ -336,9 +336,9 @@ impl Writer {
         }
         for (job, limit, is_reached) in &effects.limits {
             if *is_reached {
-                tracing::info!(%job, limit, "the job has more tasks than its limit lets through");
+                tracing::info!(%job, limit, "job reached its limit");
             } else {
-                tracing::info!(%job, limit, "the job's limit holds no task back any more");
+                tracing::info!(%job, limit, "job left its limit");
             }
         }
         self.is_tidy |= effects.tidy;

@@ -7,6 +7,7 @@ mod disk;
 mod drain;
 mod gates;
 mod kill;
+mod limits;
 mod quarantine;
 mod second;
 mod soak;
