@@ -102,6 +102,6 @@ fn a_job_at_its_limit_is_told_once_and_once_when_it_has_left_it() {
         finish_one(&mut writer, worker, 4);
         finish_one(&mut writer, worker, 5);
         assert_eq!(told().len(), 2);
-        assert!(told()[1].contains("holds no task back"), "{}", told()[1]);
+        assert!(told()[1].contains("job left its limit"), "{}", told()[1]);
     });
 }
