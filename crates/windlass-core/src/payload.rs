@@ -88,6 +88,11 @@ impl Payload {
         &self.bytes
     }
 
+    /// The bytes themselves, without a copy.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// How many bytes there are.
     pub fn len(&self) -> usize {
         self.bytes.len()
