@@ -2,13 +2,14 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinSet,
@@ -16,7 +17,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{Server, routes, stall::Stall};
+use super::{Server, routes, stall::Stall, tls};
 
 /// Bytes of a request's head (line and headers together); more is answered with 431.
 const HEAD_MAX_BYTES: usize = 64 << 10;
@@ -78,7 +79,27 @@ async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<
     let _place = place;
     // Answers are small and somebody waits for them.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Stall::new(stream, server.options.write_stall_max));
+    let stream = Stall::new(stream, server.options.write_stall_max);
+    let Some(tls) = &server.options.tls else { return speak(stream, &server, router).await };
+    match tokio::time::timeout(server.options.head_read_max, tls.accept(stream)).await {
+        Ok(Ok(stream)) => {
+            let router = match tls::certificate(&stream) {
+                Some(certificate) => router.layer(Extension(certificate)),
+                None => router,
+            };
+            speak(stream, &server, router).await;
+        }
+        Ok(Err(error)) => debug!(%error, "connection without TLS"),
+        Err(_) => debug!("connection that shook hands for too long"),
+    }
+}
+
+/// Answers requests until the connection ends.
+async fn speak<S>(stream: S, server: &Server, router: Router)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let io = TokioIo::new(stream);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(server.options.head_read_max)
