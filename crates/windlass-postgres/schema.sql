@@ -220,6 +220,15 @@ TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2
   CREATE INDEX task_suspect ON task USING btree (lane, priority DESC, ready_seq) WHERE ((state = 1) AND (crashes > 0))
   CREATE UNIQUE INDEX task_pkey ON task USING btree (id)
 FUNCTION task_id(at_ms bigint, seq bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
+TABLE token
+  id text NOT NULL
+  name text
+  hash bytea NOT NULL
+  scopes text NOT NULL
+  created_at bigint NOT NULL
+  expires_at bigint
+  CONSTRAINT token_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX token_pkey ON token USING btree (id)
 TABLE worker WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000)
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
   lease_ttl_ms bigint NOT NULL

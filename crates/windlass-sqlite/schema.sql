@@ -123,6 +123,14 @@ CREATE INDEX task_later ON task (job, state) WHERE state IN (0, 4) AND job IS NO
 CREATE INDEX task_ready ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes = 0;
 CREATE INDEX task_step ON task (workflow, step) WHERE workflow IS NOT NULL AND ended_at IS NULL;
 CREATE INDEX task_suspect ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes > 0;
+CREATE TABLE token (
+  id TEXT PRIMARY KEY,
+  name TEXT,
+  hash BLOB NOT NULL,
+  scopes TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER
+) STRICT, WITHOUT ROWID;
 CREATE TABLE worker (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   host TEXT NOT NULL,

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::{
     commands::{
         backup, completions, config, consume, doctor, enqueue, jobs, migrate, queues, restore, schedules,
-        store_copy, tasks, up, worker, workers, workflows,
+        store_copy, tasks, token, up, worker, workers, workflows,
     },
     config::{Setting, setting::Raw, table},
     version,
@@ -41,6 +41,12 @@ pub struct Global {
     /// Talk to this server
     #[arg(long, global = true, value_name = "URL")]
     pub server: Option<String>,
+    /// Show the server the token in this file, in place of WINDLASS_TOKEN
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    pub token_file: Option<String>,
+    /// Believe these authorities about a server with https://, a file in PEM
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    pub ca: Option<String>,
     /// Use this store, such as sqlite:windlass.db or postgres://user@host/database
     #[arg(long, global = true, value_name = "URL")]
     pub store: Option<String>,
@@ -69,6 +75,8 @@ impl Global {
     pub fn flags(&self) -> Vec<(&'static Setting, Raw)> {
         given([
             (&table::SERVER, self.server.as_ref()),
+            (&table::TOKEN_FILE, self.token_file.as_ref()),
+            (&table::CA, self.ca.as_ref()),
             (&table::STORE, self.store.as_ref()),
             (&table::SCHEMA, self.schema.as_ref()),
             (&table::LOG_LEVEL, self.log_level.as_ref()),
@@ -113,6 +121,9 @@ pub enum Command {
     /// Look at workers
     #[command(subcommand)]
     Workers(workers::WorkersCommand),
+    /// Tokens of the API: make, list and revoke them
+    #[command(subcommand)]
+    Token(token::TokenCommand),
     /// Check the store, the server and this machine
     Doctor(doctor::DoctorArgs),
     /// Bring the store's schema to this version

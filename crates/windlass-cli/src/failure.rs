@@ -99,7 +99,9 @@ fn exit_of(code: ErrorCode) -> Exit {
         ErrorCode::Invalid => Exit::Usage,
         ErrorCode::NotFound => Exit::NotFound,
         ErrorCode::TooLarge
+        | ErrorCode::Unauthorized
         | ErrorCode::Forbidden
+        | ErrorCode::RateLimited
         | ErrorCode::Conflict
         | ErrorCode::KeyConflict
         | ErrorCode::StoreFull

@@ -1,5 +1,6 @@
 //! The windlass program: parse, run, exit code.
 
+mod access;
 mod args;
 mod backend;
 mod bench;
@@ -115,6 +116,7 @@ async fn client(session: &Session, command: Command) -> anyhow::Result<Exit> {
         Command::Workflows(command) => commands::workflows::run(session, command).await,
         Command::Schedules(command) => commands::schedules::run(session, command).await,
         Command::Workers(command) => commands::workers::run(session, &command).await,
+        Command::Token(command) => commands::token::run(session, command).await,
         Command::Doctor(args) => commands::doctor::run(session, &args).await,
         Command::Migrate(args) => commands::migrate::run(session, &args).await,
         Command::Backup(args) => commands::backup::run(session, &args).await,

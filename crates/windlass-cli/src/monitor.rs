@@ -4,6 +4,7 @@ use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 use windlass_server::http::{self, Options, Routes};
 
 use crate::{
+    access::{self, Doors},
     commands::up,
     config::{Settings, table},
     engine::{self, Engine},
@@ -18,24 +19,31 @@ pub struct Monitor {
 }
 
 /// Opens the address that the settings name, if they name one.
-pub async fn listen(settings: &Settings, insecure: bool) -> anyhow::Result<Option<TcpListener>> {
+pub async fn listen(settings: &Settings, insecure: bool) -> anyhow::Result<Option<(TcpListener, Doors)>> {
     if settings.text(&table::METRICS_LISTEN).is_empty() {
         return Ok(None);
     }
-    let listen = up::listen_address(settings, &table::METRICS_LISTEN, insecure)?;
-    Ok(Some(up::bind(listen).await?))
+    let doors = Doors::from_settings(settings, &table::METRICS_LISTEN, insecure)?;
+    Ok(Some((up::bind(doors.listen).await?, doors)))
 }
 
 impl Monitor {
     /// Answers there for a worker.
-    pub fn start(listener: TcpListener, engine: &Engine) -> anyhow::Result<Self> {
-        let address = format!("http://{}", listener.local_addr()?);
+    pub fn start(listener: TcpListener, doors: Doors, engine: &Engine) -> anyhow::Result<Self> {
+        let address = format!("{}://{}", doors.scheme(), listener.local_addr()?);
         let (stop, stopped) = oneshot::channel();
-        let options = Options { routes: Routes::Monitor, ..Options::default() };
-        let server = tokio::spawn(http::serve(listener, engine::operations(engine), options, async {
+        let options = Options { routes: Routes::Monitor, ..doors.options };
+        let tls = options.tls.clone();
+        let server = http::serve(listener, engine::operations(engine), options, async {
             // A dropped sender is a stop as well.
             let _ = stopped.await;
-        }));
+        });
+        let server = tokio::spawn(async move {
+            tokio::select! {
+                ended = server => ended,
+                never = access::keep_fresh(tls) => match never {},
+            }
+        });
         Ok(Self { address, stop, server })
     }
 

@@ -10,8 +10,8 @@ use std::{
 use async_trait::async_trait;
 use windlass_core::{
     ClaimAnswer, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
-    Rules, Schedules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord,
-    WorkerReport,
+    Rules, Schedules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, Tokens, WorkerId,
+    WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
     usage::{ReadyLines, Usage},
@@ -194,6 +194,10 @@ impl<S: Store + ?Sized> Store for Lying<S> {
 
     fn schedules(&self) -> &dyn Schedules {
         self.inner.schedules()
+    }
+
+    fn tokens(&self) -> &dyn Tokens {
+        self.inner.tokens()
     }
 
     async fn audit(&self) -> Result<Vec<Finding>> {

@@ -1,6 +1,7 @@
 //! The model behind the store's traits: an in-memory store for tests.
 
 mod gates;
+mod tokens;
 
 use std::{
     path::Path,
@@ -16,7 +17,7 @@ use tokio::sync::{Notify, broadcast};
 use windlass_core::{
     ClaimAnswer, Clock, Demand, Enqueued, Error, Gates, Hint, Hints, Lane, LeaseRef, Name, NewTask,
     NewWorker, Result, Rules, Schedules, SettleBatch, Settled, Source, State, Store, TaskId, TaskRecord,
-    WorkerId, WorkerRecord, WorkerReport,
+    Tokens, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
     usage::{EnqueueMeter, ReadyLines, Usage},
@@ -288,6 +289,10 @@ impl Store for MemoryStore {
     }
 
     fn schedules(&self) -> &dyn Schedules {
+        self
+    }
+
+    fn tokens(&self) -> &dyn Tokens {
         self
     }
 

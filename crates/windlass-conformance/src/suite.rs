@@ -355,6 +355,14 @@ cases! { ($)
         a_tick_whose_task_is_refused_is_not_spent [Schedule],
         the_task_of_a_tick_goes_through_keys_and_gates,
     }
+    tokens {
+        a_token_is_found_as_it_was_added,
+        two_tokens_of_one_name_live_at_once_and_each_is_removed_alone,
+        a_token_expires_by_the_clock_of_the_store,
+        an_id_is_taken_once,
+        tokens_are_bounded,
+        tokens_are_there_after_a_restart,
+    }
     why {
         a_plain_task_says_why_it_does_not_run,
         a_task_of_a_job_says_why_it_is_held,

@@ -23,6 +23,7 @@ pub mod state;
 pub mod store;
 pub mod task;
 pub mod time;
+pub mod token;
 pub mod trace;
 #[doc(hidden)]
 pub mod transfer;
@@ -42,8 +43,9 @@ pub use schedule::{Fire, ScheduleRow};
 pub use settlement::{Settlement, settle};
 pub use source::{ClaimAnswer, Demand, Hint, Hints, LeaseRef, SettleBatch, SettleItem, Settled, Source};
 pub use state::{Event, State};
-pub use store::{Gates, Schedules, Store};
+pub use store::{Gates, Schedules, Store, Tokens};
 pub use task::{AttemptRecord, Claimed, Enqueued, Lane, NewTask, Start, TaskRecord};
 pub use time::{Clock, Timestamp};
+pub use token::{NewToken, Scope, Scopes, TokenHash, TokenRecord};
 pub use trace::TraceContext;
 pub use worker::{NewWorker, WorkerRecord, WorkerReport};

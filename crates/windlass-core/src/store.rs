@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    error::Result,
+    error::{Error, Result},
     gate::{GateView, JobChange, JobRecord, WorkflowAction, WorkflowRecord},
     id::{TaskId, WorkerId},
     name::Name,
@@ -16,6 +16,7 @@ use crate::{
     state::State,
     task::{Enqueued, NewTask, TaskRecord},
     time::Timestamp,
+    token::{NewToken, TokenRecord},
     usage::{ReadyLines, Usage},
     worker::WorkerRecord,
 };
@@ -218,8 +219,8 @@ pub trait Store: Source {
     /// Every worker, also those that died or left in the last day.
     async fn workers(&self) -> Result<Vec<WorkerRecord>>;
 
-    /// Sets how many slots a worker has; it learns of it with its next renewal. [`crate::Error::Invalid`] out of bounds,
-    /// [`crate::Error::NotFound`] if there is no such worker, [`crate::Error::Conflict`] if its lease is not in force.
+    /// Sets how many slots a worker has; it learns of it with its next renewal. [`Error::Invalid`] out of bounds,
+    /// [`Error::NotFound`] if there is no such worker, [`Error::Conflict`] if its lease is not in force.
     async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()>;
 
     /// One bounded step of retention; `more` says whether another is due at once.
@@ -230,6 +231,11 @@ pub trait Store: Source {
 
     /// Its recurring tasks.
     fn schedules(&self) -> &dyn Schedules;
+
+    /// The tokens of the API. A store behind a server leaves them to that server.
+    fn tokens(&self) -> &dyn Tokens {
+        &NoTokens
+    }
 
     /// Looks for tasks that break a promise. Counts everything: for operators and tests, not for a hot path.
     async fn audit(&self) -> Result<Vec<Finding>>;
@@ -268,7 +274,7 @@ pub trait Gates: Send + Sync {
     async fn job(&self, name: &Name) -> Result<Option<JobRecord>>;
 
     /// Cancels what waits in a job and forgets it when the last task that runs has ended; `now` asks those to end too.
-    /// [`crate::Error::NotFound`] if there is none. Answers how many tasks were cancelled.
+    /// [`Error::NotFound`] if there is none. Answers how many tasks were cancelled.
     async fn remove_job(&self, name: &Name, now: bool) -> Result<u64>;
 
     /// Workflows by name, after `after` if given; at most `limit`.
@@ -278,8 +284,8 @@ pub trait Gates: Send + Sync {
     /// One workflow that has unfinished steps or is blocked.
     async fn workflow(&self, name: &Name) -> Result<Option<WorkflowRecord>>;
 
-    /// Retries or skips the step that blocks a workflow ([`crate::Error::Conflict`] if it is not blocked, or the step
-    /// cannot be retried), or cancels its unfinished steps. [`crate::Error::NotFound`] if there is none. Answers how many
+    /// Retries or skips the step that blocks a workflow ([`Error::Conflict`] if it is not blocked, or the step
+    /// cannot be retried), or cancels its unfinished steps. [`Error::NotFound`] if there is none. Answers how many
     /// tasks that changed.
     async fn change_workflow(&self, name: &Name, action: WorkflowAction) -> Result<u64>;
 
@@ -305,6 +311,50 @@ pub trait Schedules: Send + Sync {
     /// Enqueues the task of a tick and moves the schedule on, in one commit, if the schedule is not paused and still waits for
     /// that tick; otherwise `None` (SCHEDULE).
     async fn fire(&self, fire: Fire) -> Result<Option<Enqueued>>;
+}
+
+/// The tokens of the API, by their hashes.
+#[async_trait]
+pub trait Tokens: Send + Sync {
+    /// Keeps a token. [`Error::Conflict`] if the id is taken, or there are [`crate::token::TOKENS_MAX`] already.
+    async fn add(&self, token: &NewToken) -> Result<TokenRecord>;
+
+    /// Every token, expired ones too, oldest first.
+    async fn list(&self) -> Result<Vec<TokenRecord>>;
+
+    /// One token, also if it has expired.
+    async fn find(&self, id: &Name) -> Result<Option<TokenRecord>>;
+
+    /// Forgets a token for good; answers whether there was one.
+    async fn remove(&self, id: &Name) -> Result<bool>;
+}
+
+/// A store that keeps no tokens.
+struct NoTokens;
+
+impl NoTokens {
+    fn refuse<T>() -> Result<T> {
+        Err(Error::Unsupported("this store keeps no tokens".to_owned()))
+    }
+}
+
+#[async_trait]
+impl Tokens for NoTokens {
+    async fn add(&self, _: &NewToken) -> Result<TokenRecord> {
+        Self::refuse()
+    }
+
+    async fn list(&self) -> Result<Vec<TokenRecord>> {
+        Self::refuse()
+    }
+
+    async fn find(&self, _: &Name) -> Result<Option<TokenRecord>> {
+        Self::refuse()
+    }
+
+    async fn remove(&self, _: &Name) -> Result<bool> {
+        Self::refuse()
+    }
 }
 
 /// A store behind a cheap handle.

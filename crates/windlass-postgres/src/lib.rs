@@ -46,6 +46,7 @@ mod shared;
 mod sql;
 mod store;
 mod tls;
+mod token;
 mod turns;
 mod within;
 mod workflow;

@@ -49,6 +49,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "table worker, for a moment: renewals wait meanwhile",
         sql: include_str!("../sql/migrations/0003_admission.sql"),
     },
+    Migration {
+        version: 4,
+        oldest_writer: 1,
+        locks: "nothing that exists: it makes a new table only",
+        sql: include_str!("../sql/migrations/0004_token.sql"),
+    },
 ];
 
 /// The versions that a schema records.

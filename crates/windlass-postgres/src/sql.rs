@@ -169,6 +169,10 @@ statements! {
     TODO_PUT "todo_put" [INT2_ARRAY, TEXT_ARRAY];
     TODO_ROOM "todo_room" [];
     TODO_TAKE "todo_take" [INT8];
+    TOKEN_ADD "token_add" [TEXT, TEXT, BYTEA, TEXT, INT8, INT8];
+    TOKEN_FIND "token_find" [TEXT];
+    TOKEN_LIST "token_list" [];
+    TOKEN_REMOVE "token_remove" [TEXT];
     UNPARK "unpark" [INT8];
     WORKERS "workers" [INT8];
     WORKFLOW_BLOCK "workflow_block" [TEXT_ARRAY, INT8_ARRAY];

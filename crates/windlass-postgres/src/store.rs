@@ -11,7 +11,7 @@ use windlass_core::{
     usage::{ReadyLines, Usage},
 };
 use windlass_core::{
-    Fire, Gates, JobChange, JobRecord, ScheduleRow, Schedules, WorkflowAction, WorkflowRecord,
+    Fire, Gates, JobChange, JobRecord, ScheduleRow, Schedules, Tokens, WorkflowAction, WorkflowRecord,
     gate::GateView, schedule::DueSchedules,
 };
 
@@ -219,6 +219,10 @@ impl Store for PostgresStore {
     }
 
     fn schedules(&self) -> &dyn Schedules {
+        self
+    }
+
+    fn tokens(&self) -> &dyn Tokens {
         self
     }
 

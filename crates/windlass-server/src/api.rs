@@ -36,6 +36,10 @@
 //! | `PUT /v1/workers/{id}` | [`WorkerRequest`] | [`WorkerView`] |
 //! | `GET /v1/info` | | [`InfoView`] |
 //! | `GET /v1/audit` | | [`Audit`] |
+//! | `GET /v1/tokens` | | [`Tokens`] |
+//! | `POST /v1/tokens` | [`TokenRequest`] | 201 [`TokenCreated`] |
+//! | `DELETE /v1/tokens/{id}` | nothing | [`TokenRevoked`] |
+//! | `GET /v1/openapi.json` | | this table for programs |
 //! | `GET /healthz`, `GET /readyz` | | [`HealthView`]; 503 if not ready |
 //! | `GET /metrics` | | text for Prometheus; 404 if none are kept |
 //!
@@ -50,6 +54,7 @@ mod health;
 mod job;
 mod schedule;
 mod task;
+mod token;
 mod workflow;
 
 pub use change::{
@@ -71,6 +76,7 @@ pub use task::{
     AttemptView, DeadGroup, DeadGroups, EncodingView, TaskPage, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS,
     WaitRequest, WaitResponse, WhyView,
 };
+pub use token::{TokenCreated, TokenRequest, TokenRevoked, TokenView, Tokens};
 pub use workflow::{WorkflowChange, WorkflowView, Workflows};
 
 /// Reads an explicit `null` as a value, which a plain `Option` would take for absent.

@@ -1,7 +1,7 @@
 //! The HTTP/JSON API: the same operations for anybody who can speak HTTP; and the way to gRPC, on the same port.
 //!
 //! ```text
-//! listener ─► connections (limits, time-outs) ─► guard (Host, Origin) ─► routes ─► body ─► operations
+//! listener ─► connections (limits, time-outs) ─► guard (Host, Origin) ─► access ─► routes ─► body ─► operations
 //! ```
 //!
 //! Everything that comes from outside has a bound before it costs memory: connections, headers, bodies,
@@ -15,23 +15,29 @@ use tokio::{
 };
 
 use crate::{
+    access::{self as rights, Access},
     api::{ErrorCode, ErrorDetail},
     operations::Operations,
 };
 
+mod access;
 mod answer;
 mod body;
 mod connections;
 mod first_bytes;
 mod guard;
+mod openapi;
 mod page;
 mod query;
 mod routes;
 mod schedules;
 mod stall;
+mod tls;
+mod tokens;
 
 pub(crate) use body::enqueue_max_bytes;
 use guard::Hosts;
+pub use tls::{Files as TlsFiles, Reloaded, Tls};
 
 /// What a server answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,6 +54,10 @@ pub enum Routes {
 pub struct Options {
     /// What it answers.
     pub routes: Routes,
+    /// Who may do what.
+    pub access: rights::Options,
+    /// TLS; without it anybody on the way can read along.
+    pub tls: Option<Arc<Tls>>,
     /// Names that this server answers to beside loopback names and its own address.
     pub allowed_hosts: Vec<String>,
     /// Connections open at once; a further one is answered with 503 and closed.
@@ -70,6 +80,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             routes: Routes::Whole,
+            access: rights::Options::default(),
+            tls: None,
             allowed_hosts: Vec::new(),
             connections_max: 1_000,
             long_polls_max: 900,
@@ -85,6 +97,7 @@ impl Default for Options {
 /// What every request can reach.
 pub(crate) struct Server {
     pub(crate) operations: Operations,
+    access: Access,
     options: Options,
     hosts: Hosts,
     /// A permit per long poll.
@@ -106,6 +119,7 @@ impl Server {
             hosts: Hosts::new(listen, &options.allowed_hosts),
             polls: Semaphore::new(options.long_polls_max),
             bodies: Arc::new(Semaphore::new(options.bodies_max_bytes.div_ceil(body::PERMIT_BYTES))),
+            access: Access::new(Arc::clone(operations.store()), options.access),
             operations,
             options,
             closing,

@@ -1,11 +1,10 @@
 //! The control plane of Windlass: the operations, free of transport, and the HTTP/JSON and gRPC APIs around them.
 //!
 //! Reading order: [`api`] (what goes over the wire, shared with every client), [`operations`] (what can be
-//! done, over any store), [`calls`] (what each call may be made by), [`http`] (the same over HTTP), `grpc` (over gRPC, on the
-//! same port).
+//! done, over any store), [`access`] (who may do it), [`http`] (the same over HTTP), `grpc` (over gRPC, on the same port).
 
+pub mod access;
 pub mod api;
-pub mod calls;
 mod grpc;
 pub mod http;
 pub mod json;

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`SqliteStore`] in `store` turns each call into a request; `call` queues it; `writer` runs
 //! what has gathered in one transaction; `enqueue`, `claim`, `settle`, `lease`, `operate` and `maintain` are what
-//! requests do; `gates` gives jobs (`turn`) and workflows their turn at the end of each; `gate_calls` and `schedules` are for
+//! requests do; `gates` gives jobs (`turn`) and workflows their turn at the end of each; `gate_calls`, `schedules` and `tokens` are for
 //! operators; `end` is how an attempt ends; `memory` is what the writer knows by heart. Look-ups (`inspect`,
 //! `figures`, `audit`) go to `reader`, a small pool of read-only connections. `backup`, `restore` and `export` are for whole stores.
 //!
@@ -59,6 +59,7 @@ mod settle;
 mod shared;
 mod sql;
 mod store;
+mod tokens;
 mod turn;
 mod tx;
 mod workflows;

@@ -11,6 +11,7 @@ macro_rules! statements {
 }
 
 statements! {
+    ADD_TOKEN = "add_token";
     ADMIT = "admit";
     ADMIT_MANY = "admit_many";
     ASK_CANCEL = "ask_cancel";
@@ -33,6 +34,7 @@ statements! {
     DELETE_RECEIPTS = "delete_receipts";
     DELETE_RUNNING = "delete_running";
     DELETE_SCHEDULE = "delete_schedule";
+    DELETE_TOKEN = "delete_token";
     DELETE_UNSTARTED = "delete_unstarted";
     DELETE_WORKER = "delete_worker";
     DELETE_WORKFLOW = "delete_workflow";
@@ -62,6 +64,7 @@ statements! {
     FIND_SCHEDULE = "find_schedule";
     FIND_STEPS = "find_steps";
     FIND_TASK = "find_task";
+    FIND_TOKEN = "find_token";
     FIND_WORKFLOW = "find_workflow";
     FIRE_SCHEDULE = "fire_schedule";
     FLOOR_HISTORY = "floor_history";
@@ -86,6 +89,7 @@ statements! {
     LIST_JOBS = "list_jobs";
     LIST_SCHEDULES = "list_schedules";
     LIST_TASK = "list_task";
+    LIST_TOKENS = "list_tokens";
     LIST_WORKFLOWS = "list_workflows";
     LOAD_FIGURES = "load_figures";
     LOAD_JOBS = "load_jobs";

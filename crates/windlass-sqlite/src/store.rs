@@ -14,8 +14,8 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 use windlass_core::{
     ClaimAnswer, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
-    Rules, Schedules, SettleBatch, Settled, Source, Start, Store, TaskId, TaskRecord, WorkerId, WorkerRecord,
-    WorkerReport,
+    Rules, Schedules, SettleBatch, Settled, Source, Start, Store, TaskId, TaskRecord, Timestamp, Tokens,
+    WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
     usage::{PoolMeter, ReadyLines, Usage},
@@ -147,6 +147,11 @@ impl SqliteStore {
 
     pub(crate) fn count_enqueued<'a>(&self, enqueued: impl IntoIterator<Item = &'a Enqueued>) {
         self.shared.meters.enqueues.count(enqueued);
+    }
+
+    /// The store's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.shared.options.clock.wall()
     }
 
     pub(crate) async fn read<T: Send + 'static>(
@@ -371,7 +376,7 @@ impl Store for SqliteStore {
     }
 
     async fn workers(&self) -> Result<Vec<WorkerRecord>> {
-        let now = self.shared.options.clock.wall();
+        let now = self.now();
         let ended = self.read(move |conn| figures::ended_workers(conn, now)).await?;
         Ok(figures::with_live(ended, self.shared.leases.records(self.shared.options.clock.monotonic())))
     }
@@ -390,6 +395,10 @@ impl Store for SqliteStore {
     }
 
     fn schedules(&self) -> &dyn Schedules {
+        self
+    }
+
+    fn tokens(&self) -> &dyn Tokens {
         self
     }
 

@@ -1,18 +1,19 @@
-//! A small HTTP client for our own API: plain HTTP, one pooled connection, JSON both ways.
+//! A small HTTP client for our own API: one pooled connection, JSON both ways.
 
 use std::{fmt::Write as _, time::Duration};
 
 use bytes::Bytes;
-use http::{Method, Request, StatusCode, Uri, header};
+use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper_util::{
-    client::legacy::{Client as HyperClient, connect::HttpConnector},
-    rt::TokioExecutor,
-};
+use hyper_util::{client::legacy::Client as HyperClient, rt::TokioExecutor};
 use serde::{Serialize, de::DeserializeOwned};
 use windlass_server::api::{ErrorBody, ErrorCode, ErrorDetail};
 
-use super::Answer;
+use super::{
+    Answer,
+    credentials::Credentials,
+    tls::{Connector, Handshake},
+};
 use crate::failure::Failure;
 
 /// How long a connection may take: the server is near, or it is not there.
@@ -23,10 +24,18 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 const ANSWER_MAX_BYTES: usize = 2 << 30;
 
 /// A client of one server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Client {
     base: String,
-    http: HyperClient<HttpConnector, Full<Bytes>>,
+    /// The whole header, marked as a secret.
+    authorization: Option<HeaderValue>,
+    http: HyperClient<Connector, Full<Bytes>>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("base", &self.base).finish_non_exhaustive()
+    }
 }
 
 /// What a call changes if its answer is lost.
@@ -40,19 +49,17 @@ enum Effect {
 
 impl Client {
     /// A client of the server at a URL.
-    pub fn new(url: &str) -> Result<Self, Failure> {
+    pub fn new(url: &str, credentials: &Credentials) -> Result<Self, Failure> {
         let base = url.trim_end_matches('/').to_owned();
         let wrong = || Failure::usage(format!("{url:?} is not a server's address"));
         let uri: Uri = base.parse().map_err(|_| wrong().hint("write it like http://127.0.0.1:7878"))?;
         match (uri.scheme_str(), uri.authority()) {
-            (Some("http"), Some(_)) => {}
-            (Some("https"), _) => return Err(wrong().hint("this version speaks http:// only")),
+            (Some("http" | "https"), Some(_)) => {}
             _ => return Err(wrong().hint("write it like http://127.0.0.1:7878")),
         }
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        connector.set_nodelay(true);
-        Ok(Self { base, http: HyperClient::builder(TokioExecutor::new()).build(connector) })
+        let connector = Connector::new(&uri, credentials.ca.as_deref(), CONNECT_TIMEOUT)?;
+        let authorization = credentials.token.as_ref().map(|token| authorization(token)).transpose()?;
+        Ok(Self { base, authorization, http: HyperClient::builder(TokioExecutor::new()).build(connector) })
     }
 
     /// The server's address.
@@ -146,12 +153,15 @@ impl Client {
         wait: Duration,
         effect: Effect,
     ) -> Answer<(StatusCode, Bytes)> {
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.base))
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body.unwrap_or_default()))
             .map_err(|error| ErrorDetail::invalid(error.to_string()))?;
+        if let Some(authorization) = &self.authorization {
+            request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
+        }
         let exchange = async {
             let response = self.http.request(request).await.map_err(|error| self.lost(&error, effect))?;
             let status = response.status();
@@ -171,6 +181,12 @@ impl Client {
     }
 
     fn lost(&self, error: &hyper_util::client::legacy::Error, effect: Effect) -> ErrorDetail {
+        let cause = std::error::Error::source(error);
+        if let Some(problem) = cause.and_then(|cause| cause.downcast_ref::<Handshake>()) {
+            let message = format!("no TLS with {}: {problem}", self.base);
+            return ErrorDetail::new(ErrorCode::Unavailable, message)
+                .hint("name the authority of its certificate with --ca FILE, and the server as its certificate does");
+        }
         if error.is_connect() {
             return ErrorDetail::new(ErrorCode::Unavailable, format!("no server at {}", self.base))
                 .hint("start one with `windlass up`, or name another with --server");
@@ -199,6 +215,14 @@ impl Client {
         )
         .hint("name another with --server, or a store with --store")
     }
+}
+
+/// The header that shows a token.
+fn authorization(token: &str) -> Result<HeaderValue, Failure> {
+    let mut value = HeaderValue::try_from(format!("Bearer {token}"))
+        .map_err(|_| Failure::usage("the token has letters that no token has"))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 /// A piece of a path or a query with everything escaped that has a meaning there.
@@ -235,9 +259,10 @@ mod tests {
 
     #[test]
     fn an_address_that_cannot_be_spoken_to_is_refused() {
-        for url in ["", "127.0.0.1:7878", "https://a", "ftp://a", "http://"] {
-            assert!(Client::new(url).is_err(), "{url}");
+        let client = |url| Client::new(url, &Credentials::default());
+        for url in ["", "127.0.0.1:7878", "ftp://a", "http://", "https://"] {
+            assert!(client(url).is_err(), "{url}");
         }
-        assert_eq!(Client::new("http://127.0.0.1:7878/").unwrap().base(), "http://127.0.0.1:7878");
+        assert_eq!(client("http://127.0.0.1:7878/").unwrap().base(), "http://127.0.0.1:7878");
     }
 }

@@ -4,9 +4,10 @@
 use std::{path::Path, time::Duration};
 
 use serde::Deserialize;
+use windlass_server::api::ErrorCode;
 use windlass_sqlite::OpenError;
 
-use super::{Backend, local::Local, remote::Remote};
+use super::{Backend, credentials::Credentials, local::Local, remote::Remote};
 use crate::{
     config::{Settings, table},
     failure::{Exit, Failure},
@@ -59,12 +60,12 @@ pub async fn connect(settings: &Settings) -> anyhow::Result<Box<dyn Backend>> {
 /// If a server was named and does not answer.
 pub async fn find_server(settings: &Settings) -> anyhow::Result<Option<Remote>> {
     if settings.is_given(&table::SERVER) {
-        let server = Remote::new(&settings.text(&table::SERVER))?;
+        let server = Remote::new(&settings.text(&table::SERVER), &Credentials::from_settings(settings)?)?;
         server.ping().await?;
         return Ok(Some(server));
     }
     if let Some(path) = store::path(settings)?
-        && let Some(server) = server_on(&path).await
+        && let Some(server) = server_on(&path, settings).await?
     {
         return Ok(Some(server));
     }
@@ -72,13 +73,19 @@ pub async fn find_server(settings: &Settings) -> anyhow::Result<Option<Remote>> 
         // Somebody named a store: a server that happens to run elsewhere is not what they mean.
         return Ok(None);
     }
-    let server = Remote::new(&default_server(settings))?;
+    let server = usual(settings)?;
     Ok(server.ping().await.is_ok().then_some(server))
 }
 
 /// The usual address of a server.
 pub fn default_server(settings: &Settings) -> String {
-    format!("http://{}", settings.text(&table::LISTEN))
+    let scheme = if settings.text(&table::TLS_CERT).is_empty() { "http" } else { "https" };
+    format!("{scheme}://{}", settings.text(&table::LISTEN))
+}
+
+/// The server at the usual address, whether one is there or not.
+pub fn usual(settings: &Settings) -> Result<Remote, Failure> {
+    Remote::new(&default_server(settings), &Credentials::from_settings(settings)?)
 }
 
 /// Who holds a store, as its lock file says.
@@ -101,12 +108,24 @@ pub fn owner_pid(path: &Path) -> Option<u32> {
 }
 
 /// The server that holds a store.
-async fn server_on(path: &Path) -> Option<Remote> {
-    let owner = owner(path)?;
-    let server = Remote::new(&owner.address?).ok()?;
+async fn server_on(path: &Path, settings: &Settings) -> Result<Option<Remote>, Failure> {
+    let Some(owner) = owner(path) else { return Ok(None) };
+    let Some(address) = owner.address else { return Ok(None) };
+    let server = Remote::new(&address, &Credentials::from_settings(settings)?)?;
     // The file outlives a killed process, and its port may be somebody else's by now.
-    let info = server.info().await.ok()?;
-    (info.pid == owner.pid).then_some(server)
+    Ok(match server.info().await {
+        Ok(info) => (info.pid == owner.pid).then_some(server),
+        // It wants a token, or another one: that is what the user has to hear.
+        Err(error)
+            if matches!(
+                error.code,
+                ErrorCode::Unauthorized | ErrorCode::Forbidden | ErrorCode::RateLimited
+            ) =>
+        {
+            Some(server)
+        }
+        Err(_) => None,
+    })
 }
 
 fn nobody(settings: &Settings, path: &Path) -> Failure {

@@ -10,8 +10,8 @@ use windlass_server::{
         Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse,
         DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, JobRemoval, JobRequest, JobView, Jobs,
         QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules,
-        TaskFilter, TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView,
-        Workers, WorkflowChange, WorkflowView, Workflows,
+        TaskFilter, TaskPage, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitRequest,
+        WaitResponse, WhyView, WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
     },
 };
 
@@ -178,6 +178,18 @@ impl Backend for Local {
 
     async fn set_worker(&self, worker: WorkerId, request: WorkerRequest) -> Answer<WorkerView> {
         self.operations.set_worker(&worker.to_string(), request).await
+    }
+
+    async fn create_token(&self, request: TokenRequest) -> Answer<TokenCreated> {
+        self.operations.create_token(request).await
+    }
+
+    async fn tokens(&self) -> Answer<Tokens> {
+        self.operations.tokens().await
+    }
+
+    async fn revoke_token(&self, id: &str) -> Answer<TokenRevoked> {
+        self.operations.revoke_token(id).await
     }
 
     async fn info(&self) -> Answer<InfoView> {

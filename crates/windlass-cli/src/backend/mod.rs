@@ -2,8 +2,10 @@
 
 pub mod client;
 pub mod connect;
+pub mod credentials;
 pub mod local;
 pub mod remote;
+pub mod tls;
 
 use std::time::Duration;
 
@@ -13,8 +15,8 @@ use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, JobRemoval, JobRequest, JobView, Jobs,
     QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter,
-    TaskPage, TaskView, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers, WorkflowChange,
-    WorkflowView, Workflows,
+    TaskPage, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitResponse, WhyView,
+    WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
 };
 
 pub use connect::connect;
@@ -85,6 +87,12 @@ pub trait Backend: Send + Sync {
     async fn workers(&self) -> Answer<Workers>;
     /// Changes a running worker.
     async fn set_worker(&self, worker: WorkerId, request: WorkerRequest) -> Answer<WorkerView>;
+    /// Makes a token.
+    async fn create_token(&self, request: TokenRequest) -> Answer<TokenCreated>;
+    /// Every token.
+    async fn tokens(&self) -> Answer<Tokens>;
+    /// Revokes a token by its id, or a name that only it has.
+    async fn revoke_token(&self, id: &str) -> Answer<TokenRevoked>;
     /// Store, version and worker.
     async fn info(&self) -> Answer<InfoView>;
     /// Every broken promise in the store.

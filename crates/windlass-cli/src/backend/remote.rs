@@ -8,13 +8,14 @@ use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, HealthView, InfoView, JobRemoval, JobRequest, JobView, Jobs,
     QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter,
-    TaskPage, TaskView, WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers,
-    WorkflowChange, WorkflowView, Workflows,
+    TaskPage, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView,
+    WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
 };
 
 use super::{
     Answer, Backend,
     client::{Client, escape, query},
+    credentials::Credentials,
 };
 use crate::failure::Failure;
 
@@ -29,8 +30,8 @@ pub struct Remote {
 
 impl Remote {
     /// The server at a URL.
-    pub fn new(url: &str) -> Result<Self, Failure> {
-        Ok(Self { client: Client::new(url)? })
+    pub fn new(url: &str, credentials: &Credentials) -> Result<Self, Failure> {
+        Ok(Self { client: Client::new(url, credentials)? })
     }
 
     /// Whether it can do its work.
@@ -189,6 +190,18 @@ impl Backend for Remote {
 
     async fn set_worker(&self, worker: WorkerId, request: WorkerRequest) -> Answer<WorkerView> {
         self.client.put(&format!("/v1/workers/{worker}"), &request).await
+    }
+
+    async fn create_token(&self, request: TokenRequest) -> Answer<TokenCreated> {
+        self.client.post("/v1/tokens", &request).await
+    }
+
+    async fn tokens(&self) -> Answer<Tokens> {
+        self.client.get("/v1/tokens", Duration::ZERO).await
+    }
+
+    async fn revoke_token(&self, id: &str) -> Answer<TokenRevoked> {
+        self.client.delete(&format!("/v1/tokens/{}", escape(id))).await
     }
 
     async fn info(&self) -> Answer<InfoView> {

@@ -1,7 +1,7 @@
 //! `windlass health`: for probes and scripts; the exit code is the answer.
 
 use crate::{
-    backend::{connect, remote::Remote},
+    backend::connect,
     config::table,
     failure::{Exit, Failure},
     session::Session,
@@ -16,7 +16,7 @@ pub async fn run(session: &Session) -> anyhow::Result<Exit> {
             let message = format!("no server runs on {}", settings.text(&table::STORE));
             return Err(Failure::new(Exit::Unreachable, message).hint("start one with `windlass up`").into());
         }
-        None => Remote::new(&connect::default_server(settings))?,
+        None => connect::usual(settings)?,
     };
     let health = server.health().await?;
     if session.out.is_json() {

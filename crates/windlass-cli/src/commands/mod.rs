@@ -15,6 +15,7 @@ pub mod restore;
 pub mod schedules;
 pub mod store_copy;
 pub mod tasks;
+pub mod token;
 pub mod up;
 pub mod worker;
 pub mod workers;

@@ -6,11 +6,12 @@ use clap::Args;
 use tokio::{net::TcpListener, sync::oneshot};
 use windlass::{DrainReport, WorkerError, telemetry::Exposition};
 use windlass_core::store::SharedStore;
-use windlass_server::http;
+use windlass_server::{access::Auth, http};
 
-use super::worker::WorkerFlags;
+use super::worker::{AccessFlags, WorkerFlags};
 use crate::{
-    config::{Setting, Settings, setting::Raw, table},
+    access::{self, Doors},
+    config::{Setting, setting::Raw, table},
     engine::{self, Engine},
     failure::{Exit, Failure},
     screen::Screen,
@@ -32,9 +33,8 @@ pub struct UpArgs {
     /// Where to listen, such as 127.0.0.1:7878
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// Listen on an address that others can reach, although there is no authentication and no TLS
-    #[arg(long)]
-    insecure: bool,
+    #[command(flatten)]
+    access: AccessFlags,
 }
 
 impl UpArgs {
@@ -42,6 +42,7 @@ impl UpArgs {
     pub fn flags(&self) -> Vec<(&'static Setting, Raw)> {
         let mut flags = self.worker.flags();
         flags.extend(crate::args::given([(&table::LISTEN, self.listen.as_ref())]));
+        flags.extend(self.access.flags());
         flags
     }
 }
@@ -49,17 +50,17 @@ impl UpArgs {
 /// Runs until it is told to stop.
 pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     let settings = &session.settings;
-    let listen = listen_address(settings, &table::LISTEN, args.insecure)?;
+    let doors = Doors::from_settings(settings, &table::LISTEN, args.access.insecure)?;
     // In dependency order: store, listener, worker, API. What fails closes what was opened before it.
     let store = store::open(settings, args.worker.access()).await?;
-    let listener = match bind(listen).await {
+    let listener = match bind(doors.listen).await {
         Ok(listener) => listener,
         Err(failure) => {
             store.store.close().await?;
             return Err(failure.into());
         }
     };
-    let address = format!("http://{}", listener.local_addr()?);
+    let address = format!("{}://{}", doors.scheme(), listener.local_addr()?);
     store.set_address(&address);
     let engine = engine::build(settings, store.clone())?;
     let info = store.store.info().await?;
@@ -72,14 +73,21 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     let operations = engine::operations(&engine);
     let _watchdog = systemd.watch(engine::alive(operations.clone()))?;
     let (stop_api, api_stopped) = oneshot::channel::<()>();
-    let api = tokio::spawn(http::serve(listener, operations, http::Options::default(), async {
+    warn_of_no_tokens(session, &doors, &store.store).await?;
+    let tls = doors.options.tls.clone();
+    let api = tokio::spawn(http::serve(listener, operations, doors.options, async {
         // A dropped sender is a stop as well.
         let _ = api_stopped.await;
     }));
     // Signals are listened to, and the worker is there, before the address is told: who reads it may use it at once.
     let started = engine.handle.clone();
     let ended = {
-        let mut running = std::pin::pin!(run_worker(session, engine, systemd.clone()));
+        let mut running = std::pin::pin!(async {
+            tokio::select! {
+                ended = run_worker(session, engine, systemd.clone()) => ended,
+                never = access::keep_fresh(tls) => match never {},
+            }
+        });
         tokio::select! {
             ended = &mut running => ended,
             () = started.started() => {
@@ -97,24 +105,16 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     finish(session, &store.store, ended).await
 }
 
-/// The address that a setting names, refused if others could reach it and nobody said that they may.
-pub fn listen_address(
-    settings: &Settings,
-    setting: &'static Setting,
-    insecure: bool,
-) -> anyhow::Result<SocketAddr> {
-    let (key, text) = (setting.key, settings.text(setting));
-    let listen: SocketAddr =
-        text.parse().map_err(|_| Failure::usage(format!("{key} {text:?} is not an address with a port")))?;
-    if !listen.ip().is_loopback() && !insecure {
-        return Err(Failure::new(
-            Exit::Refused,
-            format!("{listen} can be reached by others, and this server has no authentication and no TLS"),
-        )
-        .hint("listen on 127.0.0.1, or add --insecure if something else protects it")
-        .into());
+/// Whoever starts a server that nobody can call should hear of it before the first caller does.
+async fn warn_of_no_tokens(session: &Session, doors: &Doors, store: &SharedStore) -> anyhow::Result<()> {
+    let certificates = !session.settings.text(&table::TLS_CLIENT_CA).is_empty();
+    if doors.options.access.auth == Auth::Tokens && !certificates && store.tokens().list().await?.is_empty() {
+        session.out.warn(
+            "every call needs a token and there is none; stop, make one with `windlass token create --scope admin` on the \
+             same store, and start again",
+        );
     }
-    Ok(listen)
+    Ok(())
 }
 
 /// Listens on an address.

@@ -74,6 +74,46 @@ impl WorkerFlags {
     }
 }
 
+/// Flags about who may reach an address.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Who may call")]
+pub struct AccessFlags {
+    /// Who must show a token: auto (nobody on loopback), tokens (everybody), off
+    #[arg(long, value_name = "auto|tokens|off")]
+    auth: Option<String>,
+    /// Change nothing, whoever asks
+    #[arg(long)]
+    read_only: bool,
+    /// The server's certificate, a file in PEM
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<String>,
+    /// Its key, a file in PEM
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<String>,
+    /// Take client certificates of these authorities, a file in PEM
+    #[arg(long, value_name = "FILE")]
+    tls_client_ca: Option<String>,
+    /// Listen on an address that others can reach, although tokens or TLS are missing
+    #[arg(long)]
+    pub insecure: bool,
+}
+
+impl AccessFlags {
+    /// The settings that were given.
+    pub fn flags(&self) -> Vec<(&'static Setting, Raw)> {
+        let mut flags = given([
+            (&table::AUTH, self.auth.as_ref()),
+            (&table::TLS_CERT, self.tls_cert.as_ref()),
+            (&table::TLS_KEY, self.tls_key.as_ref()),
+            (&table::TLS_CLIENT_CA, self.tls_client_ca.as_ref()),
+        ]);
+        if self.read_only {
+            flags.push((&table::READ_ONLY, Raw::Text("on".to_owned())));
+        }
+        flags
+    }
+}
+
 /// Arguments of `worker`.
 #[derive(Debug, Args)]
 pub struct WorkerArgs {
@@ -82,9 +122,8 @@ pub struct WorkerArgs {
     /// Answer /metrics, /healthz and /readyz here, such as 127.0.0.1:9187
     #[arg(long, value_name = "ADDR")]
     metrics_listen: Option<String>,
-    /// Answer them on an address that others can reach, although there is no authentication and no TLS
-    #[arg(long)]
-    insecure: bool,
+    #[command(flatten)]
+    access: AccessFlags,
 }
 
 impl WorkerArgs {
@@ -92,20 +131,21 @@ impl WorkerArgs {
     pub fn flags(&self) -> Vec<(&'static Setting, Raw)> {
         let mut flags = self.worker.flags();
         flags.extend(given([(&table::METRICS_LISTEN, self.metrics_listen.as_ref())]));
+        flags.extend(self.access.flags());
         flags
     }
 }
 
 /// Runs until it is told to stop.
 pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
-    let listener = monitor::listen(&session.settings, args.insecure).await?;
+    let listener = monitor::listen(&session.settings, args.access.insecure).await?;
     let store = if session.settings.is_given(&table::SERVER) {
         store::remote::open(&session.settings).await?
     } else {
         store::open(&session.settings, args.worker.access()).await?
     };
     let mut engine = engine::build(&session.settings, store.clone())?;
-    let monitor = listener.map(|listener| Monitor::start(listener, &engine)).transpose()?;
+    let monitor = listener.map(|(listener, doors)| Monitor::start(listener, doors, &engine)).transpose()?;
     if monitor.is_none() {
         // Nobody can ask for them.
         engine.exposition = None;

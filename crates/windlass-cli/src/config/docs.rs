@@ -38,7 +38,7 @@ pub fn example_file() -> String {
 
 fn toml_default(setting: &Setting) -> String {
     match setting.kind {
-        Kind::Names | Kind::Networks | Kind::Variables | Kind::Thresholds => "[]".to_owned(),
+        Kind::Names | Kind::Networks | Kind::Hosts | Kind::Variables | Kind::Thresholds => "[]".to_owned(),
         _ if setting.default.parse::<f64>().is_ok() => setting.default.to_owned(),
         _ => format!("{:?}", setting.default),
     }
@@ -58,6 +58,7 @@ pub fn page() -> String {
          - Times without a unit are milliseconds (`_ms`) or days (`_days`); `30s`, `5m`, `12h` work too. Bytes may be written `64KiB`.\n\
          - A `WINDLASS_*` variable wins over the other name in its row. One of those others that took effect is shown at start.\n\
          - `WINDLASS_STORE_FILE` names a file that holds the store's address.\n\
+         - `WINDLASS_TOKEN` holds the token that commands show to a server; it is no setting, so that no file has to hold it.\n\
          - `heartbeat_ms` is at most a third of `lease_ttl_ms`.\n\
          - Slots: `slots` if it is given; else the preset's product (with `worker_concurrency` as its second factor, if that is given);\n  \
            else 1000. With a preset `MAX_CONCURRENT_TASKS` is an upper bound that warns when it cuts. The start-up line says which rule applied.\n\n\

@@ -9,7 +9,7 @@ use super::{
     file,
     nearest::nearest,
     setting::{Raw, Setting, Value},
-    settings::{Origin, Resolved, Settings},
+    settings::{Origin, Resolved, Secret, Settings},
     slots::{self, Preset, Rule, Said},
     table,
 };
@@ -37,8 +37,11 @@ impl Sources {
     }
 }
 
+/// The variable with the token that commands show.
+const TOKEN: &str = "WINDLASS_TOKEN";
 /// Variables of ours that are not settings.
-const OTHER_VARIABLES: [&str; 6] = [
+const OTHER_VARIABLES: [&str; 7] = [
+    TOKEN,
     "WINDLASS_STORE_FILE",
     "WINDLASS_BLESS",
     "WINDLASS_BIN",
@@ -75,6 +78,8 @@ pub fn load(sources: &Sources) -> Result<Settings, Failure> {
         };
         settings.resolved.push(Resolved { setting, value, origin });
     }
+    let token = sources.environment.get(TOKEN).map(|token| token.trim()).filter(|token| !token.is_empty());
+    settings.token = token.map(|token| Secret(token.to_owned()));
     settings.warnings.extend(unknown_variables(&sources.environment));
     check_together(&mut settings)?;
     decide_slots(&mut settings);

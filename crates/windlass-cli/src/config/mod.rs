@@ -3,6 +3,7 @@
 //! [`table`] is the one list of them; everything else here reads it: the loader, `config init`,
 //! `config check` and docs/configuration.md.
 
+pub mod access;
 pub mod amqp;
 pub mod docs;
 pub mod file;

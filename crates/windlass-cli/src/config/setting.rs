@@ -135,6 +135,8 @@ pub enum Kind {
     Names,
     /// Networks such as 10.0.0.0/8.
     Networks,
+    /// Names of hosts.
+    Hosts,
     /// Names of environment variables.
     Variables,
     /// A share such as 0.8 or 80%; the value is in thousandths.
@@ -161,6 +163,7 @@ impl Kind {
         match self {
             Self::Names => return list(|name| Name::new("queue", name).map(drop).map_err(|e| e.to_string())),
             Self::Networks => return list(check_network),
+            Self::Hosts => return list(check_host),
             Self::Variables => return list(check_variable),
             Self::Thresholds => return list(|item| kind_time(item).map(drop)),
             _ => {}
@@ -190,7 +193,9 @@ impl Kind {
             Self::Share { min, max } => {
                 Ok(bounded(share(text)?, min, max, |n| (n as f64 / 1e3).to_string())?.number())
             }
-            Self::Names | Self::Networks | Self::Variables | Self::Thresholds => plain(Value::None),
+            Self::Names | Self::Networks | Self::Hosts | Self::Variables | Self::Thresholds => {
+                plain(Value::None)
+            }
         }
     }
 
@@ -208,6 +213,7 @@ impl Kind {
             Self::Choice(words) => words.join(", "),
             Self::Names => "queue names".to_owned(),
             Self::Networks => "networks (CIDR)".to_owned(),
+            Self::Hosts => "host names".to_owned(),
             Self::Variables => "names of variables".to_owned(),
             Self::Share { min, max } => format!("{}–{}", min as f64 / 1e3, max as f64 / 1e3),
             Self::Thresholds => "kind=time".to_owned(),
@@ -305,6 +311,14 @@ fn items(raw: &Raw) -> Vec<String> {
 fn check_network(text: &str) -> Result<(), String> {
     let network = text.parse::<windlass_kinds::Cidr>();
     network.map(drop).map_err(|_| format!("has {text:?}, which is not a network such as 10.0.0.0/8"))
+}
+
+fn check_host(text: &str) -> Result<(), String> {
+    if text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')) {
+        Ok(())
+    } else {
+        Err(format!("has {text:?}, which is not the name of a host without a port"))
+    }
 }
 
 fn check_variable(text: &str) -> Result<(), String> {

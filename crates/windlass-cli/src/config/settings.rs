@@ -52,6 +52,16 @@ pub struct Resolved {
     pub origin: Origin,
 }
 
+/// What is never shown.
+#[derive(Clone)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
 /// All settings in force.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
@@ -63,6 +73,8 @@ pub struct Settings {
     pub warnings: Vec<String>,
     /// The file that was read, if any.
     pub file: Option<PathBuf>,
+    /// The token of WINDLASS_TOKEN, if it is set.
+    pub token: Option<Secret>,
 }
 
 impl Settings {

@@ -1,5 +1,9 @@
 //! The one table of settings.
 
+pub use super::access::{
+    ALLOWED_HOSTS, AUTH, CA, RATE_LIMIT, READ_ONLY, TLS_CERT, TLS_CLIENT_CA, TLS_CLIENT_SCOPES, TLS_KEY,
+    TOKEN_FILE,
+};
 use super::setting::{Kind, Setting};
 
 const HOUR_MS: u64 = 3_600_000;
@@ -55,7 +59,7 @@ pub static LISTEN: Setting = Setting::new(
     "listen",
     Kind::Address,
     "127.0.0.1:7878",
-    "Where `windlass up` listens. Any address but loopback needs --insecure.",
+    "Where `windlass up` listens. Any address but loopback needs TLS and tokens, or --insecure.",
 )
 .flag("--listen");
 /// Where a worker without the API tells its metrics.
@@ -63,7 +67,7 @@ pub static METRICS_LISTEN: Setting = Setting::new(
     "metrics_listen",
     Kind::Address,
     "",
-    "Where `windlass worker` answers /metrics, /healthz and /readyz; without it nowhere. `windlass up` answers them on `listen`. Any address but loopback needs --insecure.",
+    "Where `windlass worker` answers /metrics, /healthz and /readyz; without it nowhere. `windlass up` answers them on `listen`. Any address but loopback needs TLS and tokens, or --insecure.",
 )
 .flag("--metrics-listen");
 /// Whether metrics are kept.
@@ -379,7 +383,17 @@ pub static ALL: &[&Setting] = &[
     &POOLER,
     &STORE_CONNECTIONS,
     &SERVER,
+    &TOKEN_FILE,
+    &CA,
     &LISTEN,
+    &AUTH,
+    &READ_ONLY,
+    &RATE_LIMIT,
+    &ALLOWED_HOSTS,
+    &TLS_CERT,
+    &TLS_KEY,
+    &TLS_CLIENT_CA,
+    &TLS_CLIENT_SCOPES,
     &METRICS_LISTEN,
     &METRICS,
     &AUDIT_MS,

@@ -86,7 +86,7 @@ pub async fn run(session: &Session, args: &TopArgs) -> anyhow::Result<Exit> {
     let settings = &session.settings;
     let server = match connect::find_server(settings).await? {
         Some(server) => server,
-        None => Remote::new(&connect::default_server(settings))?,
+        None => connect::usual(settings)?,
     };
     // Says so at once, in a line, if there is nobody to look at.
     server.ping().await?;

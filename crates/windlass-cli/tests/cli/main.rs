@@ -7,6 +7,7 @@
     reason = "a test says what is wrong by failing"
 )]
 
+mod access;
 mod demo;
 mod gates;
 mod offline;

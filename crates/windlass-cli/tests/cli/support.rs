@@ -135,7 +135,7 @@ impl Running {
             stdout.read_to_string(&mut text).unwrap();
             text
         });
-        let address = first_line.find("http://").map(|at| first_line[at..].trim().to_owned());
+        let address = first_line.find("http").map(|at| first_line[at..].trim().to_owned());
         let address = address.unwrap_or_default();
         let (rest, stderr) = (Some(rest), Some(stderr));
         let running = Self { child, folder, address, first_line, rest, stderr, said_on_stderr };

@@ -30,6 +30,7 @@ pub mod rig;
 pub mod schedules;
 pub mod settle;
 pub mod suspects;
+pub mod tokens;
 pub mod unclaim;
 pub mod why;
 pub mod workflow_states;

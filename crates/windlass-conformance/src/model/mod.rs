@@ -16,13 +16,14 @@ mod operate;
 mod retain;
 mod schedule;
 mod settle;
+mod token;
 mod workflow;
 
 use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duration};
 
 use windlass_core::{
     Event, Lane, LaneId, Name, NewWorker, OnFailure, Payload, RetryPolicy, Rules, ScheduleRow, Settled,
-    State, TaskId, TaskRecord, Timestamp, TraceContext, WorkerId, WorkerReport, state,
+    State, TaskId, TaskRecord, Timestamp, TokenRecord, TraceContext, WorkerId, WorkerReport, state,
 };
 
 use self::{gate::Touched, job::Job, workflow::Workflow};
@@ -54,6 +55,7 @@ pub struct Model {
     jobs: BTreeMap<Name, Job>,
     workflows: BTreeMap<Name, Workflow>,
     schedules: BTreeMap<Name, ScheduleRow>,
+    tokens: BTreeMap<Name, TokenRecord>,
     touched: Touched,
     moves: BTreeMap<(State, Event), u64>,
 }
@@ -118,6 +120,7 @@ impl Model {
             jobs: BTreeMap::new(),
             workflows: BTreeMap::new(),
             schedules: BTreeMap::new(),
+            tokens: BTreeMap::new(),
             touched: Touched::default(),
             moves: BTreeMap::new(),
         }

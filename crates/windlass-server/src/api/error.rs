@@ -17,8 +17,12 @@ pub enum ErrorCode {
     MethodNotAllowed,
     /// The body is not declared to be JSON.
     UnsupportedMediaType,
-    /// The Host or the Origin is not one that this server answers to.
+    /// Nobody said who they are, or not in a way that holds: a token is missing, unknown, revoked or expired.
+    Unauthorized,
+    /// The caller may not do this, or the Host or the Origin is not one that this server answers to.
     Forbidden,
+    /// The caller calls too often; try again in a second.
+    RateLimited,
     /// The task is in a state in which this cannot be done.
     Conflict,
     /// The idempotency key belongs to a task with another kind or payload.
@@ -47,7 +51,7 @@ pub enum ErrorCode {
 impl ErrorCode {
     /// Whether the same call may succeed later without any change by the caller.
     pub fn is_retryable(self) -> bool {
-        matches!(self, Self::Unavailable | Self::StoreFull | Self::Timeout)
+        matches!(self, Self::Unavailable | Self::StoreFull | Self::Timeout | Self::RateLimited)
     }
 }
 

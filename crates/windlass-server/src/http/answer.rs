@@ -48,6 +48,9 @@ impl IntoResponse for ErrorDetail {
         }
         let retryable = self.code.is_retryable();
         let mut response = json(status, &ErrorBody { error: self });
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if retryable {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
         }
@@ -62,7 +65,9 @@ fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
         ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        ErrorCode::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::Conflict | ErrorCode::KeyConflict | ErrorCode::LeaseLost | ErrorCode::WorkerExpired => {
             StatusCode::CONFLICT
         }
@@ -89,7 +94,9 @@ mod tests {
             (ErrorCode::NotFound, 404, false),
             (ErrorCode::MethodNotAllowed, 405, false),
             (ErrorCode::UnsupportedMediaType, 415, false),
+            (ErrorCode::Unauthorized, 401, false),
             (ErrorCode::Forbidden, 403, false),
+            (ErrorCode::RateLimited, 429, true),
             (ErrorCode::Conflict, 409, false),
             (ErrorCode::KeyConflict, 409, false),
             (ErrorCode::StoreFull, 507, true),

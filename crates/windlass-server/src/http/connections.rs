@@ -2,13 +2,14 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::{http1, http2};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinSet,
@@ -16,7 +17,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{Server, first_bytes::FirstBytes, routes, stall::Stall};
+use super::{Server, first_bytes::FirstBytes, routes, stall::Stall, tls};
 
 /// Bytes of a request's head (line and headers together); more is answered with 431.
 const HEAD_MAX_BYTES: usize = 64 << 10;
@@ -88,6 +89,25 @@ async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<
     // Answers are small and somebody waits for them.
     let _ = stream.set_nodelay(true);
     let stream = Stall::new(stream, server.options.write_stall_max);
+    let Some(tls) = &server.options.tls else { return speak(stream, &server, router).await };
+    match tokio::time::timeout(server.options.head_read_max, tls.accept(stream)).await {
+        Ok(Ok(stream)) => {
+            let router = match tls::certificate(&stream) {
+                Some(certificate) => router.layer(Extension(certificate)),
+                None => router,
+            };
+            speak(stream, &server, router).await;
+        }
+        Ok(Err(error)) => debug!(%error, "connection without TLS"),
+        Err(_) => debug!("connection that shook hands for too long"),
+    }
+}
+
+/// Answers requests, in whatever HTTP the other side speaks, until the connection ends.
+pub(super) async fn speak<S>(stream: S, server: &Server, router: Router)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let first = FirstBytes::read(stream);
     let first = tokio::select! {
         first = tokio::time::timeout(server.options.head_read_max, first) => first,
@@ -96,7 +116,7 @@ async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<
     };
     let Ok(Ok(stream)) = first else { return };
     if stream.is_http2() {
-        return speak_http2(stream, &server, router).await;
+        return speak_http2(stream, server, router).await;
     }
     let io = TokioIo::new(stream);
     let mut http = http1::Builder::new();
@@ -118,7 +138,10 @@ async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<
 }
 
 /// HTTP/2, which gRPC needs. Both sides know beforehand: there is no upgrade from HTTP/1.
-async fn speak_http2(stream: FirstBytes<Stall<TcpStream>>, server: &Server, router: Router) {
+async fn speak_http2<S>(stream: FirstBytes<S>, server: &Server, router: Router)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let mut http = http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())
         .keep_alive_interval(PING_EVERY)

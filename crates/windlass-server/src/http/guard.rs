@@ -19,10 +19,7 @@ use http::{
 };
 
 use super::Server;
-use crate::{
-    api::{ErrorCode, ErrorDetail},
-    calls::Call,
-};
+use crate::api::{ErrorCode, ErrorDetail};
 
 /// The hosts that this server answers to.
 #[derive(Debug)]
@@ -92,16 +89,10 @@ fn forbidden(message: impl Into<String>) -> ErrorDetail {
     ErrorDetail::new(ErrorCode::Forbidden, message)
 }
 
-/// Checks every request, also those for routes that do not exist, and marks every answer. Every call passes here, HTTP/JSON
-/// or gRPC, and knows from here on which [`Call`] it is.
-pub(super) async fn guard(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
+/// Checks every request, HTTP/JSON or gRPC, also those for routes that do not exist, and marks every answer.
+pub(super) async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let mut response = match server.hosts.check(&request) {
-        Ok(()) => {
-            if let Some(call) = Call::of(&request) {
-                request.extensions_mut().insert(call);
-            }
-            next.run(request).await
-        }
+        Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
     };
     let headers = response.headers_mut();

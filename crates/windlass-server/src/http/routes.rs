@@ -17,16 +17,18 @@ use windlass_core::{TraceContext, WorkflowAction, trace::TRACEPARENT};
 
 use super::{
     Routes, Server,
+    access::{access, is_grpc},
     answer::{json, ok, plain},
     body,
     guard::guard,
+    openapi::openapi,
     page::page,
     query::{Id, ListQuery, NamesQuery, NowQuery, Param, WaitQuery, WorkflowsQuery, query},
-    schedules,
+    schedules, tokens,
 };
 use crate::{
+    access::Auth,
     api::{BatchRequest, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
-    calls::is_grpc,
     grpc,
     json::{BatchShape, parse},
     operations::Result,
@@ -43,6 +45,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
     routes
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(Arc::clone(&server), access))
         .layer(from_fn_with_state(Arc::clone(&server), guard))
         .with_state(server)
 }
@@ -76,16 +79,23 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/workflows/{name}/skip", post(skip_workflow))
         .route("/v1/workflows/{name}/cancel", post(cancel_workflow))
         .merge(schedules::router())
+        .merge(tokens::router())
         .route("/v1/workers", get(workers))
         .route("/v1/workers/{id}", put(set_worker))
         .route("/v1/info", get(info))
         .route("/v1/overview", get(overview))
         .route("/v1/audit", get(audit))
+        .route("/v1/openapi.json", get(openapi))
 }
 
 async fn front(State(server): Shared) -> Response {
+    let version = server.operations.health().version;
+    // Where tasks are kept is for those who may look, and a page cannot show a token.
+    if server.access.auth() == Auth::Tokens {
+        return page(&version, Some("not shown"));
+    }
     let info = server.operations.info().await.ok();
-    page(&server.operations.health().version, info.as_ref().map(|info| info.store.location.as_str()))
+    page(&version, info.as_ref().map(|info| info.store.location.as_str()))
 }
 
 async fn health(State(server): Shared) -> Response {
@@ -290,8 +300,7 @@ async fn unknown_route(headers: HeaderMap, uri: Uri) -> Response {
     }
     let path: String = uri.path().chars().take(80).collect();
     ErrorDetail::new(ErrorCode::NotFound, format!("there is nothing at {path:?}"))
-        .hint("the API is at /v1: tasks, dead, queues, jobs, workflows, workers, info, audit")
-        .hint("the API is at /v1: tasks, dead, queues, schedules, workers, info, audit")
+        .hint("the API is at /v1; GET /v1/openapi.json tells all of it")
         .into_response()
 }
 

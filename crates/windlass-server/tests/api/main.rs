@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+mod access;
+mod audit;
 mod bad_input;
 mod bulk;
 mod dead_store;
@@ -14,7 +16,9 @@ mod life;
 mod limits;
 mod look;
 mod metrics;
+mod openapi;
 mod ready;
 mod schedules;
+mod tls;
 mod wait;
 mod workflows;

@@ -21,7 +21,7 @@ use super::{
     },
     series::Sample,
 };
-use crate::backend::client::Client;
+use crate::backend::{client::Client, credentials::Credentials};
 
 /// Slots of each process.
 const SLOTS: &str = "200";
@@ -68,7 +68,7 @@ impl Up {
     }
 
     fn client(&self) -> anyhow::Result<Client> {
-        Ok(Client::new(&format!("http://127.0.0.1:{}", self.port))?)
+        Ok(Client::new(&format!("http://127.0.0.1:{}", self.port), &Credentials::default())?)
     }
 
     async fn ready(&self) -> anyhow::Result<()> {

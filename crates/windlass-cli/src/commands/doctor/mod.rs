@@ -1,5 +1,6 @@
 //! `windlass doctor`: looks at the store, the server and this machine, and says what is wrong.
 
+mod access;
 mod amqp;
 mod postgres;
 
@@ -86,6 +87,7 @@ pub async fn run(session: &Session, args: &DoctorArgs) -> anyhow::Result<Exit> {
     let info = backend.info().await?;
     let (queues, workers) = (backend.queues().await?, backend.workers().await?);
     let newest = backend.tasks(&TaskFilter::default(), None, 1).await?;
+    access::checks(&mut report, settings, backend.as_ref(), has_server).await;
     let audit = if args.audit { Some(backend.audit().await?) } else { None };
     backend.close().await?;
 

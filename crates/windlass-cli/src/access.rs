@@ -1,0 +1,183 @@
+//! How a server is open to others: what the settings say about its address, tokens and TLS, decided in one place.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use tokio::signal::unix::{SignalKind, signal};
+use windlass_core::Scopes;
+use windlass_server::{
+    access::{self, Auth, Mode},
+    http::{Options, Reloaded, Tls, TlsFiles},
+};
+
+use crate::{
+    config::{Setting, Settings, table},
+    failure::{Exit, Failure},
+};
+
+/// How often the files of TLS are looked at. A certificate is renewed days before it ends.
+const TLS_LOOK: Duration = Duration::from_secs(10);
+
+/// What the settings say of an address.
+#[derive(Debug, Clone, Copy)]
+pub struct Exposed {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Whether TLS is spoken there.
+    pub has_tls: bool,
+    /// Whether somebody took the responsibility.
+    pub insecure: bool,
+}
+
+/// Whether callers at an address must say who they are; refused if others could reach it unprotected and nobody said that
+/// they may (S1).
+pub fn decide(exposed: Exposed, auth: &str) -> Result<Auth, Failure> {
+    let Exposed { listen, has_tls, insecure } = exposed;
+    let is_local = listen.ip().to_canonical().is_loopback();
+    let decided = match auth {
+        "tokens" => Auth::Tokens,
+        "off" => Auth::Open,
+        _ if !is_local && has_tls => Auth::Tokens,
+        _ => Auth::Open,
+    };
+    let missing = match (has_tls, decided) {
+        (true, Auth::Tokens) => return Ok(decided),
+        (false, Auth::Open) => "no authentication and no TLS",
+        (false, Auth::Tokens) => "no TLS, so tokens can be read on the way",
+        (true, Auth::Open) => "no authentication",
+    };
+    if is_local || insecure {
+        return Ok(decided);
+    }
+    Err(Failure::new(Exit::Refused, format!("{listen} can be reached by others, and this server has {missing}"))
+        .hint("listen on 127.0.0.1, or give it --tls-cert and --tls-key, or add --insecure if something else protects it"))
+}
+
+/// A server's options, as the settings want them for the address in `setting`.
+pub struct Doors {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Everything that the server must know.
+    pub options: Options,
+}
+
+impl Doors {
+    /// Decides and reads the files of TLS.
+    ///
+    /// # Errors
+    /// An address that others could reach unprotected; files that are of no use.
+    pub fn from_settings(
+        settings: &Settings,
+        setting: &'static Setting,
+        insecure: bool,
+    ) -> Result<Self, Failure> {
+        let (key, text) = (setting.key, settings.text(setting));
+        let listen: SocketAddr = text
+            .parse()
+            .map_err(|_| Failure::usage(format!("{key} {text:?} is not an address with a port")))?;
+        let tls = tls_files(settings)?.map(Tls::load).transpose().map_err(|error| {
+            Failure::usage(format!("TLS cannot be used: {error}"))
+                .hint("check tls_cert, tls_key and tls_client_ca")
+        })?;
+        let exposed = Exposed { listen, has_tls: tls.is_some(), insecure };
+        let access = access::Options {
+            auth: decide(exposed, &settings.text(&table::AUTH))?,
+            mode: if settings.text(&table::READ_ONLY) == "on" { Mode::ReadOnly } else { Mode::Whole },
+            rate_per_s: settings.number(&table::RATE_LIMIT) as u32,
+            certificate_scopes: certificate_scopes(settings)?,
+        };
+        let allowed_hosts = settings.list(&table::ALLOWED_HOSTS);
+        Ok(Self { listen, options: Options { access, tls, allowed_hosts, ..Options::default() } })
+    }
+
+    /// The beginning of the server's address.
+    pub fn scheme(&self) -> &'static str {
+        if self.options.tls.is_some() { "https" } else { "http" }
+    }
+}
+
+fn certificate_scopes(settings: &Settings) -> Result<Scopes, Failure> {
+    let text = settings.text(&table::TLS_CLIENT_SCOPES);
+    text.parse().map_err(|error| Failure::usage(format!("tls_client_scopes: {error}")))
+}
+
+/// The files that the settings name, if they name any.
+pub fn tls_files(settings: &Settings) -> Result<Option<TlsFiles>, Failure> {
+    let path = |setting| {
+        let text = settings.text(setting);
+        (!text.is_empty()).then(|| PathBuf::from(text))
+    };
+    match (path(&table::TLS_CERT), path(&table::TLS_KEY), path(&table::TLS_CLIENT_CA)) {
+        (Some(cert), Some(key), client_ca) => Ok(Some(TlsFiles { cert, key, client_ca })),
+        (None, None, None) => Ok(None),
+        (None, None, Some(_)) => Err(Failure::usage("tls_client_ca needs tls_cert and tls_key")),
+        _ => Err(Failure::usage("tls_cert and tls_key go together").hint("give both, or neither")),
+    }
+}
+
+/// Exchanges certificates when their files change, or at once on SIGHUP. Ends never; without TLS it does nothing.
+pub async fn keep_fresh(tls: Option<Arc<Tls>>) -> std::convert::Infallible {
+    let (Some(tls), Ok(mut hangup)) = (tls, signal(SignalKind::hangup())) else {
+        return std::future::pending().await;
+    };
+    let mut complaint = None;
+    loop {
+        let asked = tokio::select! {
+            Some(()) = hangup.recv() => true,
+            () = tokio::time::sleep(TLS_LOOK) => false,
+        };
+        match tls.reload() {
+            Ok(Reloaded::Changed) => tracing::warn!("new certificates are in use"),
+            Ok(Reloaded::Unchanged) if asked => tracing::warn!("SIGHUP: the certificates have not changed"),
+            Ok(Reloaded::Unchanged) => {}
+            // Said once, and again when somebody asks.
+            Err(error) if asked || complaint.as_ref() != Some(&error) => {
+                tracing::error!(%error, "new certificates cannot be used; the old ones stay");
+                complaint = Some(error);
+                continue;
+            }
+            Err(_) => continue,
+        }
+        complaint = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decided(listen: &str, has_tls: bool, insecure: bool, auth: &str) -> Result<Auth, String> {
+        let exposed = Exposed { listen: listen.parse().unwrap(), has_tls, insecure };
+        decide(exposed, auth).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn loopback_is_open_unless_tokens_are_wanted() {
+        for listen in ["127.0.0.1:1", "[::1]:1", "127.3.4.5:1", "[::ffff:127.0.0.1]:1"] {
+            for has_tls in [false, true] {
+                assert_eq!(decided(listen, has_tls, false, "auto"), Ok(Auth::Open), "{listen}");
+                assert_eq!(decided(listen, has_tls, false, "off"), Ok(Auth::Open), "{listen}");
+                assert_eq!(decided(listen, has_tls, false, "tokens"), Ok(Auth::Tokens), "{listen}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_of_others_needs_tls_and_tokens_or_somebody_who_says_that_it_does_not() {
+        for listen in ["0.0.0.0:1", "10.1.2.3:1", "[::]:1"] {
+            assert_eq!(decided(listen, true, false, "auto"), Ok(Auth::Tokens));
+            assert_eq!(decided(listen, true, false, "tokens"), Ok(Auth::Tokens));
+            for (has_tls, auth) in [(false, "auto"), (false, "tokens"), (false, "off"), (true, "off")] {
+                let refused = decided(listen, has_tls, false, auth).unwrap_err();
+                assert!(refused.contains("can be reached by others"), "{refused}");
+            }
+            assert_eq!(decided(listen, false, true, "auto"), Ok(Auth::Open));
+            assert_eq!(decided(listen, false, true, "tokens"), Ok(Auth::Tokens));
+            assert_eq!(decided(listen, true, true, "off"), Ok(Auth::Open));
+            assert_eq!(
+                decided(listen, true, true, "auto"),
+                Ok(Auth::Tokens),
+                "TLS asks for tokens by itself"
+            );
+        }
+    }
+}

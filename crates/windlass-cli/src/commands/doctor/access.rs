@@ -1,0 +1,163 @@
+//! What is open to whom.
+
+use std::collections::BTreeMap;
+
+use windlass_core::Timestamp;
+use windlass_server::api::{ErrorCode, TokenView};
+
+use super::{Level, Report};
+use crate::{
+    access::{self, Exposed},
+    backend::{Backend, client::Client, credentials::Credentials},
+    config::{Settings, table},
+    duration,
+};
+
+/// From this age on a token should have been exchanged: a year.
+const OLD_DAYS: u64 = 365;
+
+/// Looks at the door of the server that was found, or else at what the settings would make of one, and at the tokens.
+pub(super) async fn checks(
+    report: &mut Report,
+    settings: &Settings,
+    backend: &dyn Backend,
+    has_server: bool,
+) {
+    if has_server {
+        door(report, settings, &backend.place()).await;
+    } else {
+        planned(report, settings);
+    }
+    match backend.tokens().await {
+        Ok(tokens) => tokens_check(report, &tokens.tokens, duration::now()),
+        Err(error) if matches!(error.code, ErrorCode::Forbidden | ErrorCode::Unauthorized) => {
+            report.add("tokens", Level::Note, "only an admin token may see them");
+        }
+        Err(error) => report.add("tokens", Level::Note, format!("cannot be listed: {}", error.message)),
+    }
+}
+
+/// Tries the door of a server as somebody without a token.
+async fn door(report: &mut Report, settings: &Settings, address: &str) {
+    let ca = Credentials::from_settings(settings).ok().and_then(|credentials| credentials.ca);
+    let answer = match Client::new(address, &Credentials { token: None, ca }) {
+        Ok(stranger) => stranger.get_any::<serde_json::Value>("/v1/info").await,
+        Err(_) => return,
+    };
+    let has_tls = address.starts_with("https:");
+    let is_local = is_local(address);
+    let way = if has_tls { "with TLS" } else { "without TLS" };
+    let (level, detail) = match answer {
+        Ok((status, _)) if status == http::StatusCode::UNAUTHORIZED => {
+            let level = if has_tls || is_local { Level::Ok } else { Level::Note };
+            (level, "every call needs a token or a client certificate")
+        }
+        Ok((status, _)) if status.is_success() && is_local => {
+            (Level::Ok, "anybody on this machine may do everything")
+        }
+        Ok((status, _)) if status.is_success() => {
+            (Level::Wrong, "ANYBODY who can reach it may do everything; set auth = \"tokens\"")
+        }
+        _ => (Level::Note, "it could not be tried without a token"),
+    };
+    report.add("access", level, format!("{address}, {way}: {detail}"));
+}
+
+fn is_local(address: &str) -> bool {
+    let host = address.split("://").nth(1).unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host).trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
+}
+
+/// What `windlass up` with these settings would be open to.
+fn planned(report: &mut Report, settings: &Settings) {
+    let Ok(listen) = settings.text(&table::LISTEN).parse() else { return };
+    let has_tls = !settings.text(&table::TLS_CERT).is_empty();
+    let exposed = Exposed { listen, has_tls, insecure: false };
+    let way = if has_tls { "with TLS" } else { "without TLS" };
+    let said = match access::decide(exposed, &settings.text(&table::AUTH)) {
+        Ok(windlass_server::access::Auth::Tokens) => {
+            "every call would need a token or a client certificate".to_owned()
+        }
+        Ok(windlass_server::access::Auth::Open) => "anybody on this machine could do everything".to_owned(),
+        Err(refused) => format!("`windlass up` would refuse: {}", refused.message),
+    };
+    report.add("access", Level::Note, format!("{listen}, {way}: {said}"));
+}
+
+fn tokens_check(report: &mut Report, tokens: &[TokenView], now: Timestamp) {
+    if tokens.is_empty() {
+        report.add("tokens", Level::Ok, "none");
+        return;
+    }
+    let mut by_scopes: BTreeMap<String, u32> = BTreeMap::new();
+    for token in tokens {
+        *by_scopes.entry(token.scopes.join("+")).or_default() += 1;
+    }
+    let counted: Vec<_> = by_scopes.iter().map(|(scopes, n)| format!("{n} {scopes}")).collect();
+    let oldest = tokens.iter().map(|token| now.since(token.created_at)).max().unwrap_or_default();
+    let expired = tokens.iter().filter(|token| token.expired).count();
+    let plural = if tokens.len() == 1 { "token" } else { "tokens" };
+    let mut detail = format!(
+        "{} {plural}: {}; the oldest is {} old",
+        tokens.len(),
+        counted.join(", "),
+        windlass_core::why::human(oldest)
+    );
+    let mut level = Level::Ok;
+    if expired > 0 {
+        level = Level::Note;
+        detail.push_str(&format!("; {expired} expired: `windlass token revoke` them"));
+    }
+    if oldest.as_secs() / 86_400 >= OLD_DAYS {
+        level = Level::Note;
+        detail.push_str("; exchange it: make a new one, use it, revoke the old one");
+    }
+    report.add("tokens", level, detail);
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::Name;
+
+    use super::*;
+
+    #[test]
+    fn tokens_are_counted_by_scope_with_the_age_of_the_oldest() {
+        let now: Timestamp = "2027-06-01T00:00:00Z".parse().unwrap();
+        let token = |scopes: &[&str], created: &str, expired| TokenView {
+            id: Name::new("token", "t").unwrap(),
+            name: None,
+            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            created_at: created.parse().unwrap(),
+            expires_at: None,
+            expired,
+        };
+        let mut report = Report::default();
+        tokens_check(&mut report, &[token(&["read"], "2027-05-31T00:00:00Z", false)], now);
+        assert_eq!(
+            (report.checks[0].level, report.checks[0].detail.contains("1 token: 1 read")),
+            (Level::Ok, true)
+        );
+        let old = [
+            token(&["admin"], "2025-01-01T00:00:00Z", false),
+            token(&["read"], "2027-05-31T00:00:00Z", true),
+        ];
+        tokens_check(&mut report, &old, now);
+        let check = &report.checks[1];
+        assert_eq!(check.level, Level::Note);
+        for part in ["2 tokens: 1 admin, 1 read", "1 expired", "exchange it"] {
+            assert!(check.detail.contains(part), "{}", check.detail);
+        }
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_told_from_others() {
+        for address in ["http://127.0.0.1:7878", "https://localhost:1", "http://[::1]:7"] {
+            assert!(is_local(address), "{address}");
+        }
+        for address in ["http://10.0.0.1:7878", "https://windlass.internal"] {
+            assert!(!is_local(address), "{address}");
+        }
+    }
+}

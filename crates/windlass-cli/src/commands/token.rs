@@ -1,0 +1,133 @@
+//! `windlass token create|ls|revoke`.
+
+use clap::Subcommand;
+use windlass_core::{Name, Scopes};
+use windlass_server::api::{TokenRequest, TokenView};
+
+use crate::{
+    duration,
+    failure::{Exit, Failure},
+    output::{Colour, table::Table, text},
+    session::Session,
+};
+
+/// What to do with tokens.
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Make a token and print it: the only time that it is shown
+    Create {
+        /// What its bearer may do: enqueue, work, read, admin (includes the others); several with commas
+        #[arg(long, value_name = "SCOPES")]
+        scope: String,
+        /// What to call it; two may share a name while one takes over from the other
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+        /// How long it is good for, such as 90d; for ever without
+        #[arg(long, value_name = "DURATION")]
+        expires: Option<String>,
+    },
+    /// List tokens, without their secrets
+    Ls,
+    /// Make a token worthless, at once on the server that is asked, on others within five seconds
+    Revoke {
+        /// Its id, or its name if no other has it
+        id: String,
+    },
+}
+
+/// Runs it.
+pub async fn run(session: &Session, command: TokenCommand) -> anyhow::Result<Exit> {
+    match command {
+        TokenCommand::Create { scope, name, expires } => create(session, &scope, name, expires).await,
+        TokenCommand::Ls => list(session).await,
+        TokenCommand::Revoke { id } => revoke(session, &id).await,
+    }
+}
+
+async fn create(
+    session: &Session,
+    scope: &str,
+    name: Option<String>,
+    expires: Option<String>,
+) -> anyhow::Result<Exit> {
+    let wrong = |error: windlass_core::Error| Failure::usage(error.to_string());
+    let scopes: Scopes = scope.parse().map_err(wrong)?;
+    let name = name.map(|name| Name::new("name", name)).transpose().map_err(wrong)?;
+    let expires = expires.map(|text| duration::parse(&text)).transpose();
+    let expires = expires.map_err(|problem| Failure::usage(format!("--expires: {problem}")))?;
+    let request = TokenRequest {
+        scopes: scopes.iter().map(|scope| scope.to_string()).collect(),
+        name,
+        expires_in_ms: expires.map(|time| time.as_millis() as u64),
+    };
+    let backend = session.backend().await?;
+    let created = backend.create_token(request).await?;
+    backend.close().await?;
+    let out = session.out;
+    if out.is_json() {
+        out.json(&created)?;
+        return Ok(Exit::Done);
+    }
+    // Data alone goes to stdout, so that it can go straight into a file.
+    out.line(&created.token)?;
+    out.note(format!(
+        "{} may {}; keep it, it is not shown again. `windlass token revoke {}` ends it",
+        shown(&created.view),
+        scopes,
+        created.view.id
+    ));
+    Ok(Exit::Done)
+}
+
+fn shown(token: &TokenView) -> String {
+    match &token.name {
+        Some(name) => format!("token {} ({})", token.id, text::clean(name.as_str())),
+        None => format!("token {}", token.id),
+    }
+}
+
+async fn list(session: &Session) -> anyhow::Result<Exit> {
+    let backend = session.backend().await?;
+    let tokens = backend.tokens().await?;
+    backend.close().await?;
+    let out = session.out;
+    if out.is_json() {
+        out.json(&tokens)?;
+        return Ok(Exit::Done);
+    }
+    if tokens.tokens.is_empty() {
+        out.note("no tokens; `windlass token create --scope read` makes one");
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&["ID", "NAME", "SCOPES", "CREATED", "EXPIRES"]);
+    for token in &tokens.tokens {
+        let expires = match (token.expired, token.expires_at) {
+            (true, _) => out.paint(Colour::Yellow, "expired"),
+            (false, Some(at)) => text::time(out, at),
+            (false, None) => "never".to_owned(),
+        };
+        table.row(vec![
+            token.id.to_string(),
+            token.name.as_ref().map_or_else(|| "-".to_owned(), |name| text::clean(name.as_str())),
+            token.scopes.join(","),
+            text::time(out, token.created_at),
+            expires,
+        ]);
+    }
+    for line in table.lines() {
+        out.line(line)?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn revoke(session: &Session, id: &str) -> anyhow::Result<Exit> {
+    let backend = session.backend().await?;
+    let revoked = backend.revoke_token(id).await?;
+    backend.close().await?;
+    if session.out.is_json() {
+        session.out.json(&revoked)?;
+        return Ok(Exit::Done);
+    }
+    session.out.note(format!("token {} revoked", revoked.id));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,4 @@
+-- One token. $1 id.
+SELECT t.id, t.name, t.hash, t.scopes, t.created_at, t.expires_at, coalesce(t.expires_at <= windlass.now_ms(), false)
+FROM windlass.token AS t
+WHERE t.id = $1

@@ -1,0 +1,2 @@
+-- Forgets a token. $1 id.
+DELETE FROM windlass.token AS t WHERE t.id = $1 RETURNING t.id

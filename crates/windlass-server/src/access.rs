@@ -1,0 +1,272 @@
+//! Who may call what. One place for every door: whoever takes a call hands its head and its name to [`Access::admit`], and
+//! gets the caller or a refusal.
+//!
+//! ```text
+//! head ─► identify (token, certificate, or anybody) ─► rate ─► may ─► call ─► audit
+//! ```
+//!
+//! [`calls`] is the table of calls and the pure decision about them, [`token`] what a token looks like.
+
+use std::{
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use http::{HeaderMap, StatusCode, header};
+use tokio::time::Instant;
+use tracing::info;
+use windlass_core::{Name, Scope, Scopes, TokenRecord, store::SharedStore};
+
+use crate::api::{ErrorCode, ErrorDetail};
+
+pub mod calls;
+mod known;
+mod rate;
+pub mod token;
+
+pub use calls::{CALLS, Call, Mode, Verdict, may};
+pub use known::REMEMBERED;
+
+/// Tokens that nobody made, looked up in the store each second; more are refused without a look, so that guessing costs the
+/// store nothing.
+const STRANGERS_PER_S: u32 = 100;
+
+/// Whether callers must say who they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Auth {
+    /// A caller without a token may do everything. For an address that nobody else can reach.
+    #[default]
+    Open,
+    /// Every call but those that are open to all needs a token or a client certificate.
+    Tokens,
+}
+
+/// How a server decides.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Whether callers must say who they are.
+    pub auth: Auth,
+    /// Whether anything can be changed.
+    pub mode: Mode,
+    /// Calls of one caller each second, with as many at once; 0 for no limit. A caller without a name is not counted.
+    pub rate_per_s: u32,
+    /// What a client certificate lets its bearer do.
+    pub certificate_scopes: Scopes,
+}
+
+/// A certificate that a caller has shown and that was found good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    /// The beginning of its SHA-256 fingerprint, in hex.
+    pub fingerprint: String,
+}
+
+/// Who calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Caller {
+    /// Somebody at an open door.
+    Anybody,
+    /// The bearer of a token.
+    Token {
+        /// Its id.
+        id: Name,
+        /// What it is called.
+        name: Option<Name>,
+        /// What it allows.
+        scopes: Scopes,
+    },
+    /// The holder of a client certificate.
+    Certificate {
+        /// Which.
+        certificate: Certificate,
+        /// What it allows.
+        scopes: Scopes,
+    },
+}
+
+impl Caller {
+    /// What the caller may do.
+    pub fn scopes(&self) -> Scopes {
+        match self {
+            Self::Anybody => Scopes::of([Scope::Admin]),
+            Self::Token { scopes, .. } | Self::Certificate { scopes, .. } => *scopes,
+        }
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Anybody => f.write_str("anybody"),
+            Self::Token { id, name: None, .. } => write!(f, "token {id}"),
+            Self::Token { id, name: Some(name), .. } => write!(f, "token {id} ({name})"),
+            Self::Certificate { certificate, .. } => write!(f, "certificate {}", certificate.fingerprint),
+        }
+    }
+}
+
+/// What a door shows of a call before it is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    /// The head of the call.
+    pub headers: &'a HeaderMap,
+    /// Its path.
+    pub path: &'a str,
+    /// The certificate that its connection came with.
+    pub certificate: Option<&'a Certificate>,
+}
+
+/// Decides about calls to one server.
+pub struct Access {
+    store: SharedStore,
+    options: Options,
+    known: Mutex<known::Known>,
+    rates: Mutex<rate::Rates>,
+    strangers: Mutex<rate::Bucket>,
+}
+
+impl Access {
+    /// Decides by the tokens of a store.
+    pub fn new(store: SharedStore, options: Options) -> Self {
+        Self { store, options, known: Mutex::default(), rates: Mutex::default(), strangers: Mutex::default() }
+    }
+
+    /// Whether callers must say who they are.
+    pub fn auth(&self) -> Auth {
+        self.options.auth
+    }
+
+    /// Lets a call in, or says why not. What is open to all is not looked at: a probe works with any token.
+    ///
+    /// # Errors
+    /// `unauthorized` (401), `forbidden` (403), `rate_limited` (429), or what the store says if it cannot tell.
+    pub async fn admit(&self, call: &Call, shown: Shown<'_>) -> Result<Caller, ErrorDetail> {
+        let Some(scope) = call.scope else { return Ok(Caller::Anybody) };
+        let caller = self.identify(shown).await?;
+        self.count(&caller)?;
+        match may(caller.scopes(), call, self.options.mode) {
+            Verdict::Allowed => Ok(caller),
+            Verdict::MissingScope => {
+                // What was tried is worth as much to an operator as what was done.
+                audit(&caller, call, shown.path, StatusCode::FORBIDDEN);
+                Err(missing_scope(&caller, scope))
+            }
+            Verdict::ReadOnly => Err(ErrorDetail::new(ErrorCode::Forbidden, "this server is read-only")
+                .hint("ask a server that runs without read_only")),
+        }
+    }
+
+    /// Forgets what it knows of a token that was revoked here, so that it is worth nothing at once.
+    pub fn forget(&self, id: &Name) {
+        lock(&self.known).forget(id, Instant::now());
+    }
+
+    async fn identify(&self, shown: Shown<'_>) -> Result<Caller, ErrorDetail> {
+        let mut given = shown.headers.get_all(header::AUTHORIZATION).iter();
+        match (given.next(), given.next(), shown.certificate) {
+            (Some(value), None, _) => {
+                let text = value.to_str().ok().and_then(token::bearer);
+                let text = text
+                    .ok_or_else(|| unauthorized("the Authorization header is not \"Bearer\" with a token"))?;
+                let record = self.verify(text).await?;
+                Ok(Caller::Token { id: record.id, name: record.name, scopes: record.scopes })
+            }
+            (Some(_), Some(_), _) => Err(unauthorized("there is more than one Authorization header")),
+            (None, _, Some(certificate)) => {
+                let scopes = self.options.certificate_scopes;
+                Ok(Caller::Certificate { certificate: certificate.clone(), scopes })
+            }
+            (None, _, None) if self.options.auth == Auth::Open => Ok(Caller::Anybody),
+            (None, _, None) => Err(unauthorized("this server wants a token")),
+        }
+    }
+
+    /// The token that a text is, if it is one that holds.
+    async fn verify(&self, text: &str) -> Result<TokenRecord, ErrorDetail> {
+        let wrong = || unauthorized("the token is not known here, or was revoked");
+        let id = token::id_of(text).ok_or_else(wrong)?;
+        let now = Instant::now();
+        let remembered = lock(&self.known).get(&id, now);
+        let record = match remembered {
+            Some(record) => record,
+            None => self.look_up(id, now).await?,
+        };
+        let record = record.filter(|record| token::is_of(text, record.hash)).ok_or_else(wrong)?;
+        if record.is_expired {
+            let message = format!("the token {} has expired", record.id);
+            return Err(unauthorized(message));
+        }
+        Ok(record)
+    }
+
+    async fn look_up(&self, id: Name, now: Instant) -> Result<Option<TokenRecord>, ErrorDetail> {
+        // Taken before the look, given back if somebody was there: a good token is no stranger.
+        lock(&self.strangers).take(now, STRANGERS_PER_S).map_err(|_| {
+            ErrorDetail::new(ErrorCode::RateLimited, "too many unknown tokens at once")
+                .hint("try again shortly")
+        })?;
+        let record = self.store.tokens().find(&id).await?;
+        if record.is_some() {
+            lock(&self.strangers).give_back();
+        }
+        lock(&self.known).put(id, record.clone(), now);
+        Ok(record)
+    }
+
+    fn count(&self, caller: &Caller) -> Result<(), ErrorDetail> {
+        let key = match caller {
+            Caller::Token { id, .. } => id.as_str(),
+            Caller::Certificate { certificate, .. } => &certificate.fingerprint,
+            Caller::Anybody => return Ok(()),
+        };
+        let rate = self.options.rate_per_s;
+        if rate == 0 || lock(&self.rates).take(key, Instant::now(), rate) {
+            return Ok(());
+        }
+        let message = format!("{caller} makes more than {rate} calls each second");
+        Err(ErrorDetail::new(ErrorCode::RateLimited, message)
+            .hint("wait a second; put several tasks into one call; or raise rate_limit on the server"))
+    }
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Tells of a call that changes something for others: who, what, on which path, with which outcome. Other calls are not
+/// told of. A path holds names and ids, never a body.
+pub fn audit(caller: &Caller, call: &Call, path: &str, status: StatusCode) {
+    if !call.destructive {
+        return;
+    }
+    let outcome = match status {
+        status if status.is_success() => "done",
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "denied",
+        status if status.is_client_error() => "refused",
+        _ => "failed",
+    };
+    info!(target: AUDIT, who = %caller, call = call.name, path, status = status.as_u16(), outcome, "audit");
+}
+
+/// The target of audit lines in the log, whatever its level is.
+pub const AUDIT: &str = "windlass::audit";
+
+fn unauthorized(message: impl Into<String>) -> ErrorDetail {
+    ErrorDetail::new(ErrorCode::Unauthorized, message).hint(
+        "make one on the server's machine with `windlass token create --scope read`, and give it with WINDLASS_TOKEN or \
+         --token-file; over HTTP: `Authorization: Bearer TOKEN`",
+    )
+}
+
+fn missing_scope(caller: &Caller, scope: Scope) -> ErrorDetail {
+    let held = caller.scopes();
+    let held = if held.is_empty() { "none".to_owned() } else { held.to_string() };
+    ErrorDetail::new(ErrorCode::Forbidden, format!("this needs the scope {scope}; {caller} has {held}"))
+        .hint(format!("use a token made with `windlass token create --scope {scope}`"))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

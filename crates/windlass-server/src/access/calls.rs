@@ -1,0 +1,232 @@
+//! Every call with the scope that it needs, and the decision about one. A door that takes a call which is not in this table
+//! refuses it, so a new call cannot be forgotten.
+
+use windlass_core::{Scope, Scopes};
+
+/// One call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// Method and route (`GET /v1/tasks/{id}`), or service and method of gRPC (`windlass.v1.Tasks/GetTask`).
+    pub name: &'static str,
+    /// What the caller must have; nothing for what anybody may ask.
+    pub scope: Option<Scope>,
+    /// Whether it changes, stops or removes what others made or rely on. Such a call is audited.
+    pub destructive: bool,
+}
+
+impl Call {
+    /// The call of a method and a route.
+    pub fn of_route(method: &str, route: &str) -> Option<&'static Self> {
+        // Whatever can be fetched can be asked for its head alone.
+        let method = if method == "HEAD" { "GET" } else { method };
+        CALLS.iter().find(|call| call.name.split_once(' ') == Some((method, route)))
+    }
+
+    /// The call of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        CALLS.iter().find(|call| call.name == name)
+    }
+
+    /// Methods of a route.
+    pub fn methods(route: &str) -> impl Iterator<Item = &'static str> {
+        CALLS
+            .iter()
+            .filter_map(|call| call.name.split_once(' '))
+            .filter_map(move |(method, of)| (of == route).then_some(method))
+    }
+}
+
+macro_rules! calls {
+    ($($scope:expr, $destructive:literal => { $($name:literal,)* })*) => {
+        /// Every call.
+        pub const CALLS: &[Call] =
+            &[$($(Call { name: $name, scope: $scope, destructive: $destructive },)*)*];
+    };
+}
+
+calls! {
+    None, false => {
+        "GET /", "GET /healthz", "GET /readyz", "GET /v1/openapi.json",
+        "grpc.health.v1.Health/Check", "grpc.health.v1.Health/Watch",
+        "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+        "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+    }
+    Some(Scope::Read), false => {
+        "GET /metrics",
+        "GET /v1/tasks", "GET /v1/tasks/{id}", "GET /v1/tasks/{id}/why", "GET /v1/tasks/{id}/wait",
+        "POST /v1/tasks/wait",
+        "GET /v1/dead", "GET /v1/queues", "GET /v1/jobs", "GET /v1/jobs/{name}",
+        "GET /v1/workflows", "GET /v1/workflows/{name}", "GET /v1/schedules", "GET /v1/schedules/{name}",
+        "GET /v1/workers", "GET /v1/info", "GET /v1/overview", "GET /v1/audit",
+        "windlass.v1.Tasks/GetTask", "windlass.v1.Tasks/ListTasks", "windlass.v1.Tasks/WaitTasks",
+        "windlass.v1.Workers/ListWorkers",
+        "windlass.v1.Control/ListQueues",
+        "windlass.v1.Control/ListJobs", "windlass.v1.Control/GetJob",
+        "windlass.v1.Control/ListWorkflows", "windlass.v1.Control/GetWorkflow",
+        "windlass.v1.Store/GetInfo", "windlass.v1.Store/Audit", "windlass.v1.Store/GetReadyLines",
+        "windlass.v1.Store/ViewGates", "windlass.v1.Store/ListSchedules",
+    }
+    Some(Scope::Enqueue), false => {
+        "POST /v1/tasks",
+        "windlass.v1.Tasks/Enqueue", "windlass.v1.Tasks/EnqueueBatch",
+    }
+    Some(Scope::Work), false => {
+        "windlass.v1.Workers/Register", "windlass.v1.Workers/Heartbeat", "windlass.v1.Workers/TaskHeartbeat",
+        "windlass.v1.Workers/Retire", "windlass.v1.Workers/Claim", "windlass.v1.Workers/Complete",
+        "windlass.v1.Workers/Fail", "windlass.v1.Workers/Release", "windlass.v1.Workers/Progress",
+        "windlass.v1.Workers/Reconcile", "windlass.v1.Workers/Work",
+        "windlass.v1.Store/GetRules", "windlass.v1.Store/ListLanes", "windlass.v1.Store/ClaimFor",
+        "windlass.v1.Store/Unclaim", "windlass.v1.Store/Settle", "windlass.v1.Store/DoDuty",
+        "windlass.v1.Store/WatchHints", "windlass.v1.Store/DueSchedules", "windlass.v1.Store/FireSchedule",
+    }
+
+    Some(Scope::Admin), true => {
+        "POST /v1/tasks/{id}/cancel", "POST /v1/tasks/{id}/retry",
+        "POST /v1/tasks/cancel", "POST /v1/tasks/retry",
+        "POST /v1/queues/{name}/pause", "POST /v1/queues/{name}/resume",
+        "PUT /v1/jobs/{name}", "DELETE /v1/jobs/{name}",
+        "POST /v1/workflows/{name}/retry", "POST /v1/workflows/{name}/skip",
+        "POST /v1/workflows/{name}/cancel",
+        "PUT /v1/schedules/{name}", "DELETE /v1/schedules/{name}", "POST /v1/schedules/{name}/pause",
+        "POST /v1/schedules/{name}/resume", "POST /v1/schedules/{name}/run",
+        "PUT /v1/workers/{id}",
+        "POST /v1/tokens", "DELETE /v1/tokens/{id}",
+        "windlass.v1.Tasks/CancelTasks", "windlass.v1.Tasks/RetryTasks",
+        "windlass.v1.Workers/SetWorker",
+        "windlass.v1.Control/SetQueue", "windlass.v1.Control/SetJob", "windlass.v1.Control/RemoveJob",
+        "windlass.v1.Control/ChangeWorkflow",
+        "windlass.v1.Store/PutSchedule", "windlass.v1.Store/RemoveSchedule",
+    }
+    // Who may do what is for nobody but those who decide it.
+    Some(Scope::Admin), false => {
+        "GET /v1/tokens",
+    }
+}
+
+/// Whether anything can be changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It can.
+    #[default]
+    Whole,
+    /// It cannot, whoever asks: nothing is enqueued, claimed, settled or changed through this server.
+    ReadOnly,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is made.
+    Allowed,
+    /// The caller lacks its scope.
+    MissingScope,
+    /// Nobody may make it here.
+    ReadOnly,
+}
+
+/// Decides about a call of somebody with these scopes. Who may not is told so before anything else: what a server is good
+/// for is not for strangers.
+pub fn may(scopes: Scopes, call: &Call, mode: Mode) -> Verdict {
+    let Some(scope) = call.scope else { return Verdict::Allowed };
+    let changes = call.destructive || matches!(scope, Scope::Enqueue | Scope::Work);
+    match mode {
+        _ if !scopes.allow(scope) => Verdict::MissingScope,
+        Mode::ReadOnly if changes => Verdict::ReadOnly,
+        Mode::Whole | Mode::ReadOnly => Verdict::Allowed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use prost::Message;
+
+    use super::*;
+
+    /// The parts of a descriptor set that name methods.
+    #[derive(Message)]
+    struct Files {
+        #[prost(message, repeated, tag = "1")]
+        files: Vec<File>,
+    }
+
+    #[derive(Message)]
+    struct File {
+        #[prost(string, tag = "2")]
+        package: String,
+        #[prost(message, repeated, tag = "6")]
+        services: Vec<Service>,
+    }
+
+    #[derive(Message)]
+    struct Service {
+        #[prost(string, tag = "1")]
+        name: String,
+        #[prost(message, repeated, tag = "2")]
+        methods: Vec<Method>,
+    }
+
+    #[derive(Message)]
+    struct Method {
+        #[prost(string, tag = "1")]
+        name: String,
+    }
+
+    #[test]
+    fn the_table_names_exactly_the_methods_of_the_proto() {
+        let files = Files::decode(windlass_proto::DESCRIPTORS).unwrap();
+        let mut methods = BTreeSet::new();
+        for file in &files.files {
+            for service in &file.services {
+                for method in &service.methods {
+                    methods.insert(format!("{}.{}/{}", file.package, service.name, method.name));
+                }
+            }
+        }
+        assert!(methods.len() > 40, "{methods:?}");
+        let listed = CALLS.iter().map(|call| call.name.to_owned());
+        let listed: BTreeSet<_> = listed.filter(|name| name.starts_with("windlass.v1.")).collect();
+        assert_eq!(listed, methods);
+    }
+
+    #[test]
+    fn no_call_is_named_twice_and_each_that_changes_something_needs_admin() {
+        for (place, call) in CALLS.iter().enumerate() {
+            assert!(CALLS.iter().skip(place + 1).all(|other| other.name != call.name), "{}", call.name);
+            assert!(!call.destructive || call.scope == Some(Scope::Admin), "{}", call.name);
+        }
+    }
+
+    #[test]
+    fn a_call_of_http_that_does_more_than_look_is_an_enqueue_or_destructive() {
+        for call in CALLS.iter().filter(|call| call.name.contains(' ') && !call.name.starts_with("GET ")) {
+            let looks = call.name == "POST /v1/tasks/wait";
+            let known = call.destructive || call.scope == Some(Scope::Enqueue) || looks;
+            assert!(known, "{}", call.name);
+        }
+    }
+
+    #[test]
+    fn every_scope_is_asked_about_every_call() {
+        for call in CALLS {
+            for held in Scope::ALL {
+                let allowed = call.scope.is_none_or(|scope| held == scope || held == Scope::Admin);
+                let verdict = may(Scopes::of([held]), call, Mode::Whole);
+                assert_eq!(verdict == Verdict::Allowed, allowed, "{held} for {}", call.name);
+            }
+        }
+    }
+
+    #[test]
+    fn in_read_only_mode_nobody_changes_anything_and_all_may_look_as_before() {
+        let admin = Scopes::of([Scope::Admin]);
+        for call in CALLS {
+            let looks = !call.destructive && !matches!(call.scope, Some(Scope::Enqueue | Scope::Work));
+            let expected = if looks { Verdict::Allowed } else { Verdict::ReadOnly };
+            assert_eq!(may(admin, call, Mode::ReadOnly), expected, "{}", call.name);
+        }
+        let cancel = Call::named("POST /v1/tasks/cancel").unwrap();
+        assert_eq!(may(Scopes::NONE, cancel, Mode::ReadOnly), Verdict::MissingScope);
+    }
+}

@@ -1,0 +1,69 @@
+//! Tokens that were looked up a moment ago, so that not every call asks the store.
+
+use std::{collections::HashMap, time::Duration};
+
+use tokio::time::Instant;
+use windlass_core::{Name, TokenRecord};
+
+/// How long what the store said of a token counts. A token that was revoked through another process is worth nothing after
+/// this time; through this one, at once.
+pub const REMEMBERED: Duration = Duration::from_secs(5);
+
+/// Tokens remembered at most: all that a store keeps, and more strangers than are looked up meanwhile.
+const KNOWN_MAX: usize = 2_000;
+
+#[derive(Default)]
+pub(super) struct Known {
+    /// By id: what the store said, and when it was asked. `None` for an id that it did not have.
+    tokens: HashMap<Name, (Option<TokenRecord>, Instant)>,
+    /// When a token was last forgotten: an answer to a question from before may still tell of it.
+    forgot_at: Option<Instant>,
+}
+
+impl Known {
+    /// What the store said of a token not long ago, if it was asked.
+    pub(super) fn get(&self, id: &Name, now: Instant) -> Option<Option<TokenRecord>> {
+        let (record, asked_at) = self.tokens.get(id)?;
+        (now.duration_since(*asked_at) < REMEMBERED).then(|| record.clone())
+    }
+
+    /// Notes what the store said to a question of this time.
+    pub(super) fn put(&mut self, id: Name, record: Option<TokenRecord>, asked_at: Instant) {
+        if self.forgot_at.is_some_and(|at| asked_at <= at) {
+            return;
+        }
+        if self.tokens.len() >= KNOWN_MAX {
+            self.tokens.retain(|_, (_, at)| asked_at.saturating_duration_since(*at) < REMEMBERED);
+        }
+        if self.tokens.len() >= KNOWN_MAX {
+            self.tokens.clear();
+        }
+        self.tokens.insert(id, (record, asked_at));
+    }
+
+    pub(super) fn forget(&mut self, id: &Name, now: Instant) {
+        self.forgot_at = Some(now);
+        self.tokens.remove(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_remembered_is_bounded_and_does_not_last() {
+        let id = |n: usize| Name::new("token", format!("t{n}")).unwrap();
+        let (mut known, start) = (Known::default(), Instant::now());
+        for n in 0..KNOWN_MAX * 3 {
+            known.put(id(n), None, start);
+        }
+        assert!(known.tokens.len() <= KNOWN_MAX);
+        let last = id(KNOWN_MAX * 3 - 1);
+        assert_eq!(known.get(&last, start + REMEMBERED - Duration::from_millis(1)), Some(None));
+        assert_eq!(known.get(&last, start + REMEMBERED), None);
+        known.forget(&last, start);
+        known.put(last.clone(), None, start);
+        assert_eq!(known.get(&last, start), None, "asked before it was forgotten");
+    }
+}

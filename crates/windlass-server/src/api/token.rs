@@ -1,0 +1,85 @@
+//! Tokens of the API.
+
+use serde::{Deserialize, Serialize};
+use windlass_core::{Name, Timestamp, TokenRecord};
+
+/// A token to make.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRequest {
+    /// What its bearer may do: some of `enqueue`, `work`, `read`, `admin`.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+    /// What it is called, for people. Two may share a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+    /// How long it is good for; for ever if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_ms: Option<u64>,
+}
+
+/// A token, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenView {
+    /// Its id, by which it is revoked.
+    pub id: Name,
+    /// What it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+    /// What its bearer may do.
+    pub scopes: Vec<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// From when on it is good for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// Whether that time has come.
+    pub expired: bool,
+}
+
+impl From<TokenRecord> for TokenView {
+    fn from(token: TokenRecord) -> Self {
+        Self {
+            id: token.id,
+            name: token.name,
+            scopes: token.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
+            created_at: token.created_at,
+            expires_at: token.expires_at,
+            expired: token.is_expired,
+        }
+    }
+}
+
+/// Every token.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// The tokens, oldest first.
+    pub tokens: Vec<TokenView>,
+}
+
+/// A token that was just made. Nobody can ask for its secret again.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenCreated {
+    /// The token with its secret.
+    pub token: String,
+    /// What is kept of it.
+    #[serde(flatten)]
+    pub view: TokenView,
+}
+
+impl std::fmt::Debug for TokenCreated {
+    /// Without the secret, so that no log can hold it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokenCreated").field("view", &self.view).finish_non_exhaustive()
+    }
+}
+
+/// A token that is worth nothing any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRevoked {
+    /// Its id.
+    pub id: Name,
+    /// What it was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+}

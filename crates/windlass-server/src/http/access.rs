@@ -1,0 +1,195 @@
+//! The door: every call passes here, and none that is not in the table of calls passes.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use axum::{
+    body::Body,
+    extract::{MatchedPath, Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderValue, header};
+
+use super::Server;
+use crate::{
+    access::{self, Call, Certificate, Shown},
+    api::{ErrorCode, ErrorDetail},
+};
+
+/// Lets a call in that the caller may make, and tells of those that change something.
+pub(super) async fn access(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let is_grpc = is_grpc(request.headers());
+    let call = match find(&request, is_grpc) {
+        Found::Call(call) => call,
+        Found::Nothing => return next.run(request).await,
+        Found::Refused(response) => return response,
+    };
+    let certificate = request.extensions().get::<Certificate>();
+    let shown = Shown { headers: request.headers(), path: request.uri().path(), certificate };
+    let caller = match server.access.admit(call, shown).await {
+        Ok(caller) => caller,
+        Err(error) if is_grpc => return grpc_refusal(&error),
+        Err(error) => return error.into_response(),
+    };
+    let path = call.destructive.then(|| request.uri().path().to_owned()).unwrap_or_default();
+    let response = next.run(request).await;
+    access::audit(&caller, call, &path, response.status());
+    response
+}
+
+/// What a request asks for.
+enum Found {
+    Call(&'static Call),
+    /// No route at all: whoever answers says so.
+    Nothing,
+    /// Something that is not in the table.
+    Refused(Response),
+}
+
+fn find(request: &Request, is_grpc: bool) -> Found {
+    if is_grpc {
+        let name = request.uri().path().trim_start_matches('/');
+        return Call::named(name).filter(|call| !call.name.contains(' ')).map_or_else(
+            || Found::Refused(grpc_status(GRPC_UNIMPLEMENTED, "there is no such service or method")),
+            Found::Call,
+        );
+    }
+    let Some(route) = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str) else {
+        return Found::Nothing;
+    };
+    if let Some(call) = Call::of_route(request.method().as_str(), route) {
+        return Found::Call(call);
+    }
+    let mut allowed = Vec::new();
+    for method in Call::methods(route) {
+        allowed.push(method);
+        if method == "GET" {
+            allowed.push("HEAD");
+        }
+    }
+    Found::Refused(if allowed.is_empty() {
+        // A route that somebody forgot to put into the table is of no use to anybody.
+        ErrorDetail::new(ErrorCode::Forbidden, "nobody may make this call").into_response()
+    } else {
+        wrong_method(request.method().as_str(), &allowed.join(","))
+    })
+}
+
+fn wrong_method(method: &str, allowed: &str) -> Response {
+    let message = format!("{method} is not possible here");
+    let error = ErrorDetail::new(ErrorCode::MethodNotAllowed, message).hint("the Allow header says what is");
+    let mut response = error.into_response();
+    if let Ok(allowed) = HeaderValue::from_str(allowed) {
+        response.headers_mut().insert(header::ALLOW, allowed);
+    }
+    response
+}
+
+/// Whether a request is one of gRPC.
+pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    kind.starts_with(b"application/grpc")
+}
+
+/// Status numbers of gRPC that a door gives.
+const GRPC_PERMISSION_DENIED: u8 = 7;
+const GRPC_RESOURCE_EXHAUSTED: u8 = 8;
+const GRPC_UNIMPLEMENTED: u8 = 12;
+const GRPC_UNAVAILABLE: u8 = 14;
+const GRPC_UNAUTHENTICATED: u8 = 16;
+
+/// A refusal as a client of gRPC understands it: an answer of headers alone.
+fn grpc_refusal(error: &ErrorDetail) -> Response {
+    let status = match error.code {
+        ErrorCode::Unauthorized => GRPC_UNAUTHENTICATED,
+        ErrorCode::Forbidden => GRPC_PERMISSION_DENIED,
+        ErrorCode::RateLimited => GRPC_RESOURCE_EXHAUSTED,
+        _ => GRPC_UNAVAILABLE,
+    };
+    let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+    grpc_status(status, &format!("{}{hint}", error.message))
+}
+
+fn grpc_status(status: u8, message: &str) -> Response {
+    let mut response = Response::new(Body::empty());
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    headers.insert("grpc-status", HeaderValue::from(u16::from(status)));
+    if let Ok(message) = HeaderValue::from_str(&percent_encoded(message)) {
+        headers.insert("grpc-message", message);
+    }
+    response
+}
+
+/// Text as gRPC wants it in a header.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if matches!(byte, b' '..=b'~') && byte != b'%' {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::CALLS;
+
+    /// Routes as the sources of the router name them, with their methods.
+    fn routes() -> Vec<(String, Vec<&'static str>)> {
+        let sources =
+            concat!(include_str!("routes.rs"), include_str!("schedules.rs"), include_str!("tokens.rs"));
+        let mut routes = Vec::new();
+        for piece in sources.split(".route(\"").skip(1) {
+            let (route, rest) = piece.split_once('"').unwrap();
+            let handlers = rest.lines().next().unwrap();
+            let methods = ["get", "post", "put", "delete"];
+            let methods = methods.into_iter().filter(|method| handlers.contains(&format!("{method}(")));
+            routes.push((route.to_owned(), methods.collect()));
+        }
+        routes
+    }
+
+    #[test]
+    fn every_route_is_in_the_table_of_calls_and_every_call_of_http_has_a_route() {
+        let mut found: Vec<String> = routes()
+            .into_iter()
+            .flat_map(|(route, methods)| {
+                assert!(!methods.is_empty(), "{route}");
+                methods.into_iter().map(move |method| format!("{} {route}", method.to_uppercase()))
+            })
+            .collect();
+        let mut known: Vec<_> =
+            CALLS.iter().map(|call| call.name).filter(|name| name.contains(' ')).collect();
+        found.sort();
+        known.sort_unstable();
+        assert_eq!(found, known, "routes on the left, calls on the right");
+    }
+
+    #[test]
+    fn a_refusal_is_told_to_a_client_of_grpc_in_headers_alone() {
+        let error = ErrorDetail::new(ErrorCode::Unauthorized, "no 100 % token").hint("m…");
+        let response = grpc_refusal(&error);
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["grpc-status"]),
+            (200, &HeaderValue::from(16_u16))
+        );
+        assert_eq!(response.headers()["grpc-message"], "no 100 %25 token; m%E2%80%A6");
+    }
+
+    #[test]
+    fn a_call_of_grpc_that_is_not_in_the_table_is_refused_and_a_route_is_none() {
+        for path in ["/windlass.v1.Moon/Land", "/v1/tasks", "/GET%20/v1/tasks", "/"] {
+            let request = Request::post(path)
+                .header(header::CONTENT_TYPE, "application/grpc+proto")
+                .body(Body::empty())
+                .unwrap();
+            assert!(matches!(find(&request, is_grpc(request.headers())), Found::Refused(_)), "{path}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What each call takes and answers, beyond what every call does.
+
+/// One operation.
+pub(super) struct Operation {
+    /// Its name in the table of calls.
+    pub call: &'static str,
+    /// Its name for programs.
+    pub id: &'static str,
+    /// What it does.
+    pub summary: &'static str,
+    /// Parameters of its query with their types.
+    pub query: &'static [(&'static str, &'static str)],
+    /// The types that its body may have.
+    pub body: &'static [&'static str],
+    /// Status and types of its successes; no type for text.
+    pub answers: &'static [(u16, &'static [&'static str])],
+    /// Statuses of its own errors, beside those that every call has.
+    pub errors: &'static [u16],
+}
+
+const FILTER: &[(&str, &str)] =
+    &[("kind", "Name"), ("queue", "Name"), ("job", "Name"), ("workflow", "Name"), ("since", "time")];
+const LIST: &[(&str, &str)] = &[
+    ("state", "State"),
+    ("kind", "Name"),
+    ("queue", "Name"),
+    ("job", "Name"),
+    ("workflow", "Name"),
+    ("since", "time"),
+    ("after", "TaskId"),
+    ("limit", "uint"),
+];
+const PAGE: &[(&str, &str)] = &[("after", "Name"), ("limit", "uint")];
+
+macro_rules! operations {
+    ($($call:literal $id:ident $summary:literal
+        ? $query:expr; $([$($body:literal),*])? => $($status:literal [$($answer:literal),*]),+ ; [$($error:literal)*])*) => {
+        /// Every operation.
+        pub(super) const OPERATIONS: &[Operation] = &[$(Operation {
+            call: $call,
+            id: stringify!($id),
+            summary: $summary,
+            query: $query,
+            body: &[$($($body),*)?],
+            answers: &[$(($status, &[$($answer),*])),+],
+            errors: &[$($error),*],
+        }),*];
+    };
+}
+
+operations! {
+    "GET /" front "A page for people" ? &[]; => 200 []; []
+    "GET /healthz" health "Whether the process answers" ? &[]; => 200 ["HealthView"]; []
+    "GET /readyz" ready "Whether it can do its work" ? &[]; => 200 ["HealthView"], 503 ["HealthView"]; []
+    "GET /metrics" metrics "Figures for Prometheus" ? &[]; => 200 []; [404]
+    "GET /v1/openapi.json" openapi "This document" ? &[]; => 200 ["any"]; []
+    "POST /v1/tasks" enqueue "Adds a task, or several, all or none" ? &[]; ["EnqueueRequest", "BatchRequest"]
+        => 200 ["EnqueueResponse"], 201 ["EnqueueResponse", "BatchResponse"]; [400 409 507]
+    "GET /v1/tasks" list_tasks "One page of tasks, newest first" ? LIST; => 200 ["TaskPage"]; [400]
+    "POST /v1/tasks/cancel" cancel_tasks "Cancels every task that a filter matches" ? &[]; ["BulkRequest"]
+        => 200 ["BulkResponse"]; [400]
+    "POST /v1/tasks/retry" retry_tasks "Retries every dead task that a filter matches" ? &[]; ["BulkRequest"]
+        => 200 ["BulkResponse"]; [400 507]
+    "POST /v1/tasks/wait" wait_for_tasks "Waits for the first of several tasks to end" ? &[]; ["WaitRequest"]
+        => 200 ["WaitResponse"]; [400]
+    "GET /v1/tasks/{id}" show_task "One task" ? &[]; => 200 ["TaskView"]; [400 404]
+    "GET /v1/tasks/{id}/why" why "Why a task is not running" ? &[]; => 200 ["WhyView"]; [400 404]
+    "GET /v1/tasks/{id}/wait" wait_for_task "Waits for a task to end" ? &[("timeout_ms", "uint")];
+        => 200 ["WaitResponse"]; [400 404]
+    "POST /v1/tasks/{id}/cancel" cancel_task "Cancels a task" ? &[]; ["CancelRequest"]
+        => 200 ["ChangeResponse"]; [400 404 409]
+    "POST /v1/tasks/{id}/retry" retry_task "Retries a dead task" ? &[]; ["RetryRequest"]
+        => 200 ["ChangeResponse"]; [400 404 409 507]
+    "GET /v1/dead" dead "Dead tasks by error" ? FILTER; => 200 ["DeadGroups"]; [400]
+    "GET /v1/queues" list_queues "Every queue" ? &[]; => 200 ["Queues"]; []
+    "POST /v1/queues/{name}/pause" pause_queue "Starts no task of a queue" ? &[]; ["Nothing"]
+        => 200 ["QueueChange"]; [400]
+    "POST /v1/queues/{name}/resume" resume_queue "Starts tasks of a queue again" ? &[]; ["Nothing"]
+        => 200 ["QueueChange"]; [400]
+    "GET /v1/jobs" list_jobs "One page of jobs, by name" ? PAGE; => 200 ["Jobs"]; [400]
+    "GET /v1/jobs/{name}" show_job "One job" ? &[]; => 200 ["JobView"]; [400 404]
+    "PUT /v1/jobs/{name}" set_job "Makes a job, or changes it" ? &[]; ["JobRequest"] => 200 ["JobView"]; [400 409]
+    "DELETE /v1/jobs/{name}" remove_job "Cancels what waits in a job, and forgets it" ? &[("now", "boolean")]; ["Nothing"]
+        => 200 ["JobRemoval"]; [400 404]
+    "GET /v1/workflows" list_workflows "One page of workflows, by name"
+        ? &[("blocked", "boolean"), ("after", "Name"), ("limit", "uint")]; => 200 ["Workflows"]; [400]
+    "GET /v1/workflows/{name}" show_workflow "One workflow" ? &[]; => 200 ["WorkflowView"]; [400 404]
+    "POST /v1/workflows/{name}/retry" retry_workflow "Retries the step that blocks a workflow" ? &[]; ["Nothing"]
+        => 200 ["WorkflowChange"]; [400 404 409]
+    "POST /v1/workflows/{name}/skip" skip_workflow "Skips the step that blocks a workflow" ? &[]; ["Nothing"]
+        => 200 ["WorkflowChange"]; [400 404 409]
+    "POST /v1/workflows/{name}/cancel" cancel_workflow "Cancels what is left of a workflow" ? &[]; ["Nothing"]
+        => 200 ["WorkflowChange"]; [400 404 409]
+    "GET /v1/schedules" list_schedules "Every schedule" ? &[]; => 200 ["Schedules"]; []
+    "GET /v1/schedules/{name}" show_schedule "One schedule" ? &[]; => 200 ["ScheduleView"]; [400 404]
+    "PUT /v1/schedules/{name}" set_schedule "Makes a schedule, or replaces it" ? &[]; ["ScheduleRequest"]
+        => 200 ["ScheduleView"]; [400 409]
+    "DELETE /v1/schedules/{name}" remove_schedule "Removes a schedule" ? &[]; => 200 ["ScheduleRemoved"]; [400 404]
+    "POST /v1/schedules/{name}/pause" pause_schedule "Stops a schedule" ? &[]; ["Nothing"]
+        => 200 ["ScheduleView"]; [400 404 409]
+    "POST /v1/schedules/{name}/resume" resume_schedule "Lets a schedule go on" ? &[]; ["Nothing"]
+        => 200 ["ScheduleView"]; [400 404 409]
+    "POST /v1/schedules/{name}/run" run_schedule "Enqueues the task of a schedule now" ? &[]; ["Nothing"]
+        => 201 ["EnqueueResponse"]; [400 404 409 507]
+    "GET /v1/workers" list_workers "Every worker of the last day" ? &[]; => 200 ["Workers"]; []
+    "PUT /v1/workers/{id}" set_worker "Changes a running worker" ? &[]; ["WorkerRequest"]
+        => 200 ["WorkerView"]; [400 404 409]
+    "GET /v1/info" info "What the server says of itself" ? &[]; => 200 ["InfoView"]; []
+    "GET /v1/overview" overview "Figures of the process since it started" ? &[]; => 200 ["Overview"]; []
+    "GET /v1/audit" audit "Looks at every task for a broken promise" ? &[]; => 200 ["Audit"]; []
+    "GET /v1/tokens" list_tokens "Every token, without secrets" ? &[]; => 200 ["Tokens"]; []
+    "POST /v1/tokens" create_token "Makes a token; its secret is shown once" ? &[]; ["TokenRequest"]
+        => 201 ["TokenCreated"]; [400 409]
+    "DELETE /v1/tokens/{id}" revoke_token "Revokes a token by its id, or by a name that only it has" ? &[]; ["Nothing"]
+        => 200 ["TokenRevoked"]; [400 404 409]
+}

@@ -1,0 +1,2 @@
+-- Forgets a token. Index: primary key.
+DELETE FROM token WHERE id = ?1
