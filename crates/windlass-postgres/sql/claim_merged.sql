@@ -89,8 +89,17 @@ WITH clock AS MATERIALIZED (
     EXISTS (SELECT 1 FROM started) AS has_started
   FROM short
 )
+-- The head once, then the tasks: what every row repeats is made and sent as often as there are rows.
 SELECT
-  clock.now, gate.live, gate.isolated, gate.suspects, rest.*,
+  clock.now, gate.live, gate.isolated, gate.suspects, rest.is_blocked, rest.next_due, rest.lanes, rest.has_todo,
+  rest.has_started,
+  NULL AS id, NULL AS lease, NULL AS attempt, NULL AS max_attempts, NULL AS crashes, NULL AS lane, NULL AS priority,
+  NULL AS ready_seq, NULL AS encoding, NULL AS payload, NULL AS timeout_ms, NULL AS retry, NULL AS job, NULL AS workflow,
+  NULL AS trace
+FROM clock CROSS JOIN gate CROSS JOIN rest
+UNION ALL
+SELECT
+  NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
   t.id, t.lease, t.attempt, t.max_attempts, t.crashes, t.lane, t.priority, t.ready_seq, t.encoding, t.payload,
   t.timeout_ms, t.retry, t.job, t.workflow, t.trace
-FROM clock CROSS JOIN gate CROSS JOIN rest LEFT JOIN taken AS t ON true
+FROM taken AS t

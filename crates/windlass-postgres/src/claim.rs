@@ -302,7 +302,7 @@ async fn take(
             ],
         )
         .await?;
-    let Some(head) = rows.first() else { return Err(unreadable("a claim without an answer")) };
+    let Some((head, taken)) = rows.split_first() else { return Err(unreadable("a claim without an answer")) };
     let verdict = Verdict {
         now: Timestamp::from_ms(head.get(0)),
         is_live: head.get(1),
@@ -314,8 +314,8 @@ async fn take(
         has_todo: head.get(7),
         has_started: head.get(8),
     };
-    let is_short = !verdict.is_isolated && !verdict.has_suspects && (rows.len() as i64) < n;
-    let tasks = read(shared, demand, verdict.now, &rows, is_short).await?;
+    let is_short = !verdict.is_isolated && !verdict.has_suspects && (taken.len() as i64) < n;
+    let tasks = read(shared, demand, verdict.now, taken, is_short).await?;
     Ok((verdict, tasks))
 }
 
@@ -368,9 +368,6 @@ async fn read(
     let mut taken: Vec<(i32, i64, Claimed)> = Vec::with_capacity(rows.len());
     let mut lane: Option<(i32, Arc<Lane>)> = None;
     for row in rows {
-        if row.get::<_, Option<i64>>(9).is_none() {
-            break;
-        }
         let id: i32 = row.get(14);
         let known = match &lane {
             Some((known, lane)) if *known == id => Arc::clone(lane),

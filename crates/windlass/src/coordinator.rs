@@ -67,11 +67,11 @@ pub(crate) struct Coordinator {
 
 impl Coordinator {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let (config, seed) = (&shared.config, u64::from(std::process::id()));
+        let (config, seed) = (&shared.config, shared.config.home.seed());
         Self {
             lanes: Lanes::new(&shared.registry),
             failures: Backoff::new(config.poll_interval, Duration::from_secs(5), seed),
-            poll: Backoff::new(config.poll_interval, config.poll_interval_max, seed + 1),
+            poll: Backoff::new(config.poll_interval, config.poll_interval_max, seed.wrapping_add(1)),
             ended_at_last_claim: 0,
             free_since: None,
             next_due: None,

@@ -1,13 +1,15 @@
 //! The thread that claims and settles, apart from the threads that run handlers: a handler that blocks its thread holds
 //! up itself, and neither the claims nor the settlements of others.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::oneshot, task::JoinSet};
 use windlass_core::Error;
 
 use crate::{
-    duties, schedule,
+    duties,
+    home::Part,
+    schedule,
     settler::{self, Sort},
     supervisor,
     worker::{
@@ -21,7 +23,7 @@ const END_GRACE: Duration = Duration::from_secs(1);
 
 /// The running thread.
 pub(crate) struct Engine {
-    pub(crate) thread: thread::JoinHandle<()>,
+    pub(crate) part: Part,
     /// The end of claiming: by itself when the worker drains, with an error when the coordinator died too often.
     claiming: Option<oneshot::Receiver<Result<(), WorkerError>>>,
 }
@@ -30,13 +32,10 @@ pub(crate) struct Engine {
 ///
 /// # Errors
 /// If the thread or its timer cannot be had.
-pub(crate) fn spawn(shared: Arc<Shared>) -> std::io::Result<Engine> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+pub(crate) fn spawn(shared: &Arc<Shared>) -> std::io::Result<Engine> {
     let (ended, claiming) = oneshot::channel();
-    let thread = thread::Builder::new().name("windlass-engine".into()).spawn(move || {
-        runtime.block_on(run(shared, ended));
-    })?;
-    Ok(Engine { thread, claiming: Some(claiming) })
+    let part = shared.config.home.start("windlass-engine", run(shared.clone(), ended))?;
+    Ok(Engine { part, claiming: Some(claiming) })
 }
 
 async fn run(shared: Arc<Shared>, ended: oneshot::Sender<Result<(), WorkerError>>) {

@@ -13,6 +13,7 @@ use windlass_core::{Error, WorkerId, source::Renewed};
 use crate::{
     backoff::Backoff,
     cancel::CancelReason,
+    home::Part,
     worker::{
         shared::{Phase, Shared},
         status::Counters,
@@ -28,20 +29,21 @@ const IDLE_RENEWALS_PER_RECONCILE: u64 = 30;
 ///
 /// # Errors
 /// If the thread or its timer cannot be had.
-pub(crate) fn spawn(shared: Arc<Shared>) -> std::io::Result<std::thread::JoinHandle<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    std::thread::Builder::new().name("windlass-heartbeat".into()).spawn(move || {
-        runtime.block_on(async {
-            tokio::select! {
-                () = beat(&shared) => {}
-                () = shared.phase_reached(Phase::Stopped) => {}
-            }
-        });
+pub(crate) fn spawn(shared: Arc<Shared>) -> std::io::Result<Part> {
+    shared.config.home.start("windlass-heartbeat", async move {
+        tokio::select! {
+            () = beat(&shared) => {}
+            () = shared.phase_reached(Phase::Stopped) => {}
+        }
     })
 }
 
 async fn beat(shared: &Shared) {
-    let mut spread = Backoff::new(shared.config.heartbeat, shared.config.heartbeat, 11);
+    let mut spread = Backoff::new(
+        shared.config.heartbeat,
+        shared.config.heartbeat,
+        shared.config.home.seed().wrapping_add(11),
+    );
     let mut valid_until = Instant::now() + shared.config.lease_ttl;
     let mut renewals = 0_u64;
     // What had been claimed, and what had failed, when the two were last compared.

@@ -16,6 +16,8 @@ mod executor;
 pub mod extract;
 pub mod handler;
 mod heartbeat;
+#[doc(hidden)]
+pub mod home;
 pub mod layer;
 pub mod lifecycle;
 mod log_line;

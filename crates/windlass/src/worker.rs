@@ -8,7 +8,7 @@ pub(crate) mod lanes;
 pub(crate) mod shared;
 pub(crate) mod status;
 
-use std::{sync::Arc, thread::JoinHandle, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 use windlass_core::{Error, Outcome, Result, store::SharedStore};
@@ -27,6 +27,7 @@ use crate::{
     builder::WorkerBuilder,
     cancel::CancelReason,
     engine, executor, heartbeat,
+    home::Part,
     pool::Pool,
     registry::Registry,
     shutdown::Shutdown,
@@ -112,7 +113,7 @@ impl Worker {
         tracing::info!(%worker, slots = shared.slots(), kinds = ?shared.registry.kinds(), "worker started");
 
         let sampler = admission::spawn(shared.clone()).map_err(|error| no_thread(&error))?;
-        let mut engine = engine::spawn(shared.clone()).map_err(|error| no_thread(&error))?;
+        let mut engine = engine::spawn(&shared).map_err(|error| no_thread(&error))?;
 
         let mut shutdown = Box::pin(shutdown);
         let failure = tokio::select! {
@@ -129,7 +130,7 @@ impl Worker {
                 // After a failure there is nothing to wait for: what runs is handed back at once.
                 report = drain(&shared, shutdown, failure.is_some()) => report,
                 error = shared.failed_for_good() => {
-                    finish(&shared, [engine.thread, heartbeat, sampler]).await;
+                    finish(&shared, [engine.part, heartbeat, sampler]).await;
                     return Err(WorkerError::Store(error));
                 }
             }
@@ -140,7 +141,7 @@ impl Worker {
         if !matches!(failure, Some(WorkerError::Store(_))) {
             sign_off(&shared).await;
         }
-        finish(&shared, [engine.thread, heartbeat, sampler]).await;
+        finish(&shared, [engine.part, heartbeat, sampler]).await;
         match failure {
             None => {
                 tracing::info!(%report, "worker stopped");
@@ -223,10 +224,10 @@ async fn drain<S: Shutdown>(
 }
 
 /// Ends the threads of a worker.
-async fn finish(shared: &Shared, threads: [JoinHandle<()>; 3]) {
+async fn finish(shared: &Shared, parts: [Part; 3]) {
     shared.advance_phase(Phase::Stopped);
-    for thread in threads {
-        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+    for part in parts {
+        part.ended().await;
     }
 }
 

@@ -1,9 +1,12 @@
 //! Who takes the samples: a thread of the worker, so that neither claims nor renewals wait for a file.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use super::Controller;
-use crate::worker::shared::{Phase, Shared};
+use crate::{
+    home::Part,
+    worker::shared::{Phase, Shared},
+};
 
 /// How often memory is read: as long as a burst may go unseen.
 const EVERY: Duration = Duration::from_millis(250);
@@ -14,15 +17,12 @@ const ASKED_MIN: Duration = Duration::from_millis(1);
 ///
 /// # Errors
 /// If the thread or its timer cannot be had.
-pub(crate) fn spawn(shared: Arc<Shared>) -> std::io::Result<thread::JoinHandle<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    thread::Builder::new().name("windlass-sampler".into()).spawn(move || {
-        runtime.block_on(async {
-            tokio::select! {
-                () = shared.admission.keep_sampling() => {}
-                () = shared.phase_reached(Phase::Stopped) => {}
-            }
-        });
+pub(crate) fn spawn(shared: Arc<Shared>) -> std::io::Result<Part> {
+    shared.config.home.start("windlass-sampler", async move {
+        tokio::select! {
+            () = shared.admission.keep_sampling() => {}
+            () = shared.phase_reached(Phase::Stopped) => {}
+        }
     })
 }
 

@@ -33,7 +33,7 @@ const COMPLAINTS_MAX: usize = 1_000;
 
 /// Fires what is due until the worker drains.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    let seed = u64::from(std::process::id()) ^ shared.worker().map_or(0, |worker| worker.0 as u64) << 20;
+    let seed = shared.config.home.seed() ^ shared.worker().map_or(0, |worker| worker.0 as u64) << 20;
     let mut duty = Duty {
         shared,
         spread: Backoff::new(RETRY_FIRST, LOOK_EVERY, seed),

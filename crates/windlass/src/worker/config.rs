@@ -5,7 +5,7 @@ use std::time::Duration;
 pub use windlass_core::worker::SLOTS_MAX;
 use windlass_core::{Error, Name, Result, store::Retention, worker::check_slots};
 
-use crate::admission::AdmissionConfig;
+use crate::{admission::AdmissionConfig, home::Home};
 
 /// Most tasks that one claim takes, however short they are.
 pub const CLAIM_MAX: u32 = 1_000;
@@ -68,6 +68,9 @@ pub struct WorkerConfig {
     pub metrics: Metrics,
     /// When less may run than there are slots.
     pub admission: AdmissionConfig,
+    /// Where its loops run.
+    #[doc(hidden)]
+    pub home: Home,
 }
 
 impl Default for WorkerConfig {
@@ -86,6 +89,7 @@ impl Default for WorkerConfig {
             retention: Retention::default(),
             metrics: Metrics::On,
             admission: AdmissionConfig::default(),
+            home: Home::default(),
         }
     }
 }
