@@ -11,10 +11,13 @@ mod call;
 mod channel;
 mod gates;
 mod hints;
+mod network;
 mod options;
 mod schedules;
 mod source;
 mod store;
 
+#[doc(hidden)]
+pub use network::{Connecting, Duplex, Network, Simulated};
 pub use options::{Options, Servers};
 pub use store::RemoteStore;

@@ -202,9 +202,8 @@ impl Store for RemoteStore {
     }
 
     async fn redrive(&self, tasks: &[Redrive]) -> Result<Vec<Changed>> {
-        let tasks = tasks
-            .iter()
-            .map(|task| v1::RetryTask { task_id: task.id.to_string(), delay_ms: ms(task.delay) });
+        let tasks =
+            tasks.iter().map(|task| v1::RetryTask { task_id: task.id.to_string(), delay_ms: ms(task.delay) });
         let request = v1::RetryTasksRequest { tasks: tasks.collect() };
         all(self.change(|wire| async move { wire.tasks().retry_tasks(request).await }).await?.tasks)
     }

@@ -9,6 +9,7 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinSet,
@@ -58,6 +59,8 @@ pub(super) async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => match Arc::clone(&places).try_acquire_owned() {
                     Ok(place) => {
+                        // Answers are small and somebody waits for them.
+                        let _ = stream.set_nodelay(true);
                         connections.spawn(connection(stream, place, Arc::clone(&server), router.clone()));
                     }
                     Err(_) => refusals.refuse(&stream),
@@ -85,13 +88,19 @@ pub(super) async fn serve(
 
 async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<Server>, router: Router) {
     let _place = place;
-    // Answers are small and somebody waits for them.
-    let _ = stream.set_nodelay(true);
+    speak(stream, &server, router).await;
+}
+
+/// Speaks whatever HTTP the other side speaks, until the end of the connection.
+pub(super) async fn speak<S>(stream: S, server: &Server, router: Router)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let stream = Stall::new(stream, server.options.write_stall_max);
     let first = FirstBytes::read(stream);
     let Ok(Ok(stream)) = tokio::time::timeout(server.options.head_read_max, first).await else { return };
     if stream.is_http2() {
-        return speak_http2(stream, &server, router).await;
+        return speak_http2(stream, server, router).await;
     }
     let io = TokioIo::new(stream);
     let mut http = http1::Builder::new();
@@ -113,7 +122,10 @@ async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<
 }
 
 /// HTTP/2, which gRPC needs. Both sides know beforehand: there is no upgrade from HTTP/1.
-async fn speak_http2(stream: FirstBytes<Stall<TcpStream>>, server: &Server, router: Router) {
+async fn speak_http2<S>(stream: FirstBytes<Stall<S>>, server: &Server, router: Router)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let mut http = http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())
         .keep_alive_interval(PING_EVERY)
