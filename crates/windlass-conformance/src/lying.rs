@@ -42,13 +42,20 @@ pub enum Fate {
 /// Wraps a store; every call goes through unless its fate was scripted otherwise.
 pub struct Lying<S: ?Sized = dyn Store> {
     script: Mutex<BTreeMap<Call, VecDeque<Fate>>>,
+    lease_ttl: Option<Duration>,
     inner: Arc<S>,
 }
 
 impl<S: Store + ?Sized> Lying<S> {
     /// A wrapper that tells the truth until it is told not to.
     pub fn new(inner: Arc<S>) -> Self {
-        Self { inner, script: Mutex::default() }
+        Self { inner, script: Mutex::default(), lease_ttl: None }
+    }
+
+    /// Lets every lease run out after this long, whatever the worker was promised.
+    #[must_use]
+    pub fn lease_ttl(self, lease_ttl: Duration) -> Self {
+        Self { lease_ttl: Some(lease_ttl), ..self }
     }
 
     /// Adds to the fates of the next calls of this sort; afterwards they are true again.
@@ -82,7 +89,8 @@ impl<S: Store + ?Sized> Lying<S> {
 #[async_trait]
 impl<S: Store + ?Sized> Source for Lying<S> {
     async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
-        self.inner.register(worker).await
+        let lease_ttl = self.lease_ttl.unwrap_or(worker.lease_ttl);
+        self.inner.register(NewWorker { lease_ttl, ..worker }).await
     }
 
     async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {

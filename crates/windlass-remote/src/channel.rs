@@ -11,7 +11,7 @@ use std::{
 
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::{net::TcpStream, runtime::Handle, sync::oneshot};
+use tokio::runtime::Handle;
 use tonic::{Status, body::Body};
 use windlass_core::{Error, Result};
 use windlass_proto::v1::{
@@ -19,7 +19,10 @@ use windlass_proto::v1::{
     workers_client::WorkersClient,
 };
 
-use crate::options::{Options, Server, Servers};
+use crate::{
+    network::{Driver, Network},
+    options::{Options, Server, Servers},
+};
 
 /// How often a server is asked for a sign of life, and how long that may take: a server that went away without a word is
 /// noticed before a lease ends.
@@ -32,25 +35,6 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 const ANSWER_MAX_BYTES: usize = 1 << 30;
 /// The message of a call that was never sent.
 pub(crate) const NOT_SENT: &str = "the connection ended before the call was sent";
-
-/// A thread that moves the bytes of connections: handlers that block every thread of the runtime block no call.
-pub(crate) struct Driver {
-    pub(crate) handle: Handle,
-    _stop: oneshot::Sender<()>,
-}
-
-impl Driver {
-    pub(crate) fn start(name: &str) -> std::io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
-        let (stop, stopped) = oneshot::channel::<()>();
-        std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            // Dropping the sender is the sign.
-            let _ = runtime.block_on(stopped);
-        })?;
-        Ok(Self { handle, _stop: stop })
-    }
-}
 
 /// A connection as tonic wants it.
 #[derive(Clone)]
@@ -109,6 +93,7 @@ impl tower_service::Service<http::Request<Body>> for Wire {
 /// The connection that is in use, and how to get another.
 pub(crate) struct Channel {
     driver: Driver,
+    network: Network,
     servers: Servers,
     connect_max: Duration,
     /// The server to try next.
@@ -121,12 +106,14 @@ pub(crate) struct Channel {
 
 impl Channel {
     pub(crate) fn new(name: &str, servers: &Servers, options: &Options) -> Result<Arc<Self>> {
-        let driver = Driver::start(name)
+        let network = options.network.clone();
+        let driver = network
+            .driver(name)
             .map_err(|error| Error::Unavailable(format!("no thread for connections: {error}")))?;
         Ok(Arc::new(Self {
             driver,
-            // Processes of one machine start at different servers.
-            next: AtomicUsize::new(std::process::id() as usize),
+            next: AtomicUsize::new(network.first_turn()),
+            network,
             servers: servers.clone(),
             connect_max: options.connect_max,
             wires: AtomicUsize::new(0),
@@ -180,11 +167,9 @@ impl Channel {
         let number = self.wires.fetch_add(1, Ordering::Relaxed);
         let origin = server.origin().parse().map_err(std::io::Error::other)?;
         let (name, port) = (server.name().to_owned(), server.port);
-        let handle = self.driver.handle.clone();
+        let (handle, network) = (self.driver.handle.clone(), self.network.clone());
         let connect = async move {
-            let stream = TcpStream::connect((name.as_str(), port)).await?;
-            // Calls are small and somebody waits for them.
-            stream.set_nodelay(true)?;
+            let stream = network.connect(name, port).await?;
             let (send, connection) = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .keep_alive_interval(PING_EVERY)

@@ -13,6 +13,7 @@ mod call;
 mod channel;
 mod gates;
 mod hints;
+mod network;
 mod options;
 mod push;
 mod schedules;
@@ -20,5 +21,7 @@ mod source;
 mod store;
 mod stream;
 
+#[doc(hidden)]
+pub use network::{Connecting, Duplex, Network, Simulated};
 pub use options::{Options, Servers};
 pub use store::RemoteStore;

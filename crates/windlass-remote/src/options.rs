@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use windlass_core::Error;
 
+use crate::network::Network;
+
 /// Most servers that may be named.
 const SERVERS_MAX: usize = 100;
 
@@ -85,6 +87,9 @@ pub struct Options {
     pub renew_max: Duration,
     /// A call that looks at everything, such as the audit.
     pub long_call_max: Duration,
+    /// How bytes get to a server.
+    #[doc(hidden)]
+    pub network: Network,
 }
 
 impl Default for Options {
@@ -94,6 +99,7 @@ impl Default for Options {
             call_max: Duration::from_secs(10),
             renew_max: Duration::from_secs(2),
             long_call_max: Duration::from_mins(1),
+            network: Network::default(),
         }
     }
 }

@@ -157,3 +157,35 @@ pub async fn serve(
     connections::serve(listener, server, close, shutdown).await;
     Ok(())
 }
+
+/// A server without a listener: connections are brought to it. For simulations, which have a network of their own.
+#[doc(hidden)]
+pub struct Door {
+    server: Arc<Server>,
+    router: axum::Router,
+    close: watch::Sender<bool>,
+}
+
+impl Door {
+    /// A server that believes to listen at this address.
+    #[must_use]
+    pub fn new(operations: Operations, options: Options, listen: SocketAddr) -> Self {
+        let (close, closing) = watch::channel(false);
+        let server = Server::new(operations, options, listen, closing);
+        Self { router: routes::router(Arc::clone(&server)), server, close }
+    }
+
+    /// Serves one connection until its end.
+    pub fn serve<S>(&self, stream: S) -> impl Future<Output = ()> + Send + 'static
+    where
+        S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
+    {
+        let (server, router) = (Arc::clone(&self.server), self.router.clone());
+        async move { connections::speak(stream, &server, router).await }
+    }
+
+    /// Ends long polls and streams, and lets other calls finish.
+    pub fn close(&self) {
+        self.close.send_replace(true);
+    }
+}

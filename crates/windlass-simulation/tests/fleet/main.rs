@@ -1,0 +1,86 @@
+//! Fleets over a simulated network. `scripts/simulate` builds them so that a seed gives the same run again.
+
+#![cfg(tokio_unstable)]
+
+use windlass_simulation::{Broken, Report, run};
+
+/// How many seeds; more with `scripts/simulate --long`.
+fn seeds() -> u64 {
+    std::env::var("WINDLASS_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(40)
+}
+
+/// The seed to begin with: a failure names its own.
+fn first() -> u64 {
+    std::env::var("WINDLASS_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+fn told(report: &Report) -> String {
+    format!("seed {}: {:#?}\n{}", report.seed, report.violations, report.story.join("\n"))
+}
+
+#[test]
+fn every_promise_holds_whatever_the_network_does() {
+    let (mut partitions, mut half_open, mut held, mut crashes, mut losses, mut attempts) = (0, 0, 0, 0, 0, 0);
+    for seed in first()..first() + seeds() {
+        let report = run(seed, None);
+        assert!(report.violations.is_empty(), "{}", told(&report));
+        partitions += report.weather.partitions;
+        half_open += report.weather.half_open;
+        held += report.weather.held;
+        crashes += report.weather.crashes;
+        losses += report.lease_losses;
+        attempts += report.attempts;
+    }
+    println!(
+        "{} seeds: {partitions} partitions, {half_open} half-open links, {held} held links, {crashes} crashes, \
+         {losses} attempts lost with their worker, {attempts} attempts",
+        seeds()
+    );
+    for (what, n) in [
+        ("partitions", partitions),
+        ("half-open links", half_open),
+        ("held links", held),
+        ("crashes", crashes),
+        ("attempts lost with their worker", losses),
+    ] {
+        assert!(n > 0, "no {what}: nothing was shown");
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_run_again() {
+    for seed in [first(), first() + 1] {
+        let (once, again) = (run(seed, None), run(seed, None));
+        let differs = once.story.iter().zip(&again.story).position(|(a, b)| a != b);
+        assert_eq!(
+            (differs, once.story.len()),
+            (None, again.story.len()),
+            "seed {seed}: {:?} and {:?}",
+            differs.map(|at| &once.story[at]),
+            differs.map(|at| &again.story[at])
+        );
+    }
+}
+
+/// A fleet with a defect is caught by one of the first seeds.
+fn is_found(broken: Broken, promise: &str) {
+    let found = (1..=200).map(|seed| run(seed, Some(broken))).find(|report| !report.violations.is_empty());
+    let Some(report) = found else { panic!("{broken:?} was not found") };
+    println!("{broken:?}: seed {}: {:?}", report.seed, report.violations);
+    assert!(report.violations.iter().any(|what| what.contains(promise)), "{}", told(&report));
+}
+
+#[test]
+fn a_store_without_a_fence_is_found() {
+    is_found(Broken::NoFence, "FENCED");
+}
+
+#[test]
+fn a_worker_that_does_not_fence_itself_is_found() {
+    is_found(Broken::NoSelfFence, "SELF-FENCE");
+}
+
+#[test]
+fn a_store_that_hands_a_task_out_twice_is_found() {
+    is_found(Broken::DoubleHandOut, "ONE-LEASE");
+}
