@@ -89,7 +89,7 @@ pub fn given<'a>(
 pub enum Command {
     /// Run everything in one process: store, worker, HTTP API
     Up(up::UpArgs),
-    /// Run a worker on a store, without the HTTP API
+    /// Run a worker on a store, or on a server (--server), without the HTTP API
     Worker(worker::WorkerArgs),
     /// Consume from RabbitMQ: into the store, or to HTTP targets
     Consume(consume::ConsumeArgs),

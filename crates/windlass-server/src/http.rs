@@ -1,4 +1,4 @@
-//! The HTTP/JSON API: the same operations for anybody who can speak HTTP.
+//! The HTTP/JSON API: the same operations for anybody who can speak HTTP; and the way to gRPC, on the same port.
 //!
 //! ```text
 //! listener ─► connections (limits, time-outs) ─► guard (Host, Origin) ─► routes ─► body ─► operations
@@ -11,14 +11,18 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::{
     net::TcpListener,
-    sync::{Semaphore, watch},
+    sync::{Semaphore, SemaphorePermit, watch},
 };
 
-use crate::operations::Operations;
+use crate::{
+    api::{ErrorCode, ErrorDetail},
+    operations::Operations,
+};
 
 mod answer;
 mod body;
 mod connections;
+mod first_bytes;
 mod guard;
 mod page;
 mod query;
@@ -26,6 +30,7 @@ mod routes;
 mod schedules;
 mod stall;
 
+pub(crate) use body::enqueue_max_bytes;
 use guard::Hosts;
 
 /// What a server answers.
@@ -78,8 +83,8 @@ impl Default for Options {
 }
 
 /// What every request can reach.
-struct Server {
-    operations: Operations,
+pub(crate) struct Server {
+    pub(crate) operations: Operations,
     options: Options,
     hosts: Hosts,
     /// A permit per long poll.
@@ -107,8 +112,16 @@ impl Server {
         })
     }
 
+    /// A place among the long polls, as long as it is kept.
+    pub(crate) fn long_poll(&self) -> Result<SemaphorePermit<'_>, ErrorDetail> {
+        self.polls.try_acquire().map_err(|_| {
+            ErrorDetail::new(ErrorCode::Unavailable, "too many long polls at once")
+                .hint("wait for several tasks in one call: POST /v1/tasks/wait")
+        })
+    }
+
     /// Resolves when the server stops.
-    async fn closed(&self) {
+    pub(crate) async fn closed(&self) {
         // An error means that the sender is gone, which is a stop as well.
         let _ = self.closing.clone().wait_for(|closing| *closing).await;
     }

@@ -1,9 +1,12 @@
-//! The control plane of Windlass: the operations, free of transport, and the HTTP/JSON API around them.
+//! The control plane of Windlass: the operations, free of transport, and the HTTP/JSON and gRPC APIs around them.
 //!
 //! Reading order: [`api`] (what goes over the wire, shared with every client), [`operations`] (what can be
-//! done, over any store), [`http`] (the same over HTTP).
+//! done, over any store), [`calls`] (what each call may be made by), [`http`] (the same over HTTP), `grpc` (over gRPC, on the
+//! same port).
 
 pub mod api;
+pub mod calls;
+mod grpc;
 pub mod http;
 pub mod json;
 pub mod operations;

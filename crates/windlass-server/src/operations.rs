@@ -31,6 +31,8 @@ mod wait;
 mod workflows;
 
 pub use dead::DEAD_SCAN_MAX;
+pub(crate) use enqueue::Refused;
+pub(crate) use list::page_limit;
 pub use health::{Probe, STORE_ANSWER_MAX};
 pub use list::{LIST_BYTES_MAX, LIST_LIMIT_DEFAULT};
 pub use new_task::DURATION_MAX_MS;

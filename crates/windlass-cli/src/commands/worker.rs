@@ -1,4 +1,4 @@
-//! `windlass worker`: a worker on a store, without the API.
+//! `windlass worker`: a worker on a store, or on a server that has one, without the API.
 
 use std::sync::Arc;
 
@@ -99,7 +99,11 @@ impl WorkerArgs {
 /// Runs until it is told to stop.
 pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
     let listener = monitor::listen(&session.settings, args.insecure).await?;
-    let store = store::open(&session.settings, args.worker.access()).await?;
+    let store = if session.settings.is_given(&table::SERVER) {
+        store::remote::open(&session.settings).await?
+    } else {
+        store::open(&session.settings, args.worker.access()).await?
+    };
     let mut engine = engine::build(&session.settings, store.clone())?;
     let monitor = listener.map(|listener| Monitor::start(listener, &engine)).transpose()?;
     if monitor.is_none() {

@@ -1,6 +1,7 @@
 //! Opening the store that the settings name. The only place that names concrete stores.
 
 pub mod postgres;
+pub mod remote;
 pub mod sqlite;
 
 use std::{

@@ -4087,7 +4087,11 @@ pub mod hint {
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct LanesChanged {}
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-    pub struct Listening {}
+    pub struct Listening {
+        /// Whether the server itself hears of tasks that others add; if not, looking is the only way.
+        #[prost(bool, tag = "1")]
+        pub hears_of_new_tasks: bool,
+    }
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Hint {
         #[prost(message, tag = "1")]

@@ -31,7 +31,7 @@ pub(super) const PERMIT_BYTES: usize = 1 << 10;
 const DISCARD_MAX_BYTES: u64 = 128 << 20;
 
 /// Largest body of an enqueue: a batch, or one payload of the largest size in base64.
-pub(super) fn enqueue_max_bytes(payload_max_bytes: usize) -> usize {
+pub(crate) fn enqueue_max_bytes(payload_max_bytes: usize) -> usize {
     (payload_max_bytes.saturating_mul(4) / 3).saturating_add(ENVELOPE_BYTES).max(BATCH_MAX_BYTES)
 }
 

@@ -3,9 +3,9 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use axum::Router;
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper_util::{
-    rt::{TokioIo, TokioTimer},
+    rt::{TokioExecutor, TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
 use tokio::{
@@ -16,12 +16,21 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{Server, routes, stall::Stall};
+use super::{Server, first_bytes::FirstBytes, routes, stall::Stall};
 
 /// Bytes of a request's head (line and headers together); more is answered with 431.
 const HEAD_MAX_BYTES: usize = 64 << 10;
 /// Headers of a request; more is answered with 431.
 const HEADERS_MAX: usize = 100;
+/// Calls open at once on one HTTP/2 connection; further ones wait at the client.
+const STREAMS_MAX: u32 = 256;
+/// Unread bytes of one HTTP/2 stream, and of all streams of a connection: what a client may send ahead.
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
+/// Bytes of answers per HTTP/2 stream that wait for a slow reader.
+const SEND_BUFFER_BYTES: usize = 1 << 20;
+/// How often an HTTP/2 connection is asked for a sign of life: a peer that went away without a word holds its streams no longer.
+const PING_EVERY: Duration = Duration::from_secs(10);
 /// Pause after a failed accept, which is usually a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(250);
 /// How often refused connections are logged at most.
@@ -78,13 +87,43 @@ async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<
     let _place = place;
     // Answers are small and somebody waits for them.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Stall::new(stream, server.options.write_stall_max));
+    let stream = Stall::new(stream, server.options.write_stall_max);
+    let first = FirstBytes::read(stream);
+    let Ok(Ok(stream)) = tokio::time::timeout(server.options.head_read_max, first).await else { return };
+    if stream.is_http2() {
+        return speak_http2(stream, &server, router).await;
+    }
+    let io = TokioIo::new(stream);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(server.options.head_read_max)
         .max_buf_size(HEAD_MAX_BYTES)
         .max_headers(HEADERS_MAX);
     let mut exchange = pin!(http.serve_connection(io, TowerToHyperService::new(router)));
+    let result = tokio::select! {
+        result = &mut exchange => result,
+        () = server.closed() => {
+            exchange.as_mut().graceful_shutdown();
+            exchange.await
+        }
+    };
+    if let Err(error) = result {
+        debug!(%error, "connection ended");
+    }
+}
+
+/// HTTP/2, which gRPC needs. Both sides know beforehand: there is no upgrade from HTTP/1.
+async fn speak_http2(stream: FirstBytes<Stall<TcpStream>>, server: &Server, router: Router) {
+    let mut http = http2::Builder::new(TokioExecutor::new());
+    http.timer(TokioTimer::new())
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(server.options.write_stall_max)
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(HEAD_MAX_BYTES as u32)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_send_buf_size(SEND_BUFFER_BYTES);
+    let mut exchange = pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
     let result = tokio::select! {
         result = &mut exchange => result,
         () = server.closed() => {

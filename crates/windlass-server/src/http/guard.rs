@@ -14,12 +14,15 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{
-    HeaderValue, header,
+    HeaderValue, Version, header,
     uri::{Authority, Uri},
 };
 
 use super::Server;
-use crate::api::{ErrorCode, ErrorDetail};
+use crate::{
+    api::{ErrorCode, ErrorDetail},
+    calls::Call,
+};
 
 /// The hosts that this server answers to.
 #[derive(Debug)]
@@ -50,10 +53,14 @@ impl Hosts {
     /// Refuses a request whose Host is not ours or whose Origin is not the same.
     fn check(&self, request: &Request) -> Result<(), ErrorDetail> {
         let mut given = request.headers().get_all(header::HOST).iter();
-        let (Some(host), None) = (given.next(), given.next()) else {
-            return Err(forbidden("the request must have exactly one Host header"));
+        let host = match (given.next(), given.next(), request.uri().authority()) {
+            (Some(host), None, _) => {
+                authority(host).ok_or_else(|| forbidden("the Host header is not a host"))?
+            }
+            // HTTP/2 has a place of its own for it.
+            (None, None, Some(authority)) if request.version() == Version::HTTP_2 => authority.clone(),
+            _ => return Err(forbidden("the request must have exactly one Host header")),
         };
-        let host = authority(host).ok_or_else(|| forbidden("the Host header is not a host"))?;
         // A request line with a whole URL names its host a second time.
         for authority in request.uri().authority().into_iter().chain([&host]) {
             if authority.as_str().contains('@') || !self.contains(authority.host()) {
@@ -85,10 +92,16 @@ fn forbidden(message: impl Into<String>) -> ErrorDetail {
     ErrorDetail::new(ErrorCode::Forbidden, message)
 }
 
-/// Checks every request, also those for routes that do not exist, and marks every answer.
-pub(super) async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+/// Checks every request, also those for routes that do not exist, and marks every answer. Every call passes here, HTTP/JSON
+/// or gRPC, and knows from here on which [`Call`] it is.
+pub(super) async fn guard(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
     let mut response = match server.hosts.check(&request) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            if let Some(call) = Call::of(&request) {
+                request.extensions_mut().insert(call);
+            }
+            next.run(request).await
+        }
         Err(error) => error.into_response(),
     };
     let headers = response.headers_mut();

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use axum::{
     Router,
+    body::Body,
     extract::{Request, State},
     middleware::from_fn_with_state,
-    response::Response,
+    response::{IntoResponse, Response},
     routing::{get, post, put},
 };
 use http::{HeaderMap, StatusCode, Uri};
@@ -25,6 +26,8 @@ use super::{
 };
 use crate::{
     api::{BatchRequest, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
+    calls::is_grpc,
+    grpc,
     json::{BatchShape, parse},
     operations::Result,
 };
@@ -34,7 +37,7 @@ pub(super) type Shared = State<Arc<Server>>;
 /// Every route, guarded.
 pub(super) fn router(server: Arc<Server>) -> Router {
     let routes = match server.options.routes {
-        Routes::Whole => monitor().merge(whole()),
+        Routes::Whole => monitor().merge(whole()).merge(grpc::router(&server)),
         Routes::Monitor => monitor(),
     };
     routes
@@ -152,10 +155,7 @@ async fn wait_for_any(State(server): Shared, request: Request) -> Result<Respons
 
 /// Waits, but not with too many others, and not longer than the server lives.
 async fn long_poll(server: &Server, wait: impl Future<Output = Result<WaitResponse>>) -> Result<Response> {
-    let _place = server.polls.try_acquire().map_err(|_| {
-        ErrorDetail::new(ErrorCode::Unavailable, "too many long polls at once")
-            .hint("wait for several tasks in one call: POST /v1/tasks/wait")
-    })?;
+    let _place = server.long_poll()?;
     tokio::select! {
         answer = wait => Ok(ok(&answer?)),
         () = server.closed() => Ok(ok(&WaitResponse::default())),
@@ -284,11 +284,15 @@ async fn audit(State(server): Shared) -> Result<Response> {
     Ok(ok(&server.operations.audit().await?))
 }
 
-async fn unknown_route(uri: Uri) -> ErrorDetail {
+async fn unknown_route(headers: HeaderMap, uri: Uri) -> Response {
+    if is_grpc(&headers) {
+        return tonic::Status::unimplemented("there is no such service or method").into_http::<Body>();
+    }
     let path: String = uri.path().chars().take(80).collect();
     ErrorDetail::new(ErrorCode::NotFound, format!("there is nothing at {path:?}"))
         .hint("the API is at /v1: tasks, dead, queues, jobs, workflows, workers, info, audit")
         .hint("the API is at /v1: tasks, dead, queues, schedules, workers, info, audit")
+        .into_response()
 }
 
 async fn wrong_method(request: Request) -> ErrorDetail {

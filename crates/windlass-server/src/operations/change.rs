@@ -50,7 +50,7 @@ impl Operations {
     }
 
     /// The reason as it may be kept.
-    pub(super) fn reason(&self, given: Option<&str>) -> String {
+    pub(crate) fn reason(&self, given: Option<&str>) -> String {
         let text = given.map(str::trim).filter(|text| !text.is_empty()).unwrap_or(CANCEL_REASON);
         self.store.rules().clip_error(text)
     }

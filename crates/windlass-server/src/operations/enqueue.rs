@@ -7,7 +7,7 @@ use std::{
 };
 
 use windlass::trace;
-use windlass_core::{Enqueued, Name, NewTask, TraceContext, WorkerRecord};
+use windlass_core::{Enqueued, Error, Name, NewTask, TraceContext, WorkerRecord};
 
 use super::{Operations, Result, new_task::new_task};
 use crate::api::{
@@ -33,6 +33,12 @@ impl LiveKinds {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) =
             Some((Instant::now(), Arc::clone(workers)));
     }
+}
+
+/// Why nothing was added: found at the edge, or said by the store, whose errors carry more than a sentence.
+pub(crate) enum Refused {
+    Checked(ErrorDetail),
+    Store(Error),
 }
 
 impl Operations {
@@ -84,6 +90,27 @@ impl Operations {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
+        Ok(self.add(trace, tasks).await?)
+    }
+
+    /// Adds tasks that are made already, all or none; each is checked like one that came as JSON.
+    pub(crate) async fn enqueue_tasks(&self, tasks: Vec<NewTask>) -> Result<BatchResponse, Refused> {
+        for (index, task) in tasks.iter().enumerate() {
+            self.check_task(task).map_err(|mut error| {
+                if tasks.len() > 1 {
+                    error.message = format!("tasks[{index}]: {}", error.message);
+                }
+                Refused::Checked(error)
+            })?;
+        }
+        self.add(None, tasks).await.map_err(Refused::Store)
+    }
+
+    async fn add(
+        &self,
+        trace: Option<TraceContext>,
+        tasks: Vec<NewTask>,
+    ) -> windlass_core::Result<BatchResponse> {
         let lanes = tasks.iter().map(|task| (task.queue.clone(), task.kind.clone())).collect();
         let enqueued = trace::enqueue(&self.store, self.tracer.as_ref(), trace, tasks).await?;
         self.count(&enqueued);
@@ -117,10 +144,15 @@ impl Operations {
 
     pub(super) fn checked(&self, request: EnqueueRequest) -> Result<NewTask> {
         let task = new_task(request, self.store.rules())?;
+        self.check_task(&task)?;
+        Ok(task)
+    }
+
+    fn check_task(&self, task: &NewTask) -> Result<()> {
+        task.check(self.store.rules())?;
         (self.check)(&task.kind, &task.payload).map_err(|wrong| {
             ErrorDetail::invalid(format!("payload of kind {:?}: {wrong}", task.kind.as_str()))
-        })?;
-        Ok(task)
+        })
     }
 
     /// One warning per lane that no live worker serves. The tasks are in the store by now, so a store that

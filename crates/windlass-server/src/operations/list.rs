@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_core::{
     TaskId, TaskRecord, Timestamp,
-    store::{Filter, PAGE_MAX},
+    store::{Filter, PAGE_MAX, Page},
     why::{Surroundings, why},
 };
 
@@ -31,20 +31,30 @@ impl Operations {
         after: Option<TaskId>,
         limit: Option<u32>,
     ) -> Result<TaskPage> {
+        let page = self.records(&Filter::from(filter), after, limit).await?;
+        Ok(TaskPage { tasks: page.tasks.into_iter().map(|task| self.view(task)).collect(), next: page.next })
+    }
+
+    /// The same as the store keeps them: secrets are still in the payloads.
+    pub(crate) async fn records(
+        &self,
+        filter: &Filter,
+        after: Option<TaskId>,
+        limit: Option<u32>,
+    ) -> Result<Page> {
         let limit = page_limit(limit)?;
-        let filter = Filter::from(filter);
-        let mut page = TaskPage { tasks: Vec::new(), next: after };
+        let mut page = Page { tasks: Vec::new(), next: after };
         let mut bytes = 0;
         loop {
             let wanted = (limit - page.tasks.len() as u32).min(READ_ROWS);
-            let read = self.store.tasks(&filter, page.next, wanted).await?;
+            let read = self.store.tasks(filter, page.next, wanted).await?;
             page.next = read.next;
             let is_full = read.tasks.len() as u32 >= wanted;
             let mut rest = read.tasks.into_iter();
             while let Some(task) = rest.next() {
                 let id = task.id;
                 bytes += task.payload.len() + task.output.as_ref().map_or(0, windlass_core::Payload::len);
-                page.tasks.push(self.view(task));
+                page.tasks.push(task);
                 if bytes > LIST_BYTES_MAX && (rest.len() > 0 || page.next.is_some()) {
                     page.next = Some(id);
                     return Ok(page);
@@ -66,13 +76,13 @@ impl Operations {
         Ok(WhyView { id, state: task.state, code: why.code, sentence: why.sentence, hint: why.hint })
     }
 
-    async fn record(&self, id: TaskId) -> Result<TaskRecord> {
+    pub(crate) async fn record(&self, id: TaskId) -> Result<TaskRecord> {
         self.store.task(id).await?.ok_or_else(|| missing(id))
     }
 }
 
 /// How many rows a page may have.
-pub(super) fn page_limit(limit: Option<u32>) -> Result<u32> {
+pub(crate) fn page_limit(limit: Option<u32>) -> Result<u32> {
     match limit.unwrap_or(LIST_LIMIT_DEFAULT) {
         limit @ 1..=PAGE_MAX => Ok(limit),
         limit => Err(ErrorDetail::invalid(format!("limit is {limit}; it must be 1 to {PAGE_MAX}"))

@@ -8,6 +8,11 @@ use super::Operations;
 use crate::api::{AttemptView, EncodingView, TaskView, WorkerState, WorkerView};
 
 impl Operations {
+    /// A task without the secrets of its payload.
+    pub(crate) fn redacted(&self, task: TaskRecord) -> TaskRecord {
+        TaskRecord { payload: (self.redact)(&task.lane.kind, task.payload), ..task }
+    }
+
     /// A task as it is shown: secrets removed, bytes as size and digest.
     pub(super) fn view(&self, task: TaskRecord) -> TaskView {
         let (payload, payload_encoding) = shown(&(self.redact)(&task.lane.kind, task.payload));

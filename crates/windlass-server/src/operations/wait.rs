@@ -25,6 +25,11 @@ pub(super) fn on_store(store: SharedStore) -> Waits {
 }
 
 impl Operations {
+    /// Those of some tasks that have ended, or do not exist any more; waits for the first.
+    pub(crate) async fn ended(&self, ids: Vec<TaskId>, wait: Duration) -> Ended {
+        (self.waits)(ids, wait).await
+    }
+
     /// Waits for the first of several tasks to end and answers with all that have; with none if the time
     /// was up first.
     pub async fn wait(&self, request: WaitRequest) -> Result<WaitResponse> {

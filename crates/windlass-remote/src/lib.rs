@@ -1,0 +1,20 @@
+//! A store over gRPC: a worker on another machine, without database credentials, is the same worker.
+//!
+//! ```text
+//! worker, client ─► RemoteStore ─► call (deadline, errors) ─► channel (one of several servers) ─► server ─► store
+//! ```
+//!
+//! Every call names what makes it safe to repeat (a claim's number, a batch's number, a key), so a lost answer means here
+//! what it means beside the store: [`windlass_core::Error::Unknown`] if the call may have taken effect.
+
+mod call;
+mod channel;
+mod gates;
+mod hints;
+mod options;
+mod schedules;
+mod source;
+mod store;
+
+pub use options::{Options, Servers};
+pub use store::RemoteStore;

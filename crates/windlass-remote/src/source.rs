@@ -1,0 +1,107 @@
+//! What workers need, over gRPC.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windlass_core::{
+    ClaimAnswer, Demand, Hints, Lane, LeaseRef, Name, NewWorker, Result, SettleBatch, Settled, Source,
+    WorkerId, WorkerReport,
+    source::{DutyReport, Renewed},
+};
+use windlass_proto::{
+    convert::{texts, worker_id},
+    v1::{self, Duty},
+};
+
+use crate::{call::Effect, channel::Wire, hints::RemoteHints, store::RemoteStore};
+
+#[async_trait]
+impl Source for RemoteStore {
+    async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
+        self.check_open()?;
+        let request = v1::RegisterRequest::from(worker);
+        let call = |wire: Wire| async move { wire.workers().register(request).await };
+        // A registration whose answer was lost expires by itself; nothing was claimed under it.
+        let answer = self.leases.call(Effect::Reads, self.options.call_max, call).await?;
+        worker_id(&answer.worker_id)
+    }
+
+    async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
+        self.check_open()?;
+        let request = v1::HeartbeatRequest { worker_id: worker.to_string(), ..report.into() };
+        let call = |wire: Wire| async move { wire.workers().heartbeat(request).await };
+        // May be repeated: renewing twice is renewing once.
+        self.leases.call(Effect::Reads, self.options.renew_max, call).await?.try_into()
+    }
+
+    async fn retire(&self, worker: WorkerId) -> Result<u64> {
+        self.check_open()?;
+        let request = v1::RetireRequest { worker_id: worker.to_string() };
+        let call = |wire: Wire| async move { wire.workers().retire(request).await };
+        Ok(self.leases.call(Effect::Writes, self.options.call_max, call).await?.tasks)
+    }
+
+    async fn lanes(&self, kinds: &[Name], queues: &[Name]) -> Result<Vec<Arc<Lane>>> {
+        let request = v1::ListLanesRequest { kinds: texts(kinds), queues: texts(queues) };
+        let answer = self.look(|wire| async move { wire.store().list_lanes(request).await }).await?;
+        answer.lanes.into_iter().map(|lane| Lane::try_from(lane).map(Arc::new)).collect()
+    }
+
+    async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer> {
+        let request = v1::ClaimForRequest { demands: demands.iter().map(Into::into).collect() };
+        self.change(|wire| async move { wire.store().claim_for(request).await }).await?.try_into()
+    }
+
+    async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64> {
+        let request = v1::UnclaimRequest { worker_id: worker.to_string(), claim_no };
+        Ok(self.change(|wire| async move { wire.store().unclaim(request).await }).await?.tasks)
+    }
+
+    async fn settle(&self, batch: Arc<SettleBatch>) -> Result<Settled> {
+        let request = v1::SettleBatch::from(&*batch);
+        self.change(|wire| async move { wire.store().settle(request).await }).await?.try_into()
+    }
+
+    async fn progress(&self, worker: WorkerId, lease: LeaseRef, progress: String) -> Result<()> {
+        let request = v1::ProgressRequest {
+            worker_id: worker.to_string(),
+            task_id: lease.id.to_string(),
+            lease: lease.lease,
+            progress,
+        };
+        self.change(|wire| async move { wire.workers().progress(request).await }).await.map(|_| ())
+    }
+
+    async fn reconcile(&self, worker: WorkerId, up_to_claim_no: u64, in_flight: &[LeaseRef]) -> Result<u64> {
+        if up_to_claim_no == 0 {
+            // On the wire zero stands for every claim; a worker that has had no answer yet has nothing to compare.
+            return Ok(0);
+        }
+        let request = v1::ReconcileRequest {
+            worker_id: worker.to_string(),
+            up_to_claim_no,
+            in_flight: in_flight.iter().map(|lease| (*lease).into()).collect(),
+        };
+        Ok(self.change(|wire| async move { wire.workers().reconcile(request).await }).await?.tasks)
+    }
+
+    async fn admit(&self, limit: u32) -> Result<DutyReport> {
+        self.duty(Duty::Admit, limit, None).await
+    }
+
+    async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
+        self.duty(Duty::PromoteDue, limit, None).await
+    }
+
+    async fn expire_workers(&self, limit: u32) -> Result<DutyReport> {
+        self.duty(Duty::ExpireWorkers, limit, None).await
+    }
+
+    fn hints(&self) -> Box<dyn Hints> {
+        Box::new(RemoteHints::listen(&self.calls, &self.hearing))
+    }
+
+    fn hears_of_new_tasks(&self) -> bool {
+        self.hearing.hears()
+    }
+}

@@ -1,0 +1,114 @@
+//! The gRPC API: the same operations, on the same port as HTTP/JSON, for workers and clients in any language.
+//!
+//! Reading order: [`tasks`] and [`control`] (what clients and operators do), [`workers`] (what workers do, call by call),
+//! [`store`] (what our own runtime needs beyond that), [`health`], [`status`] (how errors look).
+
+use std::sync::Arc;
+
+use axum::Router;
+use tonic::server::NamedService;
+use windlass_proto::v1::{
+    control_server::ControlServer, store_server::StoreServer, tasks_server::TasksServer,
+    workers_server::WorkersServer,
+};
+
+use crate::{
+    http::{Server, enqueue_max_bytes},
+    operations::Operations,
+};
+
+mod control;
+mod ends;
+mod health;
+mod status;
+mod store;
+mod tasks;
+mod workers;
+
+use ends::Ends;
+use status::status;
+
+/// What every call can reach.
+pub(crate) struct Api {
+    server: Arc<Server>,
+    ends: Ends,
+}
+
+impl Api {
+    fn operations(&self) -> &Operations {
+        &self.server.operations
+    }
+
+    fn store(&self) -> &windlass_core::store::SharedStore {
+        self.operations().store()
+    }
+}
+
+/// The answer of a call.
+type Answer<T> = Result<tonic::Response<T>, tonic::Status>;
+
+/// Largest message that is written: an answer holds at most a page, or a claim of payloads that the caller has slots for.
+const ANSWER_MAX_BYTES: usize = 1 << 30;
+
+/// The routes of every service.
+pub(crate) fn router(server: &Arc<Server>) -> Router<Arc<Server>> {
+    let api = Arc::new(Api { server: Arc::clone(server), ends: Ends::new() });
+    let max = enqueue_max_bytes(api.store().rules().payload_max_bytes);
+    let router = Router::new();
+    let router = add(
+        router,
+        TasksServer::from_arc(Arc::clone(&api))
+            .max_decoding_message_size(max)
+            .max_encoding_message_size(ANSWER_MAX_BYTES),
+    );
+    let router = add(
+        router,
+        WorkersServer::from_arc(Arc::clone(&api))
+            .max_decoding_message_size(max)
+            .max_encoding_message_size(ANSWER_MAX_BYTES),
+    );
+    let router = add(router, ControlServer::from_arc(Arc::clone(&api)));
+    let router = add(
+        router,
+        StoreServer::from_arc(Arc::clone(&api))
+            .max_decoding_message_size(max)
+            .max_encoding_message_size(ANSWER_MAX_BYTES),
+    );
+    let router = add(router, health::service(Arc::clone(server)));
+    reflection(router)
+}
+
+/// Stock tools ask what a server speaks; many still in the older version of that question.
+fn reflection(router: Router<Arc<Server>>) -> Router<Arc<Server>> {
+    let builder = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(windlass_proto::DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    // The descriptors are part of the program and a test reads them: without them there is no reflection, and no harm.
+    let router = match builder().build_v1() {
+        Ok(service) => add(router, service),
+        Err(_) => router,
+    };
+    match builder().build_v1alpha() {
+        Ok(service) => add(router, service),
+        Err(_) => router,
+    }
+}
+
+fn add<S, B>(router: Router<Arc<Server>>, service: S) -> Router<Arc<Server>>
+where
+    S: tower_service::Service<
+            axum::extract::Request,
+            Response = http::Response<B>,
+            Error = std::convert::Infallible,
+            Future: Send + 'static,
+        > + NamedService
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    B: axum::body::HttpBody<Data = bytes::Bytes, Error: Into<axum::BoxError>> + Send + 'static,
+{
+    router.route_service(&format!("/{}/{{method}}", S::NAME), service)
+}

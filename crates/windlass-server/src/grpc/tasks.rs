@@ -1,0 +1,115 @@
+//! What clients do with tasks.
+
+use std::time::Duration;
+
+use tonic::{Request, Response};
+use windlass_core::{NewTask, TaskId, store::Redrive};
+use windlass_proto::{
+    convert::{required, some_task_id, task_id},
+    v1::{self, tasks_server::Tasks},
+};
+
+use super::{Answer, Api, status};
+use crate::api::{BULK_LIMIT_MAX, ErrorCode, ErrorDetail, WAIT_IDS_MAX, WAIT_MAX_MS};
+
+#[async_trait::async_trait]
+impl Tasks for Api {
+    async fn enqueue(&self, request: Request<v1::EnqueueRequest>) -> Answer<v1::EnqueueResponse> {
+        let task = required("task", request.into_inner().task).map_err(status)?;
+        let task = NewTask::try_from(task).map_err(status)?;
+        let answer = self.operations().enqueue_tasks(vec![task]).await.map_err(status)?;
+        let Some(only) = answer.tasks.first() else {
+            let message = "the store did not say which task it added";
+            return Err(status(ErrorDetail::new(ErrorCode::UnknownOutcome, message)));
+        };
+        Ok(Response::new(v1::EnqueueResponse {
+            task_id: only.id.to_string(),
+            existing: only.existing,
+            warnings: answer.warnings,
+        }))
+    }
+
+    async fn enqueue_batch(
+        &self,
+        request: Request<v1::EnqueueBatchRequest>,
+    ) -> Answer<v1::EnqueueBatchResponse> {
+        let tasks = request.into_inner().tasks;
+        self.operations().check_batch_len(tasks.len()).map_err(status)?;
+        let tasks = tasks.into_iter().map(NewTask::try_from).collect::<Result<_, _>>().map_err(status)?;
+        let answer = self.operations().enqueue_tasks(tasks).await.map_err(status)?;
+        let tasks = answer
+            .tasks
+            .into_iter()
+            .map(|task| v1::EnqueuedTask { task_id: task.id.to_string(), existing: task.existing });
+        Ok(Response::new(v1::EnqueueBatchResponse { tasks: tasks.collect(), warnings: answer.warnings }))
+    }
+
+    async fn get_task(&self, request: Request<v1::GetTaskRequest>) -> Answer<v1::Task> {
+        let id = task_id(&request.into_inner().task_id).map_err(status)?;
+        let task = self.operations().record(id).await.map_err(status)?;
+        Ok(Response::new(self.operations().redacted(task).into()))
+    }
+
+    async fn list_tasks(&self, request: Request<v1::ListTasksRequest>) -> Answer<v1::ListTasksResponse> {
+        let request = request.into_inner();
+        let filter = (&request).try_into().map_err(status)?;
+        let after = some_task_id(&request.after).map_err(status)?;
+        let limit = Some(request.limit).filter(|limit| *limit > 0);
+        let page = self.operations().records(&filter, after, limit).await.map_err(status)?;
+        let tasks = page.tasks.into_iter().map(|task| self.operations().redacted(task).into());
+        let next = page.next.map(|id| id.to_string()).unwrap_or_default();
+        Ok(Response::new(v1::ListTasksResponse { tasks: tasks.collect(), next }))
+    }
+
+    async fn wait_tasks(&self, request: Request<v1::WaitTasksRequest>) -> Answer<v1::WaitTasksResponse> {
+        let request = request.into_inner();
+        let ids = ids(&request.task_ids, WAIT_IDS_MAX)?;
+        let wait = Duration::from_millis(request.timeout_ms.min(WAIT_MAX_MS));
+        let _place = self.server.long_poll().map_err(status)?;
+        let ended = tokio::select! {
+            ended = self.operations().ended(ids, wait) => ended.map_err(status)?,
+            () = self.server.closed() => Vec::new(),
+        };
+        let mut answer = v1::WaitTasksResponse::default();
+        for (id, task) in ended {
+            match task {
+                Some(task) => answer.ended.push(self.operations().redacted(task).into()),
+                None => answer.missing.push(id.to_string()),
+            }
+        }
+        Ok(Response::new(answer))
+    }
+
+    async fn cancel_tasks(&self, request: Request<v1::CancelTasksRequest>) -> Answer<v1::ChangedTasks> {
+        let request = request.into_inner();
+        let ids = ids(&request.task_ids, BULK_LIMIT_MAX as usize)?;
+        let reason = self.operations().reason(Some(&request.reason));
+        let changed = self.store().cancel(&ids, &reason).await.map_err(status)?;
+        Ok(Response::new(v1::ChangedTasks { tasks: changed.into_iter().map(Into::into).collect() }))
+    }
+
+    async fn retry_tasks(&self, request: Request<v1::RetryTasksRequest>) -> Answer<v1::ChangedTasks> {
+        let tasks = request.into_inner().tasks;
+        within(tasks.len(), BULK_LIMIT_MAX as usize)?;
+        let redrive = |task: v1::RetryTask| {
+            let delay = Duration::from_millis(task.delay_ms);
+            task_id(&task.task_id).map(|id| Redrive { id, delay })
+        };
+        let tasks: Vec<_> = tasks.into_iter().map(redrive).collect::<Result<_, _>>().map_err(status)?;
+        let changed = self.store().redrive(&tasks).await.map_err(status)?;
+        Ok(Response::new(v1::ChangedTasks { tasks: changed.into_iter().map(Into::into).collect() }))
+    }
+}
+
+/// Ids of a request, of which there may be no more than `max`.
+fn ids(texts: &[String], max: usize) -> Result<Vec<TaskId>, tonic::Status> {
+    within(texts.len(), max)?;
+    texts.iter().map(|text| task_id(text)).collect::<Result<_, _>>().map_err(status)
+}
+
+fn within(len: usize, max: usize) -> Result<(), tonic::Status> {
+    if len > max {
+        return Err(status(ErrorDetail::invalid(format!("{len} tasks are named; at most {max} at once"))));
+    }
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! What workers do, call by call.
+
+use std::{
+    pin::Pin,
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use tokio::time::Instant;
+use tonic::{Request, Response, Status, Streaming, codegen::tokio_stream::Stream};
+use windlass_core::{
+    ClaimAnswer, Demand, Error, Hint, LeaseRef, NewWorker, Outcome, State, WorkerReport,
+};
+use windlass_proto::{
+    convert::{checked_payload, ms, names, report, task_id, worker_id},
+    v1::{self, workers_server::Workers},
+};
+
+use super::{Answer, Api, status};
+
+/// Longest wait of a claim for the first task.
+const CLAIM_WAIT_MAX: Duration = Duration::from_secs(30);
+/// A claim that waits looks at least so often, should a hint get lost.
+const CLAIM_POLL: Duration = Duration::from_secs(1);
+/// Most tasks of one claim.
+const CLAIM_MAX: u32 = 1_000;
+
+/// The number of a claim whose caller does not number them: rises over restarts, as long as the clock does not go back
+/// further than the server was away.
+fn next_claim_no() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
+    let last = LAST.fetch_max(now, Ordering::Relaxed).max(now);
+    LAST.fetch_max(last + 1, Ordering::Relaxed);
+    last
+}
+
+impl Api {
+    async fn claim_now(&self, request: &v1::ClaimRequest) -> windlass_core::Result<ClaimAnswer> {
+        if request.kinds.is_empty() {
+            return Err(Error::invalid("kinds must name the kinds that the worker handles"));
+        }
+        let kinds = names("kind", &request.kinds)?;
+        let queues = names("queue", &request.queues)?;
+        let lanes = self.store().lanes(&kinds, &queues).await?;
+        let demand = Demand {
+            worker: worker_id(&request.worker_id)?,
+            claim_no: next_claim_no(),
+            lanes: lanes.iter().map(|lane| lane.id).collect(),
+            n: request.max_tasks.clamp(1, CLAIM_MAX),
+        };
+        self.store().claim(&[demand]).await
+    }
+
+    async fn end(&self, lease: Option<v1::Lease>, outcome: Outcome) -> Answer<v1::SettledTask> {
+        let state = self.ends.end(self.store(), lease, outcome).await.map_err(status)?;
+        Ok(Response::new(v1::SettledTask { state: v1::TaskState::from(state).into() }))
+    }
+}
+
+#[async_trait::async_trait]
+impl Workers for Api {
+    async fn register(&self, request: Request<v1::RegisterRequest>) -> Answer<v1::RegisterResponse> {
+        let worker = NewWorker::try_from(request.into_inner()).map_err(status)?;
+        let lease_ttl_ms = ms(worker.lease_ttl);
+        let id = self.store().register(worker).await.map_err(status)?;
+        Ok(Response::new(v1::RegisterResponse { worker_id: id.to_string(), lease_ttl_ms }))
+    }
+
+    async fn heartbeat(&self, request: Request<v1::HeartbeatRequest>) -> Answer<v1::HeartbeatResponse> {
+        let request = request.into_inner();
+        let worker = worker_id(&request.worker_id).map_err(status)?;
+        let renewed = self.store().renew(worker, report(&request)).await.map_err(status)?;
+        Ok(Response::new(renewed.into()))
+    }
+
+    async fn task_heartbeat(
+        &self,
+        request: Request<v1::TaskHeartbeatRequest>,
+    ) -> Answer<v1::TaskHeartbeatResponse> {
+        let request = request.into_inner();
+        let worker = worker_id(&request.worker_id).map_err(status)?;
+        let id = task_id(&request.task_id).map_err(status)?;
+        let busy = WorkerReport { in_flight: 1, ..WorkerReport::default() };
+        self.store().renew(worker, busy).await.map_err(status)?;
+        let task = self.store().task(id).await.map_err(status)?;
+        let held = task.filter(|task| {
+            task.state == State::Running && task.lease == request.lease && task.worker == Some(worker)
+        });
+        let held = held.ok_or_else(|| status(Error::LeaseLost(id)))?;
+        Ok(Response::new(v1::TaskHeartbeatResponse { cancel_requested: held.cancel_requested }))
+    }
+
+    async fn retire(&self, request: Request<v1::RetireRequest>) -> Answer<v1::Moved> {
+        let worker = worker_id(&request.into_inner().worker_id).map_err(status)?;
+        Ok(Response::new(v1::Moved { tasks: self.store().retire(worker).await.map_err(status)? }))
+    }
+
+    async fn claim(&self, request: Request<v1::ClaimRequest>) -> Answer<v1::ClaimResponse> {
+        let request = request.into_inner();
+        let until = Instant::now() + Duration::from_millis(request.wait_ms).min(CLAIM_WAIT_MAX);
+        let _place = if request.wait_ms > 0 {
+            Some(self.server.long_poll().map_err(status)?)
+        } else {
+            None
+        };
+        // Listens before it looks: what comes in between rings.
+        let mut hints = self.store().hints();
+        loop {
+            let answer = self.claim_now(&request).await.map_err(status)?;
+            if !answer.tasks.is_empty() || Instant::now() >= until {
+                let tasks = answer.tasks.into_iter().map(Into::into).collect();
+                return Ok(Response::new(v1::ClaimResponse { tasks }));
+            }
+            let look = until.min(Instant::now() + CLAIM_POLL);
+            let woken = async {
+                while !matches!(hints.next().await, Hint::Ready | Hint::Lanes) {}
+            };
+            tokio::select! {
+                () = woken => {}
+                () = tokio::time::sleep_until(look) => {}
+                () = self.server.closed() => return Ok(Response::new(v1::ClaimResponse::default())),
+            }
+        }
+    }
+
+    async fn complete(&self, request: Request<v1::CompleteRequest>) -> Answer<v1::SettledTask> {
+        let request = request.into_inner();
+        let output = request.output.map(|output| checked_payload(Some(output))).transpose();
+        self.end(request.lease, Outcome::Done(output.map_err(status)?)).await
+    }
+
+    async fn fail(&self, request: Request<v1::FailRequest>) -> Answer<v1::SettledTask> {
+        let request = request.into_inner();
+        let outcome = if request.fatal {
+            Outcome::Dead(request.error)
+        } else {
+            let after = request.retry_after_ms.map(Duration::from_millis);
+            Outcome::Retry { error: request.error, after }
+        };
+        self.end(request.lease, outcome).await
+    }
+
+    async fn release(&self, request: Request<v1::ReleaseRequest>) -> Answer<v1::SettledTask> {
+        let request = request.into_inner();
+        let outcome = match request.delay_ms {
+            None => Outcome::Release,
+            Some(delay) => Outcome::Snooze(Duration::from_millis(delay)),
+        };
+        self.end(request.lease, outcome).await
+    }
+
+    async fn progress(&self, request: Request<v1::ProgressRequest>) -> Answer<v1::ProgressResponse> {
+        let request = request.into_inner();
+        let worker = worker_id(&request.worker_id).map_err(status)?;
+        let lease = LeaseRef { id: task_id(&request.task_id).map_err(status)?, lease: request.lease };
+        self.store().progress(worker, lease, request.progress).await.map_err(status)?;
+        Ok(Response::new(v1::ProgressResponse {}))
+    }
+
+    async fn reconcile(&self, request: Request<v1::ReconcileRequest>) -> Answer<v1::Moved> {
+        let request = request.into_inner();
+        let worker = worker_id(&request.worker_id).map_err(status)?;
+        let up_to = if request.up_to_claim_no == 0 { i64::MAX as u64 } else { request.up_to_claim_no };
+        let held = request.in_flight.into_iter().map(TryInto::try_into);
+        let held: Vec<_> = held.collect::<Result<_, Error>>().map_err(status)?;
+        let tasks = self.store().reconcile(worker, up_to, &held).await.map_err(status)?;
+        Ok(Response::new(v1::Moved { tasks }))
+    }
+
+    type WorkStream = Pin<Box<dyn Stream<Item = Result<v1::WorkDown, Status>> + Send>>;
+
+    async fn work(&self, _request: Request<Streaming<v1::WorkUp>>) -> Answer<Self::WorkStream> {
+        Err(Status::unimplemented("this server does not push yet; use Claim"))
+    }
+
+    async fn list_workers(&self, _: Request<v1::ListWorkersRequest>) -> Answer<v1::ListWorkersResponse> {
+        let workers = self.store().workers().await.map_err(status)?;
+        Ok(Response::new(v1::ListWorkersResponse { workers: workers.into_iter().map(Into::into).collect() }))
+    }
+
+    async fn set_worker(&self, request: Request<v1::SetWorkerRequest>) -> Answer<v1::SetWorkerResponse> {
+        let request = request.into_inner();
+        let worker = worker_id(&request.worker_id).map_err(status)?;
+        self.store().set_worker_slots(worker, request.max_capacity).await.map_err(status)?;
+        Ok(Response::new(v1::SetWorkerResponse {}))
+    }
+}

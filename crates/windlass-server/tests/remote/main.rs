@@ -1,0 +1,8 @@
+//! The rules of every store, over gRPC: a server in this process on a real socket, on each sort of store.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod harness;
+mod memory;
+mod postgres;
+mod sqlite;
