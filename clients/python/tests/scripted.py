@@ -102,6 +102,9 @@ class ScriptedServer:
     def __init__(self) -> None:
         self.url = ""
         self.retired: list[str] = []
+        #: Batches and comparisons that came by call.
+        self.settled: list[workers_pb2.SettleBatch] = []
+        self.compared: asyncio.Queue[workers_pb2.ReconcileRequest] = asyncio.Queue()
         #: What the next streams are refused with.
         self.refusals: list[grpc.StatusCode] = []
         self._streams: asyncio.Queue[Stream] = asyncio.Queue()
@@ -137,6 +140,20 @@ class ScriptedServer:
         """The usual ones."""
         return settlement.default_rules()
 
+    async def settle(
+        self, request: workers_pb2.SettleBatch, _context: grpc.aio.ServicerContext[Any, Any]
+    ) -> workers_pb2.Settled:
+        """Notes a batch."""
+        self.settled.append(request)
+        return workers_pb2.Settled()
+
+    async def reconcile(
+        self, request: workers_pb2.ReconcileRequest, _context: grpc.aio.ServicerContext[Any, Any]
+    ) -> workers_pb2.Moved:
+        """Notes a comparison."""
+        self.compared.put_nowait(request)
+        return workers_pb2.Moved()
+
     async def retire(
         self, request: workers_pb2.RetireRequest, _context: grpc.aio.ServicerContext[Any, Any]
     ) -> workers_pb2.Moved:
@@ -150,21 +167,27 @@ async def scripted_server() -> AsyncIterator[ScriptedServer]:
     """A server on a free port."""
     scripted = ScriptedServer()
     server = grpc.aio.server()
-    workers = {
+    workers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
         "Work": grpc.stream_stream_rpc_method_handler(
             scripted.work, workers_pb2.WorkUp.FromString, workers_pb2.WorkDown.SerializeToString
         ),
         "Retire": grpc.unary_unary_rpc_method_handler(
             scripted.retire, workers_pb2.RetireRequest.FromString, workers_pb2.Moved.SerializeToString
         ),
+        "Reconcile": grpc.unary_unary_rpc_method_handler(
+            scripted.reconcile, workers_pb2.ReconcileRequest.FromString, workers_pb2.Moved.SerializeToString
+        ),
     }
+    settle = grpc.unary_unary_rpc_method_handler(
+        scripted.settle, workers_pb2.SettleBatch.FromString, workers_pb2.Settled.SerializeToString
+    )
     rules = grpc.unary_unary_rpc_method_handler(
         scripted.rules, store_pb2.GetRulesRequest.FromString, store_pb2.Rules.SerializeToString
     )
     server.add_generic_rpc_handlers(
         (
             grpc.method_handlers_generic_handler("windlass.v1.Workers", workers),
-            grpc.method_handlers_generic_handler("windlass.v1.Store", {"GetRules": rules}),
+            grpc.method_handlers_generic_handler("windlass.v1.Store", {"GetRules": rules, "Settle": settle}),
         )
     )
     port = server.add_insecure_port("127.0.0.1:0")
@@ -194,6 +217,7 @@ def claimed(
     workflow: str = "",
     timeout_ms: int | None = None,
     attempt: int = 1,
+    claim_no: int = 1,
 ) -> task_pb2.ClaimedTask:
     """A task as it is pushed."""
     lease = task_pb2.Lease(
@@ -204,6 +228,7 @@ def claimed(
         lane=task_pb2.Lane(id=1, queue="default", kind=kind),
         payload=task_pb2.Payload(data=data),
         claimed_at_ms=1_000_000,
+        claim_no=claim_no,
     )
     if timeout_ms is not None:
         task.timeout_ms = timeout_ms

@@ -166,6 +166,57 @@ async def test_without_answers_to_heartbeats_handlers_are_cancelled_and_nothing_
         assert worker.stats.self_fences == 1
 
 
+async def test_an_end_from_before_the_lease_was_lost_is_still_offered_under_its_old_name(
+    server: ScriptedServer,
+) -> None:
+    worker = echo_worker(server, lease_ttl=1.0)
+    async with running(worker):
+        first = await server.accept()
+        first.answers_heartbeats = False
+        first.welcome(ttl=1.0)
+        first.push(claimed())
+        batch = await first.expect_batch()
+        while (stream := await server.accept()).hello.worker_id != "":
+            pass
+        # By call: a stream speaks for its own worker only, and has numbers of its own.
+        assert server.settled == [batch]
+        stream.welcome("w2")
+        stream.push(claimed(worker_id="w2"))
+        assert (await stream.expect_batch()).batch_no == 1
+
+
+async def test_what_was_claimed_for_a_lost_stream_is_below_the_numbers_of_the_next(
+    server: ScriptedServer,
+) -> None:
+    async with running(echo_worker(server)):
+        first = await server.accept()
+        assert first.hello.up_to_claim_no == 0
+        first.welcome()
+        first.push(claimed(claim_no=3))
+        first.acknowledge(await first.expect_batch())
+        first.lose()
+        # Number 4 may have been claimed and have got lost with the stream.
+        second = await server.accept()
+        assert second.hello.up_to_claim_no > 4
+        second.lose()
+        assert (await server.accept()).hello.up_to_claim_no > second.hello.up_to_claim_no
+
+
+async def test_from_time_to_time_the_store_is_told_what_is_held(server: ScriptedServer) -> None:
+    worker = Worker(server.url, slots=2, lease_ttl=0.5)
+    Gate(worker)
+    async with running(worker):
+        stream = await server.accept()
+        stream.welcome(ttl=0.5)
+        stream.push(first := claimed("gate", claim_no=1))
+        stream.push(second := claimed("gate", claim_no=2))
+        async with asyncio.timeout(LIMIT):
+            compared = await server.compared.get()
+        assert {held.task_id for held in compared.in_flight} == {first.lease.task_id, second.lease.task_id}
+        # The rest of the last claim may be on its way.
+        assert (compared.worker_id, compared.up_to_claim_no) == ("w1", 1)
+
+
 async def test_an_end_after_the_lease_is_over_is_not_settled_even_if_no_timer_ran(
     server: ScriptedServer,
 ) -> None:
@@ -280,17 +331,21 @@ async def test_a_kind_without_a_handler_is_put_off_and_spends_no_attempt(server:
 async def test_nothing_more_is_asked_for_while_as_many_ends_as_slots_are_unwritten(
     server: ScriptedServer,
 ) -> None:
-    async with running(echo_worker(server, slots=2)):
+    async with running(echo_worker(server, slots=1, lease_ttl=1.0)):
         stream = await server.accept()
-        stream.welcome()
-        await stream.expect_credit(2)
-        stream.push(claimed(), claimed())
+        stream.welcome(ttl=1.0)
+        await stream.expect_credit(1)
+        stream.push(claimed())
         batch = await stream.expect_batch()
-        while stream.heartbeats[-1].available_capacity != 0 or len(batch.items) < 2:
-            # One of them may have been written in a batch of its own.
-            stream.acknowledge(batch)
-            batch = await stream.expect_batch()
-        assert stream.credit <= 2
+        stream.heartbeats.clear()
+        async with asyncio.timeout(LIMIT):
+            # Nothing runs, and yet nothing could start.
+            while not any(beat.in_flight == 0 for beat in stream.heartbeats):
+                await asyncio.sleep(0)
+        assert stream.heartbeats[-1].available_capacity == 0
+        assert stream.credit == 1
+        stream.acknowledge(batch)
+        await stream.expect_credit(2)
 
 
 async def test_a_batch_that_the_store_cannot_take_now_is_sent_again(server: ScriptedServer) -> None:

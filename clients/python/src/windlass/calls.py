@@ -37,5 +37,7 @@ CANCEL_TASKS = Call("Tasks", "CancelTasks", tasks_pb2.CancelTasksRequest, tasks_
 RETRY_TASKS = Call("Tasks", "RetryTasks", tasks_pb2.RetryTasksRequest, tasks_pb2.ChangedTasks)
 WORK = Call("Workers", "Work", workers_pb2.WorkUp, workers_pb2.WorkDown)
 HEARTBEAT = Call("Workers", "Heartbeat", workers_pb2.HeartbeatRequest, workers_pb2.HeartbeatResponse)
+RECONCILE = Call("Workers", "Reconcile", workers_pb2.ReconcileRequest, workers_pb2.Moved)
 RETIRE = Call("Workers", "Retire", workers_pb2.RetireRequest, workers_pb2.Moved)
+SETTLE = Call("Store", "Settle", workers_pb2.SettleBatch, workers_pb2.Settled)
 GET_RULES = Call("Store", "GetRules", store_pb2.GetRulesRequest, store_pb2.Rules)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime
 from types import TracebackType
 
-import grpc
 import grpc.aio
 
 from windlass import calls, requests
@@ -27,8 +25,6 @@ from windlass.v1 import tasks_pb2
 
 __all__ = ["Client"]
 
-#: How long a connection may take, in seconds, before the next server is tried.
-CONNECT_LIMIT = 5.0
 #: How long a call may take, in seconds, beyond what it is asked to wait.
 CALL_LIMIT = 30.0
 
@@ -189,8 +185,7 @@ class Client:
         for _ in self._connection.servers:
             index = self._current
             try:
-                channel = await self._connected(index)
-                return await self._at(channel, call, request, is_repeatable, limit)
+                return await self._at(index, call, request, is_repeatable, limit)
             except UnavailableError as error:
                 last = error
                 # Another call may have moved on already.
@@ -198,33 +193,17 @@ class Client:
                     self._current = (index + 1) % len(self._connection.servers)
         raise last
 
-    async def _connected(self, index: int) -> grpc.aio.Channel:
-        """A channel that is connected: a call that fails on it may have arrived, one that was never made has not."""
-        server = self._connection.servers[index]
-        channel = self._channels.get(index)
-        if channel is None:
-            channel = self._channels[index] = self._connection.channel(server)
-        try:
-            async with asyncio.timeout(CONNECT_LIMIT):
-                while (state := channel.get_state(try_to_connect=True)) != grpc.ChannelConnectivity.READY:
-                    if state in (
-                        grpc.ChannelConnectivity.TRANSIENT_FAILURE,
-                        grpc.ChannelConnectivity.SHUTDOWN,
-                    ):
-                        raise UnavailableError(f"{server} cannot be reached")
-                    await channel.wait_for_state_change(state)
-        except TimeoutError:
-            raise UnavailableError(f"{server} did not answer in {CONNECT_LIMIT} s") from None
-        return channel
-
     async def _at(
         self,
-        channel: grpc.aio.Channel,
+        index: int,
         call: Call[Request, Answer],
         request: Request,
         is_repeatable: bool,
         limit: float,
     ) -> Answer:
+        channel = self._channels.get(index)
+        if channel is None:
+            channel = self._channels[index] = self._connection.channel(self._connection.servers[index])
         method = channel.unary_unary(
             call.path,
             request_serializer=call.request.SerializeToString,
@@ -233,7 +212,7 @@ class Client:
         try:
             return await method(request, timeout=limit, metadata=self._connection.metadata())
         except grpc.aio.AioRpcError as failure:
-            error, was_refused = from_aio(failure)
-        if isinstance(error, UnavailableError) and not was_refused and not is_repeatable:
+            error, had_no_effect = from_aio(failure)
+        if isinstance(error, UnavailableError) and not had_no_effect and not is_repeatable:
             raise UnknownOutcomeError(f"the answer was lost: {error.message}", hint="look before you repeat it")
         raise error

@@ -23,8 +23,9 @@ _OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_send_message_length", ANSWER_MAX_BYTES),
     # A server that comes back is found within a second; gRPC itself would wait up to two minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
+    # How long a connection may take, TLS and all, before the next server is tried.
+    ("grpc.min_reconnect_backoff_ms", 5000),
     # Each of our channels finds out for itself whether its server is there, not from the failures of another.
     ("grpc.use_local_subchannel_pool", 1),
 ]

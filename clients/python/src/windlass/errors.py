@@ -35,6 +35,9 @@ __all__ = [
     "WorkerExpiredError",
 ]
 
+#: How gRPC begins what it says of a call that it could not send.
+_NEVER_SENT = ("failed to connect to all addresses", "DNS resolution failed")
+
 #: The trailer in which a server sends the whole error.
 ERROR_TRAILER = "windlass-error-bin"
 
@@ -206,7 +209,7 @@ def from_message(error: task_pb2.Error, otherwise: type[WindlassError] = ServerE
 def from_status(
     status: grpc.StatusCode, details: str | None, trailers: Iterable[tuple[str, str | bytes]]
 ) -> tuple[WindlassError, bool]:
-    """The error of a call, and whether Windlass itself said so (then the call was refused, and had no effect)."""
+    """The error of a call, and whether the call certainly had no effect: Windlass itself refused it, or it never left."""
     cls = _BY_STATUS.get(status, ServerError)
     for name, value in trailers:
         if name == ERROR_TRAILER and isinstance(value, bytes):
@@ -214,7 +217,8 @@ def from_status(
                 return from_message(task_pb2.Error.FromString(value), cls), True
             except DecodeError:
                 break
-    return cls(details or status.name.lower().replace("_", " ")), False
+    text = details or status.name.lower().replace("_", " ")
+    return cls(text), text.startswith(_NEVER_SENT)
 
 
 def from_aio(failure: grpc.aio.AioRpcError) -> tuple[WindlassError, bool]:

@@ -6,7 +6,6 @@ A client may be used by many threads.
 from __future__ import annotations
 
 import os
-import queue as queues
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +16,7 @@ import grpc
 
 from windlass import calls, requests
 from windlass.calls import Answer, Call, Request
-from windlass.client import CALL_LIMIT, CONNECT_LIMIT
+from windlass.client import CALL_LIMIT
 from windlass.connection import Connection
 from windlass.errors import (
     UnavailableError,
@@ -182,7 +181,7 @@ class Client:
         for _ in self._connection.servers:
             index = self._current
             try:
-                return self._at(self._connected(index), call, request, is_repeatable, limit)
+                return self._at(index, call, request, is_repeatable, limit)
             except UnavailableError as error:
                 last = error
                 with self._lock:
@@ -191,37 +190,19 @@ class Client:
                         self._current = (index + 1) % len(self._connection.servers)
         raise last
 
-    def _connected(self, index: int) -> grpc.Channel:
-        """A channel that is connected: a call that fails on it may have arrived, one that was never made has not."""
-        server = self._connection.servers[index]
-        with self._lock:
-            channel = self._channels.get(index)
-            if channel is None:
-                channel = self._channels[index] = self._connection.blocking_channel(server)
-        states: queues.SimpleQueue[grpc.ChannelConnectivity] = queues.SimpleQueue()
-        tell = states.put
-        channel.subscribe(tell, try_to_connect=True)
-        deadline = time.monotonic() + CONNECT_LIMIT
-        try:
-            while True:
-                state = states.get(timeout=max(0.0, deadline - time.monotonic()))
-                if state == grpc.ChannelConnectivity.READY:
-                    return channel
-                if state in (grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN):
-                    raise UnavailableError(f"{server} cannot be reached")
-        except queues.Empty:
-            raise UnavailableError(f"{server} did not answer in {CONNECT_LIMIT} s") from None
-        finally:
-            channel.unsubscribe(tell)
-
     def _at(
         self,
-        channel: grpc.Channel,
+        index: int,
         call: Call[Request, Answer],
         request: Request,
         is_repeatable: bool,
         limit: float,
     ) -> Answer:
+        with self._lock:
+            channel = self._channels.get(index)
+            if channel is None:
+                server = self._connection.servers[index]
+                channel = self._channels[index] = self._connection.blocking_channel(server)
         method = channel.unary_unary(
             call.path,
             request_serializer=call.request.SerializeToString,
@@ -232,9 +213,9 @@ class Client:
         except grpc.RpcError as failure:
             if not isinstance(failure, grpc.Call):
                 raise
-            error, was_refused = from_status(
+            error, had_no_effect = from_status(
                 failure.code(), failure.details(), list(failure.trailing_metadata() or ())
             )
-        if isinstance(error, UnavailableError) and not was_refused and not is_repeatable:
+        if isinstance(error, UnavailableError) and not had_no_effect and not is_repeatable:
             raise UnknownOutcomeError(f"the answer was lost: {error.message}", hint="look before you repeat it")
         raise error

@@ -189,8 +189,10 @@ class Hint(_message.Message):
         __slots__ = ()
         def __init__(self) -> None: ...
     class Listening(_message.Message):
-        __slots__ = ()
-        def __init__(self) -> None: ...
+        __slots__ = ("hears_of_new_tasks",)
+        HEARS_OF_NEW_TASKS_FIELD_NUMBER: _ClassVar[int]
+        hears_of_new_tasks: bool
+        def __init__(self, hears_of_new_tasks: bool = ...) -> None: ...
     READY_FIELD_NUMBER: _ClassVar[int]
     DUE_MS_FIELD_NUMBER: _ClassVar[int]
     LANES_FIELD_NUMBER: _ClassVar[int]

@@ -67,7 +67,7 @@ class Engine:
         self.settlers = (Settler(0), Settler(1))
         self._handlers = handlers
         self._queues = queues
-        self._lease_ttl = lease_ttl
+        self.lease_ttl = lease_ttl
         self._version = version
         self._attempts: dict[tuple[str, int], Attempt] = {}
         #: What keeps the tasks of asyncio alive; an attempt leaves it when its handler has ended.
@@ -86,11 +86,12 @@ class Engine:
             kinds=sorted(self._handlers),
             queues=self._queues,
             max_capacity=self.slots,
-            lease_ttl_ms=round(self._lease_ttl * 1000),
+            lease_ttl_ms=round(self.lease_ttl * 1000),
         )
         hello = workers_pb2.Hello(register=register)
         if self.registration is not None:
             hello.worker_id = self.registration.worker_id
+            hello.up_to_claim_no = self.registration.next_range()
             hello.in_flight.extend(self.held())
         return hello
 
@@ -153,6 +154,7 @@ class Engine:
         if registration is None or lease.worker_id != registration.worker_id:
             # It was claimed for a registration that is no more; the store knows that as well.
             return
+        registration.came(claimed.claim_no)
         if (lease.task_id, lease.lease) in self._attempts:
             # It came again, over another stream: it runs already.
             return
@@ -221,11 +223,21 @@ class Engine:
         )
         for attempt in lost:
             attempt.cancel(CancelReason.LEASE_LOST)
+        self.wake.set()
+
+    def fence_if(self, registration: Registration, why: str) -> None:
+        """The same, if it is still this one that is in force."""
+        if self.registration is registration:
+            self.fence(why)
 
     def cancel_all(self, reason: CancelReason) -> None:
         """Asks everything that runs to end."""
         for attempt in list(self._attempts.values()):
             attempt.cancel(reason)
+
+    def is_current(self, worker_id: str) -> bool:
+        """Whether this is the registration that is in force."""
+        return self.registration is not None and self.registration.worker_id == worker_id
 
     @property
     def unsettled(self) -> int:

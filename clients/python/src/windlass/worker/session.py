@@ -28,10 +28,12 @@ import grpc
 import grpc.aio
 
 from windlass import calls
+from windlass.calls import Answer, Call, Request
 from windlass.connection import Connection, Server
 from windlass.errors import (
     NotFoundError,
     UnavailableError,
+    WindlassError,
     WorkerExpiredError,
     from_aio,
     from_message,
@@ -42,8 +44,10 @@ from windlass.worker.registration import Registration
 
 log = logging.getLogger("windlass.worker")
 
-#: How long a server may take to say Welcome, in seconds, before the next one is tried.
-WELCOME_LIMIT = 10.0
+#: How long a server may take to say Welcome, in seconds, before the next one is tried; at most half a lease.
+WELCOME_LIMIT = 5.0
+#: Every so many heartbeats the store's idea of what this worker holds is compared with its own.
+BEATS_PER_COMPARISON = 5
 #: A batch that the store cannot take now is sent again after so many seconds.
 SETTLE_AGAIN = 0.5
 
@@ -64,6 +68,7 @@ class Session:
         can_move: bool,
         on_welcome: Callable[[], None],
     ) -> None:
+        self._limit = min(WELCOME_LIMIT, engine.lease_ttl / 2)
         self._engine = engine
         self._connection = connection
         self._server = server
@@ -90,7 +95,8 @@ class Session:
         """
         channel = self._connection.channel(self._server)
         try:
-            await self._read_rules(channel)
+            self._engine.rules = await self._ask(channel, calls.GET_RULES, store_pb2.GetRulesRequest())
+            await self._settle_leftovers(channel)
             method = channel.stream_stream(
                 calls.WORK.path,
                 request_serializer=calls.WORK.request.SerializeToString,
@@ -99,28 +105,38 @@ class Session:
             # A constrained type: what goes up is a WorkUp.
             call = cast("_Stream", method(metadata=self._connection.metadata()))
             try:
-                await self._serve(call)
+                await self._serve(channel, call)
             finally:
                 call.cancel()
         finally:
             # The stream is over: whatever it still carries is sent again on the next one.
             await channel.close()
 
-    async def _read_rules(self, channel: grpc.aio.Channel) -> None:
-        """The numbers that decide about retries and sizes are the installation's, not ours."""
+    async def _ask(self, channel: grpc.aio.Channel, call: Call[Request, Answer], request: Request) -> Answer:
         method = channel.unary_unary(
-            calls.GET_RULES.path,
-            request_serializer=calls.GET_RULES.request.SerializeToString,
-            response_deserializer=calls.GET_RULES.answer.FromString,
+            call.path,
+            request_serializer=call.request.SerializeToString,
+            response_deserializer=call.answer.FromString,
         )
         try:
-            self._engine.rules = await method(
-                store_pb2.GetRulesRequest(), timeout=WELCOME_LIMIT, metadata=self._connection.metadata()
-            )
+            return await method(request, timeout=self._limit, metadata=self._connection.metadata())
         except grpc.aio.AioRpcError as failure:
             raise from_aio(failure)[0] from None
 
-    async def _serve(self, call: _Stream) -> None:
+    async def _settle_leftovers(self, channel: grpc.aio.Channel) -> None:
+        """Ends that were reached before an earlier registration was lost. A stream speaks for its own worker only, so these go
+        by call; the store takes them if nobody else has got the task."""
+        engine = self._engine
+        for settler in engine.settlers:
+            while (batch := settler.next_batch()) is not None and not engine.is_current(batch.worker_id):
+                try:
+                    settled = await self._ask(channel, calls.SETTLE, batch)
+                    engine.settled(settler.number, batch.batch_no, settled.fenced)
+                except WindlassError as error:
+                    if engine.not_settled(settler.number, batch.batch_no, error):
+                        raise
+
+    async def _serve(self, channel: grpc.aio.Channel, call: _Stream) -> None:
         registration = await self._greet(call)
         self._on_welcome()
         self._engine.stats.streams += 1
@@ -129,6 +145,7 @@ class Session:
             asyncio.ensure_future(self._read(call, registration)),
             asyncio.ensure_future(self._write(call, registration)),
             asyncio.ensure_future(self._watch(registration)),
+            asyncio.ensure_future(self._compare(channel, registration)),
         ]
         try:
             done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
@@ -142,13 +159,13 @@ class Session:
     async def _greet(self, call: _Stream) -> Registration:
         sent_at = time.monotonic()
         try:
-            async with asyncio.timeout(WELCOME_LIMIT):
+            async with asyncio.timeout(self._limit):
                 with contextlib.suppress(asyncio.InvalidStateError):
                     # A stream that ended already says why when it is read.
                     await call.write(workers_pb2.WorkUp(hello=self._engine.hello()))
                 first = await self._next(call)
         except TimeoutError:
-            raise UnavailableError(f"{self._server} did not answer in {WELCOME_LIMIT} s") from None
+            raise UnavailableError(f"{self._server} did not answer in {self._limit:g} s") from None
         if first.WhichOneof("message") != "welcome":
             raise UnavailableError(f"{self._server} did not say welcome")
         return self._engine.welcomed(first.welcome, sent_at)
@@ -221,6 +238,8 @@ class Session:
                 except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
                     # The reader says why the stream ended.
                     await asyncio.Event().wait()
+            if engine.registration is not registration:
+                raise WorkerExpiredError("the lease is over")
             if self._may_leave():
                 raise ServerDrains
             with contextlib.suppress(TimeoutError):
@@ -231,7 +250,9 @@ class Session:
         """What is to be sent now. Each is made when the one before is out, so none is older than it must be."""
         for settler in self._engine.settlers:
             batch = settler.next_batch()
-            if batch is not None and self._is_to_send(settler.number, batch.batch_no):
+            if batch is None or batch.worker_id != registration.worker_id:
+                continue
+            if self._is_to_send(settler.number, batch.batch_no):
                 self._sent[settler.number] = batch.batch_no
                 self._again.pop(settler.number, None)
                 yield workers_pb2.WorkUp(settle=batch)
@@ -262,15 +283,40 @@ class Session:
         is_idle = self._engine.unended == 0 and self._engine.unsettled == 0
         return is_idle or self._can_move
 
+    async def _compare(self, channel: grpc.aio.Channel, registration: Registration) -> None:
+        """Hands back what the store says that we hold and we do not: claims of a server that could not undo them itself."""
+        while True:
+            await asyncio.sleep(registration.heartbeat_every * BEATS_PER_COMPARISON)
+            request = workers_pb2.ReconcileRequest(
+                worker_id=registration.worker_id,
+                up_to_claim_no=registration.answered_claim_no,
+                in_flight=self._engine.held(),
+            )
+            # Zero would mean all of them, also those that are on their way.
+            if request.up_to_claim_no == 0:
+                continue
+            try:
+                moved = await self._ask(channel, calls.RECONCILE, request)
+            except WindlassError as error:
+                log.debug("leases could not be compared: %s", error)
+                continue
+            if moved.tasks:
+                log.warning("handed back tasks that were ours only in the store: tasks=%d", moved.tasks)
+
     async def _watch(self, registration: Registration) -> None:
         """A server that does not answer heartbeats is not waited for until the lease is lost: another one may answer."""
         limit = registration.ttl / 2
         while True:
             oldest = self._beats[0] if self._beats else time.monotonic()
             left = oldest + limit - time.monotonic()
-            if left <= 0:
+            if left <= 0 and await self._is_silent(oldest):
                 raise UnavailableError(f"{self._server} answered no heartbeat for {limit:g} s")
-            await asyncio.sleep(left)
+            await asyncio.sleep(max(0.0, left))
+
+    async def _is_silent(self, oldest: float) -> bool:
+        """The loop itself may have been held up: then the answer is there, and only has to be read."""
+        await asyncio.sleep(0.1)
+        return bool(self._beats) and self._beats[0] == oldest
 
 
 _Stream: TypeAlias = "grpc.aio.StreamStreamCall[workers_pb2.WorkUp, workers_pb2.WorkDown]"

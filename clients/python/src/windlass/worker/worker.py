@@ -32,6 +32,7 @@ from windlass.worker.attempt import CANCEL_GRACE, Handler
 from windlass.worker.backoff import Backoff
 from windlass.worker.context import CancelReason
 from windlass.worker.engine import Engine, Stats
+from windlass.worker.keeper import Keeper
 from windlass.worker.session import ServerDrains, Session
 
 __all__ = ["Worker"]
@@ -161,6 +162,8 @@ class Worker:
         )
         engine.is_draining = self._drain.is_set()
         with self._signals(handle_signals):
+            keeper = Keeper(engine, self._connection)
+            keeper.start()
             serving = asyncio.ensure_future(self._serve(engine))
             fencing = asyncio.ensure_future(_watch_lease(engine))
             ending = asyncio.ensure_future(self._drained(engine))
@@ -170,6 +173,7 @@ class Worker:
                     serving.result()
                 ending.result()
             finally:
+                keeper.stop()
                 for part in (serving, fencing, ending):
                     part.cancel()
                 await asyncio.gather(serving, fencing, ending, return_exceptions=True)
