@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{self, Receiver, Sender, error::TrySendError};
 use windlass_core::{Hint, Hints};
 use windlass_proto::{convert, v1};
 
-use crate::channel::Channel;
+use crate::{channel::Channel, push::Push};
 
 /// Hints that a slow listener has not taken; what does not fit is found one poll later.
 const HINTS_MAX: usize = 64;
@@ -93,6 +93,35 @@ impl Hints for RemoteHints {
             Some(hint) => hint,
             // The store is gone, and with it whatever could ring.
             None => std::future::pending().await,
+        }
+    }
+}
+
+/// Hints of the stream that pushes, and of the server. While the stream is open it says itself when there is something to start.
+pub(crate) struct PushHints {
+    push: Arc<Push>,
+    pushed: Receiver<Hint>,
+    others: RemoteHints,
+}
+
+impl PushHints {
+    pub(crate) fn new(push: &Arc<Push>, others: RemoteHints) -> Self {
+        Self { push: Arc::clone(push), pushed: push.listen(), others }
+    }
+}
+
+#[async_trait]
+impl Hints for PushHints {
+    async fn next(&mut self) -> Hint {
+        loop {
+            tokio::select! {
+                Some(hint) = self.pushed.recv() => return hint,
+                hint = self.others.next() => {
+                    if hint != Hint::Ready || !self.push.is_open() {
+                        return hint;
+                    }
+                }
+            }
         }
     }
 }

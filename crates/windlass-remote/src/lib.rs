@@ -4,6 +4,8 @@
 //! worker, client ─► RemoteStore ─► call (deadline, errors) ─► channel (one of several servers) ─► server ─► store
 //! ```
 //!
+//! A worker's store has a stream besides, over which a server pushes what the worker has slots for.
+//!
 //! Every call names what makes it safe to repeat (a claim's number, a batch's number, a key), so a lost answer means here
 //! what it means beside the store: [`windlass_core::Error::Unknown`] if the call may have taken effect.
 
@@ -12,9 +14,11 @@ mod channel;
 mod gates;
 mod hints;
 mod options;
+mod push;
 mod schedules;
 mod source;
 mod store;
+mod stream;
 
 pub use options::{Options, Servers};
 pub use store::RemoteStore;

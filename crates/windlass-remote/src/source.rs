@@ -13,17 +13,28 @@ use windlass_proto::{
     v1::{self, Duty},
 };
 
-use crate::{call::Effect, channel::Wire, hints::RemoteHints, store::RemoteStore};
+use crate::{
+    call::Effect,
+    channel::Wire,
+    hints::{PushHints, RemoteHints},
+    push::{Claim, Push},
+    store::RemoteStore,
+};
 
 #[async_trait]
 impl Source for RemoteStore {
     async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
         self.check_open()?;
+        let introduction = self.push.as_ref().map(|_| worker.clone());
         let request = v1::RegisterRequest::from(worker);
         let call = |wire: Wire| async move { wire.workers().register(request).await };
         // A registration whose answer was lost expires by itself; nothing was claimed under it.
         let answer = self.leases.call(Effect::Reads, self.options.call_max, call).await?;
-        worker_id(&answer.worker_id)
+        let id = worker_id(&answer.worker_id)?;
+        if let Some((push, introduction)) = self.push.as_ref().zip(introduction) {
+            push.registered(id, introduction);
+        }
+        Ok(id)
     }
 
     async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
@@ -36,6 +47,9 @@ impl Source for RemoteStore {
 
     async fn retire(&self, worker: WorkerId) -> Result<u64> {
         self.check_open()?;
+        if let Some(push) = &self.push {
+            push.ended(worker);
+        }
         let request = v1::RetireRequest { worker_id: worker.to_string() };
         let call = |wire: Wire| async move { wire.workers().retire(request).await };
         Ok(self.leases.call(Effect::Writes, self.options.call_max, call).await?.tasks)
@@ -48,18 +62,41 @@ impl Source for RemoteStore {
     }
 
     async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer> {
-        let request = v1::ClaimForRequest { demands: demands.iter().map(Into::into).collect() };
-        self.change(|wire| async move { wire.store().claim_for(request).await }).await?.try_into()
+        let (Some(push), [demand]) = (&self.push, demands) else {
+            return self.claim_by_call(demands).await;
+        };
+        self.check_open()?;
+        match push.claim(demand) {
+            Claim::Answered(answer) => Ok(answer),
+            Claim::Call(claim_no) => {
+                let mut call = CallUnderWay { push, answer: None };
+                let answer = self.claim_by_call(&[Demand { claim_no, ..demand.clone() }]).await?;
+                call.answer = Some(answer.clone());
+                Ok(answer)
+            }
+        }
     }
 
     async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64> {
+        let claim_no = match &self.push {
+            None => claim_no,
+            Some(push) => match push.number_of(claim_no) {
+                Some(number) => number,
+                // It was answered from the inbox: nothing was lost on the way.
+                None => return Ok(0),
+            },
+        };
         let request = v1::UnclaimRequest { worker_id: worker.to_string(), claim_no };
         Ok(self.change(|wire| async move { wire.store().unclaim(request).await }).await?.tasks)
     }
 
     async fn settle(&self, batch: Arc<SettleBatch>) -> Result<Settled> {
         let request = v1::SettleBatch::from(&*batch);
-        self.change(|wire| async move { wire.store().settle(request).await }).await?.try_into()
+        let settled = self.change(|wire| async move { wire.store().settle(request).await }).await?;
+        if let Some(push) = &self.push {
+            push.settled(&batch);
+        }
+        settled.try_into()
     }
 
     async fn progress(&self, worker: WorkerId, lease: LeaseRef, progress: String) -> Result<()> {
@@ -73,6 +110,10 @@ impl Source for RemoteStore {
     }
 
     async fn reconcile(&self, worker: WorkerId, up_to_claim_no: u64, in_flight: &[LeaseRef]) -> Result<u64> {
+        let (up_to_claim_no, in_flight) = match &self.push {
+            None => (up_to_claim_no, in_flight.to_vec()),
+            Some(push) => push.holds(in_flight),
+        };
         if up_to_claim_no == 0 {
             // On the wire zero stands for every claim; a worker that has had no answer yet has nothing to compare.
             return Ok(0);
@@ -80,7 +121,7 @@ impl Source for RemoteStore {
         let request = v1::ReconcileRequest {
             worker_id: worker.to_string(),
             up_to_claim_no,
-            in_flight: in_flight.iter().map(|lease| (*lease).into()).collect(),
+            in_flight: in_flight.into_iter().map(Into::into).collect(),
         };
         Ok(self.change(|wire| async move { wire.workers().reconcile(request).await }).await?.tasks)
     }
@@ -98,10 +139,33 @@ impl Source for RemoteStore {
     }
 
     fn hints(&self) -> Box<dyn Hints> {
-        Box::new(RemoteHints::listen(&self.calls, &self.hearing))
+        let hints = RemoteHints::listen(&self.calls, &self.hearing);
+        match &self.push {
+            None => Box::new(hints),
+            Some(push) => Box::new(PushHints::new(push, hints)),
+        }
     }
 
     fn hears_of_new_tasks(&self) -> bool {
-        self.hearing.hears()
+        self.hearing.hears() || self.push.as_ref().is_some_and(|push| push.is_open())
+    }
+}
+
+impl RemoteStore {
+    async fn claim_by_call(&self, demands: &[Demand]) -> Result<ClaimAnswer> {
+        let request = v1::ClaimForRequest { demands: demands.iter().map(Into::into).collect() };
+        self.change(|wire| async move { wire.store().claim_for(request).await }).await?.try_into()
+    }
+}
+
+/// A claim by a call; it is no longer under way when this is dropped, also if nobody waited for its answer.
+struct CallUnderWay<'a> {
+    push: &'a Push,
+    answer: Option<ClaimAnswer>,
+}
+
+impl Drop for CallUnderWay<'_> {
+    fn drop(&mut self) {
+        self.push.called(self.answer.as_ref());
     }
 }

@@ -28,6 +28,8 @@ use crate::{
     channel::{Channel, Wire},
     hints::Hearing,
     options::{Options, Servers},
+    push::Push,
+    stream,
 };
 
 /// Longest wait for the end of tasks in one call; longer ones are several calls.
@@ -45,6 +47,8 @@ pub struct RemoteStore {
     servers: Servers,
     meter: EnqueueMeter,
     closed: AtomicBool,
+    /// What was pushed to the one worker of this store, if it has one.
+    pub(crate) push: Option<Arc<Push>>,
 }
 
 impl std::fmt::Debug for RemoteStore {
@@ -59,6 +63,22 @@ impl RemoteStore {
     /// # Errors
     /// [`Error::Unavailable`] if none answers.
     pub async fn connect(servers: &Servers, options: Options) -> Result<Arc<Self>> {
+        Self::open(servers, options, None).await
+    }
+
+    /// The same for one worker, to which servers push tasks over a stream.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if none answers.
+    pub async fn for_worker(servers: &Servers, options: Options) -> Result<Arc<Self>> {
+        let store = Self::open(servers, options, Some(Arc::default())).await?;
+        if let Some(push) = &store.push {
+            stream::keep_open(&store.calls, push);
+        }
+        Ok(store)
+    }
+
+    async fn open(servers: &Servers, options: Options, push: Option<Arc<Push>>) -> Result<Arc<Self>> {
         let calls = Channel::new("windlass-calls", servers, &options)?;
         let leases = Channel::new("windlass-leases", servers, &options)?;
         let rules = calls
@@ -76,6 +96,7 @@ impl RemoteStore {
             servers: servers.clone(),
             meter: EnqueueMeter::default(),
             closed: AtomicBool::new(false),
+            push,
         }))
     }
 

@@ -1,7 +1,7 @@
 //! The gRPC API: the same operations, on the same port as HTTP/JSON, for workers and clients in any language.
 //!
 //! Reading order: [`tasks`] and [`control`] (what clients and operators do), [`workers`] (what workers do, call by call),
-//! [`store`] (what our own runtime needs beyond that), [`health`], [`status`] (how errors look).
+//! [`work`] and [`hub`] (the same over one stream, with push), [`store`] (what our own runtime needs beyond that), [`health`], [`status`] (how errors look).
 
 use std::sync::Arc;
 
@@ -20,18 +20,24 @@ use crate::{
 mod control;
 mod ends;
 mod health;
+mod hub;
+mod shares;
 mod status;
 mod store;
 mod tasks;
+mod work;
 mod workers;
 
 use ends::Ends;
+use hub::Hub;
 use status::status;
 
-/// What every call can reach.
+/// What every call can reach. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct Api {
     server: Arc<Server>,
-    ends: Ends,
+    ends: Arc<Ends>,
+    hub: Arc<Hub>,
 }
 
 impl Api {
@@ -52,25 +58,29 @@ const ANSWER_MAX_BYTES: usize = 1 << 30;
 
 /// The routes of every service.
 pub(crate) fn router(server: &Arc<Server>) -> Router<Arc<Server>> {
-    let api = Arc::new(Api { server: Arc::clone(server), ends: Ends::new() });
+    let hub = Hub::new(Arc::clone(server.operations.store()));
+    let (pushing, stopping) = (Arc::clone(&hub), Arc::clone(server));
+    // Ends with the server.
+    tokio::spawn(async move { pushing.run(stopping.closed()).await });
+    let api = Api { server: Arc::clone(server), ends: Arc::new(Ends::new()), hub };
     let max = enqueue_max_bytes(api.store().rules().payload_max_bytes);
     let router = Router::new();
     let router = add(
         router,
-        TasksServer::from_arc(Arc::clone(&api))
+        TasksServer::new(api.clone())
             .max_decoding_message_size(max)
             .max_encoding_message_size(ANSWER_MAX_BYTES),
     );
     let router = add(
         router,
-        WorkersServer::from_arc(Arc::clone(&api))
+        WorkersServer::new(api.clone())
             .max_decoding_message_size(max)
             .max_encoding_message_size(ANSWER_MAX_BYTES),
     );
-    let router = add(router, ControlServer::from_arc(Arc::clone(&api)));
+    let router = add(router, ControlServer::new(api.clone()));
     let router = add(
         router,
-        StoreServer::from_arc(Arc::clone(&api))
+        StoreServer::new(api.clone())
             .max_decoding_message_size(max)
             .max_encoding_message_size(ANSWER_MAX_BYTES),
     );

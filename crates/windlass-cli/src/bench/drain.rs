@@ -98,7 +98,7 @@ impl RawHandler for Failing {
     }
 }
 
-async fn drain(
+pub(super) async fn drain(
     common: &Common,
     tasks: usize,
     shape: Shape,

@@ -23,7 +23,7 @@ use super::{
 /// Commits whose median stands beside the figures.
 const COMMITS: usize = 500;
 /// Enqueues before the measured ones.
-const WARM_UP: usize = 50;
+pub(super) const WARM_UP: usize = 50;
 
 /// Reports when it was started.
 struct Report {
@@ -39,6 +39,19 @@ impl RawHandler for Report {
 }
 
 pub(super) fn run(common: &Common, tasks: usize, spacing: Duration) -> anyhow::Result<Value> {
+    compared(common, tasks, spacing, async |common: &Common| match common.place.server() {
+        Some(server) => measure_apart(common, server, tasks, spacing).await,
+        None => measure(common, tasks, spacing).await,
+    })
+}
+
+/// Times beside one-row commits in the same rhythm.
+pub(super) fn compared(
+    common: &Common,
+    tasks: usize,
+    spacing: Duration,
+    measure: impl AsyncFnOnce(&Common) -> anyhow::Result<Vec<f64>>,
+) -> anyhow::Result<Value> {
     let runtime = runtime()?;
     let commits = |spacing: Duration| -> anyhow::Result<f64> {
         runtime.block_on(async {
@@ -48,12 +61,7 @@ pub(super) fn run(common: &Common, tasks: usize, spacing: Duration) -> anyhow::R
     };
     // Before and after, because the disk's mood changes within a minute.
     let before = commits(spacing)?;
-    let mut times = runtime.block_on(async {
-        match common.place.server() {
-            Some(server) => measure_apart(common, server, tasks, spacing).await,
-            None => measure(common, tasks, spacing).await,
-        }
-    })?;
+    let mut times = runtime.block_on(measure(common))?;
     let commit_ms = f64::midpoint(before, commits(spacing)?);
     let back_to_back_ms = commits(Duration::ZERO)?;
     times.sort_by(f64::total_cmp);

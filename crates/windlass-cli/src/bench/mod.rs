@@ -23,6 +23,7 @@ mod pool;
 mod pressure;
 mod pressure_memory;
 mod pressure_plot;
+mod remote;
 pub(crate) mod rig;
 mod sleep;
 mod soak;
@@ -117,6 +118,9 @@ enum Which {
         /// Whether what happens to tasks is counted for /metrics.
         #[arg(long, default_value = "on")]
         metrics: rig::MetricsArg,
+        /// Over gRPC, against the same store used directly.
+        #[arg(long)]
+        remote: bool,
     },
     /// No-op tasks with metrics and without, in turns.
     Metrics {
@@ -152,6 +156,9 @@ enum Which {
         /// Pause before each of them.
         #[arg(long, default_value_t = 5)]
         spacing_ms: u64,
+        /// Over gRPC: a server, and a client and a worker that only know its address.
+        #[arg(long)]
+        remote: bool,
     },
     /// Time of a claim with small and large backlogs.
     Backlog {
@@ -300,14 +307,24 @@ pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
         }
         Which::Hol { common, scale } => hol::run(&common, scale)?,
         Which::Sleep { common, tasks, slots } => sleep::run(&common, tasks, slots)?,
-        Which::Drain { common, tasks, history, slots, metrics } => {
-            drain::run(&common, tasks, drain::Shape { history, slots, metrics: metrics.into() })?
+        Which::Drain { common, tasks, history, slots, metrics, remote } => {
+            let shape = drain::Shape { history, slots, metrics: metrics.into() };
+            if remote {
+                remote::drain(&common, tasks, shape)?
+            } else {
+                drain::run(&common, tasks, shape)?
+            }
         }
         Which::Metrics { common, tasks } => drain::run_metrics(&common, tasks)?,
         Which::Failures { common, tasks } => drain::run_failing(&common, tasks)?,
         Which::Enqueue { common, callers } => enqueue::run(&common, callers)?,
-        Which::Latency { common, tasks, spacing_ms } => {
-            latency::run(&common, tasks, std::time::Duration::from_millis(spacing_ms))?
+        Which::Latency { common, tasks, spacing_ms, remote } => {
+            let spacing = std::time::Duration::from_millis(spacing_ms);
+            if remote {
+                remote::latency(&common, tasks, spacing)?
+            } else {
+                latency::run(&common, tasks, spacing)?
+            }
         }
         Which::Backlog { common, waiting, claims, finished } => {
             backlog::run(&common, backlog::Sizes { waiting, claims, finished })?

@@ -99,12 +99,23 @@ impl Rig {
         &self,
         kind: &str,
         handler: Arc<dyn RawHandler>,
+        config: WorkerConfig,
+    ) -> anyhow::Result<Running> {
+        self.start_on(self.store.clone(), kind, handler, config)
+    }
+
+    /// The same over another way to the store.
+    pub(super) fn start_on(
+        &self,
+        store: SharedStore,
+        kind: &str,
+        handler: Arc<dyn RawHandler>,
         mut config: WorkerConfig,
     ) -> anyhow::Result<Running> {
         config.admission.is_on &= self.admission == AdmissionArg::On;
         let mut registry = Registry::new();
         registry.insert(Name::new("kind", kind)?, handler)?;
-        let worker = Worker::new(self.store.clone(), registry, config)?;
+        let worker = Worker::new(store, registry, config)?;
         let handle = worker.handle();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let started = Instant::now();

@@ -19,7 +19,7 @@ pub async fn open(settings: &Settings) -> Result<Opened, Failure> {
         .text(&table::SERVER)
         .parse()
         .map_err(|error: Error| Failure::usage(error.to_string()))?;
-    let store = RemoteStore::connect(&servers, Options::default())
+    let store = RemoteStore::for_worker(&servers, Options::default())
         .await
         .map_err(|error| Failure::new(Exit::Unreachable, error.to_string()))?;
     Ok(Opened { store, sqlite: None })

@@ -1647,6 +1647,9 @@ pub struct Welcome {
     /// Tasks that the worker did not own up to.
     #[prost(uint64, tag = "3")]
     pub handed_back: u64,
+    /// The store's clock.
+    #[prost(int64, tag = "4")]
+    pub now_ms: i64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SettledBatch {

@@ -80,7 +80,7 @@ impl Ends {
     }
 
     /// The store's clock, to the precision that a retry delay needs.
-    async fn now(&self, store: &Arc<dyn Store>) -> Result<Timestamp> {
+    pub(super) async fn now(&self, store: &Arc<dyn Store>) -> Result<Timestamp> {
         let known = *self.clock.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((store, ours)) = known
             && ours.elapsed() < CLOCK_MAX_AGE

@@ -12,7 +12,7 @@ use windlass_proto::{
     v1::{self, Duty, store_server::Store},
 };
 
-use super::{Answer, Api, status};
+use super::{Answer, Api, status, work::settle_with_preference};
 
 /// Most that one step of a duty may move.
 const DUTY_MAX: u32 = 10_000;
@@ -52,7 +52,8 @@ impl Store for Api {
 
     async fn settle(&self, request: Request<v1::SettleBatch>) -> Answer<v1::Settled> {
         let batch = request.into_inner().try_into().map_err(status)?;
-        Ok(Response::new(self.store().settle(Arc::new(batch)).await.map_err(status)?.into()))
+        let settled = settle_with_preference(&self.hub, &**self.store(), batch).await;
+        Ok(Response::new(settled.map_err(status)?.into()))
     }
 
     async fn do_duty(&self, request: Request<v1::DutyRequest>) -> Answer<v1::DutyReport> {

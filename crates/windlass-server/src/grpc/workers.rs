@@ -1,13 +1,12 @@
 //! What workers do, call by call.
 
 use std::{
-    pin::Pin,
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use tokio::time::Instant;
-use tonic::{Request, Response, Status, Streaming, codegen::tokio_stream::Stream};
+use tonic::{Request, Response, Streaming};
 use windlass_core::{
     ClaimAnswer, Demand, Error, Hint, LeaseRef, NewWorker, Outcome, State, WorkerReport,
 };
@@ -16,7 +15,10 @@ use windlass_proto::{
     v1::{self, workers_server::Workers},
 };
 
-use super::{Answer, Api, status};
+use super::{
+    Answer, Api, status,
+    work::{self, Downstream},
+};
 
 /// Longest wait of a claim for the first task.
 const CLAIM_WAIT_MAX: Duration = Duration::from_secs(30);
@@ -168,10 +170,10 @@ impl Workers for Api {
         Ok(Response::new(v1::Moved { tasks }))
     }
 
-    type WorkStream = Pin<Box<dyn Stream<Item = Result<v1::WorkDown, Status>> + Send>>;
+    type WorkStream = Downstream;
 
-    async fn work(&self, _request: Request<Streaming<v1::WorkUp>>) -> Answer<Self::WorkStream> {
-        Err(Status::unimplemented("this server does not push yet; use Claim"))
+    async fn work(&self, request: Request<Streaming<v1::WorkUp>>) -> Answer<Self::WorkStream> {
+        Ok(Response::new(work::open(self.clone(), request.into_inner()).await?))
     }
 
     async fn list_workers(&self, _: Request<v1::ListWorkersRequest>) -> Answer<v1::ListWorkersResponse> {

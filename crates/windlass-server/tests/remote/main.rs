@@ -5,4 +5,5 @@
 mod harness;
 mod memory;
 mod postgres;
+mod push;
 mod sqlite;

@@ -1,0 +1,351 @@
+//! Tasks that come by themselves: a stream to one of the servers, over which it pushes what this worker has slots for.
+//!
+//! ```text
+//! coordinator ──claim(n)──► inbox ──► tasks that were pushed, without a call
+//!                  └──credit──► stream ──► server claims, pushes ──► inbox ──rings──► coordinator
+//! ```
+//!
+//! `credit` is how many tasks the stream may have brought in all, so what is on its way is never counted twice and no more than the
+//! free slots arrive. While there is no stream the worker claims by calls. When a stream opens, the worker says which leases it
+//! holds and the store hands back the rest.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use tokio::sync::{Notify, mpsc};
+use windlass_core::{
+    ClaimAnswer, Claimed, Demand, Hint, LeaseRef, NewWorker, SettleBatch, TaskId, Timestamp, WorkerId,
+    source::Rest,
+};
+use windlass_proto::v1;
+
+/// Hints that a slow listener has not taken.
+const HINTS_MAX: usize = 64;
+
+/// How far the stream is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Stage {
+    /// There is none.
+    #[default]
+    Closed,
+    /// What is held has been written down and is on its way to the server: nothing may be claimed by a call meanwhile, or it would be
+    /// handed back.
+    Opening,
+    /// Tasks come by themselves.
+    Open,
+}
+
+/// What is known of one worker.
+#[derive(Default)]
+struct State {
+    worker: Option<(WorkerId, NewWorker)>,
+    stage: Stage,
+    /// Claims by calls that are under way.
+    calls: u32,
+    inbox: VecDeque<Claimed>,
+    /// Leases of this worker that have not been settled.
+    held: HashMap<TaskId, u32>,
+    /// Tasks that this stream has brought, and that it may have brought.
+    received: u64,
+    credit: u64,
+    /// The highest number of a claim of this worker.
+    claim_no: u64,
+    /// The coordinator's number of its last claim by a call, and the number that it went under.
+    last_call: Option<(u64, u64)>,
+    clock: Option<(Timestamp, Instant)>,
+    listeners: Vec<mpsc::Sender<Hint>>,
+}
+
+/// The inbox of one worker.
+#[derive(Default)]
+pub(crate) struct Push {
+    state: Mutex<State>,
+    /// The worker, its credit or its calls have changed.
+    pub(crate) changed: Notify,
+}
+
+/// What to do about a claim.
+pub(crate) enum Claim {
+    /// It is answered from the inbox.
+    Answered(ClaimAnswer),
+    /// It goes to the server under this number.
+    Call(u64),
+}
+
+impl Push {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new registration: what the one before held is no longer ours.
+    pub(crate) fn registered(&self, worker: WorkerId, introduction: NewWorker) {
+        let mut state = self.state();
+        state.worker = Some((worker, introduction));
+        state.inbox.clear();
+        state.held.clear();
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// The registration is over.
+    pub(crate) fn ended(&self, worker: WorkerId) {
+        let mut state = self.state();
+        if state.worker.as_ref().is_some_and(|(known, _)| *known == worker) {
+            state.worker = None;
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Answers a claim of the coordinator, or says under which number to make a call of it.
+    pub(crate) fn claim(&self, demand: &Demand) -> Claim {
+        let mut state = self.state();
+        let is_ours = state.worker.as_ref().is_some_and(|(worker, _)| *worker == demand.worker);
+        let by_call = !is_ours || (state.stage == Stage::Closed && state.inbox.is_empty());
+        let (Some((clock, at)), false) = (state.clock, by_call) else {
+            state.claim_no += 1;
+            state.calls += 1;
+            state.last_call = Some((demand.claim_no, state.claim_no));
+            return Claim::Call(state.claim_no);
+        };
+        let n = demand.n as usize;
+        let taken = state.inbox.len().min(n);
+        let tasks: Vec<_> = state.inbox.drain(..taken).collect();
+        let free = (n - taken).saturating_sub(state.inbox.len()) as u64;
+        let credit = state.received + free;
+        if state.credit != credit {
+            state.credit = credit;
+            self.changed.notify_one();
+        }
+        let rest = if taken == n { Rest::More } else { Rest::Nothing };
+        Claim::Answered(ClaimAnswer { tasks, rest, next_due: None, now: clock.after(at.elapsed()) })
+    }
+
+    /// A claim by a call has come back, or is lost.
+    pub(crate) fn called(&self, answer: Option<&ClaimAnswer>) {
+        let mut state = self.state();
+        state.calls = state.calls.saturating_sub(1);
+        if let Some(answer) = answer {
+            state.clock = Some((answer.now, Instant::now()));
+            for task in &answer.tasks {
+                state.held.insert(task.id, task.lease);
+            }
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// The number under which a claim of the coordinator went to the server; none if it was answered here.
+    pub(crate) fn number_of(&self, claim_no: u64) -> Option<u64> {
+        let last = self.state().last_call;
+        last.filter(|(asked, _)| *asked == claim_no).map(|(_, number)| number)
+    }
+
+    /// Ends that are written.
+    pub(crate) fn settled(&self, batch: &SettleBatch) {
+        let mut state = self.state();
+        for item in &batch.items {
+            if state.held.get(&item.lease.id) == Some(&item.lease.lease) {
+                state.held.remove(&item.lease.id);
+            }
+        }
+    }
+
+    /// What the worker owns up to, and the number up to which every claim has arrived.
+    pub(crate) fn holds(&self, in_flight: &[LeaseRef]) -> (u64, Vec<LeaseRef>) {
+        let state = self.state();
+        let mut held = state.held.clone();
+        held.extend(in_flight.iter().map(|lease| (lease.id, lease.lease)));
+        // A claim by a call that is under way may have taken something that is not here yet.
+        let arrived = if state.calls > 0 { state.claim_no.saturating_sub(1) } else { state.claim_no };
+        (arrived, held.into_iter().map(|(id, lease)| LeaseRef { id, lease }).collect())
+    }
+
+    /// What a stream starts with, once no claim by a call is under way. The first claim is always a call: it brings the store's
+    /// clock.
+    pub(crate) fn hello(&self) -> Option<(WorkerId, v1::Hello)> {
+        let mut state = self.state();
+        let (worker, introduction) = state.worker.clone()?;
+        if state.calls > 0 || state.clock.is_none() {
+            return None;
+        }
+        state.stage = Stage::Opening;
+        let held = state.held.iter().map(|(id, lease)| LeaseRef { id: *id, lease: *lease }.into());
+        let hello = v1::Hello {
+            worker_id: worker.to_string(),
+            register: Some(introduction.into()),
+            in_flight: held.collect(),
+            up_to_claim_no: state.claim_no,
+        };
+        Some((worker, hello))
+    }
+
+    /// The stream is open.
+    pub(crate) fn opened(&self, now: Timestamp) {
+        let mut state = self.state();
+        state.stage = Stage::Open;
+        (state.received, state.credit) = (0, 0);
+        state.clock = Some((now, Instant::now()));
+        drop(state);
+        // The coordinator looks, and with that says how much it can take.
+        self.ring(&Hint::Ready);
+    }
+
+    /// The stream is gone.
+    pub(crate) fn closed(&self) {
+        self.state().stage = Stage::Closed;
+        self.ring(&Hint::Ready);
+    }
+
+    /// Tasks have come; those of another registration are dropped: the store has them back already.
+    pub(crate) fn received(&self, tasks: Vec<Claimed>) {
+        let mut state = self.state();
+        state.received += tasks.len() as u64;
+        let ours = state.worker.as_ref().map(|(worker, _)| *worker);
+        for task in tasks {
+            state.claim_no = state.claim_no.max(task.claim_no);
+            if Some(task.worker) == ours {
+                state.held.insert(task.id, task.lease);
+                state.inbox.push_back(task);
+            }
+        }
+        drop(state);
+        self.ring(&Hint::Ready);
+    }
+
+    /// Whether a stream for this worker is of use.
+    pub(crate) fn serves(&self, worker: WorkerId) -> bool {
+        self.state().worker.as_ref().is_some_and(|(known, _)| *known == worker)
+    }
+
+    /// How many tasks in all the stream may have brought.
+    pub(crate) fn credit(&self) -> u64 {
+        self.state().credit
+    }
+
+    /// Whether tasks come by themselves.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state().stage == Stage::Open
+    }
+
+    /// Somebody wants to hear.
+    pub(crate) fn listen(&self) -> mpsc::Receiver<Hint> {
+        let (tell, told) = mpsc::channel(HINTS_MAX);
+        self.state().listeners.push(tell);
+        told
+    }
+
+    pub(crate) fn ring(&self, hint: &Hint) {
+        // A listener that is full looks anyway; one that is gone is forgotten.
+        self.state().listeners.retain(|listener| {
+            !matches!(listener.try_send(hint.clone()), Err(mpsc::error::TrySendError::Closed(_)))
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use windlass_core::{Lane, LaneId, Name, Payload};
+
+    use super::*;
+
+    const WORKER: WorkerId = WorkerId(7);
+
+    fn open() -> Push {
+        let push = Push::default();
+        let introduction = NewWorker {
+            host: String::new(),
+            pid: 1,
+            version: String::new(),
+            kinds: vec![Name::new("kind", "a").unwrap()],
+            queues: Vec::new(),
+            slots: 10,
+            lease_ttl: Duration::from_secs(10),
+        };
+        push.registered(WORKER, introduction);
+        let now = Timestamp::from_ms(5);
+        push.called(Some(&ClaimAnswer { tasks: Vec::new(), rest: Rest::Nothing, next_due: None, now }));
+        push.hello().unwrap();
+        push.opened(Timestamp::from_ms(5));
+        push
+    }
+
+    fn task(id: i64, claim_no: u64) -> Claimed {
+        let name = Name::new("name", "a").unwrap();
+        Claimed {
+            id: TaskId::from_raw(id),
+            lease: 1,
+            attempt: 1,
+            max_attempts: 1,
+            crashes: 0,
+            worker: WORKER,
+            claim_no,
+            lane: Arc::new(Lane { id: LaneId(1), queue: name.clone(), kind: name }),
+            priority: 0,
+            payload: Payload::bytes(Vec::new()),
+            job: None,
+            workflow: None,
+            timeout: None,
+            retry: None,
+            trace: None,
+            claimed_at: Timestamp::from_ms(5),
+        }
+    }
+
+    fn claim(push: &Push, claim_no: u64, n: u32) -> Option<usize> {
+        match push.claim(&Demand { worker: WORKER, claim_no, lanes: Arc::new([]), n }) {
+            Claim::Answered(answer) => Some(answer.tasks.len()),
+            Claim::Call(_) => None,
+        }
+    }
+
+    #[test]
+    fn credit_counts_what_has_come_and_what_could_still_start() {
+        let push = open();
+        assert_eq!((claim(&push, 1, 4), push.credit()), (Some(0), 4));
+        push.received(vec![task(1, 1), task(2, 1), task(3, 1)]);
+        assert_eq!((claim(&push, 2, 2), push.credit()), (Some(2), 3), "one waits in the inbox, none may follow");
+        assert_eq!((claim(&push, 3, 5), push.credit()), (Some(1), 7));
+    }
+
+    #[test]
+    fn whatever_was_pushed_is_owned_up_to_until_it_is_settled() {
+        let push = open();
+        claim(&push, 1, 4);
+        push.received(vec![task(1, 9), task(2, 9)]);
+        claim(&push, 2, 1);
+        let (up_to, held) = push.holds(&[]);
+        assert_eq!((up_to, held.len()), (9, 2), "in the inbox or with the coordinator");
+        let lease = LeaseRef { id: TaskId::from_raw(1), lease: 1 };
+        let item = windlass_core::SettleItem {
+            lease,
+            settlement: windlass_core::Settlement::Release,
+            gate: windlass_core::Gate::default(),
+        };
+        push.settled(&SettleBatch { worker: WORKER, settler_no: 0, batch_no: 1, items: vec![item] });
+        push.closed();
+        let (_, hello) = push.hello().unwrap();
+        assert_eq!((hello.up_to_claim_no, hello.in_flight.len()), (9, 1));
+    }
+
+    #[test]
+    fn without_a_stream_claims_are_calls_with_numbers_above_all_others_and_no_stream_opens_meanwhile() {
+        let push = open();
+        claim(&push, 1, 4);
+        push.received(vec![task(1, 9)]);
+        push.closed();
+        assert_eq!(claim(&push, 2, 4), Some(1), "what has come is taken first");
+        assert_eq!(claim(&push, 3, 4), None);
+        assert_eq!((push.number_of(3), push.number_of(2)), (Some(10), None));
+        assert!(push.hello().is_none());
+        assert_eq!(push.holds(&[]).0, 9, "the claim under way is left alone");
+        push.called(None);
+        assert!(push.hello().is_some());
+        assert_eq!(claim(&push, 4, 4), Some(0), "a claim by a call would be handed back by the stream that opens");
+    }
+}

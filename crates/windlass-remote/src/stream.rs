@@ -1,0 +1,129 @@
+//! Keeps the stream of a worker open: to one server, and when that is gone to the next.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use tokio::sync::mpsc;
+use tonic::{Status, codegen::tokio_stream::wrappers::ReceiverStream};
+use windlass_core::{Claimed, Error, Hint, Result, Timestamp, WorkerId};
+use windlass_proto::v1::{self, WorkUp, work_down, work_up};
+
+use crate::{call::told, channel::Channel, push::Push};
+
+/// Messages on their way to the server.
+const UP_MAX: usize = 16;
+/// How long a server may take to open a stream.
+const OPEN_MAX: Duration = Duration::from_secs(5);
+/// Pauses between attempts.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// Why a stream ended.
+enum End {
+    /// The worker has another registration now, or none.
+    Worker,
+    /// The server is gone or wants us elsewhere.
+    Server,
+}
+
+/// Starts the loop; it ends when the store is dropped.
+pub(crate) fn keep_open(channel: &Arc<Channel>, push: &Arc<Push>) {
+    let (weak_channel, weak_push) = (Arc::downgrade(channel), Arc::downgrade(push));
+    channel.handle().spawn(run(weak_channel, weak_push));
+}
+
+async fn run(channel: Weak<Channel>, push: Weak<Push>) {
+    let mut pause = PAUSE_MIN;
+    loop {
+        let Some((channel, push)) = channel.upgrade().zip(push.upgrade()) else { return };
+        let Some((worker, hello)) = push.hello() else {
+            // Looks again in a while should the store be gone: the wait itself must not keep it alive.
+            let _ = tokio::time::timeout(PAUSE_MAX, push.changed.notified()).await;
+            continue;
+        };
+        let end = work(&channel, &push, worker, hello).await;
+        push.closed();
+        match end {
+            Ok(End::Worker) => pause = PAUSE_MIN,
+            Ok(End::Server) => {
+                pause = PAUSE_MIN;
+                tokio::time::sleep(pause).await;
+            }
+            Err(error) => {
+                if error == Error::WorkerExpired {
+                    push.ended(worker);
+                }
+                tracing::debug!(%error, "no stream of tasks; claiming by calls");
+                drop((channel, push));
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(PAUSE_MAX);
+            }
+        }
+    }
+}
+
+async fn work(channel: &Channel, push: &Push, worker: WorkerId, hello: v1::Hello) -> Result<End> {
+    let wire = channel.wire().await?;
+    let number = wire.number();
+    let (say, said) = mpsc::channel(UP_MAX);
+    let up = |message| WorkUp { message: Some(message) };
+    // The channel is empty: this does not wait.
+    let _ = say.try_send(up(work_up::Message::Hello(hello)));
+    let open = async { wire.workers().work(ReceiverStream::new(said)).await };
+    let lost = |status: &Status| told(status).unwrap_or_else(|| Error::Unavailable(status.message().to_owned()));
+    let mut down = match tokio::time::timeout(OPEN_MAX, open).await {
+        Ok(Ok(answer)) => answer.into_inner(),
+        Ok(Err(status)) => return Err(lost(&status)),
+        Err(_) => {
+            channel.give_up(number);
+            return Err(Error::Unavailable("the server did not open a stream in time".to_owned()));
+        }
+    };
+    let mut credit = 0;
+    loop {
+        let message = tokio::select! {
+            message = down.message() => message.map_err(|status| lost(&status))?,
+            () = push.changed.notified() => {
+                if !push.serves(worker) {
+                    return Ok(End::Worker);
+                }
+                if push.is_open() && push.credit() != credit {
+                    credit = push.credit();
+                    let stated = up(work_up::Message::Credit(v1::Credit { tasks: credit }));
+                    if say.send(stated).await.is_err() {
+                        return Ok(End::Server);
+                    }
+                }
+                continue;
+            }
+        };
+        let Some(message) = message.and_then(|message| message.message) else {
+            return Ok(End::Server);
+        };
+        match message {
+            work_down::Message::Welcome(welcome) => {
+                if welcome.handed_back > 0 {
+                    tracing::warn!(%worker, tasks = welcome.handed_back, "handed back tasks that never arrived");
+                }
+                push.opened(Timestamp::from_ms(welcome.now_ms));
+            }
+            work_down::Message::Tasks(tasks) => {
+                let tasks = tasks.tasks.into_iter().map(Claimed::try_from).collect::<Result<_>>()?;
+                push.received(tasks);
+            }
+            work_down::Message::Cancel(cancel) => {
+                let (lease, reason) = cancel.try_into()?;
+                push.ring(&Hint::Cancel(lease, reason));
+            }
+            work_down::Message::Drain(_) => {
+                channel.give_up(number);
+                return Ok(End::Server);
+            }
+            work_down::Message::Settled(_)
+            | work_down::Message::Heartbeat(_)
+            | work_down::Message::End(_) => {}
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Push: one loop claims for every connected worker and hands out over their streams.
+//!
+//! ```text
+//! credit of a stream ┐                              ┌─► stream of a worker (bounded; skipped if it is not read)
+//! hint of the store  ├─► round: claims per class ───┤
+//! due time, poll     ┘   of equal lanes             └─► what could not be sent is undone at once
+//! ```
+//!
+//! A worker states how many tasks in all its stream may have brought; what is claimed for it counts against that before it is
+//! sent, so a worker never gets more than it has slots for. Every claim has a number of its own: one whose answer is lost, or whose
+//! stream is gone before anything was sent, is undone alone.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, mpsc},
+    time::Instant,
+};
+use tonic::Status;
+use windlass_core::{
+    ClaimAnswer, Claimed, Demand, Error, Hint, LaneId, Name, Result, Timestamp, WorkerId,
+    source::Rest, store::SharedStore,
+};
+use windlass_proto::v1::{self, work_down::Message};
+
+use super::{
+    shares::{BATCH_MIN, Claim, Preference, Want, claims, next_batch},
+    status,
+};
+
+/// Messages on their way to one worker; a stream that has so many unread gets no task.
+pub(super) const DOWN_MAX: usize = 16;
+/// How long the loop sleeps at most, should a hint get lost (HINTS-ONLY).
+const POLL: Duration = Duration::from_secs(1);
+/// Pause after a failed claim.
+const FAILED_PAUSE: Duration = Duration::from_millis(200);
+/// Most tasks that become ready in one step because their time has come.
+const DUE_MAX: u32 = 1_000;
+/// How often a claim in doubt is undone before that is left to the worker, which compares from time to time.
+const UNDO_TRIES: u32 = 5;
+
+/// What goes down a stream: a message, or the tasks of one claim.
+pub(super) enum Down {
+    Message(Message),
+    Tasks(Vec<Claimed>),
+    Refused(Status),
+}
+
+/// A worker on a stream.
+pub(super) struct Member {
+    pub(super) worker: WorkerId,
+    pub(super) kinds: Vec<Name>,
+    pub(super) queues: Vec<Name>,
+    pub(super) lanes: Arc<[LaneId]>,
+    /// The number of its last claim.
+    pub(super) claim_no: u64,
+    pub(super) down: mpsc::Sender<Down>,
+    /// Tasks that may have been sent in all, and those that were.
+    credit: u64,
+    sent: u64,
+    batch: u32,
+}
+
+impl Member {
+    pub(super) fn new(
+        worker: WorkerId,
+        (kinds, queues): (Vec<Name>, Vec<Name>),
+        lanes: Arc<[LaneId]>,
+        claim_no: u64,
+        down: mpsc::Sender<Down>,
+    ) -> Self {
+        Self { worker, kinds, queues, lanes, claim_no, down, credit: 0, sent: 0, batch: BATCH_MIN }
+    }
+
+    fn want(&self, stream: u64) -> Want {
+        let is_read = self.down.capacity() > DOWN_MAX / 2;
+        let open = self.credit.saturating_sub(self.sent);
+        Want {
+            stream,
+            lanes: Arc::clone(&self.lanes),
+            demand: if is_read { u32::try_from(open).unwrap_or(u32::MAX) } else { 0 },
+            batch: self.batch,
+        }
+    }
+}
+
+/// Every connected worker.
+pub(super) struct Hub {
+    store: SharedStore,
+    members: Mutex<BTreeMap<u64, Member>>,
+    /// Workers that end steps of workflows, in the order in which they began to.
+    preferences: Mutex<VecDeque<Preference>>,
+    streams: AtomicU64,
+    rounds: AtomicU64,
+    wake: Notify,
+}
+
+impl Hub {
+    pub(super) fn new(store: SharedStore) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            members: Mutex::default(),
+            preferences: Mutex::default(),
+            streams: AtomicU64::new(0),
+            rounds: AtomicU64::new(0),
+            wake: Notify::new(),
+        })
+    }
+
+    fn members(&self) -> MutexGuard<'_, BTreeMap<u64, Member>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a worker until the seat is dropped.
+    pub(super) fn join(self: &Arc<Self>, member: Member) -> Seat {
+        let stream = self.streams.fetch_add(1, Ordering::Relaxed);
+        self.members().insert(stream, member);
+        Seat { hub: Arc::clone(self), stream }
+    }
+
+    fn change(&self, stream: u64, change: impl FnOnce(&mut Member)) {
+        if let Some(member) = self.members().get_mut(&stream) {
+            change(member);
+        }
+        self.wake.notify_one();
+    }
+
+    /// Runs until `closed` resolves; then asks every worker to go elsewhere.
+    pub(super) async fn run(self: Arc<Self>, closed: impl Future<Output = ()>) {
+        let mut closed = std::pin::pin!(closed);
+        let mut hints = self.store.hints();
+        let mut due: Option<Instant> = None;
+        loop {
+            let until = due.map_or(Instant::now() + POLL, |due| due.min(Instant::now() + POLL));
+            tokio::select! {
+                () = &mut closed => break,
+                () = self.wake.notified() => {}
+                hint = hints.next() => match hint {
+                    Hint::Ready => {}
+                    Hint::Due(_) => due = Some(Instant::now()),
+                    Hint::Lanes => self.refresh_lanes().await,
+                    Hint::Cancel(lease, reason) => {
+                        let (task_id, lease) = (lease.id.to_string(), lease.lease);
+                        self.tell_all(&Message::Cancel(v1::Cancellation { task_id, lease, reason }));
+                        continue;
+                    }
+                },
+                () = tokio::time::sleep_until(until) => {}
+            }
+            if due.is_some_and(|due| due <= Instant::now()) {
+                due = None;
+                // A failure is made good by the next poll, of this loop or of any worker.
+                let _ = self.store.promote_due(DUE_MAX).await;
+            }
+            loop {
+                let (is_more, next_due) = self.round().await;
+                if let Some(left) = next_due {
+                    let at = Instant::now() + left;
+                    due = Some(due.map_or(at, |due| due.min(at)));
+                }
+                if !is_more {
+                    break;
+                }
+            }
+        }
+        self.tell_all(&Message::Drain(v1::Drain { reason: "the server stops".to_owned() }));
+    }
+
+    /// Looks at the lanes of every worker anew.
+    async fn refresh_lanes(&self) {
+        let served: Vec<_> = {
+            let members = self.members();
+            members.iter().map(|(stream, m)| (*stream, m.kinds.clone(), m.queues.clone())).collect()
+        };
+        for (stream, kinds, queues) in served {
+            if let Ok(lanes) = self.store.lanes(&kinds, &queues).await {
+                let lanes = lanes.iter().map(|lane| lane.id).collect();
+                self.change(stream, |member| member.lanes = lanes);
+            }
+        }
+    }
+
+    fn tell_all(&self, message: &Message) {
+        for member in self.members().values() {
+            // One that does not read learns of it with its next heartbeat.
+            let _ = member.down.try_send(Down::Message(message.clone()));
+        }
+    }
+
+    /// One claim per class; says whether there may be more, and how long until something is due.
+    async fn round(&self) -> (bool, Option<Duration>) {
+        self.serve_preferences().await;
+        let wants: Vec<_> = self.members().iter().map(|(stream, member)| member.want(*stream)).collect();
+        let (mut is_more, mut next_due) = (false, None);
+        for claim in claims(&wants, self.rounds.fetch_add(1, Ordering::Relaxed)) {
+            if let Some((answer, _)) = self.claim(&claim).await {
+                is_more |= answer.rest == Rest::More;
+                let left = |due: Timestamp| due.since(answer.now);
+                next_due = next_due.into_iter().chain(answer.next_due.map(left)).min();
+            }
+        }
+        (is_more, next_due)
+    }
+
+    /// Claims first for workers that end steps of workflows, as much as steps: in the order in which the next steps become ready,
+    /// so that each gets its own. Nobody waits for them.
+    async fn serve_preferences(&self) {
+        let waiting: Vec<_> = self.preferences().iter().copied().collect();
+        for preference in waiting {
+            let claim = {
+                let members = self.members();
+                members.iter().find(|(_, member)| member.worker == preference.worker).map(|(stream, member)| {
+                    let n = preference.left.min(member.want(*stream).demand);
+                    (Arc::clone(&member.lanes), vec![(*stream, n)])
+                })
+            };
+            let got = match claim {
+                Some(claim) => self.claim(&claim).await.map_or(0, |(_, got)| got),
+                None => 0,
+            };
+            let mut preferences = self.preferences();
+            let Some(place) = preferences.iter().position(|known| known.id == preference.id) else { continue };
+            let Some(known) = preferences.remove(place) else { continue };
+            // One that was written meanwhile is looked at once more.
+            let seen = Preference { is_written: preference.is_written, ..known };
+            if let Some(rest) = seen.after(got) {
+                preferences.insert(place, Preference { is_written: known.is_written, ..rest });
+            }
+        }
+    }
+
+    /// Claims for one class and hands out; says how many there were.
+    async fn claim(&self, (lanes, shares): &Claim) -> Option<(ClaimAnswer, u32)> {
+        let demands = self.reserve(lanes, shares);
+        if demands.is_empty() {
+            return None;
+        }
+        let wanted: Vec<_> = demands.iter().map(|(_, demand)| demand.clone()).collect();
+        match self.store.claim(&wanted).await {
+            Ok(mut answer) => {
+                let got = u32::try_from(answer.tasks.len()).unwrap_or(u32::MAX);
+                self.hand_out(&demands, std::mem::take(&mut answer.tasks)).await;
+                Some((answer, got))
+            }
+            Err(error) => {
+                for (stream, demand) in &demands {
+                    self.change(*stream, |member| member.sent = member.sent.saturating_sub(demand.n.into()));
+                }
+                self.failed(&demands, error).await;
+                None
+            }
+        }
+    }
+
+    /// Numbers a claim for each worker and counts it against its credit, before anything can go wrong.
+    fn reserve(&self, lanes: &Arc<[LaneId]>, shares: &[(u64, u32)]) -> Vec<(u64, Demand)> {
+        let mut members = self.members();
+        let mut demands = Vec::with_capacity(shares.len());
+        for (stream, n) in shares {
+            let Some(member) = members.get_mut(stream) else { continue };
+            let n = (*n).min(u32::try_from(member.credit.saturating_sub(member.sent)).unwrap_or(u32::MAX));
+            if n == 0 {
+                continue;
+            }
+            member.claim_no += 1;
+            member.sent += u64::from(n);
+            let lanes = Arc::clone(lanes);
+            demands.push((*stream, Demand { worker: member.worker, claim_no: member.claim_no, lanes, n }));
+        }
+        demands
+    }
+
+    async fn hand_out(&self, demands: &[(u64, Demand)], tasks: Vec<Claimed>) {
+        let mut of: BTreeMap<WorkerId, Vec<Claimed>> = BTreeMap::new();
+        for task in tasks {
+            of.entry(task.worker).or_default().push(task);
+        }
+        let mut unsent = Vec::new();
+        for (stream, demand) in demands {
+            let tasks = of.remove(&demand.worker).unwrap_or_default();
+            let got = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+            let mut members = self.members();
+            let is_sent = match members.get_mut(stream) {
+                Some(member) => {
+                    member.sent = member.sent.saturating_sub(demand.n.saturating_sub(got).into());
+                    member.batch = next_batch(member.batch, demand.n, got);
+                    got == 0 || member.down.try_send(Down::Tasks(tasks)).is_ok()
+                }
+                None => got == 0,
+            };
+            if !is_sent {
+                unsent.push(demand.clone());
+            }
+        }
+        for demand in unsent {
+            self.undo(&demand).await;
+        }
+    }
+
+    async fn failed(&self, demands: &[(u64, Demand)], error: Error) {
+        match (error, demands) {
+            (Error::WorkerExpired, [(stream, _)]) => {
+                let member = self.members().remove(stream);
+                if let Some(member) = member {
+                    let _ = member.down.try_send(Down::Refused(status(Error::WorkerExpired)));
+                }
+            }
+            // One of them is dead and the claim was refused whole: each alone, this once.
+            (Error::WorkerExpired, _) => {
+                for (stream, demand) in demands {
+                    let alone = (Arc::clone(&demand.lanes), vec![(*stream, demand.n)]);
+                    Box::pin(self.claim(&alone)).await;
+                }
+            }
+            (Error::Unknown(why), _) => {
+                tracing::warn!(why, "the answer to a claim for connected workers was lost; undoing it");
+                for (_, demand) in demands {
+                    self.undo(demand).await;
+                }
+            }
+            (error, _) => {
+                tracing::debug!(%error, "a claim for connected workers failed");
+                tokio::time::sleep(FAILED_PAUSE).await;
+            }
+        }
+    }
+
+    /// Hands back whatever a claim took.
+    async fn undo(&self, demand: &Demand) {
+        for _ in 0..UNDO_TRIES {
+            match self.store.unclaim(demand.worker, demand.claim_no).await {
+                Ok(_) | Err(Error::WorkerExpired | Error::NotFound(_)) => return,
+                Err(_) => tokio::time::sleep(FAILED_PAUSE).await,
+            }
+        }
+        tracing::warn!(worker = %demand.worker, claim_no = demand.claim_no, "a claim could not be undone yet");
+    }
+
+    /// The lanes that a worker serves.
+    pub(super) async fn lanes(&self, kinds: &[Name], queues: &[Name]) -> Result<Arc<[LaneId]>> {
+        Ok(self.store.lanes(kinds, queues).await?.iter().map(|lane| lane.id).collect())
+    }
+
+    fn preferences(&self) -> MutexGuard<'_, VecDeque<Preference>> {
+        self.preferences.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A worker is about to end so many steps of workflows. Said before the commit: the hint that the next steps are ready may come
+    /// before its answer.
+    pub(super) fn prefer(&self, worker: WorkerId, steps: u32) -> Ending<'_> {
+        let id = self.streams.fetch_add(1, Ordering::Relaxed);
+        self.preferences().push_back(Preference { id, worker, left: steps, is_written: false });
+        Ending { hub: self, id }
+    }
+
+    /// Whether a worker has a stream here.
+    pub(super) fn serves(&self, worker: WorkerId) -> bool {
+        self.members().values().any(|member| member.worker == worker)
+    }
+}
+
+/// Ends of steps that are being written, until this is dropped.
+pub(super) struct Ending<'a> {
+    hub: &'a Hub,
+    id: u64,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if let Some(known) = self.hub.preferences().iter_mut().find(|known| known.id == self.id) {
+            known.is_written = true;
+        }
+        self.hub.wake.notify_one();
+    }
+}
+
+/// A worker's place in the hub, free again when it is dropped.
+pub(super) struct Seat {
+    hub: Arc<Hub>,
+    stream: u64,
+}
+
+impl Seat {
+    /// How many tasks in all the stream may have brought.
+    pub(super) fn set_credit(&self, tasks: u64) {
+        self.hub.change(self.stream, |member| member.credit = tasks);
+    }
+
+    /// Takes nothing more.
+    pub(super) fn stop(&self) {
+        self.hub.change(self.stream, |member| member.credit = 0);
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.hub.members().remove(&self.stream);
+    }
+}

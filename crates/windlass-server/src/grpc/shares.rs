@@ -1,0 +1,102 @@
+//! Who may get how many tasks in one round of claims: pure.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use windlass_core::{LaneId, WorkerId};
+
+/// Tasks that one worker gets at first in one claim; doubled while it gets all that it asked for. A handful of tasks is spread
+/// over the workers that wait, and a long line is handed out in large claims.
+pub(super) const BATCH_MIN: u32 = 8;
+/// Most tasks for one worker in one claim.
+pub(super) const BATCH_MAX: u32 = 256;
+
+/// What one worker could take.
+#[derive(Debug, Clone)]
+pub(super) struct Want {
+    /// Its stream.
+    pub(super) stream: u64,
+    /// Lanes that it handles.
+    pub(super) lanes: Arc<[LaneId]>,
+    /// Tasks that it could start now.
+    pub(super) demand: u32,
+    /// Most for it in one claim.
+    pub(super) batch: u32,
+}
+
+/// One claim: streams and how many tasks each may get, in the order in which they are served.
+pub(super) type Claim = (Arc<[LaneId]>, Vec<(u64, u32)>);
+
+/// The claims of a round: one per class of workers with equal lanes; each round starts with another worker of a class.
+pub(super) fn claims(wants: &[Want], round: u64) -> Vec<Claim> {
+    let mut classes: BTreeMap<&[LaneId], Vec<&Want>> = BTreeMap::new();
+    for want in wants.iter().filter(|want| want.demand > 0 && !want.lanes.is_empty()) {
+        classes.entry(&want.lanes).or_default().push(want);
+    }
+    let mut claims = Vec::new();
+    for members in classes.into_values() {
+        let Some(first) = members.first() else { continue };
+        let start = (round % members.len().max(1) as u64) as usize;
+        let turns = members.iter().cycle().skip(start).take(members.len());
+        let shares = turns.map(|want| (want.stream, want.demand.min(want.batch).clamp(1, BATCH_MAX)));
+        claims.push((Arc::clone(&first.lanes), shares.collect()));
+    }
+    claims
+}
+
+/// A worker that ends steps of workflows: it should run the steps after them, if it has a free slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Preference {
+    /// Tells it from others.
+    pub(super) id: u64,
+    pub(super) worker: WorkerId,
+    /// Steps after those that it ends.
+    pub(super) left: u32,
+    /// Whether the ends are written, so that nothing more will become ready because of them.
+    pub(super) is_written: bool,
+}
+
+impl Preference {
+    /// What is left after a claim brought so many; none if it is of no further use.
+    pub(super) fn after(mut self, got: u32) -> Option<Self> {
+        self.left = self.left.saturating_sub(got);
+        (self.left > 0 && !self.is_written).then_some(self)
+    }
+}
+
+/// The size of a worker's next claim after it asked for `asked` and got `got`.
+pub(super) fn next_batch(batch: u32, asked: u32, got: u32) -> u32 {
+    if got >= asked { batch.saturating_mul(2).min(BATCH_MAX) } else { BATCH_MIN }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn want(stream: u64, lane: i64, demand: u32) -> Want {
+        Want { stream, lanes: [LaneId(lane)].into(), demand, batch: BATCH_MIN }
+    }
+
+    #[test]
+    fn workers_with_equal_lanes_are_one_claim_and_each_round_starts_with_another() {
+        let wants = [want(1, 7, 100), want(2, 7, 3), want(3, 9, 1), want(4, 7, 0)];
+        let made = claims(&wants, 0);
+        let shares: Vec<_> = made.iter().map(|(_, shares)| shares.clone()).collect();
+        assert_eq!(shares, [vec![(1, 8), (2, 3)], vec![(3, 1)]]);
+        assert_eq!(claims(&wants, 1)[0].1, [(2, 3), (1, 8)]);
+    }
+
+    #[test]
+    fn a_preference_lasts_until_its_steps_came_or_can_come_no_more() {
+        let ending = Preference { id: 1, worker: WorkerId(1), left: 3, is_written: false };
+        assert_eq!(ending.after(1).unwrap().left, 2);
+        assert_eq!(ending.after(3), None);
+        assert_eq!(Preference { is_written: true, ..ending }.after(0), None);
+    }
+
+    #[test]
+    fn claims_grow_while_they_are_met_and_start_small_again() {
+        assert_eq!(next_batch(8, 8, 8), 16);
+        assert_eq!(next_batch(BATCH_MAX, 9, 9), BATCH_MAX);
+        assert_eq!(next_batch(128, 128, 127), BATCH_MIN);
+    }
+}

@@ -1,0 +1,241 @@
+//! The stream of one worker: who it is and what it still holds, then demand, ends and heartbeats up, tasks and cancellations
+//! down.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{sync::mpsc, task::JoinSet};
+use tonic::{Status, Streaming, codegen::tokio_stream::Stream};
+use windlass_core::{Error, LeaseRef, NewWorker, Outcome, Result, SettleBatch, Store, WorkerId};
+use windlass_proto::{
+    convert::{checked_payload, message_of, ms, report, required, task_id, worker_id},
+    v1::{self, work_down::Message, work_up},
+};
+
+use super::{
+    Api,
+    hub::{DOWN_MAX, Down, Hub, Member, Seat},
+    status,
+};
+
+/// How long a worker may take to say who it is.
+const HELLO_MAX: Duration = Duration::from_secs(10);
+/// Ends of one stream that are written at the same time; beyond that the stream is not read on.
+const ENDS_MAX: usize = 64;
+/// Bytes of payloads in one message, about: stock clients take messages of 4 MB.
+const MESSAGE_BYTES: usize = 1 << 20;
+
+/// Opens the stream of a worker.
+pub(super) async fn open(api: Api, mut up: Streaming<v1::WorkUp>) -> Result<Downstream, Status> {
+    let first = tokio::time::timeout(HELLO_MAX, up.message())
+        .await
+        .map_err(|_| status(Error::invalid("the stream did not start with hello in time")))??;
+    let Some(work_up::Message::Hello(hello)) = first.and_then(|first| first.message) else {
+        return Err(status(Error::invalid("the first message of a stream must be hello")));
+    };
+    let (down, told) = mpsc::channel(DOWN_MAX);
+    let (member, welcome) = greet(&api, hello, down.clone()).await.map_err(status)?;
+    let worker = member.worker;
+    // Nothing is in the channel yet.
+    let _ = down.try_send(Down::Message(Message::Welcome(welcome)));
+    let seat = api.hub.join(member);
+    tokio::spawn(async move {
+        tokio::select! {
+            () = listen(&api, worker, &seat, &mut up, &down) => {}
+            () = down.closed() => {}
+            () = api.server.closed() => {}
+        }
+    });
+    Ok(Downstream { told, ready: VecDeque::new() })
+}
+
+/// Who the worker is; the store hands back what it does not own up to.
+async fn greet(api: &Api, hello: v1::Hello, down: mpsc::Sender<Down>) -> Result<(Member, v1::Welcome)> {
+    let introduced = NewWorker::try_from(required("register", hello.register)?)?;
+    if introduced.kinds.is_empty() {
+        return Err(Error::invalid("kinds must name the kinds that the worker handles"));
+    }
+    let (kinds, queues) = (introduced.kinds.clone(), introduced.queues.clone());
+    let lease_ttl_ms = ms(introduced.lease_ttl);
+    let (worker, handed_back) = if hello.worker_id.is_empty() {
+        (api.store().register(introduced).await?, 0)
+    } else {
+        let worker = worker_id(&hello.worker_id)?;
+        let held = hello.in_flight.into_iter().map(TryInto::try_into).collect::<Result<Vec<LeaseRef>>>()?;
+        (worker, api.store().reconcile(worker, hello.up_to_claim_no, &held).await?)
+    };
+    let lanes = api.hub.lanes(&kinds, &queues).await?;
+    let now_ms = api.ends.now(api.store()).await?.as_ms();
+    let member = Member::new(worker, (kinds, queues), lanes, hello.up_to_claim_no, down);
+    Ok((member, v1::Welcome { worker_id: worker.to_string(), lease_ttl_ms, handed_back, now_ms }))
+}
+
+/// Reads what the worker says until it says no more.
+async fn listen(
+    api: &Api,
+    worker: WorkerId,
+    seat: &Seat,
+    up: &mut Streaming<v1::WorkUp>,
+    down: &mpsc::Sender<Down>,
+) {
+    let mut ends = JoinSet::new();
+    while let Ok(Some(said)) = up.message().await {
+        match said.message {
+            Some(work_up::Message::Credit(credit)) => seat.set_credit(credit.tasks),
+            Some(work_up::Message::Heartbeat(beat)) => {
+                if beat.draining {
+                    seat.stop();
+                }
+                let renewed = api.store().renew(worker, report(&beat)).await;
+                let answer = match renewed {
+                    Ok(renewed) => v1::HeartbeatAnswer { renewed: Some(renewed.into()), error: None },
+                    Err(error) => v1::HeartbeatAnswer { renewed: None, error: Some(message_of(&error)) },
+                };
+                if down.send(Down::Message(Message::Heartbeat(answer))).await.is_err() {
+                    return;
+                }
+            }
+            Some(message) => {
+                if ends.len() >= ENDS_MAX {
+                    ends.join_next().await;
+                }
+                while ends.try_join_next().is_some() {}
+                let (api, down) = (api.clone(), down.clone());
+                ends.spawn(async move {
+                    if let Some(answer) = act(&api, worker, message).await {
+                        let _ = down.send(Down::Message(answer)).await;
+                    }
+                });
+            }
+            None => {}
+        }
+    }
+    // What the worker has said is done, although it has gone.
+    while ends.join_next().await.is_some() {}
+}
+
+/// Does what a message asks for.
+async fn act(api: &Api, worker: WorkerId, message: work_up::Message) -> Option<Message> {
+    match message {
+        work_up::Message::Settle(batch) => Some(Message::Settled(settle(api, worker, batch).await)),
+        work_up::Message::Complete(end) => {
+            let output = end.output.map(|output| checked_payload(Some(output))).transpose();
+            let outcome = output.map(Outcome::Done);
+            Some(end_one(api, worker, end.lease, outcome).await)
+        }
+        work_up::Message::Fail(end) => {
+            let after = end.retry_after_ms.map(Duration::from_millis);
+            let outcome =
+                if end.fatal { Outcome::Dead(end.error) } else { Outcome::Retry { error: end.error, after } };
+            Some(end_one(api, worker, end.lease, Ok(outcome)).await)
+        }
+        work_up::Message::Release(end) => {
+            let outcome =
+                end.delay_ms.map_or(Outcome::Release, |delay| Outcome::Snooze(Duration::from_millis(delay)));
+            Some(end_one(api, worker, end.lease, Ok(outcome)).await)
+        }
+        work_up::Message::Progress(said) => {
+            let id = task_id(&said.task_id).ok()?;
+            // A text that came too late is of no use to anybody.
+            let _ =
+                api.store().progress(worker, LeaseRef { id, lease: said.lease }, said.progress).await;
+            None
+        }
+        work_up::Message::Hello(_) | work_up::Message::Credit(_) | work_up::Message::Heartbeat(_) => None,
+    }
+}
+
+async fn settle(api: &Api, worker: WorkerId, batch: v1::SettleBatch) -> v1::SettledBatch {
+    let (settler_no, batch_no) = (batch.settler_no, batch.batch_no);
+    let settled = async {
+        let batch = SettleBatch { worker, ..batch.try_into()? };
+        settle_with_preference(&api.hub, &**api.store(), batch).await
+    };
+    match settled.await {
+        Ok(settled) => {
+            v1::SettledBatch { settler_no, batch_no, settled: Some(settled.into()), error: None }
+        }
+        Err(error) => {
+            v1::SettledBatch { settler_no, batch_no, settled: None, error: Some(message_of(&error)) }
+        }
+    }
+}
+
+/// Writes a batch; whoever ends steps of workflows is asked first for what comes after them.
+pub(super) async fn settle_with_preference(
+    hub: &Hub,
+    store: &dyn Store,
+    batch: SettleBatch,
+) -> Result<windlass_core::Settled> {
+    let steps = batch.items.iter().filter(|item| item.gate.workflow.is_some()).count() as u32;
+    let worker = batch.worker;
+    let _ending = (steps > 0 && hub.serves(worker)).then(|| hub.prefer(worker, steps));
+    store.settle(Arc::new(batch)).await
+}
+
+async fn end_one(
+    api: &Api,
+    worker: WorkerId,
+    lease: Option<v1::Lease>,
+    outcome: Result<Outcome>,
+) -> Message {
+    let (id, number) = lease.as_ref().map(|l| (l.task_id.clone(), l.lease)).unwrap_or_default();
+    let ended = async {
+        // A stream speaks for its own worker only.
+        let lease = lease.map(|lease| v1::Lease { worker_id: worker.to_string(), ..lease });
+        api.ends.end(api.store(), lease, outcome?).await
+    };
+    let (state, error) = match ended.await {
+        Ok(state) => (v1::TaskState::from(state), None),
+        Err(error) => (v1::TaskState::Unspecified, Some(message_of(&error))),
+    };
+    Message::End(v1::EndAnswer { task_id: id, lease: number, state: state.into(), error })
+}
+
+/// What goes down a stream, in messages of a size that stock clients take.
+pub(crate) struct Downstream {
+    told: mpsc::Receiver<Down>,
+    ready: VecDeque<v1::WorkDown>,
+}
+
+impl Stream for Downstream {
+    type Item = Result<v1::WorkDown, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(message) = self.ready.pop_front() {
+                return Poll::Ready(Some(Ok(message)));
+            }
+            match ready!(self.told.poll_recv(cx)) {
+                None => return Poll::Ready(None),
+                Some(Down::Refused(status)) => return Poll::Ready(Some(Err(status))),
+                Some(Down::Message(message)) => {
+                    self.ready.push_back(v1::WorkDown { message: Some(message) });
+                }
+                Some(Down::Tasks(tasks)) => {
+                    let (mut batch, mut bytes) = (Vec::new(), 0);
+                    for task in tasks {
+                        bytes += task.payload.len();
+                        batch.push(task.into());
+                        if bytes > MESSAGE_BYTES {
+                            bytes = 0;
+                            self.ready.push_back(message(std::mem::take(&mut batch)));
+                        }
+                    }
+                    if !batch.is_empty() {
+                        self.ready.push_back(message(batch));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn message(tasks: Vec<v1::ClaimedTask>) -> v1::WorkDown {
+    v1::WorkDown { message: Some(Message::Tasks(v1::work_down::Tasks { tasks })) }
+}

@@ -1,0 +1,198 @@
+//! Workers over gRPC: tasks come by themselves, and streams come and go.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::sync::{mpsc, oneshot};
+use windlass::{Context, Outcome, RawHandler, Registry, Worker, WorkerConfig};
+use windlass_conformance::{MemoryStore, harness::START};
+use windlass_core::{Name, NewTask, Payload, State, Store, TaskId, time::ManualClock};
+use windlass_remote::{Options, RemoteStore};
+
+use crate::harness::Served;
+
+/// Longer than any test: what happens within a test was not found by looking.
+const NEVER: Duration = Duration::from_hours(1);
+
+fn store() -> Arc<MemoryStore> {
+    Arc::new(MemoryStore::new(Arc::new(ManualClock::new(START)), windlass_core::Rules::default()))
+}
+
+fn task(kind: &str) -> NewTask {
+    NewTask::new(kind, Payload::bytes(*b"x")).unwrap()
+}
+
+/// Tells which task it runs, and ends it when it is told to.
+struct Told {
+    name: &'static str,
+    started: mpsc::UnboundedSender<(&'static str, TaskId)>,
+    go_on: Arc<tokio::sync::Semaphore>,
+}
+
+#[async_trait::async_trait]
+impl RawHandler for Told {
+    async fn call(&self, context: Context) -> Outcome {
+        let _ = self.started.send((self.name, context.id()));
+        let _permit = self.go_on.acquire().await.unwrap();
+        Outcome::Done(None)
+    }
+}
+
+/// A worker that only looks when it is told to.
+struct Hand {
+    stop: Option<oneshot::Sender<()>>,
+    ended: tokio::task::JoinHandle<()>,
+}
+
+impl Hand {
+    async fn start(url: &str, slots: u32, handler: Told) -> Self {
+        let store = RemoteStore::for_worker(&url.parse().unwrap(), Options::default()).await.unwrap();
+        let mut registry = Registry::new();
+        registry.insert(Name::new("kind", "a").unwrap(), Arc::new(handler)).unwrap();
+        let config = WorkerConfig {
+            slots,
+            poll_interval: NEVER,
+            poll_interval_max: NEVER,
+            admission: windlass::admission::AdmissionConfig { is_on: false, ..Default::default() },
+            ..WorkerConfig::default()
+        };
+        let worker = Worker::new(store, registry, config).unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let ended = tokio::spawn(async move {
+            let stopped = async {
+                let _ = stopped.await;
+            };
+            worker.run(stopped).await.unwrap();
+        });
+        Self { stop: Some(stop), ended }
+    }
+
+    async fn end(mut self) {
+        drop(self.stop.take());
+        self.ended.await.unwrap();
+    }
+}
+
+fn told(
+    name: &'static str,
+    started: &mpsc::UnboundedSender<(&'static str, TaskId)>,
+    permits: usize,
+) -> (Told, Arc<tokio::sync::Semaphore>) {
+    let go_on = Arc::new(tokio::sync::Semaphore::new(permits));
+    (Told { name, started: started.clone(), go_on: Arc::clone(&go_on) }, go_on)
+}
+
+/// Waits for the ends of tasks at the store itself.
+async fn all_done(store: &MemoryStore, ids: &[TaskId]) {
+    for id in ids {
+        store.ended(&[*id], Duration::from_mins(1)).await.unwrap();
+        assert_eq!(store.task(*id).await.unwrap().unwrap().state, State::Done);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_is_enqueued_through_the_server_reaches_a_waiting_worker_without_a_poll() {
+    let store = store();
+    let served = Served::start(store.clone()).await;
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let hand = Hand::start(&served.url, 10, told("one", &started, usize::MAX >> 3).0).await;
+    let client = served.connect().await;
+    for _ in 0..20 {
+        let id = client.enqueue(vec![task("a")]).await.unwrap()[0].id;
+        assert_eq!(starts.recv().await.unwrap().1, id);
+        all_done(&store, &[id]).await;
+    }
+    hand.end().await;
+    served.end().await;
+    assert_eq!(store.audit().await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_is_never_pushed_more_than_it_has_slots_for() {
+    let store = store();
+    let served = Served::start(store.clone()).await;
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let (handler, go_on) = told("one", &started, 0);
+    let hand = Hand::start(&served.url, 3, handler).await;
+    let ids: Vec<_> =
+        store.enqueue(vec![task("a"); 40]).await.unwrap().into_iter().map(|task| task.id).collect();
+    for n in 0..40 {
+        starts.recv().await.unwrap();
+        if n >= 2 {
+            // Those that run, and those whose ends are on their way.
+            let leased = store.lane_records().await.unwrap()[0].depth.running;
+            assert!(leased <= 2 * 3, "{leased} are leased");
+            go_on.add_permits(1);
+        }
+    }
+    go_on.add_permits(3);
+    all_done(&store, &ids).await;
+    hand.end().await;
+    served.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_whose_server_ends_goes_on_at_another_and_loses_nothing() {
+    let store = store();
+    let (first, second) = (Served::start(store.clone()).await, Served::start(store.clone()).await);
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let (handler, go_on) = told("one", &started, 0);
+    // Whichever of the two the worker starts with, it is the one that ends: both do, one after the other.
+    let third = Served::start(store.clone()).await;
+    let url = format!("{},{},{}", first.url, second.url, third.url);
+    let hand = Hand::start(&url, 5, handler).await;
+    let mut ids = vec![store.enqueue(vec![task("a")]).await.unwrap()[0].id];
+    starts.recv().await.unwrap();
+    for server in [first, second] {
+        server.end().await;
+        ids.push(store.enqueue(vec![task("a")]).await.unwrap()[0].id);
+        starts.recv().await.unwrap();
+    }
+    go_on.add_permits(3);
+    all_done(&store, &ids).await;
+    for id in &ids {
+        assert_eq!(store.task(*id).await.unwrap().unwrap().attempt, 1, "each ran once");
+    }
+    hand.end().await;
+    third.end().await;
+    assert_eq!(store.audit().await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_step_of_a_workflow_runs_where_the_one_before_ran() {
+    let store = store();
+    let served = Served::start(store.clone()).await;
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let mut hands = Vec::new();
+    for name in ["one", "two", "three"] {
+        hands.push(Hand::start(&served.url, 100, told(name, &started, usize::MAX >> 3).0).await);
+    }
+    let (flows, steps) = (20, 10);
+    let places: Mutex<BTreeMap<TaskId, &'static str>> = Mutex::default();
+    let mut of = BTreeMap::new();
+    for step in 0..steps {
+        for flow in 0..flows {
+            let workflow = Some(Name::new("workflow", format!("w{flow}")).unwrap());
+            let id = store.enqueue(vec![NewTask { workflow, ..task("a") }]).await.unwrap()[0].id;
+            of.insert((flow, step), id);
+        }
+    }
+    for _ in 0..flows * steps {
+        let (name, id) = starts.recv().await.unwrap();
+        places.lock().unwrap().insert(id, name);
+    }
+    all_done(&store, &of.values().copied().collect::<Vec<_>>()).await;
+    let places = places.into_inner().unwrap();
+    let place = |flow, step| places[&of[&(flow, step)]];
+    let pairs = (0..flows).flat_map(|flow| (1..steps).map(move |step| (flow, step)));
+    let stayed = pairs.filter(|(flow, step)| place(*flow, *step) == place(*flow, *step - 1)).count();
+    // By chance it would be a third.
+    assert!(stayed * 10 >= flows * (steps - 1) * 6, "{stayed} of {}", flows * (steps - 1));
+    for hand in hands {
+        hand.end().await;
+    }
+    served.end().await;
+}
