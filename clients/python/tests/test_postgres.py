@@ -20,15 +20,25 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def serve(folder: Path, listen: str = "127.0.0.1:0") -> Server:
+    """A server on the store that this test was given."""
+    store, schema = os.environ["WINDLASS_TEST_STORE"], os.environ["WINDLASS_TEST_SCHEMA"]
+    return Server(folder, "--schema", schema, store=store, listen=listen)
+
+
+def again(server: Server) -> Server:
+    """One in the place of one that is gone."""
+    return serve(server.folder, server.listen)
+
+
 @pytest.fixture
 def pair(tmp_path: Path, ended: Callable[[Process], None]) -> list[Server]:
     """Two servers."""
-    store, schema = os.environ["WINDLASS_TEST_STORE"], os.environ["WINDLASS_TEST_SCHEMA"]
     servers = []
     for number in range(2):
         folder = tmp_path / f"server-{number}"
         folder.mkdir()
-        servers.append(Server(folder, "--schema", schema, store=store))
+        servers.append(serve(folder))
         ended(servers[-1])
     return servers
 
@@ -59,6 +69,40 @@ async def test_a_worker_whose_server_is_killed_goes_on_at_the_other_one(pair: li
         for task in enqueued:
             ended = await client.wait(task.task_id, timeout=LIMIT)
             assert (ended.state, ended.crashes, ended.worker_id) == (TaskState.DONE, 0, worker_id)
+    assert sorted(runs) == sorted(task.task_id for task in enqueued), "each ran once"
+
+
+async def test_the_lease_outlives_the_only_server(
+    pair: list[Server], ended: Callable[[Process], None]
+) -> None:
+    queue = name()
+    only, other = pair
+    worker = Worker(only.url, queues=[queue], slots=4, lease_ttl=30.0)
+    started, go_on = asyncio.Event(), asyncio.Event()
+    runs: list[str] = []
+
+    @worker.handler("waits")
+    async def waits(context: Context) -> str:
+        runs.append(context.task_id)
+        if len(runs) == 4:
+            started.set()
+        await go_on.wait()
+        return context.task_id
+
+    async with running(worker), Client(other.url) as client:
+        enqueued = await client.enqueue_batch([NewTask(kind="waits", queue=queue) for _ in range(8)])
+        await soon(started)
+        worker_id = worker.worker_id
+        only.kill()
+        # Four end while there is no server; their ends wait.
+        go_on.set()
+        while worker.stats.done < 4:
+            await asyncio.sleep(0.01)
+        ended(again(only))
+        for task in enqueued:
+            found = await client.wait(task.task_id, timeout=LIMIT)
+            assert (found.state, found.output, found.crashes) == (TaskState.DONE, task.task_id, 0)
+        assert worker.worker_id == worker_id
     assert sorted(runs) == sorted(task.task_id for task in enqueued), "each ran once"
 
 
