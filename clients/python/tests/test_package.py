@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 from servers import LIMIT
@@ -59,6 +61,18 @@ def test_what_is_installed_is_typed_and_needs_grpcio_and_protobuf_only() -> None
     assert needed == ["grpcio", "protobuf"]
     assert (HERE / "src" / "windlass" / "py.typed").exists()
     assert "py.typed" in project["tool"]["setuptools"]["package-data"]["windlass"]
+
+
+def test_the_wheel_holds_types_and_messages(tmp_path: Path) -> None:
+    # A copy: building leaves folders behind.
+    shutil.copytree(HERE, tmp_path / "python", ignore=shutil.ignore_patterns("tests", "*.egg-info", "build"))
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-input", "--disable-pip-version-check"]
+    build += ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(tmp_path), str(tmp_path / "python")]
+    subprocess.run(build, check=True, timeout=LIMIT)
+    names = set(zipfile.ZipFile(next(tmp_path.glob("windlass-*.whl"))).namelist())
+    assert {"windlass/py.typed", "windlass/v1/task_pb2.py", "windlass/v1/task_pb2.pyi"} <= names
+    assert "windlass/worker/worker.py" in names
+    assert not any("test" in name for name in names)
 
 
 def test_package_and_program_have_the_same_version() -> None:

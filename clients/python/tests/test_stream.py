@@ -541,6 +541,23 @@ async def test_a_worker_that_is_refused_says_so_and_does_not_try_for_ever(server
             await echo_worker(server).run(handle_signals=False)
 
 
+async def test_a_worker_that_is_cancelled_ends_its_handlers_and_settles_nothing(
+    server: ScriptedServer,
+) -> None:
+    worker = Worker(server.url)
+    gate = Gate(worker)
+    async with running(worker) as run:
+        stream = await server.accept()
+        stream.welcome()
+        stream.push(claimed("gate"))
+        await soon(gate.started)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        assert gate.cancelled.is_set()
+        assert worker.stats.released == 0 and server.retired == []
+
+
 async def test_a_token_that_stops_working_while_tasks_run_does_not_end_the_worker(
     server: ScriptedServer,
 ) -> None:

@@ -13,13 +13,7 @@ import grpc.aio
 from windlass import calls, requests
 from windlass.calls import Answer, Call, Request
 from windlass.connection import Connection
-from windlass.errors import (
-    UnavailableError,
-    UnknownOutcomeError,
-    WaitTimeoutError,
-    WindlassError,
-    from_aio,
-)
+from windlass.errors import UnavailableError, WaitTimeoutError, WindlassError, from_aio
 from windlass.task import Enqueued, NewTask, OnFailure, RetryPolicy, Task, TaskState
 from windlass.v1 import tasks_pb2
 
@@ -213,6 +207,4 @@ class Client:
             return await method(request, timeout=limit, metadata=self._connection.metadata())
         except grpc.aio.AioRpcError as failure:
             error, had_no_effect = from_aio(failure)
-        if isinstance(error, UnavailableError) and not had_no_effect and not is_repeatable:
-            raise UnknownOutcomeError(f"the answer was lost: {error.message}", hint="look before you repeat it")
-        raise error
+        raise requests.final(error, had_no_effect, is_repeatable)

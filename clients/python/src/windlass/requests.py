@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from windlass.errors import NotFoundError, from_message
+from windlass.errors import (
+    NotFoundError,
+    UnavailableError,
+    UnknownOutcomeError,
+    WindlassError,
+    from_message,
+)
 from windlass.task import Enqueued, NewTask, Task, TaskState, milliseconds, timestamp_ms
 from windlass.v1 import tasks_pb2
 
@@ -39,6 +45,16 @@ def enqueued_batch(answer: tasks_pb2.EnqueueBatchResponse) -> Sequence[Enqueued]
 def is_repeatable(tasks: Iterable[NewTask]) -> bool:
     """Whether an enqueue may be sent again after a lost answer: every task has a key, so none is added twice."""
     return all(task.key is not None for task in tasks)
+
+
+def final(error: WindlassError, had_no_effect: bool, is_repeatable: bool) -> WindlassError:
+    """What the failure of a call means for its caller: :class:`UnavailableError` if the call may be made again elsewhere,
+    :class:`UnknownOutcomeError` if it may have taken effect and must not."""
+    if not isinstance(error, (UnavailableError, UnknownOutcomeError)) or had_no_effect:
+        return error
+    if is_repeatable:
+        return UnavailableError(error.message)
+    return UnknownOutcomeError(f"the answer was lost: {error.message}", hint="look before you repeat it")
 
 
 def wait(task_id: str, seconds: float) -> tasks_pb2.WaitTasksRequest:

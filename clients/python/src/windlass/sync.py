@@ -18,13 +18,7 @@ from windlass import calls, requests
 from windlass.calls import Answer, Call, Request
 from windlass.client import CALL_LIMIT
 from windlass.connection import Connection
-from windlass.errors import (
-    UnavailableError,
-    UnknownOutcomeError,
-    WaitTimeoutError,
-    WindlassError,
-    from_status,
-)
+from windlass.errors import UnavailableError, WaitTimeoutError, WindlassError, from_status
 from windlass.task import Enqueued, NewTask, OnFailure, RetryPolicy, Task, TaskState
 from windlass.v1 import tasks_pb2
 
@@ -216,6 +210,4 @@ class Client:
             error, had_no_effect = from_status(
                 failure.code(), failure.details(), list(failure.trailing_metadata() or ())
             )
-        if isinstance(error, UnavailableError) and not had_no_effect and not is_repeatable:
-            raise UnknownOutcomeError(f"the answer was lost: {error.message}", hint="look before you repeat it")
-        raise error
+        raise requests.final(error, had_no_effect, is_repeatable)

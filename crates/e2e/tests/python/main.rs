@@ -59,10 +59,11 @@ files! {
     clients_ask_and_are_answered: "test_client.py",
     nothing_is_lost_with_servers_and_workers_that_die: "test_faults.py",
     the_package_is_typed_and_its_messages_are_those_of_the_proto: "test_package.py",
-    the_examples_of_the_readme_run: "test_readme.py",
+    the_examples_of_the_documents_run: "test_readme.py",
     addresses_and_tokens_are_read_and_checked: "test_settings.py",
     attempts_end_as_in_every_other_worker: "test_settlement.py",
     stock_tools_speak_the_same_proto: "test_stock_tools.py",
+    tokens_and_certificates_are_shown_and_checked: "test_tls.py",
     a_worker_survives_faults_of_its_stream: "test_stream.py",
     a_worker_runs_what_a_server_sends: "test_worker.py",
 }

@@ -18,7 +18,7 @@ from windlass.errors import WindlassError, is_passing
 from windlass.outcome import Cancel, Dead, Release, Retry, Snooze
 from windlass.v1 import store_pb2, task_pb2, workers_pb2
 from windlass.worker import memory, settlement
-from windlass.worker.attempt import Attempt, Handler
+from windlass.worker.attempt import CANCEL_GRACE, Attempt, Handler
 from windlass.worker.context import CancelReason
 from windlass.worker.registration import Registration
 from windlass.worker.settler import Settler
@@ -58,6 +58,8 @@ class Engine:
         self.stats = Stats()
         self.rules: store_pb2.Rules = settlement.default_rules()
         self.registration: Registration | None = None
+        #: There is a registration.
+        self.registered = asyncio.Event()
         self.is_draining = False
         #: Something is to be sent.
         self.wake = asyncio.Event()
@@ -143,6 +145,7 @@ class Engine:
             self.fence("the server gave us another id")
         ttl = welcome.lease_ttl_ms / 1000
         self.registration = Registration(welcome.worker_id, ttl, sent_at + ttl)
+        self.registered.set()
         self.wake.set()
         return self.registration
 
@@ -216,6 +219,7 @@ class Engine:
         registration, self.registration = self.registration, None
         if registration is None:
             return
+        self.registered.clear()
         lost = [attempt for attempt in self._attempts.values() if attempt.registration is registration]
         self.stats.self_fences += 1
         log.error(
@@ -234,6 +238,13 @@ class Engine:
         """Asks everything that runs to end."""
         for attempt in list(self._attempts.values()):
             attempt.cancel(reason)
+
+    async def close(self) -> None:
+        """Waits for the handlers of attempts that were asked to end; not for those that do not."""
+        if self._running:
+            await asyncio.wait(self._running, timeout=CANCEL_GRACE)
+        for task in self._running:
+            task.cancel()
 
     def is_current(self, worker_id: str) -> bool:
         """Whether this is the registration that is in force."""

@@ -178,6 +178,7 @@ class Worker:
                     part.cancel()
                 await asyncio.gather(serving, fencing, ending, return_exceptions=True)
                 engine.cancel_all(CancelReason.LEASE_LOST)
+                await engine.close()
         await self._retire(engine)
 
     # --- the stream --------------------------------------------------------------------------------------------------
@@ -266,11 +267,11 @@ class Worker:
 async def _watch_lease(engine: Engine) -> None:
     """Gives up the leases when they may be over by our own clock (SELF-FENCE)."""
     while True:
+        await engine.registered.wait()
         registration = engine.registration
         if registration is None:
-            # Its successor is known a heartbeat later at the latest; its deadline is further away than that.
-            await asyncio.sleep(0.05)
-        elif registration.is_over:
+            continue
+        if registration.is_over:
             engine.fence("no heartbeat was answered in time")
         else:
             await asyncio.sleep(max(0.0, registration.valid_until - time.monotonic()))
