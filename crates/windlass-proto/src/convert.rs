@@ -13,7 +13,9 @@ mod worker;
 
 use std::time::Duration;
 
-use windlass_core::{Encoding, Error, Name, OnFailure, Payload, Result, RetryPolicy, State, TaskId, WorkerId};
+use windlass_core::{
+    Encoding, Error, Name, OnFailure, Payload, Result, RetryPolicy, State, TaskId, WorkerId,
+};
 
 use crate::v1;
 
@@ -101,11 +103,7 @@ impl From<v1::Payload> for Payload {
 impl From<RetryPolicy> for v1::RetryPolicy {
     fn from(policy: RetryPolicy) -> Self {
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        Self {
-            base_ns: nanos(policy.base),
-            max_ns: nanos(policy.max),
-            jitter_percent: policy.jitter_percent,
-        }
+        Self { base_ns: nanos(policy.base), max_ns: nanos(policy.max), jitter_percent: policy.jitter_percent }
     }
 }
 

@@ -30,6 +30,9 @@ fn the_generated_code_is_what_the_proto_files_say() {
         if std::env::var_os("WINDLASS_BLESS").is_some() {
             fs::write(&kept, &made).unwrap();
         }
-        assert!(fs::read(&kept).unwrap_or_default() == made, "{name} is stale: run this with WINDLASS_BLESS=1");
+        assert!(
+            fs::read(&kept).unwrap_or_default() == made,
+            "{name} is stale: run this with WINDLASS_BLESS=1"
+        );
     }
 }

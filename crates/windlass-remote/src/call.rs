@@ -72,7 +72,10 @@ fn untold(status: &Status, lost: impl FnOnce(String) -> Error) -> Error {
 
 /// Whether a status that nobody told means that the connection is of no use any more.
 fn breaks(code: Code) -> bool {
-    matches!(code, Code::Unavailable | Code::Unknown | Code::Internal | Code::Cancelled | Code::DeadlineExceeded)
+    matches!(
+        code,
+        Code::Unavailable | Code::Unknown | Code::Internal | Code::Cancelled | Code::DeadlineExceeded
+    )
 }
 
 #[cfg(test)]

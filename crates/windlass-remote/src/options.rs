@@ -111,9 +111,16 @@ mod tests {
 
     #[test]
     fn what_is_not_a_server_is_refused_with_what_to_write() {
-        for text in
-            ["", "a:1", "ftp://a", "https://a:1", "http://u@a", "http://a/v1", "http://a?x", "http://a,,http://b"]
-        {
+        for text in [
+            "",
+            "a:1",
+            "ftp://a",
+            "https://a:1",
+            "http://u@a",
+            "http://a/v1",
+            "http://a?x",
+            "http://a,,http://b",
+        ] {
             let error = text.parse::<Servers>().unwrap_err().to_string();
             assert!(error.contains("http://host:7878"), "{text}: {error}");
         }

@@ -309,7 +309,11 @@ mod tests {
         let push = open();
         assert_eq!((claim(&push, 1, 4), push.credit()), (Some(0), 4));
         push.received(vec![task(1, 1), task(2, 1), task(3, 1)]);
-        assert_eq!((claim(&push, 2, 2), push.credit()), (Some(2), 3), "one waits in the inbox, none may follow");
+        assert_eq!(
+            (claim(&push, 2, 2), push.credit()),
+            (Some(2), 3),
+            "one waits in the inbox, none may follow"
+        );
         assert_eq!((claim(&push, 3, 5), push.credit()), (Some(1), 7));
     }
 
@@ -346,6 +350,10 @@ mod tests {
         assert_eq!(push.holds(&[]).0, 9, "the claim under way is left alone");
         push.called(None);
         assert!(push.hello().is_some());
-        assert_eq!(claim(&push, 4, 4), Some(0), "a claim by a call would be handed back by the stream that opens");
+        assert_eq!(
+            claim(&push, 4, 4),
+            Some(0),
+            "a claim by a call would be handed back by the stream that opens"
+        );
     }
 }

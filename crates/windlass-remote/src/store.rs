@@ -100,6 +100,11 @@ impl RemoteStore {
         }))
     }
 
+    /// Whether tasks come by themselves at present.
+    pub fn has_stream(&self) -> bool {
+        self.push.as_ref().is_some_and(|push| push.is_open())
+    }
+
     pub(crate) fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::Unavailable("this store was closed".to_owned()));
@@ -223,9 +228,8 @@ impl Store for RemoteStore {
     }
 
     async fn redrive(&self, tasks: &[Redrive]) -> Result<Vec<Changed>> {
-        let tasks = tasks
-            .iter()
-            .map(|task| v1::RetryTask { task_id: task.id.to_string(), delay_ms: ms(task.delay) });
+        let tasks =
+            tasks.iter().map(|task| v1::RetryTask { task_id: task.id.to_string(), delay_ms: ms(task.delay) });
         let request = v1::RetryTasksRequest { tasks: tasks.collect() };
         all(self.change(|wire| async move { wire.tasks().retry_tasks(request).await }).await?.tasks)
     }

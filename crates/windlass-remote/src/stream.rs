@@ -72,7 +72,8 @@ async fn work(channel: &Channel, push: &Push, worker: WorkerId, hello: v1::Hello
     // The channel is empty: this does not wait.
     let _ = say.try_send(up(work_up::Message::Hello(hello)));
     let open = async { wire.workers().work(ReceiverStream::new(said)).await };
-    let lost = |status: &Status| told(status).unwrap_or_else(|| Error::Unavailable(status.message().to_owned()));
+    let lost =
+        |status: &Status| told(status).unwrap_or_else(|| Error::Unavailable(status.message().to_owned()));
     let mut down = match tokio::time::timeout(OPEN_MAX, open).await {
         Ok(Ok(answer)) => answer.into_inner(),
         Ok(Err(status)) => return Err(lost(&status)),

@@ -32,8 +32,8 @@ mod workflows;
 
 pub use dead::DEAD_SCAN_MAX;
 pub(crate) use enqueue::Refused;
-pub(crate) use list::page_limit;
 pub use health::{Probe, STORE_ANSWER_MAX};
+pub(crate) use list::page_limit;
 pub use list::{LIST_BYTES_MAX, LIST_LIMIT_DEFAULT};
 pub use new_task::DURATION_MAX_MS;
 pub use wait::{Ended, WAIT_DEFAULT};

@@ -31,6 +31,14 @@ fn printed(name: &'static str, value: f64) -> Figure {
     Figure { name, value, bar: "printed".into(), ok: value.is_finite() }
 }
 
+/// Pickup over gRPC: beside the time limit, at most two durable commits.
+fn remote_latency(v: &Value) -> Option<Vec<Figure>> {
+    Some(vec![
+        at_most("p99_ms", number(v, "p99_ms")?, 10.0),
+        at_most("p50 / commit", number(v, "p50_in_commits")?, 2.0),
+    ])
+}
+
 /// The benches on the embedded store.
 pub(super) const EMBEDDED: &[Bench] = &[
     Bench {
@@ -165,6 +173,18 @@ pub(super) const EMBEDDED: &[Bench] = &[
         },
     },
     Bench {
+        name: "remote_latency",
+        full: &["latency", "--remote", "--tasks", "1000"],
+        quick: &["latency", "--remote", "--tasks", "300"],
+        figures: remote_latency,
+    },
+    Bench {
+        name: "remote_drain",
+        full: &["drain", "--remote", "--tasks", "100000"],
+        quick: &["drain", "--remote", "--tasks", "50000", "--rounds", "1"],
+        figures: |v| Some(vec![at_least("over gRPC / direct", number(v, "ratio")?, 0.7)]),
+    },
+    Bench {
         name: "backlog",
         full: &["backlog"],
         quick: &["backlog", "--waiting", "100000", "--claims", "300"],
@@ -241,6 +261,18 @@ pub(super) const POSTGRES: &[Bench] = &[
                 at_most("p99_ms", number(v, "p99_ms")?, 10.0),
             ])
         },
+    },
+    Bench {
+        name: "pg_remote_latency",
+        full: &["latency", "--store", "postgres", "--remote", "--tasks", "1000"],
+        quick: &["latency", "--store", "postgres", "--remote", "--tasks", "300"],
+        figures: remote_latency,
+    },
+    Bench {
+        name: "pg_remote_drain",
+        full: &["drain", "--store", "postgres", "--remote", "--tasks", "200000"],
+        quick: &["drain", "--store", "postgres", "--remote", "--tasks", "50000", "--rounds", "1"],
+        figures: |v| Some(vec![at_least("over gRPC / direct", number(v, "ratio")?, 0.7)]),
     },
     Bench {
         name: "pg_failures",

@@ -309,11 +309,7 @@ pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
         Which::Sleep { common, tasks, slots } => sleep::run(&common, tasks, slots)?,
         Which::Drain { common, tasks, history, slots, metrics, remote } => {
             let shape = drain::Shape { history, slots, metrics: metrics.into() };
-            if remote {
-                remote::drain(&common, tasks, shape)?
-            } else {
-                drain::run(&common, tasks, shape)?
-            }
+            if remote { remote::drain(&common, tasks, shape)? } else { drain::run(&common, tasks, shape)? }
         }
         Which::Metrics { common, tasks } => drain::run_metrics(&common, tasks)?,
         Which::Failures { common, tasks } => drain::run_failing(&common, tasks)?,

@@ -15,10 +15,8 @@ pub async fn open(settings: &Settings) -> Result<Opened, Failure> {
         return Err(Failure::usage("--server and --store are both given")
             .hint("a worker takes its tasks from a server or from a store"));
     }
-    let servers: Servers = settings
-        .text(&table::SERVER)
-        .parse()
-        .map_err(|error: Error| Failure::usage(error.to_string()))?;
+    let servers: Servers =
+        settings.text(&table::SERVER).parse().map_err(|error: Error| Failure::usage(error.to_string()))?;
     let store = RemoteStore::for_worker(&servers, Options::default())
         .await
         .map_err(|error| Failure::new(Exit::Unreachable, error.to_string()))?;

@@ -11,6 +11,7 @@ mod demo;
 mod gates;
 mod offline;
 mod presets;
+mod remote;
 mod server;
 mod settings;
 mod stop;

@@ -3,8 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, Lane, LaneId, LeaseRef, Name, Timestamp, TraceContext,
-    source::Rest,
+    ClaimAnswer, Claimed, Demand, Error, Lane, LaneId, LeaseRef, Name, Timestamp, TraceContext, source::Rest,
 };
 
 use super::{ms, required, some_name, task_id, text, worker_id};

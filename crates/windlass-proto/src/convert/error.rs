@@ -45,7 +45,9 @@ pub fn error_of(message: &v1::Error) -> Error {
         "unsupported" => Error::Unsupported(detail()),
         // The server's store is beyond use, not ours: another server may have a better one.
         "store_failed" => Error::Unavailable(message.message.clone()),
-        "key_conflict" if let Ok(existing) = id() => Error::KeyConflict { key: message.key.clone(), existing },
+        "key_conflict" if let Ok(existing) = id() => {
+            Error::KeyConflict { key: message.key.clone(), existing }
+        }
         "lease_lost" if let Ok(id) = id() => Error::LeaseLost(id),
         _ => Error::Unknown(detail()),
     }

@@ -8,9 +8,7 @@ use windlass_core::{
     task::AttemptResult,
 };
 
-use super::{
-    error_of, id_text, message_of, ms, required, some_name, some_worker_id, task_id, text,
-};
+use super::{error_of, id_text, message_of, ms, required, some_name, some_worker_id, task_id, text};
 use crate::v1;
 
 impl From<TaskRecord> for v1::Task {

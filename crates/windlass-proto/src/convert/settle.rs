@@ -1,8 +1,6 @@
 //! The ends of attempts.
 
-use windlass_core::{
-    Error, Gate, LaneId, Payload, SettleBatch, SettleItem, Settled, Settlement, Timestamp,
-};
+use windlass_core::{Error, Gate, LaneId, Payload, SettleBatch, SettleItem, Settled, Settlement, Timestamp};
 
 use super::{checked_payload, required, some_name, task_id, text, worker_id};
 use crate::v1::{self, settlement::End};
@@ -10,9 +8,7 @@ use crate::v1::{self, settlement::End};
 impl From<&SettleItem> for v1::Settlement {
     fn from(item: &SettleItem) -> Self {
         let end = match item.settlement.clone() {
-            Settlement::Done { output, note } => {
-                End::Done(v1::Done { output: output.map(Into::into), note })
-            }
+            Settlement::Done { output, note } => End::Done(v1::Done { output: output.map(Into::into), note }),
             Settlement::Retry { due_at, error } => {
                 End::Retry(v1::RetryAt { due_at_ms: due_at.as_ms(), error })
             }

@@ -192,10 +192,7 @@ impl TryFrom<v1::ReadyLines> for ReadyLines {
 
     fn try_from(lines: v1::ReadyLines) -> Result<Self, Error> {
         let head = |head: Head| Ok((LaneId(head.lane), Name::new("queue", head.queue)?, head.place));
-        Ok(Self {
-            last: lines.last,
-            heads: lines.heads.into_iter().map(head).collect::<Result<_, Error>>()?,
-        })
+        Ok(Self { last: lines.last, heads: lines.heads.into_iter().map(head).collect::<Result<_, Error>>()? })
     }
 }
 

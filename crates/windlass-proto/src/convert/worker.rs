@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::{
-    Error, LeaseRef, NewWorker, Timestamp, WorkerRecord, WorkerReport, source::Renewed,
-    worker::check_slots,
+    Error, LeaseRef, NewWorker, Timestamp, WorkerRecord, WorkerReport, source::Renewed, worker::check_slots,
 };
 
 use super::{ms, names, task_id, texts, worker_id};

@@ -25,8 +25,8 @@ use tokio::{
 };
 use tonic::Status;
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, Hint, LaneId, Name, Result, Timestamp, WorkerId,
-    source::Rest, store::SharedStore,
+    ClaimAnswer, Claimed, Demand, Error, Hint, LaneId, Name, Result, Timestamp, WorkerId, source::Rest,
+    store::SharedStore,
 };
 use windlass_proto::v1::{self, work_down::Message};
 
@@ -98,7 +98,8 @@ pub(super) struct Hub {
     /// Workers that end steps of workflows, in the order in which they began to.
     preferences: Mutex<VecDeque<Preference>>,
     streams: AtomicU64,
-    rounds: AtomicU64,
+    /// Rises with every claim that brought something, so that another worker is the first of the next.
+    turn: AtomicU64,
     wake: Notify,
 }
 
@@ -109,7 +110,7 @@ impl Hub {
             members: Mutex::default(),
             preferences: Mutex::default(),
             streams: AtomicU64::new(0),
-            rounds: AtomicU64::new(0),
+            turn: AtomicU64::new(0),
             wake: Notify::new(),
         })
     }
@@ -199,8 +200,11 @@ impl Hub {
         self.serve_preferences().await;
         let wants: Vec<_> = self.members().iter().map(|(stream, member)| member.want(*stream)).collect();
         let (mut is_more, mut next_due) = (false, None);
-        for claim in claims(&wants, self.rounds.fetch_add(1, Ordering::Relaxed)) {
-            if let Some((answer, _)) = self.claim(&claim).await {
+        for claim in claims(&wants, self.turn.load(Ordering::Relaxed)) {
+            if let Some((answer, got)) = self.claim(&claim).await {
+                if got > 0 {
+                    self.turn.fetch_add(1, Ordering::Relaxed);
+                }
                 is_more |= answer.rest == Rest::More;
                 let left = |due: Timestamp| due.since(answer.now);
                 next_due = next_due.into_iter().chain(answer.next_due.map(left)).min();
@@ -216,17 +220,21 @@ impl Hub {
         for preference in waiting {
             let claim = {
                 let members = self.members();
-                members.iter().find(|(_, member)| member.worker == preference.worker).map(|(stream, member)| {
-                    let n = preference.left.min(member.want(*stream).demand);
-                    (Arc::clone(&member.lanes), vec![(*stream, n)])
-                })
+                members.iter().find(|(_, member)| member.worker == preference.worker).map(
+                    |(stream, member)| {
+                        let n = preference.left.min(member.want(*stream).demand);
+                        (Arc::clone(&member.lanes), vec![(*stream, n)])
+                    },
+                )
             };
             let got = match claim {
                 Some(claim) => self.claim(&claim).await.map_or(0, |(_, got)| got),
                 None => 0,
             };
             let mut preferences = self.preferences();
-            let Some(place) = preferences.iter().position(|known| known.id == preference.id) else { continue };
+            let Some(place) = preferences.iter().position(|known| known.id == preference.id) else {
+                continue;
+            };
             let Some(known) = preferences.remove(place) else { continue };
             // One that was written meanwhile is looked at once more.
             let seen = Preference { is_written: preference.is_written, ..known };

@@ -26,8 +26,8 @@ pub(super) struct Want {
 /// One claim: streams and how many tasks each may get, in the order in which they are served.
 pub(super) type Claim = (Arc<[LaneId]>, Vec<(u64, u32)>);
 
-/// The claims of a round: one per class of workers with equal lanes; each round starts with another worker of a class.
-pub(super) fn claims(wants: &[Want], round: u64) -> Vec<Claim> {
+/// The claims of a round: one per class of workers with equal lanes; each turn starts with another worker of a class.
+pub(super) fn claims(wants: &[Want], turn: u64) -> Vec<Claim> {
     let mut classes: BTreeMap<&[LaneId], Vec<&Want>> = BTreeMap::new();
     for want in wants.iter().filter(|want| want.demand > 0 && !want.lanes.is_empty()) {
         classes.entry(&want.lanes).or_default().push(want);
@@ -35,7 +35,7 @@ pub(super) fn claims(wants: &[Want], round: u64) -> Vec<Claim> {
     let mut claims = Vec::new();
     for members in classes.into_values() {
         let Some(first) = members.first() else { continue };
-        let start = (round % members.len().max(1) as u64) as usize;
+        let start = (turn % members.len().max(1) as u64) as usize;
         let turns = members.iter().cycle().skip(start).take(members.len());
         let shares = turns.map(|want| (want.stream, want.demand.min(want.batch).clamp(1, BATCH_MAX)));
         claims.push((Arc::clone(&first.lanes), shares.collect()));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_with_equal_lanes_are_one_claim_and_each_round_starts_with_another() {
+    fn workers_with_equal_lanes_are_one_claim_and_each_turn_starts_with_another() {
         let wants = [want(1, 7, 100), want(2, 7, 3), want(3, 9, 1), want(4, 7, 0)];
         let made = claims(&wants, 0);
         let shares: Vec<_> = made.iter().map(|(_, shares)| shares.clone()).collect();

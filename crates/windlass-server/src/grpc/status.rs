@@ -97,7 +97,10 @@ mod tests {
             (Error::invalid("x"), Code::InvalidArgument),
         ] {
             let status = status(error.clone());
-            assert_eq!((status.code(), status.message()), (code, ErrorDetail::from(error.clone()).message.as_str()));
+            assert_eq!(
+                (status.code(), status.message()),
+                (code, ErrorDetail::from(error.clone()).message.as_str())
+            );
             let trailer = status.metadata().get_bin(ERROR_TRAILER).unwrap().to_bytes().unwrap();
             assert_eq!(error_of(&v1::Error::decode(trailer).unwrap()), error);
         }

@@ -34,7 +34,9 @@ impl Store for Api {
         let kinds = names("kind", &request.kinds).map_err(status)?;
         let queues = names("queue", &request.queues).map_err(status)?;
         let lanes = self.store().lanes(&kinds, &queues).await.map_err(status)?;
-        Ok(Response::new(v1::ListLanesResponse { lanes: lanes.iter().map(|lane| (&**lane).into()).collect() }))
+        Ok(Response::new(v1::ListLanesResponse {
+            lanes: lanes.iter().map(|lane| (&**lane).into()).collect(),
+        }))
     }
 
     async fn claim_for(&self, request: Request<v1::ClaimForRequest>) -> Answer<v1::ClaimForResponse> {
@@ -124,9 +126,7 @@ impl Store for Api {
         _: Request<v1::ListSchedulesRequest>,
     ) -> Answer<v1::ListSchedulesResponse> {
         let rows = self.store().schedules().list().await.map_err(status)?;
-        Ok(Response::new(v1::ListSchedulesResponse {
-            schedules: rows.into_iter().map(Into::into).collect(),
-        }))
+        Ok(Response::new(v1::ListSchedulesResponse { schedules: rows.into_iter().map(Into::into).collect() }))
     }
 
     async fn remove_schedule(

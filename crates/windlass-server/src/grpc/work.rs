@@ -142,8 +142,7 @@ async fn act(api: &Api, worker: WorkerId, message: work_up::Message) -> Option<M
         work_up::Message::Progress(said) => {
             let id = task_id(&said.task_id).ok()?;
             // A text that came too late is of no use to anybody.
-            let _ =
-                api.store().progress(worker, LeaseRef { id, lease: said.lease }, said.progress).await;
+            let _ = api.store().progress(worker, LeaseRef { id, lease: said.lease }, said.progress).await;
             None
         }
         work_up::Message::Hello(_) | work_up::Message::Credit(_) | work_up::Message::Heartbeat(_) => None,
@@ -157,9 +156,7 @@ async fn settle(api: &Api, worker: WorkerId, batch: v1::SettleBatch) -> v1::Sett
         settle_with_preference(&api.hub, &**api.store(), batch).await
     };
     match settled.await {
-        Ok(settled) => {
-            v1::SettledBatch { settler_no, batch_no, settled: Some(settled.into()), error: None }
-        }
+        Ok(settled) => v1::SettledBatch { settler_no, batch_no, settled: Some(settled.into()), error: None },
         Err(error) => {
             v1::SettledBatch { settler_no, batch_no, settled: None, error: Some(message_of(&error)) }
         }
@@ -178,12 +175,7 @@ pub(super) async fn settle_with_preference(
     store.settle(Arc::new(batch)).await
 }
 
-async fn end_one(
-    api: &Api,
-    worker: WorkerId,
-    lease: Option<v1::Lease>,
-    outcome: Result<Outcome>,
-) -> Message {
+async fn end_one(api: &Api, worker: WorkerId, lease: Option<v1::Lease>, outcome: Result<Outcome>) -> Message {
     let (id, number) = lease.as_ref().map(|l| (l.task_id.clone(), l.lease)).unwrap_or_default();
     let ended = async {
         // A stream speaks for its own worker only.

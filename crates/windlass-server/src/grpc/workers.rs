@@ -7,9 +7,7 @@ use std::{
 
 use tokio::time::Instant;
 use tonic::{Request, Response, Streaming};
-use windlass_core::{
-    ClaimAnswer, Demand, Error, Hint, LeaseRef, NewWorker, Outcome, State, WorkerReport,
-};
+use windlass_core::{ClaimAnswer, Demand, Error, Hint, LeaseRef, NewWorker, Outcome, State, WorkerReport};
 use windlass_proto::{
     convert::{checked_payload, ms, names, report, task_id, worker_id},
     v1::{self, workers_server::Workers},
@@ -101,11 +99,7 @@ impl Workers for Api {
     async fn claim(&self, request: Request<v1::ClaimRequest>) -> Answer<v1::ClaimResponse> {
         let request = request.into_inner();
         let until = Instant::now() + Duration::from_millis(request.wait_ms).min(CLAIM_WAIT_MAX);
-        let _place = if request.wait_ms > 0 {
-            Some(self.server.long_poll().map_err(status)?)
-        } else {
-            None
-        };
+        let _place = if request.wait_ms > 0 { Some(self.server.long_poll().map_err(status)?) } else { None };
         // Listens before it looks: what comes in between rings.
         let mut hints = self.store().hints();
         loop {
@@ -115,9 +109,7 @@ impl Workers for Api {
                 return Ok(Response::new(v1::ClaimResponse { tasks }));
             }
             let look = until.min(Instant::now() + CLAIM_POLL);
-            let woken = async {
-                while !matches!(hints.next().await, Hint::Ready | Hint::Lanes) {}
-            };
+            let woken = async { while !matches!(hints.next().await, Hint::Ready | Hint::Lanes) {} };
             tokio::select! {
                 () = woken => {}
                 () = tokio::time::sleep_until(look) => {}

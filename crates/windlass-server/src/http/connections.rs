@@ -89,7 +89,12 @@ async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<
     let _ = stream.set_nodelay(true);
     let stream = Stall::new(stream, server.options.write_stall_max);
     let first = FirstBytes::read(stream);
-    let Ok(Ok(stream)) = tokio::time::timeout(server.options.head_read_max, first).await else { return };
+    let first = tokio::select! {
+        first = tokio::time::timeout(server.options.head_read_max, first) => first,
+        // Nothing was asked, so nothing is cut off.
+        () = server.closed() => return,
+    };
+    let Ok(Ok(stream)) = first else { return };
     if stream.is_http2() {
         return speak_http2(stream, &server, router).await;
     }

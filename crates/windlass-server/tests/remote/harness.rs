@@ -24,9 +24,10 @@ impl Served {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
-        let served = tokio::spawn(http::serve(listener, Operations::new(store), http::Options::default(), async {
-            let _ = stopped.await;
-        }));
+        let served =
+            tokio::spawn(http::serve(listener, Operations::new(store), http::Options::default(), async {
+                let _ = stopped.await;
+            }));
         Self { url, stop, served }
     }
 

@@ -7,3 +7,5 @@ mod memory;
 mod postgres;
 mod push;
 mod sqlite;
+mod stock;
+mod wire;

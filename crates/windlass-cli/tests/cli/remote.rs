@@ -1,0 +1,57 @@
+//! A worker on a server: no store on its machine.
+
+use rustix::process::Signal;
+
+use crate::support::{Running, windlass};
+
+#[test]
+fn a_worker_on_a_server_runs_tasks_without_a_store_and_stops() {
+    // The server's own worker serves another queue, so whatever runs here was run over the wire.
+    let up = Running::up(&["--queues", "elsewhere"]);
+    let worker =
+        Running::start(tempfile::tempdir().unwrap(), &["worker", "--server", &up.address, "--slots", "7"]);
+    for n in 0..3 {
+        let payload = format!("{{\"n\":{n}}}");
+        let said = up.say(&["enqueue", "echo", "--payload", &payload, "--wait", "--json"]).done();
+        assert!(said.stdout.contains("\"done\""), "{said:?}");
+    }
+    let workers = up.say(&["workers", "ls", "--json"]).done().json();
+    let slots: Vec<_> =
+        workers["workers"].as_array().unwrap().iter().map(|w| w["max_capacity"].clone()).collect();
+    assert!(slots.contains(&7.into()), "{workers}");
+    assert_eq!(
+        std::fs::read_dir(worker.folder.path()).unwrap().count(),
+        0,
+        "it keeps nothing on its machine"
+    );
+    worker.signal(Signal::TERM);
+    let said = worker.end().done();
+    assert!(said.stderr.ends_with("stopped: 0 finished, 0 handed back, 0 lost\n"), "{said:?}");
+}
+
+#[test]
+fn a_worker_on_a_server_that_is_killed_goes_on_when_it_is_back() {
+    let up = Running::up(&["--queues", "elsewhere"]);
+    let address = up.address.clone();
+    let worker = Running::start(tempfile::tempdir().unwrap(), &["worker", "--server", &address]);
+    let folder = up.kill();
+    let listen = address.trim_start_matches("http://").to_owned();
+    let up = Running::start(folder, &["up", "--queues", "elsewhere", "--listen", &listen]);
+    up.say(&["enqueue", "echo", "--wait"]).done();
+    drop(worker);
+}
+
+#[test]
+fn a_worker_takes_a_server_or_a_store_and_says_what_is_wrong_with_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let worker = |arguments: &[&str]| {
+        let mut all = vec!["worker"];
+        all.extend(arguments);
+        windlass(folder.path(), &all)
+    };
+    worker(&["--server", "http://127.0.0.1:1", "--store", "sqlite:x.db"])
+        .failed(2, &["--server and --store"]);
+    worker(&["--server", "127.0.0.1:1"]).failed(2, &["http://host:7878"]);
+    worker(&["--server", "http://127.0.0.1:1,http://127.0.0.1:2"])
+        .failed(5, &["http://127.0.0.1:1: ", "http://127.0.0.1:2: "]);
+}

@@ -1,0 +1,37 @@
+//! A connection as a stock client has it, without anything of ours.
+
+use std::task::{Context, Poll};
+
+use http::{Request, Response, Uri};
+use hyper::{body::Incoming, client::conn::http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
+use tonic::body::Body;
+
+/// An HTTP/2 connection.
+#[derive(Clone)]
+pub struct Wire(http2::SendRequest<Body>);
+
+impl Wire {
+    /// Connects to a server; the second part is what its requests start with.
+    pub async fn connect(url: &str) -> (Self, Uri) {
+        let stream = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
+        let (send, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        (Self(send), url.parse().unwrap())
+    }
+}
+
+impl tower_service::Service<Request<Body>> for Wire {
+    type Response = Response<Incoming>;
+    type Error = hyper::Error;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.0.send_request(request))
+    }
+}
