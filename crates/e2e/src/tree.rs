@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Folders that hold no source.
-const SKIPPED: [&str; 2] = ["target", ".git"];
+/// Folders that hold no source; the last three are what Python's tools leave.
+const SKIPPED: [&str; 5] = ["target", ".git", "__pycache__", ".mypy_cache", ".pytest_cache"];
 
 /// The folder that holds the workspace.
 pub fn workspace_root() -> PathBuf {

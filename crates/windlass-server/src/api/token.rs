@@ -8,7 +8,6 @@ use windlass_core::{Name, Timestamp, TokenRecord};
 #[serde(deny_unknown_fields)]
 pub struct TokenRequest {
     /// What its bearer may do: some of `enqueue`, `work`, `read`, `admin`.
-    #[serde(default)]
     pub scopes: Vec<String>,
     /// What it is called, for people. Two may share a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

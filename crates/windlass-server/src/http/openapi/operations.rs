@@ -65,7 +65,7 @@ operations! {
         => 200 ["WaitResponse"]; [400]
     "GET /v1/tasks/{id}" show_task "One task" ? &[]; => 200 ["TaskView"]; [400 404]
     "GET /v1/tasks/{id}/why" why "Why a task is not running" ? &[]; => 200 ["WhyView"]; [400 404]
-    "GET /v1/tasks/{id}/wait" wait_for_task "Waits for a task to end" ? &[("timeout_ms", "uint")];
+    "GET /v1/tasks/{id}/wait" wait_for_task "Waits for a task to end" ? &[("timeout_ms", "wait_ms")];
         => 200 ["WaitResponse"]; [400 404]
     "POST /v1/tasks/{id}/cancel" cancel_task "Cancels a task" ? &[]; ["CancelRequest"]
         => 200 ["ChangeResponse"]; [400 404 409]

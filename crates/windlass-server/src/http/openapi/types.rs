@@ -1,6 +1,9 @@
 //! Reads the table of types.
 
 use serde_json::{Map, Value, json};
+use windlass_core::worker::SLOTS_MAX;
+
+use crate::{api::WAIT_MAX_MS, operations::DURATION_MAX_MS};
 
 const TYPES: &str = include_str!("types.txt");
 
@@ -72,6 +75,9 @@ pub(super) fn schema(kind: &str) -> Value {
         "number" => json!({"type": "number"}),
         "int" => json!({"type": "integer", "minimum": i32::MIN, "maximum": i32::MAX}),
         "uint" => json!({"type": "integer", "minimum": 0}),
+        "ms" => json!({"type": "integer", "minimum": 0, "maximum": DURATION_MAX_MS}),
+        "wait_ms" => json!({"type": "integer", "minimum": 0, "maximum": WAIT_MAX_MS}),
+        "slots" => json!({"type": "integer", "minimum": 1, "maximum": SLOTS_MAX}),
         "time" => json!({"type": "string", "format": "date-time"}),
         name => json!({"$ref": format!("#/components/schemas/{name}")}),
     }
@@ -97,7 +103,7 @@ mod tests {
             json!({
                 "type": "object", "required": [], "additionalProperties": false,
                 "properties": {
-                    "base_ms": {"type": "integer", "minimum": 0}, "max_ms": {"type": "integer", "minimum": 0}
+                    "base_ms": schema("ms"), "max_ms": {"type": "integer", "minimum": 0, "maximum": DURATION_MAX_MS}
                 }
             })
         );

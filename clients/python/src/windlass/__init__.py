@@ -1,0 +1,65 @@
+"""Windlass: a durable task queue. This package enqueues tasks and runs them, over gRPC."""
+
+from windlass.client import Client
+from windlass.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    KeyConflictError,
+    LeaseLostError,
+    NotFoundError,
+    RateLimitedError,
+    ServerError,
+    StoreFullError,
+    TooLargeError,
+    UnauthorizedError,
+    UnavailableError,
+    UnknownOutcomeError,
+    UnsupportedError,
+    WaitTimeoutError,
+    WindlassError,
+    WorkerExpiredError,
+)
+from windlass.outcome import Cancel, Dead, Outcome, Release, Retry, Snooze
+from windlass.task import Attempt, Enqueued, NewTask, OnFailure, RetryPolicy, Task, TaskState
+from windlass.version import VERSION as __version__
+from windlass.worker import CancelReason, Context, Stats, Worker
+
+__all__ = [
+    "Attempt",
+    "Cancel",
+    "CancelReason",
+    "Client",
+    "ConflictError",
+    "Context",
+    "Dead",
+    "Enqueued",
+    "ForbiddenError",
+    "InvalidError",
+    "KeyConflictError",
+    "LeaseLostError",
+    "NewTask",
+    "NotFoundError",
+    "OnFailure",
+    "Outcome",
+    "RateLimitedError",
+    "Release",
+    "Retry",
+    "RetryPolicy",
+    "ServerError",
+    "Snooze",
+    "Stats",
+    "StoreFullError",
+    "Task",
+    "TaskState",
+    "TooLargeError",
+    "UnauthorizedError",
+    "UnavailableError",
+    "UnknownOutcomeError",
+    "UnsupportedError",
+    "WaitTimeoutError",
+    "WindlassError",
+    "Worker",
+    "WorkerExpiredError",
+    "__version__",
+]

@@ -1,0 +1,1 @@
+"""The messages of the gRPC API, generated from ``proto/windlass/v1``."""

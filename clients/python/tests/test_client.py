@@ -1,0 +1,180 @@
+"""Both clients against a real server: the same questions, the same answers."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any, Protocol
+
+import pytest
+from conftest import Start
+from servers import LIMIT, Server
+
+import windlass
+import windlass.sync
+from windlass import NewTask, TaskState
+
+
+class Asked(Protocol):
+    """One way to call the methods of a client, whether they block or not."""
+
+    async def __call__(self, method: str, *arguments: Any, **options: Any) -> Any: ...
+
+
+async def _ask_async(client: windlass.Client, method: str, *arguments: Any, **options: Any) -> Any:
+    answer = getattr(client, method)(*arguments, **options)
+    if isinstance(answer, AsyncIterator):
+        return [task async for task in answer]
+    assert isinstance(answer, Awaitable)
+    return await answer
+
+
+async def _ask_blocking(client: windlass.sync.Client, method: str, *arguments: Any, **options: Any) -> Any:
+    answer = getattr(client, method)(*arguments, **options)
+    return list(answer) if isinstance(answer, Iterator) else answer
+
+
+@pytest.fixture(params=["asyncio", "blocking"])
+async def connect(request: pytest.FixtureRequest) -> AsyncIterator[Callable[..., Asked]]:
+    """Makes clients of either sort."""
+    opened: list[windlass.Client] = []
+    blocking: list[windlass.sync.Client] = []
+
+    def connect(*servers: str, **options: Any) -> Asked:
+        if request.param == "blocking":
+            blocking.append(client := windlass.sync.Client(servers, **options))
+            return lambda *a, **o: _ask_blocking(client, *a, **o)
+        opened.append(other := windlass.Client(servers, **options))
+        return lambda *a, **o: _ask_async(other, *a, **o)
+
+    yield connect
+    for client in opened:
+        await client.close()
+    for other in blocking:
+        other.close()
+
+
+@pytest.fixture
+def ask(server: Server, connect: Callable[..., Asked]) -> Asked:
+    return connect(server.url)
+
+
+def name() -> str:
+    """A name that no other test uses."""
+    return f"t-{uuid.uuid4().hex[:12]}"
+
+
+async def test_what_was_enqueued_is_found_again_as_it_was(ask: Asked) -> None:
+    queue, kind = name(), name()
+    payload = {"to": "a@example.org", "n": [1, 2.5, None, True], "text": "grün"}
+    due = datetime.now(timezone.utc) + timedelta(hours=1)
+    enqueued = await ask(
+        "enqueue", kind, payload, queue=queue, priority=3, run_at=due, key="k-1", max_attempts=4, job=name()
+    )
+    assert len(enqueued.task_id) == 13 and not enqueued.existing
+    assert any(kind in warning for warning in enqueued.warnings), "nobody handles this kind"
+    task = await ask("get", enqueued.task_id)
+    assert task.payload == payload
+    assert (task.kind, task.queue, task.priority, task.key) == (kind, queue, 3, "k-1")
+    assert (task.state, task.max_attempts, task.attempts) == (TaskState.SCHEDULED, 4, ())
+    assert abs(task.due_at - due) < timedelta(milliseconds=2)
+
+
+async def test_bytes_are_taken_as_they_are(ask: Asked) -> None:
+    enqueued = await ask("enqueue", name(), b"\x00\xff")
+    # People see size and digest only; the bytes are for the handler.
+    assert (await ask("get", enqueued.task_id)).state is TaskState.READY
+
+
+async def test_a_key_gives_one_task_and_another_payload_under_it_is_refused(ask: Asked) -> None:
+    queue = name()
+    first = await ask("enqueue", "k", {"n": 1}, queue=queue, key="same")
+    again = await ask("enqueue", "k", {"n": 1}, queue=queue, key="same")
+    assert (again.task_id, again.existing) == (first.task_id, True)
+    with pytest.raises(windlass.KeyConflictError) as refused:
+        await ask("enqueue", "k", {"n": 2}, queue=queue, key="same")
+    assert (refused.value.key, refused.value.task_id) == ("same", first.task_id)
+    ignored = await ask("enqueue", "k", {"n": 2}, queue=queue, key="same", ignore_key_conflict=True)
+    assert ignored.task_id == first.task_id
+
+
+async def test_a_batch_is_all_or_nothing(ask: Asked) -> None:
+    queue = name()
+    good = [NewTask(kind="k", payload=n, queue=queue) for n in range(3)]
+    with pytest.raises(windlass.InvalidError):
+        await ask("enqueue_batch", [*good, NewTask(kind="", queue=queue)])
+    assert await ask("list", queue=queue) == []
+    enqueued = await ask("enqueue_batch", good)
+    listed = await ask("list", queue=queue)
+    assert [task.id for task in listed] == [task.task_id for task in reversed(enqueued)], "newest first"
+
+
+async def test_a_list_goes_on_over_its_pages(ask: Asked) -> None:
+    queue = name()
+    await ask("enqueue_batch", [NewTask(kind="k", queue=queue) for _ in range(450)])
+    listed = await ask("list", queue=queue, state=TaskState.READY)
+    assert len({task.id for task in listed}) == 450
+    assert await ask("list", queue=queue, state=TaskState.DONE) == []
+
+
+async def test_waiting_gives_the_output_of_the_handler(ask: Asked) -> None:
+    enqueued = await ask("enqueue", "echo", {"hello": "world"})
+    task = await ask("wait", enqueued.task_id, timeout=LIMIT)
+    assert (task.state, task.output) == (TaskState.DONE, {"hello": "world"})
+    assert task.ended_at is not None
+
+
+async def test_waiting_ends_with_its_time(ask: Asked) -> None:
+    enqueued = await ask("enqueue", name(), delay=3600)
+    with pytest.raises(windlass.WaitTimeoutError) as late:
+        await ask("wait", enqueued.task_id, timeout=0.05)
+    assert isinstance(late.value, TimeoutError) and late.value.task_id == enqueued.task_id
+
+
+async def test_a_cancelled_task_has_ended_and_cannot_be_cancelled_again(ask: Asked) -> None:
+    enqueued = await ask("enqueue", name(), delay=3600)
+    assert await ask("cancel", enqueued.task_id, "not needed") is TaskState.CANCELLED
+    task = await ask("wait", enqueued.task_id, timeout=LIMIT)
+    assert (task.state, task.error) == (TaskState.CANCELLED, "not needed")
+    with pytest.raises(windlass.ConflictError):
+        await ask("retry", enqueued.task_id)
+
+
+async def test_errors_are_typed_and_say_what_is_wrong(ask: Asked) -> None:
+    for call in (("get", "0" * 13), ("wait", "0" * 13), ("cancel", "0" * 13)):
+        with pytest.raises(windlass.NotFoundError) as missing:
+            await ask(*call)
+        assert missing.value.code == "not_found" and "0000000000000" in str(missing.value)
+    with pytest.raises(windlass.InvalidError):
+        await ask("get", "not an id")
+    with pytest.raises(windlass.InvalidError, match="payload_max_bytes"):
+        await ask("enqueue", "k", "x" * (1 << 20))
+
+
+async def test_what_json_cannot_say_is_refused_before_it_is_sent_and_not_shown(ask: Asked) -> None:
+    secret = "s3cret"
+    for value in ({"secret": secret, "of": {1, 2}}, {"secret": secret, "n": float("nan")}, {secret: "\ud800"}):
+        with pytest.raises(windlass.InvalidError) as refused:
+            await ask("enqueue", "k", value)
+        assert secret not in str(refused.value)
+    with pytest.raises(windlass.InvalidError, match="time zone"):
+        await ask("enqueue", "k", run_at=datetime(2030, 1, 1))
+
+
+async def test_the_next_server_is_used_when_one_is_gone(
+    start: Start, connect: Callable[..., Asked]
+) -> None:
+    gone, there = start(), start(store=f"sqlite:{start().folder / 'other.db'}")
+    ask = connect(gone.url, there.url)
+    await ask("enqueue", "echo")
+    gone.kill()
+    enqueued = await ask("enqueue", "echo", key="k")
+    assert (await ask("wait", enqueued.task_id, timeout=LIMIT)).state is TaskState.DONE
+
+
+async def test_no_server_at_all_is_said_at_once(connect: Callable[..., Asked], start: Start) -> None:
+    server = start()
+    server.kill()
+    with pytest.raises(windlass.UnavailableError):
+        await connect(server.url)("enqueue", "echo")
