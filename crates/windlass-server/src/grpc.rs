@@ -30,7 +30,7 @@ mod workers;
 
 use ends::Ends;
 use hub::Hub;
-use status::status;
+pub(crate) use status::status;
 
 /// What every call can reach. Cheap to clone.
 #[derive(Clone)]

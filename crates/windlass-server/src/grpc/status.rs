@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The status of an error.
-pub(super) fn status(error: impl Into<Refusal>) -> Status {
+pub(crate) fn status(error: impl Into<Refusal>) -> Status {
     let Refusal { detail, message } = error.into();
     let code = code(detail.code);
     if code == Code::Internal {
@@ -26,7 +26,7 @@ pub(super) fn status(error: impl Into<Refusal>) -> Status {
 }
 
 /// An error with its message.
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     detail: ErrorDetail,
     message: v1::Error,
 }
@@ -67,10 +67,11 @@ fn code(code: ErrorCode) -> Code {
         ErrorCode::Invalid | ErrorCode::UnsupportedMediaType => Code::InvalidArgument,
         ErrorCode::TooLarge => Code::OutOfRange,
         ErrorCode::NotFound => Code::NotFound,
+        ErrorCode::Unauthorized => Code::Unauthenticated,
         ErrorCode::Forbidden => Code::PermissionDenied,
         ErrorCode::KeyConflict => Code::AlreadyExists,
         ErrorCode::Conflict | ErrorCode::LeaseLost | ErrorCode::WorkerExpired => Code::FailedPrecondition,
-        ErrorCode::StoreFull => Code::ResourceExhausted,
+        ErrorCode::StoreFull | ErrorCode::RateLimited => Code::ResourceExhausted,
         ErrorCode::Unavailable => Code::Unavailable,
         ErrorCode::Timeout => Code::DeadlineExceeded,
         ErrorCode::Unsupported | ErrorCode::MethodNotAllowed => Code::Unimplemented,

@@ -1,6 +1,6 @@
 //! The door: every call passes here, and none that is not in the table of calls passes.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     body::Body,
@@ -9,11 +9,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, header};
+use tonic::Status;
 
 use super::Server;
 use crate::{
     access::{self, Call, Certificate, Shown},
     api::{ErrorCode, ErrorDetail},
+    grpc::status,
 };
 
 /// Lets a call in that the caller may make, and tells of those that change something.
@@ -28,7 +30,7 @@ pub(super) async fn access(State(server): State<Arc<Server>>, request: Request, 
     let shown = Shown { headers: request.headers(), path: request.uri().path(), certificate };
     let caller = match server.access.admit(call, shown).await {
         Ok(caller) => caller,
-        Err(error) if is_grpc => return grpc_refusal(&error),
+        Err(error) if is_grpc => return grpc_refusal(error),
         Err(error) => return error.into_response(),
     };
     let path = call.destructive.then(|| request.uri().path().to_owned()).unwrap_or_default();
@@ -50,7 +52,7 @@ fn find(request: &Request, is_grpc: bool) -> Found {
     if is_grpc {
         let name = request.uri().path().trim_start_matches('/');
         return Call::named(name).filter(|call| !call.name.contains(' ')).map_or_else(
-            || Found::Refused(grpc_status(GRPC_UNIMPLEMENTED, "there is no such service or method")),
+            || Found::Refused(Status::unimplemented("there is no such service or method").into_http::<Body>()),
             Found::Call,
         );
     }
@@ -91,48 +93,9 @@ pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
     kind.starts_with(b"application/grpc")
 }
 
-/// Status numbers of gRPC that a door gives.
-const GRPC_PERMISSION_DENIED: u8 = 7;
-const GRPC_RESOURCE_EXHAUSTED: u8 = 8;
-const GRPC_UNIMPLEMENTED: u8 = 12;
-const GRPC_UNAVAILABLE: u8 = 14;
-const GRPC_UNAUTHENTICATED: u8 = 16;
-
-/// A refusal as a client of gRPC understands it: an answer of headers alone.
-fn grpc_refusal(error: &ErrorDetail) -> Response {
-    let status = match error.code {
-        ErrorCode::Unauthorized => GRPC_UNAUTHENTICATED,
-        ErrorCode::Forbidden => GRPC_PERMISSION_DENIED,
-        ErrorCode::RateLimited => GRPC_RESOURCE_EXHAUSTED,
-        _ => GRPC_UNAVAILABLE,
-    };
-    let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
-    grpc_status(status, &format!("{}{hint}", error.message))
-}
-
-fn grpc_status(status: u8, message: &str) -> Response {
-    let mut response = Response::new(Body::empty());
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    headers.insert("grpc-status", HeaderValue::from(u16::from(status)));
-    if let Ok(message) = HeaderValue::from_str(&percent_encoded(message)) {
-        headers.insert("grpc-message", message);
-    }
-    response
-}
-
-/// Text as gRPC wants it in a header.
-fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if matches!(byte, b' '..=b'~') && byte != b'%' {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
+/// A refusal as a client of gRPC understands it.
+fn grpc_refusal(error: ErrorDetail) -> Response {
+    status(error).into_http::<Body>()
 }
 
 #[cfg(test)]
@@ -174,12 +137,10 @@ mod tests {
     #[test]
     fn a_refusal_is_told_to_a_client_of_grpc_in_headers_alone() {
         let error = ErrorDetail::new(ErrorCode::Unauthorized, "no 100 % token").hint("m…");
-        let response = grpc_refusal(&error);
-        assert_eq!(
-            (response.status().as_u16(), &response.headers()["grpc-status"]),
-            (200, &HeaderValue::from(16_u16))
-        );
-        assert_eq!(response.headers()["grpc-message"], "no 100 %25 token; m%E2%80%A6");
+        let response = grpc_refusal(error);
+        let told = Status::from_header_map(response.headers()).unwrap();
+        assert_eq!((response.status().as_u16(), told.code()), (200, tonic::Code::Unauthenticated));
+        assert!(told.message().contains("no 100 % token"), "{told}");
     }
 
     #[test]
