@@ -25,6 +25,7 @@ mod rate;
 pub mod token;
 
 pub use calls::{CALLS, Call, Mode, Verdict, may};
+use known::Heard;
 pub use known::REMEMBERED;
 
 /// Tokens that nobody made, looked up in the store each second; more are refused without a look, so that guessing costs the
@@ -187,30 +188,36 @@ impl Access {
         let id = token::id_of(text).ok_or_else(wrong)?;
         let now = Instant::now();
         let remembered = lock(&self.known).get(&id, now);
-        let record = match remembered {
-            Some(record) => record,
+        let heard = match remembered {
+            Some(heard) => heard,
             None => self.look_up(id, now).await?,
         };
-        let record = record.filter(|record| token::is_of(text, record.hash)).ok_or_else(wrong)?;
+        let Heard::Token(record) = heard else { return Err(wrong()) };
+        if !token::is_of(text, record.hash) {
+            return Err(wrong());
+        }
         if record.is_expired {
             let message = format!("the token {} has expired", record.id);
             return Err(unauthorized(message));
         }
-        Ok(record)
+        Ok(*record)
     }
 
-    async fn look_up(&self, id: Name, now: Instant) -> Result<Option<TokenRecord>, ErrorDetail> {
+    async fn look_up(&self, id: Name, now: Instant) -> Result<Heard, ErrorDetail> {
         // Taken before the look, given back if somebody was there: a good token is no stranger.
         lock(&self.strangers).take(now, STRANGERS_PER_S).map_err(|_| {
             ErrorDetail::new(ErrorCode::RateLimited, "too many unknown tokens at once")
                 .hint("try again shortly")
         })?;
-        let record = self.store.tokens().find(&id).await?;
-        if record.is_some() {
-            lock(&self.strangers).give_back();
-        }
-        lock(&self.known).put(id, record.clone(), now);
-        Ok(record)
+        let heard = match self.store.tokens().find(&id).await? {
+            Some(record) => {
+                lock(&self.strangers).give_back();
+                Heard::Token(Box::new(record))
+            }
+            None => Heard::Nothing,
+        };
+        lock(&self.known).put(id, heard.clone(), now);
+        Ok(heard)
     }
 
     fn count(&self, caller: &Caller) -> Result<(), ErrorDetail> {

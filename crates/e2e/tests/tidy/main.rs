@@ -3,6 +3,7 @@
 //! Nothing here starts a process of ours; every rule reads the files of the workspace or `cargo metadata`.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod audit;
 mod guarantees;
 mod layers;
 mod licences;

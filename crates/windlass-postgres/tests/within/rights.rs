@@ -23,6 +23,7 @@ async fn a_role_that_may_use_the_schema_enqueues_and_does_nothing_else() {
     let attempts = [
         "SELECT count(*) FROM windlass.task",
         "SELECT count(*) FROM windlass.key",
+        "SELECT count(*) FROM windlass.token",
         "INSERT INTO windlass.arrival (task, is_ready, queue, kind) VALUES (1, true, 'q', 'k')",
         "UPDATE windlass.meta SET value = 1",
         "DELETE FROM windlass.task",
@@ -40,4 +41,26 @@ async fn a_role_that_may_use_the_schema_enqueues_and_does_nothing_else() {
         SET search_path = pg_temp; SELECT id FROM windlass.enqueue('a')";
     let id: TaskId = psql(&url, shadow).unwrap().parse().unwrap();
     assert!(store.task(id).await.unwrap().is_some());
+}
+
+/// A server of its own, for the same reason (S10).
+#[tokio::test]
+async fn a_role_that_is_no_superuser_makes_the_schema_and_does_everything() {
+    let cluster = Cluster::start(&ClusterOptions::new().without_fsync().password("p")).unwrap();
+    cluster.psql("CREATE ROLE plain LOGIN PASSWORD 'p' NOSUPERUSER NOCREATEDB NOCREATEROLE").unwrap();
+    cluster
+        .psql(
+            "DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO plain', current_database()); END $$",
+        )
+        .unwrap();
+    let url = cluster.url().replacen("windlass:p@", "plain:p@", 1);
+    assert_eq!(psql(&url, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user").unwrap(), "f");
+    let options = Options { migrate: true, ..Options::default() };
+    let store = PostgresStore::open(&Location::parse(&url).unwrap(), options).await.unwrap();
+    let id = psql(&url, "SELECT id FROM windlass.enqueue('a')").unwrap().parse().unwrap();
+    assert!(store.task(id).await.unwrap().is_some());
+    assert_eq!(store.tokens().list().await, Ok(vec![]));
+    assert_eq!(store.audit().await, Ok(vec![]));
+    store.retain(&windlass_core::store::Retention::default()).await.unwrap();
+    store.close().await.unwrap();
 }

@@ -12,23 +12,32 @@ pub const REMEMBERED: Duration = Duration::from_secs(5);
 /// Tokens remembered at most: all that a store keeps, and more strangers than are looked up meanwhile.
 const KNOWN_MAX: usize = 2_000;
 
+/// What the store said of an id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// There is such a token.
+    Token(Box<TokenRecord>),
+    /// There is none.
+    Nothing,
+}
+
 #[derive(Default)]
 pub(super) struct Known {
-    /// By id: what the store said, and when it was asked. `None` for an id that it did not have.
-    tokens: HashMap<Name, (Option<TokenRecord>, Instant)>,
+    /// By id: what the store said, and when it was asked.
+    tokens: HashMap<Name, (Heard, Instant)>,
     /// When a token was last forgotten: an answer to a question from before may still tell of it.
     forgot_at: Option<Instant>,
 }
 
 impl Known {
     /// What the store said of a token not long ago, if it was asked.
-    pub(super) fn get(&self, id: &Name, now: Instant) -> Option<Option<TokenRecord>> {
-        let (record, asked_at) = self.tokens.get(id)?;
-        (now.duration_since(*asked_at) < REMEMBERED).then(|| record.clone())
+    pub(super) fn get(&self, id: &Name, now: Instant) -> Option<Heard> {
+        let (heard, asked_at) = self.tokens.get(id)?;
+        (now.duration_since(*asked_at) < REMEMBERED).then(|| heard.clone())
     }
 
     /// Notes what the store said to a question of this time.
-    pub(super) fn put(&mut self, id: Name, record: Option<TokenRecord>, asked_at: Instant) {
+    pub(super) fn put(&mut self, id: Name, heard: Heard, asked_at: Instant) {
         if self.forgot_at.is_some_and(|at| asked_at <= at) {
             return;
         }
@@ -38,7 +47,7 @@ impl Known {
         if self.tokens.len() >= KNOWN_MAX {
             self.tokens.clear();
         }
-        self.tokens.insert(id, (record, asked_at));
+        self.tokens.insert(id, (heard, asked_at));
     }
 
     pub(super) fn forget(&mut self, id: &Name, now: Instant) {
@@ -56,14 +65,14 @@ mod tests {
         let id = |n: usize| Name::new("token", format!("t{n}")).unwrap();
         let (mut known, start) = (Known::default(), Instant::now());
         for n in 0..KNOWN_MAX * 3 {
-            known.put(id(n), None, start);
+            known.put(id(n), Heard::Nothing, start);
         }
         assert!(known.tokens.len() <= KNOWN_MAX);
         let last = id(KNOWN_MAX * 3 - 1);
-        assert_eq!(known.get(&last, start + REMEMBERED - Duration::from_millis(1)), Some(None));
+        assert_eq!(known.get(&last, start + REMEMBERED - Duration::from_millis(1)), Some(Heard::Nothing));
         assert_eq!(known.get(&last, start + REMEMBERED), None);
         known.forget(&last, start);
-        known.put(last.clone(), None, start);
+        known.put(last.clone(), Heard::Nothing, start);
         assert_eq!(known.get(&last, start), None, "asked before it was forgotten");
     }
 }

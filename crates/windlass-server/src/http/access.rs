@@ -33,7 +33,7 @@ pub(super) async fn access(State(server): State<Arc<Server>>, request: Request, 
         Err(error) if is_grpc => return grpc_refusal(error),
         Err(error) => return error.into_response(),
     };
-    let path = call.destructive.then(|| request.uri().path().to_owned()).unwrap_or_default();
+    let path = if call.destructive { request.uri().path().to_owned() } else { String::new() };
     let response = next.run(request).await;
     access::audit(&caller, call, &path, response.status());
     response

@@ -1,6 +1,7 @@
 //! TLS from files, exchanged without a restart when the files change.
 
 use std::{
+    fmt::Write as _,
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
@@ -23,8 +24,8 @@ use crate::access::Certificate;
 
 /// What is spoken inside, in the order of preference.
 const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
-/// Letters of a fingerprint that tell a certificate from all others, for people.
-const FINGERPRINT_LETTERS: usize = 32;
+/// Bytes of a fingerprint that tell a certificate from all others.
+const FINGERPRINT_BYTES: usize = 16;
 
 /// Files with what TLS needs, in PEM.
 #[derive(Debug, Clone)]
@@ -95,8 +96,11 @@ impl Tls {
 pub(super) fn certificate<S>(stream: &TlsStream<S>) -> Option<Certificate> {
     let shown = stream.get_ref().1.peer_certificates()?.first()?;
     let hash = digest(&SHA256, shown);
-    let mut fingerprint: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    fingerprint.truncate(FINGERPRINT_LETTERS);
+    let mut fingerprint = String::with_capacity(2 * FINGERPRINT_BYTES);
+    for byte in hash.as_ref().iter().take(FINGERPRINT_BYTES) {
+        // Writing to a string does not fail.
+        let _ = write!(fingerprint, "{byte:02x}");
+    }
     Some(Certificate { fingerprint })
 }
 

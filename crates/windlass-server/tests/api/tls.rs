@@ -24,7 +24,7 @@ use windlass_server::{
     http::{Options, Reloaded, Tls, TlsFiles},
 };
 
-use crate::harness::Api;
+use crate::harness::{Api, Setup};
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
@@ -155,6 +155,24 @@ async fn new_files_are_used_for_new_connections_and_broken_ones_are_not() {
     assert_eq!(rig.tls.reload(), Ok(Reloaded::Changed));
     assert_eq!(ask(rig.api.address, &after, None, "/healthz").await.as_deref(), Ok(OK));
     assert!(ask(rig.api.address, &before, None, "/healthz").await.is_err());
+}
+
+#[tokio::test]
+async fn a_client_that_never_shakes_hands_is_let_go() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), &authority());
+    let files = TlsFiles {
+        cert: folder.path().join("cert.pem"),
+        key: folder.path().join("key.pem"),
+        client_ca: None,
+    };
+    let options = Options {
+        tls: Some(Tls::load(files).unwrap()),
+        head_read_max: std::time::Duration::from_millis(50),
+        ..Options::default()
+    };
+    let api = Api::with(Setup { options, ..Setup::default() }).await;
+    assert_eq!(api.connect().await.rest().await, b"");
 }
 
 #[test]

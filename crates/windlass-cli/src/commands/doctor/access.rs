@@ -1,6 +1,6 @@
 //! What is open to whom.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use windlass_core::Timestamp;
 use windlass_server::api::{ErrorCode, TokenView};
@@ -107,7 +107,8 @@ fn tokens_check(report: &mut Report, tokens: &[TokenView], now: Timestamp) {
     let mut level = Level::Ok;
     if expired > 0 {
         level = Level::Note;
-        detail.push_str(&format!("; {expired} expired: `windlass token revoke` them"));
+        // Writing to a string does not fail.
+        let _ = write!(detail, "; {expired} expired: `windlass token revoke` them");
     }
     if oldest.as_secs() / 86_400 >= OLD_DAYS {
         level = Level::Note;

@@ -42,12 +42,11 @@ fn read(text: &str) -> Option<((String, Value), &str)> {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for field in fields.split(',').map(str::trim).filter(|field| !field.is_empty()) {
         let (field, kind) = field.split_once(':')?;
-        let field = match field.strip_suffix('?') {
-            Some(optional) => optional,
-            None => {
-                required.push(field);
-                field
-            }
+        let field = if let Some(optional) = field.strip_suffix('?') {
+            optional
+        } else {
+            required.push(field);
+            field
         };
         properties.insert(field.to_owned(), schema(kind.trim()));
     }
