@@ -21,6 +21,7 @@ mod control;
 mod ends;
 mod health;
 mod hub;
+mod member;
 mod shares;
 mod status;
 mod store;
