@@ -111,6 +111,11 @@ impl Hub {
                 // Hints may all be lost, that of a new lane too.
                 () = tokio::time::sleep_until(until) => self.refresh_lanes().await,
             }
+            if self.members().is_empty() {
+                // Whoever comes asks the store when something is due.
+                due = None;
+                continue;
+            }
             if due.is_some_and(|due| due <= Instant::now()) {
                 due = None;
                 // A failure is made good by the next poll, of this loop or of any worker.
@@ -147,7 +152,7 @@ impl Hub {
     fn tell_all(&self, message: &Message) {
         for member in self.members().values() {
             // One that does not read learns of it with its next heartbeat.
-            let _ = member.down.try_send(Down::Message(message.clone()));
+            let _ = member.down.try_send(Down::Message(Box::new(message.clone())));
         }
     }
 

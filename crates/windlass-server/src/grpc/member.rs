@@ -14,7 +14,7 @@ pub(super) const DOWN_MAX: usize = 16;
 
 /// What goes down a stream: a message, or the tasks of one claim.
 pub(super) enum Down {
-    Message(Message),
+    Message(Box<Message>),
     Tasks(Vec<Claimed>),
     Refused(Status),
 }

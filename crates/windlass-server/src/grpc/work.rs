@@ -44,7 +44,7 @@ pub(super) async fn open(api: Api, mut up: Streaming<v1::WorkUp>) -> Result<Down
     let (member, welcome) = greet(&api, hello, down.clone()).await.map_err(status)?;
     let worker = member.worker;
     // Nothing is in the channel yet.
-    let _ = down.try_send(Down::Message(Message::Welcome(welcome)));
+    let _ = down.try_send(Down::Message(Box::new(Message::Welcome(welcome))));
     let seat = api.hub.join(member);
     tokio::spawn(async move {
         tokio::select! {
@@ -102,7 +102,7 @@ async fn listen(
                     Ok(renewed) => v1::HeartbeatAnswer { renewed: Some(renewed.into()), error: None },
                     Err(error) => v1::HeartbeatAnswer { renewed: None, error: Some(message_of(&error)) },
                 };
-                if down.send(Down::Message(Message::Heartbeat(answer))).await.is_err() {
+                if down.send(Down::Message(Box::new(Message::Heartbeat(answer)))).await.is_err() {
                     return;
                 }
             }
@@ -114,7 +114,7 @@ async fn listen(
                 let (api, down) = (api.clone(), down.clone());
                 ends.spawn(async move {
                     if let Some(answer) = act(&api, worker, message).await {
-                        let _ = down.send(Down::Message(answer)).await;
+                        let _ = down.send(Down::Message(Box::new(answer))).await;
                     }
                 });
             }
@@ -213,7 +213,7 @@ impl Stream for Downstream {
                 None => return Poll::Ready(None),
                 Some(Down::Refused(status)) => return Poll::Ready(Some(Err(status))),
                 Some(Down::Message(message)) => {
-                    self.ready.push_back(v1::WorkDown { message: Some(message) });
+                    self.ready.push_back(v1::WorkDown { message: Some(*message) });
                 }
                 Some(Down::Tasks(tasks)) => {
                     let (mut batch, mut bytes) = (Vec::new(), 0);
