@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The status of an error.
-pub(crate) fn status(error: impl Into<Refusal>) -> Status {
+pub(super) fn status(error: impl Into<Refusal>) -> Status {
     let Refusal { detail, message } = error.into();
     let code = code(detail.code);
     if code == Code::Internal {
@@ -26,7 +26,7 @@ pub(crate) fn status(error: impl Into<Refusal>) -> Status {
 }
 
 /// An error with its message.
-pub(crate) struct Refusal {
+pub(super) struct Refusal {
     detail: ErrorDetail,
     message: v1::Error,
 }

@@ -15,7 +15,7 @@ use super::Server;
 use crate::{
     access::{self, Call, Certificate, Shown},
     api::{ErrorCode, ErrorDetail},
-    grpc::status,
+    grpc,
 };
 
 /// Lets a call in that the caller may make, and tells of those that change something.
@@ -30,7 +30,7 @@ pub(super) async fn access(State(server): State<Arc<Server>>, request: Request, 
     let shown = Shown { headers: request.headers(), path: request.uri().path(), certificate };
     let caller = match server.access.admit(call, shown).await {
         Ok(caller) => caller,
-        Err(error) if is_grpc => return grpc_refusal(error),
+        Err(error) if is_grpc => return grpc::refuse(error),
         Err(error) => return error.into_response(),
     };
     let path = if call.destructive { request.uri().path().to_owned() } else { String::new() };
@@ -93,11 +93,6 @@ pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
     kind.starts_with(b"application/grpc")
 }
 
-/// A refusal as a client of gRPC understands it.
-fn grpc_refusal(error: ErrorDetail) -> Response {
-    status(error).into_http::<Body>()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,7 +132,7 @@ mod tests {
     #[test]
     fn a_refusal_is_told_to_a_client_of_grpc_in_headers_alone() {
         let error = ErrorDetail::new(ErrorCode::Unauthorized, "no 100 % token").hint("m…");
-        let response = grpc_refusal(error);
+        let response = grpc::refuse(error);
         let told = Status::from_header_map(response.headers()).unwrap();
         assert_eq!((response.status().as_u16(), told.code()), (200, tonic::Code::Unauthenticated));
         assert!(told.message().contains("no 100 % token"), "{told}");

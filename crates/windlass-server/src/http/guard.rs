@@ -18,8 +18,11 @@ use http::{
     uri::{Authority, Uri},
 };
 
-use super::Server;
-use crate::api::{ErrorCode, ErrorDetail};
+use super::{Server, access::is_grpc};
+use crate::{
+    api::{ErrorCode, ErrorDetail},
+    grpc,
+};
 
 /// The hosts that this server answers to.
 #[derive(Debug)]
@@ -93,6 +96,7 @@ fn forbidden(message: impl Into<String>) -> ErrorDetail {
 pub(super) async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let mut response = match server.hosts.check(&request) {
         Ok(()) => next.run(request).await,
+        Err(error) if is_grpc(request.headers()) => grpc::refuse(error),
         Err(error) => error.into_response(),
     };
     let headers = response.headers_mut();
