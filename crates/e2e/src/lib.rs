@@ -12,7 +12,9 @@ pub mod rng;
 pub mod target;
 pub mod tmux;
 pub mod tree;
+pub mod until;
 pub mod up;
 pub mod visits;
 
 pub use tree::{files, read, workspace_root};
+pub use until::until;

@@ -8,8 +8,7 @@ mod wire;
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use tokio::time::{Instant, sleep};
+use anyhow::Result;
 
 pub use attempts::{Attempt, attempts, check_workflow, most_running};
 pub use judge::{Judged, judge, judge_after_crashes};
@@ -17,10 +16,10 @@ pub use load::{Load, client, tasks};
 pub use place::Place;
 pub use wire::Wire;
 
+use crate::until::within;
+
 /// How long anything may take that a test waits for: generous, it only bounds a failure.
 pub const LIMIT: Duration = Duration::from_secs(45);
-/// How often it is looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(40);
 
 /// Waits until something is so.
 ///
@@ -39,12 +38,15 @@ pub async fn until_within(
     what: &str,
     mut is_so: impl FnMut() -> Result<bool>,
 ) -> Result<()> {
-    let deadline = Instant::now() + limit;
-    while !is_so()? {
-        if Instant::now() > deadline {
-            bail!("not within {limit:?}: {what}");
+    let mut failed = None;
+    let ask = async || match is_so() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(what.to_owned()),
+        Err(error) => {
+            failed = Some(error);
+            Ok(())
         }
-        sleep(LOOK_EVERY).await;
-    }
-    Ok(())
+    };
+    within(limit, ask).await?;
+    failed.map_or(Ok(()), Err)
 }

@@ -1,13 +1,12 @@
-//! The address where a worker without the API tells a monitor how it is: `/metrics`, `/healthz`, `/readyz`.
+//! The address where a process without the API tells a monitor how it is: `/metrics`, `/healthz`, `/readyz`.
 
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
-use windlass_server::http::{self, Options, Routes};
+use windlass_server::{Vitals, http};
 
 use crate::{
     access::{self, Doors},
     commands::up,
     config::{Settings, table},
-    engine::{self, Engine},
 };
 
 /// A monitor's address that is open.
@@ -28,13 +27,12 @@ pub async fn listen(settings: &Settings, insecure: bool) -> anyhow::Result<Optio
 }
 
 impl Monitor {
-    /// Answers there for a worker.
-    pub fn start(listener: TcpListener, doors: Doors, engine: &Engine) -> anyhow::Result<Self> {
+    /// Answers there.
+    pub fn start(listener: TcpListener, doors: Doors, vitals: Vitals) -> anyhow::Result<Self> {
         let address = format!("{}://{}", doors.scheme(), listener.local_addr()?);
         let (stop, stopped) = oneshot::channel();
-        let options = Options { routes: Routes::Monitor, ..doors.options };
-        let tls = options.tls.clone();
-        let server = http::serve(listener, engine::operations(engine), options, async {
+        let tls = doors.options.tls.clone();
+        let server = http::serve_monitor(listener, vitals, doors.options, async {
             // A dropped sender is a stop as well.
             let _ = stopped.await;
         });

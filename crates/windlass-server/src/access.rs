@@ -119,7 +119,7 @@ pub struct Shown<'a> {
 
 /// Decides about calls to one server.
 pub struct Access {
-    store: SharedStore,
+    store: Option<SharedStore>,
     options: Options,
     known: Mutex<known::Known>,
     rates: Mutex<rate::Rates>,
@@ -127,8 +127,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// Decides by the tokens of a store.
-    pub fn new(store: SharedStore, options: Options) -> Self {
+    /// Decides by the tokens of a store; a process without one knows no token, but may know certificates.
+    pub fn new(store: Option<SharedStore>, options: Options) -> Self {
         Self { store, options, known: Mutex::default(), rates: Mutex::default(), strangers: Mutex::default() }
     }
 
@@ -204,12 +204,15 @@ impl Access {
     }
 
     async fn look_up(&self, id: Name, now: Instant) -> Result<Heard, ErrorDetail> {
+        let Some(store) = &self.store else {
+            return Err(unauthorized("this process has no store and so no tokens; show a client certificate"));
+        };
         // Taken before the look, given back if somebody was there: a good token is no stranger.
         lock(&self.strangers).take(now, STRANGERS_PER_S).map_err(|_| {
             ErrorDetail::new(ErrorCode::RateLimited, "too many unknown tokens at once")
                 .hint("try again shortly")
         })?;
-        let heard = match self.store.tokens().find(&id).await? {
+        let heard = match store.tokens().find(&id).await? {
             Some(record) => {
                 lock(&self.strangers).give_back();
                 Heard::Token(Box::new(record))

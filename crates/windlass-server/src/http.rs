@@ -17,7 +17,7 @@ use tokio::{
 use crate::{
     access::{self as rights, Access},
     api::{ErrorCode, ErrorDetail},
-    operations::Operations,
+    operations::{Operations, Vitals},
 };
 
 mod access;
@@ -97,9 +97,8 @@ impl Default for Options {
 /// What every request can reach.
 pub(crate) struct Server {
     pub(crate) operations: Operations,
-    access: Access,
+    access: Arc<Access>,
     options: Options,
-    hosts: Hosts,
     /// A permit per long poll.
     polls: Semaphore,
     /// A permit per KiB of body in memory.
@@ -109,17 +108,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    fn new(
-        operations: Operations,
-        options: Options,
-        listen: SocketAddr,
-        closing: watch::Receiver<bool>,
-    ) -> Arc<Self> {
+    fn new(operations: Operations, options: Options, closing: watch::Receiver<bool>) -> Arc<Self> {
         Arc::new(Self {
-            hosts: Hosts::new(listen, &options.allowed_hosts),
             polls: Semaphore::new(options.long_polls_max),
             bodies: Arc::new(Semaphore::new(options.bodies_max_bytes.div_ceil(body::PERMIT_BYTES))),
-            access: Access::new(Arc::clone(operations.store()), options.access),
+            access: Arc::new(Access::new(Some(Arc::clone(operations.store())), options.access)),
             operations,
             options,
             closing,
@@ -136,9 +129,13 @@ impl Server {
 
     /// Resolves when the server stops.
     pub(crate) async fn closed(&self) {
-        // An error means that the sender is gone, which is a stop as well.
-        let _ = self.closing.clone().wait_for(|closing| *closing).await;
+        closed(&self.closing).await;
     }
+}
+
+async fn closed(closing: &watch::Receiver<bool>) {
+    // An error means that the sender is gone, which is a stop as well.
+    let _ = closing.clone().wait_for(|closing| *closing).await;
 }
 
 /// Serves the API until `shutdown` resolves; then accepts nothing more, ends long polls at once and lets
@@ -152,16 +149,38 @@ pub async fn serve(
     options: Options,
     shutdown: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
+    if options.routes == Routes::Monitor {
+        return serve_monitor(listener, operations.vitals(), options, shutdown).await;
+    }
     let (close, closing) = watch::channel(false);
-    let server = Server::new(operations, options, listener.local_addr()?, closing);
-    connections::serve(listener, server, close, shutdown).await;
+    let hosts = Arc::new(Hosts::new(listener.local_addr()?, &options.allowed_hosts));
+    let router = routes::router(&Server::new(operations, options.clone(), closing), hosts);
+    connections::serve(listener, Arc::new(options), router, close, shutdown).await;
+    Ok(())
+}
+
+/// Serves only what a monitor asks for, `/metrics`, `/healthz` and `/readyz`, under the same bounds.
+///
+/// # Errors
+/// If the listener has no address.
+pub async fn serve_monitor(
+    listener: TcpListener,
+    vitals: Vitals,
+    options: Options,
+    shutdown: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
+    let (close, _) = watch::channel(false);
+    let hosts = Arc::new(Hosts::new(listener.local_addr()?, &options.allowed_hosts));
+    let access = Arc::new(Access::new(vitals.store().cloned(), options.access));
+    let router = routes::monitor_router(vitals, access, hosts);
+    connections::serve(listener, Arc::new(options), router, close, shutdown).await;
     Ok(())
 }
 
 /// A server without a listener: connections are brought to it. For simulations, which have a network of their own.
 #[doc(hidden)]
 pub struct Door {
-    server: Arc<Server>,
+    options: Arc<Options>,
     router: axum::Router,
     close: watch::Sender<bool>,
 }
@@ -171,8 +190,9 @@ impl Door {
     #[must_use]
     pub fn new(operations: Operations, options: Options, listen: SocketAddr) -> Self {
         let (close, closing) = watch::channel(false);
-        let server = Server::new(operations, options, listen, closing);
-        Self { router: routes::router(Arc::clone(&server)), server, close }
+        let hosts = Arc::new(Hosts::new(listen, &options.allowed_hosts));
+        let router = routes::router(&Server::new(operations, options.clone(), closing), hosts);
+        Self { options: Arc::new(options), router, close }
     }
 
     /// Serves one connection until its end.
@@ -180,8 +200,9 @@ impl Door {
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
     {
-        let (server, router) = (Arc::clone(&self.server), self.router.clone());
-        async move { connections::speak(stream, &server, router).await }
+        let (options, router) = (Arc::clone(&self.options), self.router.clone());
+        let closing = self.close.subscribe();
+        async move { connections::speak(stream, &options, &closing, router).await }
     }
 
     /// Ends long polls and streams, and lets other calls finish.

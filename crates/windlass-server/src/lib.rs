@@ -10,4 +10,4 @@ pub mod http;
 pub mod json;
 pub mod operations;
 
-pub use operations::Operations;
+pub use operations::{Operations, Vitals};

@@ -33,7 +33,7 @@ mod workflows;
 
 pub use dead::DEAD_SCAN_MAX;
 pub(crate) use enqueue::Refused;
-pub use health::{Probe, STORE_ANSWER_MAX};
+pub use health::{Probe, STORE_ANSWER_MAX, Vitals};
 pub(crate) use list::page_limit;
 pub use list::{LIST_BYTES_MAX, LIST_LIMIT_DEFAULT};
 pub use new_task::DURATION_MAX_MS;

@@ -1,10 +1,11 @@
 //! Admission control of the built program: memory that is short, and slots that change while tasks run.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use e2e::{
     http::Api,
     process::{END_LIMIT, Process, START_LIMIT, Stream},
+    until,
     up::{Up, up_command},
 };
 use rustix::process::Signal;
@@ -47,16 +48,13 @@ fn tasks_that_want_more_memory_than_there_is_finish_and_without_admission_contro
 
 /// The newest worker, when it is as wanted.
 async fn worker(api: &Api, what: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
-    let deadline = Instant::now() + START_LIMIT;
-    loop {
+    until(async || {
         let answer = api.get("/v1/workers").await.unwrap();
         let worker = answer.body["workers"][0].clone();
-        if is_wanted(&worker) {
-            return worker;
-        }
-        assert!(Instant::now() < deadline, "waited in vain until {what}: {worker}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        if is_wanted(&worker) { Ok(worker) } else { Err(format!("{what}: {worker}")) }
+    })
+    .await
+    .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

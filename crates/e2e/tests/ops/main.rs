@@ -7,23 +7,17 @@ mod top;
 mod traces;
 mod unit;
 
-use std::time::Duration;
-
-use e2e::{http::Api, postgres::LIMIT};
+use e2e::{http::Api, until};
 use serde_json::Value;
-use tokio::time::Instant;
 
 /// Waits until a task is in this state, and gives its record.
 async fn until_state(api: &Api, id: &str, state: &str) -> Value {
-    let deadline = Instant::now() + LIMIT;
-    loop {
+    until(async || {
         let task = api.get(&format!("/v1/tasks/{id}")).await.unwrap().body;
-        if task["state"] == state {
-            return task;
-        }
-        assert!(Instant::now() < deadline, "not {state} in time: {task}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        if task["state"] == state { Ok(task) } else { Err(format!("not {state}: {task}")) }
+    })
+    .await
+    .unwrap()
 }
 
 /// Enqueues one task and gives its id.

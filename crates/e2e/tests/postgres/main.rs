@@ -6,6 +6,7 @@ mod connections;
 mod fleet;
 mod gates;
 mod kill;
+mod limits;
 mod listener;
 mod locks;
 mod lost_answers;

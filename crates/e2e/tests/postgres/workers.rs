@@ -3,6 +3,7 @@
 use e2e::{
     postgres::{Place, until},
     process::START_LIMIT,
+    up::Up,
 };
 use serde_json::Value;
 
@@ -48,7 +49,7 @@ async fn slots_are_set_through_the_store_and_a_dead_worker_is_seen_as_stale() {
     target.release();
 }
 
-/// Three workers with handlers of uneven length share evenly, and each tells what it could take.
+/// Three workers with handlers of uneven length share evenly, and each tells what it could take; both as the API says.
 #[tokio::test(flavor = "multi_thread")]
 async fn three_workers_with_uneven_handlers_share_evenly_and_tell_their_capacity() {
     const TASKS: usize = 900;
@@ -68,30 +69,42 @@ async fn three_workers_with_uneven_handlers_share_evenly_and_tell_their_capacity
     std::fs::write(file.path(), tasks).unwrap();
     let said = place.say(["enqueue", "--from", &file.path().display().to_string()]).unwrap();
     assert_eq!(said.code, Some(0), "{said:?}");
-    let done = || -> anyhow::Result<Vec<Value>> {
-        let said = place.say(["tasks", "ls", "--state", "done", "--limit", "1000", "--json"])?;
-        let page: Value = serde_json::from_str(&said.stdout)?;
-        Ok(page["tasks"].as_array().cloned().unwrap_or_default())
+    // The server has a worker too, which serves none of these.
+    let up =
+        Up::start(place.command(["up", "--listen", "127.0.0.1:0", "--queues", "others"]).unwrap()).unwrap();
+    let api = up.api();
+    let list = async |path: &str, key: &str| -> Vec<Value> {
+        api.get(path).await.unwrap().body[key].as_array().cloned().unwrap_or_default()
     };
-    until("every task is done", || Ok(done()?.len() == TASKS)).await.unwrap();
+    let tasks = e2e::until(async || {
+        let done = list("/v1/tasks?state=done&limit=1000", "tasks").await;
+        if done.len() == TASKS { Ok(done) } else { Err(format!("{} are done", done.len())) }
+    })
+    .await
+    .unwrap();
 
     let ids: Vec<String> = workers
         .iter()
         .map(|worker| format!("w{}", place.registration(worker.pid()).unwrap().unwrap()))
         .collect();
-    let (tasks, third) = (done().unwrap(), TASKS as f64 / 3.0);
+    let third = TASKS as f64 / 3.0;
     for id in &ids {
         let share = tasks.iter().filter(|task| task["worker"] == id.as_str()).count() as f64 / third;
         assert!((0.85..=1.15).contains(&share), "{id} ran {share} of its third");
     }
-    until("idle workers tell that all of their slots are free", || {
-        let seen: Vec<Value> = ids.iter().map(|id| listed(&place, id)).collect::<anyhow::Result<_>>()?;
-        Ok(seen.iter().all(|worker| {
+    // Idle workers tell that all of their slots are free.
+    e2e::until(async || {
+        let seen = list("/v1/workers", "workers").await;
+        let is_free = |worker: &&Value| {
             worker["available_capacity"] == SLOTS
                 && worker["max_capacity"] == SLOTS
                 && worker["in_flight"] == 0
                 && worker["reason"] == ""
-        }))
+                && worker["memory_usage"].as_f64().is_some_and(|usage| usage > 0.0 && usage <= 1.0)
+        };
+        let free = seen.iter().filter(is_free).filter_map(|worker| worker["worker_id"].as_str());
+        let free: Vec<&str> = free.filter(|id| ids.iter().any(|known| known == id)).collect();
+        if free.len() == ids.len() { Ok(()) } else { Err(format!("{free:?} of {seen:?}")) }
     })
     .await
     .unwrap();

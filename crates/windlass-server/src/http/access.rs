@@ -11,15 +11,14 @@ use axum::{
 use http::{HeaderMap, HeaderValue, header};
 use tonic::Status;
 
-use super::Server;
 use crate::{
-    access::{self, Call, Certificate, Shown},
+    access::{self, Access, Call, Certificate, Shown},
     api::{ErrorCode, ErrorDetail},
     grpc,
 };
 
 /// Lets a call in that the caller may make, and tells of those that change something.
-pub(super) async fn access(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+pub(super) async fn access(State(rights): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let is_grpc = is_grpc(request.headers());
     let call = match find(&request, is_grpc) {
         Found::Call(call) => call,
@@ -28,7 +27,7 @@ pub(super) async fn access(State(server): State<Arc<Server>>, request: Request, 
     };
     let certificate = request.extensions().get::<Certificate>();
     let shown = Shown { headers: request.headers(), path: request.uri().path(), certificate };
-    let caller = match server.access.admit(call, shown).await {
+    let caller = match rights.admit(call, shown).await {
         Ok(caller) => caller,
         Err(error) if is_grpc => return grpc::refuse(error),
         Err(error) => return error.into_response(),

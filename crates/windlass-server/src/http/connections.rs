@@ -17,7 +17,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{Server, first_bytes::FirstBytes, routes, stall::Stall, tls};
+use super::{Options, closed, first_bytes::FirstBytes, stall::Stall, tls};
 
 /// Bytes of a request's head (line and headers together); more is answered with 431.
 const HEAD_MAX_BYTES: usize = 64 << 10;
@@ -44,12 +44,13 @@ const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: applicatio
 /// Accepts until `shutdown`, then closes.
 pub(super) async fn serve(
     listener: TcpListener,
-    server: Arc<Server>,
+    options: Arc<Options>,
+    router: Router,
     close: watch::Sender<bool>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
-    let places = Arc::new(Semaphore::new(server.options.connections_max));
-    let router = routes::router(Arc::clone(&server));
+    let places = Arc::new(Semaphore::new(options.connections_max));
+    let closing = close.subscribe();
     let mut connections = JoinSet::new();
     let mut refusals = Refusals::default();
     let mut shutdown = pin!(shutdown);
@@ -59,7 +60,7 @@ pub(super) async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => match Arc::clone(&places).try_acquire_owned() {
                     Ok(place) => {
-                        connections.spawn(connection(stream, place, Arc::clone(&server), router.clone()));
+                        connections.spawn(connection(stream, place, Arc::clone(&options), closing.clone(), router.clone()));
                     }
                     Err(_) => refusals.refuse(&stream),
                 },
@@ -78,25 +79,31 @@ pub(super) async fn serve(
             report(ended);
         }
     };
-    if tokio::time::timeout(server.options.shutdown_max, all).await.is_err() {
+    if tokio::time::timeout(options.shutdown_max, all).await.is_err() {
         warn!(connections = connections.len(), "requests were cut off by the end of the server");
         connections.shutdown().await;
     }
 }
 
-async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<Server>, router: Router) {
+async fn connection(
+    stream: TcpStream,
+    place: OwnedSemaphorePermit,
+    options: Arc<Options>,
+    closing: watch::Receiver<bool>,
+    router: Router,
+) {
     let _place = place;
     // Answers are small and somebody waits for them.
     let _ = stream.set_nodelay(true);
-    let stream = Stall::new(stream, server.options.write_stall_max);
-    let Some(tls) = &server.options.tls else { return speak(stream, &server, router).await };
-    match tokio::time::timeout(server.options.head_read_max, tls.accept(stream)).await {
+    let stream = Stall::new(stream, options.write_stall_max);
+    let Some(tls) = &options.tls else { return speak(stream, &options, &closing, router).await };
+    match tokio::time::timeout(options.head_read_max, tls.accept(stream)).await {
         Ok(Ok(stream)) => {
             let router = match tls::certificate(&stream) {
                 Some(certificate) => router.layer(Extension(certificate)),
                 None => router,
             };
-            speak(stream, &server, router).await;
+            speak(stream, &options, &closing, router).await;
         }
         Ok(Err(error)) => debug!(%error, "connection without TLS"),
         Err(_) => debug!("connection that shook hands for too long"),
@@ -104,30 +111,30 @@ async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<
 }
 
 /// Answers requests, in whatever HTTP the other side speaks, until the connection ends.
-pub(super) async fn speak<S>(stream: S, server: &Server, router: Router)
+pub(super) async fn speak<S>(stream: S, options: &Options, closing: &watch::Receiver<bool>, router: Router)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let first = FirstBytes::read(stream);
     let first = tokio::select! {
-        first = tokio::time::timeout(server.options.head_read_max, first) => first,
+        first = tokio::time::timeout(options.head_read_max, first) => first,
         // Nothing was asked, so nothing is cut off.
-        () = server.closed() => return,
+        () = closed(closing) => return,
     };
     let Ok(Ok(stream)) = first else { return };
     if stream.is_http2() {
-        return speak_http2(stream, server, router).await;
+        return speak_http2(stream, options, closing, router).await;
     }
     let io = TokioIo::new(stream);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
-        .header_read_timeout(server.options.head_read_max)
+        .header_read_timeout(options.head_read_max)
         .max_buf_size(HEAD_MAX_BYTES)
         .max_headers(HEADERS_MAX);
     let mut exchange = pin!(http.serve_connection(io, TowerToHyperService::new(router)));
     let result = tokio::select! {
         result = &mut exchange => result,
-        () = server.closed() => {
+        () = closed(closing) => {
             exchange.as_mut().graceful_shutdown();
             exchange.await
         }
@@ -138,14 +145,19 @@ where
 }
 
 /// HTTP/2, which gRPC needs. Both sides know beforehand: there is no upgrade from HTTP/1.
-async fn speak_http2<S>(stream: FirstBytes<S>, server: &Server, router: Router)
+async fn speak_http2<S>(
+    stream: FirstBytes<S>,
+    options: &Options,
+    closing: &watch::Receiver<bool>,
+    router: Router,
+)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut http = http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())
         .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(server.options.write_stall_max)
+        .keep_alive_timeout(options.write_stall_max)
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(HEAD_MAX_BYTES as u32)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
@@ -154,7 +166,7 @@ where
     let mut exchange = pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
     let result = tokio::select! {
         result = &mut exchange => result,
-        () = server.closed() => {
+        () = closed(closing) => {
             exchange.as_mut().graceful_shutdown();
             exchange.await
         }

@@ -18,7 +18,7 @@ use http::{
     uri::{Authority, Uri},
 };
 
-use super::{Server, access::is_grpc};
+use super::access::is_grpc;
 use crate::{
     api::{ErrorCode, ErrorDetail},
     grpc,
@@ -93,8 +93,8 @@ fn forbidden(message: impl Into<String>) -> ErrorDetail {
 }
 
 /// Checks every request, HTTP/JSON or gRPC, also those for routes that do not exist, and marks every answer.
-pub(super) async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
-    let mut response = match server.hosts.check(&request) {
+pub(super) async fn guard(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
+    let mut response = match hosts.check(&request) {
         Ok(()) => next.run(request).await,
         Err(error) if is_grpc(request.headers()) => grpc::refuse(error),
         Err(error) => error.into_response(),

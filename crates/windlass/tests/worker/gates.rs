@@ -240,8 +240,9 @@ async fn a_worker_is_not_idle_before_it_is_there() {
     let worker =
         Worker::builder(store.clone()).raw("t", act(|_| async { Outcome::Done(None) })).config(quick());
     let running = tokio::spawn(testing::run_until_idle(worker));
-    // Time for looks that must not be taken yet; a worker that takes them stops as soon as it starts.
-    tokio::time::sleep(Duration::from_millis(30)).await;
+    // By then whoever looks without waiting for the worker has looked.
+    until("it registers", async || store.calls(On::Register) == 1).await;
+    assert_eq!(store.calls(On::PromoteDue), 0, "a look before the worker is there shows nothing");
     gate.notify_one();
     let ended = running.await.unwrap().unwrap();
     assert_eq!(ended.iter().map(|task| task.id).collect::<Vec<_>>(), ids);

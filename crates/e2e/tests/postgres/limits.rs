@@ -1,0 +1,20 @@
+//! What is said of a job and its limit.
+
+use e2e::{postgres::Place, process::START_LIMIT, up::Up};
+use serde_json::json;
+
+/// As on the embedded store: one line when it comes to its limit and one when it leaves it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_says_once_that_it_reached_its_limit_and_once_that_it_left_it() {
+    let place = Place::shared().unwrap();
+    let command = place.command(["up", "--listen", "127.0.0.1:0", "--log-level", "info"]).unwrap();
+    let mut up = Up::start(command).unwrap();
+    let api = up.api();
+    let task = json!({"kind": "sleep", "payload": {"ms": 5}, "job": "site-7"});
+    api.put("/v1/jobs/site-7", &json!({"concurrency": 1})).await.unwrap();
+    api.post("/v1/tasks", &json!({"tasks": vec![task; 20]})).await.unwrap();
+    up.process.wait_for(START_LIMIT, |line| line.contains("left its limit").then_some(())).unwrap();
+    let said = up.process.transcript();
+    assert_eq!(said.matches("job reached its limit").count(), 1, "{said}");
+    assert_eq!(said.matches("job left its limit").count(), 1, "{said}");
+}
