@@ -48,6 +48,8 @@ pub struct Book {
     pub visits: Visits,
     /// Requests without a task header.
     pub strangers: u32,
+    /// `traceparent` and `tracestate` of those that had them.
+    pub stranger_traces: Vec<(String, Option<String>)>,
 }
 
 impl Target {
@@ -161,18 +163,18 @@ async fn answer(
     let open = {
         let mut seen = lock(&book);
         seen.open += 1;
-        match request.headers().get(TASK_HEADER).and_then(|id| id.to_str().ok()) {
-            Some(id) => {
-                if seen.seen_done.contains(id) {
-                    seen.came_after_done.push(id.to_owned());
-                }
-                *seen.arrivals.entry(id.to_owned()).or_default() += 1;
-                if let Some(trace) = request.headers().get("traceparent").and_then(|text| text.to_str().ok())
-                {
-                    seen.traces.insert(id.to_owned(), trace.to_owned());
-                }
+        let header = |name: &str| Some(request.headers().get(name)?.to_str().ok()?.to_owned());
+        if let Some(id) = header(TASK_HEADER) {
+            if seen.seen_done.contains(&id) {
+                seen.came_after_done.push(id.clone());
             }
-            None => seen.strangers += 1,
+            *seen.arrivals.entry(id.clone()).or_default() += 1;
+            if let Some(trace) = header("traceparent") {
+                seen.traces.insert(id, trace);
+            }
+        } else {
+            seen.strangers += 1;
+            seen.stranger_traces.extend(header("traceparent").map(|trace| (trace, header("tracestate"))));
         }
         // Under the lock, so that the order of the book is that of the clock.
         let visit = visit(&request).map(|visit| seen.visits.come(visit));

@@ -109,6 +109,7 @@ impl Bridge {
         }
         task.job = named("job", &self.job)?;
         task.workflow = named("workflow", &self.workflow)?;
+        task.trace = delivery.trace();
         Ok(task)
     }
 

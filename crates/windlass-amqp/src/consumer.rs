@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use windlass::IntoOutcome;
+use windlass::{IntoOutcome, Tracer};
 
 use crate::{
     Delivery, Error, Redelivery, Sizes, Topology,
@@ -160,6 +160,8 @@ impl Consumer {
             redelivery: self.redelivery,
             run: self.run,
             queue: self.queue,
+            is_single_active: self.is_single_active,
+            tracer: None,
         })
     }
 }
@@ -189,9 +191,12 @@ pub struct Plan {
     /// The least number of workers, if it is to change.
     pub adaptive_min: Option<usize>,
     pub is_exclusive: bool,
+    pub is_single_active: bool,
     pub timeout: Option<Duration>,
     pub redelivery: Redelivery,
     pub run: Run,
+    /// Who is told of its deliveries, if anybody.
+    pub tracer: Option<Tracer>,
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use std::{collections::BTreeSet, fmt, process, sync::Arc, time::Duration};
 
 use tokio::{sync::watch, task::JoinHandle};
-use windlass::{Pool, StopReport};
+use windlass::{
+    AdmissionConfig, Controller, Pool, StopReport, Tracer, admission::Sampler, telemetry::ConsumerSource,
+};
 
 use crate::{
     Binding, Consumer, ConsumerFigures, Error, Exchange, Publisher, PublisherOptions, Queue, Topology,
@@ -23,6 +25,8 @@ pub struct Consumers {
     topology: Topology,
     wanted: Vec<Consumer>,
     shared_pools: Vec<(String, usize)>,
+    admission: Option<Controller>,
+    tracer: Option<Tracer>,
 }
 
 impl Consumers {
@@ -35,7 +39,22 @@ impl Consumers {
             topology: Topology::new(),
             wanted: Vec::new(),
             shared_pools: Vec::new(),
+            admission: None,
+            tracer: None,
         }
+    }
+
+    /// The controller that says how many of the workers may be used: hand the same one to every worker, pool and set of
+    /// consumers of a process. Without one they have a controller of their own. What may not start waits with the broker.
+    pub fn admission(mut self, controller: Controller) -> Self {
+        self.admission = Some(controller);
+        self
+    }
+
+    /// Tells of every delivery and every message as spans of a trace.
+    pub fn tracer(mut self, tracer: Tracer) -> Self {
+        self.tracer = Some(tracer);
+        self
     }
 
     /// The name that the broker shows for the connections, and that automatic consumer tags end with.
@@ -81,9 +100,12 @@ impl Consumers {
     /// [`Error::Declaration`] before anything is sent; [`Error::Unreachable`] and [`Error::Refused`] if the broker is not there or
     /// has something else under one of the names. Nothing is left running then.
     pub async fn start(self) -> Result<Running, Error> {
-        let Self { url, name, mut topology, wanted, shared_pools } = self;
-        let plans = wanted.into_iter().map(|consumer| consumer.planned(&mut topology, &name));
-        let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
+        let Self { url, name, mut topology, wanted, shared_pools, admission, tracer } = self;
+        let plans = wanted.into_iter().map(|consumer| {
+            let plan = consumer.planned(&mut topology, &name)?;
+            Ok(Plan { tracer: tracer.clone(), ..plan })
+        });
+        let plans: Vec<Plan> = plans.collect::<Result<_, Error>>()?;
         let mut tags = BTreeSet::new();
         if let Some(plan) = plans.iter().find(|plan| !tags.insert(&plan.tag)) {
             let reason =
@@ -100,16 +122,26 @@ impl Consumers {
         let mut ready = Vec::new();
         for plan in plans {
             // Before any of them runs, so that a start that fails leaves nothing behind.
-            let session = Session::open(&consuming, &plan).await?;
+            let session = Session::open(&consuming, &plan, plan.sizes.prefetch).await?;
             ready.push((plan, session));
         }
         if ready.is_empty() {
             // Nobody else would find out about a conflict.
             drop(publishing.channel().await?);
         }
-        let mut running = Running { consuming, publishing, told, consumers: Vec::new() };
+        let admission = match admission {
+            Some(controller) => controller,
+            None => Controller::new(AdmissionConfig::default()).map_err(declaration)?,
+        };
+        // A worker that shares the controller samples as well, and neither counts twice. Whoever only publishes needs none.
+        let sampler =
+            if ready.is_empty() { None } else { Some(admission.start_sampling().map_err(declaration)?) };
+        let consumers = Vec::new();
+        let mut running =
+            Running { consuming, publishing, told, consumers, admission, tracer, _sampler: sampler };
         for (plan, session) in ready {
-            running.consumers.push(started(plan, session, &running.consuming, stop.clone())?);
+            let link = Arc::clone(&running.consuming);
+            running.consumers.push(started(plan, session, (link, &running.admission), stop.clone())?);
         }
         Ok(running)
     }
@@ -130,27 +162,33 @@ fn pool_warnings(pools: &[(String, usize)], plans: &[Plan]) -> Vec<String> {
         .collect()
 }
 
+/// What is wrong with the settings or the machine, not with the broker.
+fn declaration(error: impl fmt::Display) -> Error {
+    Error::Declaration(error.to_string())
+}
+
 fn started(
     plan: Plan,
     session: Session,
-    link: &Arc<Link>,
+    (link, admission): (Arc<Link>, &Controller),
     stop: watch::Receiver<Option<Duration>>,
 ) -> Result<RunningConsumer, Error> {
     let workers = plan.sizes.workers;
     // The session has a buffer of its own, from which it can hand back; the pool's is for tasks that an earlier session left.
-    let pool = Pool::builder().size(workers).buffer(workers).build();
-    let pool = pool.map_err(|error| Error::Declaration(error.to_string()))?;
+    let pool = Pool::builder().size(workers).buffer(workers).admission(admission.clone());
+    let pool = pool.build().map_err(declaration)?;
     let (queue, event_type, prefetch) = (&plan.queue, &plan.event_type, plan.sizes.prefetch);
     for warning in &plan.sizes.warnings {
         tracing::warn!(%queue, %event_type, "{warning}");
     }
     tracing::info!(%queue, %event_type, workers, prefetch, tag = plan.tag, "consuming");
-    let meters = Arc::new(Meters::limited_to(plan.adaptive_min.unwrap_or(workers)));
+    let meters = Arc::new(Meters::new(&plan, admission));
     let plan = Arc::new(plan);
     let supervisor = Supervisor {
         plan: Arc::clone(&plan),
-        link: Arc::clone(link),
+        link,
         pool: pool.clone(),
+        admission: admission.clone(),
         meters: Arc::clone(&meters),
         stop,
     };
@@ -178,18 +216,26 @@ pub struct Running {
     publishing: Arc<Link>,
     told: watch::Sender<Option<Duration>>,
     consumers: Vec<RunningConsumer>,
+    admission: Controller,
+    tracer: Option<Tracer>,
+    _sampler: Option<Sampler>,
 }
 
 impl Running {
     /// A publisher to the same broker, on a connection that consumers do not use: a broker that blocks publishers must not keep
     /// them from acknowledging.
     pub fn publisher(&self, options: PublisherOptions) -> Publisher {
-        Publisher::new(Arc::clone(&self.publishing), options)
+        Publisher::new(Arc::clone(&self.publishing), options, self.tracer.clone())
     }
 
     /// What each consumer has done so far.
     pub fn figures(&self) -> Vec<ConsumerFigures> {
-        self.consumers.iter().map(|consumer| consumer.meters.read(&consumer.plan)).collect()
+        self.handle().figures()
+    }
+
+    /// The controller that they obey.
+    pub fn admission(&self) -> &Controller {
+        &self.admission
     }
 
     /// Whether every consumer gets deliveries.
@@ -238,7 +284,15 @@ pub struct Handle {
 impl Handle {
     /// What each consumer has done so far.
     pub fn figures(&self) -> Vec<ConsumerFigures> {
-        self.consumers.iter().map(|(plan, meters, _)| meters.read(plan)).collect()
+        self.consumers.iter().map(|(plan, meters, pool)| meters.read(plan, pool)).collect()
+    }
+
+    /// The same for [`Options::consumers`](windlass::telemetry::Options::consumers), to be shown at `/metrics`.
+    pub fn source(&self) -> ConsumerSource {
+        let consumers = self.consumers.clone();
+        ConsumerSource::new(move || {
+            consumers.iter().map(|(plan, meters, pool)| meters.reading(plan, pool)).collect()
+        })
     }
 
     /// Cuts off the handlers that a stop still waits for; their messages go back.

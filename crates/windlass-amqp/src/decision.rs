@@ -26,6 +26,23 @@ pub enum End {
     Unfinished,
 }
 
+impl End {
+    /// In a word, and whether that is a failure; never the handler's own text, which may quote the body.
+    pub fn told(&self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Outcome(Outcome::Done(_)) => ("done", None),
+            Self::Outcome(Outcome::Retry { .. }) => ("retry", Some("the handler failed")),
+            Self::Outcome(Outcome::Snooze(_)) => ("snooze", Some("a delivery cannot be snoozed")),
+            Self::Outcome(Outcome::Dead(_)) => ("dead", Some("the delivery failed for good")),
+            Self::Outcome(Outcome::Cancel(_)) => ("cancelled", None),
+            Self::Outcome(Outcome::Release) | Self::Unfinished => ("released", None),
+            Self::Panicked => ("panicked", Some("the handler panicked")),
+            Self::TimedOut => ("timed out", Some("the handler ran longer than it may")),
+            Self::Unfit(_) => ("unfit", Some("the delivery is not what the consumer takes")),
+        }
+    }
+}
+
 /// An answer with its reason, for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {

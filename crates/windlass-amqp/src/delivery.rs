@@ -6,7 +6,10 @@ use lapin::{
     BasicProperties,
     types::{AMQPValue, ShortString},
 };
-use windlass::Cancellation;
+use windlass::{
+    Cancellation, TraceContext,
+    trace::{TRACEPARENT, TRACESTATE},
+};
 
 /// The header in which a quorum queue counts.
 const DELIVERY_COUNT: &str = "x-delivery-count";
@@ -19,18 +22,22 @@ pub struct Delivery {
     pub(crate) is_redelivered: bool,
     pub(crate) properties: BasicProperties,
     pub(crate) cancellation: Cancellation,
+    pub(crate) trace: Option<TraceContext>,
 }
 
 impl Delivery {
     pub(crate) fn new(delivery: lapin::message::Delivery) -> Self {
-        Self {
+        let mut delivery = Self {
             body: delivery.data,
             exchange: delivery.exchange.into(),
             routing_key: delivery.routing_key.into(),
             is_redelivered: delivery.redelivered,
             properties: delivery.properties,
             cancellation: Cancellation::new(),
-        }
+            trace: None,
+        };
+        delivery.trace = TraceContext::from_stored(delivery.header(TRACEPARENT).as_deref());
+        delivery
     }
 
     /// The bytes of the message.
@@ -104,6 +111,17 @@ impl Delivery {
             AMQPValue::LongLongInt(number) => Some(number.to_string()),
             _ => None,
         }
+    }
+
+    /// Where it stands in a trace: below its publisher's span, or for the handler of a consumer that is traced on the handler's own.
+    /// What to send along as `traceparent`.
+    pub fn trace(&self) -> Option<TraceContext> {
+        self.trace
+    }
+
+    /// What tracing systems carry beside that, to be sent along as `tracestate`.
+    pub fn trace_state(&self) -> Option<String> {
+        self.header(TRACESTATE).filter(|_| self.trace.is_some())
     }
 
     /// Thrown when the handler should end: its time is over, or the process stops and the drain is over.

@@ -118,6 +118,11 @@ impl Ledger {
         frames
     }
 
+    /// How many the broker was told nothing of yet, by what was noted here.
+    pub fn open(&self) -> usize {
+        self.entries.iter().filter(|entry| **entry != Entry::Said).count()
+    }
+
     /// When the oldest ack behind an open delivery has waited long enough.
     pub fn next_look(&self) -> Option<Instant> {
         let waiting = self.entries.iter().filter_map(|entry| match entry {

@@ -44,8 +44,10 @@ mod meters;
 mod publisher;
 mod session;
 mod sizing;
+mod span;
 mod supervisor;
 mod topology;
+mod window;
 mod work;
 
 pub use bridge::{Bridge, NameFrom};

@@ -1,8 +1,18 @@
 //! What a consumer counts. Relaxed atomics on the way of a delivery.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
-use windlass::quota::Quota;
+use windlass::{
+    Controller, Name, Pool,
+    quota::Quota,
+    telemetry::{ConsumerReading, ConsumerTimes},
+};
 
 use crate::ledger::Answer;
 
@@ -28,9 +38,13 @@ pub struct ConsumerFigures {
     pub state: State,
     /// Handlers that run at once, at most.
     pub workers: usize,
-    /// Deliveries that the broker may send ahead.
+    /// Deliveries that the broker may send ahead, as was configured.
     pub prefetch: u16,
-    /// Handlers that may run at present: fewer than the workers only if the consumer is adaptive.
+    /// The prefetch in force: less if deliveries sent ahead would take more than a tenth of the memory.
+    pub prefetch_in_force: u16,
+    /// Messages that wait at the broker, as it last said; `None` while nobody knows.
+    pub queue_messages: Option<u64>,
+    /// Handlers that may run at present: fewer than the workers if the consumer is adaptive, or if admission control says so.
     pub limit: u64,
     /// Handlers that run.
     pub running: u64,
@@ -57,6 +71,11 @@ pub struct Meters {
     /// Lines about deliveries that failed (SILENT-NEVER).
     pub failures: Quota,
     pub limit: AtomicU64,
+    prefetch: AtomicU16,
+    depth: AtomicU64,
+    pub times: Arc<ConsumerTimes>,
+    /// Who wants to know how long handlers take, and under which name.
+    latency: Option<(Controller, Name)>,
     /// Handlers that ended, and the sum of their times.
     pub ended: AtomicU64,
     pub busy_nanos: AtomicU64,
@@ -71,9 +90,42 @@ pub struct Meters {
 }
 
 impl Meters {
-    /// Nothing counted yet; so many handlers may run.
-    pub fn limited_to(limit: usize) -> Self {
-        Self { limit: AtomicU64::new(limit as u64), ..Self::default() }
+    /// Nothing counted yet.
+    pub fn new(plan: &crate::consumer::Plan, admission: &Controller) -> Self {
+        let limit = plan.adaptive_min.unwrap_or(plan.sizes.workers);
+        // Deliveries have no kind; their type is the nearest to it.
+        let text = if plan.event_type.is_empty() { &plan.queue } else { &plan.event_type };
+        let name = Name::new("kind", text).ok().filter(|_| admission.watches_latency());
+        Self {
+            limit: AtomicU64::new(limit as u64),
+            prefetch: AtomicU16::new(plan.sizes.prefetch),
+            depth: AtomicU64::new(UNKNOWN),
+            latency: name.map(|name| {
+                admission.watch(std::slice::from_ref(&name));
+                (admission.clone(), name)
+            }),
+            ..Self::default()
+        }
+    }
+
+    /// A handler has ended.
+    pub fn ran(&self, took: Duration) {
+        count(&self.ended);
+        self.busy_nanos.fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
+        self.times.handled(took);
+        if let Some((admission, name)) = &self.latency {
+            admission.note(name, took);
+        }
+    }
+
+    /// So many messages wait at the broker; `None` if nobody knows.
+    pub fn note_depth(&self, depth: Option<u64>) {
+        self.depth.store(depth.unwrap_or(UNKNOWN), Ordering::Relaxed);
+    }
+
+    /// The broker may send so many ahead.
+    pub fn note_prefetch(&self, prefetch: u16) {
+        self.prefetch.store(prefetch, Ordering::Relaxed);
     }
 
     pub fn set_state(&self, state: State) {
@@ -97,7 +149,7 @@ impl Meters {
         count(counter);
     }
 
-    pub fn read(&self, plan: &crate::consumer::Plan) -> ConsumerFigures {
+    pub fn read(&self, plan: &crate::consumer::Plan, pool: &Pool) -> ConsumerFigures {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ConsumerFigures {
             queue: plan.queue.clone(),
@@ -105,7 +157,9 @@ impl Meters {
             state: self.state(),
             workers: plan.sizes.workers,
             prefetch: plan.sizes.prefetch,
-            limit: get(&self.limit),
+            prefetch_in_force: self.prefetch.load(Ordering::Relaxed),
+            queue_messages: Some(get(&self.depth)).filter(|depth| *depth != UNKNOWN),
+            limit: get(&self.limit).min(pool.allowed() as u64),
             running: get(&self.running),
             deliveries: get(&self.deliveries),
             redeliveries: get(&self.redeliveries),
@@ -117,6 +171,32 @@ impl Meters {
         }
     }
 }
+
+impl Meters {
+    /// The same for a monitor.
+    pub fn reading(&self, plan: &crate::consumer::Plan, pool: &Pool) -> ConsumerReading {
+        let figures = self.read(plan, pool);
+        ConsumerReading {
+            queue: figures.queue,
+            event_type: figures.event_type,
+            is_consuming: figures.state == State::Consuming,
+            workers: figures.workers as u64,
+            allowed: figures.limit,
+            busy: figures.running,
+            prefetch: u64::from(figures.prefetch_in_force),
+            deliveries: figures.deliveries,
+            redeliveries: figures.redeliveries,
+            answered: [figures.acked, figures.rejected, figures.requeued],
+            unanswered: figures.unanswered,
+            channels: figures.sessions,
+            queue_messages: figures.queue_messages,
+            times: Arc::clone(&self.times),
+        }
+    }
+}
+
+/// A depth that nobody knows.
+const UNKNOWN: u64 = u64::MAX;
 
 /// One more.
 pub fn count(counter: &AtomicU64) {

@@ -5,19 +5,21 @@ mod message;
 use std::{fmt, sync::Arc, time::Duration};
 
 use lapin::{
-    Channel, Confirmation, Connection,
+    BasicProperties, Channel, Confirmation, Connection,
     options::{BasicPublishOptions, ConfirmSelectOptions},
 };
 use tokio::{
     sync::Mutex,
     time::{sleep, timeout},
 };
+use windlass::{TraceContext, Tracer, trace::Begun};
 
 pub use self::message::Message;
 use crate::{
     Error,
     backoff::Backoff,
     connection::{Link, short},
+    span,
 };
 
 /// How a publisher behaves.
@@ -40,12 +42,13 @@ impl Default for PublisherOptions {
 pub struct Publisher {
     link: Arc<Link>,
     options: PublisherOptions,
+    tracer: Option<Tracer>,
     open: Arc<Mutex<Option<Channel>>>,
 }
 
 impl Publisher {
-    pub(crate) fn new(link: Arc<Link>, options: PublisherOptions) -> Self {
-        Self { link, options, open: Arc::default() }
+    pub(crate) fn new(link: Arc<Link>, options: PublisherOptions, tracer: Option<Tracer>) -> Self {
+        Self { link, options, tracer, open: Arc::default() }
     }
 
     /// Sends a message and waits until the broker confirms that a queue has it.
@@ -57,11 +60,30 @@ impl Publisher {
     /// [`Error::Unroutable`] if no queue takes it; [`Error::Blocked`] if the broker is short of memory or disk;
     /// [`Error::Unreachable`] or [`Error::Unconfirmed`] when all attempts are spent.
     pub async fn publish(&self, exchange: &str, routing_key: &str, message: &Message) -> Result<(), Error> {
+        let span = self.tracer.as_ref().and_then(|tracer| tracer.begin(message.parent()));
+        let trace = span.as_ref().map(Begun::context);
+        let published = self.publish_in(trace, exchange, routing_key, message).await;
+        if let Some(span) = span {
+            let failure = published.is_err().then_some("the broker did not take the message");
+            span::published(span, exchange, routing_key, message.known_id(), failure);
+        }
+        published
+    }
+
+    /// Sends it from this place in a trace, as often as it may be sent.
+    async fn publish_in(
+        &self,
+        trace: Option<TraceContext>,
+        exchange: &str,
+        routing_key: &str,
+        message: &Message,
+    ) -> Result<(), Error> {
+        let properties = message.properties(trace)?;
         let mut backoff = Backoff::default();
         let mut left = self.options.attempts.max(1);
         loop {
             left -= 1;
-            match self.send(exchange, routing_key, message).await {
+            match self.send(exchange, routing_key, message, &properties).await {
                 Err(error @ (Error::Unreachable { .. } | Error::Unconfirmed(_))) if left > 0 => {
                     tracing::warn!(%error, left, "a message is sent again");
                     sleep(backoff.after(Duration::ZERO)).await;
@@ -71,7 +93,13 @@ impl Publisher {
         }
     }
 
-    async fn send(&self, exchange: &str, routing_key: &str, message: &Message) -> Result<(), Error> {
+    async fn send(
+        &self,
+        exchange: &str,
+        routing_key: &str,
+        message: &Message,
+        properties: &BasicProperties,
+    ) -> Result<(), Error> {
         let limit = self.options.confirm_within;
         let connection = self.link.connection().await?;
         if connection.status().blocked() {
@@ -86,7 +114,7 @@ impl Publisher {
             }
         };
         let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
-        let (to, key, properties) = (short(exchange)?, short(routing_key)?, message.properties()?);
+        let (to, key, properties) = (short(exchange)?, short(routing_key)?, properties.clone());
         let confirmed = async {
             let sent = channel.basic_publish(to, key, options, message.body(), properties).await?;
             sent.await

@@ -8,7 +8,8 @@
 //! acknowledged any more, least of all on the next channel, and the broker delivers the message again.
 
 mod drain;
-mod tuning;
+mod looks;
+mod window;
 
 use std::{
     collections::VecDeque,
@@ -18,7 +19,8 @@ use std::{
     time::Duration,
 };
 
-use self::tuning::{Tuning, tick};
+pub use self::looks::depth;
+use self::looks::{Looks, Tuning};
 use futures_core::Stream;
 use lapin::{
     Channel,
@@ -32,15 +34,17 @@ use tokio::{
     },
     time::{Instant, sleep_until},
 };
-use windlass::{Pool, quota::Line};
+use windlass::{Controller, Pool, quota::Line, trace::Begun};
 
 use crate::{
     Delivery, Error,
-    connection::{Link, short},
+    connection::Link,
     consumer::Plan,
     decision::{End, decide, refuse},
     ledger::{Answer, Frame, Ledger},
     meters::{Meters, count},
+    span,
+    window::Window,
     work::{Ended, Report, start},
 };
 
@@ -67,19 +71,31 @@ pub struct Session {
 
 impl Session {
     /// Declares, sets the prefetch and subscribes.
-    pub async fn open(link: &Link, plan: &Plan) -> Result<Self, Error> {
+    pub async fn open(link: &Link, plan: &Plan, prefetch: u16) -> Result<Self, Error> {
         let channel = link.channel().await?;
         let what = || format!("the consumer of queue {:?}", plan.queue);
-        // A prefetch of 0 would be none at all, and the broker would send the whole queue.
-        let prefetch = plan.sizes.prefetch.max(1);
-        let qos = channel.basic_qos(prefetch, BasicQosOptions::default());
-        qos.await.map_err(|error| link.lost(&what(), &error))?;
-        let options = BasicConsumeOptions { exclusive: plan.is_exclusive, ..BasicConsumeOptions::default() };
-        let (queue, tag) = (short(&plan.queue)?, short(&plan.tag)?);
-        let subscribed = channel.basic_consume(queue, tag, options, FieldTable::default());
-        let stream = subscribed.await.map_err(|error| link.lost(&what(), &error))?;
+        let opened = subscribed(&channel, plan, prefetch).await;
+        let stream = opened.map_err(|error| link.lost(&what(), &error))?;
         Ok(Self { channel, stream })
     }
+}
+
+/// Sets the prefetch and subscribes with it.
+async fn subscribed(channel: &Channel, plan: &Plan, prefetch: u16) -> lapin::Result<lapin::Consumer> {
+    // A prefetch of 0 would be none at all, and the broker would send the whole queue.
+    channel.basic_qos(prefetch.max(1), BasicQosOptions::default()).await?;
+    let options = BasicConsumeOptions { exclusive: plan.is_exclusive, ..BasicConsumeOptions::default() };
+    // Both were checked when they were planned.
+    let (queue, tag) = (plan.queue.as_str().into(), plan.tag.as_str().into());
+    channel.basic_consume(queue, tag, options, FieldTable::default()).await
+}
+
+/// A delivery that waits for a worker.
+struct Waiting {
+    tag: u64,
+    delivery: Delivery,
+    since: Instant,
+    span: Option<Begun>,
 }
 
 /// A session at work.
@@ -87,25 +103,58 @@ pub struct Shift<'a> {
     plan: &'a Plan,
     pool: &'a Pool,
     meters: &'a Arc<Meters>,
+    admission: &'a Controller,
     session: Session,
     ledger: Ledger,
-    buffer: VecDeque<(u64, Delivery)>,
+    buffer: VecDeque<Waiting>,
     /// Numbers of workers that have nothing to do.
     idle: Vec<usize>,
+    looks: Looks,
     tuning: Option<Tuning>,
+    /// It outlives the session: what is known of the sizes holds for the next one too.
+    window: &'a mut Window,
+    /// The prefetch of the subscription to come, while there is none.
+    parked: Option<u16>,
+    /// Whether it was said that the prefetch does not fit.
+    is_excess_told: bool,
+    /// Whether deliveries wait only because admission control allows no more.
+    is_held: bool,
     reporter: UnboundedSender<Ended>,
     reports: UnboundedReceiver<Ended>,
 }
 
 impl<'a> Shift<'a> {
-    pub fn new(session: Session, plan: &'a Plan, pool: &'a Pool, meters: &'a Arc<Meters>) -> Self {
+    pub fn new(
+        session: Session,
+        plan: &'a Plan,
+        (pool, admission): (&'a Pool, &'a Controller),
+        meters: &'a Arc<Meters>,
+        window: &'a mut Window,
+    ) -> Self {
         let (reporter, reports) = unbounded_channel();
-        let idle = (0..plan.sizes.workers).rev().collect();
-        let (ledger, buffer) = (Ledger::default(), VecDeque::new());
+        let looks = Looks::new(&session.channel, plan);
         let tuning = plan.adaptive_min.map(|min| Tuning::new(min, plan.sizes.workers, meters));
         let limit = tuning.as_ref().map_or(plan.sizes.workers, Tuning::limit);
         meters.limit.store(limit as u64, Ordering::Relaxed);
-        Self { plan, pool, meters, session, ledger, buffer, idle, tuning, reporter, reports }
+        meters.note_prefetch(window.current());
+        Self {
+            plan,
+            pool,
+            meters,
+            admission,
+            session,
+            ledger: Ledger::default(),
+            buffer: VecDeque::new(),
+            idle: (0..plan.sizes.workers).rev().collect(),
+            looks,
+            tuning,
+            window,
+            parked: None,
+            is_excess_told: false,
+            is_held: false,
+            reporter,
+            reports,
+        }
     }
 
     /// Works until the channel is lost or the consumer is to stop; [`drain`](Self::drain) comes then.
@@ -118,7 +167,7 @@ impl<'a> Shift<'a> {
                 return self.end(reason);
             }
             let look = self.ledger.next_look();
-            let is_waiting_for_others = !self.buffer.is_empty() && self.is_idle();
+            let is_waiting_for_others = self.is_held || (!self.buffer.is_empty() && self.is_idle());
             tokio::select! {
                 deadline = told(stop) => return Over::Stop(deadline),
                 _ = self.reports.recv_many(&mut ended, REPORTS_AT_ONCE) => {
@@ -129,10 +178,14 @@ impl<'a> Shift<'a> {
                         return self.end(reason);
                     }
                 }
-                // What an earlier session left in the pool has ended.
+                // What an earlier session left in the pool has ended, or more is allowed.
                 () = self.pool.freed(), if is_waiting_for_others => {}
-                () = tick(&mut self.tuning) => {
-                    if let Err(reason) = self.tune().await {
+                waiting = self.looks.next() => {
+                    let done = match waiting {
+                        Ok(waiting) => self.looked(waiting).await,
+                        Err(reason) => Err(reason),
+                    };
+                    if let Err(reason) = done {
                         return self.end(reason);
                     }
                 }
@@ -148,11 +201,12 @@ impl<'a> Shift<'a> {
             self.take(next)?;
         }
         self.start_what_fits();
-        self.say().await
+        self.say().await?;
+        self.unpark().await
     }
 
     fn has_room(&self) -> bool {
-        self.buffer.len() < self.plan.sizes.workers * BUFFERED_PER_WORKER
+        self.parked.is_none() && self.buffer.len() < self.plan.sizes.workers * BUFFERED_PER_WORKER
     }
 
     /// Whether nothing of this session runs.
@@ -172,16 +226,22 @@ impl<'a> Shift<'a> {
         }
         let tag = delivery.delivery_tag;
         self.ledger.take(tag);
-        self.buffer.push_back((tag, Delivery::new(delivery)));
+        let delivery = Delivery::new(delivery);
+        self.window.note(delivery.body().len());
+        let span = self.plan.tracer.as_ref().and_then(|tracer| tracer.begin(delivery.trace()));
+        self.buffer.push_back(Waiting { tag, delivery, since: Instant::now(), span });
         Ok(())
     }
 
     fn start_what_fits(&mut self) {
+        self.is_held = false;
         while !self.buffer.is_empty() && self.is_place_free() {
             let Some(worker) = self.idle.pop() else { break };
-            let Some((tag, delivery)) = self.buffer.pop_front() else { break };
+            let Some(Waiting { tag, mut delivery, since, span }) = self.buffer.pop_front() else { break };
+            self.meters.times.waited(since.elapsed());
             let known = (tag, delivery.delivered_before());
-            let report = Report::new(self.reporter.clone(), Arc::clone(self.meters), known, worker);
+            let mut report = Report::new(self.reporter.clone(), Arc::clone(self.meters), known, worker);
+            report.span = span::started(span, self.plan, &mut delivery, worker);
             match self.misfit(&delivery) {
                 None => start(self.pool, self.plan, delivery, report),
                 Some(reason) => report.refuse(reason),
@@ -189,9 +249,18 @@ impl<'a> Shift<'a> {
         }
     }
 
-    /// Handlers of an earlier session count as well: together they are never more than the workers.
-    fn is_place_free(&self) -> bool {
-        self.meters.running.load(Ordering::Relaxed) < self.meters.limit.load(Ordering::Relaxed)
+    /// Handlers of an earlier session count as well: together they are never more than the workers, nor than admission control
+    /// allows. What may not start stays in the buffer, then with the broker: it sends no more than the prefetch.
+    fn is_place_free(&mut self) -> bool {
+        let running = self.meters.running.load(Ordering::Relaxed);
+        if running >= self.meters.limit.load(Ordering::Relaxed) {
+            return false;
+        }
+        self.is_held = running >= self.pool.allowed() as u64;
+        if self.is_held {
+            self.pool.held_up();
+        }
+        !self.is_held
     }
 
     /// Why a delivery is not even tried.

@@ -4,23 +4,28 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::watch,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
-use windlass::{Pool, StopReport};
+use windlass::{Controller, Pool, StopReport};
 
 use crate::{
     backoff::Backoff,
     connection::Link,
     consumer::Plan,
     meters::{Meters, State, count},
-    session::{Over, Session, Shift, told},
+    session::{Over, Session, Shift, depth, told},
+    window::Window,
 };
+
+/// How long a look at a queue may take that cannot be consumed from.
+const LOOK_LIMIT: Duration = Duration::from_secs(2);
 
 /// One consumer with what it needs for its whole life.
 pub struct Supervisor {
     pub plan: Arc<Plan>,
     pub link: Arc<Link>,
     pub pool: Pool,
+    pub admission: Controller,
     pub meters: Arc<Meters>,
     /// The deadline of the stop, once there is one.
     pub stop: watch::Receiver<Option<Duration>>,
@@ -32,6 +37,8 @@ impl Supervisor {
         let mut open = Some(first);
         let mut backoff = Backoff::default();
         let (plan, meters, pool) = (Arc::clone(&self.plan), Arc::clone(&self.meters), self.pool.clone());
+        let admission = self.admission.clone();
+        let mut window = Window::new(plan.sizes.prefetch);
         loop {
             let Some(session) = open.take() else {
                 // Not reached: a session is either open or awaited below.
@@ -40,7 +47,7 @@ impl Supervisor {
             count(&meters.sessions);
             meters.set_state(State::Consuming);
             let began = Instant::now();
-            let mut shift = Shift::new(session, &plan, &pool, &meters);
+            let mut shift = Shift::new(session, &plan, (&pool, &admission), &meters, &mut window);
             let reason = match shift.work(&mut self.stop).await {
                 Over::Lost(reason) => reason,
                 Over::Stop(deadline) => {
@@ -51,9 +58,10 @@ impl Supervisor {
             // With it goes the way of reports from handlers that still run.
             drop(shift);
             meters.set_state(State::Reconnecting);
+            meters.note_depth(None);
             let (queue, event_type) = (&plan.queue, &plan.event_type);
             tracing::warn!(%queue, %event_type, %reason, "the consumer lost its channel and opens another");
-            open = match self.reopen(&mut backoff, began.elapsed()).await {
+            open = match self.reopen(&mut backoff, began.elapsed(), window.current()).await {
                 Ok(session) => Some(session),
                 Err(deadline) => {
                     meters.set_state(State::Stopping);
@@ -64,7 +72,12 @@ impl Supervisor {
     }
 
     /// Tries until there is a session, or a stop with its deadline.
-    async fn reopen(&mut self, backoff: &mut Backoff, lasted: Duration) -> Result<Session, Duration> {
+    async fn reopen(
+        &mut self,
+        backoff: &mut Backoff,
+        lasted: Duration,
+        prefetch: u16,
+    ) -> Result<Session, Duration> {
         let mut wait = backoff.after(lasted);
         loop {
             tokio::select! {
@@ -73,16 +86,26 @@ impl Supervisor {
             }
             let opened = tokio::select! {
                 deadline = told(&mut self.stop) => return Err(deadline),
-                opened = Session::open(&self.link, &self.plan) => opened,
+                opened = Session::open(&self.link, &self.plan, prefetch) => opened,
             };
             match opened {
                 Ok(session) => return Ok(session),
                 Err(error) => {
+                    self.meters.note_depth(self.depth().await);
                     wait = backoff.after(Duration::ZERO);
-                    let queue = &self.plan.queue;
-                    tracing::warn!(%queue, %error, wait_ms = wait.as_millis() as u64, "the consumer is not back yet");
+                    let (queue, event_type) = (&self.plan.queue, &self.plan.event_type);
+                    tracing::warn!(%queue, %event_type, %error, wait_ms = wait.as_millis() as u64, "the consumer is not back yet");
                 }
             }
         }
+    }
+
+    /// Messages that wait, although the broker does not let this one consume: another may have the sole right to.
+    async fn depth(&self) -> Option<u64> {
+        let look = async {
+            let channel = self.link.channel().await.ok()?;
+            depth(channel, self.plan.queue.clone()).await.ok()
+        };
+        timeout(LOOK_LIMIT, look).await.ok().flatten()
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tracing::Instrument as _;
 use windlass::{CancelReason, Cancellation, DispatchOptions, Outcome, Pool};
 
-use crate::{Delivery, consumer::Plan, decision::End, meters::Meters};
+use crate::{Delivery, consumer::Plan, decision::End, meters::Meters, span::Handling};
 
 /// How one delivery of a channel ended.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub struct Report {
     context: Option<Cancellation>,
     started: Option<Instant>,
     outcome: Option<Result<Outcome, String>>,
+    /// The span of its handler, if it is traced.
+    pub span: Option<Handling>,
 }
 
 impl Report {
@@ -44,7 +46,8 @@ impl Report {
         worker: usize,
     ) -> Self {
         meters.running.fetch_add(1, Ordering::Relaxed);
-        Self { session, meters, tag, worker, delivered_before, context: None, started: None, outcome: None }
+        let (context, started, outcome, span) = (None, None, None, None);
+        Self { session, meters, tag, worker, delivered_before, context, started, outcome, span }
     }
 
     /// Reports that the delivery is not handled, and why.
@@ -57,8 +60,7 @@ impl Drop for Report {
     fn drop(&mut self) {
         self.meters.running.fetch_sub(1, Ordering::Relaxed);
         if let Some(started) = self.started {
-            crate::meters::count(&self.meters.ended);
-            self.meters.busy_nanos.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            self.meters.ran(started.elapsed());
         }
         let end = match self.outcome.take() {
             Some(Ok(outcome)) => End::Outcome(outcome),
@@ -70,6 +72,9 @@ impl Drop for Report {
                 _ => End::Unfinished,
             },
         };
+        if let Some(span) = self.span.take() {
+            span.end(&end);
+        }
         let Self { tag, worker, delivered_before, .. } = *self;
         if self.session.send(Ended { tag, worker, end, delivered_before }).is_err() {
             // The channel has gone, and with it the right to answer.

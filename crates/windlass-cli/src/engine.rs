@@ -10,7 +10,7 @@ use windlass::{
 use windlass_core::{Name, TaskId, TaskRecord, store::SharedStore};
 use windlass_kinds::HttpOptions;
 use windlass_otlp::Exporter;
-use windlass_server::{Operations, api::WorkerStatusView};
+use windlass_server::{Operations, Vitals, api::WorkerStatusView};
 
 use crate::{
     backend::local,
@@ -24,7 +24,7 @@ use crate::{
 const TICK_SLACK: Duration = Duration::from_secs(10);
 
 /// What a worker that has stopped claiming says of its readiness.
-const DRAINING: &str = "draining";
+pub const DRAINING: &str = "draining";
 
 /// A worker that is ready to run, and what is known about it.
 pub struct Engine {
@@ -57,15 +57,18 @@ pub fn build(settings: &Settings, store: Opened) -> anyhow::Result<Engine> {
         registry.insert(kind, handler)?;
     }
     let spans = spans::exporter(settings)?;
-    if let Some(spans) = &spans {
-        registry.set_tracer(Tracer::new(spans.clone()));
+    let tracer = spans.clone().map(|spans| Tracer::new(spans));
+    if let Some(tracer) = &tracer {
+        registry.set_tracer(tracer.clone());
     }
     let config = worker_config(settings)?;
     let worker = Worker::new(store.store.clone(), registry, config.clone())?;
     let handle = worker.handle();
     let audit = settings.duration(&table::AUDIT_MS);
     let audit_every = (!audit.is_zero()).then_some(audit);
-    let exposition = Exposition::new(&handle, telemetry::Options { http: Some(http_times), audit_every });
+    let options =
+        telemetry::Options { http: Some(http_times), audit_every, tracer, ..telemetry::Options::default() };
+    let exposition = Exposition::new(&handle, options);
     Ok(Engine { store, worker, handle, kinds, config, exposition, spans })
 }
 
@@ -133,9 +136,9 @@ pub fn operations(engine: &Engine) -> Operations {
 }
 
 /// Whether this process does its work: what `/readyz` asks, but for a process that drains, which does what it should.
-pub fn alive(operations: Operations) -> impl AsyncFn() -> bool + Send + 'static {
+pub fn alive(vitals: Vitals) -> impl AsyncFn() -> bool + Send + 'static {
     async move || {
-        let health = operations.ready().await;
+        let health = vitals.ready().await;
         health.checks.iter().all(|check| check.ok || check.detail.as_deref() == Some(DRAINING))
     }
 }

@@ -93,7 +93,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Consume(args) => {
             let session = Session::start(global, args.flags())?;
-            serve(commands::consume::run(&session))?
+            serve(commands::consume::run(&session, &args))?
         }
         command => {
             let session = Session::start(global, Vec::new())?;

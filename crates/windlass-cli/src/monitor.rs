@@ -1,12 +1,11 @@
-//! The address where a worker without the API tells a monitor how it is: `/metrics`, `/healthz`, `/readyz`.
+//! The address where a process without the API tells a monitor how it is: `/metrics`, `/healthz`, `/readyz`.
 
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
-use windlass_server::http::{self, Options, Routes};
+use windlass_server::{Vitals, http};
 
 use crate::{
     commands::up,
     config::{Settings, table},
-    engine::{self, Engine},
 };
 
 /// A monitor's address that is open.
@@ -27,12 +26,11 @@ pub async fn listen(settings: &Settings, insecure: bool) -> anyhow::Result<Optio
 }
 
 impl Monitor {
-    /// Answers there for a worker.
-    pub fn start(listener: TcpListener, engine: &Engine) -> anyhow::Result<Self> {
+    /// Answers there.
+    pub fn start(listener: TcpListener, vitals: Vitals) -> anyhow::Result<Self> {
         let address = format!("http://{}", listener.local_addr()?);
         let (stop, stopped) = oneshot::channel();
-        let options = Options { routes: Routes::Monitor, ..Options::default() };
-        let server = tokio::spawn(http::serve(listener, engine::operations(engine), options, async {
+        let server = tokio::spawn(http::serve_monitor(listener, vitals, http::Options::default(), async {
             // A dropped sender is a stop as well.
             let _ = stopped.await;
         }));

@@ -72,6 +72,8 @@ impl Systemd {
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(limit / SIGNS_PER_LIMIT) {
                 if runtime.block_on(alive()) {
                     manager.tell("WATCHDOG=1");
+                } else {
+                    tracing::debug!("the service manager gets no sign of life: the work is not done");
                 }
             }
         })?;

@@ -35,6 +35,9 @@ const GATHER_SHARE: u32 = 10;
 /// The longest that a free slot is kept empty for the sake of a larger claim.
 pub const GATHER_MAX: Duration = Duration::from_millis(5);
 
+/// The share of memory that messages may take which were fetched ahead of their handlers.
+pub const AHEAD_SHARE: f64 = 0.1;
+
 /// Why less may run than there are slots. Several may hold at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[expect(
@@ -89,6 +92,14 @@ pub fn demand(allowed: u32, in_flight: u32, claim_batch: u32) -> u32 {
     allowed.saturating_sub(in_flight).min(claim_batch)
 }
 
+/// How many messages of this mean size may be fetched ahead so that they take at most [`AHEAD_SHARE`] of the memory: at least
+/// one, at most as many as are wanted.
+pub fn ahead(wanted: u16, mean_bytes: u64, memory_limit: u64) -> u16 {
+    let share = (memory_limit as f64 * AHEAD_SHARE) as u64;
+    let fitting = share.checked_div(mean_bytes).unwrap_or(u64::MAX);
+    u16::try_from(fitting).unwrap_or(u16::MAX).clamp(1, wanted.max(1))
+}
+
 /// How much longer free slots wait for others to come free, so that a claim is worth its way: while fewer than a tenth of
 /// what may run are free, at most [`GATHER_MAX`] since the first of them was. `None`: claim now.
 pub fn gather(allowed: u32, free: u32, free_for: Duration) -> Option<Duration> {
@@ -135,6 +146,24 @@ mod tests {
             (1, 1, 50, 0),
         ] {
             assert_eq!(demand(allowed, in_flight, batch), expected, "{allowed} {in_flight} {batch}");
+        }
+    }
+
+    #[test]
+    fn what_is_fetched_ahead_takes_at_most_a_tenth_of_the_memory_and_is_never_nothing() {
+        const MB: u64 = 1_000_000;
+        for (wanted, mean_bytes, limit, expected) in [
+            (500, 0, 100 * MB, 500),
+            (500, 1_000, 100 * MB, 500),
+            (500, 20_000, 100 * MB, 500),
+            (500, 20_001, 100 * MB, 499),
+            (500, MB, 100 * MB, 10),
+            (500, 50 * MB, 100 * MB, 1),
+            (1, 50 * MB, 100 * MB, 1),
+            (0, 1, 100 * MB, 1),
+            (1_000, 1, 0, 1),
+        ] {
+            assert_eq!(ahead(wanted, mean_bytes, limit), expected, "{wanted} of {mean_bytes} in {limit}");
         }
     }
 

@@ -10,6 +10,8 @@ use std::{fmt, str::FromStr, time::SystemTime};
 
 /// The name of the header that carries a [`TraceContext`].
 pub const TRACEPARENT: &str = "traceparent";
+/// The name of the header in which tracing systems carry what is their own. It is handed on as it is, beside a `traceparent`.
+pub const TRACESTATE: &str = "tracestate";
 
 /// A place in a trace: what `traceparent` says.
 ///
@@ -131,6 +133,20 @@ pub struct Span {
 pub trait SpanSink: Send + Sync + 'static {
     /// Takes a span, or counts it as lost.
     fn record(&self, span: Span);
+
+    /// What became of the spans so far, for whoever counts.
+    fn counts(&self) -> SpanCounts {
+        SpanCounts::default()
+    }
+}
+
+/// What became of spans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SpanCounts {
+    /// Those that were handed on.
+    pub exported: u64,
+    /// Those that were lost.
+    pub dropped: u64,
 }
 
 #[cfg(test)]

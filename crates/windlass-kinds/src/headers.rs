@@ -150,6 +150,10 @@ impl Headers {
         if is_json {
             self.set_default(CONTENT_TYPE, "application/json");
         }
+        // A payload that brings its own has its reasons.
+        if let Some(trace) = context.trace().filter(|_| !self.map.contains_key(TRACEPARENT)) {
+            self.set(TRACEPARENT, &trace.to_string())?;
+        }
         // What is sent on behalf of a broker's message belongs to no task, and must not look like one and the same.
         if context.id() == TaskId::from_raw(0) {
             return Ok(());
@@ -166,10 +170,6 @@ impl Headers {
         }
         if let Some(workflow) = &context.task().workflow {
             self.set("windlass-workflow", workflow.as_str())?;
-        }
-        // A payload that brings its own has its reasons.
-        if let Some(trace) = context.trace().filter(|_| !self.map.contains_key(TRACEPARENT)) {
-            self.set(TRACEPARENT, &trace.to_string())?;
         }
         Ok(())
     }

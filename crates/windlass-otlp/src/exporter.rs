@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use tokio::sync::watch;
-use windlass_core::trace::{Span, SpanSink};
+use windlass_core::trace::{Span, SpanCounts, SpanSink};
 
 use crate::{
     body::{Service, body},
@@ -98,6 +98,11 @@ impl Exporter {
 impl SpanSink for Exporter {
     fn record(&self, span: Span) {
         self.shared.queue.push(span);
+    }
+
+    fn counts(&self) -> SpanCounts {
+        let Stats { exported, dropped } = self.stats();
+        SpanCounts { exported, dropped }
     }
 }
 

@@ -7,14 +7,14 @@
 //! Everything that comes from outside has a bound before it costs memory: connections, headers, bodies,
 //! batches, nesting, long polls, and the time that each may take.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use tokio::{
     net::TcpListener,
     sync::{Semaphore, watch},
 };
 
-use crate::operations::Operations;
+use crate::operations::{Operations, Vitals};
 
 mod answer;
 mod body;
@@ -26,7 +26,7 @@ mod routes;
 mod schedules;
 mod stall;
 
-use guard::Hosts;
+use self::guard::Hosts;
 
 /// What a server answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -81,7 +81,6 @@ impl Default for Options {
 struct Server {
     operations: Operations,
     options: Options,
-    hosts: Hosts,
     /// A permit per long poll.
     polls: Semaphore,
     /// A permit per KiB of body in memory.
@@ -91,14 +90,8 @@ struct Server {
 }
 
 impl Server {
-    fn new(
-        operations: Operations,
-        options: Options,
-        listen: SocketAddr,
-        closing: watch::Receiver<bool>,
-    ) -> Arc<Self> {
+    fn new(operations: Operations, options: Options, closing: watch::Receiver<bool>) -> Arc<Self> {
         Arc::new(Self {
-            hosts: Hosts::new(listen, &options.allowed_hosts),
             polls: Semaphore::new(options.long_polls_max),
             bodies: Arc::new(Semaphore::new(options.bodies_max_bytes.div_ceil(body::PERMIT_BYTES))),
             operations,
@@ -109,9 +102,13 @@ impl Server {
 
     /// Resolves when the server stops.
     async fn closed(&self) {
-        // An error means that the sender is gone, which is a stop as well.
-        let _ = self.closing.clone().wait_for(|closing| *closing).await;
+        closed(&self.closing).await;
     }
+}
+
+async fn closed(closing: &watch::Receiver<bool>) {
+    // An error means that the sender is gone, which is a stop as well.
+    let _ = closing.clone().wait_for(|closing| *closing).await;
 }
 
 /// Serves the API until `shutdown` resolves; then accepts nothing more, ends long polls at once and lets
@@ -125,8 +122,29 @@ pub async fn serve(
     options: Options,
     shutdown: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
+    if options.routes == Routes::Monitor {
+        return serve_monitor(listener, operations.vitals(), options, shutdown).await;
+    }
     let (close, closing) = watch::channel(false);
-    let server = Server::new(operations, options, listener.local_addr()?, closing);
-    connections::serve(listener, server, close, shutdown).await;
+    let hosts = Arc::new(Hosts::new(listener.local_addr()?, &options.allowed_hosts));
+    let router = routes::router(Server::new(operations, options.clone(), closing), hosts);
+    connections::serve(listener, Arc::new(options), router, close, shutdown).await;
+    Ok(())
+}
+
+/// Serves only what a monitor asks for, `/metrics`, `/healthz` and `/readyz`, under the same bounds.
+///
+/// # Errors
+/// If the listener has no address.
+pub async fn serve_monitor(
+    listener: TcpListener,
+    vitals: Vitals,
+    options: Options,
+    shutdown: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
+    let (close, _) = watch::channel(false);
+    let hosts = Arc::new(Hosts::new(listener.local_addr()?, &options.allowed_hosts));
+    let router = routes::monitor_router(vitals, hosts);
+    connections::serve(listener, Arc::new(options), router, close, shutdown).await;
     Ok(())
 }

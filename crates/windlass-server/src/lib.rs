@@ -8,4 +8,4 @@ pub mod http;
 pub mod json;
 pub mod operations;
 
-pub use operations::Operations;
+pub use operations::{Operations, Vitals};

@@ -31,7 +31,7 @@ mod wait;
 mod workflows;
 
 pub use dead::DEAD_SCAN_MAX;
-pub use health::{Probe, STORE_ANSWER_MAX};
+pub use health::{Probe, STORE_ANSWER_MAX, Vitals};
 pub use list::{LIST_BYTES_MAX, LIST_LIMIT_DEFAULT};
 pub use new_task::DURATION_MAX_MS;
 pub use wait::{Ended, WAIT_DEFAULT};

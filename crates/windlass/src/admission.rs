@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   memory ─┐                               ┌─► durable worker: claims no more than may run
-//!  latency ─┼─► sample ─► Admission (core) ─┤
-//!     ends ─┘   (own thread, 250 ms)        └─► in-process pool: its buffer waits
+//!  latency ─┼─► sample ─► Admission (core) ─┼─► in-process pool: its buffer waits
+//!     ends ─┘   (own thread, 250 ms)        └─► consumers of a broker: no more start, the prefetch fits
 //! ```
 //!
 //! One [`Controller`] serves every feeder of a process: each pool that is attached may use a share of its slots, and the
@@ -26,13 +26,15 @@ use std::{
 };
 
 use tokio::sync::Notify;
+pub use windlass_core::admission::{AHEAD_SHARE, MemorySample, Reasons, ahead};
 use windlass_core::{
     Error, Name, Result,
-    admission::{Admission, MEMORY_HIGH, MemorySample, Reasons, Seen},
+    admission::{Admission, MEMORY_HIGH, Seen},
 };
 
 use self::latency::Latency;
 pub use self::memory::MemoryReader;
+pub use self::sampler::Sampler;
 pub(crate) use self::sampler::spawn;
 use crate::{
     pool::Feeder,
@@ -198,6 +200,7 @@ impl Controller {
             seen.slots = seen.slots.saturating_add(load.slots);
             seen.in_flight = seen.in_flight.saturating_add(load.in_use);
             seen.ended = seen.ended.saturating_add(load.ended);
+            seen.busiest = Some(busier(seen.busiest, (load.in_use, load.slots)));
         }
         if self.inner.config.is_on {
             state.admission.sample(&seen);
@@ -229,6 +232,16 @@ impl Controller {
         }
     }
 
+    /// Memory as the last sample read it, with the limit that applies; `None` if it cannot be read.
+    pub fn memory(&self) -> Option<MemorySample> {
+        self.lock().memory
+    }
+
+    /// Whether it acts, or only tells memory.
+    pub fn is_on(&self) -> bool {
+        self.inner.config.is_on
+    }
+
     /// A feeder that obeys from now on.
     pub(crate) fn attach(&self, feeder: Feeder) {
         self.lock().feeders.push(feeder);
@@ -241,8 +254,8 @@ impl Controller {
         self.set_limit(&self.lock(), feeder);
     }
 
-    /// Watches the time that tasks of these kinds take, as far as they have a threshold.
-    pub(crate) fn watch(&self, kinds: &[Name]) {
+    /// Watches the time that tasks of these kinds take, as far as they have a threshold. A worker does this for its kinds.
+    pub fn watch(&self, kinds: &[Name]) {
         let mut watched = self.inner.kinds.write().unwrap_or_else(PoisonError::into_inner);
         for kind in kinds {
             if let Some(threshold) = self.inner.config.threshold_of(kind) {
@@ -252,13 +265,13 @@ impl Controller {
     }
 
     /// Whether anybody wants to know how long a task took.
-    pub(crate) fn watches_latency(&self) -> bool {
+    pub fn watches_latency(&self) -> bool {
         let config = &self.inner.config;
         config.latency_threshold.is_some() || !config.kind_latency_thresholds.is_empty()
     }
 
-    /// Notes how long a task of a kind took.
-    pub(crate) fn note(&self, kind: &Name, took: Duration) {
+    /// Notes how long a task of a kind took; of kinds that are not watched nothing is kept.
+    pub fn note(&self, kind: &Name, took: Duration) {
         if let Some(watched) = self.inner.kinds.read().unwrap_or_else(PoisonError::into_inner).get(kind) {
             watched.latency.note(took);
         }
@@ -336,6 +349,12 @@ impl Controller {
             }
         }
     }
+}
+
+/// The one of two feeders that uses more of its slots; each as slots in use and slots in all.
+fn busier(known: Option<(u32, u32)>, other: (u32, u32)) -> (u32, u32) {
+    let share = |(in_use, slots): (u32, u32)| f64::from(in_use) / f64::from(slots.max(1));
+    known.filter(|known| share(*known) >= share(other)).unwrap_or(other)
 }
 
 /// Three digits, for people.

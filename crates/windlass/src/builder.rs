@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use windlass_core::{Error, Name, Result, store::SharedStore};
 
 use crate::{
+    admission::Controller,
     extract::Provides,
     handler::{AsyncCall, Handler, IntoOutcome, RawHandler, erase},
     layer::Layer,
@@ -26,6 +27,7 @@ pub struct WorkerBuilder<S = ()> {
     states: S,
     pub(crate) registry: Registry,
     pub(crate) config: WorkerConfig,
+    admission: Option<Controller>,
     fault: Option<Error>,
 }
 
@@ -33,7 +35,7 @@ impl WorkerBuilder {
     /// A worker on this store, with no handlers and the default settings.
     pub fn new(store: SharedStore) -> Self {
         let (registry, config) = (Registry::new(), WorkerConfig::default());
-        Self { store, states: (), registry, config, fault: None }
+        Self { store, states: (), registry, config, admission: None, fault: None }
     }
 }
 
@@ -42,8 +44,8 @@ impl<S> WorkerBuilder<S> {
     ///
     /// Give each type once: which of two values of one type is meant, the compiler refuses to guess.
     pub fn state<T: Clone + Send + Sync + 'static>(self, state: T) -> WorkerBuilder<(T, S)> {
-        let Self { store, states, registry, config, fault } = self;
-        WorkerBuilder { store, states: (state, states), registry, config, fault }
+        let Self { store, states, registry, config, admission, fault } = self;
+        WorkerBuilder { store, states: (state, states), registry, config, admission, fault }
     }
 
     /// Adds the handler of the kind that its payload names.
@@ -110,6 +112,13 @@ impl<S> WorkerBuilder<S> {
         self
     }
 
+    /// The controller that says how many of the slots may be used, shared with other workers, pools and consumers of the process.
+    /// Without one the worker makes its own from [`WorkerConfig::admission`].
+    pub fn admission(mut self, controller: Controller) -> Self {
+        self.admission = Some(controller);
+        self
+    }
+
     /// Replaces all settings; call it before those that change one.
     pub fn config(mut self, config: WorkerConfig) -> Self {
         self.config = config;
@@ -141,9 +150,12 @@ impl<S> WorkerBuilder<S> {
     /// # Errors
     /// [`Error::Invalid`] for a bad name, a kind with two handlers, or a setting out of its bounds.
     pub fn build(self) -> Result<Worker> {
-        match self.fault {
-            Some(fault) => Err(fault),
-            None => Worker::new(self.store, self.registry, self.config),
+        match (self.fault, self.admission) {
+            (Some(fault), _) => Err(fault),
+            (None, None) => Worker::new(self.store, self.registry, self.config),
+            (None, Some(controller)) => {
+                Worker::with_controller(self.store, self.registry, self.config, controller)
+            }
         }
     }
 

@@ -116,6 +116,17 @@ impl Pool {
         self.shared().slots.total()
     }
 
+    /// How many of them may be used at present: all, unless admission control says otherwise. Takes no lock.
+    pub fn allowed(&self) -> usize {
+        self.shared().slots.limit()
+    }
+
+    /// Says that somebody has work and does not hand it in because no more is [`allowed`](Self::allowed): a slow start goes on
+    /// the sooner. Cheap, and without effect where no controller is obeyed.
+    pub fn held_up(&self) {
+        self.shared().held_up();
+    }
+
     /// How many of the slots may be used, and how many of those are free.
     pub(crate) fn allowance(&self) -> (usize, usize) {
         let slots = &self.shared().slots;

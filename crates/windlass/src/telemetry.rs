@@ -3,6 +3,7 @@
 //! ```text
 //! hot path ─► meters (relaxed atomics) ─┐
 //! worker's own counters ────────────────┼─► exposition ─► text ─► /metrics
+//! consumers of a broker ────────────────┤
 //! store, a look every few seconds ──────┘   (sample)
 //! ```
 //!
@@ -11,6 +12,8 @@
 //! the rest is summed as `_other`. No payload and no address is ever a label.
 
 mod ages;
+mod audit;
+mod consumers;
 mod exposition;
 mod figures;
 mod histogram;
@@ -23,6 +26,7 @@ mod series;
 mod text;
 mod times;
 
+pub use consumers::{ConsumerReading, ConsumerSource, ConsumerTimes};
 pub use exposition::{CONTENT_TYPE, Exposition, Options};
 pub use histogram::Histogram;
 pub(crate) use meters::{Duty, KindMeter, Meters};

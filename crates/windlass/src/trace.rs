@@ -56,6 +56,17 @@ impl Tracer {
         Self { sink, ids: Arc::new(Ids { key: RandomState::new(), next: AtomicU64::new(0) }) }
     }
 
+    /// Begins a span of whoever feeds tasks from elsewhere, as a child of another or as the first of a trace; `None` if nobody
+    /// keeps that trace, which is then handed on as it is.
+    pub fn begin(&self, parent: Option<TraceContext>) -> Option<Begun> {
+        Some(Begun { tracer: self.clone(), open: self.open(parent, SystemTime::now())? })
+    }
+
+    /// What became of the spans so far.
+    pub fn counts(&self) -> SpanCounts {
+        self.sink.counts()
+    }
+
     /// A span as a child of another, or as the first of a trace of its own; `None` if nobody keeps that trace.
     fn open(&self, parent: Option<TraceContext>, start: SystemTime) -> Option<Open> {
         if parent.is_some_and(|parent| !parent.sampled) {
@@ -94,6 +105,37 @@ impl Tracer {
             start: run.start,
             end: OnceLock::new(),
         })
+    }
+}
+
+/// A span that has begun. Dropped without an end it is not told.
+#[must_use = "a span is told when it ends"]
+pub struct Begun {
+    tracer: Tracer,
+    open: Open,
+}
+
+impl Begun {
+    /// Where whatever comes next stands.
+    pub fn context(&self) -> TraceContext {
+        self.open.context
+    }
+
+    /// Ends it. No value may hold a payload, an address or the text of an error.
+    pub fn end(
+        self,
+        name: String,
+        kind: SpanKind,
+        attributes: Vec<(&'static str, Value)>,
+        failure: Option<&'static str>,
+    ) {
+        self.tracer.close(self.open, What { name, kind, attributes }, failure);
+    }
+}
+
+impl fmt::Debug for Begun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Begun").field("context", &self.open.context).finish_non_exhaustive()
     }
 }
 

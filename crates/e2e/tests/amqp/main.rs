@@ -3,4 +3,6 @@
 
 mod consume;
 mod foreign;
+mod monitor;
 mod rig;
+mod traces;

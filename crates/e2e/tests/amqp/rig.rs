@@ -18,10 +18,22 @@ pub fn name(test: &str) -> String {
 
 /// Starts `windlass consume` with a file in this folder and waits until it consumes.
 pub fn consume(folder: &Path, url: &str, lists: &str) -> Process {
+    consume_with(folder, url, lists, &[], &[])
+}
+
+/// The same with further arguments and variables.
+pub fn consume_with(
+    folder: &Path,
+    url: &str,
+    lists: &str,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Process {
     let file = folder.join("windlass.toml");
     fs::write(&file, format!("store = \"sqlite:{}/windlass.db\"\n{lists}", folder.display())).unwrap();
     let mut command = process::command(process::windlass().unwrap());
     command.args(["consume", "--allow-target", "127.0.0.0/8", "--config"]).arg(&file);
+    command.args(arguments).envs(variables.iter().copied());
     command.env("WINDLASS_AMQP_URL", url).current_dir(folder);
     let mut process = Process::start(command).unwrap();
     let started = process.wait_for(START_LIMIT, |line| line.contains("consuming ").then_some(()));

@@ -1,20 +1,21 @@
 //! The real Prometheus scrapes a server under load: every query of the dashboard has data, and the rules are evaluated.
 
-use e2e::http::Api;
+use e2e::{http::Api, until};
 use serde_json::Value;
 use windlass_scratch::Prometheus;
 
-use crate::{load, ops, until};
+use crate::{consumer, load, ops};
 
 /// The window of rates, in place of the one that Grafana chooses: many times the scrape interval.
 const RATE_WINDOW: &str = "20s";
 
 /// The scrape example with another target and at a quicker pace.
-fn configuration(address: &str) -> String {
-    let target = address.strip_prefix("http://").unwrap();
+fn configuration(addresses: [&str; 2]) -> String {
+    let targets = addresses.map(|address| format!("'{}'", address.strip_prefix("http://").unwrap()));
     let example = e2e::read("ops/prometheus/prometheus.yml");
-    let changed = example.replace("127.0.0.1:7878", target).replace("_interval: 15s", "_interval: 1s");
-    assert_eq!(changed.matches(target).count(), 1);
+    let changed = example.replace("'127.0.0.1:7878', '127.0.0.1:9187'", &targets.join(", "));
+    let changed = changed.replace("_interval: 15s", "_interval: 1s");
+    assert!(targets.iter().all(|target| changed.matches(target).count() == 1), "{changed}");
     assert_eq!(changed.matches("_interval: 1s").count(), 2);
     changed
 }
@@ -40,7 +41,8 @@ async fn values(api: &Api, query: &str) -> Vec<f64> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_query_of_the_dashboard_has_data_and_every_rule_is_evaluated() {
     let loaded = load::start().await;
-    let configuration = configuration(&loaded.up.address);
+    let consuming = consumer::start().await;
+    let configuration = configuration([&loaded.up.address, &consuming.address]);
     let rules = e2e::read("ops/prometheus/alerts.yml");
     let prometheus = tokio::task::spawn_blocking(move || {
         Prometheus::start(&configuration, &[("alerts.yml", rules.as_str())]).unwrap()
@@ -51,16 +53,30 @@ async fn every_query_of_the_dashboard_has_data_and_every_rule_is_evaluated() {
     let queries = ops::dashboard();
     assert!(queries.len() > 40, "{}", queries.len());
     for (title, query) in queries {
-        until(|| async {
+        until(async || {
             let has_data = !values(&api, &query).await.is_empty();
             if has_data { Ok(()) } else { Err(format!("{title}: {query} has no data")) }
         })
-        .await;
+        .await
+        .unwrap();
     }
     // The job's own name arrives as it is, not renamed in favour of the scrape job.
     let query = format!("windlass_job_concurrency{{job_name={:?},job=\"windlass\"}}", load::HOSTILE_JOB);
     assert_eq!(values(&api, &query).await, [2.0]);
-    let rules = until(|| async {
+    // The rule about a silent consumer finds the one that is, and no other, on what is really told.
+    let rule = ops::rule("WindlassConsumerSilent").replace("[10m]", "[15s]");
+    let stuck = format!(
+        "({rule}) and on (queue) label_replace(vector(1), \"queue\", \"{}\", \"\", \"\")",
+        consuming.stuck
+    );
+    until(async || {
+        let (all, found) = (values(&api, &rule).await, values(&api, &stuck).await);
+        let is_right = all.len() == 1 && found.len() == 1;
+        if is_right { Ok(()) } else { Err(format!("{rule}: {all:?}, of the stuck queue {found:?}")) }
+    })
+    .await
+    .unwrap();
+    let rules = until(async || {
         let answer = api.get("/api/v1/rules").await.unwrap().body;
         let rules = answer["data"]["groups"][0]["rules"].as_array().unwrap().clone();
         match rules.iter().find(|rule| rule["health"] != "ok") {
@@ -68,7 +84,8 @@ async fn every_query_of_the_dashboard_has_data_and_every_rule_is_evaluated() {
             None => Ok(rules),
         }
     })
-    .await;
+    .await
+    .unwrap();
     let shown = e2e::read("ops/prometheus/alerts.yml").matches("- alert: ").count();
     assert_eq!(rules.len(), shown);
     let targets = api.get("/api/v1/targets").await.unwrap().body;

@@ -6,13 +6,19 @@ use e2e::{
     http::Api,
     postgres::Place,
     process::{self, Process, START_LIMIT},
+    until,
     up::Up,
 };
 use windlass::telemetry::names::{self, Kind};
 
-use crate::{load, page::Page, until};
+use crate::{consumer, load, page::Page};
 
-async fn page(api: &Api) -> Page {
+/// The table of a process without consumers.
+fn table() -> impl Iterator<Item = &'static names::Metric> {
+    names::ALL.iter().copied().filter(|metric| !metric.is_of_consumers())
+}
+
+pub async fn page(api: &Api) -> Page {
     let answer = api.get("/metrics").await.unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
     Page::read(answer.body.as_str().unwrap())
@@ -25,19 +31,18 @@ fn is_audited(page: &Page) -> bool {
 
 /// Everything that is shown stands in the table with its type and labels, and everything in the table is shown.
 fn compare(page: &Page) {
-    let table = |of: fn(&names::Metric) -> String| -> BTreeMap<String, String> {
-        names::ALL.iter().map(|metric| (metric.name.to_owned(), of(metric))).collect()
+    let told = |of: fn(&names::Metric) -> String| -> BTreeMap<String, String> {
+        table().map(|metric| (metric.name.to_owned(), of(metric))).collect()
     };
-    assert_eq!(page.types, table(|metric| metric.kind.as_str().to_owned()));
-    assert_eq!(page.helps, table(|metric| metric.help.to_owned()));
-    let labels: BTreeMap<String, BTreeSet<String>> = names::ALL
-        .iter()
+    assert_eq!(page.types, told(|metric| metric.kind.as_str().to_owned()));
+    assert_eq!(page.helps, told(|metric| metric.help.to_owned()));
+    let labels: BTreeMap<String, BTreeSet<String>> = table()
         .map(|metric| {
             (metric.name.to_owned(), metric.labels.iter().map(|label| (*label).to_owned()).collect())
         })
         .collect();
     assert_eq!(page.labels(), labels);
-    for metric in names::ALL {
+    for metric in table() {
         if let Kind::Histogram(bounds) = metric.kind {
             let bucket = format!("{}_bucket", metric.name);
             let shown: BTreeSet<&str> = page
@@ -56,7 +61,7 @@ fn compare(page: &Page) {
 async fn a_server_under_load_shows_every_metric_of_the_table_and_no_other() {
     let loaded = load::start().await;
     let api = loaded.up.api();
-    let page = until(|| async {
+    let page = until(async || {
         let page = page(&api).await;
         let outcome = |outcome| page.sum("windlass_tasks_settled_total", &[("outcome", outcome)]);
         let is_there = [
@@ -82,7 +87,8 @@ async fn a_server_under_load_shows_every_metric_of_the_table_and_no_other() {
             None => Ok(page),
         }
     })
-    .await;
+    .await
+    .unwrap();
     compare(&page);
     assert!((page.sum("windlass_slots", &[]) - 40.0).abs() < 0.1);
     assert!((page.sum("windlass_store_reachable", &[]) - 1.0).abs() < 0.1);
@@ -99,13 +105,14 @@ async fn counters_agree_with_what_was_done() {
     let answer = api.post("/v1/tasks", &serde_json::json!({"tasks": vec![task; 250]})).await.unwrap();
     assert!(answer.status < 300, "{answer:?}");
     let done = |page: &Page| page.sum("windlass_tasks_settled_total", &[("outcome", "done")]);
-    let page = until(|| async {
+    let page = until(async || {
         let page = page(&api).await;
         let running = page.sum("worker_in_flight_tasks", &[]);
         let is_over = done(&page) >= 250.0 && running < 1.0;
         if is_over { Ok(page) } else { Err(format!("{} done, {running} run", done(&page))) }
     })
-    .await;
+    .await
+    .unwrap();
     for (figure, name, labels) in [
         (250.0, "windlass_tasks_enqueued_total", vec![("result", "new")]),
         (250.0, "windlass_tasks_claimed_total", vec![("kind", "echo")]),
@@ -145,18 +152,55 @@ async fn a_worker_without_the_api_answers_its_monitor_and_nobody_else() {
         })
         .unwrap();
     let api = Api::new(address);
-    let page = until(|| async {
+    let page = until(async || {
         let page = page(&api).await;
         let done = page.sum("worker_tasks_completed_total", &[]);
         let is_there = done >= 5.0 && is_audited(&page);
         if is_there { Ok(page) } else { Err(format!("{done} done, audited: {}", is_audited(&page))) }
     })
-    .await;
-    let known: BTreeSet<_> = names::ALL.iter().map(|metric| metric.name.to_owned()).collect();
+    .await
+    .unwrap();
+    let known: BTreeSet<_> = table().map(|metric| metric.name.to_owned()).collect();
     assert_eq!(page.types.keys().cloned().collect::<BTreeSet<_>>(), known);
     assert_eq!(api.get("/healthz").await.unwrap().status, 200);
     assert_eq!(api.get("/readyz").await.unwrap().status, 200);
     assert_eq!(api.get("/v1/tasks").await.unwrap().status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_consumes_shows_every_metric_of_consumers_and_what_else_concerns_it() {
+    let consuming = consumer::start().await;
+    let api = consuming.api();
+    let page = until(async || {
+        let page = page(&api).await;
+        let answered =
+            page.sum("windlass_amqp_acks_total", &[("result", "ack"), ("queue", &consuming.posted)]);
+        let kept = page.sum("windlass_tasks_enqueued_total", &[("result", "new")]);
+        let depth = page.sum("windlass_amqp_queue_messages", &[("queue", &consuming.stuck)]);
+        let is_there = answered > 0.0 && kept > 0.0 && depth > 0.0;
+        if is_there { Ok(page) } else { Err(format!("{answered} answered, {kept} kept, {depth} wait")) }
+    })
+    .await
+    .unwrap();
+    let known: BTreeMap<&str, &names::Metric> =
+        names::ALL.iter().map(|metric| (metric.name, *metric)).collect();
+    let labels = page.labels();
+    for (name, kind) in &page.types {
+        assert_eq!(kind, known[name.as_str()].kind.as_str(), "{name}");
+    }
+    for metric in names::ALL.iter().filter(|metric| metric.is_of_consumers()) {
+        let wanted: BTreeSet<String> = metric.labels.iter().map(|label| (*label).to_owned()).collect();
+        assert_eq!(labels.get(metric.name), Some(&wanted), "{}", metric.name);
+    }
+    for name in
+        ["windlass_backpressure_factor", "windlass_store_reachable", "windlass_http_request_duration_seconds"]
+    {
+        assert!(page.types.contains_key(name), "{name}");
+    }
+    let posted = [("queue", consuming.posted.as_str()), ("event_type", "order.created")];
+    assert!(page.sum("windlass_amqp_handler_duration_seconds_count", &posted) > 0.0);
+    assert!((page.sum("windlass_amqp_consuming", &posted) - 1.0).abs() < 0.1);
+    assert!((page.sum("windlass_amqp_prefetch", &[("queue", &consuming.stuck)]) - 1.0).abs() < 0.1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,7 +215,7 @@ async fn on_postgresql_every_metric_is_shown_but_those_of_the_servers_disk() {
     ]});
     let answer = api.post("/v1/tasks", &tasks).await.unwrap();
     assert!(answer.status < 300, "{answer:?}");
-    let page = until(|| async {
+    let page = until(async || {
         let page = page(&api).await;
         let age = page.sum("windlass_oldest_ready_age_seconds", &[("queue", "forgotten")]);
         let done = page.sum("windlass_tasks_settled_total", &[("outcome", "done")]);
@@ -179,9 +223,10 @@ async fn on_postgresql_every_metric_is_shown_but_those_of_the_servers_disk() {
         let is_there = age > 0.0 && done >= 2.0 && ready >= 1.0 && is_audited(&page);
         if is_there { Ok(page) } else { Err(format!("{age} old, {done} done, {ready} ready")) }
     })
-    .await;
+    .await
+    .unwrap();
     let disk = ["windlass_store_wal_bytes", "windlass_store_disk_free_bytes"];
-    let known = names::ALL.iter().map(|metric| metric.name).filter(|name| !disk.contains(name));
+    let known = table().map(|metric| metric.name).filter(|name| !disk.contains(name));
     let shown: BTreeSet<&str> = page.types.keys().map(String::as_str).collect();
     assert_eq!(shown, known.collect());
     for pool in ["claims", "settlements", "renewals", "duties", "gates", "clients"] {

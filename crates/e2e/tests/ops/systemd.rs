@@ -1,6 +1,7 @@
-//! What `up` and `worker` tell a service manager.
+//! What `up`, `worker` and `consume` tell a service manager.
 
 use std::{
+    cell::Cell,
     os::{
         linux::net::SocketAddrExt as _,
         unix::net::{SocketAddr, UnixDatagram},
@@ -13,6 +14,7 @@ use e2e::{
     http::Api,
     postgres::{LIMIT, Place},
     process::{self, END_LIMIT, Process, START_LIMIT},
+    until,
     up::{Up, up_command},
 };
 use rustix::process::Signal;
@@ -95,6 +97,28 @@ async fn a_worker_speaks_to_an_abstract_socket() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_consumes_speaks_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let manager = Manager { socket: UnixDatagram::bind(&path).unwrap() };
+    let queue = format!("managed-{}", std::process::id());
+    let lists = format!(
+        "[[amqp.queue]]\nname = \"{queue}\"\n[[amqp.consumer]]\nqueue = \"{queue}\"\nto = \"store\"\nkind = \"k\"\n"
+    );
+    let file = folder.path().join("windlass.toml");
+    std::fs::write(&file, lists).unwrap();
+    let mut command = process::command(process::windlass().unwrap());
+    command.args(["consume", "--config"]).arg(&file).current_dir(folder.path());
+    command.env("WINDLASS_AMQP_URL", windlass_scratch::shared_node().unwrap().url());
+    let mut consuming = Process::start(managed(command, path.to_str().unwrap())).unwrap();
+    manager.wait_for("READY=1");
+    manager.wait_for("WATCHDOG=1");
+    consuming.signal(Signal::TERM).unwrap();
+    manager.wait_for("STOPPING=1");
+    assert_eq!(consuming.wait(END_LIMIT).unwrap().code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_never_gets_its_store_is_never_ready() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
@@ -113,7 +137,7 @@ async fn no_sign_of_life_comes_while_the_store_does_not_answer() {
     let place = Place::alone(&ClusterOptions::new().without_fsync()).unwrap();
     let path = folder.path().join("notify");
     let manager = Manager { socket: UnixDatagram::bind(&path).unwrap() };
-    let command = place.command(["up", "--listen", "127.0.0.1:0"]).unwrap();
+    let command = place.command(["up", "--listen", "127.0.0.1:0", "--log-level", "debug"]).unwrap();
     let mut up = Up::start(managed(command, path.to_str().unwrap())).unwrap();
     let api = up.api();
     manager.wait_for("READY=1");
@@ -121,9 +145,14 @@ async fn no_sign_of_life_comes_while_the_store_does_not_answer() {
     place.cluster().unwrap().stop(Mode::Immediate).unwrap();
     until_ready(&api, 503).await;
     // A look that began before the stop may still end well; those that follow do not.
-    tokio::time::sleep(WATCHDOG).await;
+    wait_for_silences(&mut up.process, 1);
     manager.forget();
-    assert_eq!(manager.hear(10 * WATCHDOG), None, "a service without its store does not do its work");
+    wait_for_silences(&mut up.process, 3);
+    assert_eq!(
+        manager.hear(Duration::from_millis(1)),
+        None,
+        "a service without its store does not do its work"
+    );
     place.cluster().unwrap().start_again().unwrap();
     until_ready(&api, 200).await;
     manager.wait_for("WATCHDOG=1");
@@ -131,10 +160,23 @@ async fn no_sign_of_life_comes_while_the_store_does_not_answer() {
     up.process.wait(START_LIMIT).unwrap();
 }
 
+/// Waits for so many looks from now on after which no sign of life was given.
+fn wait_for_silences(process: &mut Process, more: usize) {
+    const SILENCE: &str = "gets no sign of life";
+    let wanted = process.transcript().matches(SILENCE).count() + more;
+    let seen = Cell::new(0);
+    let heard = process.wait_for(LIMIT, |line| {
+        seen.set(seen.get() + usize::from(line.contains(SILENCE)));
+        (seen.get() >= wanted).then_some(())
+    });
+    heard.unwrap();
+}
+
 async fn until_ready(api: &Api, status: u16) {
-    let deadline = Instant::now() + LIMIT;
-    while api.get("/readyz").await.unwrap().status != status {
-        assert!(Instant::now() < deadline, "/readyz does not answer {status}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until(async || {
+        let answer = api.get("/readyz").await.unwrap();
+        if answer.status == status { Ok(()) } else { Err(format!("not {status}: {answer:?}")) }
+    })
+    .await
+    .unwrap();
 }

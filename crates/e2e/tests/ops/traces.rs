@@ -7,6 +7,7 @@ use e2e::{
     http::Api,
     process::{END_LIMIT, Stream},
     target::Target,
+    until,
     up::Up,
 };
 use rustix::process::Signal;
@@ -92,6 +93,15 @@ async fn a_collector_that_is_down_costs_spans_and_no_tasks() {
     for id in &ids {
         until_state(&api, id, "done").await;
     }
+    // A monitor sees it while it goes on.
+    until(async || {
+        let page = api.get("/metrics").await.unwrap().body.as_str().unwrap().to_owned();
+        let lost = page.lines().find_map(|line| line.strip_prefix("windlass_spans_dropped_total "));
+        let is_counted = lost.is_some_and(|lost| lost.parse::<f64>().unwrap() > 0.0);
+        if is_counted { Ok(()) } else { Err(format!("{lost:?} lost")) }
+    })
+    .await
+    .unwrap();
     up.process.signal(Signal::TERM).unwrap();
     assert_eq!(up.process.wait(END_LIMIT).unwrap().code(), Some(0));
     up.process.join_readers();

@@ -11,6 +11,10 @@ use lapin::{
     types::{AMQPValue, FieldTable, LongString},
 };
 use serde::Serialize;
+use windlass::{
+    TraceContext,
+    trace::{TRACEPARENT, TRACESTATE},
+};
 
 use crate::{Error, connection::short};
 
@@ -86,6 +90,30 @@ impl Message {
         self
     }
 
+    /// Where the publisher stands in a trace: what comes of the message becomes part of it. Travels as the header `traceparent`.
+    #[must_use]
+    pub fn trace(self, trace: impl Into<Option<TraceContext>>) -> Self {
+        match trace.into() {
+            Some(trace) => self.header(TRACEPARENT, trace.to_string()),
+            None => self,
+        }
+    }
+
+    /// What tracing systems carry beside that. Travels as the header `tracestate`.
+    #[must_use]
+    pub fn trace_state(self, state: impl Into<String>) -> Self {
+        self.header(TRACESTATE, state)
+    }
+
+    /// Where it stands in a trace, if it says so.
+    pub(super) fn parent(&self) -> Option<TraceContext> {
+        TraceContext::from_stored(self.headers.get(TRACEPARENT).map(String::as_str))
+    }
+
+    pub(super) fn known_id(&self) -> &str {
+        &self.id
+    }
+
     /// Gone when the broker restarts.
     #[must_use]
     pub fn transient(mut self) -> Self {
@@ -97,10 +125,14 @@ impl Message {
         &self.body
     }
 
-    pub(super) fn properties(&self) -> Result<BasicProperties, Error> {
+    /// As it is sent from this place in a trace.
+    pub(super) fn properties(&self, trace: Option<TraceContext>) -> Result<BasicProperties, Error> {
         let mut headers = FieldTable::default();
         for (name, value) in &self.headers {
             headers.insert(short(name)?, AMQPValue::LongString(LongString::from(value.as_str())));
+        }
+        if let Some(trace) = trace {
+            headers.insert(short(TRACEPARENT)?, AMQPValue::LongString(LongString::from(trace.to_string())));
         }
         let mut properties = BasicProperties::default()
             .with_content_type(self.content_type.into())

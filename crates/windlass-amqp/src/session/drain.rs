@@ -11,7 +11,7 @@ use crate::{connection::short, decision::End};
 
 /// How long the broker may take to end the subscription or the channel. It is not needed for correctness: what it was not
 /// told goes back into the queue with the connection.
-const BROKER_LIMIT: Duration = Duration::from_secs(5);
+pub(super) const BROKER_LIMIT: Duration = Duration::from_secs(5);
 
 impl Shift<'_> {
     /// Stops the intake, hands back what has not started, and answers for the rest as it ends; what the deadline cuts off goes
@@ -58,8 +58,8 @@ impl Shift<'_> {
                 break;
             }
         }
-        while let Some((tag, delivery)) = self.buffer.pop_front() {
-            self.answer(tag, 0, End::Unfinished, delivery.delivered_before());
+        while let Some(waiting) = self.buffer.pop_front() {
+            self.answer(waiting.tag, 0, End::Unfinished, waiting.delivery.delivered_before());
         }
     }
 

@@ -4,5 +4,7 @@
 mod bridge;
 mod consume;
 mod faults;
+mod pressure;
 mod publish;
 mod rig;
+mod traces;

@@ -70,7 +70,7 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
 
     let (spans, systemd) = (engine.spans.clone(), Arc::new(Systemd::from_env()));
     let operations = engine::operations(&engine);
-    let _watchdog = systemd.watch(engine::alive(operations.clone()))?;
+    let _watchdog = systemd.watch(engine::alive(operations.vitals()))?;
     let (stop_api, api_stopped) = oneshot::channel::<()>();
     let api = tokio::spawn(http::serve(listener, operations, http::Options::default(), async {
         // A dropped sender is a stop as well.
@@ -152,7 +152,7 @@ pub fn run_worker(
 }
 
 /// Looks at the store for the metrics, as long as anybody waits for it.
-async fn watch_store(exposition: Option<Exposition>) -> std::convert::Infallible {
+pub async fn watch_store(exposition: Option<Exposition>) -> std::convert::Infallible {
     match exposition {
         Some(exposition) => exposition.watch_store().await,
         None => std::future::pending().await,

@@ -101,7 +101,9 @@ pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
     let listener = monitor::listen(&session.settings, args.insecure).await?;
     let store = store::open(&session.settings, args.worker.access()).await?;
     let mut engine = engine::build(&session.settings, store.clone())?;
-    let monitor = listener.map(|listener| Monitor::start(listener, &engine)).transpose()?;
+    let monitor = listener
+        .map(|listener| Monitor::start(listener, engine::operations(&engine).vitals()))
+        .transpose()?;
     if monitor.is_none() {
         // Nobody can ask for them.
         engine.exposition = None;
@@ -114,7 +116,7 @@ pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
     tracing::info!(store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
         recovered = info.recovered, "started");
     let (spans, systemd) = (engine.spans.clone(), Arc::new(Systemd::from_env()));
-    let _watchdog = systemd.watch(engine::alive(engine::operations(&engine)))?;
+    let _watchdog = systemd.watch(engine::alive(engine::operations(&engine).vitals()))?;
     let started = engine.handle.clone();
     let ended = {
         let mut running = std::pin::pin!(up::run_worker(session, engine, systemd.clone()));

@@ -63,7 +63,7 @@ pub static METRICS_LISTEN: Setting = Setting::new(
     "metrics_listen",
     Kind::Address,
     "",
-    "Where `windlass worker` answers /metrics, /healthz and /readyz; without it nowhere. `windlass up` answers them on `listen`. Any address but loopback needs --insecure.",
+    "Where `windlass worker` and `windlass consume` answer /metrics, /healthz and /readyz; without it nowhere. `windlass up` answers them on `listen`. Any address but loopback needs --insecure.",
 )
 .flag("--metrics-listen");
 /// Whether metrics are kept.
@@ -78,7 +78,7 @@ pub static AUDIT_MS: Setting = Setting::new(
     "audit_ms",
     Kind::Millis { min: 0, max: 24 * HOUR_MS },
     "600000",
-    "How often a process that serves metrics looks at the whole store for broken promises; the less often the longer that takes, and never with 0.",
+    "How often the workers of a store that serve metrics look, taking turns, at all of it for broken promises; the less often the longer that takes, and never with 0.",
 );
 /// A named size of the process.
 pub static ENV: Setting = Setting::new(

@@ -43,6 +43,9 @@ pub struct Seen {
     pub slots: u32,
     /// Slots in use.
     pub in_flight: u32,
+    /// Slots in use and slots in all of the feeder that is busiest, if there are several: those that have nothing to do must not
+    /// make it look idle.
+    pub busiest: Option<(u32, u32)>,
     /// Tasks that have ended since the process started.
     pub ended: u64,
     /// Whether the p99 of a kind is above its threshold.
@@ -51,7 +54,8 @@ pub struct Seen {
 
 impl Seen {
     fn busy(&self) -> f64 {
-        f64::from(self.in_flight) / f64::from(self.slots.max(1))
+        let (in_use, slots) = self.busiest.unwrap_or((self.in_flight, self.slots));
+        f64::from(in_use) / f64::from(slots.max(1))
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{Server, routes, stall::Stall};
+use super::{Options, closed, stall::Stall};
 
 /// Bytes of a request's head (line and headers together); more is answered with 431.
 const HEAD_MAX_BYTES: usize = 64 << 10;
@@ -34,12 +34,13 @@ const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: applicatio
 /// Accepts until `shutdown`, then closes.
 pub(super) async fn serve(
     listener: TcpListener,
-    server: Arc<Server>,
+    options: Arc<Options>,
+    router: Router,
     close: watch::Sender<bool>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
-    let places = Arc::new(Semaphore::new(server.options.connections_max));
-    let router = routes::router(Arc::clone(&server));
+    let places = Arc::new(Semaphore::new(options.connections_max));
+    let closing = close.subscribe();
     let mut connections = JoinSet::new();
     let mut refusals = Refusals::default();
     let mut shutdown = pin!(shutdown);
@@ -49,7 +50,7 @@ pub(super) async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => match Arc::clone(&places).try_acquire_owned() {
                     Ok(place) => {
-                        connections.spawn(connection(stream, place, Arc::clone(&server), router.clone()));
+                        connections.spawn(connection(stream, place, Arc::clone(&options), closing.clone(), router.clone()));
                     }
                     Err(_) => refusals.refuse(&stream),
                 },
@@ -68,26 +69,32 @@ pub(super) async fn serve(
             report(ended);
         }
     };
-    if tokio::time::timeout(server.options.shutdown_max, all).await.is_err() {
+    if tokio::time::timeout(options.shutdown_max, all).await.is_err() {
         warn!(connections = connections.len(), "requests were cut off by the end of the server");
         connections.shutdown().await;
     }
 }
 
-async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, server: Arc<Server>, router: Router) {
+async fn connection(
+    stream: TcpStream,
+    place: OwnedSemaphorePermit,
+    options: Arc<Options>,
+    closing: watch::Receiver<bool>,
+    router: Router,
+) {
     let _place = place;
     // Answers are small and somebody waits for them.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Stall::new(stream, server.options.write_stall_max));
+    let io = TokioIo::new(Stall::new(stream, options.write_stall_max));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
-        .header_read_timeout(server.options.head_read_max)
+        .header_read_timeout(options.head_read_max)
         .max_buf_size(HEAD_MAX_BYTES)
         .max_headers(HEADERS_MAX);
     let mut exchange = pin!(http.serve_connection(io, TowerToHyperService::new(router)));
     let result = tokio::select! {
         result = &mut exchange => result,
-        () = server.closed() => {
+        () = closed(&closing) => {
             exchange.as_mut().graceful_shutdown();
             exchange.await
         }

@@ -18,7 +18,6 @@ use http::{
     uri::{Authority, Uri},
 };
 
-use super::Server;
 use crate::api::{ErrorCode, ErrorDetail};
 
 /// The hosts that this server answers to.
@@ -86,8 +85,8 @@ fn forbidden(message: impl Into<String>) -> ErrorDetail {
 }
 
 /// Checks every request, also those for routes that do not exist, and marks every answer.
-pub(super) async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
-    let mut response = match server.hosts.check(&request) {
+pub(super) async fn guard(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
+    let mut response = match hosts.check(&request) {
         Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
     };

@@ -15,10 +15,10 @@ use windlass::telemetry::CONTENT_TYPE;
 use windlass_core::{TraceContext, WorkflowAction, trace::TRACEPARENT};
 
 use super::{
-    Routes, Server,
+    Server,
     answer::{json, ok, plain},
     body,
-    guard::guard,
+    guard::{Hosts, guard},
     page::page,
     query::{Id, ListQuery, NamesQuery, NowQuery, Param, WaitQuery, WorkflowsQuery, query},
     schedules,
@@ -26,26 +26,31 @@ use super::{
 use crate::{
     api::{BatchRequest, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
     json::{BatchShape, parse},
-    operations::Result,
+    operations::{Result, Vitals},
 };
 
 pub(super) type Shared = State<Arc<Server>>;
 
 /// Every route, guarded.
-pub(super) fn router(server: Arc<Server>) -> Router {
-    let routes = match server.options.routes {
-        Routes::Whole => monitor().merge(whole()),
-        Routes::Monitor => monitor(),
-    };
+pub(super) fn router(server: Arc<Server>, hosts: Arc<Hosts>) -> Router {
+    let monitor = monitor().with_state(server.operations.vitals());
+    guarded(monitor.merge(whole().with_state(server)), hosts)
+}
+
+/// Those that a monitor asks for, guarded.
+pub(super) fn monitor_router(vitals: Vitals, hosts: Arc<Hosts>) -> Router {
+    guarded(monitor().with_state(vitals), hosts)
+}
+
+fn guarded(routes: Router, hosts: Arc<Hosts>) -> Router {
     routes
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(Arc::clone(&server), guard))
-        .with_state(server)
+        .layer(from_fn_with_state(hosts, guard))
 }
 
 /// What a monitor asks for.
-fn monitor() -> Router<Arc<Server>> {
+fn monitor() -> Router<Vitals> {
     Router::new().route("/healthz", get(health)).route("/readyz", get(ready)).route("/metrics", get(metrics))
 }
 
@@ -85,17 +90,17 @@ async fn front(State(server): Shared) -> Response {
     page(&server.operations.health().version, info.as_ref().map(|info| info.store.location.as_str()))
 }
 
-async fn health(State(server): Shared) -> Response {
-    ok(&server.operations.health())
+async fn health(State(vitals): State<Vitals>) -> Response {
+    ok(&vitals.health())
 }
 
-async fn ready(State(server): Shared) -> Response {
-    let health = server.operations.ready().await;
+async fn ready(State(vitals): State<Vitals>) -> Response {
+    let health = vitals.ready().await;
     json(if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &health)
 }
 
-async fn metrics(State(server): Shared) -> Result<Response> {
-    let text = server.operations.metrics_text().await?;
+async fn metrics(State(vitals): State<Vitals>) -> Result<Response> {
+    let text = vitals.metrics_text().await?;
     Ok(plain(CONTENT_TYPE, text))
 }
 

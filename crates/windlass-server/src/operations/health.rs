@@ -1,6 +1,9 @@
 //! Healthy and ready (LIVENESS-TRUTH).
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
+
+use windlass::telemetry::Exposition;
+use windlass_core::store::SharedStore;
 
 use super::{Operations, Result};
 use crate::api::{Check, ErrorCode, ErrorDetail, HealthView};
@@ -15,7 +18,53 @@ pub struct Probe {
     pub(super) look: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
 
-impl Operations {
+/// What a monitor asks a process, whatever that process does: whether it lives, whether it can do its work, and its metrics. Cheap to
+/// clone.
+#[derive(Clone)]
+pub struct Vitals {
+    pub(super) store: Option<SharedStore>,
+    pub(super) probes: Vec<Probe>,
+    pub(super) exposition: Option<Exposition>,
+    pub(super) version: Arc<str>,
+}
+
+impl fmt::Debug for Vitals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vitals").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+impl Vitals {
+    /// Of a process that has this store, if it has any.
+    pub fn new(store: Option<SharedStore>) -> Self {
+        Self { store, probes: Vec::new(), exposition: None, version: super::VERSION.into() }
+    }
+
+    /// Adds something that must be well for this process to be ready: the probe says what is wrong, if anything.
+    #[must_use]
+    pub fn ready_if(
+        mut self,
+        name: &str,
+        probe: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.probes.push(Probe { name: name.into(), look: Arc::new(probe) });
+        self
+    }
+
+    /// Tells a monitor these metrics.
+    #[must_use]
+    pub fn metrics(mut self, exposition: Option<Exposition>) -> Self {
+        self.exposition = exposition;
+        self
+    }
+
+    /// Tells this version instead of the crate's own.
+    #[must_use]
+    pub fn version(mut self, version: &str) -> Self {
+        self.version = version.into();
+        self
+    }
+
     /// The process answers; nothing else is looked at.
     pub fn health(&self) -> HealthView {
         HealthView { ok: true, version: self.version.to_string(), reason: None, checks: Vec::new() }
@@ -25,7 +74,9 @@ impl Operations {
     pub async fn ready(&self) -> HealthView {
         // The probes come first: while a process drains, that is the reason to tell.
         let mut checks: Vec<_> = self.probes.iter().map(|probe| check(&probe.name, (probe.look)())).collect();
-        checks.push(check("store", self.store_answers().await));
+        if let Some(store) = &self.store {
+            checks.push(check("store", answers(store).await));
+        }
         let reason = checks
             .iter()
             .find(|check| !check.ok)
@@ -41,13 +92,40 @@ impl Operations {
                 .hint("set metrics = \"on\" and restart it")),
         }
     }
+}
 
-    async fn store_answers(&self) -> Result<(), String> {
-        match tokio::time::timeout(STORE_ANSWER_MAX, self.store.paused_queues()).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("no answer within {} s", STORE_ANSWER_MAX.as_secs())),
+impl Operations {
+    /// What a monitor asks this process.
+    pub fn vitals(&self) -> Vitals {
+        Vitals {
+            store: Some(self.store.clone()),
+            probes: self.probes.clone(),
+            exposition: self.exposition.clone(),
+            version: self.version.clone(),
         }
+    }
+
+    /// The process answers; nothing else is looked at.
+    pub fn health(&self) -> HealthView {
+        self.vitals().health()
+    }
+
+    /// Whether this process can do its work: its store answers in time, and every probe is well.
+    pub async fn ready(&self) -> HealthView {
+        self.vitals().ready().await
+    }
+
+    /// The metrics of this process, in Prometheus' text format.
+    pub async fn metrics_text(&self) -> Result<String> {
+        self.vitals().metrics_text().await
+    }
+}
+
+async fn answers(store: &SharedStore) -> Result<(), String> {
+    match tokio::time::timeout(STORE_ANSWER_MAX, store.paused_queues()).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("no answer within {} s", STORE_ANSWER_MAX.as_secs())),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, thread, time::Duration};
 
+use tokio::sync::oneshot;
+
 use super::Controller;
 use crate::worker::shared::{Phase, Shared};
 
@@ -26,7 +28,32 @@ pub(crate) fn spawn(shared: Arc<Shared>) -> std::io::Result<thread::JoinHandle<(
     })
 }
 
+/// A thread that takes samples for whoever has no worker that does. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Sampler {
+    _stop: oneshot::Sender<()>,
+}
+
 impl Controller {
+    /// Takes samples on a thread of its own, so that handlers that block every thread of the runtime do not hold them up.
+    ///
+    /// # Errors
+    /// If the thread or its timer cannot be had.
+    pub fn start_sampling(&self) -> std::io::Result<Sampler> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let controller = self.clone();
+        thread::Builder::new().name("windlass-sampler".into()).spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = controller.keep_sampling() => {}
+                    _ = stopped => {}
+                }
+            });
+        })?;
+        Ok(Sampler { _stop: stop })
+    }
+
     /// Takes samples for ever. Cancel safe.
     pub async fn keep_sampling(&self) {
         loop {

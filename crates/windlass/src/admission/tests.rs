@@ -149,6 +149,24 @@ async fn one_controller_serves_several_pools() {
 }
 
 #[tokio::test]
+async fn a_pool_that_has_nothing_to_do_does_not_keep_a_busy_one_from_recovering() {
+    let group = Group::new(1 << 20);
+    let controller = steady(&group, AdmissionConfig::default());
+    let idle = Pool::builder().size(900).admission(controller.clone()).build().unwrap();
+    let busy = Full::new(&controller, 20, 60);
+    group.uses(96);
+    controller.sample();
+    busy.end(19).await;
+    assert_eq!((busy.taken().await, idle.allowed()), (1, 1));
+    group.uses(10);
+    for _ in 0..100 {
+        controller.sample();
+        busy.taken().await;
+    }
+    assert_eq!((busy.taken().await, idle.allowed()), (20, 900));
+}
+
+#[tokio::test]
 async fn switched_off_it_tells_memory_and_changes_nothing() {
     let group = Group::new(1 << 20);
     let controller = group.controller(AdmissionConfig::off());

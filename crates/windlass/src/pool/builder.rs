@@ -94,8 +94,8 @@ impl PoolBuilder {
     }
 
     /// The controller that says how many of the slots may be used: hand the same one to every pool and worker of a process.
-    /// What may not start waits in the buffer. The thread of a worker takes the samples; without a worker, run
-    /// [`Controller::keep_sampling`] in a task. Default: none, every slot may be used.
+    /// What may not start waits in the buffer. The thread of a worker takes the samples; without a worker, keep the answer of
+    /// [`Controller::start_sampling`]. Default: none, every slot may be used.
     #[must_use]
     pub fn admission(mut self, controller: Controller) -> Self {
         self.admission = Some(controller);

@@ -5,26 +5,31 @@ use std::{
     convert::Infallible,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
 };
-use windlass_core::Name;
+use windlass_core::{Name, store::SharedStore};
 
 use super::{
     OutcomeTimes, SERIES_MAX,
     ages::Ages,
+    audit::{Audit, Turn},
+    consumers::{self, ConsumerSource},
     figures::{self, KindSeries},
-    meters::{Duty, Meters},
+    meters::{self, Meters},
     names, process,
     sample::{self, Sample},
     series::Series,
     text::Text,
 };
-use crate::worker::{WorkerHandle, shared::Shared};
+use crate::{
+    Controller, Tracer,
+    worker::{WorkerHandle, shared::Shared},
+};
 
 /// The content type of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -41,8 +46,6 @@ const FRESH_MAX: Duration = Duration::from_secs(15);
 const WAIT_MAX: Duration = Duration::from_secs(2);
 /// A look that takes longer has failed.
 const SAMPLE_MAX: Duration = Duration::from_secs(10);
-/// Audits read everything: they take at most one part in so many of the time.
-const AUDIT_SHARE: u32 = 100;
 /// Jobs that have series of their own, and whose limits are looked up: each is one look into the store.
 const JOBS_MAX: usize = 50;
 
@@ -51,24 +54,29 @@ const JOBS_MAX: usize = 50;
 pub struct Options {
     /// The times of `http` tasks.
     pub http: Option<Arc<OutcomeTimes>>,
-    /// How often the whole store is looked at for broken promises; never if there is no time.
+    /// How often the whole store is looked at for broken promises, by all of its workers together; never if there is no time.
     pub audit_every: Option<Duration>,
+    /// The consumers of a broker in this process.
+    pub consumers: Option<ConsumerSource>,
+    /// The controller that consumers obey; a worker knows its own.
+    pub admission: Option<Controller>,
+    /// Whose spans are counted.
+    pub tracer: Option<Tracer>,
 }
 
-/// The metrics of a worker, its store and its process. Cheap to clone.
+/// The metrics of a worker, of consumers, of their store and their process. Cheap to clone.
 #[derive(Clone)]
 pub struct Exposition {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    shared: Arc<Shared>,
-    meters: Arc<Meters>,
+    worker: Option<(Arc<Shared>, Arc<Meters>)>,
+    store: Option<SharedStore>,
     options: Options,
     version: String,
     sample: watch::Sender<Option<Arc<Sample>>>,
-    /// Findings and time of the last audit.
-    audit: watch::Sender<Option<(usize, SystemTime)>>,
+    audit: Audit,
     scraped: Notify,
     state: Mutex<State>,
 }
@@ -91,19 +99,29 @@ impl Exposition {
     pub fn new(worker: &WorkerHandle, options: Options) -> Option<Self> {
         let shared = worker.shared().clone();
         let meters = shared.meters.clone()?;
+        let store = shared.store.clone();
+        Some(Self::of(Some((shared, meters)), Some(store), options))
+    }
+
+    /// The metrics of a process that has consumers and no worker, and the store that they write to if they do.
+    pub fn without_worker(store: Option<SharedStore>, options: Options) -> Self {
+        Self::of(None, store, options)
+    }
+
+    fn of(worker: Option<(Arc<Shared>, Arc<Meters>)>, store: Option<SharedStore>, options: Options) -> Self {
         let state =
             State { kinds: Series::new(SERIES_MAX), jobs: Series::new(JOBS_MAX), scraped_at: Instant::now() };
         let inner = Inner {
-            shared,
-            meters,
+            worker,
+            store,
             options,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sample: watch::Sender::new(None),
-            audit: watch::Sender::new(None),
+            audit: Audit::default(),
             scraped: Notify::new(),
             state: Mutex::new(state),
         };
-        Some(Self { inner: Arc::new(inner) })
+        Self { inner: Arc::new(inner) }
     }
 
     /// Looks at the store from time to time while somebody scrapes. Ends only by being dropped.
@@ -117,6 +135,9 @@ impl Exposition {
     /// The text of a scrape. Reads memory and `/proc`; if the last look at the store is old, waits a moment for the next.
     pub async fn text(&self) -> String {
         let inner = &self.inner;
+        if inner.store.is_none() {
+            return inner.render();
+        }
         inner.lock().scraped_at = Instant::now();
         inner.scraped.notify_one();
         let mut sample = inner.sample.subscribe();
@@ -135,11 +156,12 @@ impl Inner {
     }
 
     async fn sample_forever(&self) -> Infallible {
+        let Some(store) = &self.store else { return std::future::pending().await };
         let mut ages = Ages::default();
         loop {
             let started = Instant::now();
             let jobs = self.absorb(&self.running_jobs());
-            let figures = sample::figures(&self.shared.store, &jobs, &mut ages);
+            let figures = sample::figures(store, &jobs, &mut ages);
             let figures = match tokio::time::timeout(SAMPLE_MAX, figures).await {
                 Ok(Ok(figures)) => Some(figures),
                 Ok(Err(error)) => {
@@ -157,29 +179,26 @@ impl Inner {
     }
 
     async fn audit_forever(&self) -> Infallible {
-        let Some(every) = self.options.audit_every else { return std::future::pending().await };
-        loop {
-            let started = Instant::now();
-            let found = self.shared.store.audit().await;
-            self.meters.duty(Duty::Audit, &found);
-            match found {
-                Ok(findings) => {
-                    if let Some(first) = findings.first() {
-                        tracing::error!(found = findings.len(), promise = first.promise, task = ?first.task,
-                            "the audit found a broken promise; `windlass doctor --audit` names all");
-                    }
-                    self.audit.send_replace(Some((findings.len(), SystemTime::now())));
-                }
-                Err(error) => tracing::warn!(%error, "the audit failed; it is tried again"),
+        let (Some(every), Some((shared, meters))) = (self.options.audit_every, &self.worker) else {
+            return std::future::pending().await;
+        };
+        // The first look says how many take turns; one that fails says something as well.
+        let _ = self.sample.subscribe().wait_for(Option::is_some).await;
+        let turn = || {
+            let sample = self.sample.borrow();
+            let figures = sample.as_ref().and_then(|sample| sample.figures.as_ref());
+            Turn {
+                live: figures.map_or(1, |figures| figures.live),
+                own: shared.status().worker.0.cast_unsigned(),
             }
-            tokio::time::sleep(every.max(started.elapsed() * AUDIT_SHARE)).await;
-        }
+        };
+        self.audit.keep(&shared.store, meters, every, turn).await
     }
 
     /// Tasks that this worker holds, by job.
     fn running_jobs(&self) -> BTreeMap<Name, [u64; 1]> {
         let mut running: BTreeMap<Name, [u64; 1]> = BTreeMap::new();
-        for job in self.shared.in_flight.jobs() {
+        for job in self.worker.iter().flat_map(|(shared, _)| shared.in_flight.jobs()) {
             let [n] = running.entry(job).or_default();
             *n += 1;
         }
@@ -188,9 +207,9 @@ impl Inner {
 
     /// Takes over what was counted since the last time; answers the jobs that have series.
     fn absorb(&self, running: &BTreeMap<Name, [u64; 1]>) -> Vec<Name> {
-        let (ends, rest) = self.meters.jobs.take();
-        let kinds: Vec<_> =
-            self.meters.kinds.iter().map(|(kind, meter)| (kind.clone(), meter.take())).collect();
+        let Some((_, meters)) = &self.worker else { return Vec::new() };
+        let (ends, rest) = meters.jobs.take();
+        let kinds: Vec<_> = meters.kinds.iter().map(|(kind, meter)| (kind.clone(), meter.take())).collect();
         let mut state = self.lock();
         for (job, [n]) in running {
             state.jobs.weigh(job, *n);
@@ -200,46 +219,58 @@ impl Inner {
         for (kind, _) in &kinds {
             state.kinds.weigh(kind, 1);
         }
-        state.kinds.add(&kinds, [0; super::meters::OUTCOMES.len() + 1]);
+        state.kinds.add(&kinds, [0; meters::OUTCOMES.len() + 1]);
         state.jobs.named().map(|(job, _)| job.clone()).collect()
     }
 
     fn render(&self) -> String {
-        let running = self.running_jobs();
-        self.absorb(&running);
-        let shared = &self.shared;
         let mut text = Text::default();
         text.family(&names::BUILD_INFO).value(&[&self.version], 1.0);
-        figures::worker(&mut text, &shared.status(), &shared.counters, shared.pool.gauges().rejected);
-        figures::meters(&mut text, &self.meters);
-        let state = self.lock();
-        figures::kinds(&mut text, &state.kinds);
-        figures::jobs(&mut text, &state.jobs, running, JOBS_MAX);
-        drop(state);
+        if let Some((shared, meters)) = &self.worker {
+            self.write_worker(&mut text, shared, meters);
+        }
+        let consumers = self.options.consumers.as_ref().map(ConsumerSource::read);
+        if let (None, Some(admission)) = (&self.worker, &self.options.admission) {
+            let workers = consumers.iter().flatten().map(|one| one.workers).sum::<u64>();
+            figures::admission(&mut text, &admission.status(u32::try_from(workers).unwrap_or(u32::MAX)));
+        }
+        if let Some(readings) = consumers {
+            consumers::write(&mut text, readings);
+        }
         if let Some(http) = &self.options.http {
             http.write(&mut text);
         }
-        figures::usage(&mut text, &shared.store.usage());
+        if let Some(store) = &self.store {
+            figures::usage(&mut text, &store.usage());
+            self.write_store(&mut text);
+        }
+        if self.options.audit_every.is_some() && self.worker.is_some() {
+            self.audit.write(&mut text);
+        }
+        let spans = self.options.tracer.as_ref().map(Tracer::counts).unwrap_or_default();
+        text.one(&names::SPANS_EXPORTED, spans.exported as f64);
+        text.one(&names::SPANS_DROPPED, spans.dropped as f64);
+        process::write(&mut text);
+        text.finish()
+    }
+
+    fn write_worker(&self, text: &mut Text, shared: &Shared, meters: &Meters) {
+        let running = self.running_jobs();
+        self.absorb(&running);
+        figures::worker(text, &shared.status(), &shared.counters, shared.pool.gauges().rejected);
+        figures::meters(text, meters);
+        let state = self.lock();
+        figures::kinds(text, &state.kinds);
+        figures::jobs(text, &state.jobs, running, JOBS_MAX);
+    }
+
+    fn write_store(&self, text: &mut Text) {
         let sample = self.sample.borrow().clone();
         let figures = sample.as_ref().filter(|sample| sample.at.elapsed() < SCRAPED_FOR);
         let figures = figures.and_then(|sample| sample.figures.as_ref());
         text.one(&names::STORE_REACHABLE, f64::from(u8::from(figures.is_some())));
         if let Some(figures) = figures {
-            figures::store(&mut text, figures);
-        }
-        if self.options.audit_every.is_some() {
-            self.write_audit(&mut text);
-        }
-        process::write(&mut text);
-        text.finish()
-    }
-
-    fn write_audit(&self, text: &mut Text) {
-        let audit = *self.audit.borrow();
-        let since_1970 = |at: SystemTime| at.duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64());
-        text.one(&names::AUDIT_TIME, audit.map_or(0.0, |(_, at)| since_1970(at)));
-        if let Some((findings, _)) = audit {
-            text.one(&names::AUDIT_FINDINGS, findings as f64);
+            figures::store(text, figures);
         }
     }
 }

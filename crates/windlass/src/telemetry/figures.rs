@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 use windlass_core::{
     Name,
+    admission::Reasons,
     store::{Depth, LaneRecord},
     usage::{PoolUsage, Usage},
 };
@@ -16,19 +17,29 @@ use super::{
     series::{Series, largest},
     text::Text,
 };
-use crate::worker::{WorkerStatus, status::Counters};
+use crate::{
+    AdmissionStatus,
+    worker::{WorkerStatus, status::Counters},
+};
 
 /// Kinds with what was claimed and settled of them.
 pub(super) type KindSeries = Series<{ OUTCOMES.len() + 1 }>;
 
 /// How much of the slots may be used, for each reason that may make it less. Each has a series of its own that is always there, so that
 /// a rule sees when it begins and ends.
-fn pressure(text: &mut Text, status: &WorkerStatus) {
-    let reasons = status.reasons;
+fn pressure(text: &mut Text, factor: f64, reasons: Reasons) {
     let memory = reasons.memory || reasons.memory_stop;
     let mut family = text.family(&names::BACKPRESSURE);
     for (reason, applies) in [("start", reasons.start), ("memory", memory), ("latency", reasons.latency)] {
-        family.value(&[reason], if applies { status.factor } else { 1.0 });
+        family.value(&[reason], if applies { factor } else { 1.0 });
+    }
+}
+
+/// What admission control says where there is no worker to tell it.
+pub(super) fn admission(text: &mut Text, status: &AdmissionStatus) {
+    pressure(text, status.factor, status.reasons);
+    if let Some(usage) = status.memory_usage {
+        text.one(&names::MEMORY_USAGE, usage);
     }
 }
 
@@ -49,7 +60,7 @@ pub(super) fn worker(text: &mut Text, status: &WorkerStatus, counters: &Counters
     text.one(&names::SLOTS, f64::from(status.slots));
     text.one(&names::SLOTS_USED, f64::from(status.running));
     text.one(&names::SLOTS_ALLOWED, f64::from(status.allowed));
-    pressure(text, status);
+    pressure(text, status.factor, status.reasons);
     if let Some(usage) = status.memory_usage {
         text.one(&names::MEMORY_USAGE, usage);
     }

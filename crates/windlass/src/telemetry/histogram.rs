@@ -32,6 +32,17 @@ pub(super) struct Reading {
     pub(super) sum: f64,
 }
 
+impl Reading {
+    /// Adds a reading of a histogram with the same bounds.
+    pub(super) fn add(&mut self, other: &Self) {
+        for ((_, count), (_, more)) in self.buckets.iter_mut().zip(&other.buckets) {
+            *count += more;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+}
+
 impl Histogram {
     /// A histogram of times with the buckets of a metric.
     pub(super) fn of_seconds(metric: &Metric) -> Self {

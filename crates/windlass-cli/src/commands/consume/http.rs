@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use windlass::{Context, Outcome, Payload, RawHandler as _};
 use windlass_amqp::{Consumer, Delivery};
-use windlass_core::{Claimed, Lane, LaneId, Name, TaskId, Timestamp, WorkerId};
+use windlass_core::{Claimed, Lane, LaneId, Name, TaskId, Timestamp, WorkerId, trace::TRACESTATE};
 use windlass_kinds::{Http, check_http_payload};
 
 use super::plan::wrong;
@@ -63,7 +63,7 @@ impl Target {
 
     async fn post(&self, delivery: &Delivery) -> Outcome {
         match self.payload(delivery) {
-            Ok(payload) => self.http.call(Context::detached(self.attempt(payload))).await,
+            Ok(payload) => self.http.call(Context::detached(self.attempt(payload, delivery))).await,
             Err(reason) => Outcome::Dead(reason),
         }
     }
@@ -75,6 +75,9 @@ impl Target {
             // The same message is the same request, however often it is delivered.
             headers.entry("idempotency-key").or_insert_with(|| id.into());
         }
+        if let Some(state) = delivery.trace_state() {
+            headers.entry(TRACESTATE).or_insert_with(|| state.into());
+        }
         let text = std::str::from_utf8(delivery.body()).map_err(|_| "the body is not UTF-8".to_owned())?;
         // As it was published: a round through numbers of 64 bits would change large ones.
         let json = serde_json::from_str::<&RawValue>(text).ok();
@@ -84,7 +87,7 @@ impl Target {
     }
 
     /// The handler of the kind sees an attempt; this one is of no task in a store.
-    fn attempt(&self, payload: Payload) -> Claimed {
+    fn attempt(&self, payload: Payload, delivery: &Delivery) -> Claimed {
         Claimed {
             id: TaskId::from_raw(0),
             lease: 1,
@@ -101,7 +104,8 @@ impl Target {
             timeout: None,
             retry: None,
             claimed_at: Timestamp::from_ms(0),
-            trace: None,
+            // The target stands below the span of this handler.
+            trace: delivery.trace(),
         }
     }
 }

@@ -2,20 +2,38 @@
 
 mod http;
 mod plan;
+mod watch;
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use clap::Args;
-use windlass::{Client, shutdown_signal};
-use windlass_amqp::{ConsumerFigures, Running};
+use windlass::{Client, Controller, Tracer, shutdown_signal, telemetry::Exposition};
+use windlass_amqp::{ConsumerFigures, Consumers, Running};
+use windlass_otlp::Exporter;
 
 pub use self::plan::{address, section};
+use super::up;
 use crate::{
     args::given,
-    config::{Setting, amqp::To, setting::Raw, table},
+    config::{
+        Setting,
+        amqp::{Section, To},
+        setting::Raw,
+        table,
+    },
+    engine,
     failure::{Exit, Failure},
+    monitor::{self, Monitor},
     session::Session,
-    store::{self, Access},
+    spans,
+    store::{self, Access, Opened},
+    systemd::Systemd,
 };
 
 /// Arguments of `consume`.
@@ -30,6 +48,15 @@ pub struct ConsumeArgs {
     /// Let http targets be in this network although it is loopback, private or link-local; may be repeated
     #[arg(long, value_name = "CIDR")]
     allow_target: Vec<String>,
+    /// Send spans of messages to this OpenTelemetry collector, such as http://127.0.0.1:4318
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
+    /// Answer /metrics, /healthz and /readyz here, such as 127.0.0.1:9187
+    #[arg(long, value_name = "ADDR")]
+    metrics_listen: Option<String>,
+    /// Answer them on an address that others can reach, although there is no authentication and no TLS
+    #[arg(long)]
+    insecure: bool,
 }
 
 impl ConsumeArgs {
@@ -38,6 +65,8 @@ impl ConsumeArgs {
         let mut flags = given([
             (&table::AMQP_URL, self.amqp.as_ref()),
             (&table::DRAIN_TIMEOUT_MS, self.drain_timeout.as_ref()),
+            (&table::OTLP_ENDPOINT, self.otlp.as_ref()),
+            (&table::METRICS_LISTEN, self.metrics_listen.as_ref()),
         ]);
         if !self.allow_target.is_empty() {
             flags.push((&table::ALLOW_TARGET, Raw::List(self.allow_target.clone())));
@@ -47,7 +76,7 @@ impl ConsumeArgs {
 }
 
 /// Consumes until it is told to stop.
-pub async fn run(session: &Session) -> anyhow::Result<Exit> {
+pub async fn run(session: &Session, args: &ConsumeArgs) -> anyhow::Result<Exit> {
     let settings = &session.settings;
     let (url, section) = (address(settings)?, section(settings)?);
     if section.consumers.is_empty() {
@@ -55,26 +84,33 @@ pub async fn run(session: &Session) -> anyhow::Result<Exit> {
             .hint("docs/guides/consume.toml is an example")
             .into());
     }
+    let listener = monitor::listen(settings, args.insecure).await?;
     // Before anybody can send a signal because the first line is there.
     let mut signals = shutdown_signal();
-    let needs_store = section.consumers.iter().any(|consumer| consumer.to == To::Store);
-    let store = if needs_store { Some(store::open(settings, Access::Usual).await?) } else { None };
-    let client = store.as_ref().map(|store| Client::new(store.store.clone()));
-    let consumers = plan::consumers(settings, &url, section, client.as_ref())?;
-    let running = consumers.start().await.map_err(|error| plan::failure(&error))?;
-    announce(session, &running);
-    let fatal = async {
-        match &store {
-            Some(store) => store.fatal().await,
-            None => std::future::pending().await,
-        }
-    };
+    let consuming = Consuming::start(session, &url, section).await?;
+    let draining = Arc::new(AtomicBool::new(false));
+    let vitals = consuming.vitals(&draining);
+    let monitor = listener.map(|listener| Monitor::start(listener, vitals.clone())).transpose()?;
+    let systemd = Systemd::from_env();
+    let _watchdog = systemd.watch(engine::alive(vitals))?;
+    announce(session, &consuming.running, monitor.as_ref());
+    systemd.ready();
+    // Nobody can ask for metrics without an address.
+    let exposition = consuming.exposition.clone().filter(|_| monitor.is_some());
     let failed = tokio::select! {
         () = signals.next() => None,
-        reason = fatal => Some(reason),
+        reason = fatal(consuming.store.as_ref()) => Some(reason),
+        never = up::watch_store(exposition) => match never {},
     };
+    systemd.stopping();
+    draining.store(true, Ordering::Relaxed);
     let limit = settings.duration(&table::DRAIN_TIMEOUT_MS);
+    let Consuming { running, store, spans, .. } = consuming;
     let figures = stop(session, running, &mut signals, limit).await;
+    if let Some(monitor) = monitor {
+        monitor.stop().await;
+    }
+    spans::flush(spans.as_deref()).await;
     if let Some(store) = store {
         // A store that does not close has lost nothing either.
         let _ = tokio::time::timeout(Duration::from_secs(5), store.store.close()).await;
@@ -88,7 +124,54 @@ pub async fn run(session: &Session) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn announce(session: &Session, running: &Running) {
+/// Consumers at work, and what they need.
+struct Consuming {
+    running: Running,
+    store: Option<Opened>,
+    exposition: Option<Exposition>,
+    spans: Option<Arc<Exporter>>,
+}
+
+impl Consuming {
+    async fn start(session: &Session, url: &str, section: Section) -> anyhow::Result<Self> {
+        let settings = &session.settings;
+        let needs_store = section.consumers.iter().any(|consumer| consumer.to == To::Store);
+        let store = if needs_store { Some(store::open(settings, Access::Usual).await?) } else { None };
+        let spans = spans::exporter(settings)?;
+        let tracer = spans.clone().map(|spans| Tracer::new(spans));
+        let client = store.as_ref().map(|store| {
+            let client = Client::new(store.store.clone());
+            tracer.iter().fold(client, |client, tracer| client.tracer(tracer.clone()))
+        });
+        let times = Arc::default();
+        let consumers = plan::consumers(settings, url, section, client.as_ref(), &times)?;
+        let consumers =
+            tracer.iter().fold(consumers, |consumers: Consumers, tracer| consumers.tracer(tracer.clone()));
+        let consumers = consumers.admission(Controller::new(settings.admission())?);
+        let running = consumers.start().await.map_err(|error| plan::failure(&error))?;
+        let shared = store.as_ref().map(|store| store.store.clone());
+        let exposition = watch::exposition(settings, &running, shared, (times, tracer));
+        Ok(Self { running, store, exposition, spans })
+    }
+
+    fn vitals(&self, draining: &Arc<AtomicBool>) -> windlass_server::Vitals {
+        let store = self.store.as_ref().map(|store| store.store.clone());
+        watch::vitals(self.running.handle(), store, self.exposition.clone(), Arc::clone(draining))
+    }
+}
+
+/// Why the store cannot go on, once it cannot.
+async fn fatal(store: Option<&Opened>) -> String {
+    match store {
+        Some(store) => store.fatal().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn announce(session: &Session, running: &Running, monitor: Option<&Monitor>) {
+    if let Some(monitor) = monitor {
+        session.out.note(format!("metrics at {}/metrics", monitor.address));
+    }
     for consumer in running.figures() {
         let ConsumerFigures { queue, workers, prefetch, event_type, .. } = consumer;
         let of = if event_type.is_empty() { String::new() } else { format!(" · {event_type}") };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass::Client;
+use windlass::{Client, telemetry::OutcomeTimes};
 use windlass_amqp::{Binding, Bridge, Consumer, Consumers, Error, Exchange, ExchangeKind, NameFrom, Queue};
 use windlass_kinds::Http;
 
@@ -38,10 +38,11 @@ pub fn consumers(
     url: &str,
     section: Section,
     client: Option<&Client>,
+    times: &Arc<OutcomeTimes>,
 ) -> anyhow::Result<Consumers> {
     let mut consumers = declared(url, &section);
     // One client for all of them, with one pool of connections.
-    let http = Http::new(engine::http_options(settings, None)?);
+    let http = Http::new(engine::http_options(settings, Some(times))?);
     let http = Arc::new(http.map_err(|error| Failure::usage(error.to_string()))?);
     for entry in section.consumers {
         let consumer = match (entry.to, client) {
@@ -162,7 +163,10 @@ mod tests {
         let client = Client::new(windlass::open("sqlite::memory:").await?);
         let settings = load(&Sources::default())?;
         let section = amqp::parse(text).map_err(anyhow::Error::msg)?;
-        Ok(format!("{:?}", consumers(&settings, "amqp://127.0.0.1", section, Some(&client))?))
+        Ok(format!(
+            "{:?}",
+            consumers(&settings, "amqp://127.0.0.1", section, Some(&client), &Arc::default())?
+        ))
     }
 
     #[tokio::test]

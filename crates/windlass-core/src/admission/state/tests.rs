@@ -8,7 +8,7 @@ fn at(percent: u64) -> MemorySample {
 }
 
 fn seen(slots: u32, in_flight: u32, memory: impl Into<Option<MemorySample>>) -> Seen {
-    Seen { memory: memory.into(), slots, in_flight, ended: 0, is_slow: false }
+    Seen { memory: memory.into(), slots, in_flight, busiest: None, ended: 0, is_slow: false }
 }
 
 /// Past its slow start.

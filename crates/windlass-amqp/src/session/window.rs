@@ -1,0 +1,82 @@
+//! A prefetch that is too large for memory is changed while the consumer goes on.
+//!
+//! ```text
+//! subscribed ─► cancelled at the broker, what came is worked off ─► subscribed with another prefetch
+//! ```
+//!
+//! `basic.qos` on a channel concerns later subscriptions only, so the old one ends first. The channel stays, and with it the right to
+//! answer for what was delivered.
+
+use lapin::options::BasicCancelOptions;
+use tokio::time::timeout;
+
+use super::{Shift, drain::BROKER_LIMIT, next, subscribed};
+use crate::{connection::short, window::Misfit};
+
+impl Shift<'_> {
+    /// Compares the prefetch with the memory, and says so if it does not fit (A4: more than a tenth).
+    pub(super) async fn fit_window(&mut self) -> Result<(), String> {
+        let memory = self.admission.memory();
+        let Some(misfit) = memory.and_then(|memory| self.window.misfit(memory.limit)) else {
+            self.is_excess_told = false;
+            return Ok(());
+        };
+        if self.parked.is_some() {
+            return Ok(());
+        }
+        // The turn of a single active consumer, and the sole right of an exclusive one, would be lost with the subscription.
+        let may_change = self.admission.is_on() && !self.plan.is_exclusive && !self.plan.is_single_active;
+        self.tell(misfit, may_change);
+        if may_change { self.park(misfit.prefetch).await } else { Ok(()) }
+    }
+
+    fn tell(&mut self, misfit: Misfit, may_change: bool) {
+        let Misfit { prefetch, current, mean_bytes } = misfit;
+        let (queue, event_type) = (&self.plan.queue, &self.plan.event_type);
+        if !misfit.is_excess() {
+            tracing::info!(%queue, %event_type, prefetch, before = current, mean_bytes, "prefetch raised: messages became smaller");
+        } else if may_change {
+            tracing::warn!(%queue, %event_type, prefetch, before = current, mean_bytes,
+                "prefetch lowered: messages sent ahead would take more than a tenth of the memory");
+        } else if !self.is_excess_told {
+            tracing::warn!(%queue, %event_type, prefetch = current, mean_bytes, fitting = prefetch,
+                "messages sent ahead may take more than a tenth of the memory: lower the prefetch");
+        }
+        self.is_excess_told = true;
+    }
+
+    /// Ends the subscription; what came before that is kept and worked off.
+    async fn park(&mut self, prefetch: u16) -> Result<(), String> {
+        let tag = short(&self.plan.tag).map_err(|error| error.to_string())?;
+        let cancelled = self.session.channel.basic_cancel(tag, BasicCancelOptions::default());
+        match timeout(BROKER_LIMIT, cancelled).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(error.to_string()),
+            Err(_) => return Err(format!("no answer within {BROKER_LIMIT:?}")),
+        }
+        while let Some(delivery) = next(&mut self.session.stream).await {
+            self.take(Some(delivery))?;
+        }
+        self.parked = Some(prefetch);
+        Ok(())
+    }
+
+    /// Subscribes anew once little enough is left of what the old prefetch let through: both together are never much more than the
+    /// larger one.
+    pub(super) async fn unpark(&mut self) -> Result<(), String> {
+        let Some(prefetch) = self.parked else { return Ok(()) };
+        let is_lower = prefetch < self.window.current();
+        if is_lower && self.ledger.open() * 2 > usize::from(prefetch) {
+            return Ok(());
+        }
+        self.parked = None;
+        let opened = timeout(BROKER_LIMIT, subscribed(&self.session.channel, self.plan, prefetch)).await;
+        self.session.stream = match opened {
+            Ok(opened) => opened.map_err(|error| error.to_string())?,
+            Err(_) => return Err(format!("no answer within {BROKER_LIMIT:?}")),
+        };
+        self.window.set(prefetch);
+        self.meters.note_prefetch(prefetch);
+        Ok(())
+    }
+}
