@@ -1,8 +1,12 @@
 //! What a consumer counts. Relaxed atomics on the way of a delivery.
 
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
-
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use windlass::{
     Controller, Name, Pool,

@@ -4,6 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::oneshot;
 
+use tokio::sync::oneshot;
+
 use super::Controller;
 use crate::{
     home::Part,
