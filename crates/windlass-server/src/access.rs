@@ -205,7 +205,9 @@ impl Access {
 
     async fn look_up(&self, id: Name, now: Instant) -> Result<Heard, ErrorDetail> {
         let Some(store) = &self.store else {
-            return Err(unauthorized("this process has no store and so no tokens; show a client certificate"));
+            return Err(unauthorized(
+                "this process has no store and so no tokens; show a client certificate",
+            ));
         };
         // Taken before the look, given back if somebody was there: a good token is no stranger.
         lock(&self.strangers).take(now, STRANGERS_PER_S).map_err(|_| {

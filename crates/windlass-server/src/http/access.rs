@@ -51,7 +51,11 @@ fn find(request: &Request, is_grpc: bool) -> Found {
     if is_grpc {
         let name = request.uri().path().trim_start_matches('/');
         return Call::named(name).filter(|call| !call.name.contains(' ')).map_or_else(
-            || Found::Refused(Status::unimplemented("there is no such service or method").into_http::<Body>()),
+            || {
+                Found::Refused(
+                    Status::unimplemented("there is no such service or method").into_http::<Body>(),
+                )
+            },
             Found::Call,
         );
     }

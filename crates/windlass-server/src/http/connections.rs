@@ -150,8 +150,7 @@ async fn speak_http2<S>(
     options: &Options,
     closing: &watch::Receiver<bool>,
     router: Router,
-)
-where
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut http = http2::Builder::new(TokioExecutor::new());

@@ -226,7 +226,7 @@ async fn decider(
     let clock = Arc::new(ManualClock::new("2027-01-31T09:30:00Z".parse().unwrap()));
     let store = Arc::new(MemoryStore::new(clock.clone(), Rules::default()));
     let operations = Operations::new(store.clone());
-    let access = access::Access::new(store.clone(), options);
+    let access = access::Access::new(Some(store.clone()), options);
     (store, clock, operations, access)
 }
 

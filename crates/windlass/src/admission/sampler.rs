@@ -1,8 +1,6 @@
 //! Who takes the samples: a thread of the worker, so that neither claims nor renewals wait for a file.
 
-use std::{sync::Arc, time::Duration};
-
-use tokio::sync::oneshot;
+use std::{sync::Arc, thread, time::Duration};
 
 use tokio::sync::oneshot;
 

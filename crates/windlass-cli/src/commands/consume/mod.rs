@@ -90,9 +90,8 @@ pub async fn run(session: &Session, args: &ConsumeArgs) -> anyhow::Result<Exit> 
     let consuming = Consuming::start(session, &url, section).await?;
     let draining = Arc::new(AtomicBool::new(false));
     let vitals = consuming.vitals(&draining);
-    let monitor = listener
-        .map(|(listener, doors)| Monitor::start(listener, doors, vitals.clone()))
-        .transpose()?;
+    let monitor =
+        listener.map(|(listener, doors)| Monitor::start(listener, doors, vitals.clone())).transpose()?;
     let systemd = Systemd::from_env();
     let _watchdog = systemd.watch(engine::alive(vitals))?;
     announce(session, &consuming.running, monitor.as_ref());
