@@ -42,7 +42,6 @@ pub(super) fn router(server: Arc<Server>) -> Router {
     };
     routes
         .fallback(unknown_route)
-        .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(&server), access))
         .layer(from_fn_with_state(Arc::clone(&server), guard))
         .with_state(server)
@@ -299,9 +298,4 @@ async fn unknown_route(uri: Uri) -> ErrorDetail {
     let path: String = uri.path().chars().take(80).collect();
     ErrorDetail::new(ErrorCode::NotFound, format!("there is nothing at {path:?}"))
         .hint("the API is at /v1; GET /v1/openapi.json tells all of it")
-}
-
-async fn wrong_method(request: Request) -> ErrorDetail {
-    let message = format!("{} is not possible here", request.method());
-    ErrorDetail::new(ErrorCode::MethodNotAllowed, message).hint("the Allow header says what is")
 }
