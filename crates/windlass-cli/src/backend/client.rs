@@ -1,6 +1,6 @@
 //! A small HTTP client for our own API: one pooled connection, JSON both ways.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, net::IpAddr, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
@@ -58,6 +58,9 @@ impl Client {
             _ => return Err(wrong().hint("write it like http://127.0.0.1:7878")),
         }
         let connector = Connector::new(&uri, credentials.ca.as_deref(), CONNECT_TIMEOUT)?;
+        if credentials.token.is_some() && uri.scheme_str() == Some("http") && !is_local(&uri) {
+            tracing::warn!(server = %base, "the token can be read on the way; use https:// if the server speaks it");
+        }
         let authorization = credentials.token.as_ref().map(|token| authorization(token)).transpose()?;
         Ok(Self { base, authorization, http: HyperClient::builder(TokioExecutor::new()).build(connector) })
     }
@@ -215,6 +218,12 @@ impl Client {
         )
         .hint("name another with --server, or a store with --store")
     }
+}
+
+/// Whether a server is on this machine.
+pub fn is_local(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
 }
 
 /// The header that shows a token.

@@ -67,7 +67,7 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     let kinds = engine.kinds.clone();
     let screen = Screen { settings, store: &info, kinds: &kinds, address: Some(&address), monitor: None };
     tracing::info!(%address, store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
-        recovered = info.recovered, "started");
+        recovered = info.recovered, access = ?doors.options.access.auth, "started");
 
     let (spans, systemd) = (engine.spans.clone(), Arc::new(Systemd::from_env()));
     let operations = engine::operations(&engine);

@@ -52,7 +52,6 @@ pub(super) fn monitor_router(vitals: Vitals, access: Arc<Access>, hosts: Arc<Hos
 fn guarded(routes: Router, rights: Arc<Access>, hosts: Arc<Hosts>) -> Router {
     routes
         .fallback(unknown_route)
-        .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(rights, access))
         .layer(from_fn_with_state(hosts, guard))
 }
@@ -309,9 +308,4 @@ async fn unknown_route(headers: HeaderMap, uri: Uri) -> Response {
     ErrorDetail::new(ErrorCode::NotFound, format!("there is nothing at {path:?}"))
         .hint("the API is at /v1; GET /v1/openapi.json tells all of it")
         .into_response()
-}
-
-async fn wrong_method(request: Request) -> ErrorDetail {
-    let message = format!("{} is not possible here", request.method());
-    ErrorDetail::new(ErrorCode::MethodNotAllowed, message).hint("the Allow header says what is")
 }

@@ -341,8 +341,11 @@ async fn the_server_knows_exactly_the_fields_of_the_bodies_in_the_document() {
             let fields: BTreeSet<String> = fields.keys().cloned().collect();
             let (method, path) = call.split_once(' ').unwrap();
             let path = path.replace("{id}", "0000000000000").replace("{name}", "n");
-            let body =
-                if name == "BatchRequest" { r#"{"tasks":[],"zzzzzzzzzz":1}"# } else { r#"{"zzzzzzzzzz":1}"# };
+            let body = if name == "BatchRequest" {
+                r#"{"tasks":[{"kind":"a"}],"zzzzzzzzzz":1}"#
+            } else {
+                r#"{"zzzzzzzzzz":1}"#
+            };
             let head = format!(
                 "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
                  connection: close",

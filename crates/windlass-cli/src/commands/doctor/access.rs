@@ -8,7 +8,11 @@ use windlass_server::api::{ErrorCode, TokenView};
 use super::{Level, Report};
 use crate::{
     access::{self, Exposed},
-    backend::{Backend, client::Client, credentials::Credentials},
+    backend::{
+        Backend,
+        client::{self, Client},
+        credentials::Credentials,
+    },
     config::{Settings, table},
     duration,
 };
@@ -64,9 +68,7 @@ async fn door(report: &mut Report, settings: &Settings, address: &str) {
 }
 
 fn is_local(address: &str) -> bool {
-    let host = address.split("://").nth(1).unwrap_or_default();
-    let host = host.rsplit_once(':').map_or(host, |(host, _)| host).trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
+    address.parse().is_ok_and(|uri| client::is_local(&uri))
 }
 
 /// What `windlass up` with these settings would be open to.
