@@ -33,15 +33,12 @@ impl Channel {
         };
         match tokio::time::timeout(max, call(wire)).await {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
-            Ok(Err(status)) => match told(&status) {
-                Some(error) => Err(error),
-                None => {
-                    if breaks(status.code()) {
-                        self.give_up(number);
-                    }
-                    Err(untold(&status, lost))
+            Ok(Err(status)) => Err(told(&status).unwrap_or_else(|| {
+                if breaks(status.code()) {
+                    self.give_up(number);
                 }
-            },
+                untold(&status, lost)
+            })),
             Err(_) => {
                 self.give_up(number);
                 Err(lost(format!("no answer within {} ms", max.as_millis())))

@@ -10,15 +10,15 @@
 //! holds and the store hands back the rest.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
 use tokio::sync::{Notify, mpsc};
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Hint, LeaseRef, NewWorker, SettleBatch, TaskId, Timestamp, WorkerId,
-    source::Rest,
+    ClaimAnswer, Claimed, Demand, Hint, LaneId, LeaseRef, NewWorker, SettleBatch, TaskId, Timestamp,
+    WorkerId, source::Rest,
 };
 use windlass_proto::v1;
 
@@ -56,6 +56,8 @@ struct State {
     /// The coordinator's number of its last claim by a call, and the number that it went under.
     last_call: Option<(u64, u64)>,
     clock: Option<(Timestamp, Instant)>,
+    /// Lanes of which something has come.
+    lanes: HashSet<LaneId>,
     listeners: Vec<mpsc::Sender<Hint>>,
 }
 
@@ -112,8 +114,10 @@ impl Push {
             return Claim::Call(state.claim_no);
         };
         let n = demand.n as usize;
-        let taken = state.inbox.len().min(n);
-        let tasks: Vec<_> = state.inbox.drain(..taken).collect();
+        // Of lanes that the coordinator knows: it has just been told of the others.
+        let (tasks, kept) = split(std::mem::take(&mut state.inbox), &demand.lanes, n);
+        state.inbox = kept;
+        let taken = tasks.len();
         let free = (n - taken).saturating_sub(state.inbox.len()) as u64;
         let credit = state.received + free;
         if state.credit != credit {
@@ -164,8 +168,18 @@ impl Push {
         (arrived, held.into_iter().map(|(id, lease)| LeaseRef { id, lease }).collect())
     }
 
-    /// What a stream starts with, once no claim by a call is under way. The first claim is always a call: it brings the store's
-    /// clock.
+    /// Whether the store's clock has been read.
+    pub(crate) fn has_clock(&self) -> bool {
+        self.state().clock.is_some()
+    }
+
+    /// A reading of the store's clock.
+    pub(crate) fn set_clock(&self, now: Timestamp) {
+        self.state().clock = Some((now, Instant::now()));
+    }
+
+    /// What a stream starts with, once no claim by a call is under way and the store's clock is known: from then on claims are
+    /// answered here, with a time.
     pub(crate) fn hello(&self) -> Option<(WorkerId, v1::Hello)> {
         let mut state = self.state();
         let (worker, introduction) = state.worker.clone()?;
@@ -205,7 +219,9 @@ impl Push {
         let mut state = self.state();
         state.received += tasks.len() as u64;
         let ours = state.worker.as_ref().map(|(worker, _)| *worker);
+        let mut has_new_lane = false;
         for task in tasks {
+            has_new_lane |= state.lanes.insert(task.lane.id);
             state.claim_no = state.claim_no.max(task.claim_no);
             if Some(task.worker) == ours {
                 state.held.insert(task.id, task.lease);
@@ -213,6 +229,9 @@ impl Push {
             }
         }
         drop(state);
+        if has_new_lane {
+            self.ring(&Hint::Lanes);
+        }
         self.ring(&Hint::Ready);
     }
 
@@ -246,11 +265,24 @@ impl Push {
     }
 }
 
+/// Up to `n` tasks of these lanes, and the rest.
+fn split(inbox: VecDeque<Claimed>, lanes: &[LaneId], n: usize) -> (Vec<Claimed>, VecDeque<Claimed>) {
+    let (mut taken, mut kept) = (Vec::new(), VecDeque::new());
+    for task in inbox {
+        if taken.len() < n && lanes.contains(&task.lane.id) {
+            taken.push(task);
+        } else {
+            kept.push_back(task);
+        }
+    }
+    (taken, kept)
+}
+
 #[cfg(test)]
 mod tests {
     use std::{sync::Arc, time::Duration};
 
-    use windlass_core::{Lane, LaneId, Name, Payload};
+    use windlass_core::{Lane, Name, Payload};
 
     use super::*;
 
@@ -298,7 +330,7 @@ mod tests {
     }
 
     fn claim(push: &Push, claim_no: u64, n: u32) -> Option<usize> {
-        match push.claim(&Demand { worker: WORKER, claim_no, lanes: Arc::new([]), n }) {
+        match push.claim(&Demand { worker: WORKER, claim_no, lanes: Arc::new([LaneId(1)]), n }) {
             Claim::Answered(answer) => Some(answer.tasks.len()),
             Claim::Call(_) => None,
         }
@@ -315,6 +347,20 @@ mod tests {
             "one waits in the inbox, none may follow"
         );
         assert_eq!((claim(&push, 3, 5), push.credit()), (Some(1), 7));
+    }
+
+    #[test]
+    fn a_task_of_a_lane_that_the_coordinator_does_not_know_yet_waits_and_the_lane_is_told() {
+        let push = open();
+        let mut hints = push.listen();
+        claim(&push, 1, 4);
+        let lane = Arc::new(Lane { id: LaneId(2), ..(*task(1, 1).lane).clone() });
+        push.received(vec![Claimed { lane, ..task(1, 1) }]);
+        assert_eq!(hints.try_recv(), Ok(Hint::Lanes));
+        assert_eq!(hints.try_recv(), Ok(Hint::Ready));
+        assert_eq!(claim(&push, 2, 4), Some(0));
+        let demand = Demand { worker: WORKER, claim_no: 3, lanes: Arc::new([LaneId(1), LaneId(2)]), n: 4 };
+        assert!(matches!(push.claim(&demand), Claim::Answered(answer) if answer.tasks.len() == 1));
     }
 
     #[test]

@@ -10,7 +10,11 @@ use tonic::{Status, codegen::tokio_stream::wrappers::ReceiverStream};
 use windlass_core::{Claimed, Error, Hint, Result, Timestamp, WorkerId};
 use windlass_proto::v1::{self, WorkUp, work_down, work_up};
 
-use crate::{call::told, channel::Channel, push::Push};
+use crate::{
+    call::{Effect, told},
+    channel::{Channel, Wire},
+    push::Push,
+};
 
 /// Messages on their way to the server.
 const UP_MAX: usize = 16;
@@ -38,6 +42,11 @@ async fn run(channel: Weak<Channel>, push: Weak<Push>) {
     let mut pause = PAUSE_MIN;
     loop {
         let Some((channel, push)) = channel.upgrade().zip(push.upgrade()) else { return };
+        if !push.has_clock()
+            && let Ok(now) = clock(&channel).await
+        {
+            push.set_clock(now);
+        }
         let Some((worker, hello)) = push.hello() else {
             // Looks again in a while should the store be gone: the wait itself must not keep it alive.
             let _ = tokio::time::timeout(PAUSE_MAX, push.changed.notified()).await;
@@ -62,6 +71,13 @@ async fn run(channel: Weak<Channel>, push: Weak<Push>) {
             }
         }
     }
+}
+
+/// Reads the store's clock.
+async fn clock(channel: &Channel) -> Result<Timestamp> {
+    let request = v1::DueSchedulesRequest { limit: 1 };
+    let call = |wire: Wire| async move { wire.store().due_schedules(request).await };
+    Ok(Timestamp::from_ms(channel.call(Effect::Reads, OPEN_MAX, call).await?.now_ms))
 }
 
 async fn work(channel: &Channel, push: &Push, worker: WorkerId, hello: v1::Hello) -> Result<End> {

@@ -13,6 +13,7 @@ use windlass_proto::v1::{
 };
 
 use crate::{
+    api::ErrorDetail,
     http::{Server, enqueue_max_bytes},
     operations::Operations,
 };
@@ -21,6 +22,7 @@ mod control;
 mod ends;
 mod health;
 mod hub;
+mod member;
 mod shares;
 mod status;
 mod store;
@@ -55,6 +57,11 @@ type Answer<T> = Result<tonic::Response<T>, tonic::Status>;
 
 /// Largest message that is written: an answer holds at most a page, or a claim of payloads that the caller has slots for.
 const ANSWER_MAX_BYTES: usize = 1 << 30;
+
+/// The answer to a call that does not get as far as its service.
+pub(crate) fn refuse(error: ErrorDetail) -> axum::response::Response {
+    status(error).into_http()
+}
 
 /// The routes of every service.
 pub(crate) fn router(server: &Arc<Server>) -> Router<Arc<Server>> {

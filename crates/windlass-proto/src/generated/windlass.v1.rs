@@ -1595,7 +1595,7 @@ pub struct Hello {
     pub register: ::core::option::Option<RegisterRequest>,
     #[prost(message, repeated, tag = "3")]
     pub in_flight: ::prost::alloc::vec::Vec<Held>,
-    /// Claims of this worker up to this number are answered; what is pushed is numbered above it.
+    /// The highest number of a claim that this worker has seen; what is pushed is numbered above it.
     #[prost(uint64, tag = "4")]
     pub up_to_claim_no: u64,
 }

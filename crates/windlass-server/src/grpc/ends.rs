@@ -58,7 +58,7 @@ impl Ends {
         lease: Option<v1::Lease>,
         outcome: Outcome,
     ) -> Result<State> {
-        let claimed = claimed(required("lease", lease)?)?;
+        let claimed = claimed(&required("lease", lease)?)?;
         let now = self.now(store).await?;
         let settlement = settle(&claimed, outcome, now, store.rules());
         let state = settlement.state();
@@ -106,7 +106,7 @@ async fn own_end(store: &dyn Store, claimed: &Claimed) -> Result<Option<State>> 
 }
 
 /// As much of a claimed task as the decision about its end needs.
-fn claimed(lease: v1::Lease) -> Result<Claimed> {
+fn claimed(lease: &v1::Lease) -> Result<Claimed> {
     let unknown = Name::new("lane", "-")?;
     Ok(Claimed {
         id: task_id(&lease.task_id)?,

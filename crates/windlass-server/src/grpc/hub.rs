@@ -11,7 +11,7 @@
 //! stream is gone before anything was sent, is undone alone.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -19,11 +19,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    sync::{Notify, mpsc},
-    time::Instant,
-};
-use tonic::Status;
+use tokio::{sync::Notify, time::Instant};
 use windlass_core::{
     ClaimAnswer, Claimed, Demand, Error, Hint, LaneId, Name, Result, Timestamp, WorkerId, source::Rest,
     store::SharedStore,
@@ -31,12 +27,11 @@ use windlass_core::{
 use windlass_proto::v1::{self, work_down::Message};
 
 use super::{
-    shares::{BATCH_MIN, Claim, Preference, Want, claims, next_batch},
+    member::{Down, Member},
+    shares::{Claim, Preference, claims, next_batch},
     status,
 };
 
-/// Messages on their way to one worker; a stream that has so many unread gets no task.
-pub(super) const DOWN_MAX: usize = 16;
 /// How long the loop sleeps at most, should a hint get lost (HINTS-ONLY).
 const POLL: Duration = Duration::from_secs(1);
 /// Pause after a failed claim.
@@ -45,51 +40,6 @@ const FAILED_PAUSE: Duration = Duration::from_millis(200);
 const DUE_MAX: u32 = 1_000;
 /// How often a claim in doubt is undone before that is left to the worker, which compares from time to time.
 const UNDO_TRIES: u32 = 5;
-
-/// What goes down a stream: a message, or the tasks of one claim.
-pub(super) enum Down {
-    Message(Message),
-    Tasks(Vec<Claimed>),
-    Refused(Status),
-}
-
-/// A worker on a stream.
-pub(super) struct Member {
-    pub(super) worker: WorkerId,
-    pub(super) kinds: Vec<Name>,
-    pub(super) queues: Vec<Name>,
-    pub(super) lanes: Arc<[LaneId]>,
-    /// The number of its last claim.
-    pub(super) claim_no: u64,
-    pub(super) down: mpsc::Sender<Down>,
-    /// Tasks that may have been sent in all, and those that were.
-    credit: u64,
-    sent: u64,
-    batch: u32,
-}
-
-impl Member {
-    pub(super) fn new(
-        worker: WorkerId,
-        (kinds, queues): (Vec<Name>, Vec<Name>),
-        lanes: Arc<[LaneId]>,
-        claim_no: u64,
-        down: mpsc::Sender<Down>,
-    ) -> Self {
-        Self { worker, kinds, queues, lanes, claim_no, down, credit: 0, sent: 0, batch: BATCH_MIN }
-    }
-
-    fn want(&self, stream: u64) -> Want {
-        let is_read = self.down.capacity() > DOWN_MAX / 2;
-        let open = self.credit.saturating_sub(self.sent);
-        Want {
-            stream,
-            lanes: Arc::clone(&self.lanes),
-            demand: if is_read { u32::try_from(open).unwrap_or(u32::MAX) } else { 0 },
-            batch: self.batch,
-        }
-    }
-}
 
 /// Every connected worker.
 pub(super) struct Hub {
@@ -126,6 +76,11 @@ impl Hub {
         Seat { hub: Arc::clone(self), stream }
     }
 
+    /// Ends the stream of a worker that comes with another: nothing may be claimed for it that nobody reads.
+    pub(super) fn dismiss(&self, worker: WorkerId) {
+        self.members().retain(|_, member| member.worker != worker);
+    }
+
     fn change(&self, stream: u64, change: impl FnOnce(&mut Member)) {
         if let Some(member) = self.members().get_mut(&stream) {
             change(member);
@@ -153,7 +108,13 @@ impl Hub {
                         continue;
                     }
                 },
-                () = tokio::time::sleep_until(until) => {}
+                // Hints may all be lost, that of a new lane too.
+                () = tokio::time::sleep_until(until) => self.refresh_lanes().await,
+            }
+            if self.members().is_empty() {
+                // Whoever comes asks the store when something is due.
+                due = None;
+                continue;
             }
             if due.is_some_and(|due| due <= Instant::now()) {
                 due = None;
@@ -176,14 +137,14 @@ impl Hub {
 
     /// Looks at the lanes of every worker anew.
     async fn refresh_lanes(&self) {
-        let served: Vec<_> = {
-            let members = self.members();
-            members.iter().map(|(stream, m)| (*stream, m.kinds.clone(), m.queues.clone())).collect()
-        };
-        for (stream, kinds, queues) in served {
-            if let Ok(lanes) = self.store.lanes(&kinds, &queues).await {
-                let lanes = lanes.iter().map(|lane| lane.id).collect();
-                self.change(stream, |member| member.lanes = lanes);
+        let served: BTreeSet<_> =
+            self.members().values().map(|member| (member.kinds.clone(), member.queues.clone())).collect();
+        for (kinds, queues) in served {
+            let Ok(lanes) = self.lanes(&kinds, &queues).await else { continue };
+            for member in self.members().values_mut() {
+                if member.kinds == kinds && member.queues == queues {
+                    member.lanes = Arc::clone(&lanes);
+                }
             }
         }
     }
@@ -191,7 +152,7 @@ impl Hub {
     fn tell_all(&self, message: &Message) {
         for member in self.members().values() {
             // One that does not read learns of it with its next heartbeat.
-            let _ = member.down.try_send(Down::Message(message.clone()));
+            let _ = member.down.try_send(Down::Message(Box::new(message.clone())));
         }
     }
 
@@ -299,7 +260,11 @@ impl Hub {
                 Some(member) => {
                     member.sent = member.sent.saturating_sub(demand.n.saturating_sub(got).into());
                     member.batch = next_batch(member.batch, demand.n, got);
-                    got == 0 || member.down.try_send(Down::Tasks(tasks)).is_ok()
+                    let is_sent = got == 0 || member.down.try_send(Down::Tasks(tasks)).is_ok();
+                    if !is_sent {
+                        member.sent = member.sent.saturating_sub(got.into());
+                    }
+                    is_sent
                 }
                 None => got == 0,
             };

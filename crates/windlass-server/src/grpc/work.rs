@@ -19,8 +19,10 @@ use windlass_proto::{
 
 use super::{
     Api,
-    hub::{DOWN_MAX, Down, Hub, Member, Seat},
+    hub::{Hub, Seat},
+    member::{DOWN_MAX, Down, Member},
     status,
+    workers::next_claim_no,
 };
 
 /// How long a worker may take to say who it is.
@@ -42,7 +44,7 @@ pub(super) async fn open(api: Api, mut up: Streaming<v1::WorkUp>) -> Result<Down
     let (member, welcome) = greet(&api, hello, down.clone()).await.map_err(status)?;
     let worker = member.worker;
     // Nothing is in the channel yet.
-    let _ = down.try_send(Down::Message(Message::Welcome(welcome)));
+    let _ = down.try_send(Down::Message(Box::new(Message::Welcome(welcome))));
     let seat = api.hub.join(member);
     tokio::spawn(async move {
         tokio::select! {
@@ -62,16 +64,20 @@ async fn greet(api: &Api, hello: v1::Hello, down: mpsc::Sender<Down>) -> Result<
     }
     let (kinds, queues) = (introduced.kinds.clone(), introduced.queues.clone());
     let lease_ttl_ms = ms(introduced.lease_ttl);
+    // Above every claim that an earlier stream of this worker made, here or at another server: whatever of those it does not own up
+    // to goes back, and one that is still on its way is undone under a number that nobody else has.
+    let claim_no = hello.up_to_claim_no.max(next_claim_no());
     let (worker, handed_back) = if hello.worker_id.is_empty() {
         (api.store().register(introduced).await?, 0)
     } else {
         let worker = worker_id(&hello.worker_id)?;
+        api.hub.dismiss(worker);
         let held = hello.in_flight.into_iter().map(TryInto::try_into).collect::<Result<Vec<LeaseRef>>>()?;
-        (worker, api.store().reconcile(worker, hello.up_to_claim_no, &held).await?)
+        (worker, api.store().reconcile(worker, claim_no, &held).await?)
     };
     let lanes = api.hub.lanes(&kinds, &queues).await?;
     let now_ms = api.ends.now(api.store()).await?.as_ms();
-    let member = Member::new(worker, (kinds, queues), lanes, hello.up_to_claim_no, down);
+    let member = Member::new(worker, (kinds, queues), lanes, claim_no, down);
     Ok((member, v1::Welcome { worker_id: worker.to_string(), lease_ttl_ms, handed_back, now_ms }))
 }
 
@@ -96,7 +102,7 @@ async fn listen(
                     Ok(renewed) => v1::HeartbeatAnswer { renewed: Some(renewed.into()), error: None },
                     Err(error) => v1::HeartbeatAnswer { renewed: None, error: Some(message_of(&error)) },
                 };
-                if down.send(Down::Message(Message::Heartbeat(answer))).await.is_err() {
+                if down.send(Down::Message(Box::new(Message::Heartbeat(answer)))).await.is_err() {
                     return;
                 }
             }
@@ -108,7 +114,7 @@ async fn listen(
                 let (api, down) = (api.clone(), down.clone());
                 ends.spawn(async move {
                     if let Some(answer) = act(&api, worker, message).await {
-                        let _ = down.send(Down::Message(answer)).await;
+                        let _ = down.send(Down::Message(Box::new(answer))).await;
                     }
                 });
             }
@@ -207,7 +213,7 @@ impl Stream for Downstream {
                 None => return Poll::Ready(None),
                 Some(Down::Refused(status)) => return Poll::Ready(Some(Err(status))),
                 Some(Down::Message(message)) => {
-                    self.ready.push_back(v1::WorkDown { message: Some(message) });
+                    self.ready.push_back(v1::WorkDown { message: Some(*message) });
                 }
                 Some(Down::Tasks(tasks)) => {
                     let (mut batch, mut bytes) = (Vec::new(), 0);

@@ -27,12 +27,13 @@ const CLAIM_MAX: u32 = 1_000;
 
 /// The number of a claim whose caller does not number them: rises over restarts, as long as the clock does not go back
 /// further than the server was away.
-fn next_claim_no() -> u64 {
+pub(super) fn next_claim_no() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
-    let last = LAST.fetch_max(now, Ordering::Relaxed).max(now);
-    LAST.fetch_max(last + 1, Ordering::Relaxed);
-    last
+    let next = |last: u64| now.max(last + 1);
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+    // The update never declines, so both arms hold the number before.
+    next(last.unwrap_or_else(|last| last))
 }
 
 impl Api {

@@ -21,7 +21,8 @@ use http::{
 use super::Server;
 use crate::{
     api::{ErrorCode, ErrorDetail},
-    calls::Call,
+    calls::{Call, is_grpc},
+    grpc,
 };
 
 /// The hosts that this server answers to.
@@ -102,6 +103,7 @@ pub(super) async fn guard(State(server): State<Arc<Server>>, mut request: Reques
             }
             next.run(request).await
         }
+        Err(error) if is_grpc(request.headers()) => grpc::refuse(error),
         Err(error) => error.into_response(),
     };
     let headers = response.headers_mut();
