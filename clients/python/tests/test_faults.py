@@ -16,7 +16,7 @@ from windlass import Client, Context, NewTask, TaskState, Worker
 
 #: A worker in a process of its own. Its handler tells when it starts, and goes on when a file appears.
 SCRIPT = """
-import asyncio, logging, os, sys
+import asyncio, os, sys, time
 import windlass
 
 worker = windlass.Worker(sys.argv[1], slots=2, lease_ttl=2.0, drain_timeout=float(sys.argv[2]))
@@ -27,6 +27,12 @@ async def waits(context):
     while not os.path.exists("go-on"):
         await asyncio.sleep(0.01)
     return os.getpid()
+
+@worker.handler("hangs")
+def hangs(context):
+    print("started", context.task_id, flush=True)
+    while True:
+        time.sleep(1)
 
 worker.run_forever()
 print("ended well", flush=True)
@@ -170,6 +176,21 @@ async def test_what_has_not_ended_is_handed_back_unharmed(
         task = await client.get(enqueued.task_id)
         assert (task.state, task.attempt) == (TaskState.READY, 0)
         assert [attempt.result for attempt in task.attempts] == ["released"]
+
+
+async def test_a_handler_that_never_ends_does_not_keep_the_process(
+    start: Start, ended: Callable[[Process], None], tmp_path: Path
+) -> None:
+    server = start()
+    worker = python_script(SCRIPT, tmp_path, server.url, "0")
+    ended(worker)
+    async with Client(server.url) as client:
+        enqueued = await client.enqueue("hangs")
+        worker.wait_for(f"started {enqueued.task_id}")
+        worker.signal(signal.SIGTERM)
+        assert await asyncio.to_thread(worker.wait) == 0, worker.said
+        task = await client.get(enqueued.task_id)
+        assert (task.state, task.attempt) == (TaskState.READY, 0)
 
 
 async def _is_draining(server: Server) -> bool:

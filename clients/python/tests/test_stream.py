@@ -95,6 +95,27 @@ async def test_a_batch_whose_answer_was_lost_is_sent_again_unchanged(server: Scr
         assert (await second.expect_batch()).batch_no == 2
 
 
+async def test_ends_that_gather_meanwhile_do_not_join_the_batch_in_doubt(server: ScriptedServer) -> None:
+    worker = echo_worker(server, slots=3)
+    async with running(worker):
+        first = await server.accept()
+        first.welcome()
+        first.push(claimed(data=b"1"))
+        batch = await first.expect_batch()
+        first.push(claimed(data=b"2"))
+        while worker.stats.done < 2:
+            await asyncio.sleep(0)
+        first.lose()
+        second = await server.accept()
+        assert len(second.hello.in_flight) == 2
+        second.welcome()
+        assert await second.expect_batch() == batch
+        second.acknowledge(batch)
+        following = await second.expect_batch()
+        assert following.batch_no == 2
+        assert [item.done.output.data for item in following.items] == [b"2"]
+
+
 async def test_a_running_task_goes_on_over_a_lost_stream(server: ScriptedServer) -> None:
     worker = Worker(server.url, slots=1)
     gate = Gate(worker)
@@ -414,6 +435,21 @@ async def test_an_attempt_that_is_out_of_time_has_failed(server: ScriptedServer)
         item = (await stream.expect_batch()).items[0]
         assert item.retry.error == "timed out after 0.05 s"
         assert gate.reason is CancelReason.DEADLINE
+
+
+async def test_what_a_handler_says_after_its_time_is_up_does_not_count(server: ScriptedServer) -> None:
+    worker = Worker(server.url)
+
+    @worker.handler("late")
+    def late(context: Context) -> str:
+        assert context.wait_cancelled(LIMIT)
+        return "done, but too late"
+
+    async with running(worker):
+        stream = await server.accept()
+        stream.welcome()
+        stream.push(claimed("late", timeout_ms=50))
+        assert (await stream.expect_batch()).items[0].retry.error == "timed out after 0.05 s"
 
 
 async def test_the_error_text_is_kept_with_the_task_and_stays_out_of_the_log(

@@ -176,7 +176,8 @@ class Client:
     ) -> Answer:
         """Makes a call at the current server, or at the next ones if it is not there."""
         last: WindlassError = UnavailableError("no server could be reached")
-        for _ in self._connection.servers:
+        # Once more than there are servers: the connection to one that was restarted fails once.
+        for _ in range(len(self._connection.servers) + 1):
             index = self._current
             try:
                 return await self._at(index, call, request, is_repeatable, limit)

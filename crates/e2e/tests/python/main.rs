@@ -58,6 +58,7 @@ macro_rules! files {
 files! {
     clients_ask_and_are_answered: "test_client.py",
     nothing_is_lost_with_servers_and_workers_that_die: "test_faults.py",
+    a_lost_answer_is_no_second_task: "test_lost_answers.py",
     the_package_is_typed_and_its_messages_are_those_of_the_proto: "test_package.py",
     the_examples_of_the_documents_run: "test_readme.py",
     addresses_and_tokens_are_read_and_checked: "test_settings.py",

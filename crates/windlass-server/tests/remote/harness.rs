@@ -16,7 +16,7 @@ use windlass_server::{Operations, http};
 pub struct Served {
     pub url: String,
     stop: oneshot::Sender<()>,
-    served: JoinHandle<std::io::Result<()>>,
+    ended: JoinHandle<std::io::Result<()>>,
 }
 
 impl Served {
@@ -24,16 +24,16 @@ impl Served {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
-        let served =
+        let ended =
             tokio::spawn(http::serve(listener, Operations::new(store), http::Options::default(), async {
                 let _ = stopped.await;
             }));
-        Self { url, stop, served }
+        Self { url, stop, ended }
     }
 
     pub async fn end(self) {
         drop(self.stop);
-        self.served.await.unwrap().unwrap();
+        self.ended.await.unwrap().unwrap();
     }
 
     pub async fn connect(&self) -> Arc<RemoteStore> {

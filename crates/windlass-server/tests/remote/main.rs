@@ -1,6 +1,6 @@
 //! The rules of every store, over gRPC: a server in this process on a real socket, on each sort of store.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod harness;
 mod memory;

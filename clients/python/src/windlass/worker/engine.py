@@ -240,8 +240,8 @@ class Engine:
             attempt.cancel(reason)
 
     async def close(self) -> None:
-        """Waits for the handlers of attempts that were asked to end; not for those that do not."""
-        if self._running:
+        """Waits for the handlers of attempts that were asked to end; not for those that did not."""
+        if self._attempts:
             await asyncio.wait(self._running, timeout=CANCEL_GRACE)
         for task in self._running:
             task.cancel()

@@ -86,6 +86,8 @@ class Keeper:
         self._tell(lambda: self._engine.renewed(answer))
 
     def _tell(self, what: Callable[[], None]) -> None:
+        if self._stop.is_set():
+            return
         try:
             self._loop.call_soon_threadsafe(what)
         except RuntimeError:
