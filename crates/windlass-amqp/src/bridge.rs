@@ -1,12 +1,12 @@
 //! From the broker into the durable store: a delivery becomes a task, and is acknowledged once the task is committed
 //! (ACK-AFTER).
 
-use std::{fmt, str::FromStr, sync::Arc, time::Duration};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use tokio::time::sleep;
 use windlass::{Client, Name, NewTask, Outcome, Payload};
 
-use crate::{Consumer, Delivery, Error, backoff::Backoff};
+use crate::{Consumer, Delivery, Error, backoff::backoff};
 
 /// Where the name of a job or a workflow comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Bridge {
             Ok(task) => task,
             Err(error) => return Outcome::Dead(error.to_string()),
         };
-        let mut backoff = Backoff::default();
+        let mut backoff = backoff();
         loop {
             let mut enqueue = self.client.enqueue_raw(task.clone());
             if let Some(id) = delivery.message_id() {
@@ -134,7 +134,7 @@ impl Bridge {
                 Err(error) => return Outcome::Dead(error.to_string()),
             }
             tokio::select! {
-                () = sleep(backoff.after(Duration::ZERO)) => {}
+                () = sleep(backoff.next()) => {}
                 _ = delivery.cancellation().cancelled() => return Outcome::Release,
             }
         }

@@ -37,6 +37,7 @@ mod consumers;
 mod decision;
 mod delivery;
 mod error;
+mod footprint;
 mod handler;
 mod inspect;
 mod ledger;
@@ -54,6 +55,8 @@ pub use consumers::{Consumers, Handle, Running};
 pub use decision::Redelivery;
 pub use delivery::Delivery;
 pub use error::Error;
+#[doc(hidden)]
+pub use footprint::Footprint;
 pub use handler::MessageHandler;
 pub use inspect::{QueueFigures, inspect};
 pub use meters::{ConsumerFigures, State};

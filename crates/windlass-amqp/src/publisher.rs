@@ -16,7 +16,7 @@ use tokio::{
 pub use self::message::Message;
 use crate::{
     Error,
-    backoff::Backoff,
+    backoff::backoff,
     connection::{Link, short},
 };
 
@@ -57,14 +57,14 @@ impl Publisher {
     /// [`Error::Unroutable`] if no queue takes it; [`Error::Blocked`] if the broker is short of memory or disk;
     /// [`Error::Unreachable`] or [`Error::Unconfirmed`] when all attempts are spent.
     pub async fn publish(&self, exchange: &str, routing_key: &str, message: &Message) -> Result<(), Error> {
-        let mut backoff = Backoff::default();
+        let mut backoff = backoff();
         let mut left = self.options.attempts.max(1);
         loop {
             left -= 1;
             match self.send(exchange, routing_key, message).await {
                 Err(error @ (Error::Unreachable { .. } | Error::Unconfirmed(_))) if left > 0 => {
                     tracing::warn!(%error, left, "a message is sent again");
-                    sleep(backoff.after(Duration::ZERO)).await;
+                    sleep(backoff.next()).await;
                 }
                 result => return result,
             }

@@ -8,6 +8,7 @@
 //! acknowledged any more, least of all on the next channel, and the broker delivers the message again.
 
 mod drain;
+mod settled;
 mod tuning;
 
 use std::{
@@ -18,7 +19,10 @@ use std::{
     time::Duration,
 };
 
-use self::tuning::{Tuning, tick};
+use self::{
+    settled::Settled,
+    tuning::{Tuning, tick},
+};
 use futures_core::Stream;
 use lapin::{
     Channel,
@@ -45,7 +49,7 @@ use crate::{
 };
 
 /// Places in the buffer per worker: enough to have the next delivery at hand.
-const BUFFERED_PER_WORKER: usize = 2;
+pub const BUFFERED_PER_WORKER: usize = 2;
 /// Reports that are taken at once; those that come while frames are written make the next batch.
 const REPORTS_AT_ONCE: usize = 256;
 
@@ -93,6 +97,7 @@ pub struct Shift<'a> {
     /// Numbers of workers that have nothing to do.
     idle: Vec<usize>,
     tuning: Option<Tuning>,
+    settled: Settled,
     reporter: UnboundedSender<Ended>,
     reports: UnboundedReceiver<Ended>,
 }
@@ -105,7 +110,8 @@ impl<'a> Shift<'a> {
         let tuning = plan.adaptive_min.map(|min| Tuning::new(min, plan.sizes.workers, meters));
         let limit = tuning.as_ref().map_or(plan.sizes.workers, Tuning::limit);
         meters.limit.store(limit as u64, Ordering::Relaxed);
-        Self { plan, pool, meters, session, ledger, buffer, idle, tuning, reporter, reports }
+        let settled = Settled::default();
+        Self { plan, pool, meters, session, ledger, buffer, idle, tuning, settled, reporter, reports }
     }
 
     /// Works until the channel is lost or the consumer is to stop; [`drain`](Self::drain) comes then.
@@ -204,7 +210,8 @@ impl<'a> Shift<'a> {
     }
 
     fn note(&mut self, ended: Ended) {
-        let Ended { tag, worker, end, delivered_before } = ended;
+        let Ended { tag, worker, end, delivered_before, started } = ended;
+        self.settled.ended(self.plan, tag, started);
         self.idle.push(worker);
         self.answer(tag, worker, end, delivered_before);
     }
@@ -243,6 +250,7 @@ impl<'a> Shift<'a> {
                 }
             };
             written.map_err(|error| error.to_string())?;
+            self.settled.said(self.plan, frame);
         }
         Ok(())
     }

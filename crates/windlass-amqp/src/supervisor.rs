@@ -6,10 +6,10 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep},
 };
-use windlass::{Pool, StopReport};
+use windlass::{Pool, StopReport, backoff::Backoff};
 
 use crate::{
-    backoff::Backoff,
+    backoff::{CALM, backoff},
     connection::Link,
     consumer::Plan,
     meters::{Meters, State, count},
@@ -30,7 +30,7 @@ impl Supervisor {
     /// Consumes until the stop, beginning with a session that is open.
     pub async fn keep(mut self, first: Session) -> StopReport {
         let mut open = Some(first);
-        let mut backoff = Backoff::default();
+        let mut backoff = backoff();
         let (plan, meters, pool) = (Arc::clone(&self.plan), Arc::clone(&self.meters), self.pool.clone());
         loop {
             let Some(session) = open.take() else {
@@ -65,7 +65,10 @@ impl Supervisor {
 
     /// Tries until there is a session, or a stop with its deadline.
     async fn reopen(&mut self, backoff: &mut Backoff, lasted: Duration) -> Result<Session, Duration> {
-        let mut wait = backoff.after(lasted);
+        if lasted >= CALM {
+            backoff.reset();
+        }
+        let mut wait = backoff.next();
         loop {
             tokio::select! {
                 deadline = told(&mut self.stop) => return Err(deadline),
@@ -78,7 +81,7 @@ impl Supervisor {
             match opened {
                 Ok(session) => return Ok(session),
                 Err(error) => {
-                    wait = backoff.after(Duration::ZERO);
+                    wait = backoff.next();
                     let queue = &self.plan.queue;
                     tracing::warn!(%queue, %error, wait_ms = wait.as_millis() as u64, "the consumer is not back yet");
                 }
