@@ -46,6 +46,7 @@ mod publisher;
 mod session;
 mod sizing;
 mod supervisor;
+mod tls;
 mod topology;
 mod work;
 

@@ -28,6 +28,7 @@ impl Backoff {
     }
 
     /// The next delay.
+    #[expect(clippy::should_implement_trait, reason = "nobody wants all delays, which never end")]
     pub fn next(&mut self) -> Duration {
         let delay = self.base.saturating_mul(1 << self.failures.min(16)).min(self.max);
         self.failures = self.failures.saturating_add(1);

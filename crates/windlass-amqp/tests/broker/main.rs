@@ -6,3 +6,4 @@ mod consume;
 mod faults;
 mod publish;
 mod rig;
+mod tls;

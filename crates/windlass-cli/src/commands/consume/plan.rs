@@ -143,7 +143,7 @@ pub fn wrong(entry: &amqp::Consumer, what: &str) -> Failure {
 /// An error of the broker as the program ends with it.
 pub fn failure(error: &Error) -> Failure {
     let exit = match error {
-        Error::Address(_) | Error::Declaration(_) => Exit::Usage,
+        Error::Address(_) | Error::Tls(_) | Error::Declaration(_) => Exit::Usage,
         Error::Unreachable { .. } => Exit::Unreachable,
         Error::Refused { .. } => Exit::Refused,
         _ => Exit::Failed,
