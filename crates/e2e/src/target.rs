@@ -48,6 +48,8 @@ pub struct Book {
     pub visits: Visits,
     /// Requests without a task header.
     pub strangers: u32,
+    /// Their idempotency keys, in the order in which they came.
+    pub stranger_keys: Vec<String>,
 }
 
 impl Target {
@@ -172,7 +174,11 @@ async fn answer(
                     seen.traces.insert(id.to_owned(), trace.to_owned());
                 }
             }
-            None => seen.strangers += 1,
+            None => {
+                seen.strangers += 1;
+                let key = request.headers().get("idempotency-key").and_then(|key| key.to_str().ok());
+                seen.stranger_keys.extend(key.map(str::to_owned));
+            }
         }
         // Under the lock, so that the order of the book is that of the clock.
         let visit = visit(&request).map(|visit| seen.visits.come(visit));

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use windlass::{Client, store::Filter};
 use windlass_scratch::Node;
 
-use crate::rig::{consume, look, name, node, publish};
+use crate::rig::{consume, left, look, name, node, publish};
 
 const MESSAGES: usize = 2_000;
 
@@ -112,6 +112,13 @@ async fn sigterm_under_load_finishes_what_was_posted_and_hands_back_the_rest() {
     assert!(said.contains(&format!("stopped: {WORKERS} finished, ")), "{said}");
     assert_eq!(target.book().strangers, WORKERS, "each was posted once");
     assert_eq!(look(&broker.url(), &queue).await, (100 - WORKERS, 0));
+    // Every message is either posted or left, and none is both.
+    let mut ids = target.book().stranger_keys.clone();
+    ids.extend(left(&broker.url(), &queue, 100 - WORKERS as usize).await);
+    ids.sort();
+    let mut wanted: Vec<String> = (0..100).map(|number| format!("id-{number}")).collect();
+    wanted.sort();
+    assert_eq!(ids, wanted);
 }
 
 #[tokio::test(flavor = "multi_thread")]
