@@ -140,9 +140,13 @@ impl Drop for Open {
     }
 }
 
+fn header(request: &Request<Incoming>, name: &str) -> Option<String> {
+    Some(request.headers().get(name)?.to_str().ok()?.to_owned())
+}
+
 /// The visit of a task with a job or a workflow.
 fn visit(request: &Request<Incoming>) -> Option<Visit> {
-    let header = |name| Some(request.headers().get(name)?.to_str().ok()?.to_owned());
+    let header = |name| header(request, name);
     let (job, workflow) = (header(JOB_HEADER), header(WORKFLOW_HEADER));
     let is_gated = job.is_some() || workflow.is_some();
     is_gated.then_some(Visit { task: header(TASK_HEADER)?, job, workflow, came: Instant::now() })
@@ -163,22 +167,17 @@ async fn answer(
     let open = {
         let mut seen = lock(&book);
         seen.open += 1;
-        match request.headers().get(TASK_HEADER).and_then(|id| id.to_str().ok()) {
-            Some(id) => {
-                if seen.seen_done.contains(id) {
-                    seen.came_after_done.push(id.to_owned());
-                }
-                *seen.arrivals.entry(id.to_owned()).or_default() += 1;
-                if let Some(trace) = request.headers().get("traceparent").and_then(|text| text.to_str().ok())
-                {
-                    seen.traces.insert(id.to_owned(), trace.to_owned());
-                }
+        if let Some(id) = header(&request, TASK_HEADER) {
+            if seen.seen_done.contains(&id) {
+                seen.came_after_done.push(id.clone());
             }
-            None => {
-                seen.strangers += 1;
-                let key = request.headers().get("idempotency-key").and_then(|key| key.to_str().ok());
-                seen.stranger_keys.extend(key.map(str::to_owned));
+            *seen.arrivals.entry(id.clone()).or_default() += 1;
+            if let Some(trace) = header(&request, "traceparent") {
+                seen.traces.insert(id, trace);
             }
+        } else {
+            seen.strangers += 1;
+            seen.stranger_keys.extend(header(&request, "idempotency-key"));
         }
         // Under the lock, so that the order of the book is that of the clock.
         let visit = visit(&request).map(|visit| seen.visits.come(visit));

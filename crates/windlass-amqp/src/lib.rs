@@ -44,6 +44,7 @@ mod ledger;
 mod meters;
 mod publisher;
 mod session;
+mod sink;
 mod sizing;
 mod supervisor;
 mod tls;
@@ -62,6 +63,7 @@ pub use handler::MessageHandler;
 pub use inspect::{QueueFigures, inspect};
 pub use meters::{ConsumerFigures, State};
 pub use publisher::{Message, Publisher, PublisherOptions};
+pub use sink::{Enqueuing, SharedSink, Sink};
 pub use sizing::{SharedPool, Sizes, cpus, shared_pool, sizes};
 pub use topology::{Binding, Exchange, ExchangeKind, Queue, QueueKind, Topology};
 

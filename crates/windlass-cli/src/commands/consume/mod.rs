@@ -2,16 +2,19 @@
 
 mod http;
 mod plan;
+mod server;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use clap::Args;
 use windlass::{Client, shutdown_signal};
-use windlass_amqp::{ConsumerFigures, Running};
+use windlass_amqp::{ConsumerFigures, Running, SharedSink};
 
 pub use self::plan::{address, section};
+use self::server::Server;
 use crate::{
     args::given,
+    backend::{Backend as _, connect},
     config::{Setting, amqp::To, setting::Raw, table},
     failure::{Exit, Failure},
     session::Session,
@@ -58,9 +61,21 @@ pub async fn run(session: &Session) -> anyhow::Result<Exit> {
     // Before anybody can send a signal because the first line is there.
     let mut signals = shutdown_signal();
     let needs_store = section.consumers.iter().any(|consumer| consumer.to == To::Store);
-    let store = if needs_store { Some(store::open(settings, Access::Usual).await?) } else { None };
-    let client = store.as_ref().map(|store| Client::new(store.store.clone()));
-    let consumers = plan::consumers(settings, &url, section, client.as_ref())?;
+    // As for every command: the server that was named, else the one that has the store, else the store itself.
+    let server = if needs_store { connect::find_server(settings).await? } else { None };
+    let store = match &server {
+        None if needs_store => Some(store::open(settings, Access::Usual).await?),
+        _ => None,
+    };
+    let sink: Option<SharedSink> = match (server, &store) {
+        (Some(server), _) => {
+            session.out.note(format!("tasks go to the server at {}", server.place()));
+            Some(Arc::new(Server::new(server)))
+        }
+        (None, Some(store)) => Some(Arc::new(Client::new(store.store.clone()))),
+        (None, None) => None,
+    };
+    let consumers = plan::consumers(settings, &url, section, sink.as_ref())?;
     let running = consumers.start().await.map_err(|error| plan::failure(&error))?;
     announce(session, &running);
     let fatal = async {
