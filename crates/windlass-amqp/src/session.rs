@@ -8,6 +8,7 @@
 //! acknowledged any more, least of all on the next channel, and the broker delivers the message again.
 
 mod drain;
+mod saying;
 mod settled;
 mod tuning;
 
@@ -20,13 +21,14 @@ use std::{
 };
 
 use self::{
+    saying::{Said, Saying},
     settled::Settled,
     tuning::{Tuning, tick},
 };
 use futures_core::Stream;
 use lapin::{
     Channel,
-    options::{BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, BasicRejectOptions},
+    options::{BasicConsumeOptions, BasicQosOptions},
     types::FieldTable,
 };
 use tokio::{
@@ -43,7 +45,7 @@ use crate::{
     connection::{Link, short},
     consumer::Plan,
     decision::{End, decide, refuse},
-    ledger::{Answer, Frame, Ledger},
+    ledger::{Answer, Ledger},
     meters::{Meters, count},
     work::{Ended, Report, start},
 };
@@ -98,6 +100,7 @@ pub struct Shift<'a> {
     idle: Vec<usize>,
     tuning: Option<Tuning>,
     settled: Settled,
+    saying: Saying,
     reporter: UnboundedSender<Ended>,
     reports: UnboundedReceiver<Ended>,
 }
@@ -110,8 +113,8 @@ impl<'a> Shift<'a> {
         let tuning = plan.adaptive_min.map(|min| Tuning::new(min, plan.sizes.workers, meters));
         let limit = tuning.as_ref().map_or(plan.sizes.workers, Tuning::limit);
         meters.limit.store(limit as u64, Ordering::Relaxed);
-        let settled = Settled::default();
-        Self { plan, pool, meters, session, ledger, buffer, idle, tuning, settled, reporter, reports }
+        let (settled, saying) = (Settled::default(), Saying::default());
+        Self { plan, pool, meters, session, ledger, buffer, idle, tuning, settled, saying, reporter, reports }
     }
 
     /// Works until the channel is lost or the consumer is to stop; [`drain`](Self::drain) comes then.
@@ -123,7 +126,8 @@ impl<'a> Shift<'a> {
             if let Err(reason) = self.turn().await {
                 return self.end(reason);
             }
-            let look = self.ledger.next_look();
+            // Until something is written there is nothing more to say, however late it is.
+            let look = self.ledger.next_look().filter(|_| !self.saying.is_busy());
             let is_waiting_for_others = !self.buffer.is_empty() && self.is_idle();
             tokio::select! {
                 deadline = told(stop) => return Over::Stop(deadline),
@@ -136,6 +140,11 @@ impl<'a> Shift<'a> {
                     }
                 }
                 // What an earlier session left in the pool has ended.
+                said = self.saying.written(), if self.saying.is_busy() => {
+                    if let Err(reason) = self.said(said) {
+                        return self.end(reason);
+                    }
+                }
                 () = self.pool.freed(), if is_waiting_for_others => {}
                 () = tick(&mut self.tuning) => {
                     if let Err(reason) = self.tune().await {
@@ -154,7 +163,11 @@ impl<'a> Shift<'a> {
             self.take(next)?;
         }
         self.start_what_fits();
-        self.say().await
+        self.speak();
+        match self.saying.look().await {
+            Some(said) => self.said(said),
+            None => Ok(()),
+        }
     }
 
     fn has_room(&self) -> bool {
@@ -236,23 +249,37 @@ impl<'a> Shift<'a> {
         tracing::warn!(%queue, %event_type, worker, tag, %reason, "a delivery was {what}");
     }
 
-    /// Writes what is to be said.
-    async fn say(&mut self) -> Result<(), String> {
-        for frame in self.ledger.frames(Instant::now()) {
-            let channel = &self.session.channel;
-            let written = match frame {
-                Frame::AckUpTo(tag) => channel.basic_ack(tag, BasicAckOptions { multiple: true }).await,
-                Frame::Ack(tag) => channel.basic_ack(tag, BasicAckOptions { multiple: false }).await,
-                Frame::Reject(tag) => channel.basic_reject(tag, BasicRejectOptions { requeue: false }).await,
-                Frame::Requeue(tag) => {
-                    let options = BasicNackOptions { multiple: false, requeue: true };
-                    channel.basic_nack(tag, options).await
-                }
-            };
-            written.map_err(|error| error.to_string())?;
+    /// Begins to write what is to be said, unless something is being written; whether it did.
+    fn speak(&mut self) -> bool {
+        if self.saying.is_busy() {
+            return false;
+        }
+        let frames = self.ledger.frames(Instant::now());
+        let has_begun = !frames.is_empty();
+        if has_begun {
+            self.saying.begin(&self.session.channel, frames);
+        }
+        has_begun
+    }
+
+    fn said(&mut self, said: Said) -> Result<(), String> {
+        for frame in said? {
             self.settled.said(self.plan, frame);
         }
         Ok(())
+    }
+
+    /// Writes all that is to be said.
+    async fn say(&mut self) -> Result<(), String> {
+        loop {
+            if self.saying.is_busy() {
+                let said = self.saying.written().await;
+                self.said(said)?;
+            }
+            if !self.speak() {
+                return Ok(());
+            }
+        }
     }
 
     /// The channel is gone: what waits is forgotten here, as the broker has put it back there.

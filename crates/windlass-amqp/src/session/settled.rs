@@ -25,8 +25,9 @@ impl Settled {
         match frame {
             Frame::AckUpTo(tag) => {
                 let later = self.starts.split_off(&(tag + 1));
-                let answered = mem::replace(&mut self.starts, later);
-                answered.into_values().for_each(|start| tell(now - start));
+                for start in mem::replace(&mut self.starts, later).into_values() {
+                    tell(now - start);
+                }
             }
             Frame::Ack(tag) | Frame::Reject(tag) | Frame::Requeue(tag) => {
                 if let Some(start) = self.starts.remove(&tag) {

@@ -184,6 +184,8 @@ async fn channel_closed_by_an_error_of_the_broker_costs_no_message() {
     let running = Consumers::connect(broker.url()).queue(Queue::durable(&queue)).consume(consumer);
     let running = running.start().await.unwrap();
     started.notified().await;
+    // A channel has the limit of the time when it was opened; only the first one is to be closed.
+    eval("application:set_env(rabbit, consumer_timeout, 1800000).").await;
     while running.figures()[0].sessions < 2 {
         // Looks at how long deliveries are open; the broker does so by itself once a minute.
         eval("[Channel ! tick || Channel <- rabbit_channel:list()].").await;
