@@ -40,15 +40,15 @@ pub(super) struct Plan {
 }
 
 pub(super) async fn run(site: &Site, plan: Plan) -> anyhow::Result<Value> {
-    let phase_s = plan.seconds.unwrap_or(PHASE_SECONDS);
-    let series = measure(site, plan.waiting as u64, phase_s).await?;
+    let length_s = plan.seconds.unwrap_or(PHASE_SECONDS);
+    let series = measure(site, plan.waiting as u64, length_s).await?;
     let limits = || series.iter().map(|point| point.limit);
     let phases: Vec<Value> = PHASES_MS
         .iter()
         .enumerate()
         .map(|(number, ms)| {
-            let begin = number as f64 * phase_s;
-            let (after, level) = settled(&series, begin, begin + phase_s).unzip();
+            let begin = number as f64 * length_s;
+            let (after, level) = settled(&series, begin, begin + length_s).unzip();
             json!({"handler_ms": ms, "settled_s": after.map(|after| round(after, 2)), "limit": level})
         })
         .collect();
@@ -63,8 +63,8 @@ pub(super) async fn run(site: &Site, plan: Plan) -> anyhow::Result<Value> {
     }))
 }
 
-async fn measure(site: &Site, depth: u64, phase_s: f64) -> anyhow::Result<Vec<Point>> {
-    let (queue, bare) = (site.queue(), Bare::open(site.url()).await?);
+async fn measure(site: &Site, depth: u64, length_s: f64) -> anyhow::Result<Vec<Point>> {
+    let (queue, bare) = (Site::queue(), Bare::open(site.url()).await?);
     bare.declare(&queue).await?;
     bare.fill(&queue, Keep::InMemory, (0..depth).map(|_| Vec::new())).await?;
     let [first, ..] = PHASES_MS;
@@ -75,7 +75,7 @@ async fn measure(site: &Site, depth: u64, phase_s: f64) -> anyhow::Result<Vec<Po
     });
     let consumer = consumer.workers(CAP).prefetch(PREFETCH).adaptive(MINIMUM);
     let running = Consumers::connect(site.url()).consume(consumer).start().await?;
-    let series = watch(&running, &bare, &queue, Depth { depth, phase_s, ms: &ms }).await?;
+    let series = watch(&running, &bare, &queue, Course { waiting: depth, length_s, ms: &ms }).await?;
     ms.store(0, Ordering::Relaxed);
     running.stop(STOP_LIMIT).await;
     bare.delete(&queue).await?;
@@ -84,24 +84,29 @@ async fn measure(site: &Site, depth: u64, phase_s: f64) -> anyhow::Result<Vec<Po
 }
 
 /// What the watch keeps up and changes.
-struct Depth<'a> {
-    depth: u64,
-    phase_s: f64,
+struct Course<'a> {
+    waiting: u64,
+    length_s: f64,
     ms: &'a AtomicU64,
 }
 
 /// Goes through the phases, keeps the queue as deep as it was, and notes the limit.
-async fn watch(running: &Running, bare: &Bare, queue: &str, depth: Depth<'_>) -> anyhow::Result<Vec<Point>> {
-    let (began, mut series, mut published) = (Instant::now(), Vec::new(), depth.depth);
+async fn watch(
+    running: &Running,
+    bare: &Bare,
+    queue: &str,
+    course: Course<'_>,
+) -> anyhow::Result<Vec<Point>> {
+    let (began, mut series, mut published) = (Instant::now(), Vec::new(), course.waiting);
     loop {
         let second = began.elapsed().as_secs_f64();
-        let Some(handler_ms) = PHASES_MS.get((second / depth.phase_s) as usize).copied() else { break };
-        depth.ms.store(handler_ms, Ordering::Relaxed);
+        let Some(handler_ms) = PHASES_MS.get((second / course.length_s) as usize).copied() else { break };
+        course.ms.store(handler_ms, Ordering::Relaxed);
         let (limit, now_running, acked) = figures(running);
         let waiting = published.saturating_sub(acked);
         let second = round(second, 2);
         series.push(Point { second, handler_ms, limit, running: now_running, waiting });
-        let missing = depth.depth.saturating_sub(waiting);
+        let missing = course.waiting.saturating_sub(waiting);
         bare.fill(queue, Keep::InMemory, (0..missing).map(|_| Vec::new())).await?;
         published += missing;
         tokio::time::sleep(STEP).await;

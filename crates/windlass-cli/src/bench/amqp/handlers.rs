@@ -84,7 +84,7 @@ impl Book {
 }
 
 async fn measure(site: &Site, workers: usize, time: Duration, messages: usize) -> anyhow::Result<Measured> {
-    let (queue, bare) = (site.queue(), Bare::open(site.url()).await?);
+    let (queue, bare) = (Site::queue(), Bare::open(site.url()).await?);
     bare.declare(&queue).await?;
     bare.fill(&queue, Keep::InMemory, (0..messages).map(|_| Vec::new())).await?;
     let book = Arc::new(Book::default());
@@ -103,7 +103,7 @@ async fn measure(site: &Site, workers: usize, time: Duration, messages: usize) -
 
 /// From the first start to the last answer.
 fn figures(settled: &[(Instant, Duration)]) -> Measured {
-    let first = settled.iter().map(|(at, took)| *at - *took).min();
+    let first = settled.iter().filter_map(|(at, took)| at.checked_sub(*took)).min();
     let last = settled.iter().map(|(at, _)| *at).max();
     let length = first.zip(last).map_or(0.0, |(first, last)| (last - first).as_secs_f64());
     let mut latencies: Vec<f64> = settled.iter().map(|(_, took)| took.as_secs_f64() * 1e3).collect();

@@ -24,7 +24,9 @@ use super::{
 /// Workers of the runs with a handler that waits.
 const WORKERS: [usize; 5] = [1, 4, 8, 32, 64];
 /// Messages of a round with a handler that does nothing.
-const NOOP_MESSAGES: usize = 100_000;
+const NOOP_MESSAGES: usize = 50_000;
+/// Rounds of these per round of the others: they are short, and rates of a busy machine vary.
+const NOOP_ROUNDS: usize = 3;
 /// Messages that wait while the handler changes.
 const ADAPTIVE_MESSAGES: usize = 20_000;
 /// Messages of the run with a restart.
@@ -42,7 +44,7 @@ pub(crate) struct AmqpArgs {
     /// Instead: persistent messages of 1 KB while the broker is restarted once; every id is compared.
     #[arg(long, conflicts_with_all = ["adaptive", "amqp"])]
     restart: bool,
-    /// Messages of a round; 100,000 unless given, with --adaptive 20,000 that wait, with --restart 1,000,000 in all.
+    /// Messages of a round; 50,000 unless given, with --adaptive 20,000 that wait, with --restart 1,000,000 in all.
     #[arg(long)]
     messages: Option<usize>,
     /// Length of each run with a handler of 100 ms, and of each part of --adaptive.
@@ -94,7 +96,7 @@ async fn everything(site: &Site, sizes: Sizes) -> anyhow::Result<Value> {
             "p95_ms": round(measured.p95_ms, 2),
         }));
     }
-    let noop = noop::run(site, sizes.messages, sizes.rounds).await?;
+    let noop = noop::run(site, sizes.messages, sizes.rounds * NOOP_ROUNDS).await?;
     let compared = handlers::sequential_and_concurrent(site, sizes.rounds).await?;
     Ok(json!({
         "handlers_100ms": waiting,

@@ -66,7 +66,7 @@ impl Book {
 }
 
 pub(super) async fn run(site: &Site, messages: usize) -> anyhow::Result<Value> {
-    let (broker, queue) = (site.broker()?, site.queue());
+    let (broker, queue) = (site.broker()?, Site::queue());
     fill(site, &queue, messages).await?;
     let book = Arc::new(Book::new(messages));
     let note = Arc::clone(&book);

@@ -51,13 +51,13 @@ mod tests {
     fn a_limit_has_settled_when_it_stays_near_its_level() {
         let series = points(&[4, 8, 16, 20, 21, 20, 19, 20, 20]);
         let (after, level) = settled(&series, 0.0, 9.0).unwrap();
-        assert_eq!((after, level), (3.0, 20));
+        assert_eq!((after.to_string().as_str(), level), ("3", 20));
     }
 
     #[test]
     fn a_limit_that_swings_has_settled_only_at_the_end_of_its_last_swing() {
         let series = points(&[20, 20, 40, 20, 20, 40, 20, 20, 20]);
-        assert_eq!(settled(&series, 0.0, 9.0).unwrap().0, 6.0);
-        assert_eq!(settled(&points(&[1, 2]), 5.0, 9.0), None);
+        assert_eq!(settled(&series, 0.0, 9.0).unwrap().0.to_string(), "6");
+        assert!(settled(&points(&[1, 2]), 5.0, 9.0).is_none());
     }
 }

@@ -18,14 +18,11 @@ pub(super) struct Site {
 impl Site {
     /// The named broker, or a private one.
     pub(super) fn new(url: Option<&str>) -> anyhow::Result<Self> {
-        match url {
-            Some(url) => Ok(Self { url: url.to_owned(), broker: None }),
-            None => {
-                let broker =
-                    Broker::start().context("no private RabbitMQ for the bench; name one with --amqp")?;
-                Ok(Self { url: broker.url(), broker: Some(Arc::new(broker)) })
-            }
+        if let Some(url) = url {
+            return Ok(Self { url: url.to_owned(), broker: None });
         }
+        let broker = Broker::start().context("no private RabbitMQ for the bench; name one with --amqp")?;
+        Ok(Self { url: broker.url(), broker: Some(Arc::new(broker)) })
     }
 
     pub(super) fn url(&self) -> &str {
@@ -38,7 +35,7 @@ impl Site {
     }
 
     /// The name of a queue that nobody else has.
-    pub(super) fn queue(&self) -> String {
+    pub(super) fn queue() -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         format!("windlass-bench-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
     }
