@@ -50,6 +50,8 @@ pub struct Book {
     pub strangers: u32,
     /// `traceparent` and `tracestate` of those that had them.
     pub stranger_traces: Vec<(String, Option<String>)>,
+    /// Their idempotency keys, in the order in which they came.
+    pub stranger_keys: Vec<String>,
 }
 
 impl Target {
@@ -140,9 +142,13 @@ impl Drop for Open {
     }
 }
 
+fn header(request: &Request<Incoming>, name: &str) -> Option<String> {
+    Some(request.headers().get(name)?.to_str().ok()?.to_owned())
+}
+
 /// The visit of a task with a job or a workflow.
 fn visit(request: &Request<Incoming>) -> Option<Visit> {
-    let header = |name| Some(request.headers().get(name)?.to_str().ok()?.to_owned());
+    let header = |name| header(request, name);
     let (job, workflow) = (header(JOB_HEADER), header(WORKFLOW_HEADER));
     let is_gated = job.is_some() || workflow.is_some();
     is_gated.then_some(Visit { task: header(TASK_HEADER)?, job, workflow, came: Instant::now() })
@@ -163,18 +169,19 @@ async fn answer(
     let open = {
         let mut seen = lock(&book);
         seen.open += 1;
-        let header = |name: &str| Some(request.headers().get(name)?.to_str().ok()?.to_owned());
-        if let Some(id) = header(TASK_HEADER) {
+        if let Some(id) = header(&request, TASK_HEADER) {
             if seen.seen_done.contains(&id) {
                 seen.came_after_done.push(id.clone());
             }
             *seen.arrivals.entry(id.clone()).or_default() += 1;
-            if let Some(trace) = header("traceparent") {
+            if let Some(trace) = header(&request, "traceparent") {
                 seen.traces.insert(id, trace);
             }
         } else {
             seen.strangers += 1;
-            seen.stranger_traces.extend(header("traceparent").map(|trace| (trace, header("tracestate"))));
+            seen.stranger_keys.extend(header(&request, "idempotency-key"));
+            let trace = header(&request, "traceparent").map(|trace| (trace, header(&request, "tracestate")));
+            seen.stranger_traces.extend(trace);
         }
         // Under the lock, so that the order of the book is that of the clock.
         let visit = visit(&request).map(|visit| seen.visits.come(visit));

@@ -19,6 +19,8 @@ const GAIN: f64 = 1.05;
 const SLOWER: f64 = 1.2;
 /// Latency that fell by this much lets fewer workers do.
 const FASTER: f64 = 0.5;
+/// More workers make what they share slower by this power of their number at most; latency beyond that rose by itself.
+const STEEPEST: i32 = 2;
 /// Looks to wait after a raise was taken back.
 const PATIENCE: u32 = 10;
 
@@ -53,6 +55,8 @@ pub struct Adaptive {
     /// Limit, rate and latency before the last raise, until it is judged.
     raised: Option<(usize, f64, f64)>,
     patience: u32,
+    /// Limit and latency of the last look.
+    last: Option<(usize, f64)>,
     /// Whether handlers became faster and the limit is still on its way down.
     is_lowering: bool,
 }
@@ -68,6 +72,7 @@ impl Adaptive {
             basis: None,
             raised: None,
             patience: 0,
+            last: None,
             is_lowering: false,
         }
     }
@@ -88,9 +93,13 @@ impl Adaptive {
         }
         let rate = look.ended as f64 / LOOK_EVERY.as_secs_f64();
         let latency = look.busy.as_secs_f64() / look.ended as f64;
+        // While handlers change by themselves, a look sees some of either sort, and its rate says nothing about the next.
+        let last = self.last.replace((self.limit, latency));
+        let is_steady = last.is_none_or(|last| self.explains(last, latency));
         if let Some((limit, rate_before, latency_before)) = self.raised.take()
             && rate < rate_before * GAIN
             && latency > latency_before * SLOWER
+            && self.explains((limit, latency_before), latency)
         {
             self.patience = PATIENCE;
             let reason = format!(
@@ -107,7 +116,7 @@ impl Adaptive {
         if wanted > now && self.patience == 0 {
             let before = (self.limit, rate, latency);
             let change = self.set(wanted.min(now * STEP).ceil() as usize, latency, reason())?;
-            self.raised = Some(before);
+            self.raised = is_steady.then_some(before);
             return Some(change);
         }
         // A queue that gets shorter is no reason to slow down, else its end would never come.
@@ -122,6 +131,11 @@ impl Adaptive {
         self.is_lowering = false;
         self.basis.get_or_insert(latency);
         None
+    }
+
+    /// Whether the workers may be what made handlers slower than they were with another limit.
+    fn explains(&self, (limit, before): (usize, f64), latency: f64) -> bool {
+        latency <= before * SLOWER * (self.limit as f64 / limit as f64).powi(STEEPEST)
     }
 
     fn set(&mut self, limit: usize, latency: f64, reason: String) -> Option<Change> {
@@ -196,6 +210,42 @@ mod tests {
             limits.push(adaptive.limit());
         }
         assert_eq!(limits, [8, 4, 4, 4, 4, 4, 4, 4]);
+    }
+
+    #[test]
+    fn limit_stops_where_more_workers_finish_no_more() {
+        let mut adaptive = Adaptive::new(4, 200);
+        let mut limits = Vec::new();
+        for _ in 0..12 {
+            // Ten at a time are served in 100 ms; others wait for their turn.
+            let latency = 0.1 * (adaptive.limit() as f64 / 10.0).max(1.0);
+            let look = second(adaptive.limit(), &mut 1_000_000, latency);
+            adaptive.adjust(Look { waiting: 50_000, ..look });
+            limits.push(adaptive.limit());
+        }
+        assert_eq!(limits, [8, 16, 32, 16, 16, 16, 16, 16, 16, 16, 16, 16]);
+    }
+
+    #[test]
+    fn handlers_that_become_slower_by_themselves_are_not_blamed_on_a_raise() {
+        // The change falls into the middle of a look at every possible place.
+        for share in [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98] {
+            let mut adaptive = Adaptive::new(4, 100);
+            let steady = |adaptive: &mut Adaptive, latency: f64, looks: u32| {
+                for _ in 0..looks {
+                    let look = second(adaptive.limit(), &mut 1_000_000, latency);
+                    adaptive.adjust(Look { waiting: 20_000, ..look });
+                }
+            };
+            steady(&mut adaptive, 0.01, 10);
+            assert_eq!(adaptive.limit(), 20);
+            let limit = adaptive.limit() as f64;
+            let (quick, slow) = (limit / 0.01 * share, limit / 0.5 * (1.0 - share));
+            let busy = Duration::from_secs_f64(quick * 0.01 + slow * 0.5);
+            adaptive.adjust(Look { waiting: 20_000, ended: (quick + slow) as u64, busy });
+            steady(&mut adaptive, 0.5, 8);
+            assert_eq!(adaptive.limit(), 100, "{share}");
+        }
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! From the broker into the durable store: a delivery becomes a task, and is acknowledged once the task is committed
 //! (ACK-AFTER).
 
-use std::{fmt, str::FromStr, sync::Arc, time::Duration};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use tokio::time::sleep;
-use windlass::{Client, Name, NewTask, Outcome, Payload};
+use windlass::{Name, NewTask, Outcome, Payload};
 
-use crate::{Consumer, Delivery, Error, backoff::Backoff};
+use crate::{Consumer, Delivery, Error, Sink, backoff::backoff, sink::is_the_messages_fault};
 
 /// Where the name of a job or a workflow comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl FromStr for NameFrom {
 #[derive(Clone)]
 #[must_use = "hand it to Consumer::into_store"]
 pub struct Bridge {
-    client: Client,
+    sink: Arc<dyn Sink>,
     kind: Name,
     queue: Option<Name>,
     job: Option<NameFrom>,
@@ -61,12 +61,13 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Deliveries become tasks of this kind on the default queue.
+    /// Deliveries become tasks of this kind on the default queue, of the store behind a [`Client`](windlass::Client) or elsewhere.
     ///
     /// # Errors
     /// [`Error::Declaration`] if the kind is not a valid name.
-    pub fn new(client: Client, kind: &str) -> Result<Self, Error> {
-        Ok(Self { client, kind: name("kind", kind)?, queue: None, job: None, workflow: None })
+    pub fn new(sink: impl Sink, kind: &str) -> Result<Self, Error> {
+        let (sink, kind) = (Arc::new(sink), name("kind", kind)?);
+        Ok(Self { sink, kind, queue: None, job: None, workflow: None })
     }
 
     /// They wait in this queue of the store.
@@ -120,22 +121,16 @@ impl Bridge {
             Ok(task) => task,
             Err(error) => return Outcome::Dead(error.to_string()),
         };
-        let mut backoff = Backoff::default();
+        let mut backoff = backoff();
         loop {
-            let mut enqueue = self.client.enqueue_raw(task.clone());
-            if let Some(id) = delivery.message_id() {
-                enqueue = enqueue.key(id);
-            }
-            match enqueue.await {
-                Ok(_) => return Outcome::Done(None),
+            match self.sink.enqueue(task.clone(), delivery.message_id()).await {
+                Ok(()) => return Outcome::Done(None),
+                Err(error) if is_the_messages_fault(&error) => return Outcome::Dead(error.to_string()),
                 // An answer that was lost is asked for again under the same key; without one the broker's word is as good.
-                Err(error) if error.is_retryable() || matches!(error, windlass::Error::Unknown(_)) => {
-                    tracing::warn!(%error, "a delivery waits for the store");
-                }
-                Err(error) => return Outcome::Dead(error.to_string()),
+                Err(error) => tracing::warn!(%error, "a delivery waits for the store"),
             }
             tokio::select! {
-                () = sleep(backoff.after(Duration::ZERO)) => {}
+                () = sleep(backoff.next()) => {}
                 _ = delivery.cancellation().cancelled() => return Outcome::Release,
             }
         }

@@ -12,6 +12,7 @@ use tokio::{sync::Mutex, time::timeout};
 
 use crate::{
     Error,
+    tls::{self, Tls},
     topology::{Declarations, ExchangeKind},
 };
 
@@ -23,6 +24,8 @@ const HEARTBEAT_SECONDS: u16 = 10;
 /// A connection with a name that the broker shows.
 pub struct Link {
     uri: AMQPUri,
+    /// How the broker is to be believed, if the address asks for it.
+    tls: Option<Tls>,
     name: String,
     declarations: Declarations,
     /// Held while connecting, so that many who lost it open one.
@@ -35,11 +38,14 @@ impl Link {
         // The parser quotes what it could not read, and that may hold the password.
         let unreadable = |_: String| Error::Address("it cannot be read".to_owned());
         let mut uri: AMQPUri = url.parse().map_err(unreadable)?;
-        if uri.scheme == AMQPScheme::AMQPS {
-            return Err(Error::Address("amqps:// is not supported yet".to_owned()));
-        }
+        let tls = match uri.scheme {
+            AMQPScheme::AMQP => None,
+            AMQPScheme::AMQPS => Some(Tls::of(url).map_err(Error::Tls)?),
+        };
+        // Files that cannot be used are an error at the start, not one that is tried again for ever.
+        tls.as_ref().map(Tls::config).transpose().map_err(Error::Tls)?;
         uri.query.heartbeat.get_or_insert(HEARTBEAT_SECONDS);
-        Ok(Self { uri, name, declarations, connection: Mutex::default() })
+        Ok(Self { uri, tls, name, declarations, connection: Mutex::default() })
     }
 
     /// Host and port, without the user.
@@ -54,7 +60,14 @@ impl Link {
             return Ok(Arc::clone(connection));
         }
         let properties = ConnectionProperties::default().with_connection_name(self.name.as_str().into());
-        let opened = timeout(CONNECT_LIMIT, Connection::connect_uri(self.uri.clone(), properties)).await;
+        let opened = match &self.tls {
+            None => timeout(CONNECT_LIMIT, Connection::connect_uri(self.uri.clone(), properties)).await,
+            Some(tls) => {
+                // Read anew, so that a certificate that was renewed is used from here on.
+                let config = tls.config().map_err(Error::Tls)?;
+                timeout(CONNECT_LIMIT, tls::connect(self.uri.clone(), properties, config)).await
+            }
+        };
         let unreachable = |reason: String| Error::Unreachable { address: self.address(), reason };
         let connection = match opened {
             Err(_) => return Err(unreachable(format!("no answer within {CONNECT_LIMIT:?}"))),
@@ -151,9 +164,12 @@ mod tests {
 
     #[test]
     fn no_text_about_an_address_has_its_password() {
-        for url in
-            ["amqp://u:s3cret@host:port", "http://u:s3cret@host", "amqps://u:s3cret@host", "u:s3cret@host"]
-        {
+        for url in [
+            "amqp://u:s3cret@host:port",
+            "http://u:s3cret@host",
+            "amqps://u:s3cret@host?certfile=c",
+            "u:s3cret@host",
+        ] {
             let error = Link::new(url, String::new(), Declarations::default()).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
         }

@@ -25,8 +25,12 @@ pub struct Consumer {
     is_single_active: bool,
     timeout: Option<Duration>,
     redelivery: Redelivery,
+    on_settled: Option<OnSettled>,
     run: Run,
 }
+
+/// Told of each answer: how long after the start of its handler it was handed to the connection.
+pub type OnSettled = Box<dyn Fn(Duration) + Send + Sync>;
 
 impl Consumer {
     /// Deliveries of a queue, read from JSON, go to this handler.
@@ -56,6 +60,7 @@ impl Consumer {
             is_single_active: false,
             timeout: None,
             redelivery: Redelivery::default(),
+            on_settled: None,
             run,
         }
     }
@@ -123,6 +128,13 @@ impl Consumer {
         self
     }
 
+    /// Calls this for every delivery that was handled, with the time from the start of its handler until its answer was handed to
+    /// the connection. It runs where deliveries are taken, so it must be quick.
+    pub fn on_settled(mut self, tell: impl Fn(Duration) + Send + Sync + 'static) -> Self {
+        self.on_settled = Some(Box::new(tell));
+        self
+    }
+
     /// Checks it and fills in what was left open.
     pub(crate) fn planned(self, topology: &mut Topology, process: &str) -> Result<Plan, Error> {
         check_name("queue", &self.queue)?;
@@ -158,6 +170,7 @@ impl Consumer {
             is_exclusive: self.is_exclusive,
             timeout: self.timeout,
             redelivery: self.redelivery,
+            on_settled: self.on_settled,
             run: self.run,
             queue: self.queue,
             is_single_active: self.is_single_active,
@@ -194,6 +207,7 @@ pub struct Plan {
     pub is_single_active: bool,
     pub timeout: Option<Duration>,
     pub redelivery: Redelivery,
+    pub on_settled: Option<OnSettled>,
     pub run: Run,
     /// Who is told of its deliveries, if anybody.
     pub tracer: Option<Tracer>,
@@ -229,10 +243,11 @@ mod tests {
             .exclusive()
             .single_active()
             .timeout(Duration::from_secs(5))
-            .redeliver(4);
+            .redeliver(4)
+            .on_settled(|_| {});
         let plan = consumer.planned(&mut topology, "p").unwrap();
         assert_eq!((plan.queue.as_str(), plan.tag.as_str(), plan.event_type.as_str()), ("q", "t", "e"));
-        assert!(plan.is_strict && plan.is_exclusive);
+        assert!(plan.is_strict && plan.is_exclusive && plan.on_settled.is_some());
         assert_eq!((plan.sizes.workers, plan.sizes.prefetch, plan.adaptive_min), (3, 7, Some(2)));
         assert_eq!((plan.timeout, plan.redelivery.max), (Some(Duration::from_secs(5)), 4));
         assert!(topology.find_queue("q").unwrap().is_single_active);

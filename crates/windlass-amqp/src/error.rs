@@ -11,6 +11,9 @@ pub enum Error {
     /// The address cannot be used.
     #[error("the address of the broker: {0}; write amqp://USER:PASSWORD@HOST:PORT/VHOST")]
     Address(String),
+    /// What the address says of TLS cannot be used, such as a file that is not there.
+    #[error("TLS to the broker: {0}")]
+    Tls(String),
     /// The declarations contradict each other or cannot work; nothing was sent to the broker.
     #[error("{0}")]
     Declaration(String),

@@ -46,8 +46,8 @@ pub enum Frame {
 enum Entry {
     /// With the pool, or waiting for it.
     Open,
-    /// To be acknowledged since then.
-    Acked(Instant),
+    /// To be acknowledged.
+    Acked,
     /// The broker knows.
     Said,
 }
@@ -58,6 +58,8 @@ pub struct Ledger {
     /// The tag of the first entry less one.
     said_up_to: u64,
     entries: VecDeque<Entry>,
+    /// Acks in the order in which they came, with those that were said meanwhile.
+    waiting: VecDeque<(u64, Instant)>,
     /// Answers that ask for a frame of their own at once.
     singles: Vec<Frame>,
 }
@@ -74,19 +76,13 @@ impl Ledger {
 
     /// Notes what is to be said of a delivery. A second answer changes nothing.
     pub fn answer(&mut self, tag: u64, answer: Answer, now: Instant) -> bool {
-        let Some(entry) = tag
-            .checked_sub(self.said_up_to + 1)
-            .and_then(|place| self.entries.get_mut(place as usize))
-            .filter(|entry| **entry == Entry::Open)
-        else {
-            return false;
-        };
+        let Some(entry) = self.entry(tag).filter(|entry| **entry == Entry::Open) else { return false };
         *entry = match answer {
-            Answer::Ack => Entry::Acked(now),
+            Answer::Ack => Entry::Acked,
             Answer::Reject | Answer::Requeue => Entry::Said,
         };
         match answer {
-            Answer::Ack => {}
+            Answer::Ack => self.waiting.push_back((tag, now)),
             Answer::Reject => self.singles.push(Frame::Reject(tag)),
             Answer::Requeue => self.singles.push(Frame::Requeue(tag)),
         }
@@ -102,18 +98,26 @@ impl Ledger {
             match entry {
                 Entry::Open => break,
                 // Only a delivery that the broker still counts as open may carry the frame for all before it.
-                Entry::Acked(_) => up_to = Some(self.said_up_to + 1),
+                Entry::Acked => up_to = Some(self.said_up_to + 1),
                 Entry::Said => {}
             }
             self.said_up_to += 1;
             self.entries.pop_front();
         }
         frames.extend(up_to.map(Frame::AckUpTo));
-        for (place, entry) in self.entries.iter_mut().enumerate() {
-            if matches!(entry, Entry::Acked(since) if now.duration_since(*since) >= ACK_WAIT) {
-                *entry = Entry::Said;
-                frames.push(Frame::Ack(self.said_up_to + 1 + place as u64));
+        while let Some((tag, since)) = self.waiting.front().copied() {
+            match self.entry(tag) {
+                Some(entry) if *entry == Entry::Acked => {
+                    if now.duration_since(since) < ACK_WAIT {
+                        break;
+                    }
+                    *entry = Entry::Said;
+                    frames.push(Frame::Ack(tag));
+                }
+                // It went with the front.
+                _ => {}
             }
+            self.waiting.pop_front();
         }
         frames
     }
@@ -123,13 +127,15 @@ impl Ledger {
         self.entries.iter().filter(|entry| **entry != Entry::Said).count()
     }
 
+    /// What is known of a delivery that is not said and gone.
+    fn entry(&mut self, tag: u64) -> Option<&mut Entry> {
+        let place = tag.checked_sub(self.said_up_to + 1)?;
+        self.entries.get_mut(place as usize)
+    }
+
     /// When the oldest ack behind an open delivery has waited long enough.
     pub fn next_look(&self) -> Option<Instant> {
-        let waiting = self.entries.iter().filter_map(|entry| match entry {
-            Entry::Acked(since) => Some(*since + ACK_WAIT),
-            Entry::Open | Entry::Said => None,
-        });
-        waiting.min()
+        self.waiting.front().map(|(_, since)| *since + ACK_WAIT)
     }
 }
 

@@ -17,7 +17,7 @@ use windlass::{TraceContext, Tracer, trace::Begun};
 pub use self::message::Message;
 use crate::{
     Error,
-    backoff::Backoff,
+    backoff::backoff,
     connection::{Link, short},
     span,
 };
@@ -79,14 +79,14 @@ impl Publisher {
         message: &Message,
     ) -> Result<(), Error> {
         let properties = message.properties(trace)?;
-        let mut backoff = Backoff::default();
+        let mut backoff = backoff();
         let mut left = self.options.attempts.max(1);
         loop {
             left -= 1;
             match self.send(exchange, routing_key, message, &properties).await {
                 Err(error @ (Error::Unreachable { .. } | Error::Unconfirmed(_))) if left > 0 => {
                     tracing::warn!(%error, left, "a message is sent again");
-                    sleep(backoff.after(Duration::ZERO)).await;
+                    sleep(backoff.next()).await;
                 }
                 result => return result,
             }

@@ -9,6 +9,8 @@
 
 mod drain;
 mod looks;
+mod saying;
+mod settled;
 mod window;
 
 use std::{
@@ -20,11 +22,15 @@ use std::{
 };
 
 pub use self::looks::depth;
-use self::looks::{Looks, Tuning};
+use self::{
+    looks::{Looks, Tuning},
+    saying::{Said, Saying},
+    settled::Settled,
+};
 use futures_core::Stream;
 use lapin::{
     Channel,
-    options::{BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, BasicRejectOptions},
+    options::{BasicConsumeOptions, BasicQosOptions},
     types::FieldTable,
 };
 use tokio::{
@@ -41,7 +47,7 @@ use crate::{
     connection::Link,
     consumer::Plan,
     decision::{End, decide, refuse},
-    ledger::{Answer, Frame, Ledger},
+    ledger::{Answer, Ledger},
     meters::{Meters, count},
     span,
     window::Window,
@@ -49,7 +55,7 @@ use crate::{
 };
 
 /// Places in the buffer per worker: enough to have the next delivery at hand.
-const BUFFERED_PER_WORKER: usize = 2;
+pub const BUFFERED_PER_WORKER: usize = 2;
 /// Reports that are taken at once; those that come while frames are written make the next batch.
 const REPORTS_AT_ONCE: usize = 256;
 
@@ -91,11 +97,11 @@ async fn subscribed(channel: &Channel, plan: &Plan, prefetch: u16) -> lapin::Res
 }
 
 /// A delivery that waits for a worker.
-struct Waiting {
-    tag: u64,
-    delivery: Delivery,
-    since: Instant,
-    span: Option<Begun>,
+pub struct Waiting {
+    pub tag: u64,
+    pub delivery: Delivery,
+    pub since: Instant,
+    pub span: Option<Begun>,
 }
 
 /// A session at work.
@@ -119,6 +125,8 @@ pub struct Shift<'a> {
     is_excess_told: bool,
     /// Whether deliveries wait only because admission control allows no more.
     is_held: bool,
+    settled: Settled,
+    saying: Saying,
     reporter: UnboundedSender<Ended>,
     reports: UnboundedReceiver<Ended>,
 }
@@ -152,6 +160,8 @@ impl<'a> Shift<'a> {
             parked: None,
             is_excess_told: false,
             is_held: false,
+            settled: Settled::default(),
+            saying: Saying::default(),
             reporter,
             reports,
         }
@@ -166,7 +176,8 @@ impl<'a> Shift<'a> {
             if let Err(reason) = self.turn().await {
                 return self.end(reason);
             }
-            let look = self.ledger.next_look();
+            // Until something is written there is nothing more to say, however late it is.
+            let look = self.ledger.next_look().filter(|_| !self.saying.is_busy());
             let is_waiting_for_others = self.is_held || (!self.buffer.is_empty() && self.is_idle());
             tokio::select! {
                 deadline = told(stop) => return Over::Stop(deadline),
@@ -175,6 +186,11 @@ impl<'a> Shift<'a> {
                 }
                 next = next(&mut self.session.stream), if self.has_room() => {
                     if let Err(reason) = self.take(next) {
+                        return self.end(reason);
+                    }
+                }
+                said = self.saying.written(), if self.saying.is_busy() => {
+                    if let Err(reason) = self.said(said) {
                         return self.end(reason);
                     }
                 }
@@ -201,7 +217,10 @@ impl<'a> Shift<'a> {
             self.take(next)?;
         }
         self.start_what_fits();
-        self.say().await?;
+        self.speak();
+        if let Some(said) = self.saying.look().await {
+            self.said(said)?;
+        }
         self.unpark().await
     }
 
@@ -273,7 +292,8 @@ impl<'a> Shift<'a> {
     }
 
     fn note(&mut self, ended: Ended) {
-        let Ended { tag, worker, end, delivered_before } = ended;
+        let Ended { tag, worker, end, delivered_before, started } = ended;
+        self.settled.ended(self.plan, tag, started);
         self.idle.push(worker);
         self.answer(tag, worker, end, delivered_before);
     }
@@ -298,22 +318,37 @@ impl<'a> Shift<'a> {
         tracing::warn!(%queue, %event_type, worker, tag, %reason, "a delivery was {what}");
     }
 
-    /// Writes what is to be said.
-    async fn say(&mut self) -> Result<(), String> {
-        for frame in self.ledger.frames(Instant::now()) {
-            let channel = &self.session.channel;
-            let written = match frame {
-                Frame::AckUpTo(tag) => channel.basic_ack(tag, BasicAckOptions { multiple: true }).await,
-                Frame::Ack(tag) => channel.basic_ack(tag, BasicAckOptions { multiple: false }).await,
-                Frame::Reject(tag) => channel.basic_reject(tag, BasicRejectOptions { requeue: false }).await,
-                Frame::Requeue(tag) => {
-                    let options = BasicNackOptions { multiple: false, requeue: true };
-                    channel.basic_nack(tag, options).await
-                }
-            };
-            written.map_err(|error| error.to_string())?;
+    /// Begins to write what is to be said, unless something is being written; whether it did.
+    fn speak(&mut self) -> bool {
+        if self.saying.is_busy() {
+            return false;
+        }
+        let frames = self.ledger.frames(Instant::now());
+        let has_begun = !frames.is_empty();
+        if has_begun {
+            self.saying.begin(&self.session.channel, frames);
+        }
+        has_begun
+    }
+
+    fn said(&mut self, said: Said) -> Result<(), String> {
+        for frame in said? {
+            self.settled.said(self.plan, frame);
         }
         Ok(())
+    }
+
+    /// Writes all that is to be said.
+    async fn say(&mut self) -> Result<(), String> {
+        loop {
+            if self.saying.is_busy() {
+                let said = self.saying.written().await;
+                self.said(said)?;
+            }
+            if !self.speak() {
+                return Ok(());
+            }
+        }
     }
 
     /// The channel is gone: what waits is forgotten here, as the broker has put it back there.

@@ -6,10 +6,10 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout},
 };
-use windlass::{Controller, Pool, StopReport};
+use windlass::{Controller, Pool, StopReport, backoff::Backoff};
 
 use crate::{
-    backoff::Backoff,
+    backoff::{CALM, backoff},
     connection::Link,
     consumer::Plan,
     meters::{Meters, State, count},
@@ -35,7 +35,7 @@ impl Supervisor {
     /// Consumes until the stop, beginning with a session that is open.
     pub async fn keep(mut self, first: Session) -> StopReport {
         let mut open = Some(first);
-        let mut backoff = Backoff::default();
+        let mut backoff = backoff();
         let (plan, meters, pool) = (Arc::clone(&self.plan), Arc::clone(&self.meters), self.pool.clone());
         let admission = self.admission.clone();
         let mut window = Window::new(plan.sizes.prefetch);
@@ -78,7 +78,10 @@ impl Supervisor {
         lasted: Duration,
         prefetch: u16,
     ) -> Result<Session, Duration> {
-        let mut wait = backoff.after(lasted);
+        if lasted >= CALM {
+            backoff.reset();
+        }
+        let mut wait = backoff.next();
         loop {
             tokio::select! {
                 deadline = told(&mut self.stop) => return Err(deadline),
@@ -92,7 +95,7 @@ impl Supervisor {
                 Ok(session) => return Ok(session),
                 Err(error) => {
                     self.meters.note_depth(self.depth().await);
-                    wait = backoff.after(Duration::ZERO);
+                    wait = backoff.next();
                     let (queue, event_type) = (&self.plan.queue, &self.plan.event_type);
                     tracing::warn!(%queue, %event_type, %error, wait_ms = wait.as_millis() as u64, "the consumer is not back yet");
                 }

@@ -19,6 +19,8 @@ pub struct Ended {
     pub worker: usize,
     pub end: End,
     pub delivered_before: u32,
+    /// When its handler started; none if it did not.
+    pub started: Option<Instant>,
 }
 
 /// Tells the session how a delivery ended, whatever happens: it is dropped with the task that holds it.
@@ -75,8 +77,8 @@ impl Drop for Report {
         if let Some(span) = self.span.take() {
             span.end(&end);
         }
-        let Self { tag, worker, delivered_before, .. } = *self;
-        if self.session.send(Ended { tag, worker, end, delivered_before }).is_err() {
+        let Self { tag, worker, delivered_before, started, .. } = *self;
+        if self.session.send(Ended { tag, worker, end, delivered_before, started }).is_err() {
             // The channel has gone, and with it the right to answer.
             crate::meters::count(&self.meters.unanswered);
         }

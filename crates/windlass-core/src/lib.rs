@@ -14,6 +14,8 @@ pub mod id;
 pub mod name;
 pub mod outcome;
 pub mod payload;
+#[doc(hidden)]
+pub mod percent;
 pub mod retry;
 pub mod rules;
 pub mod schedule;

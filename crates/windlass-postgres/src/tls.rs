@@ -21,6 +21,7 @@ use rustls::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::{TlsConnector, client};
+use windlass_core::percent;
 
 /// How much of the server's certificate is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Tls {
             match pair.split_once('=') {
                 Some(("sslmode", "verify-full")) => tls.verify = Verify::Name,
                 Some(("sslmode", "verify-ca")) => tls.verify = Verify::Authority,
-                Some(("sslrootcert", path)) => tls.root = Some(PathBuf::from(percent_decoded(path)?)),
+                Some(("sslrootcert", path)) => tls.root = Some(PathBuf::from(percent::decoded(path)?)),
                 _ => rest.push(pair),
             }
         }
@@ -106,23 +107,6 @@ impl Tls {
         }
         Ok(Arc::new(roots))
     }
-}
-
-fn percent_decoded(text: &str) -> Result<String, String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-        match (digit(rest.next()), digit(rest.next())) {
-            (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
-            _ => return Err(format!("{text:?} has a broken % sequence")),
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| format!("{text:?} is not text"))
 }
 
 /// Believes what it is told to: anybody, or anybody with a certificate of a known authority, whatever the name.

@@ -39,15 +39,36 @@ pub struct Broker {
     keeper: Keeper,
     _names: Keeper,
     node: Node,
+    #[cfg(feature = "tls")]
+    tls_port: Option<u16>,
+}
+
+/// Whom a listener with TLS lets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsClients {
+    /// Whoever knows the password.
+    Anyone,
+    /// Also with a certificate of the node's authority: `client.crt` and `client.key` in its folder.
+    Certified,
 }
 
 impl Broker {
     /// Makes a new node and waits until it accepts connections.
     pub fn start() -> Result<Self, Error> {
+        Self::start_as(None)
+    }
+
+    /// The same with a second listener, for TLS; `ca.crt` in its folder is the authority behind its certificate.
+    #[cfg(feature = "tls")]
+    pub fn start_with_tls(clients: TlsClients) -> Result<Self, Error> {
+        Self::start_as(Some(clients))
+    }
+
+    fn start_as(tls: Option<TlsClients>) -> Result<Self, Error> {
         let mut last = Error::Start { server: "RabbitMQ", reason: "no port is free".to_owned() };
         for _ in 0..PORT_TRIES {
             let Some(ports) = free_ports() else { break };
-            match Self::start_on(ports) {
+            match Self::start_on(ports, tls) {
                 Err(error @ Error::Start { .. }) => last = error,
                 started => return started,
             }
@@ -55,14 +76,21 @@ impl Broker {
         Err(last)
     }
 
-    fn start_on(ports: [u16; 3]) -> Result<Self, Error> {
+    fn start_on(ports: [u16; 3], tls: Option<TlsClients>) -> Result<Self, Error> {
         // Unlike PostgreSQL it agrees to run as root.
         let owner = Owner::oneself();
         let (server, names) = (programs::rabbitmq_server()?, programs::epmd()?);
         let folder = owner.folder(None)?;
         let node = Node::new(folder.path(), ports);
         node.write_ports()?;
-        fs::write(folder.path().join("rabbitmq.conf"), SETTINGS)?;
+        let mut settings = SETTINGS.to_owned();
+        let tls = tls.zip(port::free());
+        if let Some((clients, port)) = tls {
+            settings.push_str(&tls_settings(folder.path(), clients, port));
+            #[cfg(feature = "tls")]
+            crate::tls::write_certificates(folder.path(), owner)?;
+        }
+        fs::write(folder.path().join("rabbitmq.conf"), settings)?;
         fs::write(folder.path().join("plugins"), "[].\n")?;
         // The node would start a name server that outlives it; this one is kept as the node is.
         let names = [
@@ -82,7 +110,13 @@ impl Broker {
             pair
         }));
         command.push(server.into());
-        let broker = Self { keeper: Keeper::new(owner, folder, CRASH, &command)?, _names: names, node };
+        let broker = Self {
+            keeper: Keeper::new(owner, folder, CRASH, &command)?,
+            _names: names,
+            node,
+            #[cfg(feature = "tls")]
+            tls_port: tls.map(|(_, port)| port),
+        };
         broker.start_again()?;
         Ok(broker)
     }
@@ -95,6 +129,12 @@ impl Broker {
     /// The URL of the node's default virtual host, as its only user.
     pub fn url(&self) -> String {
         self.node.url()
+    }
+
+    /// The same with TLS, if it was started with it.
+    #[cfg(feature = "tls")]
+    pub fn tls_url(&self) -> Option<String> {
+        self.tls_port.map(|port| format!("amqps://guest:guest@localhost:{port}/%2f"))
     }
 
     /// Runs `rabbitmqctl`. See [`Node::ctl`].
@@ -162,6 +202,18 @@ pub fn shared_node() -> Result<Node, Error> {
         Ok(broker) => Ok(broker.node().clone()),
         Err(reason) => Err(Error::Start { server: "the shared RabbitMQ", reason: reason.clone() }),
     }
+}
+
+/// A listener with TLS, as the node reads it.
+fn tls_settings(folder: &Path, clients: TlsClients, port: u16) -> String {
+    let file = |name: &str| folder.join(name).display().to_string();
+    let (authority, certificate, key) = (file("ca.crt"), file("server.crt"), file("server.key"));
+    let must_be_certified = clients == TlsClients::Certified;
+    format!(
+        "listeners.ssl.1 = 127.0.0.1:{port}\nssl_options.cacertfile = {authority}\n\
+         ssl_options.certfile = {certificate}\nssl_options.keyfile = {key}\n\
+         ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = {must_be_certified}\n"
+    )
 }
 
 fn free_ports() -> Option<[u16; 3]> {

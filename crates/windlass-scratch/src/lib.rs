@@ -33,7 +33,7 @@ mod shared;
 #[cfg(feature = "tls")]
 mod tls;
 
-pub use broker::{Broker, SHARED_NODE_VARIABLE, shared_node};
+pub use broker::{Broker, SHARED_NODE_VARIABLE, TlsClients, shared_node};
 pub use cluster::{Cluster, Mode};
 pub use error::Error;
 #[doc(hidden)]

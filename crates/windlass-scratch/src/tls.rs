@@ -1,4 +1,4 @@
-//! A certificate authority that lives as long as its cluster, and the certificate of the server.
+//! A certificate authority that lives as long as its server, and the certificates of the server and of a client.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -6,10 +6,18 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 
 use crate::{Error, owner::Owner};
 
-/// Writes `ca.crt`, `server.crt` and `server.key` into a folder of the server's user.
+/// Writes `ca.crt`, and `server` and `client` as `.crt` and `.key` each, into a folder of the server's user.
 pub fn write_certificates(folder: &Path, owner: Owner) -> Result<(), Error> {
     let made = certificates().map_err(|error| Error::Certificate(error.to_string()))?;
-    for (name, text) in [("ca.crt", made.authority), ("server.crt", made.server), ("server.key", made.key)] {
+    let Pem { authority, server, client } = made;
+    let files = [
+        ("ca.crt", authority),
+        ("server.crt", server.0),
+        ("server.key", server.1),
+        ("client.crt", client.0),
+        ("client.key", client.1),
+    ];
+    for (name, text) in files {
         let path = folder.join(name);
         fs::write(&path, text)?;
         // The server refuses a key that others can read.
@@ -21,8 +29,9 @@ pub fn write_certificates(folder: &Path, owner: Owner) -> Result<(), Error> {
 
 struct Pem {
     authority: String,
-    server: String,
-    key: String,
+    /// Certificate and key.
+    server: (String, String),
+    client: (String, String),
 }
 
 fn certificates() -> Result<Pem, rcgen::Error> {
@@ -34,9 +43,13 @@ fn certificates() -> Result<Pem, rcgen::Error> {
     let authority_pem = authority.self_signed(&authority_key)?.pem();
     let issuer = Issuer::new(authority, authority_key);
 
-    let mut server = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()])?;
-    server.distinguished_name.push(DnType::CommonName, "localhost");
-    let key = KeyPair::generate()?;
-    let server_pem = server.signed_by(&key, &issuer)?.pem();
-    Ok(Pem { authority: authority_pem, server: server_pem, key: key.serialize_pem() })
+    let signed = |name: &str, hosts: Vec<String>| {
+        let mut params = CertificateParams::new(hosts)?;
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate()?;
+        Ok::<_, rcgen::Error>((params.signed_by(&key, &issuer)?.pem(), key.serialize_pem()))
+    };
+    let server = signed("localhost", vec!["localhost".to_owned(), "127.0.0.1".to_owned()])?;
+    let client = signed("windlass", vec!["windlass".to_owned()])?;
+    Ok(Pem { authority: authority_pem, server, client })
 }

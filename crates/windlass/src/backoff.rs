@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Doubles from `base` to `max`; each delay is spread by up to a quarter either way.
 #[derive(Debug, Clone)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     base: Duration,
     max: Duration,
     failures: u32,
@@ -12,27 +12,31 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    pub(crate) fn new(base: Duration, max: Duration, seed: u64) -> Self {
+    /// Nothing has failed yet. Two with the same seed wait equally long.
+    pub fn new(base: Duration, max: Duration, seed: u64) -> Self {
         Self { base, max, failures: 0, seed }
     }
 
-    pub(crate) fn reset(&mut self) {
+    /// Starts over.
+    pub fn reset(&mut self) {
         self.failures = 0;
     }
 
-    pub(crate) fn failures(&self) -> u32 {
+    /// Delays since the last reset.
+    pub fn failures(&self) -> u32 {
         self.failures
     }
 
     /// The next delay.
-    pub(crate) fn next(&mut self) -> Duration {
+    #[expect(clippy::should_implement_trait, reason = "nobody wants all delays, which never end")]
+    pub fn next(&mut self) -> Duration {
         let delay = self.base.saturating_mul(1 << self.failures.min(16)).min(self.max);
         self.failures = self.failures.saturating_add(1);
         self.spread(delay)
     }
 
     /// A delay moved by up to a quarter either way, so that two processes do not act in step.
-    pub(crate) fn spread(&mut self, delay: Duration) -> Duration {
+    pub fn spread(&mut self, delay: Duration) -> Duration {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let place = (self.seed >> 33) as u32 % 501;
         delay * (750 + place) / 1000

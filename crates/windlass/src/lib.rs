@@ -4,7 +4,8 @@
 //! [`Pool`] runs its handler through the executor; the outcome becomes a settlement; the settler writes it.
 
 pub mod admission;
-mod backoff;
+#[doc(hidden)]
+pub mod backoff;
 pub mod builder;
 pub mod cancel;
 pub mod client;

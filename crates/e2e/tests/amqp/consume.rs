@@ -9,12 +9,13 @@ use std::{
 use e2e::{
     process::{END_LIMIT, Process, START_LIMIT, Stream},
     target::Target,
+    up::Up,
 };
 use rustix::process::Signal;
 use windlass::{Client, store::Filter};
 use windlass_scratch::Node;
 
-use crate::rig::{consume, look, name, node, publish};
+use crate::rig::{consume, left, look, name, node, publish};
 
 const MESSAGES: usize = 2_000;
 
@@ -85,6 +86,36 @@ async fn consumer_killed_with_messages_unacknowledged_loses_none_and_doubles_no_
     assert_eq!((keys.len(), distinct.len()), (MESSAGES, MESSAGES));
 }
 
+/// A server on the store of a folder, at this address.
+fn server(folder: &Path, listen: &str) -> Up {
+    let mut command = e2e::process::command(e2e::process::windlass().unwrap());
+    command.args(["up", "--listen", listen, "--store"]);
+    command.arg(format!("sqlite:{}/windlass.db", folder.display())).current_dir(folder);
+    Up::start(command).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_that_has_the_file_gets_the_tasks_also_when_it_was_killed_in_between() {
+    let (broker, queue) = (node(), name("beside-up"));
+    let folder = tempfile::tempdir().unwrap();
+    publish(&broker.url(), &queue, MESSAGES).await;
+    let mut up = server(folder.path(), "127.0.0.1:0");
+    let process = consume(folder.path(), &broker.url(), &into_store(&queue));
+    let left = look(&broker.url(), &queue).await.0;
+    assert!(left < MESSAGES as u32);
+    up.process.kill().unwrap();
+    // Deliveries wait for it meanwhile.
+    let address = up.address.strip_prefix("http://").unwrap().to_owned();
+    let up = server(folder.path(), &address);
+    until_empty(&broker, &queue).await;
+    let said = stop(process);
+    assert!(said.contains(&format!("tasks go to the server at {}", up.address)), "{said}");
+    stop(up.process);
+    let keys = keys(folder.path()).await;
+    let distinct: HashSet<&String> = keys.iter().collect();
+    assert_eq!((keys.len(), distinct.len()), (MESSAGES, MESSAGES));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_under_load_finishes_what_was_posted_and_hands_back_the_rest() {
     const WORKERS: u32 = 8;
@@ -112,6 +143,13 @@ async fn sigterm_under_load_finishes_what_was_posted_and_hands_back_the_rest() {
     assert!(said.contains(&format!("stopped: {WORKERS} finished, ")), "{said}");
     assert_eq!(target.book().strangers, WORKERS, "each was posted once");
     assert_eq!(look(&broker.url(), &queue).await, (100 - WORKERS, 0));
+    // Every message is either posted or left, and none is both.
+    let mut ids = target.book().stranger_keys.clone();
+    ids.extend(left(&broker.url(), &queue, 100 - WORKERS as usize).await);
+    ids.sort();
+    let mut wanted: Vec<String> = (0..100).map(|number| format!("id-{number}")).collect();
+    wanted.sort();
+    assert_eq!(ids, wanted);
 }
 
 #[tokio::test(flavor = "multi_thread")]

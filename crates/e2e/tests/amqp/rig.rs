@@ -3,7 +3,8 @@
 use std::{fs, path::Path, time::Duration};
 
 use e2e::process::{self, Process, START_LIMIT};
-use windlass_amqp::{Consumers, Message, PublisherOptions, Queue, inspect};
+use tokio::sync::mpsc;
+use windlass_amqp::{Consumer, Consumers, Delivery, Message, PublisherOptions, Queue, inspect};
 use windlass_scratch::{Node, shared_node};
 
 /// The shared broker.
@@ -57,6 +58,24 @@ pub async fn publish(url: &str, queue: &str, count: usize) {
         sent.unwrap();
     }
     running.stop(Duration::from_secs(5)).await;
+}
+
+/// Takes so many messages out of a queue; their ids.
+pub async fn left(url: &str, queue: &str, count: usize) -> Vec<String> {
+    let (sender, mut received) = mpsc::unbounded_channel();
+    let on = move |delivery: Delivery| {
+        let sender = sender.clone();
+        async move {
+            let _ = sender.send(delivery.message_id().unwrap_or_default().to_owned());
+        }
+    };
+    let running = Consumers::connect(url).consume(Consumer::raw(queue, on)).start().await.unwrap();
+    let mut ids = Vec::new();
+    while ids.len() < count {
+        ids.push(received.recv().await.unwrap());
+    }
+    running.stop(Duration::from_secs(5)).await;
+    ids
 }
 
 /// Messages that wait in a queue, and how many consume.

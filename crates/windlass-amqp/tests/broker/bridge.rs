@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use lapin::{
+    BasicProperties, Connection, ConnectionProperties,
+    options::{BasicPublishOptions, ConfirmSelectOptions},
+};
 use windlass::{Client, store::Filter};
 use windlass_amqp::{Bridge, Consumer, Consumers, Message, NameFrom, PublisherOptions, Queue};
 
@@ -36,6 +40,37 @@ async fn delivery_becomes_one_task_with_its_job_and_is_acknowledged_after_that()
         assert_eq!(record.workflow.unwrap().as_str(), queue);
     }
     wait_for_messages(&broker, &queue, (0, 0)).await;
+}
+
+#[tokio::test]
+async fn message_without_an_id_becomes_a_task_without_a_key_each_time_it_is_published() {
+    let (broker, queue) = (node(), name("bridge-no-id"));
+    let client = Client::new(windlass::open("sqlite::memory:").await.unwrap());
+    let bridge = Bridge::new(client.clone(), "ship").unwrap();
+    let running = Consumers::connect(broker.url())
+        .queue(Queue::durable(&queue))
+        .consume(Consumer::into_store(&queue, bridge).workers(2));
+    let running = running.start().await.unwrap();
+    // Our own publisher gives every message an id.
+    let connection = Connection::connect(&broker.url(), ConnectionProperties::default()).await.unwrap();
+    let channel = connection.create_channel().await.unwrap();
+    channel.confirm_select(ConfirmSelectOptions::default()).await.unwrap();
+    for _ in 0..2 {
+        let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
+        let sent = channel.basic_publish("".into(), queue.as_str().into(), options, b"7", properties).await;
+        sent.unwrap().await.unwrap();
+    }
+    while running.figures()[0].acked < 2 {
+        tokio::task::yield_now().await;
+    }
+    running.stop(LIMIT).await;
+    wait_for_messages(&broker, &queue, (0, 0)).await;
+    let page = client.store().tasks(&Filter::default(), None, 100).await.unwrap().tasks;
+    assert_eq!(page.len(), 2, "nothing says that they are the same");
+    for task in &page {
+        let record = client.task(task.id).await.unwrap().unwrap();
+        assert_eq!((record.key, record.payload.decode::<u64>().unwrap()), (None, 7));
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -14,7 +14,7 @@ use tokio::sync::{Barrier, Notify, Semaphore};
 use windlass::Outcome;
 use windlass_amqp::{Consumer, Consumers, Delivery, Error, Message, PublisherOptions, Queue};
 
-use crate::rig::{LIMIT, Record, fill, messages, name, node, wait_for_messages};
+use crate::rig::{LIMIT, Record, drained, fill, messages, name, node, wait_for_messages};
 
 #[tokio::test]
 async fn broker_reports_one_consumer_with_the_prefetch_whatever_the_workers() {
@@ -154,6 +154,33 @@ async fn failed_delivery_comes_back_as_often_as_it_may_and_then_dies() {
 }
 
 #[tokio::test]
+async fn poison_message_goes_to_the_dead_letters_and_the_others_are_handled_once() {
+    const COUNT: u64 = 300;
+    let (broker, queue, record) = (node(), name("poison"), Record::new());
+    let declared = || Queue::quorum(&queue).with_dead_letters();
+    let note = record.clone();
+    let on = move |number: u64| {
+        let note = note.clone();
+        async move {
+            assert!(number % 100 != 7, "as asked");
+            note.note(number);
+        }
+    };
+    let consumer = Consumer::new(&queue, on).workers(8).redeliver(2);
+    let running = Consumers::connect(broker.url()).queue(declared()).consume(consumer).start().await.unwrap();
+    fill(&broker.url(), declared(), &queue, COUNT).await;
+    let dead = format!("{queue}.dead");
+    wait_for_messages(&broker, &dead, (3, 0)).await;
+    wait_for_messages(&broker, &queue, (0, 0)).await;
+    let figures = running.figures().remove(0);
+    assert_eq!((figures.acked, figures.rejected, figures.requeued), (COUNT - 3, 3, 6));
+    running.stop(LIMIT).await;
+    let wanted: Vec<_> = (0..COUNT).filter(|number| number % 100 != 7).map(|number| (number, 1)).collect();
+    assert_eq!(record.counts().into_iter().collect::<Vec<_>>(), wanted);
+    assert_eq!(drained(&broker.url(), &dead, 3).await, [7, 107, 207]);
+}
+
+#[tokio::test]
 async fn strict_consumer_rejects_other_types_unseen() {
     let (broker, queue, record) = (node(), name("strict"), Record::new());
     let note = record.clone();
@@ -249,29 +276,43 @@ async fn broker_that_is_not_there_is_an_error_without_the_password() {
 }
 
 #[tokio::test]
-async fn adaptive_consumer_takes_more_workers_for_a_deep_queue_of_slow_messages() {
+async fn adaptive_consumer_follows_its_handlers_between_the_least_and_the_most() {
     let (broker, queue) = (node(), name("adaptive"));
-    fill(&broker.url(), Queue::durable(&queue), &queue, 2_000).await;
-    let on = |_: u64| tokio::time::sleep(Duration::from_millis(100));
-    let consumer = Consumer::new(&queue, on).workers(16).prefetch(100).adaptive(2);
-    let running = Consumers::connect(broker.url()).consume(consumer).start().await.unwrap();
-    let mut limits = vec![running.figures()[0].limit];
-    let watched = tokio::time::timeout(LIMIT, async {
-        while limits.last() != Some(&16) {
-            tokio::task::yield_now().await;
-            let figures = running.figures().remove(0);
-            assert!(figures.running <= 16);
-            if limits.last() != Some(&figures.limit) {
-                limits.push(figures.limit);
+    let ms = Arc::new(AtomicU64::new(0));
+    let now = Arc::clone(&ms);
+    let on = move |_: u64| {
+        let ms = now.load(Ordering::Relaxed);
+        async move {
+            if ms > 0 {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
             }
         }
-    });
-    assert!(watched.await.is_ok(), "{limits:?}");
-    // 2,000 messages of 100 ms in ten seconds need 20, and each look at most doubles.
+    };
+    let consumer = Consumer::new(&queue, on).workers(16).prefetch(100).adaptive(2);
+    let running = Consumers::connect(broker.url()).queue(Queue::durable(&queue)).consume(consumer);
+    let running = running.start().await.unwrap();
+    let mut limits = vec![running.figures()[0].limit];
+    // 5,000 messages of 100 ms in ten seconds need 50 workers; handlers that take no time need the least, with and without a queue.
+    for (handler_ms, wanted) in [(100, 16), (0, 2), (100, 16), (0, 2)] {
+        ms.store(handler_ms, Ordering::Relaxed);
+        if handler_ms > 0 {
+            fill(&broker.url(), Queue::durable(&queue), &queue, 5_000).await;
+        }
+        let is_there = |limit: u64| limit == wanted;
+        let watched = tokio::time::timeout(LIMIT, async {
+            while !limits.last().copied().is_some_and(is_there) {
+                tokio::task::yield_now().await;
+                let figures = running.figures().remove(0);
+                assert!(figures.running <= 16);
+                if limits.last() != Some(&figures.limit) {
+                    limits.push(figures.limit);
+                }
+            }
+        });
+        assert!(watched.await.is_ok(), "{handler_ms} ms: {limits:?}");
+    }
     assert_eq!(limits[0], 2);
-    assert!(
-        limits.windows(2).all(|pair| (2..=16).contains(&pair[1]) && pair[1] <= 2 * pair[0]),
-        "{limits:?}"
-    );
+    let is_step = |pair: &[u64]| (2..=16).contains(&pair[1]) && pair[1] <= 2 * pair[0];
+    assert!(limits.windows(2).all(is_step), "each look at most doubles: {limits:?}");
     running.stop(LIMIT).await;
 }

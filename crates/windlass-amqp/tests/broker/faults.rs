@@ -13,29 +13,11 @@ use tokio::sync::{Notify, Semaphore};
 use windlass_amqp::{Consumer, Consumers, Delivery, Error, Message, PublisherOptions, Queue, Running, State};
 use windlass_scratch::{Broker, Node};
 
-use crate::rig::{LIMIT, Record, fill, name, node, wait_for_messages};
+use crate::rig::{LIMIT, Record, blocking, drained, fill, name, node, recorder, wait_for_messages};
 
 /// A broker of the test's own, because it is ended.
 async fn own_broker() -> Arc<Broker> {
     Arc::new(tokio::task::spawn_blocking(|| Broker::start().unwrap()).await.unwrap())
-}
-
-async fn blocking<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
-    tokio::task::spawn_blocking(act).await.unwrap()
-}
-
-/// A consumer that records numbers.
-fn recorder(queue: &str, record: &Record) -> Consumer {
-    let record = record.clone();
-    let on = move |number: u64| {
-        let record = record.clone();
-        async move {
-            // Lets the others run, so that a fault meets deliveries in every state.
-            tokio::task::yield_now().await;
-            record.note(number);
-        }
-    };
-    Consumer::new(queue, on).workers(8).prefetch(40)
 }
 
 /// Prefetch of the consumers of a queue, as the broker says.
@@ -174,6 +156,52 @@ async fn closed_channel_under_load_costs_no_message() {
     wait_for_messages(&broker, &queue, (0, 0)).await;
 }
 
+/// The broker's own limit on how long a delivery may stay unanswered is the usual error that closes a channel.
+#[tokio::test]
+async fn channel_closed_by_an_error_of_the_broker_costs_no_message() {
+    const COUNT: u64 = 500;
+    const SLOW: u64 = 250;
+    let (broker, queue, record) = (own_broker().await, name("overdue"), Record::new());
+    let eval = |what: &'static str| {
+        let server = Arc::clone(&broker);
+        blocking(move || server.ctl(&["eval", what]).unwrap())
+    };
+    eval("application:set_env(rabbit, consumer_timeout, 1).").await;
+    fill(&broker.url(), Queue::durable(&queue), &queue, COUNT).await;
+    let (gate, started) = (Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
+    let (note, opened, begun) = (record.clone(), Arc::clone(&gate), Arc::clone(&started));
+    let on = move |number: u64| {
+        let (note, opened, begun) = (note.clone(), Arc::clone(&opened), Arc::clone(&begun));
+        async move {
+            if number == SLOW {
+                begun.notify_one();
+                opened.acquire().await.unwrap().forget();
+            }
+            note.note(number);
+        }
+    };
+    let consumer = Consumer::new(&queue, on).workers(8).prefetch(40);
+    let running = Consumers::connect(broker.url()).queue(Queue::durable(&queue)).consume(consumer);
+    let running = running.start().await.unwrap();
+    started.notified().await;
+    // A channel has the limit of the time when it was opened; only the first one is to be closed.
+    eval("application:set_env(rabbit, consumer_timeout, 1800000).").await;
+    while running.figures()[0].sessions < 2 {
+        // Looks at how long deliveries are open; the broker does so by itself once a minute.
+        eval("[Channel ! tick || Channel <- rabbit_channel:list()].").await;
+    }
+    // The message comes again on the next channel while its first handler still runs.
+    started.notified().await;
+    gate.add_permits(2);
+    record.wait(|counts| counts.len() == COUNT as usize && counts.get(&SLOW) == Some(&2)).await;
+    assert_eq!(prefetches(broker.node(), &queue).await, ["40"]);
+    wait_for_messages(broker.node(), &queue, (0, 0)).await;
+    compare(&record.counts(), COUNT, &running);
+    assert_eq!(running.figures()[0].sessions, 2, "{running:?}");
+    running.stop(LIMIT).await;
+    blocking(move || drop(broker)).await;
+}
+
 #[tokio::test]
 async fn stop_without_a_broker_ends_in_time() {
     let (broker, queue) = (own_broker().await, name("gone"));
@@ -197,28 +225,30 @@ async fn publisher_says_that_the_broker_blocks_and_goes_on_when_it_does_not() {
     let running = Consumers::connect(broker.url()).queue(Queue::durable(&queue)).start().await.unwrap();
     let options = PublisherOptions { attempts: 1, confirm_within: Duration::from_millis(500) };
     let publisher = running.publisher(options);
-    publisher.publish("", &queue, &Message::bytes("before")).await.unwrap();
+    let number = |number: u64| Message::json(&number).unwrap();
+    publisher.publish("", &queue, &number(0)).await.unwrap();
     let alarm = |watermark: &'static str| {
         let server = Arc::clone(&broker);
         blocking(move || server.ctl(&["set_vm_memory_high_watermark", watermark]).unwrap())
     };
     alarm("0.0000001").await;
     let refused = |error: &Error| matches!(error, Error::Blocked { .. });
-    let error = publisher.publish("", &queue, &Message::bytes("during")).await.unwrap_err();
+    let error = publisher.publish("", &queue, &number(1)).await.unwrap_err();
     assert!(refused(&error), "{error}");
-    let error = publisher.publish("", &queue, &Message::bytes("still")).await.unwrap_err();
+    let error = publisher.publish("", &queue, &number(2)).await.unwrap_err();
     assert_eq!(error, Error::Blocked { sent: "was not sent" });
     alarm("0.6").await;
     let patient = running.publisher(PublisherOptions { attempts: 20, ..PublisherOptions::default() });
     let sent = tokio::time::timeout(LIMIT, async {
-        while let Err(error) = patient.publish("", &queue, &Message::bytes("after")).await {
+        while let Err(error) = patient.publish("", &queue, &number(3)).await {
             assert!(refused(&error), "{error}");
             tokio::task::yield_now().await;
         }
     });
     assert!(sent.await.is_ok());
-    // What was sent before the broker said that it blocks is there as well.
+    // What was sent before the broker said that it blocks is there as well; what was said not to be sent is not.
     wait_for_messages(broker.node(), &queue, (3, 0)).await;
+    assert_eq!(drained(&broker.url(), &queue, 3).await, [0, 1, 3]);
     running.stop(LIMIT).await;
     blocking(move || drop(broker)).await;
 }

@@ -7,4 +7,5 @@ mod faults;
 mod pressure;
 mod publish;
 mod rig;
+mod tls;
 mod traces;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tokio::sync::watch;
-use windlass_amqp::{Consumers, Message, PublisherOptions, Queue};
+use windlass_amqp::{Consumer, Consumers, Message, PublisherOptions, Queue};
 use windlass_scratch::{Node, shared_node};
 
 /// How long anything may take before the test has failed.
@@ -43,6 +43,25 @@ pub async fn fill(url: &str, queue: Queue, name: &str, count: u64) {
         }
     }
     publishing.stop(LIMIT).await;
+}
+
+/// Something that takes its time, beside the thread of the test.
+pub async fn blocking<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(act).await.unwrap()
+}
+
+/// A consumer that records numbers.
+pub fn recorder(queue: &str, record: &Record) -> Consumer {
+    let record = record.clone();
+    let on = move |number: u64| {
+        let record = record.clone();
+        async move {
+            // Lets the others run, so that a fault meets deliveries in every state.
+            tokio::task::yield_now().await;
+            record.note(number);
+        }
+    };
+    Consumer::new(queue, on).workers(8).prefetch(40)
 }
 
 /// How often each number was handled.
@@ -81,6 +100,15 @@ impl Record {
     pub fn counts(&self) -> BTreeMap<u64, u32> {
         self.counts.lock().unwrap().clone()
     }
+}
+
+/// The numbers that are left in a queue, which has so many different ones.
+pub async fn drained(url: &str, queue: &str, distinct: usize) -> Vec<u64> {
+    let record = Record::new();
+    let running = Consumers::connect(url).consume(recorder(queue, &record)).start().await.unwrap();
+    record.wait_for(distinct).await;
+    running.stop(LIMIT).await;
+    record.counts().into_keys().collect()
 }
 
 /// Messages of a queue as the broker counts them: ready and unacknowledged.

@@ -18,16 +18,16 @@ pub(super) struct Figure {
     pub(super) ok: bool,
 }
 
-fn at_least(name: &'static str, value: f64, bar: f64) -> Figure {
+pub(super) fn at_least(name: &'static str, value: f64, bar: f64) -> Figure {
     Figure { name, value, bar: format!(">= {bar}"), ok: value >= bar }
 }
 
-fn at_most(name: &'static str, value: f64, bar: f64) -> Figure {
+pub(super) fn at_most(name: &'static str, value: f64, bar: f64) -> Figure {
     Figure { name, value, bar: format!("<= {bar}"), ok: value <= bar }
 }
 
 /// A figure without a bar, to be read beside others.
-fn printed(name: &'static str, value: f64) -> Figure {
+pub(super) fn printed(name: &'static str, value: f64) -> Figure {
     Figure { name, value, bar: "printed".into(), ok: value.is_finite() }
 }
 
@@ -395,6 +395,6 @@ fn jobs(value: &Value, bar: f64) -> Option<Vec<Figure>> {
     ])
 }
 
-fn number(value: &Value, key: &str) -> Option<f64> {
+pub(super) fn number(value: &Value, key: &str) -> Option<f64> {
     value.get(key)?.as_f64()
 }

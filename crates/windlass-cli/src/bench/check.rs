@@ -5,11 +5,11 @@ use std::io::Write as _;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::bars;
+use super::{amqp, bars};
 
 /// Runs the benches and prints the table; the exit code is 1 if a figure is short of its bar.
 pub(super) fn run(quick: bool, only: &[String], json: bool) -> anyhow::Result<u8> {
-    let benches: Vec<_> = bars::EMBEDDED.iter().chain(bars::POSTGRES).collect();
+    let benches: Vec<_> = bars::EMBEDDED.iter().chain(bars::POSTGRES).chain(amqp::bars::BENCHES).collect();
     if let Some(unknown) = only.iter().find(|name| !benches.iter().any(|bench| bench.name == **name)) {
         let known: Vec<_> = benches.iter().map(|bench| bench.name).collect();
         anyhow::bail!("no bench {unknown:?}; one of {}", known.join(", "));

@@ -3,6 +3,7 @@
 //! Each bench prints one JSON object (or list) with `--json`. A ceiling is a bare loop over the statements in
 //! `bench/ceiling/`, on the same table and indexes, alternating with the engine.
 
+mod amqp;
 mod backlog;
 mod bars;
 mod ceiling;
@@ -252,6 +253,13 @@ enum Which {
         #[command(flatten)]
         args: pressure::PressureArgs,
     },
+    /// Messages of RabbitMQ through the pool, against a bare consumer.
+    Amqp {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        args: amqp::AmqpArgs,
+    },
     /// A process of a bench's own; started by the bench.
     #[command(hide = true)]
     Member {
@@ -288,6 +296,7 @@ impl Which {
             | Self::Memory { common, .. }
             | Self::Fleet { common, .. }
             | Self::Member { common, .. }
+            | Self::Amqp { common, .. }
             | Self::Pressure { common, .. }
             | Self::Soak { common, .. } => Some(common),
         }
@@ -337,6 +346,10 @@ pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
         Which::Fleet { common, sweep: true, tasks, .. } => fleet::run_sweep(&common, tasks.min(SWEEP_TASKS))?,
         Which::Fleet { common, workers, tasks, slots, .. } => fleet::run(&common, &workers, tasks, slots)?,
         Which::Pressure { common, args } => pressure::run(&common, &args)?,
+        Which::Amqp { common, args } => {
+            amqp::run(&common, &args, json)?;
+            return Ok(0);
+        }
         Which::Member { common, args } => {
             member::run(&common, &args)?;
             return Ok(0);

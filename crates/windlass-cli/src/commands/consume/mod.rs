@@ -2,6 +2,7 @@
 
 mod http;
 mod plan;
+mod server;
 mod watch;
 
 use std::{
@@ -14,13 +15,15 @@ use std::{
 
 use clap::Args;
 use windlass::{Client, Controller, Tracer, shutdown_signal, telemetry::Exposition};
-use windlass_amqp::{ConsumerFigures, Consumers, Running};
+use windlass_amqp::{ConsumerFigures, Consumers, Running, SharedSink};
 use windlass_otlp::Exporter;
 
 pub use self::plan::{address, section};
+use self::server::Server;
 use super::up;
 use crate::{
     args::given,
+    backend::{Backend as _, connect},
     config::{
         Setting,
         amqp::{Section, To},
@@ -137,15 +140,27 @@ impl Consuming {
     async fn start(session: &Session, url: &str, section: Section) -> anyhow::Result<Self> {
         let settings = &session.settings;
         let needs_store = section.consumers.iter().any(|consumer| consumer.to == To::Store);
-        let store = if needs_store { Some(store::open(settings, Access::Usual).await?) } else { None };
+        // As for every command: the server that was named, else the one that has the store, else the store itself.
+        let server = if needs_store { connect::find_server(settings).await? } else { None };
+        let store = match &server {
+            None if needs_store => Some(store::open(settings, Access::Usual).await?),
+            _ => None,
+        };
         let spans = spans::exporter(settings)?;
         let tracer = spans.clone().map(|spans| Tracer::new(spans));
-        let client = store.as_ref().map(|store| {
-            let client = Client::new(store.store.clone());
-            tracer.iter().fold(client, |client, tracer| client.tracer(tracer.clone()))
-        });
+        let sink: Option<SharedSink> = match (server, &store) {
+            (Some(server), _) => {
+                session.out.note(format!("tasks go to the server at {}", server.place()));
+                Some(Arc::new(Server::new(server)))
+            }
+            (None, Some(store)) => {
+                let client = Client::new(store.store.clone());
+                Some(Arc::new(tracer.iter().fold(client, |client, tracer| client.tracer(tracer.clone()))))
+            }
+            (None, None) => None,
+        };
         let times = Arc::default();
-        let consumers = plan::consumers(settings, url, section, client.as_ref(), &times)?;
+        let consumers = plan::consumers(settings, url, section, sink.as_ref(), &times)?;
         let consumers =
             tracer.iter().fold(consumers, |consumers: Consumers, tracer| consumers.tracer(tracer.clone()));
         let consumers = consumers.admission(Controller::new(settings.admission())?);

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass::{Client, telemetry::OutcomeTimes};
-use windlass_amqp::{Binding, Bridge, Consumer, Consumers, Error, Exchange, ExchangeKind, NameFrom, Queue};
+use windlass::telemetry::OutcomeTimes;
+use windlass_amqp::{
+    Binding, Bridge, Consumer, Consumers, Error, Exchange, ExchangeKind, NameFrom, Queue, SharedSink,
+};
 use windlass_kinds::Http;
 
 use super::http::Target;
@@ -32,12 +34,12 @@ pub fn section(settings: &Settings) -> Result<Section, Failure> {
     amqp::read(settings.file.as_deref())
 }
 
-/// Everything that the file asks for. `client` is there if any consumer needs the store.
+/// Everything that the file asks for. `sink` is there if any consumer needs the store.
 pub fn consumers(
     settings: &Settings,
     url: &str,
     section: Section,
-    client: Option<&Client>,
+    sink: Option<&SharedSink>,
     times: &Arc<OutcomeTimes>,
 ) -> anyhow::Result<Consumers> {
     let mut consumers = declared(url, &section);
@@ -45,8 +47,8 @@ pub fn consumers(
     let http = Http::new(engine::http_options(settings, Some(times))?);
     let http = Arc::new(http.map_err(|error| Failure::usage(error.to_string()))?);
     for entry in section.consumers {
-        let consumer = match (entry.to, client) {
-            (To::Store, Some(client)) => Consumer::into_store(&entry.queue, bridge(&entry, client.clone())?),
+        let consumer = match (entry.to, sink) {
+            (To::Store, Some(sink)) => Consumer::into_store(&entry.queue, bridge(&entry, sink)?),
             // Not reached: the caller has opened the store.
             (To::Store, None) => continue,
             (To::Http, _) => Target::new(Arc::clone(&http), &entry)?.consumer(),
@@ -88,12 +90,12 @@ pub fn declared(url: &str, section: &Section) -> Consumers {
     consumers
 }
 
-fn bridge(entry: &amqp::Consumer, client: Client) -> Result<Bridge, Failure> {
+fn bridge(entry: &amqp::Consumer, sink: &SharedSink) -> Result<Bridge, Failure> {
     let kind = entry.kind.as_deref().ok_or_else(|| wrong(entry, "goes to the store and names no kind"))?;
     if entry.url.is_some() || !entry.headers.is_empty() {
         return Err(wrong(entry, "goes to the store: url and headers are for to = \"http\""));
     }
-    let mut bridge = Bridge::new(client, kind).map_err(|error| failure(&error))?;
+    let mut bridge = Bridge::new(Arc::clone(sink), kind).map_err(|error| failure(&error))?;
     if let Some(queue) = &entry.task_queue {
         bridge = bridge.task_queue(queue).map_err(|error| failure(&error))?;
     }
@@ -144,7 +146,7 @@ pub fn wrong(entry: &amqp::Consumer, what: &str) -> Failure {
 /// An error of the broker as the program ends with it.
 pub fn failure(error: &Error) -> Failure {
     let exit = match error {
-        Error::Address(_) | Error::Declaration(_) => Exit::Usage,
+        Error::Address(_) | Error::Tls(_) | Error::Declaration(_) => Exit::Usage,
         Error::Unreachable { .. } => Exit::Unreachable,
         Error::Refused { .. } => Exit::Refused,
         _ => Exit::Failed,
@@ -154,19 +156,18 @@ pub fn failure(error: &Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use windlass::Client;
+
     use super::*;
     use crate::config::{Sources, load};
 
     const EXAMPLE: &str = include_str!("../../../../../docs/guides/consume.toml");
 
     async fn planned(text: &str) -> anyhow::Result<String> {
-        let client = Client::new(windlass::open("sqlite::memory:").await?);
+        let sink: SharedSink = Arc::new(Client::new(windlass::open("sqlite::memory:").await?));
         let settings = load(&Sources::default())?;
         let section = amqp::parse(text).map_err(anyhow::Error::msg)?;
-        Ok(format!(
-            "{:?}",
-            consumers(&settings, "amqp://127.0.0.1", section, Some(&client), &Arc::default())?
-        ))
+        Ok(format!("{:?}", consumers(&settings, "amqp://127.0.0.1", section, Some(&sink), &Arc::default())?))
     }
 
     #[tokio::test]
