@@ -34,6 +34,8 @@ fn a_worker_on_a_server_that_is_killed_goes_on_when_it_is_back() {
     let up = Running::up(&["--queues", "elsewhere"]);
     let address = up.address.clone();
     let worker = Running::start(tempfile::tempdir().unwrap(), &["worker", "--server", &address]);
+    // It is there once it has run something.
+    up.say(&["enqueue", "echo", "--wait"]).done();
     let folder = up.kill();
     let listen = address.trim_start_matches("http://").to_owned();
     let up = Running::start(folder, &["up", "--queues", "elsewhere", "--listen", &listen]);

@@ -220,9 +220,7 @@ fn of(name: &str) -> &'static access::Call {
     access::Call::named(name).unwrap()
 }
 
-async fn decider(
-    options: access::Options,
-) -> (Arc<MemoryStore>, Arc<ManualClock>, Operations, access::Access) {
+fn decider(options: access::Options) -> (Arc<MemoryStore>, Arc<ManualClock>, Operations, access::Access) {
     let clock = Arc::new(ManualClock::new("2027-01-31T09:30:00Z".parse().unwrap()));
     let store = Arc::new(MemoryStore::new(clock.clone(), Rules::default()));
     let operations = Operations::new(store.clone());
@@ -239,7 +237,7 @@ const TOKENS: access::Options = access::Options {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_revoked_elsewhere_or_expired_stops_within_the_time_that_it_is_remembered() {
-    let (store, clock, operations, access) = decider(TOKENS).await;
+    let (store, clock, operations, access) = decider(TOKENS);
     let list = of("GET /v1/tasks");
     let request = |expires_in_ms| TokenRequest { scopes: vec!["read".into()], name: None, expires_in_ms };
     let revoked = operations.create_token(request(None)).await.unwrap();
@@ -259,7 +257,7 @@ async fn a_token_revoked_elsewhere_or_expired_stops_within_the_time_that_it_is_r
 
 #[tokio::test(start_paused = true)]
 async fn one_caller_too_often_is_told_when_to_come_again_and_others_are_not_held_up() {
-    let (_, _, operations, access) = decider(access::Options { rate_per_s: 10, ..TOKENS }).await;
+    let (_, _, operations, access) = decider(access::Options { rate_per_s: 10, ..TOKENS });
     let request = || TokenRequest { scopes: vec!["read".into()], ..TokenRequest::default() };
     let busy = bearer(&operations.create_token(request()).await.unwrap().token);
     let calm = bearer(&operations.create_token(request()).await.unwrap().token);
@@ -297,7 +295,7 @@ async fn too_many_calls_are_429_with_the_time_to_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn guessing_ids_asks_the_store_only_so_often_and_shuts_out_no_good_token() {
-    let (_, _, operations, access) = decider(TOKENS).await;
+    let (_, _, operations, access) = decider(TOKENS);
     let request = TokenRequest { scopes: vec!["read".into()], ..TokenRequest::default() };
     let good = bearer(&operations.create_token(request).await.unwrap().token);
     let list = of("GET /v1/tasks");
@@ -315,7 +313,7 @@ async fn guessing_ids_asks_the_store_only_so_often_and_shuts_out_no_good_token()
 #[tokio::test]
 async fn a_certificate_allows_what_the_server_says_it_does() {
     let options = access::Options { certificate_scopes: Scopes::of([Scope::Read]), ..TOKENS };
-    let (_, _, _, access) = decider(options).await;
+    let (_, _, _, access) = decider(options);
     let certificate = access::Certificate { fingerprint: "ab12".into() };
     let headers = http::HeaderMap::new();
     let shown = access::Shown { headers: &headers, path: "/", certificate: Some(&certificate) };

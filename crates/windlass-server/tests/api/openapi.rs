@@ -289,13 +289,11 @@ async fn use_schedules_and_tokens(tour: &mut Tour) {
 /// Names in the hint of a refusal: `known fields: a, b`.
 fn known(answer: &Answer) -> BTreeSet<String> {
     assert_eq!(answer.status, 400, "{}", answer.text());
-    match answer.hint().strip_prefix("known fields: ") {
-        Some(fields) => fields.split(", ").map(str::to_owned).collect(),
-        None => {
-            assert_eq!(answer.hint(), "no fields are expected here", "{}", answer.text());
-            BTreeSet::new()
-        }
+    if let Some(fields) = answer.hint().strip_prefix("known fields: ") {
+        return fields.split(", ").map(str::to_owned).collect();
     }
+    assert_eq!(answer.hint(), "no fields are expected here", "{}", answer.text());
+    BTreeSet::new()
 }
 
 #[tokio::test]
