@@ -2,7 +2,7 @@
 
 use std::{ops::Range, time::Duration};
 
-/// A sequence of numbers that looks like chance and is the same for the same seed (SplitMix64).
+/// A sequence of numbers that looks like chance and is the same for the same seed (`SplitMix64`).
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 

@@ -107,7 +107,7 @@ pub fn run(seed: u64, broken: Option<Broken>) -> Report {
         sim.host(format!("worker-{number}"), move || work(world.clone(), number));
     }
     sim.client("client", enqueue(world));
-    let mut weather = Weather::new(Dice::new(seed ^ 0x57EA), WORKERS, SERVERS);
+    let mut troubles = Weather::new(Dice::new(seed ^ 0x57EA), WORKERS, SERVERS);
     let mut is_calm = false;
     loop {
         clock.set(sim.elapsed());
@@ -120,14 +120,14 @@ pub fn run(seed: u64, broken: Option<Broken>) -> Report {
             break;
         }
         if sim.elapsed() < BAD_WEATHER {
-            weather.blow(&mut sim, &judge);
+            troubles.blow(&mut sim, &judge);
         } else if !is_calm {
             is_calm = true;
-            weather.calm(&mut sim, &judge);
+            troubles.calm(&mut sim, &judge);
         }
     }
     // Before the hosts go: their ends are not part of the story.
-    let (mut violations, story) = judge.verdict();
+    let (mut violations, told) = judge.verdict();
     if violations.is_empty() {
         violations.extend(left_over(&store));
     }
@@ -137,10 +137,10 @@ pub fn run(seed: u64, broken: Option<Broken>) -> Report {
     Report {
         seed,
         violations,
-        weather: weather.counts,
+        weather: troubles.counts,
         lease_losses: count(Event::Crash),
         attempts: count(Event::Claim),
-        story,
+        story: told,
     }
 }
 

@@ -43,8 +43,9 @@ impl Model {
     fn holds(&self, worker: WorkerId, lease: LeaseRef) -> bool {
         self.tasks.get(&lease.id).is_some_and(|task| {
             task.record.state == State::Running
-                && (task.record.lease == lease.lease || self.has(Fault::FenceIgnored))
-                && (task.record.worker == Some(worker) || self.has(Fault::FenceIgnoresWorker))
+                && (self.has(Fault::FenceIgnored)
+                    || task.record.lease == lease.lease
+                        && (task.record.worker == Some(worker) || self.has(Fault::FenceIgnoresWorker)))
         })
     }
 

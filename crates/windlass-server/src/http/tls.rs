@@ -23,7 +23,7 @@ use tokio_rustls::{
 use crate::access::Certificate;
 
 /// What is spoken inside, in the order of preference.
-const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// Bytes of a fingerprint that tell a certificate from all others.
 const FINGERPRINT_BYTES: usize = 16;
 

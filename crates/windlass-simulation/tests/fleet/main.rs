@@ -1,12 +1,14 @@
-//! Fleets over a simulated network. `scripts/simulate` builds them so that a seed gives the same run again.
-
-#![cfg(tokio_unstable)]
+//! Fleets over a simulated network.
+//!
+//! The weather and the load come from the seed. So does every choice of the runtime, and with it the whole run again, if tokio is built
+//! for that: `RUSTFLAGS="--cfg tokio_unstable" WINDLASS_SEED=… cargo test -p windlass-simulation --target-dir …`.
 
 use windlass_simulation::{Broken, Report, run};
 
-/// How many seeds; more with `scripts/simulate --long`.
+/// How many seeds; thousands with `scripts/test --long`.
 fn seeds() -> u64 {
-    std::env::var("WINDLASS_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(40)
+    let usual = if std::env::var_os("WINDLASS_LONG").is_some() { 3_000 } else { 20 };
+    std::env::var("WINDLASS_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
 /// The seed to begin with: a failure names its own.
@@ -47,6 +49,7 @@ fn every_promise_holds_whatever_the_network_does() {
     }
 }
 
+#[cfg(tokio_unstable)]
 #[test]
 fn a_seed_gives_the_same_run_again() {
     for seed in [first(), first() + 1] {
