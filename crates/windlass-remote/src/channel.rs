@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use http::{HeaderValue, header::AUTHORIZATION};
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::runtime::Handle;
@@ -22,6 +23,7 @@ use windlass_proto::v1::{
 use crate::{
     network::{Driver, Network},
     options::{Options, Server, Servers},
+    tls::Tls,
 };
 
 /// How often a server is asked for a sign of life, and how long that may take: a server that went away without a word is
@@ -41,6 +43,7 @@ pub(crate) const NOT_SENT: &str = "the connection ended before the call was sent
 pub(crate) struct Wire {
     number: usize,
     origin: http::Uri,
+    authorization: Option<HeaderValue>,
     send: http2::SendRequest<Body>,
 }
 
@@ -76,7 +79,10 @@ impl tower_service::Service<http::Request<Body>> for Wire {
         self.send.poll_ready(cx).map_err(|_| Status::unavailable(NOT_SENT))
     }
 
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
+        if let Some(value) = &self.authorization {
+            request.headers_mut().insert(AUTHORIZATION, value.clone());
+        }
         let sent = self.send.send_request(request);
         Box::pin(async move {
             sent.await.map_err(|error| {
@@ -90,10 +96,21 @@ impl tower_service::Service<http::Request<Body>> for Wire {
     }
 }
 
+/// The header that shows a token.
+fn authorization(token: &str) -> Result<HeaderValue> {
+    let value = HeaderValue::try_from(format!("Bearer {token}"));
+    let mut value = value.map_err(|_| Error::invalid("the token has letters that no token has"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
 /// The connection that is in use, and how to get another.
 pub(crate) struct Channel {
     driver: Driver,
     network: Network,
+    /// There if a server asks for it.
+    tls: Option<Tls>,
+    authorization: Option<HeaderValue>,
     servers: Servers,
     connect_max: Duration,
     /// The server to try next.
@@ -110,8 +127,11 @@ impl Channel {
         let driver = network
             .driver(name)
             .map_err(|error| Error::Unavailable(format!("no thread for connections: {error}")))?;
+        let tls = servers.all().iter().any(|server| server.is_tls).then(|| Tls::new(options.ca.as_deref()));
         Ok(Arc::new(Self {
             driver,
+            tls: tls.transpose()?,
+            authorization: options.token.as_deref().map(authorization).transpose()?,
             next: AtomicUsize::new(network.first_turn()),
             network,
             servers: servers.clone(),
@@ -168,8 +188,14 @@ impl Channel {
         let origin = server.origin().parse().map_err(std::io::Error::other)?;
         let (name, port) = (server.name().to_owned(), server.port);
         let (handle, network) = (self.driver.handle.clone(), self.network.clone());
+        let tls = self.tls.clone().filter(|_| server.is_tls);
+        let authorization = self.authorization.clone();
         let connect = async move {
-            let stream = network.connect(name, port).await?;
+            let stream = network.connect(name.clone(), port).await?;
+            let stream = match &tls {
+                Some(tls) => tls.around(stream, &name).await?,
+                None => stream,
+            };
             let (send, connection) = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .keep_alive_interval(PING_EVERY)
@@ -185,7 +211,7 @@ impl Channel {
                     tracing::debug!(%error, "a connection to a server ended");
                 }
             });
-            Ok(Wire { number, origin, send })
+            Ok(Wire { number, origin, authorization, send })
         };
         // On the driver's thread: the caller's runtime may have no I/O, as that of a heartbeat has none.
         let connected = self.driver.handle.spawn(connect);

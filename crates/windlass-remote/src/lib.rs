@@ -20,6 +20,7 @@ mod schedules;
 mod source;
 mod store;
 mod stream;
+mod tls;
 
 #[doc(hidden)]
 pub use network::{Connecting, Duplex, Network, Simulated};

@@ -1,6 +1,6 @@
 //! Which servers, and how long they may take.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use windlass_core::Error;
 
@@ -16,6 +16,7 @@ pub struct Servers(Vec<Server>);
 /// Where one server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
+    pub(crate) is_tls: bool,
     pub(crate) host: String,
     pub(crate) port: u16,
 }
@@ -24,7 +25,8 @@ impl Server {
     /// The start of every URI.
     pub(crate) fn origin(&self) -> String {
         // An address of version 6 stands in brackets, as it was given.
-        format!("http://{}:{}", self.host, self.port)
+        let scheme = if self.is_tls { "https" } else { "http" };
+        format!("{scheme}://{}:{}", self.host, self.port)
     }
 
     /// What a resolver takes.
@@ -49,7 +51,7 @@ impl fmt::Display for Servers {
 impl FromStr for Servers {
     type Err = Error;
 
-    /// Reads `http://host:port`, or several with commas between them.
+    /// Reads `http://host:port` or `https://host:port`, or several with commas between them.
     fn from_str(text: &str) -> Result<Self, Error> {
         let servers = text.split(',').map(|one| server(one.trim())).collect::<Result<Vec<_>, _>>()?;
         if servers.len() > SERVERS_MAX {
@@ -62,23 +64,30 @@ impl FromStr for Servers {
 fn server(text: &str) -> Result<Server, Error> {
     let shown: String = text.chars().take(80).collect();
     let wrong = |why: &str| Error::invalid(format!("server {shown:?} {why}; write it like http://host:7878"));
-    if text.starts_with("https://") {
-        return Err(wrong("asks for TLS, which this version does not have"));
-    }
     let uri: http::Uri = text.parse().map_err(|_| wrong("is not an address"))?;
     let authority = uri.authority().ok_or_else(|| wrong("has no host"))?;
-    if uri.scheme_str() != Some("http") || authority.as_str().contains('@') {
-        return Err(wrong("is not an http address"));
+    let is_tls = match uri.scheme_str() {
+        Some("http") => false,
+        Some("https") => true,
+        _ => return Err(wrong("is not an http address")),
+    };
+    if authority.as_str().contains('@') {
+        return Err(wrong("names a user; show a token instead"));
     }
     if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
         return Err(wrong("has more than a host and a port"));
     }
-    Ok(Server { host: authority.host().to_owned(), port: authority.port_u16().unwrap_or(80) })
+    let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+    Ok(Server { is_tls, host: authority.host().to_owned(), port })
 }
 
-/// How long things may take.
-#[derive(Debug, Clone)]
+/// What a server is shown, whom it must be known to, and how long things may take.
+#[derive(Clone)]
 pub struct Options {
+    /// The token that calls show.
+    pub token: Option<String>,
+    /// The authorities that are believed about `https://`, a file in PEM; those of the system without it.
+    pub ca: Option<PathBuf>,
     /// A connection to one server.
     pub connect_max: Duration,
     /// A usual call.
@@ -95,6 +104,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            token: None,
+            ca: None,
             connect_max: Duration::from_secs(2),
             call_max: Duration::from_secs(10),
             renew_max: Duration::from_secs(2),
@@ -104,29 +115,30 @@ impl Default for Options {
     }
 }
 
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A token is never shown.
+        f.debug_struct("Options")
+            .field("ca", &self.ca)
+            .field("call_max", &self.call_max)
+            .finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn several_servers_are_read_and_shown() {
-        let servers: Servers = "http://a:7878, http://[::1]:7879/".parse().unwrap();
-        assert_eq!(servers.to_string(), "http://a:7878,http://[::1]:7879");
-        assert_eq!(servers.all().iter().map(Server::name).collect::<Vec<_>>(), ["a", "::1"]);
+        let servers: Servers = "http://a:7878, http://[::1]:7879/, https://b".parse().unwrap();
+        assert_eq!(servers.to_string(), "http://a:7878,http://[::1]:7879,https://b:443");
+        assert_eq!(servers.all().iter().map(Server::name).collect::<Vec<_>>(), ["a", "::1", "b"]);
     }
 
     #[test]
     fn what_is_not_a_server_is_refused_with_what_to_write() {
-        for text in [
-            "",
-            "a:1",
-            "ftp://a",
-            "https://a:1",
-            "http://u@a",
-            "http://a/v1",
-            "http://a?x",
-            "http://a,,http://b",
-        ] {
+        for text in ["", "a:1", "ftp://a", "http://u@a", "http://a/v1", "http://a?x", "http://a,,http://b"] {
             let error = text.parse::<Servers>().unwrap_err().to_string();
             assert!(error.contains("http://host:7878"), "{text}: {error}");
         }

@@ -5,6 +5,7 @@ use windlass_remote::{Options, RemoteStore, Servers};
 
 use super::Opened;
 use crate::{
+    backend::credentials::Credentials,
     config::{Settings, table},
     failure::{Exit, Failure},
 };
@@ -17,7 +18,9 @@ pub async fn open(settings: &Settings) -> Result<Opened, Failure> {
     }
     let servers: Servers =
         settings.text(&table::SERVER).parse().map_err(|error: Error| Failure::usage(error.to_string()))?;
-    let store = RemoteStore::for_worker(&servers, Options::default())
+    let Credentials { token, ca } = Credentials::from_settings(settings)?;
+    let options = Options { token, ca, ..Options::default() };
+    let store = RemoteStore::for_worker(&servers, options)
         .await
         .map_err(|error| Failure::new(Exit::Unreachable, error.to_string()))?;
     Ok(Opened { store, sqlite: None })

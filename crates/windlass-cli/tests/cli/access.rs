@@ -7,7 +7,7 @@ use rcgen::{CertificateParams, KeyPair};
 use crate::support::{NOBODY, Running, Said, command, finish, windlass};
 
 /// A store with a token of these scopes, in a new folder.
-fn folder_with(scopes: &[&str]) -> (tempfile::TempDir, Vec<String>) {
+pub fn folder_with(scopes: &[&str]) -> (tempfile::TempDir, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     windlass(folder.path(), &["migrate"]).done();
     let make =
@@ -16,7 +16,7 @@ fn folder_with(scopes: &[&str]) -> (tempfile::TempDir, Vec<String>) {
     (folder, tokens)
 }
 
-fn with_token(folder: &Path, token: &str, arguments: &[&str]) -> Said {
+pub fn with_token(folder: &Path, token: &str, arguments: &[&str]) -> Said {
     let mut command = command(folder, arguments);
     command.env("WINDLASS_TOKEN", token);
     finish(command)
@@ -121,7 +121,7 @@ fn a_read_only_server_is_looked_at_and_not_changed() {
 }
 
 /// Writes a certificate for localhost and its key.
-fn write_certificate(folder: &Path) {
+pub fn write_certificate(folder: &Path) {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     std::fs::write(folder.join("cert.pem"), params.self_signed(&key).unwrap().pem()).unwrap();

@@ -2,7 +2,10 @@
 
 use rustix::process::Signal;
 
-use crate::support::{Running, windlass};
+use crate::{
+    access::{folder_with, with_token, write_certificate},
+    support::{Running, windlass},
+};
 
 #[test]
 fn a_worker_on_a_server_runs_tasks_without_a_store_and_stops() {
@@ -56,4 +59,39 @@ fn a_worker_takes_a_server_or_a_store_and_says_what_is_wrong_with_a_server() {
     worker(&["--server", "127.0.0.1:1"]).failed(2, &["http://host:7878"]);
     worker(&["--server", "http://127.0.0.1:1,http://127.0.0.1:2"])
         .failed(5, &["http://127.0.0.1:1: ", "http://127.0.0.1:2: "]);
+}
+
+#[test]
+fn a_worker_shows_its_token_over_tls_and_is_told_what_it_lacks() {
+    let (folder, tokens) = folder_with(&["work", "enqueue,read", "read"]);
+    write_certificate(folder.path());
+    let tls = ["--tls-cert", "cert.pem", "--tls-key", "key.pem", "--auth", "tokens", "--queues", "elsewhere"];
+    let up = Running::up_in(folder, &tls);
+    let address = up.address.replace("127.0.0.1", "localhost");
+    let ca = up.folder.path().join("cert.pem").to_str().unwrap().to_owned();
+    let file = |name: &str, token: &str| {
+        let path = up.folder.path().join(name);
+        std::fs::write(&path, token).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (work, read) = (file("work", &tokens[0]), file("read", &tokens[2]));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str], parts: &[&str]| {
+        let mut all = vec!["worker", "--server", &address];
+        all.extend(arguments);
+        let said = windlass(elsewhere.path(), &all);
+        assert!(!matches!(said.code, Some(0)), "{said:?}");
+        for part in parts {
+            assert!(said.stderr.contains(part), "{said:?}");
+        }
+    };
+    refused(&["--ca", &ca], &["this server wants a token"]);
+    refused(&["--ca", &ca, "--token-file", &read], &["this needs the scope work"]);
+    refused(&["--token-file", &work], &["certificate"]);
+    let started = ["worker", "--server", &address, "--ca", &ca, "--token-file", &work];
+    let worker = Running::start(tempfile::tempdir().unwrap(), &started);
+    let enqueue = ["enqueue", "echo", "--wait", "--server", &address, "--ca", &ca];
+    with_token(up.folder.path(), &tokens[1], &enqueue).done();
+    worker.signal(Signal::TERM);
+    worker.end().done();
 }

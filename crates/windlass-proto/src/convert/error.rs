@@ -36,9 +36,9 @@ pub fn error_of(message: &v1::Error) -> Error {
     };
     let id = || task_id(&message.task_id);
     match message.code.as_str() {
-        "unavailable" | "timeout" => Error::Unavailable(detail()),
+        "unavailable" | "timeout" | "rate_limited" => Error::Unavailable(detail()),
         "store_full" => Error::StoreFull(detail()),
-        "invalid" | "too_large" | "forbidden" => Error::Invalid(detail()),
+        "invalid" | "too_large" | "forbidden" | "unauthorized" => Error::Invalid(detail()),
         "not_found" => Error::NotFound(detail()),
         "conflict" => Error::Conflict(detail()),
         "worker_expired" => Error::WorkerExpired,

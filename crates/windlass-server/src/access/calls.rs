@@ -63,8 +63,7 @@ calls! {
         "windlass.v1.Control/ListQueues",
         "windlass.v1.Control/ListJobs", "windlass.v1.Control/GetJob",
         "windlass.v1.Control/ListWorkflows", "windlass.v1.Control/GetWorkflow",
-        "windlass.v1.Store/GetInfo", "windlass.v1.Store/Audit", "windlass.v1.Store/GetReadyLines",
-        "windlass.v1.Store/ViewGates", "windlass.v1.Store/ListSchedules",
+        "windlass.v1.Store/Audit", "windlass.v1.Store/ViewGates", "windlass.v1.Store/ListSchedules",
     }
     Some(Scope::Enqueue), false => {
         "POST /v1/tasks",
@@ -75,11 +74,12 @@ calls! {
         "windlass.v1.Workers/Retire", "windlass.v1.Workers/Claim", "windlass.v1.Workers/Complete",
         "windlass.v1.Workers/Fail", "windlass.v1.Workers/Release", "windlass.v1.Workers/Progress",
         "windlass.v1.Workers/Reconcile", "windlass.v1.Workers/Work",
-        "windlass.v1.Store/GetRules", "windlass.v1.Store/ListLanes", "windlass.v1.Store/ClaimFor",
+        // What a worker must know of the store to work.
+        "windlass.v1.Store/GetRules", "windlass.v1.Store/GetInfo", "windlass.v1.Store/GetReadyLines",
+        "windlass.v1.Store/ListLanes", "windlass.v1.Store/ClaimFor",
         "windlass.v1.Store/Unclaim", "windlass.v1.Store/Settle", "windlass.v1.Store/DoDuty",
         "windlass.v1.Store/WatchHints", "windlass.v1.Store/DueSchedules", "windlass.v1.Store/FireSchedule",
     }
-
     Some(Scope::Admin), true => {
         "POST /v1/tasks/{id}/cancel", "POST /v1/tasks/{id}/retry",
         "POST /v1/tasks/cancel", "POST /v1/tasks/retry",

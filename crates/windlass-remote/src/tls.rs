@@ -1,0 +1,61 @@
+//! TLS to a server.
+
+use std::{io, path::Path, sync::Arc};
+
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{
+        ClientConfig, RootCertStore,
+        crypto::ring::default_provider,
+        pki_types::{CertificateDer, ServerName, pem::PemObject},
+    },
+};
+use windlass_core::{Error, Result};
+
+use crate::network::Duplex;
+
+/// How connections to `https://` are made safe.
+#[derive(Clone)]
+pub(crate) struct Tls(TlsConnector);
+
+impl Tls {
+    /// Believes the authorities of a file, or those of the system.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there are none.
+    pub(crate) fn new(ca: Option<&Path>) -> Result<Self> {
+        let roots = if let Some(path) = ca {
+            authorities(path)
+                .map_err(|error| Error::invalid(format!("the authorities in {}: {error}", path.display())))?
+        } else {
+            let mut roots = RootCertStore::empty();
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            roots
+        };
+        if roots.is_empty() {
+            return Err(Error::invalid("there are no authorities to check the server's certificate with"));
+        }
+        let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+        let builder = builder
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Error::invalid(error.to_string()))?;
+        let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(Self(TlsConnector::from(Arc::new(config))))
+    }
+
+    /// Shakes hands with a server of this name.
+    pub(crate) async fn around(&self, stream: Box<dyn Duplex>, name: &str) -> io::Result<Box<dyn Duplex>> {
+        let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
+        Ok(Box::new(self.0.connect(name, stream).await?))
+    }
+}
+
+fn authorities(path: &Path) -> std::result::Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| error.to_string())? {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    Ok(roots)
+}
