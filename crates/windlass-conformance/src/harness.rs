@@ -42,6 +42,11 @@ pub trait Harness: Send + Sync {
     fn clock_is_manual(&self) -> bool {
         true
     }
+
+    /// Whether tokens can be kept in it. Those behind a server never leave it.
+    fn keeps_tokens(&self) -> bool {
+        true
+    }
 }
 
 /// The harness of [`MemoryStore`], with a defect if one is given.

@@ -109,4 +109,8 @@ impl<H: Harness> Harness for Remote<H> {
     fn clock_is_manual(&self) -> bool {
         self.inner.clock_is_manual()
     }
+
+    fn keeps_tokens(&self) -> bool {
+        false
+    }
 }

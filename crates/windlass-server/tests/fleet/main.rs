@@ -1,9 +1,23 @@
-//! Fleets over a simulated network.
+//! Fleets over a simulated network: delays, partitions, half-open streams and crashes, all from one seed, judged against the promises
+//! while they run.
+//!
+//! Everything is real but the network and the time: the worker with its loops, the remote store, HTTP/2, the gRPC service. Behind the
+//! servers stands the reference model of a store, which outlives them as a database would.
 //!
 //! The weather and the load come from the seed. So does every choice of the runtime, and with it the whole run again, if tokio is built
-//! for that: `RUSTFLAGS="--cfg tokio_unstable" WINDLASS_SEED=… cargo test -p windlass-simulation --target-dir …`.
+//! for that: `RUSTFLAGS="--cfg tokio_unstable" WINDLASS_SEED=… cargo test -p windlass-server --test fleet --target-dir …`.
+//!
+//! Reading order: [`fleet`] (who is there and what is to be done), [`weather`] (what goes wrong), [`judge`] (what must hold all the same).
 
-use windlass_simulation::{Broken, Report, run};
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod clock;
+mod dice;
+mod fleet;
+mod judge;
+mod weather;
+
+use fleet::{Broken, Report, run};
 
 /// How many seeds; thousands with `scripts/test --long`.
 fn seeds() -> u64 {
