@@ -161,7 +161,7 @@ async fn a_worker_whose_server_ends_goes_on_at_another_and_loses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_next_step_of_a_workflow_runs_where_the_one_before_ran() {
+async fn the_next_step_of_a_workflow_mostly_runs_where_the_one_before_ran() {
     let store = store();
     let served = Served::start(store.clone()).await;
     let (started, mut starts) = mpsc::unbounded_channel();
@@ -169,9 +169,15 @@ async fn the_next_step_of_a_workflow_runs_where_the_one_before_ran() {
     for name in ["one", "two", "three"] {
         hands.push(Hand::start(&served.url, 10, told(name, &started, usize::MAX >> 3).0).await);
     }
-    // One workflow after another, each over all three: whoever has the first step has them all.
-    let mut places = Vec::new();
-    for flow in 0..10 {
+    // One workflow after another, each over all three. The preference waits for nobody, so now and then another worker is faster; by
+    // chance alone a third of the steps would stay.
+    let (mut stayed, mut places) = (0, Vec::new());
+    let is_spread = |places: &[&str]| places.iter().any(|place| *place != places[0]);
+    for flow in 0..100 {
+        // Until the workflows have begun in more than one place: otherwise nothing would be shown.
+        if flow >= 10 && is_spread(&places) {
+            break;
+        }
         let workflow = Some(Name::new("workflow", format!("w{flow}")).unwrap());
         let steps = vec![NewTask { workflow, ..task("a") }; 10];
         let ids: Vec<_> = store.enqueue(steps).await.unwrap().into_iter().map(|task| task.id).collect();
@@ -181,11 +187,13 @@ async fn the_next_step_of_a_workflow_runs_where_the_one_before_ran() {
             assert_eq!(started, *id, "in order");
             ran.push(name);
         }
-        assert!(ran.iter().all(|name| *name == ran[0]), "{ran:?}");
+        stayed += ran.windows(2).filter(|pair| pair[0] == pair[1]).count();
         places.push(ran[0]);
         all_done(&store, &ids).await;
     }
-    assert!(places.iter().any(|place| *place != places[0]), "the first steps are spread: {places:?}");
+    let all = places.len() * 9;
+    assert!(stayed * 3 >= all * 2, "{stayed} of {all} steps ran where the one before ran");
+    assert!(is_spread(&places), "the first steps are spread: {places:?}");
     for hand in hands {
         hand.end().await;
     }
