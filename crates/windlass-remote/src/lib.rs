@@ -26,3 +26,5 @@ mod tls;
 pub use network::{Connecting, Duplex, Network, Simulated};
 pub use options::{Options, Servers};
 pub use store::RemoteStore;
+#[doc(hidden)]
+pub use tls::client_config;

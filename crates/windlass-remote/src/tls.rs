@@ -1,6 +1,10 @@
 //! TLS to a server.
 
-use std::{io, path::Path, sync::Arc};
+use std::{
+    io,
+    path::Path,
+    sync::{Arc, LazyLock},
+};
 
 use tokio_rustls::{
     TlsConnector,
@@ -14,6 +18,35 @@ use windlass_core::{Error, Result};
 
 use crate::network::Duplex;
 
+/// Roots of the system, read once and only when https is spoken.
+static SYSTEM: LazyLock<RootCertStore> = LazyLock::new(|| {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+});
+
+/// How a server is believed and what is spoken with it: by the authorities of a file, or by those of the system.
+///
+/// # Errors
+/// [`Error::Invalid`] if there are none.
+#[doc(hidden)]
+pub fn client_config(ca: Option<&Path>, protocol: &[u8]) -> Result<Arc<ClientConfig>> {
+    let roots = match ca {
+        Some(path) => authorities(path)
+            .map_err(|error| Error::invalid(format!("the authorities in {}: {error}", path.display())))?,
+        None => SYSTEM.clone(),
+    };
+    if roots.is_empty() {
+        return Err(Error::invalid("there are no authorities to check the server's certificate with"));
+    }
+    let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+    let builder =
+        builder.with_safe_default_protocol_versions().map_err(|error| Error::invalid(error.to_string()))?;
+    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![protocol.to_vec()];
+    Ok(Arc::new(config))
+}
+
 /// How connections to `https://` are made safe.
 #[derive(Clone)]
 pub(crate) struct Tls(TlsConnector);
@@ -22,26 +55,9 @@ impl Tls {
     /// Believes the authorities of a file, or those of the system.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there are none.
+    /// As [`client_config`].
     pub(crate) fn new(ca: Option<&Path>) -> Result<Self> {
-        let roots = if let Some(path) = ca {
-            authorities(path)
-                .map_err(|error| Error::invalid(format!("the authorities in {}: {error}", path.display())))?
-        } else {
-            let mut roots = RootCertStore::empty();
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            roots
-        };
-        if roots.is_empty() {
-            return Err(Error::invalid("there are no authorities to check the server's certificate with"));
-        }
-        let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
-        let builder = builder
-            .with_safe_default_protocol_versions()
-            .map_err(|error| Error::invalid(error.to_string()))?;
-        let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec()];
-        Ok(Self(TlsConnector::from(Arc::new(config))))
+        Ok(Self(TlsConnector::from(client_config(ca, b"h2")?)))
     }
 
     /// Shakes hands with a server of this name.

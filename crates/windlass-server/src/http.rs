@@ -204,9 +204,4 @@ impl Door {
         let closing = self.close.subscribe();
         async move { connections::speak(stream, &options, &closing, router).await }
     }
-
-    /// Ends long polls and streams, and lets other calls finish.
-    pub fn close(&self) {
-        self.close.send_replace(true);
-    }
 }

@@ -4,7 +4,7 @@ use std::{
     io,
     path::Path,
     pin::Pin,
-    sync::{Arc, LazyLock},
+    sync::Arc,
     task::{self, Poll},
     time::Duration,
 };
@@ -17,11 +17,7 @@ use hyper_util::{
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{
     TlsConnector,
-    rustls::{
-        ClientConfig, RootCertStore,
-        crypto::ring::default_provider,
-        pki_types::{CertificateDer, ServerName, pem::PemObject},
-    },
+    rustls::{ClientConfig, pki_types::ServerName},
 };
 use tower_service::Service;
 
@@ -56,40 +52,10 @@ impl Connector {
     }
 }
 
-/// Roots of the system, read once and only when https is spoken.
-static SYSTEM: LazyLock<RootCertStore> = LazyLock::new(|| {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    roots
-});
-
 fn config(ca: Option<&Path>) -> Result<Arc<ClientConfig>, Failure> {
-    let roots = match ca {
-        Some(path) => authorities(path)?,
-        None => SYSTEM.clone(),
-    };
-    if roots.is_empty() {
-        return Err(Failure::usage(
-            "this machine knows no authorities to check the server's certificate with",
-        )
-        .hint("name them with --ca FILE"));
-    }
-    let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
-    let builder =
-        builder.with_safe_default_protocol_versions().map_err(|error| Failure::usage(error.to_string()))?;
-    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
-}
-
-fn authorities(path: &Path) -> Result<RootCertStore, Failure> {
-    let wrong = |error: &dyn std::fmt::Display| Failure::usage(format!("--ca {}: {error}", path.display()));
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {
-        let certificate = certificate.map_err(|error| wrong(&error))?;
-        roots.add(certificate).map_err(|error| wrong(&error))?;
-    }
-    if roots.is_empty() { Err(wrong(&"there is no certificate in it")) } else { Ok(roots) }
+    windlass_remote::client_config(ca, b"http/1.1").map_err(|error| {
+        Failure::usage(error.to_string()).hint("name the authorities with --ca FILE, in PEM")
+    })
 }
 
 impl Service<Uri> for Connector {
