@@ -10,7 +10,7 @@ use windlass_proto::v1::work_down::Message;
 use super::shares::{BATCH_MIN, Want};
 
 /// Messages on their way to one worker; a stream that has so many unread gets no task.
-pub(super) const DOWN_MAX: usize = 16;
+pub(super) const DOWN_MAX: usize = 64;
 
 /// What goes down a stream: a message, or the tasks of one claim.
 pub(super) enum Down {
@@ -46,15 +46,15 @@ impl Member {
         Self { worker, kinds, queues, lanes, claim_no, down, credit: 0, sent: 0, batch: BATCH_MIN }
     }
 
-    /// What it could take.
-    pub(super) fn want(&self, stream: u64) -> Want {
+    /// What it could take; at once at least the steps that it is preferred for.
+    pub(super) fn want(&self, stream: u64, preferred: u32) -> Want {
         let is_read = self.down.capacity() > DOWN_MAX / 2;
         let open = self.credit.saturating_sub(self.sent);
         Want {
             stream,
             lanes: Arc::clone(&self.lanes),
             demand: if is_read { u32::try_from(open).unwrap_or(u32::MAX) } else { 0 },
-            batch: self.batch,
+            batch: self.batch.max(preferred),
         }
     }
 }
