@@ -39,6 +39,15 @@ fn remote_latency(v: &Value) -> Option<Vec<Figure>> {
     ])
 }
 
+/// Steps of workflows that run where the one before ran; pickup beside the same without the preference, which varies by a tenth
+/// from run to run.
+fn affinity(v: &Value) -> Option<Vec<Figure>> {
+    Some(vec![
+        at_least("steps that stayed", number(v, "stayed")?, 0.9),
+        at_most("p99 / without, one full", number(v.get("one_full")?, "ratio")?, 1.1),
+    ])
+}
+
 /// The benches on the embedded store.
 pub(super) const EMBEDDED: &[Bench] = &[
     Bench {
@@ -178,6 +187,7 @@ pub(super) const EMBEDDED: &[Bench] = &[
         quick: &["latency", "--remote", "--tasks", "300"],
         figures: remote_latency,
     },
+    Bench { name: "affinity", full: &["affinity"], quick: &["affinity", "--rounds", "1"], figures: affinity },
     Bench {
         name: "remote_drain",
         full: &["drain", "--remote", "--tasks", "100000"],
@@ -267,6 +277,12 @@ pub(super) const POSTGRES: &[Bench] = &[
         full: &["latency", "--store", "postgres", "--remote", "--tasks", "1000"],
         quick: &["latency", "--store", "postgres", "--remote", "--tasks", "300"],
         figures: remote_latency,
+    },
+    Bench {
+        name: "pg_affinity",
+        full: &["affinity", "--store", "postgres"],
+        quick: &["affinity", "--store", "postgres", "--rounds", "1"],
+        figures: affinity,
     },
     Bench {
         name: "pg_remote_drain",

@@ -3,6 +3,7 @@
 //! Each bench prints one JSON object (or list) with `--json`. A ceiling is a bare loop over the statements in
 //! `bench/ceiling/`, on the same table and indexes, alternating with the engine.
 
+mod affinity;
 mod amqp;
 mod backlog;
 mod bars;
@@ -189,6 +190,17 @@ enum Which {
         #[arg(long, default_value_t = 100)]
         tasks: usize,
     },
+    /// Workflows on three workers over gRPC: steps that run where the one before ran, and pickup with one worker full.
+    Affinity {
+        #[command(flatten)]
+        common: Common,
+        /// Workflows.
+        #[arg(long, default_value_t = 100)]
+        workflows: usize,
+        /// Steps of each.
+        #[arg(long, default_value_t = 20)]
+        steps: usize,
+    },
     /// Memory with many tasks in flight and many waiting.
     Memory {
         #[command(flatten)]
@@ -293,6 +305,7 @@ impl Which {
             | Self::Latency { common, .. }
             | Self::Backlog { common, .. }
             | Self::Jobs { common, .. }
+            | Self::Affinity { common, .. }
             | Self::Memory { common, .. }
             | Self::Fleet { common, .. }
             | Self::Member { common, .. }
@@ -333,6 +346,9 @@ pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
         }
         Which::Backlog { common, waiting, claims, finished } => {
             backlog::run(&common, backlog::Sizes { waiting, claims, finished })?
+        }
+        Which::Affinity { common, workflows, steps } => {
+            affinity::run(&common, affinity::Sizes { workflows, steps })?
         }
         Which::Jobs { common, jobs, concurrency, tasks } => {
             jobs::run(&common, jobs::Sizes { jobs, concurrency, tasks_per_job: tasks })?

@@ -16,14 +16,14 @@ use super::{
 };
 
 /// A server on a thread of its own, as it is in a process of its own.
-struct Server {
+pub(super) struct Server {
     servers: Servers,
     stop: oneshot::Sender<()>,
     thread: std::thread::JoinHandle<anyhow::Result<()>>,
 }
 
 impl Server {
-    async fn start(store: SharedStore) -> anyhow::Result<Self> {
+    pub(super) async fn start(store: SharedStore, options: http::Options) -> anyhow::Result<Self> {
         let (stop, stopped) = oneshot::channel::<()>();
         let (tell, told) = oneshot::channel();
         let thread = std::thread::spawn(move || {
@@ -33,14 +33,14 @@ impl Server {
                 let stopped = async {
                     let _ = stopped.await;
                 };
-                http::serve(listener, Operations::new(store), http::Options::default(), stopped).await?;
+                http::serve(listener, Operations::new(store), options, stopped).await?;
                 Ok(())
             })
         });
         Ok(Self { servers: format!("http://{}", told.await?).parse()?, stop, thread })
     }
 
-    async fn worker(&self) -> anyhow::Result<Arc<RemoteStore>> {
+    pub(super) async fn worker(&self) -> anyhow::Result<Arc<RemoteStore>> {
         Ok(RemoteStore::for_worker(&self.servers, Options::default()).await?)
     }
 
@@ -48,7 +48,7 @@ impl Server {
         Ok(RemoteStore::connect(&self.servers, Options::default()).await?)
     }
 
-    async fn end(self) -> anyhow::Result<()> {
+    pub(super) async fn end(self) -> anyhow::Result<()> {
         drop(self.stop);
         let ended = tokio::task::spawn_blocking(move || self.thread.join()).await?;
         ended.map_err(|_| anyhow::anyhow!("the server's thread failed"))?
@@ -77,7 +77,7 @@ pub(super) fn drain(common: &Common, tasks: usize, shape: drain::Shape) -> anyho
 async fn drain_once(common: &Common, tasks: usize, shape: drain::Shape) -> anyhow::Result<f64> {
     let rig = Rig::new(common, shape.history).await?;
     rig.load("noop", "default", tasks).await?;
-    let server = Server::start(rig.store.clone()).await?;
+    let server = Server::start(rig.store.clone(), http::Options::default()).await?;
     let store = server.worker().await?;
     let usual = WorkerConfig::default();
     let slots = shape.slots.unwrap_or(usual.slots);
@@ -94,7 +94,7 @@ async fn drain_once(common: &Common, tasks: usize, shape: drain::Shape) -> anyho
 pub(super) fn latency(common: &Common, tasks: usize, spacing: Duration) -> anyhow::Result<Value> {
     latency::compared(common, tasks, spacing, async |common: &Common| {
         let rig = Rig::new(common, HistoryArg::Kept).await?;
-        let server = Server::start(rig.store.clone()).await?;
+        let server = Server::start(rig.store.clone(), http::Options::default()).await?;
         let (took, mut times) = tokio::sync::mpsc::unbounded_channel();
         let store = server.worker().await?;
         let running =
