@@ -43,6 +43,11 @@ pub trait Harness: Send + Sync {
         true
     }
 
+    /// Whether a task can be enqueued for a worker in one step. Behind a server that is the server's doing.
+    fn enqueues_for_workers(&self) -> bool {
+        true
+    }
+
     /// Whether tokens can be kept in it. Those behind a server never leave it.
     fn keeps_tokens(&self) -> bool {
         true

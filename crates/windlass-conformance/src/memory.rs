@@ -15,7 +15,7 @@ use std::{
 use async_trait::async_trait;
 use tokio::sync::{Notify, broadcast};
 use windlass_core::{
-    ClaimAnswer, Clock, Demand, Enqueued, Error, Gates, Hint, Hints, Lane, LeaseRef, Name, NewTask,
+    ClaimAnswer, Claimed, Clock, Demand, Enqueued, Error, Gates, Hint, Hints, Lane, LeaseRef, Name, NewTask,
     NewWorker, Result, Rules, Schedules, SettleBatch, Settled, Source, State, Store, TaskId, TaskRecord,
     Tokens, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
@@ -203,6 +203,23 @@ impl Store for MemoryStore {
             self.hint(Hint::Due(due));
         }
         Ok(answers)
+    }
+
+    async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>)> {
+        let (answer, lanes) = self.run(|model, now| {
+            let before = model.lane_records().len();
+            let answer = model.enqueue_for(now, &task, demand);
+            (answer, model.lane_records().len() > before)
+        })?;
+        let (enqueued, claimed) = answer?;
+        self.enqueues.count([&enqueued]);
+        if lanes {
+            self.hint(Hint::Lanes);
+        }
+        if claimed.is_none() {
+            self.hint(Hint::Ready);
+        }
+        Ok((enqueued, claimed))
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {

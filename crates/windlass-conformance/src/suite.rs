@@ -114,6 +114,8 @@ cases! { ($)
         the_answer_says_why_there_is_not_more,
         the_answer_names_the_next_due_time,
         a_demand_over_many_workers_is_served_for_each,
+        a_step_goes_to_the_worker_that_prefers_its_workflow,
+        a_preference_changes_nothing_about_what_is_claimed,
         one_expired_worker_refuses_the_whole_claim,
         a_worker_that_never_registered_cannot_claim,
     }
@@ -173,6 +175,13 @@ cases! { ($)
         a_bounded_sweep_says_that_there_is_more,
         two_sweeps_at_once_take_each_task_once,
         a_recovered_task_runs_again_and_finishes [RecoveryBound],
+    }
+    straight {
+        a_task_for_a_waiting_worker_is_its_lease_at_once [OneLease],
+        a_task_for_a_waiting_worker_does_not_overtake,
+        only_a_plain_task_goes_straight_to_a_worker,
+        a_worker_that_may_not_claim_is_no_reason_to_refuse_a_task [EnqDurable],
+        an_unclaimed_number_gives_a_task_for_a_worker_back [NoStranded],
     }
     suspects {
         a_crash_gives_the_attempt_back_and_is_counted [PoisonContained],

@@ -12,9 +12,9 @@ use crate::{
     name::Name,
     rules::Rules,
     schedule::{DueSchedules, Fire, ScheduleRow},
-    source::{DutyReport, Source},
+    source::{Demand, DutyReport, Source},
     state::State,
-    task::{Enqueued, NewTask, TaskRecord},
+    task::{Claimed, Enqueued, NewTask, TaskRecord},
     time::Timestamp,
     token::{NewToken, TokenRecord},
     usage::{ReadyLines, Usage},
@@ -190,6 +190,14 @@ pub trait Store: Source {
     /// Adds tasks, all or none, in one durable commit; the answers are in the order of the tasks.
     async fn enqueue(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>>;
 
+    /// Adds one task for a worker that waits for it: if the task is [plain](NewTask::is_plain), the worker may claim it and nothing is
+    /// ready before it in its lane, it is leased to the worker in the same commit. Otherwise, and in a store that cannot do this, it is
+    /// added as ever and `None` stands for the lease: a worker that may not claim is no error here. Not cancel safe, as a claim.
+    async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>)> {
+        let _ = demand;
+        Ok((only(self.enqueue(vec![task]).await?)?, None))
+    }
+
     /// One task, unfinished or kept.
     async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>>;
 
@@ -259,6 +267,15 @@ pub trait Store: Source {
 
     /// Waits until everything that was accepted is written, and closes. Later calls fail.
     async fn close(&self) -> Result<()>;
+}
+
+/// The answer for one task.
+///
+/// # Errors
+/// [`Error::Unknown`] if there is none.
+pub fn only(enqueued: Vec<Enqueued>) -> Result<Enqueued> {
+    let none = || Error::Unknown("the store did not say which task it added".to_owned());
+    enqueued.into_iter().next().ok_or_else(none)
 }
 
 /// What operators and clients do with jobs and workflows. Tasks go through the gates by themselves.

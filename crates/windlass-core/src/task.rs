@@ -79,6 +79,11 @@ pub const KEY_MAX_BYTES: usize = 256;
 pub const MAX_ATTEMPTS_LIMIT: u32 = 1_000_000;
 
 impl NewTask {
+    /// Whether it may start as soon as it is there: no gate, no key and no time stand before it.
+    pub fn is_plain(&self) -> bool {
+        self.start == Start::Now && self.key.is_none() && self.job.is_none() && self.workflow.is_none()
+    }
+
     /// A task of a kind with a payload, on the default queue.
     ///
     /// # Errors

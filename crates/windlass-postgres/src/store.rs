@@ -4,10 +4,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use windlass_core::{
-    ClaimAnswer, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result, Rules,
-    SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
+    ClaimAnswer, Claimed, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
+    Rules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
-    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
+    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo, only},
     usage::{ReadyLines, Usage},
 };
 use windlass_core::{
@@ -168,6 +168,17 @@ impl Store for PostgresStore {
             gate::admit_after(&self.shared).await;
         }
         Ok(enqueued)
+    }
+
+    async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>)> {
+        if !task.is_plain() {
+            return Ok((only(self.enqueue(vec![task]).await?)?, None));
+        }
+        self.refuse_if_closed()?;
+        enqueue::check(std::slice::from_ref(&task), self.rules())?;
+        let answer = enqueue::add_for(&self.shared, &task, demand).await?;
+        self.shared.enqueues.count([&answer.0]);
+        Ok(answer)
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {

@@ -27,6 +27,7 @@ mod preferences;
 mod shares;
 mod status;
 mod store;
+mod straight;
 mod tasks;
 mod work;
 mod workers;
@@ -69,6 +70,7 @@ pub(crate) fn refuse(error: ErrorDetail) -> axum::response::Response {
 pub(crate) fn router(server: &Arc<Server>) -> Router<Arc<Server>> {
     let hub = Hub::new(Arc::clone(server.operations.store()), server.affinity());
     let (pushing, stopping) = (Arc::clone(&hub), Arc::clone(server));
+    server.operations.set_adds(Arc::new(straight::Straight(Arc::clone(&hub))));
     // Ends with the server.
     tokio::spawn(async move { pushing.run(stopping.closed()).await });
     let api = Api { server: Arc::clone(server), ends: Arc::new(Ends::new()), hub };

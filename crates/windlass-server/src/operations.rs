@@ -3,12 +3,12 @@
 
 use std::{
     fmt,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{Arc, OnceLock, atomic::AtomicU64},
     time::Duration,
 };
 
 use serde_json::Value;
-use windlass::{Tracer, telemetry::Exposition};
+use windlass::{Tracer, telemetry::Exposition, trace::Adds};
 use windlass_core::{
     Name, Payload, TaskId,
     store::{Changed, SharedStore},
@@ -67,6 +67,8 @@ pub struct Operations {
     schedules_changed: Arc<dyn Fn() + Send + Sync>,
     exposition: Option<Exposition>,
     tracer: Option<Tracer>,
+    /// Where new tasks go, if not only into the store.
+    adds: Arc<OnceLock<Arc<dyn Adds>>>,
     enqueued: Arc<AtomicU64>,
     version: Arc<str>,
 }
@@ -91,6 +93,7 @@ impl Operations {
             schedules_changed: Arc::new(|| ()),
             exposition: None,
             tracer: None,
+            adds: Arc::default(),
             enqueued: Arc::default(),
             version: VERSION.into(),
         }
@@ -173,6 +176,18 @@ impl Operations {
     pub fn metrics(mut self, exposition: Option<Exposition>) -> Self {
         self.exposition = exposition;
         self
+    }
+
+    /// Lets new tasks go past the store to workers that wait for them; the first to ask for that is the one.
+    pub(crate) fn set_adds(&self, adds: Arc<dyn Adds>) {
+        let _ = self.adds.set(adds);
+    }
+
+    pub(crate) fn adds(&self) -> &dyn Adds {
+        match self.adds.get() {
+            Some(adds) => &**adds,
+            None => &self.store,
+        }
     }
 
     /// Tells of every enqueue as a span of a trace, which the tasks carry on to their workers.

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use rusqlite::{CachedStatement, params};
 use windlass_core::{
-    Enqueued, Error, LaneId, Name, NewTask, OnFailure, Result, Rules, Start, State, TaskId, Timestamp,
+    Claimed, Demand, Enqueued, Error, LaneId, Name, NewTask, OnFailure, Result, Rules, Start, State, TaskId,
+    Timestamp, store::only,
 };
 
 use crate::{
-    gates,
+    claim, gates,
     keys::{self, Admitted},
     line,
     memory::Waiting,
@@ -42,6 +43,24 @@ pub(crate) fn enqueue(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>>
     let answers = append(tx, tasks)?;
     gates::give_turns(tx)?;
     Ok(answers)
+}
+
+/// Adds one checked task, and leases it to a worker that waits for it if nothing is ready before it.
+pub(crate) fn enqueue_for(
+    tx: &mut Tx<'_>,
+    task: &NewTask,
+    demand: &Demand,
+) -> Step<(Enqueued, Option<Claimed>)> {
+    let was_ready = tx.effects.ready;
+    let enqueued = only(enqueue(tx, std::slice::from_ref(task))?)?;
+    let lane = tx.memory.lane_id(&task.queue, &task.kind).filter(|_| task.is_plain());
+    let Some(lane) = lane else { return Ok((enqueued, None)) };
+    let claimed = claim::straight(tx, demand, lane)?;
+    if claimed.is_some() {
+        // Nobody needs to look for it.
+        tx.effects.ready = was_ready;
+    }
+    Ok((enqueued, claimed))
 }
 
 fn append(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {

@@ -13,9 +13,9 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 use windlass_core::{
-    ClaimAnswer, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
-    Rules, Schedules, SettleBatch, Settled, Source, Start, Store, TaskId, TaskRecord, Timestamp, Tokens,
-    WorkerId, WorkerRecord, WorkerReport,
+    ClaimAnswer, Claimed, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker,
+    Result, Rules, Schedules, SettleBatch, Settled, Source, Start, Store, TaskId, TaskRecord, Timestamp,
+    Tokens, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
     usage::{PoolMeter, ReadyLines, Usage},
@@ -294,6 +294,16 @@ impl Store for SqliteStore {
         let enqueued = answered(answer).await?;
         self.count_enqueued(&enqueued);
         Ok(enqueued)
+    }
+
+    async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>)> {
+        enqueue::check(std::slice::from_ref(&task), self.rules())?;
+        let demand = demand.clone();
+        let answer = self
+            .write(Class::Client, Sync::Durable, move |tx| enqueue::enqueue_for(tx, &task, &demand))
+            .await?;
+        self.count_enqueued([&answer.0]);
+        Ok(answer)
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {

@@ -221,12 +221,26 @@ impl RunTrace {
     }
 }
 
+/// Where new tasks go: into a store, or past it to a worker that waits for them.
+#[async_trait::async_trait]
+pub trait Adds: Send + Sync {
+    /// Adds tasks as [`windlass_core::Store::enqueue`] does.
+    async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>>;
+}
+
+#[async_trait::async_trait]
+impl Adds for SharedStore {
+    async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
+        self.enqueue(tasks).await
+    }
+}
+
 /// Enqueues tasks with their place in a trace: below a span of their own if there is a tracer, else below the caller's.
 ///
 /// # Errors
 /// As the store's enqueue.
 pub async fn enqueue(
-    store: &SharedStore,
+    to: &dyn Adds,
     tracer: Option<&Tracer>,
     parent: Option<TraceContext>,
     mut tasks: Vec<NewTask>,
@@ -237,9 +251,9 @@ pub async fn enqueue(
     for task in &mut tasks {
         task.trace = trace.or(task.trace);
     }
-    let Some((tracer, open)) = open else { return store.enqueue(tasks).await };
+    let Some((tracer, open)) = open else { return to.add(tasks).await };
     let mut what = What::of_enqueue(&tasks);
-    let enqueued = store.enqueue(tasks).await;
+    let enqueued = to.add(tasks).await;
     if let Ok([only]) = enqueued.as_deref() {
         what.attributes.push(("messaging.message.id", Value::Text(only.id.to_string())));
     }

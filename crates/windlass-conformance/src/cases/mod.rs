@@ -29,6 +29,7 @@ pub mod retention;
 pub mod rig;
 pub mod schedules;
 pub mod settle;
+pub mod straight;
 pub mod suspects;
 pub mod tokens;
 pub mod unclaim;

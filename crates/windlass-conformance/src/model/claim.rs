@@ -56,7 +56,7 @@ impl Model {
         }
     }
 
-    fn check_claimant(&self, now: Now, demand: &Demand) -> Result<()> {
+    pub(super) fn check_claimant(&self, now: Now, demand: &Demand) -> Result<()> {
         let worker = self.workers.get(&demand.worker).ok_or(Error::WorkerExpired)?;
         let expired = !worker.is_live(self.lease_clock(now)) && !self.has(Fault::ExpiredWorkerMayClaim);
         let late = demand.claim_no < worker.min_claim_no && !self.has(Fault::LateClaimAccepted);
@@ -108,7 +108,7 @@ impl Model {
         self.is_last_chance(id) && since.is_some_and(|since| now.wall.since(since) < ISOLATION)
     }
 
-    fn is_suspect(&self, id: TaskId) -> bool {
+    pub(super) fn is_suspect(&self, id: TaskId) -> bool {
         self.tasks.get(&id).is_some_and(|task| task.record.crashes > 0)
     }
 
@@ -118,7 +118,7 @@ impl Model {
             .any(|task| task.record.state == State::Ready && demand.lanes.contains(&task.record.lane.id))
     }
 
-    fn take(&mut self, now: Now, demand: &Demand, id: TaskId) -> Option<Claimed> {
+    pub(super) fn take(&mut self, now: Now, demand: &Demand, id: TaskId) -> Option<Claimed> {
         if !self.has(Fault::ClaimLeavesReady) {
             self.shift(id, Event::Claim);
         }

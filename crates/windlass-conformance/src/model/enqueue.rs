@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use windlass_core::{
-    Enqueued, Error, Lane, LaneId, Name, NewTask, Payload, Result, Start, State, TaskId, TaskRecord,
+    Claimed, Demand, Enqueued, Error, Lane, LaneId, Name, NewTask, Payload, Result, Start, State, TaskId,
+    TaskRecord, store::only,
 };
 
 use super::{KeyRow, Model, Now, Task};
@@ -49,6 +50,34 @@ impl Model {
         }
         self.give_turns(now);
         Ok(answers)
+    }
+
+    /// Adds one task, and leases it to a worker that waits for it if nothing is ready before it.
+    pub fn enqueue_for(
+        &mut self,
+        now: Now,
+        task: &NewTask,
+        demand: &Demand,
+    ) -> Result<(Enqueued, Option<Claimed>)> {
+        let enqueued = only(self.enqueue(now, std::slice::from_ref(task))?)?;
+        if !task.is_plain() || !self.may_start_straight(now, demand, enqueued.id) {
+            return Ok((enqueued, None));
+        }
+        let claimed = self.take(now, demand, enqueued.id);
+        Ok((enqueued, claimed))
+    }
+
+    fn may_start_straight(&self, now: Now, demand: &Demand, id: TaskId) -> bool {
+        let Some(lane) = self.tasks.get(&id).map(|task| &task.record.lane) else { return false };
+        let ready = self.tasks.values().filter(|task| {
+            task.record.state == State::Ready && task.record.lane.id == lane.id && task.record.id != id
+        });
+        let holds_suspect = self.held_by(demand.worker).iter().any(|held| self.is_suspect(*held));
+        self.check_claimant(now, demand).is_ok()
+            && demand.lanes.contains(&lane.id)
+            && !self.paused.contains(&lane.queue)
+            && !holds_suspect
+            && ready.count() == 0
     }
 
     fn enqueue_until_bad(&mut self, now: Now, tasks: &[NewTask]) {

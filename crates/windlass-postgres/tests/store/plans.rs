@@ -37,6 +37,7 @@ const WAYS: &[(&str, Way)] = &[
     ("delete_keys", Way::Index),
     ("delete_tombstones", Way::Index),
     ("enqueue", Way::Index),
+    ("enqueue_for", Way::Index),
     ("enqueue_plain", Way::Index),
     ("expired_workers", Way::Index),
     ("find_ended", Way::Index),

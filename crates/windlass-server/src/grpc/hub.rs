@@ -14,7 +14,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -46,7 +46,9 @@ const UNDO_TRIES: u32 = 5;
 
 /// Every connected worker.
 pub(super) struct Hub {
-    store: SharedStore,
+    pub(super) store: SharedStore,
+    /// Whether a task is on its way past the lines; the others share commits meanwhile.
+    pub(super) is_straight: AtomicBool,
     members: Mutex<BTreeMap<u64, Member>>,
     /// Who ran the last steps of workflows.
     preferences: Arc<Preferences>,
@@ -60,6 +62,7 @@ impl Hub {
     pub(super) fn new(store: SharedStore, affinity: Affinity) -> Arc<Self> {
         Arc::new(Self {
             store,
+            is_straight: AtomicBool::new(false),
             members: Mutex::default(),
             preferences: Arc::new(Preferences::new(affinity)),
             streams: AtomicU64::new(0),
@@ -68,7 +71,7 @@ impl Hub {
         })
     }
 
-    fn members(&self) -> MutexGuard<'_, BTreeMap<u64, Member>> {
+    pub(super) fn members(&self) -> MutexGuard<'_, BTreeMap<u64, Member>> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -199,7 +202,7 @@ impl Hub {
             }
             Err(error) => {
                 for (stream, demand) in &demands {
-                    self.change(*stream, |member| member.sent = member.sent.saturating_sub(demand.n.into()));
+                    self.give_back(*stream, demand);
                 }
                 self.failed(&demands, error).await;
                 None
@@ -207,8 +210,13 @@ impl Hub {
         }
     }
 
+    /// What was counted against a worker's credit and did not come.
+    pub(super) fn give_back(&self, stream: u64, demand: &Demand) {
+        self.change(stream, |member| member.sent = member.sent.saturating_sub(demand.n.into()));
+    }
+
     /// Numbers a claim for each worker and counts it against its credit, before anything can go wrong.
-    fn reserve(&self, lanes: &Arc<[LaneId]>, shares: &[(u64, u32)]) -> Vec<(u64, Demand)> {
+    pub(super) fn reserve(&self, lanes: &Arc<[LaneId]>, shares: &[(u64, u32)]) -> Vec<(u64, Demand)> {
         // One alone gets whatever comes.
         let prefers = match shares.len() {
             0 | 1 => Prefers::Nothing,
@@ -239,26 +247,29 @@ impl Hub {
         for (stream, demand) in demands {
             let tasks = of.remove(&demand.worker).unwrap_or_default();
             let got = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
-            let mut members = self.members();
-            let is_sent = match members.get_mut(stream) {
-                Some(member) => {
-                    member.sent = member.sent.saturating_sub(demand.n.saturating_sub(got).into());
-                    member.batch = next_batch(member.batch, demand.n, got);
-                    let is_sent = got == 0 || member.down.try_send(Down::Tasks(tasks)).is_ok();
-                    if !is_sent {
-                        member.sent = member.sent.saturating_sub(got.into());
-                    }
-                    is_sent
-                }
-                None => got == 0,
-            };
-            if !is_sent {
+            if let Some(member) = self.members().get_mut(stream) {
+                member.batch = next_batch(member.batch, demand.n, got);
+            }
+            if !self.send(*stream, demand, tasks) {
                 unsent.push(demand.clone());
             }
         }
         for demand in unsent {
             self.undo(&demand).await;
         }
+    }
+
+    /// Sends what was claimed under a demand; whether that went well.
+    pub(super) fn send(&self, stream: u64, demand: &Demand, tasks: Vec<Claimed>) -> bool {
+        let got = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+        let mut members = self.members();
+        let Some(member) = members.get_mut(&stream) else { return got == 0 };
+        member.sent = member.sent.saturating_sub(demand.n.saturating_sub(got).into());
+        let is_sent = got == 0 || member.down.try_send(Down::Tasks(tasks)).is_ok();
+        if !is_sent {
+            member.sent = member.sent.saturating_sub(got.into());
+        }
+        is_sent
     }
 
     async fn failed(&self, demands: &[(u64, Demand)], error: Error) {
@@ -290,7 +301,7 @@ impl Hub {
     }
 
     /// Hands back whatever a claim took.
-    async fn undo(&self, demand: &Demand) {
+    pub(super) async fn undo(&self, demand: &Demand) {
         for _ in 0..UNDO_TRIES {
             match self.store.unclaim(demand.worker, demand.claim_no).await {
                 Ok(_) | Err(Error::WorkerExpired | Error::NotFound(_)) => return,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tonic::Status;
-use windlass_core::{Claimed, LaneId, Name, WorkerId};
+use windlass_core::{Claimed, LaneId, Name, NewTask, WorkerId};
 use windlass_proto::v1::work_down::Message;
 
 use super::shares::{BATCH_MIN, Want};
@@ -46,14 +46,25 @@ impl Member {
         Self { worker, kinds, queues, lanes, claim_no, down, credit: 0, sent: 0, batch: BATCH_MIN }
     }
 
+    /// Whether it waits for such a task.
+    pub(super) fn takes(&self, task: &NewTask) -> bool {
+        self.credit > self.sent
+            && self.is_read()
+            && self.kinds.contains(&task.kind)
+            && (self.queues.is_empty() || self.queues.contains(&task.queue))
+    }
+
+    fn is_read(&self) -> bool {
+        self.down.capacity() > DOWN_MAX / 2
+    }
+
     /// What it could take; at once at least the steps that it is preferred for.
     pub(super) fn want(&self, stream: u64, preferred: u32) -> Want {
-        let is_read = self.down.capacity() > DOWN_MAX / 2;
         let open = self.credit.saturating_sub(self.sent);
         Want {
             stream,
             lanes: Arc::clone(&self.lanes),
-            demand: if is_read { u32::try_from(open).unwrap_or(u32::MAX) } else { 0 },
+            demand: if self.is_read() { u32::try_from(open).unwrap_or(u32::MAX) } else { 0 },
             batch: self.batch.max(preferred),
         }
     }

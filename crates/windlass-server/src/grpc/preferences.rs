@@ -148,7 +148,10 @@ mod tests {
         preferences.note([name("new")].iter(), WorkerId(1), now + PREFERENCE_AGE);
         assert_eq!(preferences.counts(now + PREFERENCE_AGE)[&WorkerId(1)], 1);
         assert_eq!(preferences.worker(&name("old")), None);
-        let sizes = || (preferences.ends().of.len(), preferences.ends().order.len());
+        let sizes = || {
+            let ends = preferences.ends();
+            (ends.of.len(), ends.order.len())
+        };
         for n in 0..3 * PREFERENCES_MAX {
             preferences.note([name(n)].iter(), WorkerId(1), now);
         }

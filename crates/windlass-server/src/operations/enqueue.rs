@@ -55,7 +55,7 @@ impl Operations {
     ) -> Result<EnqueueResponse> {
         let task = self.checked(request)?;
         let lanes = BTreeSet::from([(task.queue.clone(), task.kind.clone())]);
-        let enqueued = trace::enqueue(&self.store, self.tracer.as_ref(), trace, vec![task]).await?;
+        let enqueued = trace::enqueue(self.adds(), self.tracer.as_ref(), trace, vec![task]).await?;
         self.count(&enqueued);
         let enqueued = enqueued.first().ok_or_else(|| {
             ErrorDetail::new(ErrorCode::UnknownOutcome, "the store did not say which task it added")
@@ -112,7 +112,7 @@ impl Operations {
         tasks: Vec<NewTask>,
     ) -> windlass_core::Result<BatchResponse> {
         let lanes = tasks.iter().map(|task| (task.queue.clone(), task.kind.clone())).collect();
-        let enqueued = trace::enqueue(&self.store, self.tracer.as_ref(), trace, tasks).await?;
+        let enqueued = trace::enqueue(self.adds(), self.tracer.as_ref(), trace, tasks).await?;
         self.count(&enqueued);
         Ok(BatchResponse {
             tasks: enqueued

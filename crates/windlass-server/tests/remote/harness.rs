@@ -113,4 +113,8 @@ impl<H: Harness> Harness for Remote<H> {
     fn keeps_tokens(&self) -> bool {
         false
     }
+
+    fn enqueues_for_workers(&self) -> bool {
+        false
+    }
 }

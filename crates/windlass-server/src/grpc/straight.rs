@@ -1,0 +1,81 @@
+//! A task that is enqueued through this server while a worker waits for it: one commit adds it and leases it, and it is on its way
+//! down that worker's stream without a look at any line.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use async_trait::async_trait;
+use windlass::trace::Adds;
+use windlass_core::{Demand, Enqueued, Error, NewTask, Result};
+
+use super::hub::Hub;
+
+/// Where the tasks of this server go.
+pub(super) struct Straight(pub(super) Arc<Hub>);
+
+#[async_trait]
+impl Adds for Straight {
+    async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
+        let hub = &self.0;
+        let way = match tasks.as_slice() {
+            [task] if task.is_plain() => Way::open(hub, task).map(|way| (way, task.clone())),
+            _ => None,
+        };
+        let Some((way, task)) = way else { return hub.store.enqueue(tasks).await };
+        // Goes on if the caller goes away: what is leased must be sent.
+        let added = tokio::spawn(way.go(task)).await;
+        Ok(vec![added.map_err(|error| Error::Unknown(error.to_string()))??])
+    }
+}
+
+/// The way of one task to a worker that waits. One at a time: many at once share a commit, which is faster for all of them.
+struct Way {
+    hub: Arc<Hub>,
+    stream: u64,
+    demand: Demand,
+}
+
+impl Way {
+    /// A way to the worker with the most free slots that takes such tasks.
+    fn open(hub: &Arc<Hub>, task: &NewTask) -> Option<Self> {
+        let (stream, lanes) = {
+            let members = hub.members();
+            let waiting = members.iter().filter(|(_, member)| member.takes(task));
+            let (stream, member) = waiting.max_by_key(|(stream, member)| member.want(**stream, 0).demand)?;
+            (*stream, Arc::clone(&member.lanes))
+        };
+        if hub.is_straight.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let reserved = hub.reserve(&lanes, &[(stream, 1)]).pop();
+        if reserved.is_none() {
+            hub.is_straight.store(false, Ordering::Release);
+        }
+        let (stream, demand) = reserved?;
+        Some(Self { hub: Arc::clone(hub), stream, demand })
+    }
+
+    async fn go(self, task: NewTask) -> Result<Enqueued> {
+        let added = self.hub.store.enqueue_for(task, &self.demand).await;
+        match added {
+            Ok((enqueued, claimed)) => {
+                if !self.hub.send(self.stream, &self.demand, claimed.into_iter().collect()) {
+                    self.hub.undo(&self.demand).await;
+                }
+                Ok(enqueued)
+            }
+            Err(error) => {
+                self.hub.give_back(self.stream, &self.demand);
+                if matches!(error, Error::Unknown(_)) {
+                    self.hub.undo(&self.demand).await;
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        self.hub.is_straight.store(false, Ordering::Release);
+    }
+}
