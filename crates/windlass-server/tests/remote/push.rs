@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 use windlass::{Context, Outcome, RawHandler, Registry, Worker, WorkerConfig};
 use windlass_conformance::{MemoryStore, harness::START};
-use windlass_core::{Name, NewTask, Payload, State, Store, TaskId, time::ManualClock};
+use windlass_core::{Hint, Hints, Name, NewTask, Payload, Source, State, Store, TaskId, time::ManualClock};
 use windlass_remote::{Options, RemoteStore};
 
 use crate::harness::Served;
@@ -162,6 +162,44 @@ async fn a_worker_whose_server_ends_goes_on_at_another_and_loses_nothing() {
     hand.end().await;
     third.end().await;
     assert_eq!(store.audit().await.unwrap(), []);
+}
+
+/// What was told since the last look.
+async fn heard(hints: &mut dyn Hints) -> Vec<Hint> {
+    let mut heard = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            hint = hints.next() => heard.push(hint),
+            () = std::future::ready(()) => return heard,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_for_a_waiting_worker_is_never_ready_in_between() {
+    let store = store();
+    let served = Served::start(store.clone()).await;
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let hand = Hand::start(&served.url, 10, told("one", &started, usize::MAX >> 3).0).await;
+    let client = served.connect().await;
+    // The first one makes the lane, which the worker has to learn of.
+    let first = client.enqueue(vec![task("a")]).await.unwrap()[0].id;
+    assert_eq!(starts.recv().await, Some(("one", first)));
+    all_done(&store, &[first]).await;
+    let mut hints = store.hints();
+    for _ in 0..20 {
+        let id = client.enqueue(vec![task("a")]).await.unwrap()[0].id;
+        assert_eq!(starts.recv().await, Some(("one", id)));
+        all_done(&store, &[id]).await;
+    }
+    assert_eq!(heard(&mut *hints).await, [], "nobody was told to look for it");
+    // A batch goes the usual way.
+    let ids = client.enqueue(vec![task("a"); 2]).await.unwrap();
+    all_done(&store, &[ids[0].id, ids[1].id]).await;
+    assert!(heard(&mut *hints).await.contains(&Hint::Ready));
+    hand.end().await;
+    served.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
