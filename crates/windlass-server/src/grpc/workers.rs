@@ -17,6 +17,7 @@ use super::{
     Answer, Api, status,
     work::{self, Downstream},
 };
+use crate::access::Subject;
 
 /// Longest wait of a claim for the first task.
 const CLAIM_WAIT_MAX: Duration = Duration::from_secs(30);
@@ -175,6 +176,7 @@ impl Workers for Api {
     }
 
     async fn set_worker(&self, request: Request<v1::SetWorkerRequest>) -> Answer<v1::SetWorkerResponse> {
+        Subject::tell(&request, |set| set.worker_id.clone());
         let request = request.into_inner();
         let worker = worker_id(&request.worker_id).map_err(status)?;
         self.store().set_worker_slots(worker, request.max_capacity).await.map_err(status)?;
