@@ -50,7 +50,7 @@ pub(super) struct Hub {
     streams: AtomicU64,
     /// Rises with every claim that brought something, so that another worker is the first of the next.
     turn: AtomicU64,
-    wake: Notify,
+    wake: Arc<Notify>,
 }
 
 impl Hub {
@@ -61,7 +61,7 @@ impl Hub {
             preferences: Mutex::default(),
             streams: AtomicU64::new(0),
             turn: AtomicU64::new(0),
-            wake: Notify::new(),
+            wake: Arc::default(),
         })
     }
 
@@ -70,7 +70,8 @@ impl Hub {
     }
 
     /// Adds a worker until the seat is dropped.
-    pub(super) fn join(self: &Arc<Self>, member: Member) -> Seat {
+    pub(super) fn join(self: &Arc<Self>, mut member: Member) -> Seat {
+        member.wakes(&self.wake);
         let stream = self.streams.fetch_add(1, Ordering::Relaxed);
         self.members().insert(stream, member);
         Seat { hub: Arc::clone(self), stream }
@@ -260,7 +261,7 @@ impl Hub {
                 Some(member) => {
                     member.sent = member.sent.saturating_sub(demand.n.saturating_sub(got).into());
                     member.batch = next_batch(member.batch, demand.n, got);
-                    let is_sent = got == 0 || member.down.try_send(Down::Tasks(tasks)).is_ok();
+                    let is_sent = got == 0 || member.send(tasks);
                     if !is_sent {
                         member.sent = member.sent.saturating_sub(got.into());
                     }

@@ -215,9 +215,9 @@ impl Stream for Downstream {
                 Some(Down::Message(message)) => {
                     self.ready.push_back(v1::WorkDown { message: Some(*message) });
                 }
-                Some(Down::Tasks(tasks)) => {
+                Some(Down::Tasks(parcel)) => {
                     let (mut batch, mut bytes) = (Vec::new(), 0);
-                    for task in tasks {
+                    for task in parcel.open() {
                         bytes += task.payload.len();
                         batch.push(task.into());
                         if bytes > MESSAGE_BYTES {

@@ -25,6 +25,8 @@ const WINDOW_BYTES: u32 = 1 << 10;
 /// Most tasks that the server may lease to a worker that reads nothing: half of its sixteen messages, what was taken from them and not
 /// sent, each with at most 256 tasks.
 const UNREAD_MAX: usize = 12 * 256;
+/// Most bytes of large payloads that it may lease to it: a claim's worth unread, the one after it, and the one that is being sent.
+const LARGE_UNREAD_MAX_BYTES: usize = 3 * (4 << 20);
 const TASKS: usize = 32_000;
 const PAYLOAD_BYTES: usize = 100;
 /// Most that a stream may cost, on both of its ends: both are in this process.
@@ -117,8 +119,8 @@ impl Normal {
         Self { worker_id: welcome.worker_id, stream, ends: Vec::new(), writing: 0, done: 0, batch_no: 0 }
     }
 
-    /// Ends whatever comes until nothing of its kind is ready, nor runs anywhere but at those who do not read.
-    async fn work(&mut self, store: &dyn Store) {
+    /// Ends whatever comes until nothing of so many tasks is ready, nor runs anywhere but at those who do not read.
+    async fn work(&mut self, store: &dyn Store, tasks: usize) {
         let mut look = tokio::time::interval(Duration::from_millis(20));
         loop {
             tokio::select! {
@@ -127,7 +129,7 @@ impl Normal {
                     let lanes = store.lane_records().await.unwrap();
                     let depth = lanes.iter().find(|lane| lane.kind.as_str() == "a").unwrap().depth;
                     let is_idle = self.writing == 0 && depth.ready == 0;
-                    if is_idle && held(store).await.values().sum::<usize>() + self.done == TASKS {
+                    if is_idle && held(store).await.values().sum::<usize>() + self.done == tasks {
                         return;
                     }
                 }
@@ -171,6 +173,27 @@ async fn beat(stream: &mut Stream) {
     assert!(answer.error.is_none(), "{answer:?}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_does_not_read_holds_few_large_payloads() {
+    const LARGE_BYTES: usize = 512 << 10;
+    const LARGE: usize = 100;
+    let store = SqliteHarness::new(Durability::Normal).open(Rules::default()).await;
+    let served = Served::start(Arc::clone(&store)).await;
+    let slow = Slow::open(&served.url, 0).await;
+    let task = NewTask::new("a", Payload::bytes(vec![0; LARGE_BYTES])).unwrap();
+    store.enqueue(vec![task; LARGE]).await.unwrap();
+    while held(&*store).await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let mut normal = Normal::open(&served.url).await;
+    normal.work(&*store, LARGE).await;
+    let unread = held(&*store).await.into_values().sum::<usize>();
+    assert!(unread > 0 && unread * LARGE_BYTES <= LARGE_UNREAD_MAX_BYTES, "{unread} payloads");
+    assert_eq!(normal.done + unread, LARGE);
+    drop((slow, normal));
+    served.end().await;
+}
+
 /// Nobody's lease: more than a half of it, less than the whole.
 const MOST_OF_A_LEASE: Duration = Duration::from_secs(6);
 
@@ -199,7 +222,7 @@ async fn a_thousand_idle_streams_and_ten_that_nobody_reads_leave_the_rest_unaffe
         tokio::task::yield_now().await;
     }
     let mut normal = Normal::open(&served.url).await;
-    normal.work(&*store).await;
+    normal.work(&*store, TASKS).await;
     let unread = held(&*store).await;
     println!("those who do not read hold {:?}, the other one has done {}", unread.values(), normal.done);
     assert_eq!(unread.len(), SLOW);
@@ -214,7 +237,7 @@ async fn a_thousand_idle_streams_and_ten_that_nobody_reads_leave_the_rest_unaffe
         let work_down::Message::Welcome(welcome) = stream.next().await else { panic!("no welcome") };
         assert_eq!(welcome.handed_back, *n as u64);
     }
-    normal.work(&*store).await;
+    normal.work(&*store, TASKS).await;
     assert_eq!(held(&*store).await, BTreeMap::from([(dead, back)]));
     for _ in 0..2 {
         for stream in idle.iter_mut().chain([&mut normal.stream]) {
@@ -231,7 +254,7 @@ async fn a_thousand_idle_streams_and_ten_that_nobody_reads_leave_the_rest_unaffe
         }
     }
     assert_eq!(moved, back as u64);
-    normal.work(&*store).await;
+    normal.work(&*store, TASKS).await;
     assert_eq!((normal.done, held(&*store).await.len()), (TASKS, 0));
     assert_eq!(store.audit().await.unwrap(), []);
     drop((idle, slow, normal));
