@@ -20,6 +20,7 @@ use crate::{
 };
 
 mod control;
+mod downstream;
 mod ends;
 mod health;
 mod hub;

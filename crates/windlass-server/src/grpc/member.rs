@@ -15,8 +15,10 @@ use super::shares::{BATCH_MIN, Want};
 /// Messages on their way to one worker; a stream that has so many unread gets no task.
 pub(super) const DOWN_MAX: usize = 16;
 
-/// Bytes of payloads on their way to one worker; a stream that has so many unread gets no task, and no claim is meant to bring more.
+/// Bytes of tasks on their way to one worker; a stream that has so many unread gets no task, and no claim is meant to bring more.
 const UNREAD_MAX_BYTES: usize = 4 << 20;
+/// What a task counts for at least: those with small payloads are bounded by their number.
+const TASK_MIN_BYTES: usize = 4 << 10;
 
 /// What goes down a stream: a message, or the tasks of one claim.
 pub(super) enum Down {
@@ -25,7 +27,7 @@ pub(super) enum Down {
     Refused(Status),
 }
 
-/// Payloads on their way to one worker.
+/// Tasks on their way to one worker.
 #[derive(Default)]
 struct Unread {
     bytes: AtomicUsize,
@@ -33,7 +35,7 @@ struct Unread {
     wake: Arc<Notify>,
 }
 
-/// The tasks of one claim. Their payloads are unread until it is opened, or dropped with its stream.
+/// The tasks of one claim. They are unread until it is opened, or dropped with its stream.
 pub(super) struct Parcel {
     tasks: Vec<Claimed>,
     bytes: usize,
@@ -42,7 +44,7 @@ pub(super) struct Parcel {
 
 impl Parcel {
     fn new(tasks: Vec<Claimed>, unread: &Arc<Unread>) -> Self {
-        let bytes = tasks.iter().map(|task| task.payload.len()).sum();
+        let bytes = tasks.iter().map(|task| task.payload.len().max(TASK_MIN_BYTES)).sum();
         unread.bytes.fetch_add(bytes, Ordering::Relaxed);
         Self { tasks, bytes, unread: Arc::clone(unread) }
     }
@@ -76,8 +78,8 @@ pub(super) struct Member {
     /// Most tasks of its next claim.
     pub(super) batch: u32,
     unread: Arc<Unread>,
-    /// What a payload of its last claim took.
-    payload_bytes: usize,
+    /// What a task of its last claim counted for.
+    task_bytes: usize,
 }
 
 impl Member {
@@ -99,7 +101,7 @@ impl Member {
             sent: 0,
             batch: BATCH_MIN,
             unread: Arc::default(),
-            payload_bytes: 0,
+            task_bytes: TASK_MIN_BYTES,
         }
     }
 
@@ -112,7 +114,7 @@ impl Member {
     pub(super) fn send(&mut self, tasks: Vec<Claimed>) -> bool {
         let n = tasks.len().max(1);
         let parcel = Parcel::new(tasks, &self.unread);
-        self.payload_bytes = parcel.bytes / n;
+        self.task_bytes = parcel.bytes / n;
         self.down.try_send(Down::Tasks(parcel)).is_ok()
     }
 
@@ -125,14 +127,14 @@ impl Member {
             stream,
             lanes: Arc::clone(&self.lanes),
             demand: if is_read { u32::try_from(open).unwrap_or(u32::MAX) } else { 0 },
-            batch: self.batch.min(batch_max(self.payload_bytes)),
+            batch: self.batch.min(batch_max(self.task_bytes)),
         }
     }
 }
 
-/// Most tasks of a claim whose payloads are of this size.
-fn batch_max(payload_bytes: usize) -> u32 {
-    u32::try_from(UNREAD_MAX_BYTES / payload_bytes.max(1)).unwrap_or(u32::MAX).max(1)
+/// Most tasks of a claim that count for so much each.
+fn batch_max(task_bytes: usize) -> u32 {
+    u32::try_from(UNREAD_MAX_BYTES / task_bytes.max(TASK_MIN_BYTES)).unwrap_or(u32::MAX).max(1)
 }
 
 #[cfg(test)]
@@ -143,6 +145,6 @@ mod tests {
     fn a_claim_of_large_payloads_is_small_and_never_empty() {
         assert_eq!(batch_max(1 << 20), 4);
         assert_eq!(batch_max(100 << 20), 1);
-        assert!(batch_max(0) > 1_000 && batch_max(1_000) > 1_000);
+        assert_eq!(batch_max(0), 1_024);
     }
 }

@@ -215,3 +215,91 @@ impl HttpBody for Counted {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http_body_util::{BodyExt, StreamBody};
+    use tonic::codegen::tokio_stream;
+
+    use super::*;
+
+    /// Messages of these lengths, as they stand on a stream.
+    fn framed(lengths: &[usize]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for length in lengths {
+            bytes.push(0);
+            bytes.extend_from_slice(&(*length as u32).to_be_bytes());
+            bytes.resize(bytes.len() + length, *length as u8);
+        }
+        bytes
+    }
+
+    fn counted(bytes: &[u8], chunk: usize, room: &Arc<Room>, budget: &Arc<Semaphore>) -> Counted {
+        let frames: Vec<_> = bytes
+            .chunks(chunk)
+            .map(|chunk| Ok::<_, Infallible>(Frame::data(Bytes::copy_from_slice(chunk))))
+            .collect();
+        Counted {
+            body: Body::new(StreamBody::new(tokio_stream::iter(frames))),
+            room: Arc::clone(room),
+            budget: Arc::clone(budget),
+            budget_bytes: 30 * PERMIT_BYTES,
+            message_max_bytes: 1 << 20,
+            read_max: Duration::from_secs(30),
+            rest: Bytes::new(),
+            head: Vec::new(),
+            left: 0,
+            waiting: None,
+            due: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn bytes_pass_unchanged_in_pieces_of_any_size_with_room_for_one_message_at_a_time() {
+        let lengths = [0, 1, 20 << 10, 17 << 10, 7, 30 << 10, 0];
+        let bytes = framed(&lengths);
+        for chunk in [1, 2, 3, 4, 5, 6, 7, 1_000, 16 << 10, bytes.len()] {
+            let (room, budget) = (Arc::new(Room::default()), Arc::new(Semaphore::new(30)));
+            room.is_answered.store(true, Ordering::Release);
+            let mut body = counted(&bytes, chunk, &room, &budget);
+            let (mut passed, mut most) = (Vec::new(), 0);
+            while let Some(frame) = body.frame().await {
+                passed.extend_from_slice(&frame.unwrap().into_data().unwrap());
+                most = most.max(30 - budget.available_permits());
+            }
+            assert!(passed == bytes, "in pieces of {chunk}");
+            assert_eq!((most, budget.available_permits()), (30, 30), "in pieces of {chunk}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_keeps_its_room_until_it_is_answered_and_is_refused_if_there_is_none() {
+        let (room, budget) = (Arc::new(Room::default()), Arc::new(Semaphore::new(30)));
+        let bytes = framed(&[20 << 10]);
+        counted(&bytes, 1_000, &room, &budget).collect().await.unwrap();
+        assert_eq!(budget.available_permits(), 10, "the body is gone, the call is not");
+        let other = counted(&bytes, 1_000, &Arc::default(), &budget).collect().await.unwrap_err();
+        assert_eq!(Status::from_error(other).code(), tonic::Code::Unavailable);
+        drop(room);
+        assert_eq!(budget.available_permits(), 30);
+    }
+
+    #[tokio::test]
+    async fn a_stream_waits_for_room_but_not_for_more_than_there_ever_is() {
+        let (room, budget) = (Arc::new(Room::default()), Arc::new(Semaphore::new(30)));
+        room.is_answered.store(true, Ordering::Release);
+        let taken = Arc::clone(&budget).try_acquire_many_owned(20).unwrap();
+        let bytes = framed(&[20 << 10]);
+        let waiting = tokio::spawn(counted(&bytes, 1_000, &room, &budget).collect());
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        drop(taken);
+        assert_eq!(waiting.await.unwrap().unwrap().to_bytes().len(), bytes.len());
+        let more = framed(&[31 << 10]);
+        let never = counted(&more, 1_000, &room, &budget);
+        let refused = never.collect().await.unwrap_err();
+        assert_eq!(Status::from_error(refused).code(), tonic::Code::Unavailable);
+    }
+}

@@ -13,10 +13,7 @@ use windlass_proto::{
     v1::{self, workers_server::Workers},
 };
 
-use super::{
-    Answer, Api, status,
-    work::{self, Downstream},
-};
+use super::{Answer, Api, downstream::Downstream, status, work};
 use crate::access::Subject;
 
 /// Longest wait of a claim for the first task.

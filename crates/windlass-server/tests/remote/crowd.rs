@@ -22,12 +22,12 @@ const CONNECTIONS: usize = 4;
 const SLOW: usize = 10;
 /// What the connection of a slow reader takes unread.
 const WINDOW_BYTES: u32 = 1 << 10;
-/// Most tasks that the server may lease to a worker that reads nothing: half of its sixteen messages, what was taken from them and not
-/// sent, each with at most 256 tasks.
-const UNREAD_MAX: usize = 12 * 256;
+/// Most tasks that the server may lease to a worker that reads nothing: those that are counted as unread, the claim after them, and two
+/// that were taken from them to be sent, each with at most 256.
+const UNREAD_MAX: usize = 1_024 + 3 * 256;
 /// Most bytes of large payloads that it may lease to it: a claim's worth unread, the one after it, and the one that is being sent.
 const LARGE_UNREAD_MAX_BYTES: usize = 3 * (4 << 20);
-const TASKS: usize = 32_000;
+const TASKS: usize = 20_000;
 const PAYLOAD_BYTES: usize = 100;
 /// Most that a stream may cost, on both of its ends: both are in this process.
 const STREAM_MAX_BYTES: u64 = 64 << 10;
