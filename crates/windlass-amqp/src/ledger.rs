@@ -122,6 +122,11 @@ impl Ledger {
         frames
     }
 
+    /// Deliveries from the first on that the broker does not know the end of.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// How many the broker was told nothing of yet, by what was noted here.
     pub fn open(&self) -> usize {
         self.entries.iter().filter(|entry| **entry != Entry::Said).count()

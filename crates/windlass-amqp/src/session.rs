@@ -58,6 +58,8 @@ use crate::{
 pub const BUFFERED_PER_WORKER: usize = 2;
 /// Reports that are taken at once; those that come while frames are written make the next batch.
 const REPORTS_AT_ONCE: usize = 256;
+/// How long reports gather after others were taken, while nothing waits for them.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// Why a session does not go on.
 #[derive(Debug)]
@@ -129,6 +131,7 @@ pub struct Shift<'a> {
     saying: Saying,
     reporter: UnboundedSender<Ended>,
     reports: UnboundedReceiver<Ended>,
+    gather_until: Instant,
 }
 
 impl<'a> Shift<'a> {
@@ -164,6 +167,7 @@ impl<'a> Shift<'a> {
             saying: Saying::default(),
             reporter,
             reports,
+            gather_until: Instant::now(),
         }
     }
 
@@ -179,11 +183,14 @@ impl<'a> Shift<'a> {
             // Until something is written there is nothing more to say, however late it is.
             let look = self.ledger.next_look().filter(|_| !self.saying.is_busy());
             let is_waiting_for_others = self.is_held || (!self.buffer.is_empty() && self.is_idle());
+            let is_gathering = self.is_gathering();
             tokio::select! {
                 deadline = told(stop) => return Over::Stop(deadline),
-                _ = self.reports.recv_many(&mut ended, REPORTS_AT_ONCE) => {
+                _ = self.reports.recv_many(&mut ended, REPORTS_AT_ONCE), if !is_gathering => {
                     ended.drain(..).for_each(|ended| self.note(ended));
+                    self.gather_until = Instant::now() + GATHER;
                 }
+                () = sleep_until(self.gather_until), if is_gathering => {}
                 next = next(&mut self.session.stream), if self.has_room() => {
                     if let Err(reason) = self.take(next) {
                         return self.end(reason);
@@ -222,6 +229,14 @@ impl<'a> Shift<'a> {
             self.said(said)?;
         }
         self.unpark().await
+    }
+
+    /// Whether reports may wait for each other: one turn for many of them is cheaper than one for each. Not while a delivery waits for
+    /// a worker, nor while the broker may wait for acks.
+    fn is_gathering(&self) -> bool {
+        self.buffer.is_empty()
+            && self.ledger.len() * 2 < usize::from(self.window.current())
+            && Instant::now() < self.gather_until
     }
 
     fn has_room(&self) -> bool {

@@ -7,6 +7,7 @@
 //! [`settlement`] (how an attempt ends), [`gate`] (jobs and workflows), [`source`] and [`store`] (the contract of every store).
 
 pub mod admission;
+pub mod affinity;
 pub mod attempt_log;
 pub mod error;
 pub mod gate;

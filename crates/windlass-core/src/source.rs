@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
+    affinity::Prefers,
     error::Result,
     gate::Gate,
     id::{LaneId, TaskId, WorkerId},
@@ -26,6 +27,16 @@ pub struct Demand {
     pub lanes: Arc<[LaneId]>,
     /// How many tasks can start now.
     pub n: u32,
+    /// Steps of which workflows it would rather have than others: among the tasks of one claim for several workers each step goes to
+    /// the worker that prefers its workflow, if that has room. What is claimed does not depend on it.
+    pub prefers: Prefers,
+}
+
+impl Demand {
+    /// A wish without preferences.
+    pub fn new(worker: WorkerId, claim_no: u64, lanes: Arc<[LaneId]>, n: u32) -> Self {
+        Self { worker, claim_no, lanes, n, prefers: Prefers::Nothing }
+    }
 }
 
 /// Why a claim brought less than it asked for.
@@ -214,5 +225,10 @@ pub trait Source: Send + Sync + 'static {
     /// Whether hints arrive at present, so that polling may slow down while there is nothing to do.
     fn hears_of_new_tasks(&self) -> bool {
         true
+    }
+
+    /// Whether tasks come by themselves at present, up to what the last claim asked for.
+    fn pushes(&self) -> bool {
+        false
     }
 }

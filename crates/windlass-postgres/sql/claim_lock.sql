@@ -1,6 +1,8 @@
--- The worker's row, held against other claims of the same worker that look for suspects, and what the worker holds.
--- Index: primary key of worker. $1 worker, $2 claim number.
+-- The rows of workers that may claim, held against other claims of theirs that look for suspects, and what they hold; in order,
+-- so that two such claims never wait for each other. Index: primary key of worker. $1 workers, $2 claim numbers.
 SELECT w.id
-FROM windlass.worker AS w
-WHERE w.id = $1 AND w.ended_at IS NULL AND w.min_claim_no <= $2 AND w.expires_at > windlass.now_ms()
-FOR NO KEY UPDATE
+FROM unnest($1::bigint[], $2::bigint[]) AS d (worker, claim_no)
+JOIN windlass.worker AS w ON w.id = d.worker
+WHERE w.ended_at IS NULL AND w.min_claim_no <= d.claim_no AND w.expires_at > windlass.now_ms()
+ORDER BY w.id
+FOR NO KEY UPDATE OF w

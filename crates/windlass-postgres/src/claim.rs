@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use tokio_postgres::Row;
 use windlass_core::{
     ClaimAnswer, Claimed, Demand, Error, Lane, LaneId, Payload, Result, RetryPolicy, Rules, TaskId,
-    Timestamp, TraceContext, rules::ISOLATION, source::Rest,
+    Timestamp, TraceContext, affinity::hand_over, rules::ISOLATION, source::Rest,
 };
 
 use crate::{
@@ -32,6 +32,15 @@ pub(crate) struct Brought {
     pub lanes: Option<usize>,
     has_todo: bool,
     has_started: bool,
+    /// A suspect on its last chance has the worker to itself.
+    is_isolated: bool,
+}
+
+impl Brought {
+    /// The same answer for another worker, whom it brought nothing.
+    fn without_tasks(&self) -> Self {
+        Self { tasks: Vec::new(), has_started: false, is_isolated: false, ..*self }
+    }
 }
 
 /// What the head of an answer says of the claim as a whole.
@@ -162,26 +171,74 @@ async fn serve(shared: &Shared, demands: &[Demand]) -> Result<Served> {
 /// Demands in one transaction: all or none.
 async fn together(shared: &Shared, session: &mut Session<'_>, demands: &[Demand]) -> Result<Vec<Brought>> {
     session.begin().await?;
-    let mut all = Vec::with_capacity(demands.len());
-    // Workers before tasks, and in order.
-    let mut workers: Vec<(i64, i64)> =
-        demands.iter().map(|demand| (demand.worker.0, demand.claim_no as i64)).collect();
-    workers.sort_unstable();
-    for (worker, claim_no) in workers.iter().filter(|_| demands.len() > 1) {
-        session.query(&sql::CLAIM_LOCK, &[worker, claim_no]).await?;
-    }
-    for demand in demands {
-        match inside(shared, session, demand).await {
-            Ok(brought) => all.push(brought),
-            Err(error) => {
-                // Waited for: whoever claims next would skip what is still locked.
-                session.rollback().await;
-                return Err(error);
-            }
+    match one_after_another(shared, session, demands).await {
+        Ok(all) => {
+            session.commit().await?;
+            Ok(all)
+        }
+        Err(error) => {
+            // Waited for: whoever claims next would skip what is still locked.
+            session.rollback().await;
+            Err(error)
         }
     }
-    session.commit().await?;
+}
+
+async fn one_after_another(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    demands: &[Demand],
+) -> Result<Vec<Brought>> {
+    let workers: Vec<i64> = demands.iter().map(|demand| demand.worker.0).collect();
+    let numbers: Vec<i64> = demands.iter().map(|demand| demand.claim_no as i64).collect();
+    if session.query(&sql::CLAIM_LOCK, &[&workers, &numbers]).await?.len() < demands.len() {
+        return Err(Error::WorkerExpired);
+    }
+    let mut all: Vec<Brought> = Vec::with_capacity(demands.len());
+    for (place, demand) in demands.iter().enumerate() {
+        let before = place.checked_sub(1).and_then(|before| demands.get(before).zip(all.last()));
+        let empty = before.filter(|(before, found)| {
+            before.lanes == demand.lanes && before.n > 0 && found.rest == Rest::Nothing
+        });
+        // Nothing was left for the one before in the same lanes, so nothing is for this one.
+        let brought = match empty {
+            Some((_, found)) if demand.n > 0 => found.without_tasks(),
+            _ => inside(shared, session, demand).await?,
+        };
+        all.push(brought);
+    }
+    exchange(session, demands, &mut all).await?;
     Ok(all)
+}
+
+/// Steps go to the worker of the claim that prefers their workflow.
+async fn exchange(session: &mut Session<'_>, demands: &[Demand], all: &mut [Brought]) -> Result<()> {
+    if demands.iter().all(|demand| demand.prefers.is_nothing()) {
+        return Ok(());
+    }
+    let closed: Vec<bool> = all.iter().map(|brought| brought.is_isolated).collect();
+    let mut tasks: Vec<Claimed> =
+        all.iter_mut().flat_map(|brought| std::mem::take(&mut brought.tasks)).collect();
+    let may_get = |place: usize| closed.get(place).is_some_and(|closed| !closed);
+    let changes = hand_over(demands, &tasks, may_get);
+    let (mut ids, mut workers, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+    for change in changes {
+        let (Some(task), Some(to)) = (tasks.get_mut(change.task), demands.get(change.to)) else { continue };
+        (task.worker, task.claim_no) = (to.worker, to.claim_no);
+        ids.push(task.id.raw());
+        workers.push(to.worker.0);
+        numbers.push(to.claim_no as i64);
+    }
+    if !ids.is_empty() {
+        let moved = session.query(&sql::CLAIM_HAND_OVER, &[&ids, &workers, &numbers]).await?;
+        if moved.len() != ids.len() {
+            return Err(unreadable("a lease of this claim that is not there"));
+        }
+    }
+    if let Some(first) = all.first_mut() {
+        first.tasks = tasks;
+    }
+    Ok(())
 }
 
 /// One demand, in a statement of its own unless a suspect is there.
@@ -198,12 +255,8 @@ async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> R
     found.into_iter().next().ok_or_else(|| unreadable("a claim without an answer"))
 }
 
-/// One demand inside a transaction, suspects first.
+/// One demand inside a transaction that holds its worker's row, suspects first.
 async fn inside(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Brought> {
-    let claim_no = demand.claim_no as i64;
-    if session.row(&sql::CLAIM_LOCK, &[&demand.worker.0, &claim_no]).await?.is_none() {
-        return Err(Error::WorkerExpired);
-    }
     let suspect = take_suspect(shared, session, demand).await?;
     // A suspect on its last chance runs alone: the claim below finds it there and takes nothing.
     let is_alone = suspect.as_ref().is_some_and(|task| shared.rules.is_last_chance(task.crashes));
@@ -235,6 +288,7 @@ fn brought(demand: &Demand, verdict: &Verdict, tasks: Vec<Claimed>) -> Brought {
         lanes: verdict.lanes,
         has_todo: verdict.has_todo,
         has_started: verdict.has_started,
+        is_isolated: verdict.is_isolated,
     }
 }
 

@@ -330,7 +330,7 @@ mod tests {
     }
 
     fn claim(push: &Push, claim_no: u64, n: u32) -> Option<usize> {
-        match push.claim(&Demand { worker: WORKER, claim_no, lanes: Arc::new([LaneId(1)]), n }) {
+        match push.claim(&Demand::new(WORKER, claim_no, Arc::new([LaneId(1)]), n)) {
             Claim::Answered(answer) => Some(answer.tasks.len()),
             Claim::Call(_) => None,
         }
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(hints.try_recv(), Ok(Hint::Lanes));
         assert_eq!(hints.try_recv(), Ok(Hint::Ready));
         assert_eq!(claim(&push, 2, 4), Some(0));
-        let demand = Demand { worker: WORKER, claim_no: 3, lanes: Arc::new([LaneId(1), LaneId(2)]), n: 4 };
+        let demand = Demand::new(WORKER, 3, Arc::new([LaneId(1), LaneId(2)]), 4);
         assert!(matches!(push.claim(&demand), Claim::Answered(answer) if answer.tasks.len() == 1));
     }
 

@@ -147,7 +147,11 @@ impl Source for RemoteStore {
     }
 
     fn hears_of_new_tasks(&self) -> bool {
-        self.hearing.hears() || self.push.as_ref().is_some_and(|push| push.is_open())
+        self.hearing.hears() || self.pushes()
+    }
+
+    fn pushes(&self) -> bool {
+        self.push.as_ref().is_some_and(|push| push.is_open())
     }
 }
 

@@ -25,6 +25,7 @@ mod ends;
 mod health;
 mod hub;
 mod member;
+mod preferences;
 mod room;
 mod shares;
 mod status;
@@ -35,6 +36,7 @@ mod workers;
 
 use ends::Ends;
 use hub::Hub;
+pub use preferences::Affinity;
 use status::status;
 
 /// What every call can reach. Cheap to clone.
@@ -68,7 +70,7 @@ pub(crate) fn refuse(error: ErrorDetail) -> axum::response::Response {
 
 /// The routes of every service.
 pub(crate) fn router(server: &Arc<Server>) -> Router<Arc<Server>> {
-    let hub = Hub::new(Arc::clone(server.operations.store()));
+    let hub = Hub::new(Arc::clone(server.operations.store()), server.affinity());
     let (pushing, stopping) = (Arc::clone(&hub), Arc::clone(server));
     // Ends with the server.
     tokio::spawn(async move { pushing.run(stopping.closed()).await });

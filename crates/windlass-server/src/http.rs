@@ -35,6 +35,7 @@ mod stall;
 mod tls;
 mod tokens;
 
+pub use crate::grpc::Affinity;
 pub(crate) use body::{PERMIT_BYTES, enqueue_max_bytes};
 use guard::Hosts;
 pub use tls::{Files as TlsFiles, Reloaded, Tls};
@@ -74,6 +75,8 @@ pub struct Options {
     pub write_stall_max: Duration,
     /// How long requests that are under way at shutdown may take.
     pub shutdown_max: Duration,
+    /// Whether the next step of a workflow prefers the remote worker that ran the one before.
+    pub affinity: Affinity,
 }
 
 impl Default for Options {
@@ -90,6 +93,7 @@ impl Default for Options {
             body_read_max: Duration::from_secs(30),
             write_stall_max: Duration::from_secs(30),
             shutdown_max: Duration::from_secs(5),
+            affinity: Affinity::On,
         }
     }
 }
@@ -117,6 +121,11 @@ impl Server {
             options,
             closing,
         })
+    }
+
+    /// Whether steps prefer workers.
+    pub(crate) fn affinity(&self) -> Affinity {
+        self.options.affinity
     }
 
     /// A place among the long polls, as long as it is kept.

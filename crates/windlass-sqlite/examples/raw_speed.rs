@@ -129,7 +129,7 @@ async fn work(
     let mut settled = 0;
     let mut batches = 0;
     for claim_no in 1.. {
-        let demand = Demand { worker, claim_no, lanes: Arc::clone(lanes), n: CLAIM as u32 };
+        let demand = Demand::new(worker, claim_no, Arc::clone(lanes), CLAIM as u32);
         let claimed = store.claim(&[demand]).await?.tasks;
         if claimed.is_empty() {
             if store.admit(CLAIM as u32).await?.moved == 0 {

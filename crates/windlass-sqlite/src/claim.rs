@@ -7,8 +7,8 @@ use std::{sync::Arc, time::Duration};
 
 use rusqlite::{Row, Rows, params};
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Encoding, Error, Lane, LaneId, Name, Payload, State, TaskId, TraceContext,
-    WorkerId, rules::ISOLATION, source::Rest,
+    ClaimAnswer, Claimed, Demand, Encoding, Error, Lane, LaneId, LeaseRef, Name, Payload, State, TaskId,
+    TraceContext, WorkerId, affinity::hand_over, rules::ISOLATION, source::Rest,
 };
 
 use crate::{
@@ -38,8 +38,27 @@ pub(crate) fn claim(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<ClaimAnswer> {
     for demand in demands {
         rest = worst(rest, serve(tx, demand, &mut tasks)?);
     }
+    exchange(tx, demands, &mut tasks)?;
     gates::give_turns(tx)?;
     Ok(ClaimAnswer { tasks, rest, next_due: tx.next_due()?, now: tx.now })
+}
+
+/// Steps go to the worker of the claim that prefers their workflow.
+fn exchange(tx: &mut Tx<'_>, demands: &[Demand], tasks: &mut [Claimed]) -> Step<()> {
+    let may_get = |place: usize| demands.get(place).is_some_and(|demand| !is_isolated(tx, demand.worker));
+    for change in hand_over(demands, tasks, may_get) {
+        let (Some(task), Some(to)) = (tasks.get_mut(change.task), demands.get(change.to)) else { continue };
+        let lease = LeaseRef { id: task.id, lease: task.lease };
+        let held = tx.memory.take(task.worker, lease).ok_or_else(|| disagree("a lease"))?;
+        tx.memory.hold(to.worker, task.id, Held { claim_no: to.claim_no, ..held });
+        let changed =
+            tx.sql(sql::CLAIM_HAND_OVER)?.execute((to.worker.0, to.claim_no as i64, task.id.raw()))?;
+        if changed != 1 {
+            return Err(disagree("a lease"));
+        }
+        (task.worker, task.claim_no) = (to.worker, to.claim_no);
+    }
+    Ok(())
 }
 
 /// The answer for several demands: what kept any of them short.

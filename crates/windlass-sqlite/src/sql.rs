@@ -17,6 +17,7 @@ statements! {
     ASK_CANCEL = "ask_cancel";
     AUDIT = "audit";
     AUDIT_GATES = "audit_gates";
+    CLAIM_HAND_OVER = "claim_hand_over";
     CLAIM_KEYS = "claim_keys";
     CLAIM_READ = "claim_read";
     CLAIM_SUSPECT = "claim_suspect";
@@ -218,6 +219,7 @@ mod tests {
                 (CLAIM_TAKE, "INDEX task_ready (lane=? AND priority=? AND ready_seq>? AND ready_seq<?)"),
                 (CLAIM_SUSPECT, "INDEX task_suspect (lane=?)"),
                 (CLAIM_TAKE_ONE, by_id),
+                (CLAIM_HAND_OVER, by_id),
                 (KEEP_DONE, by_id),
                 (DELETE_DONE, by_id),
                 (KEEP_ENDED, by_id),

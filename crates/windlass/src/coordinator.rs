@@ -22,6 +22,7 @@ use crate::{
     executor,
     pool::Reserved,
     worker::{
+        ClaimBatch,
         lanes::Lanes,
         shared::{Phase, Shared},
         status::Counters,
@@ -135,6 +136,10 @@ impl Coordinator {
         if shared.settle_queue.unsettled() >= slots {
             return 0;
         }
+        // A claim there only says how much may come; what comes is sized by whoever sends it.
+        if shared.source.pushes() && !matches!(shared.config.claim_batch, ClaimBatch::AtMost(_)) {
+            return slots;
+        }
         let finished = Counters::get(&shared.counters.ended).saturating_sub(self.ended_at_last_claim);
         let size = shared.config.claim_batch.size(u32::try_from(finished).unwrap_or(u32::MAX)) as usize;
         // Where tasks are short, half of the slots per claim: the next is claimed while the last are settled.
@@ -174,7 +179,7 @@ impl Coordinator {
         let claim_no = shared.next_claim(worker);
         self.ended_at_last_claim = Counters::get(&shared.counters.ended);
         Counters::add(&shared.counters.claims, 1);
-        let demand = [Demand { worker, claim_no, lanes, n }];
+        let demand = [Demand::new(worker, claim_no, lanes, n)];
         let asked_at = Instant::now();
         let answer = tokio::select! {
             answer = shared.source.claim(&demand) => {

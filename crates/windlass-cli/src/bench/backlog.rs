@@ -154,7 +154,7 @@ impl Case {
         let (mut claim_no, mut taken) = (0, 0);
         while taken < jobs {
             claim_no += 1;
-            let demand = Demand { worker: holder, claim_no, lanes: lanes.clone(), n: LOAD_BATCH as u32 };
+            let demand = Demand::new(holder, claim_no, lanes.clone(), LOAD_BATCH as u32);
             let found = store.claim(&[demand]).await?.tasks.len();
             anyhow::ensure!(found > 0, "{taken} of {jobs} jobs have a task that runs");
             taken += found;
@@ -200,8 +200,7 @@ impl Case {
     /// One timed claim; its tasks end and as many new ones come, so that the backlog stays as it is.
     async fn claim(&mut self) -> anyhow::Result<()> {
         self.claim_no += 1;
-        let demand =
-            [Demand { worker: self.worker, claim_no: self.claim_no, lanes: self.lanes.clone(), n: CLAIM }];
+        let demand = [Demand::new(self.worker, self.claim_no, self.lanes.clone(), CLAIM)];
         let start = Instant::now();
         let answer = self.rig.store.claim(&demand).await?;
         self.times.push(start.elapsed().as_secs_f64() * 1e3);

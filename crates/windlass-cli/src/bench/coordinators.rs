@@ -79,7 +79,7 @@ async fn coordinate(store: SharedStore, lanes: Arc<[LaneId]>) -> anyhow::Result<
     let mut times = Vec::new();
     for number in 1.. {
         let start = Instant::now();
-        let demand = [Demand { worker, claim_no: number, lanes: Arc::clone(&lanes), n: CLAIM }];
+        let demand = [Demand::new(worker, number, Arc::clone(&lanes), CLAIM)];
         let tasks = store.claim(&demand).await?.tasks;
         if tasks.is_empty() {
             break;

@@ -2,9 +2,11 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use windlass_core::{Error, NewTask, Outcome, Start, State, WorkerId, source::Rest};
+use windlass_core::{
+    Demand, Error, NewTask, Outcome, Start, State, WorkerId, affinity::Prefers, source::Rest,
+};
 
-use super::rig::{MANY, Rig, in_queue, name, task};
+use super::rig::{MANY, Rig, in_queue, name, step_of, task};
 use crate::harness::Harness;
 
 /// Workers that race for the same tasks.
@@ -64,7 +66,7 @@ async fn race(
     n: u32,
 ) -> Vec<(windlass_core::TaskId, u32)> {
     let lanes = store.lanes(&[name("a")], &[]).await.unwrap().iter().map(|lane| lane.id).collect();
-    let mut demand = windlass_core::Demand { worker, claim_no: 0, lanes, n };
+    let mut demand = Demand::new(worker, 0, lanes, n);
     let mut taken = Vec::new();
     loop {
         demand.claim_no += 1;
@@ -121,6 +123,50 @@ pub async fn a_demand_over_many_workers_is_served_for_each(harness: &dyn Harness
     for task in &answer.tasks {
         assert_eq!(rig.task(task.id).await.worker, Some(task.worker));
     }
+}
+
+fn preferring(demand: Demand, workflows: &[&str]) -> Demand {
+    let prefers = Prefers::Workflows(workflows.iter().map(|workflow| name(workflow)).collect());
+    Demand { prefers, ..demand }
+}
+
+pub async fn a_step_goes_to_the_worker_that_prefers_its_workflow(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.add_all(["a", "b", "c", "d", "e"].map(step_of).to_vec()).await;
+    let (mut first, mut second) = (rig.worker().await, rig.worker().await);
+    let (of_first, of_second) = (first.demand(3).await, second.demand(3).await);
+    let demands = [preferring(of_first, &["b", "d", "x"]), preferring(of_second.clone(), &["a", "c", "b"])];
+    let mut claimed = rig.store.claim(&demands).await.unwrap().tasks;
+    claimed.sort_by_key(|task| task.workflow.clone());
+    let workers: Vec<_> = claimed.iter().map(|task| task.worker).collect();
+    let (one, two) = (first.id, second.id);
+    assert_eq!(workers[..4], [two, one, two, one], "each has the steps that it asked for");
+    for task in &claimed {
+        let stored = rig.task(task.id).await;
+        assert_eq!((stored.worker, stored.lease), (Some(task.worker), task.lease));
+        let demand = demands.iter().find(|demand| demand.worker == task.worker).unwrap();
+        assert_eq!(task.claim_no, demand.claim_no, "under the number of its own claim");
+    }
+    let own: Vec<_> = claimed.iter().filter(|task| task.worker == one).cloned().collect();
+    let settled = first.settle(own.into_iter().map(|task| (task, Outcome::Done(None))).collect()).await;
+    assert_eq!(settled.fenced, [], "the leases are theirs");
+    let left = claimed.iter().filter(|task| task.worker == two).count() as u64;
+    assert_eq!(rig.store.unclaim(two, of_second.claim_no).await, Ok(left));
+    rig.assert_sound().await;
+}
+
+pub async fn a_preference_changes_nothing_about_what_is_claimed(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut ids = rig.add_many("a", 2).await;
+    ids.push(rig.add(step_of("w")).await);
+    let (mut first, mut second) = (rig.worker().await, rig.worker().await);
+    let demands = [first.demand(1).await, second.demand(1).await].map(|demand| preferring(demand, &["w"]));
+    let mut taken: Vec<_> =
+        rig.store.claim(&demands).await.unwrap().tasks.iter().map(|task| task.id).collect();
+    taken.sort_unstable();
+    assert_eq!(taken, ids[..2], "a step does not overtake");
+    let alone = preferring(first.demand(MANY).await, &["x"]);
+    assert_eq!(rig.store.claim(&[alone]).await.unwrap().tasks[0].id, ids[2], "nor does it wait");
 }
 
 pub async fn one_expired_worker_refuses_the_whole_claim(harness: &dyn Harness) {

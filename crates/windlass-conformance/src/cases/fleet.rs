@@ -112,7 +112,7 @@ async fn live(store: &dyn Store, worker: WorkerId, seen: &mut Seen, stop: &Atomi
         }
         store.renew(worker, WorkerReport::default()).await?;
         let lanes = store.lanes(&[name("a")], &[]).await?.iter().map(|lane| lane.id).collect();
-        let demand = Demand { worker, claim_no: number, lanes, n: 3 };
+        let demand = Demand::new(worker, number, lanes, 3);
         let tasks = store.claim(&[demand]).await?.tasks;
         seen.claims.extend(tasks.iter().map(|task| (task.id, task.lease)));
         if tasks.iter().any(|task| fate(task) == 0) {

@@ -104,7 +104,7 @@ async fn work(store: Arc<dyn Store>, worker: WorkerId, seen: Arc<Mutex<Seen>>, l
         }
         store.renew(worker, WorkerReport::default()).await.unwrap();
         let lanes = store.lanes(&[name("a")], &[]).await.unwrap().iter().map(|lane| lane.id).collect();
-        let demand = Demand { worker, claim_no: number, lanes, n: 3 };
+        let demand = Demand::new(worker, number, lanes, 3);
         let tasks = store.claim(&[demand]).await.unwrap().tasks;
         for task in &tasks {
             seen.lock().unwrap().start(task);

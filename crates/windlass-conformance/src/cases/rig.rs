@@ -192,12 +192,7 @@ impl Hand<'_> {
     pub async fn demand(&mut self, n: u32) -> Demand {
         let lanes = self.store.lanes(&self.kinds, &self.queues).await.unwrap();
         self.claim_no += 1;
-        Demand {
-            worker: self.id,
-            claim_no: self.claim_no,
-            lanes: lanes.iter().map(|lane| lane.id).collect(),
-            n,
-        }
+        Demand::new(self.id, self.claim_no, lanes.iter().map(|lane| lane.id).collect(), n)
     }
 
     pub async fn try_claim(&mut self, n: u32) -> Result<ClaimAnswer> {

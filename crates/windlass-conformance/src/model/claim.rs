@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, Event, LeaseRef, Result, State, TaskId, WorkerId, rules::ISOLATION,
-    source::Rest,
+    ClaimAnswer, Claimed, Demand, Error, Event, LeaseRef, Result, State, TaskId, WorkerId,
+    affinity::hand_over, rules::ISOLATION, source::Rest,
 };
 
 use super::{Model, Now};
@@ -31,11 +31,29 @@ impl Model {
                 false => Rest::Nothing,
             });
         }
+        self.exchange(now, demands, &mut tasks);
         self.give_turns(now);
         // Of several demands the answer tells what kept one of them short.
         let worst = |rest: &Rest| rests.contains(rest);
         let rest = [Rest::Blocked, Rest::Nothing].into_iter().find(worst).unwrap_or(Rest::More);
         Ok(ClaimAnswer { tasks, rest, next_due: self.next_due(), now: now.wall })
+    }
+
+    /// Steps go to the worker of the claim that prefers their workflow.
+    fn exchange(&mut self, now: Now, demands: &[Demand], tasks: &mut [Claimed]) {
+        let may_get = |place: usize| {
+            let held = demands.get(place).map(|demand| self.held_by(demand.worker)).unwrap_or_default();
+            !matches!(held.as_slice(), [alone] if self.is_isolated(*alone, now))
+        };
+        for change in hand_over(demands, tasks, may_get) {
+            let (Some(task), Some(to)) = (tasks.get_mut(change.task), demands.get(change.to)) else {
+                continue;
+            };
+            (task.worker, task.claim_no) = (to.worker, to.claim_no);
+            if let Some(known) = self.tasks.get_mut(&task.id) {
+                (known.record.worker, known.claim_no) = (Some(to.worker), to.claim_no);
+            }
+        }
     }
 
     fn check_claimant(&self, now: Now, demand: &Demand) -> Result<()> {

@@ -206,7 +206,7 @@ impl Book {
             return None;
         }
         member.claim_no = member.claim_no.max(claim_no);
-        Some(Demand { worker: member.id, claim_no, lanes, n: want.n })
+        Some(Demand::new(member.id, claim_no, lanes, want.n))
     }
 
     fn settle(&mut self, worker: usize, ends: &[End], now: Timestamp) -> Option<Call> {

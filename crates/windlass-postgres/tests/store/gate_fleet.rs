@@ -77,7 +77,7 @@ async fn work(store: Arc<dyn Store>, worker: WorkerId, left: Arc<AtomicUsize>) {
         }
         store.renew(worker, WorkerReport::default()).await.unwrap();
         let lanes = store.lanes(&[name("a")], &[]).await.unwrap().iter().map(|lane| lane.id).collect();
-        let tasks = store.claim(&[Demand { worker, claim_no: number, lanes, n: 4 }]).await.unwrap().tasks;
+        let tasks = store.claim(&[Demand::new(worker, number, lanes, 4)]).await.unwrap().tasks;
         let items: Vec<_> = tasks.iter().map(|task| SettleItem::new(task, end(task))).collect();
         let ended = items.iter().filter(|item| !matches!(item.settlement, Settlement::Release)).count();
         let batch = SettleBatch { worker, settler_no: 0, batch_no: number, items };

@@ -125,7 +125,7 @@ async fn a_store_behind_a_pooler_listens_on_a_direct_address() {
     let hint = tokio::time::timeout(Duration::from_secs(20), hints.next()).await.unwrap();
     assert_eq!(hint, Hint::Ready);
     let lanes = idle.lanes(&[name("a")], &[]).await.unwrap().iter().map(|lane| lane.id).collect();
-    let demand = Demand { worker: worker.id, claim_no: 9, lanes, n: 5 };
+    let demand = Demand::new(worker.id, 9, lanes, 5);
     assert_eq!(idle.claim(&[demand]).await.unwrap().tasks.len(), 1);
     let listening = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'windlass listen'";
     assert_eq!(harness.number(listening).await, 2, "one for each store");

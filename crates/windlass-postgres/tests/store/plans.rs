@@ -27,6 +27,7 @@ const WAYS: &[(&str, Way)] = &[
     ("ask_cancel", Way::Key),
     ("cancel_unstarted", Way::Key),
     ("claim", Way::Index),
+    ("claim_hand_over", Way::Index),
     ("claim_held", Way::Index),
     ("claim_merged", Way::Index),
     ("claim_suspect", Way::Index),

@@ -3,10 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, Lane, LaneId, LeaseRef, Name, Timestamp, TraceContext, source::Rest,
+    ClaimAnswer, Claimed, Demand, Error, Lane, LaneId, LeaseRef, Name, Timestamp, TraceContext,
+    affinity::Prefers, source::Rest,
 };
 
-use super::{ms, required, some_name, task_id, text, worker_id};
+use super::{ms, names, required, some_name, task_id, text, worker_id};
 use crate::v1;
 
 impl From<&Lane> for v1::Lane {
@@ -86,6 +87,7 @@ impl From<&Demand> for v1::Demand {
             claim_no: demand.claim_no,
             lanes: demand.lanes.iter().map(|lane| lane.0).collect(),
             max_tasks: demand.n,
+            prefers: demand.prefers.workflows().iter().map(Name::to_string).collect(),
         }
     }
 }
@@ -99,6 +101,7 @@ impl TryFrom<v1::Demand> for Demand {
             claim_no: demand.claim_no,
             lanes: demand.lanes.into_iter().map(LaneId).collect(),
             n: demand.max_tasks,
+            prefers: Prefers::Workflows(names("workflow", &demand.prefers)?.into()),
         })
     }
 }

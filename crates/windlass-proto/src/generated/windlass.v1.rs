@@ -4026,6 +4026,9 @@ pub struct Demand {
     pub lanes: ::prost::alloc::vec::Vec<i64>,
     #[prost(uint32, tag = "4")]
     pub max_tasks: u32,
+    /// Workflows whose next steps it would rather have than others of the same claim.
+    #[prost(string, repeated, tag = "5")]
+    pub prefers: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ClaimForResponse {

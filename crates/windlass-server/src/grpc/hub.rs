@@ -11,7 +11,7 @@
 //! stream is gone before anything was sent, is undone alone.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -21,14 +21,17 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, Hint, LaneId, Name, Result, Timestamp, WorkerId, source::Rest,
+    ClaimAnswer, Claimed, Demand, Error, Hint, LaneId, Name, Result, Timestamp, WorkerId,
+    affinity::{LastRan, Prefers},
+    source::Rest,
     store::SharedStore,
 };
 use windlass_proto::v1::{self, work_down::Message};
 
 use super::{
     member::{Down, Member},
-    shares::{Claim, Preference, claims, next_batch},
+    preferences::{Affinity, Preferences},
+    shares::{Claim, claims, next_batch},
     status,
 };
 
@@ -45,8 +48,8 @@ const UNDO_TRIES: u32 = 5;
 pub(super) struct Hub {
     store: SharedStore,
     members: Mutex<BTreeMap<u64, Member>>,
-    /// Workers that end steps of workflows, in the order in which they began to.
-    preferences: Mutex<VecDeque<Preference>>,
+    /// Who ran the last steps of workflows.
+    preferences: Arc<Preferences>,
     streams: AtomicU64,
     /// Rises with every claim that brought something, so that another worker is the first of the next.
     turn: AtomicU64,
@@ -54,11 +57,11 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    pub(super) fn new(store: SharedStore) -> Arc<Self> {
+    pub(super) fn new(store: SharedStore, affinity: Affinity) -> Arc<Self> {
         Arc::new(Self {
             store,
             members: Mutex::default(),
-            preferences: Mutex::default(),
+            preferences: Arc::new(Preferences::new(affinity)),
             streams: AtomicU64::new(0),
             turn: AtomicU64::new(0),
             wake: Arc::default(),
@@ -159,8 +162,14 @@ impl Hub {
 
     /// One claim per class; says whether there may be more, and how long until something is due.
     async fn round(&self) -> (bool, Option<Duration>) {
-        self.serve_preferences().await;
-        let wants: Vec<_> = self.members().iter().map(|(stream, member)| member.want(*stream)).collect();
+        let wants: Vec<_> = {
+            let preferred = self.preferences.counts(Instant::now());
+            let members = self.members();
+            let wants = members.iter().map(|(stream, member)| {
+                member.want(*stream, preferred.get(&member.worker).copied().unwrap_or(0))
+            });
+            wants.collect()
+        };
         let (mut is_more, mut next_due) = (false, None);
         for claim in claims(&wants, self.turn.load(Ordering::Relaxed)) {
             if let Some((answer, got)) = self.claim(&claim).await {
@@ -175,37 +184,6 @@ impl Hub {
         (is_more, next_due)
     }
 
-    /// Claims first for workers that end steps of workflows, as much as steps: in the order in which the next steps become ready,
-    /// so that each gets its own. Nobody waits for them.
-    async fn serve_preferences(&self) {
-        let waiting: Vec<_> = self.preferences().iter().copied().collect();
-        for preference in waiting {
-            let claim = {
-                let members = self.members();
-                members.iter().find(|(_, member)| member.worker == preference.worker).map(
-                    |(stream, member)| {
-                        let n = preference.left.min(member.want(*stream).demand);
-                        (Arc::clone(&member.lanes), vec![(*stream, n)])
-                    },
-                )
-            };
-            let got = match claim {
-                Some(claim) => self.claim(&claim).await.map_or(0, |(_, got)| got),
-                None => 0,
-            };
-            let mut preferences = self.preferences();
-            let Some(place) = preferences.iter().position(|known| known.id == preference.id) else {
-                continue;
-            };
-            let Some(known) = preferences.remove(place) else { continue };
-            // One that was written meanwhile is looked at once more.
-            let seen = Preference { is_written: preference.is_written, ..known };
-            if let Some(rest) = seen.after(got) {
-                preferences.insert(place, Preference { is_written: known.is_written, ..rest });
-            }
-        }
-    }
-
     /// Claims for one class and hands out; says how many there were.
     async fn claim(&self, (lanes, shares): &Claim) -> Option<(ClaimAnswer, u32)> {
         let demands = self.reserve(lanes, shares);
@@ -216,6 +194,7 @@ impl Hub {
         match self.store.claim(&wanted).await {
             Ok(mut answer) => {
                 let got = u32::try_from(answer.tasks.len()).unwrap_or(u32::MAX);
+                self.preferences.met(answer.tasks.iter().filter_map(|task| task.workflow.as_ref()));
                 self.hand_out(&demands, std::mem::take(&mut answer.tasks)).await;
                 Some((answer, got))
             }
@@ -231,6 +210,11 @@ impl Hub {
 
     /// Numbers a claim for each worker and counts it against its credit, before anything can go wrong.
     fn reserve(&self, lanes: &Arc<[LaneId]>, shares: &[(u64, u32)]) -> Vec<(u64, Demand)> {
+        // One alone gets whatever comes.
+        let prefers = match shares.len() {
+            0 | 1 => Prefers::Nothing,
+            _ => Prefers::LastRan(Arc::clone(&self.preferences) as Arc<dyn LastRan>),
+        };
         let mut members = self.members();
         let mut demands = Vec::with_capacity(shares.len());
         for (stream, n) in shares {
@@ -241,8 +225,8 @@ impl Hub {
             }
             member.claim_no += 1;
             member.sent += u64::from(n);
-            let lanes = Arc::clone(lanes);
-            demands.push((*stream, Demand { worker: member.worker, claim_no: member.claim_no, lanes, n }));
+            let plain = Demand::new(member.worker, member.claim_no, Arc::clone(lanes), n);
+            demands.push((*stream, Demand { prefers: prefers.clone(), ..plain }));
         }
         demands
     }
@@ -322,36 +306,18 @@ impl Hub {
         Ok(self.store.lanes(kinds, queues).await?.iter().map(|lane| lane.id).collect())
     }
 
-    fn preferences(&self) -> MutexGuard<'_, VecDeque<Preference>> {
-        self.preferences.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A worker is about to end so many steps of workflows. Said before the commit: the hint that the next steps are ready may come
+    /// A worker is about to end steps of these workflows. Said before the commit: the hint that the next steps are ready may come
     /// before its answer.
-    pub(super) fn prefer(&self, worker: WorkerId, steps: u32) -> Ending<'_> {
-        let id = self.streams.fetch_add(1, Ordering::Relaxed);
-        self.preferences().push_back(Preference { id, worker, left: steps, is_written: false });
-        Ending { hub: self, id }
+    pub(super) fn prefer<'a>(&self, worker: WorkerId, workflows: impl Iterator<Item = &'a Name>) {
+        let mut workflows = workflows.peekable();
+        if workflows.peek().is_some() && self.serves(worker) {
+            self.preferences.note(workflows, worker, Instant::now());
+        }
     }
 
     /// Whether a worker has a stream here.
-    pub(super) fn serves(&self, worker: WorkerId) -> bool {
+    fn serves(&self, worker: WorkerId) -> bool {
         self.members().values().any(|member| member.worker == worker)
-    }
-}
-
-/// Ends of steps that are being written, until this is dropped.
-pub(super) struct Ending<'a> {
-    hub: &'a Hub,
-    id: u64,
-}
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        if let Some(known) = self.hub.preferences().iter_mut().find(|known| known.id == self.id) {
-            known.is_written = true;
-        }
-        self.hub.wake.notify_one();
     }
 }
 

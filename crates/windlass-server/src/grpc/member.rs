@@ -13,7 +13,7 @@ use windlass_proto::v1::work_down::Message;
 use super::shares::{BATCH_MIN, Want};
 
 /// Messages on their way to one worker; a stream that has so many unread gets no task.
-pub(super) const DOWN_MAX: usize = 16;
+pub(super) const DOWN_MAX: usize = 64;
 
 /// Bytes of tasks on their way to one worker; a stream that has so many unread gets no task, and no claim is meant to bring more.
 const UNREAD_MAX_BYTES: usize = 4 << 20;
@@ -118,8 +118,8 @@ impl Member {
         self.down.try_send(Down::Tasks(parcel)).is_ok()
     }
 
-    /// What it could take.
-    pub(super) fn want(&self, stream: u64) -> Want {
+    /// What it could take; at once at least the steps that it is preferred for.
+    pub(super) fn want(&self, stream: u64, preferred: u32) -> Want {
         let is_read = self.down.capacity() > DOWN_MAX / 2
             && self.unread.bytes.load(Ordering::Relaxed) < UNREAD_MAX_BYTES;
         let open = self.credit.saturating_sub(self.sent);
@@ -127,7 +127,7 @@ impl Member {
             stream,
             lanes: Arc::clone(&self.lanes),
             demand: if is_read { u32::try_from(open).unwrap_or(u32::MAX) } else { 0 },
-            batch: self.batch.min(batch_max(self.task_bytes)),
+            batch: self.batch.max(preferred).min(batch_max(self.task_bytes)),
         }
     }
 }

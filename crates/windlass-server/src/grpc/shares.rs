@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use windlass_core::{LaneId, WorkerId};
+use windlass_core::LaneId;
 
 /// Tasks that one worker gets at first in one claim; doubled while it gets all that it asked for. A handful of tasks is spread
 /// over the workers that wait, and a long line is handed out in large claims.
@@ -43,26 +43,6 @@ pub(super) fn claims(wants: &[Want], turn: u64) -> Vec<Claim> {
     claims
 }
 
-/// A worker that ends steps of workflows: it should run the steps after them, if it has a free slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Preference {
-    /// Tells it from others.
-    pub(super) id: u64,
-    pub(super) worker: WorkerId,
-    /// Steps after those that it ends.
-    pub(super) left: u32,
-    /// Whether the ends are written, so that nothing more will become ready because of them.
-    pub(super) is_written: bool,
-}
-
-impl Preference {
-    /// What is left after a claim brought so many; none if it is of no further use.
-    pub(super) fn after(mut self, got: u32) -> Option<Self> {
-        self.left = self.left.saturating_sub(got);
-        (self.left > 0 && !self.is_written).then_some(self)
-    }
-}
-
 /// The size of a worker's next claim after it asked for `asked` and got `got`.
 pub(super) fn next_batch(batch: u32, asked: u32, got: u32) -> u32 {
     if got >= asked { batch.saturating_mul(2).min(BATCH_MAX) } else { BATCH_MIN }
@@ -83,14 +63,6 @@ mod tests {
         let shares: Vec<_> = made.iter().map(|(_, shares)| shares.clone()).collect();
         assert_eq!(shares, [vec![(1, 8), (2, 3)], vec![(3, 1)]]);
         assert_eq!(claims(&wants, 1)[0].1, [(2, 3), (1, 8)]);
-    }
-
-    #[test]
-    fn a_preference_lasts_until_its_steps_came_or_can_come_no_more() {
-        let ending = Preference { id: 1, worker: WorkerId(1), left: 3, is_written: false };
-        assert_eq!(ending.after(1).unwrap().left, 2);
-        assert_eq!(ending.after(3), None);
-        assert_eq!(Preference { is_written: true, ..ending }.after(0), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 use tonic::{Status, Streaming};
 use windlass_core::{Error, LeaseRef, NewWorker, Outcome, Result, SettleBatch, Store, WorkerId};
 use windlass_proto::{
-    convert::{checked_payload, message_of, ms, report, required, task_id, worker_id},
+    convert::{checked_payload, message_of, ms, report, required, some_name, task_id, worker_id},
     v1::{self, work_down::Message, work_up},
 };
 
@@ -172,9 +172,7 @@ pub(super) async fn settle_with_preference(
     store: &dyn Store,
     batch: SettleBatch,
 ) -> Result<windlass_core::Settled> {
-    let steps = batch.items.iter().filter(|item| item.gate.workflow.is_some()).count() as u32;
-    let worker = batch.worker;
-    let _ending = (steps > 0 && hub.serves(worker)).then(|| hub.prefer(worker, steps));
+    hub.prefer(batch.worker, batch.items.iter().filter_map(|item| item.gate.workflow.as_ref()));
     store.settle(Arc::new(batch)).await
 }
 
@@ -183,6 +181,8 @@ async fn end_one(api: &Api, worker: WorkerId, lease: Option<v1::Lease>, outcome:
     let ended = async {
         // A stream speaks for its own worker only.
         let lease = lease.map(|lease| v1::Lease { worker_id: worker.to_string(), ..lease });
+        let workflow = lease.as_ref().and_then(|lease| some_name("workflow", &lease.workflow).ok()).flatten();
+        api.hub.prefer(worker, workflow.iter());
         api.ends.end(api.store(), lease, outcome?).await
     };
     let (state, error) = match ended.await {

@@ -42,13 +42,9 @@ impl Api {
         let kinds = names("kind", &request.kinds)?;
         let queues = names("queue", &request.queues)?;
         let lanes = self.store().lanes(&kinds, &queues).await?;
-        let demand = Demand {
-            worker: worker_id(&request.worker_id)?,
-            claim_no: next_claim_no(),
-            lanes: lanes.iter().map(|lane| lane.id).collect(),
-            n: request.max_tasks.clamp(1, CLAIM_MAX),
-        };
-        self.store().claim(&[demand]).await
+        let (worker, lanes) = (worker_id(&request.worker_id)?, lanes.iter().map(|lane| lane.id).collect());
+        let n = request.max_tasks.clamp(1, CLAIM_MAX);
+        self.store().claim(&[Demand::new(worker, next_claim_no(), lanes, n)]).await
     }
 
     async fn end(&self, lease: Option<v1::Lease>, outcome: Outcome) -> Answer<v1::SettledTask> {

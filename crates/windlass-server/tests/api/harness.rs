@@ -178,7 +178,7 @@ impl Hand {
         let lanes = self.store.lanes(&self.kinds, &[]).await.unwrap();
         let claim_no = self.number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let lanes = lanes.iter().map(|lane| lane.id).collect();
-        let demand = Demand { worker: self.id, claim_no, lanes, n: 1 };
+        let demand = Demand::new(self.id, claim_no, lanes, 1);
         self.store.claim(&[demand]).await.unwrap().tasks.pop().expect("something is ready")
     }
 

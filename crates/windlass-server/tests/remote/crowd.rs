@@ -128,8 +128,13 @@ impl Normal {
                 _ = look.tick() => {
                     let lanes = store.lane_records().await.unwrap();
                     let depth = lanes.iter().find(|lane| lane.kind.as_str() == "a").unwrap().depth;
-                    let is_idle = self.writing == 0 && depth.ready == 0;
-                    if is_idle && held(store).await.values().sum::<usize>() + self.done == tasks {
+                    if self.writing > 0 || depth.ready > 0 {
+                        continue;
+                    }
+                    let held = held(store).await;
+                    // What is on its way to this worker is still to come.
+                    let is_held_by_others = held.keys().all(|worker| worker.to_string() != self.worker_id);
+                    if is_held_by_others && held.values().sum::<usize>() + self.done == tasks {
                         return;
                     }
                 }

@@ -1,6 +1,10 @@
 //! Workers over gRPC: tasks come by themselves, and streams come and go.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::sync::{mpsc, oneshot};
 use windlass::{Context, Outcome, RawHandler, Registry, Worker, WorkerConfig};
@@ -161,39 +165,40 @@ async fn a_worker_whose_server_ends_goes_on_at_another_and_loses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_next_step_of_a_workflow_mostly_runs_where_the_one_before_ran() {
+async fn the_next_step_of_a_workflow_runs_where_the_one_before_ran() {
+    const WORKFLOWS: usize = 100;
+    const STEPS: usize = 20;
     let store = store();
     let served = Served::start(store.clone()).await;
     let (started, mut starts) = mpsc::unbounded_channel();
     let mut hands = Vec::new();
     for name in ["one", "two", "three"] {
-        hands.push(Hand::start(&served.url, 10, told(name, &started, usize::MAX >> 3).0).await);
+        hands.push(Hand::start(&served.url, 100, told(name, &started, usize::MAX >> 3).0).await);
     }
-    // One workflow after another, each over all three. The preference waits for nobody, so now and then another worker is faster; by
-    // chance alone a third of the steps would stay.
-    let (mut stayed, mut places) = (0, Vec::new());
-    let is_spread = |places: &[&str]| places.iter().any(|place| *place != places[0]);
-    for flow in 0..100 {
-        // Until the workflows have begun in more than one place: otherwise nothing would be shown.
-        if flow >= 10 && is_spread(&places) {
-            break;
-        }
+    let (mut flow_of, mut all) = (HashMap::new(), Vec::new());
+    for flow in 0..WORKFLOWS {
         let workflow = Some(Name::new("workflow", format!("w{flow}")).unwrap());
-        let steps = vec![NewTask { workflow, ..task("a") }; 10];
-        let ids: Vec<_> = store.enqueue(steps).await.unwrap().into_iter().map(|task| task.id).collect();
-        let mut ran = Vec::new();
-        for id in &ids {
-            let (name, started) = starts.recv().await.unwrap();
-            assert_eq!(started, *id, "in order");
-            ran.push(name);
+        for task in store.enqueue(vec![NewTask { workflow, ..task("a") }; STEPS]).await.unwrap() {
+            flow_of.insert(task.id, flow);
+            all.push(task.id);
         }
-        stayed += ran.windows(2).filter(|pair| pair[0] == pair[1]).count();
-        places.push(ran[0]);
-        all_done(&store, &ids).await;
     }
-    let all = places.len() * 9;
-    assert!(stayed * 3 >= all * 2, "{stayed} of {all} steps ran where the one before ran");
-    assert!(is_spread(&places), "the first steps are spread: {places:?}");
+    let mut ran = vec![Vec::new(); WORKFLOWS];
+    for _ in 0..WORKFLOWS * STEPS {
+        let (name, id) = starts.recv().await.unwrap();
+        ran[flow_of[&id]].push((name, id));
+    }
+    all_done(&store, &all).await;
+    let (mut stayed, mut places) = (0, BTreeSet::new());
+    for steps in &ran {
+        assert!(steps.windows(2).all(|pair| pair[0].1 < pair[1].1), "in order: {steps:?}");
+        stayed += steps.windows(2).filter(|pair| pair[0].0 == pair[1].0).count();
+        places.insert(steps[0].0);
+    }
+    let all = WORKFLOWS * (STEPS - 1);
+    println!("{stayed} of {all} steps ran where the one before ran");
+    assert!(stayed * 10 >= all * 9, "{stayed} of {all} steps ran where the one before ran");
+    assert_eq!(places.len(), 3, "the first steps are spread");
     for hand in hands {
         hand.end().await;
     }

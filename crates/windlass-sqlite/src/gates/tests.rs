@@ -66,7 +66,7 @@ fn add(writer: &mut Writer, n: usize) {
 
 /// Claims and settles one task.
 fn finish_one(writer: &mut Writer, worker: WorkerId, number: u64) {
-    let demand = Demand { worker, claim_no: number, lanes: Arc::new([LaneId(1)]), n: 1 };
+    let demand = Demand::new(worker, number, Arc::new([LaneId(1)]), 1);
     let claimed = writer.in_one(|tx| claim::claim(tx, &[demand])).unwrap().unwrap().tasks;
     let done = Settlement::Done { output: None, note: None };
     let items = claimed.iter().map(|task| SettleItem::new(task, done.clone())).collect();

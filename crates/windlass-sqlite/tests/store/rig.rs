@@ -74,7 +74,7 @@ impl Rig {
         let lanes = self.store.lane_records().await.unwrap();
         let kinds: Vec<Name> = lanes.iter().map(|lane| lane.kind.clone()).collect();
         let lanes = self.store.lanes(&kinds, &[]).await.unwrap().iter().map(|lane| lane.id).collect();
-        self.store.claim(&[Demand { worker, claim_no: 1, lanes, n }]).await.unwrap()
+        self.store.claim(&[Demand::new(worker, 1, lanes, n)]).await.unwrap()
     }
 
     pub async fn settle(&self, worker: WorkerId, tasks: &[Claimed], settlement: &Settlement) -> Settled {

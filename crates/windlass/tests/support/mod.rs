@@ -37,7 +37,7 @@ pub async fn succeed(store: &SharedStore, id: TaskId, output: Option<Payload>) {
         .await
         .unwrap();
     let lanes = store.lanes(&kinds, &[]).await.unwrap().iter().map(|lane| lane.id).collect();
-    let claimed = store.claim(&[Demand { worker, claim_no: 1, lanes, n: 1 }]).await.unwrap().tasks;
+    let claimed = store.claim(&[Demand::new(worker, 1, lanes, 1)]).await.unwrap().tasks;
     assert_eq!(claimed.iter().map(|task| task.id).collect::<Vec<_>>(), [id]);
     let lease = LeaseRef { id, lease: claimed[0].lease };
     let items = vec![SettleItem {

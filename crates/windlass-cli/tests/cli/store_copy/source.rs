@@ -71,7 +71,7 @@ impl<'a> Hand<'a> {
         self.no += 1;
         let lanes = self.store.lanes(&[name("echo")], &[]).await.unwrap();
         let lanes: Arc<[LaneId]> = lanes.iter().map(|lane| lane.id).collect();
-        let demand = Demand { worker: self.worker, claim_no: self.no, lanes, n };
+        let demand = Demand::new(self.worker, self.no, lanes, n);
         self.store.claim(&[demand]).await.unwrap().tasks
     }
 

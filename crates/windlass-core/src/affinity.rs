@@ -1,0 +1,314 @@
+//! Who gets which task of one claim for several workers: steps of workflows go to the worker that asked for them, if it has room.
+//! Pure.
+//!
+//! The tasks of a claim are chosen by place in the line alone; this only exchanges them among the workers of the claim, so that
+//! nothing waits for a worker and nothing overtakes.
+
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use crate::{id::WorkerId, name::Name, source::Demand, task::Claimed};
+
+/// Steps of which workflows a worker would rather have than others.
+#[derive(Clone, Default)]
+pub enum Prefers {
+    /// It does not mind.
+    #[default]
+    Nothing,
+    /// Those of these workflows.
+    Workflows(Arc<[Name]>),
+    /// Those of workflows whose last step it ran; asked for when the tasks are known, so that it holds for a step that became ready
+    /// a moment before.
+    LastRan(Arc<dyn LastRan>),
+}
+
+/// Who ran the last steps of workflows.
+pub trait LastRan: Send + Sync {
+    /// The worker that ran the last step of a workflow, if that is remembered.
+    fn worker(&self, workflow: &Name) -> Option<WorkerId>;
+}
+
+impl Prefers {
+    /// Whether there is nothing that it prefers.
+    pub fn is_nothing(&self) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Workflows(workflows) => workflows.is_empty(),
+            Self::LastRan(_) => false,
+        }
+    }
+
+    /// The workflows that it names by itself.
+    pub fn workflows(&self) -> &[Name] {
+        match self {
+            Self::Nothing | Self::LastRan(_) => &[],
+            Self::Workflows(workflows) => workflows,
+        }
+    }
+
+    fn has(&self, worker: WorkerId, workflow: &Name) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Workflows(workflows) => workflows.contains(workflow),
+            Self::LastRan(last) => last.worker(workflow) == Some(worker),
+        }
+    }
+}
+
+impl fmt::Debug for Prefers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("Nothing"),
+            Self::Workflows(workflows) => f.debug_tuple("Workflows").field(workflows).finish(),
+            Self::LastRan(_) => f.write_str("LastRan"),
+        }
+    }
+}
+
+impl PartialEq for Prefers {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::LastRan(a), Self::LastRan(b)) => Arc::ptr_eq(a, b),
+            (Self::LastRan(_), _) | (_, Self::LastRan(_)) => false,
+            (a, b) => a.workflows() == b.workflows(),
+        }
+    }
+}
+
+impl Eq for Prefers {}
+
+/// One task that another worker of the same claim should have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandOver {
+    /// Its place among the tasks of the claim.
+    pub task: usize,
+    /// The place of that worker's demand.
+    pub to: usize,
+}
+
+/// The exchanges that bring steps to the workers that asked for them. `may_get` says whether the worker of a demand may get more
+/// than it has: one with a suspect on its last chance may not. Suspects of a crash stay where they are.
+pub fn hand_over(
+    demands: &[Demand],
+    tasks: &[Claimed],
+    mut may_get: impl FnMut(usize) -> bool,
+) -> Vec<HandOver> {
+    let asking: Vec<usize> = (0..demands.len())
+        .filter(|place| demands.get(*place).is_some_and(|one| !one.prefers.is_nothing()) && may_get(*place))
+        .collect();
+    if asking.is_empty() || tasks.is_empty() {
+        return Vec::new();
+    }
+    let mut hands = Hands::new(demands, tasks);
+    let wish = |task: &Claimed| {
+        let workflow = task.workflow.as_ref().filter(|_| task.crashes == 0)?;
+        let wishes = |place: &usize| {
+            demands.get(*place).is_some_and(|one| one.prefers.has(one.worker, workflow) && serves(one, task))
+        };
+        asking.iter().copied().find(wishes)
+    };
+    let wished: Vec<Option<usize>> = tasks.iter().map(wish).collect();
+    hands.may_leave = may_leave(&hands, &wished);
+    for (place, wish) in wished.iter().enumerate() {
+        if let Some(to) = *wish {
+            hands.bring(place, to);
+        }
+    }
+    hands.changes()
+}
+
+/// Tasks that each demand can do without; last, and so taken first, those that somebody else wishes for.
+fn may_leave(hands: &Hands<'_>, wished: &[Option<usize>]) -> Vec<Vec<usize>> {
+    let mut leaving = vec![Vec::new(); hands.demands.len()];
+    for is_wished in [false, true] {
+        for (place, (task, wish)) in hands.tasks.iter().zip(wished).enumerate() {
+            let Some(of) = hands.of(place) else { continue };
+            if task.crashes == 0
+                && wish.is_some() == is_wished
+                && *wish != Some(of)
+                && let Some(leaving) = leaving.get_mut(of)
+            {
+                leaving.push(place);
+            }
+        }
+    }
+    leaving
+}
+
+fn serves(demand: &Demand, task: &Claimed) -> bool {
+    demand.lanes.contains(&task.lane.id)
+}
+
+/// Who has what, while it is exchanged.
+struct Hands<'a> {
+    demands: &'a [Demand],
+    tasks: &'a [Claimed],
+    /// The demand of each task, before and now.
+    before: Vec<Option<usize>>,
+    now: Vec<Option<usize>>,
+    /// How many more each may get.
+    room: Vec<usize>,
+    /// Tasks that each can do without.
+    may_leave: Vec<Vec<usize>>,
+}
+
+impl<'a> Hands<'a> {
+    fn new(demands: &'a [Demand], tasks: &'a [Claimed]) -> Self {
+        let of: HashMap<_, _> = demands.iter().enumerate().map(|(place, one)| (one.worker, place)).collect();
+        let before: Vec<_> = tasks.iter().map(|task| of.get(&task.worker).copied()).collect();
+        let mut room: Vec<_> = demands.iter().map(|demand| demand.n as usize).collect();
+        for of in before.iter().flatten() {
+            if let Some(room) = room.get_mut(*of) {
+                *room = room.saturating_sub(1);
+            }
+        }
+        Self { demands, tasks, now: before.clone(), before, room, may_leave: Vec::new() }
+    }
+
+    fn of(&self, task: usize) -> Option<usize> {
+        self.now.get(task).copied().flatten()
+    }
+
+    /// Brings a task to a worker: into its room, or in exchange for one that it can do without.
+    fn bring(&mut self, task: usize, to: usize) {
+        let Some(from) = self.of(task).filter(|from| *from != to) else { return };
+        if self.room.get(to).is_some_and(|room| *room > 0) {
+            self.put(task, to);
+            if let Some(room) = self.room.get_mut(to) {
+                *room -= 1;
+            }
+            if let Some(room) = self.room.get_mut(from) {
+                *room += 1;
+            }
+            return;
+        }
+        while let Some(other) = self.may_leave.get_mut(to).and_then(Vec::pop) {
+            let fits =
+                self.tasks.get(other).zip(self.demands.get(from)).is_some_and(|(task, to)| serves(to, task));
+            if fits && self.of(other) == Some(to) {
+                self.put(other, from);
+                self.put(task, to);
+                return;
+            }
+        }
+    }
+
+    fn put(&mut self, task: usize, to: usize) {
+        if let Some(of) = self.now.get_mut(task) {
+            *of = Some(to);
+        }
+    }
+
+    fn changes(&self) -> Vec<HandOver> {
+        let pairs = self.before.iter().zip(&self.now).enumerate();
+        let changed = pairs.filter(|(_, (before, now))| before != now);
+        changed.filter_map(|(task, (_, now))| Some(HandOver { task, to: (*now)? })).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        id::{LaneId, TaskId},
+        payload::Payload,
+        task::Lane,
+        time::Timestamp,
+    };
+
+    fn name(text: &str) -> Name {
+        Name::new("name", text).unwrap()
+    }
+
+    fn demand(worker: i64, n: u32, prefers: &[&str]) -> Demand {
+        let prefers = Prefers::Workflows(prefers.iter().map(|workflow| name(workflow)).collect());
+        Demand { prefers, ..Demand::new(WorkerId(worker), 1, Arc::new([LaneId(1)]), n) }
+    }
+
+    fn step(id: i64, worker: i64, workflow: &str) -> Claimed {
+        Claimed {
+            id: TaskId::from_raw(id),
+            lease: 1,
+            attempt: 1,
+            max_attempts: 1,
+            crashes: 0,
+            worker: WorkerId(worker),
+            claim_no: 1,
+            lane: Arc::new(Lane { id: LaneId(1), queue: name("q"), kind: name("k") }),
+            priority: 0,
+            payload: Payload::bytes(Vec::new()),
+            job: None,
+            workflow: (!workflow.is_empty()).then(|| name(workflow)),
+            timeout: None,
+            retry: None,
+            trace: None,
+            claimed_at: Timestamp::default(),
+        }
+    }
+
+    /// Who has each task in the end.
+    fn after(demands: &[Demand], tasks: &[Claimed]) -> Vec<i64> {
+        let mut workers: Vec<_> = tasks.iter().map(|task| task.worker.0).collect();
+        for change in hand_over(demands, tasks, |_| true) {
+            workers[change.task] = demands[change.to].worker.0;
+        }
+        workers
+    }
+
+    #[test]
+    fn steps_go_into_the_room_of_whoever_asked_for_them() {
+        let demands = [demand(1, 3, &["b"]), demand(2, 3, &["a", "c"])];
+        let tasks = [step(1, 1, "a"), step(2, 1, "b"), step(3, 1, "c")];
+        assert_eq!(after(&demands, &tasks), [2, 1, 2]);
+    }
+
+    #[test]
+    fn a_full_worker_exchanges_what_it_can_do_without() {
+        let demands = [demand(1, 2, &["b"]), demand(2, 2, &["a"])];
+        let tasks = [step(1, 1, "a"), step(2, 1, ""), step(3, 2, "b"), step(4, 2, "x")];
+        assert_eq!(after(&demands, &tasks), [2, 1, 1, 2]);
+        let all_wanted = [demand(1, 1, &[]), demand(2, 1, &["a", "b"])];
+        assert_eq!(
+            after(&all_wanted, &[step(1, 1, "a"), step(2, 2, "b")]),
+            [1, 2],
+            "nobody gets more than asked"
+        );
+    }
+
+    #[test]
+    fn suspects_and_closed_workers_are_left_alone() {
+        let demands = [demand(1, 2, &[]), demand(2, 2, &["a"])];
+        let tasks = [Claimed { crashes: 1, ..step(1, 1, "a") }];
+        assert_eq!(after(&demands, &tasks), [1]);
+        assert_eq!(hand_over(&demands, &[step(1, 1, "a")], |_| false), []);
+        assert_eq!(hand_over(&demands, &[step(1, 1, "a")], |_| true), [HandOver { task: 0, to: 1 }]);
+    }
+
+    #[test]
+    fn a_worker_gets_nothing_of_a_lane_that_it_does_not_serve() {
+        let other = Demand { lanes: Arc::new([LaneId(9)]), ..demand(2, 2, &["a"]) };
+        assert_eq!(after(&[demand(1, 2, &[]), other], &[step(1, 1, "a")]), [1]);
+    }
+
+    #[test]
+    fn whatever_is_exchanged_everybody_keeps_the_number_that_it_may_have() {
+        for seed in 0..200_u64 {
+            let dice =
+                |n: u64, k: u64| (seed.wrapping_mul(6_364_136_223_846_793_005).rotate_left(k as u32) ^ k) % n;
+            let letters = ["a", "b", "c", "d", "e"];
+            let prefers = |k: u64| [letters[dice(5, k) as usize], letters[dice(5, k + 7) as usize]];
+            let demands: Vec<_> =
+                (0..3).map(|k| demand(k as i64, 2 + dice(3, k) as u32, &prefers(k))).collect();
+            let mut tasks = Vec::new();
+            for demand in &demands {
+                for k in 0..=dice(u64::from(demand.n), demand.worker.0 as u64 + 11) {
+                    tasks.push(step(tasks.len() as i64, demand.worker.0, letters[dice(5, k + 3) as usize]));
+                }
+            }
+            let workers = after(&demands, &tasks);
+            for demand in &demands {
+                let got = workers.iter().filter(|worker| **worker == demand.worker.0).count();
+                assert!(got <= demand.n as usize, "seed {seed}");
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Who ran the last steps of workflows, so that the next ones can go there. Bounded, and forgotten after a moment: a step that follows
+//! at once is what profits.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use windlass_core::{Name, WorkerId, affinity::LastRan};
+
+/// Ends of steps that are remembered.
+const PREFERENCES_MAX: usize = 1_024;
+/// How long the next step may take to become ready.
+const PREFERENCE_AGE: Duration = Duration::from_secs(1);
+
+/// Whether the next step of a workflow prefers the worker that ran the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Affinity {
+    /// If it has a free slot; nothing waits for it.
+    #[default]
+    On,
+    /// Any worker gets it, to see what the preference costs.
+    Off,
+}
+
+/// The last ends of steps.
+pub(super) struct Preferences {
+    affinity: Affinity,
+    ends: Mutex<Ends>,
+}
+
+#[derive(Default)]
+struct Ends {
+    /// Oldest first; entries of workflows that were noted again or met since count no more.
+    order: VecDeque<(Name, u64)>,
+    of: HashMap<Name, End>,
+    number: u64,
+}
+
+struct End {
+    worker: WorkerId,
+    number: u64,
+    since: Instant,
+}
+
+impl Preferences {
+    pub(super) fn new(affinity: Affinity) -> Self {
+        Self { affinity, ends: Mutex::default() }
+    }
+
+    fn ends(&self) -> MutexGuard<'_, Ends> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The worker ends steps of these workflows.
+    pub(super) fn note<'a>(&self, workflows: impl Iterator<Item = &'a Name>, worker: WorkerId, now: Instant) {
+        if self.affinity == Affinity::Off {
+            return;
+        }
+        let mut ends = self.ends();
+        for workflow in workflows {
+            ends.note(workflow, worker, now);
+        }
+    }
+
+    /// Steps of these workflows were handed out.
+    pub(super) fn met<'a>(&self, workflows: impl Iterator<Item = &'a Name>) {
+        let mut ends = self.ends();
+        for workflow in workflows {
+            ends.of.remove(workflow);
+        }
+    }
+
+    /// How many workflows prefer each worker.
+    pub(super) fn counts(&self, now: Instant) -> HashMap<WorkerId, u32> {
+        let mut ends = self.ends();
+        ends.forget_old(now);
+        let mut counts = HashMap::new();
+        for end in ends.of.values() {
+            *counts.entry(end.worker).or_insert(0) += 1;
+        }
+        counts
+    }
+}
+
+impl LastRan for Preferences {
+    fn worker(&self, workflow: &Name) -> Option<WorkerId> {
+        self.ends().of.get(workflow).map(|end| end.worker)
+    }
+}
+
+impl Ends {
+    fn note(&mut self, workflow: &Name, worker: WorkerId, now: Instant) {
+        while self.order.len() >= PREFERENCES_MAX {
+            self.drop_oldest();
+        }
+        self.number += 1;
+        let number = self.number;
+        self.order.push_back((workflow.clone(), number));
+        self.of.insert(workflow.clone(), End { worker, number, since: now });
+    }
+
+    fn forget_old(&mut self, now: Instant) {
+        while let Some((workflow, number)) = self.order.front() {
+            let known = self.of.get(workflow).filter(|known| known.number == *number);
+            if known.is_some_and(|known| now.duration_since(known.since) < PREFERENCE_AGE) {
+                break;
+            }
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some((workflow, number)) = self.order.pop_front()
+            && self.of.get(&workflow).is_some_and(|known| known.number == number)
+        {
+            self.of.remove(&workflow);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: impl std::fmt::Display) -> Name {
+        Name::new("workflow", text.to_string()).unwrap()
+    }
+
+    #[test]
+    fn the_last_to_end_a_step_is_preferred_until_the_next_one_is_handed_out() {
+        let (preferences, now) = (Preferences::new(Affinity::On), Instant::now());
+        preferences.note([name("a"), name("b")].iter(), WorkerId(1), now);
+        preferences.note([name("a")].iter(), WorkerId(2), now);
+        assert_eq!(preferences.worker(&name("b")), Some(WorkerId(1)));
+        assert_eq!(preferences.worker(&name("a")), Some(WorkerId(2)));
+        assert_eq!(preferences.counts(now)[&WorkerId(2)], 1);
+        preferences.met([name("a")].iter());
+        assert_eq!(preferences.worker(&name("a")), None);
+    }
+
+    #[test]
+    fn it_is_forgotten_after_a_moment_and_never_more_than_so_many() {
+        let (preferences, now) = (Preferences::new(Affinity::On), Instant::now());
+        preferences.note([name("old")].iter(), WorkerId(1), now);
+        preferences.note([name("new")].iter(), WorkerId(1), now + PREFERENCE_AGE);
+        assert_eq!(preferences.counts(now + PREFERENCE_AGE)[&WorkerId(1)], 1);
+        assert_eq!(preferences.worker(&name("old")), None);
+        let sizes = || {
+            let ends = preferences.ends();
+            (ends.of.len(), ends.order.len())
+        };
+        for n in 0..3 * PREFERENCES_MAX {
+            preferences.note([name(n)].iter(), WorkerId(1), now);
+        }
+        assert_eq!(sizes(), (PREFERENCES_MAX, PREFERENCES_MAX));
+        // The same one over and over takes no more either.
+        for _ in 0..3 * PREFERENCES_MAX {
+            preferences.note([name("same")].iter(), WorkerId(1), now);
+        }
+        assert_eq!(sizes(), (1, PREFERENCES_MAX));
+    }
+
+    #[test]
+    fn without_affinity_nothing_is_noted() {
+        let (preferences, now) = (Preferences::new(Affinity::Off), Instant::now());
+        preferences.note([name("a")].iter(), WorkerId(1), now);
+        assert_eq!(preferences.worker(&name("a")), None);
+    }
+}
