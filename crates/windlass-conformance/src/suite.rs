@@ -150,6 +150,11 @@ cases! { ($)
         a_result_that_waited_past_the_lease_counts_if_nobody_took_the_task,
         racing_settlements_of_one_attempt_have_one_winner [Fenced],
     }
+    misnamed {
+        the_room_of_a_job_is_given_back_whatever_job_its_settlement_names [Limit],
+        the_turn_of_a_workflow_is_passed_on_whatever_workflow_its_settlement_names [WfOrder],
+        what_is_lost_stays_lost_beside_a_settlement_that_names_no_workflow [Fenced],
+    }
     receipts {
         a_batch_sent_again_gets_its_first_answer [DoneDurable],
         a_batch_sent_again_does_not_touch_a_later_attempt [Fenced],

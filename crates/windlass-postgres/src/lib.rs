@@ -15,6 +15,7 @@ mod depth;
 mod doctor;
 mod doorbell;
 mod driver;
+mod ends;
 mod enqueue;
 mod error;
 mod gate;

@@ -7,12 +7,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use tokio_postgres::Row;
 use windlass_core::{
-    Error, LaneId, LeaseRef, Name, Result, SettleBatch, SettleItem, Settled, Settlement, State, TaskId,
-    Timestamp, WorkerId, source::DutyReport,
+    Error, LaneId, LeaseRef, Result, SettleBatch, SettleItem, Settled, Settlement, State, TaskId, Timestamp,
+    WorkerId, source::DutyReport,
 };
 
 use crate::{
     conn::Param,
+    ends::{Ends, How},
     error::Failure,
     gate,
     pool::Session,
@@ -35,7 +36,7 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
         if is_plain {
             settle_done(shared, batch, &items).await
         } else {
-            settle_mixed(shared, batch, &items).await
+            settle_mixed(shared, batch, &items, &sql::SETTLE_RECEIPT).await
         }
     })
     .await?;
@@ -69,15 +70,38 @@ async fn settle_done(
             let admitted =
                 if needs_admission { gate::admit_soon(shared).await } else { DutyReport::default() };
             let fenced: Vec<i64> = row.get(1);
-            Ok(Settled {
-                fenced: fenced.into_iter().map(TaskId::from_raw).collect(),
+            let settled = Settled {
+                fenced: Vec::new(),
                 lanes_ready: admitted.lanes_ready,
                 next_due: admitted.next_due,
                 replayed: false,
-            })
+            };
+            settle_fenced(shared, batch, items, &fenced, settled).await
         }
         _ => replay(&mut session, batch).await,
     }
+}
+
+/// What the statement for plain tasks did not find may be lost, or a step of a workflow that its worker did not call one: the
+/// record tells, not the worker.
+async fn settle_fenced(
+    shared: &Shared,
+    batch: &SettleBatch,
+    items: &[&SettleItem],
+    fenced: &[i64],
+    mut settled: Settled,
+) -> Result<Settled, Failure> {
+    if fenced.is_empty() {
+        return Ok(settled);
+    }
+    let items: Vec<_> = items.iter().copied().filter(|item| fenced.contains(&item.lease.id.raw())).collect();
+    let rest = settle_mixed(shared, batch, &items, &sql::SETTLE_REOPEN).await?;
+    settled.fenced = rest.fenced;
+    settled.lanes_ready.extend(rest.lanes_ready);
+    settled.lanes_ready.sort_unstable();
+    settled.lanes_ready.dedup();
+    settled.next_due = settled.next_due.into_iter().chain(rest.next_due).min();
+    Ok(settled)
 }
 
 /// The stored answer of a batch that was already applied; of a worker that is gone everything is lost.
@@ -107,24 +131,48 @@ fn all_fenced(batch: &SettleBatch) -> Settled {
     Settled { fenced: batch.items.iter().map(|item| item.lease.id).collect(), ..Settled::default() }
 }
 
+/// Writes ends under the locks of their workflows. Which those are the worker has said; if the record says more, once more.
 async fn settle_mixed(
     shared: &Shared,
     batch: &SettleBatch,
     items: &[&SettleItem],
+    receipt: &'static Sql,
 ) -> Result<Settled, Failure> {
+    let said = items.iter().filter_map(|item| item.gate.workflow.as_ref());
+    let mut workflows: BTreeSet<String> = said.map(|name| name.as_str().to_owned()).collect();
+    loop {
+        match settle_under(shared, batch, items, receipt, &workflows).await? {
+            Under::Settled(settled) => return Ok(settled),
+            Under::Others(unsaid) => workflows.extend(unsaid),
+        }
+    }
+}
+
+/// What became of a batch under the locks of some workflows.
+enum Under {
+    Settled(Settled),
+    /// Nothing: it has steps of these, too.
+    Others(BTreeSet<String>),
+}
+
+async fn settle_under(
+    shared: &Shared,
+    batch: &SettleBatch,
+    items: &[&SettleItem],
+    first: &'static Sql,
+    workflows: &BTreeSet<String>,
+) -> Result<Under, Failure> {
     // Whoever waits for the lock of a workflow waits beside the other settlements.
-    let has_steps = items.iter().any(|item| item.gate.workflow.is_some());
-    let mut session = if has_steps { shared.gates.session() } else { shared.settles.session() }.await?;
+    let pool = if workflows.is_empty() { &shared.settles } else { &shared.gates };
+    let mut session = pool.session().await?;
     let (worker, settler, number) = (batch.worker, batch.settler_no as i32, batch.batch_no as i64);
     let ends = Ends::of(items);
-    let workflows: BTreeSet<&str> =
-        items.iter().filter_map(|item| item.gate.workflow.as_ref().map(Name::as_str)).collect();
-    let workflows: Vec<&str> = workflows.into_iter().collect();
+    let names: Vec<&str> = workflows.iter().map(String::as_str).collect();
     let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
     let receipt: [Param<'_>; 3] = [&worker.0, &settler, &number];
-    let lock: [Param<'_>; 1] = [&workflows];
+    let lock: [Param<'_>; 1] = [&names];
     let (leave, stay) = (ends.leaving.params(&worker.0, &ttl, &keep), ends.staying.params(&worker.0));
-    let mut statements: Vec<(&'static Sql, &[Param<'_>])> = vec![(&sql::SETTLE_RECEIPT, &receipt)];
+    let mut statements: Vec<(&'static Sql, &[Param<'_>])> = vec![(first, &receipt)];
     if !workflows.is_empty() {
         statements.push((&sql::WORKFLOW_LOCK, &lock));
     }
@@ -136,7 +184,7 @@ async fn settle_mixed(
     let mut answers = session.begin_with(&statements).await?.into_iter();
     if answers.next().is_none_or(|receipt| receipt.is_empty()) {
         session.rollback().await;
-        return replay(&mut session, batch).await;
+        return Ok(Under::Settled(replay(&mut session, batch).await?));
     }
     let held =
         if workflows.is_empty() { Held::default() } else { Held::of(&answers.next().unwrap_or_default()) };
@@ -149,6 +197,11 @@ async fn settle_mixed(
     }
     let mut next_due = answers.next().and_then(|rows| rows.first().map(|row| Timestamp::from_ms(row.get(0))));
     ends.write_asked(shared, &mut session, worker, &mut ended).await?;
+    let unsaid: BTreeSet<_> = ended.workflows.difference(workflows).cloned().collect();
+    if !unsaid.is_empty() {
+        session.rollback().await;
+        return Ok(Under::Others(unsaid));
+    }
     ended.pass_on(shared, &mut session, &held).await?;
     let fenced: Vec<i64> =
         items.iter().map(|item| item.lease.id.raw()).filter(|id| !ended.tasks.contains(id)).collect();
@@ -164,12 +217,12 @@ async fn settle_mixed(
         ended.lanes_ready.sort_unstable();
         ended.lanes_ready.dedup();
     }
-    Ok(Settled {
+    Ok(Under::Settled(Settled {
         fenced: fenced.into_iter().map(TaskId::from_raw).collect(),
         lanes_ready: ended.lanes_ready,
         next_due,
         replayed: false,
-    })
+    }))
 }
 
 /// When the next scheduled task is due.
@@ -211,6 +264,8 @@ pub(crate) struct Ended {
     pub tasks: HashSet<i64>,
     pub lanes_ready: Vec<LaneId>,
     pub needs_admission: bool,
+    /// Workflows of all tasks whose attempts were ended.
+    workflows: BTreeSet<String>,
     /// Steps that have ended.
     steps: Vec<StepEnd>,
     /// Jobs whose room was given back.
@@ -228,9 +283,9 @@ impl Ended {
                 self.lanes_ready.push(LaneId(i64::from(row.get::<_, i32>(1))));
             }
             self.jobs.extend(row.get::<_, Option<String>>(3));
-            if let (Some(workflow), Some(state)) = (row.get::<_, Option<String>>(4), state)
-                && state.is_ended()
-            {
+            let Some(workflow) = row.get::<_, Option<String>>(4) else { continue };
+            self.workflows.insert(workflow.clone());
+            if let Some(state) = state.filter(|state| state.is_ended()) {
                 self.steps.push(StepEnd {
                     workflow,
                     task,
@@ -259,164 +314,5 @@ impl Ended {
             self.needs_admission = true;
         }
         Ok(())
-    }
-}
-
-/// How an attempt ends whose task does not leave; the codes of the attempt log.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
-    Retry = 1,
-    Snooze = 2,
-    Release = 3,
-    Dead = 6,
-}
-
-/// Ends of attempts as the arrays of two statements.
-#[derive(Default)]
-struct Ends<'a> {
-    leaving: Leaving<'a>,
-    staying: Staying<'a>,
-}
-
-/// Tasks that leave the hot table: done or cancelled.
-#[derive(Default)]
-struct Leaving<'a> {
-    ids: Vec<i64>,
-    leases: Vec<i32>,
-    states: Vec<i16>,
-    errors: Vec<Option<&'a str>>,
-    output_encodings: Vec<Option<i16>>,
-    outputs: Vec<Option<&'a [u8]>>,
-}
-
-/// Tasks that go on, or die.
-#[derive(Default)]
-struct Staying<'a> {
-    ids: Vec<i64>,
-    leases: Vec<i32>,
-    hows: Vec<i16>,
-    dues: Vec<Option<i64>>,
-    errors: Vec<Option<&'a str>>,
-}
-
-impl<'a> Ends<'a> {
-    fn of(items: &[&'a SettleItem]) -> Self {
-        let mut ends = Self::default();
-        for item in items {
-            let lease = item.lease;
-            match &item.settlement {
-                Settlement::Done { output, note } => {
-                    ends.leave(lease, State::Done, note.as_deref(), output.as_ref());
-                }
-                Settlement::Cancelled { reason } => ends.leave(lease, State::Cancelled, Some(reason), None),
-                Settlement::Retry { due_at, error } => {
-                    ends.stay(lease, How::Retry, Some(*due_at), Some(error));
-                }
-                Settlement::Snooze { due_at } => ends.stay(lease, How::Snooze, Some(*due_at), None),
-                Settlement::Release => ends.stay(lease, How::Release, None, None),
-                Settlement::Dead { error } => ends.stay(lease, How::Dead, None, Some(error)),
-            }
-        }
-        ends
-    }
-
-    fn leave(
-        &mut self,
-        lease: LeaseRef,
-        state: State,
-        error: Option<&'a str>,
-        output: Option<&'a windlass_core::Payload>,
-    ) {
-        let leaving = &mut self.leaving;
-        leaving.ids.push(lease.id.raw());
-        leaving.leases.push(lease.lease as i32);
-        leaving.states.push(state.code() as i16);
-        leaving.errors.push(error);
-        leaving.output_encodings.push(output.map(|output| output.encoding().code() as i16));
-        leaving.outputs.push(output.map(windlass_core::Payload::as_bytes));
-    }
-
-    fn stay(&mut self, lease: LeaseRef, how: How, due_at: Option<Timestamp>, error: Option<&'a str>) {
-        let staying = &mut self.staying;
-        staying.ids.push(lease.id.raw());
-        staying.leases.push(lease.lease as i32);
-        staying.hows.push(how as i16);
-        staying.dues.push(due_at.map(Timestamp::as_ms));
-        staying.errors.push(error);
-    }
-
-    fn schedules(&self) -> bool {
-        self.staying.dues.iter().any(Option::is_some)
-    }
-
-    /// Writes all ends inside the session's transaction.
-    async fn write(
-        &self,
-        shared: &Shared,
-        session: &mut Session<'_>,
-        worker: WorkerId,
-    ) -> Result<Ended, Failure> {
-        let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-        let mut ended = Ended::default();
-        if let Some(params) = self.leaving.params(&worker.0, &ttl, &keep) {
-            ended.add(&session.query(&sql::SETTLE_LEAVE, &params).await?);
-        }
-        if let Some(params) = self.staying.params(&worker.0) {
-            ended.add(&session.query(&sql::SETTLE_STAY, &params).await?);
-        }
-        self.write_asked(shared, session, worker, &mut ended).await?;
-        Ok(ended)
-    }
-
-    /// Whoever was asked to end does so, whatever the attempt said but success.
-    async fn write_asked(
-        &self,
-        shared: &Shared,
-        session: &mut Session<'_>,
-        worker: WorkerId,
-        ended: &mut Ended,
-    ) -> Result<(), Failure> {
-        let (leaving, staying) = (&self.leaving, &self.staying);
-        if ended.tasks.len() < leaving.ids.len() + staying.ids.len() {
-            let ids: Vec<i64> = leaving.ids.iter().chain(&staying.ids).copied().collect();
-            let leases: Vec<i32> = leaving.leases.iter().chain(&staying.leases).copied().collect();
-            let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-            let rows = session.query(&sql::SETTLE_ASKED, &[&worker.0, &ids, &leases, &ttl, &keep]).await?;
-            ended.add(&rows);
-        }
-        ended.lanes_ready.sort_unstable();
-        ended.lanes_ready.dedup();
-        Ok(())
-    }
-}
-
-impl Leaving<'_> {
-    /// The parameters of `settle_leave.sql`, if anything leaves.
-    fn params<'p>(&'p self, worker: &'p i64, key_ttl: &'p i64, keep: &'p bool) -> Option<[Param<'p>; 9]> {
-        (!self.ids.is_empty()).then_some([
-            worker,
-            &self.ids,
-            &self.leases,
-            &self.states,
-            &self.errors,
-            &self.output_encodings,
-            &self.outputs,
-            key_ttl,
-            keep,
-        ])
-    }
-}
-
-impl Staying<'_> {
-    /// The parameters of `settle_stay.sql`, if anything stays.
-    fn params<'p>(&'p self, worker: &'p i64) -> Option<[Param<'p>; 6]> {
-        (!self.ids.is_empty()).then_some([
-            worker,
-            &self.ids,
-            &self.leases,
-            &self.hows,
-            &self.dues,
-            &self.errors,
-        ])
     }
 }

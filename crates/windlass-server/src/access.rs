@@ -14,6 +14,7 @@ use std::{
 
 use http::{HeaderMap, StatusCode, header};
 use tokio::time::Instant;
+use tonic::Code;
 use tracing::info;
 use windlass_core::{Name, Scope, Scopes, TokenRecord, store::SharedStore};
 
@@ -22,11 +23,13 @@ use crate::api::{ErrorCode, ErrorDetail};
 pub mod calls;
 mod known;
 mod rate;
+mod subject;
 pub mod token;
 
 pub use calls::{CALLS, Call, Mode, Verdict, may};
 use known::Heard;
 pub use known::REMEMBERED;
+pub(crate) use subject::Subject;
 
 /// Tokens that nobody made, looked up in the store each second; more are refused without a look, so that guessing costs the
 /// store nothing.
@@ -149,7 +152,7 @@ impl Access {
             Verdict::Allowed => Ok(caller),
             Verdict::MissingScope => {
                 // What was tried is worth as much to an operator as what was done.
-                audit(&caller, call, shown.path, StatusCode::FORBIDDEN);
+                audit(&caller, call, (shown.path, ""), Answered::denied(call));
                 Err(missing_scope(&caller, scope))
             }
             Verdict::ReadOnly => Err(ErrorDetail::new(ErrorCode::Forbidden, "this server is read-only")
@@ -247,19 +250,62 @@ impl fmt::Debug for Access {
     }
 }
 
+/// How a call was answered, in the words of whoever asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered {
+    /// With a status of HTTP.
+    Http(StatusCode),
+    /// With a status of gRPC.
+    Grpc(Code),
+}
+
+impl Answered {
+    /// The refusal of a call that the caller may not make.
+    fn denied(call: &Call) -> Self {
+        if call.is_grpc() { Self::Grpc(Code::PermissionDenied) } else { Self::Http(StatusCode::FORBIDDEN) }
+    }
+
+    /// What an operator wants to know first.
+    fn outcome(self) -> &'static str {
+        match self {
+            Self::Http(status) if status.is_success() => "done",
+            Self::Grpc(Code::Ok) => "done",
+            Self::Http(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+            | Self::Grpc(Code::Unauthenticated | Code::PermissionDenied) => "denied",
+            Self::Http(status) if status.is_client_error() => "refused",
+            Self::Grpc(
+                Code::InvalidArgument
+                | Code::NotFound
+                | Code::AlreadyExists
+                | Code::FailedPrecondition
+                | Code::OutOfRange
+                | Code::ResourceExhausted
+                | Code::Unimplemented,
+            ) => "refused",
+            Self::Http(_) | Self::Grpc(_) => "failed",
+        }
+    }
+}
+
 /// Tells of a call that changes something for others: who, what, on which path, with which outcome. Other calls are not
-/// told of. A path holds names and ids, never a body.
-pub fn audit(caller: &Caller, call: &Call, path: &str, status: StatusCode) {
+/// told of. A path of HTTP holds names and ids; a message of gRPC has them in it, so `about` holds them, if it was read. Never a body.
+pub fn audit(caller: &Caller, call: &Call, (path, about): (&str, &str), answered: Answered) {
     if !call.destructive {
         return;
     }
-    let outcome = match status {
-        status if status.is_success() => "done",
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "denied",
-        status if status.is_client_error() => "refused",
-        _ => "failed",
-    };
-    info!(target: AUDIT, who = %caller, call = call.name, path, status = status.as_u16(), outcome, "audit");
+    let outcome = answered.outcome();
+    // A field of its own for gRPC: the numbers of one mean something else in the other.
+    match answered {
+        Answered::Http(status) => {
+            let status = status.as_u16();
+            info!(target: AUDIT, who = %caller, call = call.name, path, status, outcome, "audit");
+        }
+        Answered::Grpc(code) => {
+            info!(
+                target: AUDIT, who = %caller, call = call.name, path, about, grpc_status = ?code, outcome, "audit"
+            );
+        }
+    }
 }
 
 /// The target of audit lines in the log, whatever its level is.

@@ -1,11 +1,12 @@
 //! The gRPC API: the same operations, on the same port as HTTP/JSON, for workers and clients in any language.
 //!
 //! Reading order: [`tasks`] and [`control`] (what clients and operators do), [`workers`] (what workers do, call by call),
-//! [`work`] and [`hub`] (the same over one stream, with push), [`store`] (what our own runtime needs beyond that), [`health`], [`status`] (how errors look).
+//! [`work`] and [`hub`] (the same over one stream, with push), [`store`] (what our own runtime needs beyond that), [`room`] (what messages may
+//! take of memory), [`health`], [`status`] (how errors look).
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::{Router, middleware::from_fn_with_state};
 use tonic::server::NamedService;
 use windlass_proto::v1::{
     control_server::ControlServer, store_server::StoreServer, tasks_server::TasksServer,
@@ -19,11 +20,13 @@ use crate::{
 };
 
 mod control;
+mod downstream;
 mod ends;
 mod health;
 mod hub;
 mod member;
 mod preferences;
+mod room;
 mod shares;
 mod status;
 mod store;
@@ -96,7 +99,7 @@ pub(crate) fn router(server: &Arc<Server>) -> Router<Arc<Server>> {
             .max_encoding_message_size(ANSWER_MAX_BYTES),
     );
     let router = add(router, health::service(Arc::clone(server)));
-    reflection(router)
+    reflection(router).layer(from_fn_with_state(Arc::clone(server), room::count))
 }
 
 /// Stock tools ask what a server speaks; many still in the older version of that question.

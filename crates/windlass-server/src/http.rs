@@ -36,7 +36,7 @@ mod tls;
 mod tokens;
 
 pub use crate::grpc::Affinity;
-pub(crate) use body::enqueue_max_bytes;
+pub(crate) use body::{PERMIT_BYTES, enqueue_max_bytes};
 use guard::Hosts;
 pub use tls::{Files as TlsFiles, Reloaded, Tls};
 
@@ -102,11 +102,11 @@ impl Default for Options {
 pub(crate) struct Server {
     pub(crate) operations: Operations,
     access: Arc<Access>,
-    options: Options,
+    pub(crate) options: Options,
     /// A permit per long poll.
     polls: Semaphore,
     /// A permit per KiB of body in memory.
-    bodies: Arc<Semaphore>,
+    pub(crate) bodies: Arc<Semaphore>,
     /// Turns true when the server stops.
     closing: watch::Receiver<bool>,
 }

@@ -20,6 +20,7 @@ pub mod keys;
 pub mod lanes_alive;
 pub mod lease;
 pub mod lost;
+pub mod misnamed;
 pub mod order;
 pub mod pause;
 pub mod receipts;

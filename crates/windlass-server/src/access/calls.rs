@@ -27,6 +27,11 @@ impl Call {
         CALLS.iter().find(|call| call.name == name)
     }
 
+    /// Whether it is one of gRPC.
+    pub fn is_grpc(&self) -> bool {
+        !self.name.contains(' ')
+    }
+
     /// Methods of a route.
     pub fn methods(route: &str) -> impl Iterator<Item = &'static str> {
         CALLS

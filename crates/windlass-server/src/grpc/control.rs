@@ -8,7 +8,7 @@ use windlass_proto::{
 };
 
 use super::{Answer, Api, status};
-use crate::{api::ErrorDetail, operations::page_limit};
+use crate::{access::Subject, api::ErrorDetail, operations::page_limit};
 
 /// The limit of a list; zero is the usual one.
 fn limit(given: u32) -> Result<u32, tonic::Status> {
@@ -33,6 +33,9 @@ impl Control for Api {
     }
 
     async fn set_queue(&self, request: Request<v1::SetQueueRequest>) -> Answer<v1::SetQueueResponse> {
+        Subject::tell(&request, |set| {
+            format!("{} {}", if set.paused { "pause" } else { "resume" }, set.queue)
+        });
         let request = request.into_inner();
         let queue = named("queue", &request.queue)?;
         let changed = self.store().set_queue_paused(&queue, request.paused).await.map_err(status)?;
@@ -53,6 +56,7 @@ impl Control for Api {
     }
 
     async fn set_job(&self, request: Request<v1::SetJobRequest>) -> Answer<v1::Job> {
+        Subject::tell(&request, |set| set.name.clone());
         let request = request.into_inner();
         let name = named("job", &request.name)?;
         let change = request.change();
@@ -64,6 +68,7 @@ impl Control for Api {
     }
 
     async fn remove_job(&self, request: Request<v1::RemoveJobRequest>) -> Answer<v1::Changes> {
+        Subject::tell(&request, |remove| remove.name.clone());
         let request = request.into_inner();
         let name = named("job", &request.name)?;
         let tasks = self.store().gates().remove_job(&name, request.now).await.map_err(status)?;
@@ -89,6 +94,9 @@ impl Control for Api {
     }
 
     async fn change_workflow(&self, request: Request<v1::ChangeWorkflowRequest>) -> Answer<v1::Changes> {
+        Subject::tell(&request, |change| {
+            format!("{} {}", format!("{:?}", change.action()).to_lowercase(), change.name)
+        });
         let request = request.into_inner();
         let name = named("workflow", &request.name)?;
         let Some(action) = request.action().known() else {

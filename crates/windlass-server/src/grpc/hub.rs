@@ -55,7 +55,7 @@ pub(super) struct Hub {
     streams: AtomicU64,
     /// Rises with every claim that brought something, so that another worker is the first of the next.
     turn: AtomicU64,
-    wake: Notify,
+    wake: Arc<Notify>,
 }
 
 impl Hub {
@@ -67,7 +67,7 @@ impl Hub {
             preferences: Arc::new(Preferences::new(affinity)),
             streams: AtomicU64::new(0),
             turn: AtomicU64::new(0),
-            wake: Notify::new(),
+            wake: Arc::default(),
         })
     }
 
@@ -76,7 +76,8 @@ impl Hub {
     }
 
     /// Adds a worker until the seat is dropped.
-    pub(super) fn join(self: &Arc<Self>, member: Member) -> Seat {
+    pub(super) fn join(self: &Arc<Self>, mut member: Member) -> Seat {
+        member.wakes(&self.wake);
         let stream = self.streams.fetch_add(1, Ordering::Relaxed);
         self.members().insert(stream, member);
         Seat { hub: Arc::clone(self), stream }
@@ -265,7 +266,7 @@ impl Hub {
         let mut members = self.members();
         let Some(member) = members.get_mut(&stream) else { return got == 0 };
         member.sent = member.sent.saturating_sub(demand.n.saturating_sub(got).into());
-        let is_sent = got == 0 || member.down.try_send(Down::Tasks(tasks)).is_ok();
+        let is_sent = got == 0 || member.send(tasks);
         if !is_sent {
             member.sent = member.sent.saturating_sub(got.into());
         }

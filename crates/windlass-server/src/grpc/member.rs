@@ -1,8 +1,11 @@
 //! A worker on a stream, as the hub sees it.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tonic::Status;
 use windlass_core::{Claimed, LaneId, Name, NewTask, WorkerId};
 use windlass_proto::v1::work_down::Message;
@@ -12,11 +15,52 @@ use super::shares::{BATCH_MIN, Want};
 /// Messages on their way to one worker; a stream that has so many unread gets no task.
 pub(super) const DOWN_MAX: usize = 64;
 
+/// Bytes of tasks on their way to one worker; a stream that has so many unread gets no task, and no claim is meant to bring more.
+const UNREAD_MAX_BYTES: usize = 4 << 20;
+/// What a task counts for at least: those with small payloads are bounded by their number.
+const TASK_MIN_BYTES: usize = 4 << 10;
+
 /// What goes down a stream: a message, or the tasks of one claim.
 pub(super) enum Down {
     Message(Box<Message>),
-    Tasks(Vec<Claimed>),
+    Tasks(Parcel),
     Refused(Status),
+}
+
+/// Tasks on their way to one worker.
+#[derive(Default)]
+struct Unread {
+    bytes: AtomicUsize,
+    /// Told when there is room again.
+    wake: Arc<Notify>,
+}
+
+/// The tasks of one claim. They are unread until it is opened, or dropped with its stream.
+pub(super) struct Parcel {
+    tasks: Vec<Claimed>,
+    bytes: usize,
+    unread: Arc<Unread>,
+}
+
+impl Parcel {
+    fn new(tasks: Vec<Claimed>, unread: &Arc<Unread>) -> Self {
+        let bytes = tasks.iter().map(|task| task.payload.len().max(TASK_MIN_BYTES)).sum();
+        unread.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Self { tasks, bytes, unread: Arc::clone(unread) }
+    }
+
+    pub(super) fn open(mut self) -> Vec<Claimed> {
+        std::mem::take(&mut self.tasks)
+    }
+}
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        let before = self.unread.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        if before >= UNREAD_MAX_BYTES {
+            self.unread.wake.notify_one();
+        }
+    }
 }
 
 /// A worker on a stream.
@@ -33,6 +77,9 @@ pub(super) struct Member {
     pub(super) sent: u64,
     /// Most tasks of its next claim.
     pub(super) batch: u32,
+    unread: Arc<Unread>,
+    /// What a task of its last claim counted for.
+    task_bytes: usize,
 }
 
 impl Member {
@@ -43,7 +90,32 @@ impl Member {
         claim_no: u64,
         down: mpsc::Sender<Down>,
     ) -> Self {
-        Self { worker, kinds, queues, lanes, claim_no, down, credit: 0, sent: 0, batch: BATCH_MIN }
+        Self {
+            worker,
+            kinds,
+            queues,
+            lanes,
+            claim_no,
+            down,
+            credit: 0,
+            sent: 0,
+            batch: BATCH_MIN,
+            unread: Arc::default(),
+            task_bytes: TASK_MIN_BYTES,
+        }
+    }
+
+    /// Tells somebody when it reads on after it had not.
+    pub(super) fn wakes(&mut self, wake: &Arc<Notify>) {
+        self.unread = Arc::new(Unread { wake: Arc::clone(wake), ..Unread::default() });
+    }
+
+    /// Sends the tasks of a claim; says whether there was a place for them.
+    pub(super) fn send(&mut self, tasks: Vec<Claimed>) -> bool {
+        let n = tasks.len().max(1);
+        let parcel = Parcel::new(tasks, &self.unread);
+        self.task_bytes = parcel.bytes / n;
+        self.down.try_send(Down::Tasks(parcel)).is_ok()
     }
 
     /// Whether it waits for such a task.
@@ -55,7 +127,7 @@ impl Member {
     }
 
     fn is_read(&self) -> bool {
-        self.down.capacity() > DOWN_MAX / 2
+        self.down.capacity() > DOWN_MAX / 2 && self.unread.bytes.load(Ordering::Relaxed) < UNREAD_MAX_BYTES
     }
 
     /// What it could take; at once at least the steps that it is preferred for.
@@ -65,7 +137,24 @@ impl Member {
             stream,
             lanes: Arc::clone(&self.lanes),
             demand: if self.is_read() { u32::try_from(open).unwrap_or(u32::MAX) } else { 0 },
-            batch: self.batch.max(preferred),
+            batch: self.batch.max(preferred).min(batch_max(self.task_bytes)),
         }
+    }
+}
+
+/// Most tasks of a claim that count for so much each.
+fn batch_max(task_bytes: usize) -> u32 {
+    u32::try_from(UNREAD_MAX_BYTES / task_bytes.max(TASK_MIN_BYTES)).unwrap_or(u32::MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::batch_max;
+
+    #[test]
+    fn a_claim_of_large_payloads_is_small_and_never_empty() {
+        assert_eq!(batch_max(1 << 20), 4);
+        assert_eq!(batch_max(100 << 20), 1);
+        assert_eq!(batch_max(0), 1_024);
     }
 }

@@ -13,6 +13,7 @@ use windlass_proto::{
 };
 
 use super::{Answer, Api, status, work::settle_with_preference};
+use crate::access::Subject;
 
 /// Most that one step of a duty may move.
 const DUTY_MAX: u32 = 10_000;
@@ -116,6 +117,7 @@ impl Store for Api {
     }
 
     async fn put_schedule(&self, request: Request<v1::Schedule>) -> Answer<v1::PutScheduleResponse> {
+        Subject::tell(&request, |schedule| schedule.name.clone());
         let row = request.into_inner().try_into().map_err(status)?;
         self.store().schedules().put(&row).await.map_err(status)?;
         Ok(Response::new(v1::PutScheduleResponse {}))
@@ -133,6 +135,7 @@ impl Store for Api {
         &self,
         request: Request<v1::RemoveScheduleRequest>,
     ) -> Answer<v1::RemoveScheduleResponse> {
+        Subject::tell(&request, |remove| remove.name.clone());
         let name = Name::new("schedule", request.into_inner().name).map_err(status)?;
         let removed = self.store().schedules().remove(&name).await.map_err(status)?;
         Ok(Response::new(v1::RemoveScheduleResponse { removed }))

@@ -10,7 +10,10 @@ use windlass_proto::{
 };
 
 use super::{Answer, Api, status};
-use crate::api::{BULK_LIMIT_MAX, ErrorCode, ErrorDetail, WAIT_IDS_MAX, WAIT_MAX_MS};
+use crate::{
+    access::Subject,
+    api::{BULK_LIMIT_MAX, ErrorCode, ErrorDetail, WAIT_IDS_MAX, WAIT_MAX_MS},
+};
 
 #[async_trait::async_trait]
 impl Tasks for Api {
@@ -81,6 +84,7 @@ impl Tasks for Api {
     }
 
     async fn cancel_tasks(&self, request: Request<v1::CancelTasksRequest>) -> Answer<v1::ChangedTasks> {
+        Subject::tell(&request, |cancel| Subject::ids(cancel.task_ids.iter().map(String::as_str)));
         let request = request.into_inner();
         let ids = ids(&request.task_ids, BULK_LIMIT_MAX as usize)?;
         let reason = self.operations().reason(Some(&request.reason));
@@ -89,6 +93,7 @@ impl Tasks for Api {
     }
 
     async fn retry_tasks(&self, request: Request<v1::RetryTasksRequest>) -> Answer<v1::ChangedTasks> {
+        Subject::tell(&request, |retry| Subject::ids(retry.tasks.iter().map(|task| task.task_id.as_str())));
         let tasks = request.into_inner().tasks;
         within(tasks.len(), BULK_LIMIT_MAX as usize)?;
         let redrive = |task: v1::RetryTask| {

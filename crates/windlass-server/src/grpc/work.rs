@@ -1,16 +1,10 @@
 //! The stream of one worker: who it is and what it still holds, then demand, ends and heartbeats up, tasks and cancellations
 //! down.
 
-use std::{
-    collections::VecDeque,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::mpsc, task::JoinSet};
-use tonic::{Status, Streaming, codegen::tokio_stream::Stream};
+use tonic::{Status, Streaming};
 use windlass_core::{Error, LeaseRef, NewWorker, Outcome, Result, SettleBatch, Store, WorkerId};
 use windlass_proto::{
     convert::{checked_payload, message_of, ms, report, required, some_name, task_id, worker_id},
@@ -19,6 +13,7 @@ use windlass_proto::{
 
 use super::{
     Api,
+    downstream::Downstream,
     hub::{Hub, Seat},
     member::{DOWN_MAX, Down, Member},
     status,
@@ -29,8 +24,6 @@ use super::{
 const HELLO_MAX: Duration = Duration::from_secs(10);
 /// Ends of one stream that are written at the same time; beyond that the stream is not read on.
 const ENDS_MAX: usize = 64;
-/// Bytes of payloads in one message, about: stock clients take messages of 4 MB.
-const MESSAGE_BYTES: usize = 1 << 20;
 
 /// Opens the stream of a worker.
 pub(super) async fn open(api: Api, mut up: Streaming<v1::WorkUp>) -> Result<Downstream, Status> {
@@ -46,14 +39,18 @@ pub(super) async fn open(api: Api, mut up: Streaming<v1::WorkUp>) -> Result<Down
     // Nothing is in the channel yet.
     let _ = down.try_send(Down::Message(Box::new(Message::Welcome(welcome))));
     let seat = api.hub.join(member);
+    let (stream, reader) = Downstream::new(told);
     tokio::spawn(async move {
         tokio::select! {
             () = listen(&api, worker, &seat, &mut up, &down) => {}
             () = down.closed() => {}
+            () = reader.stalled(api.server.options.write_stall_max) => {
+                tracing::info!(%worker, "a worker does not read its stream; the stream is over");
+            }
             () = api.server.closed() => {}
         }
     });
-    Ok(Downstream { told, ready: VecDeque::new() })
+    Ok(stream)
 }
 
 /// Who the worker is; the store hands back what it does not own up to.
@@ -193,47 +190,4 @@ async fn end_one(api: &Api, worker: WorkerId, lease: Option<v1::Lease>, outcome:
         Err(error) => (v1::TaskState::Unspecified, Some(message_of(&error))),
     };
     Message::End(v1::EndAnswer { task_id: id, lease: number, state: state.into(), error })
-}
-
-/// What goes down a stream, in messages of a size that stock clients take.
-pub(crate) struct Downstream {
-    told: mpsc::Receiver<Down>,
-    ready: VecDeque<v1::WorkDown>,
-}
-
-impl Stream for Downstream {
-    type Item = Result<v1::WorkDown, Status>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            if let Some(message) = self.ready.pop_front() {
-                return Poll::Ready(Some(Ok(message)));
-            }
-            match ready!(self.told.poll_recv(cx)) {
-                None => return Poll::Ready(None),
-                Some(Down::Refused(status)) => return Poll::Ready(Some(Err(status))),
-                Some(Down::Message(message)) => {
-                    self.ready.push_back(v1::WorkDown { message: Some(*message) });
-                }
-                Some(Down::Tasks(tasks)) => {
-                    let (mut batch, mut bytes) = (Vec::new(), 0);
-                    for task in tasks {
-                        bytes += task.payload.len();
-                        batch.push(task.into());
-                        if bytes > MESSAGE_BYTES {
-                            bytes = 0;
-                            self.ready.push_back(message(std::mem::take(&mut batch)));
-                        }
-                    }
-                    if !batch.is_empty() {
-                        self.ready.push_back(message(batch));
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn message(tasks: Vec<v1::ClaimedTask>) -> v1::WorkDown {
-    v1::WorkDown { message: Some(Message::Tasks(v1::work_down::Tasks { tasks })) }
 }

@@ -13,10 +13,8 @@ use windlass_proto::{
     v1::{self, workers_server::Workers},
 };
 
-use super::{
-    Answer, Api, status,
-    work::{self, Downstream},
-};
+use super::{Answer, Api, downstream::Downstream, status, work};
+use crate::access::Subject;
 
 /// Longest wait of a claim for the first task.
 const CLAIM_WAIT_MAX: Duration = Duration::from_secs(30);
@@ -171,6 +169,7 @@ impl Workers for Api {
     }
 
     async fn set_worker(&self, request: Request<v1::SetWorkerRequest>) -> Answer<v1::SetWorkerResponse> {
+        Subject::tell(&request, |set| set.worker_id.clone());
         let request = request.into_inner();
         let worker = worker_id(&request.worker_id).map_err(status)?;
         self.store().set_worker_slots(worker, request.max_capacity).await.map_err(status)?;

@@ -9,16 +9,16 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, header};
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::{
-    access::{self, Access, Call, Certificate, Shown},
+    access::{self, Access, Answered, Call, Certificate, Shown, Subject},
     api::{ErrorCode, ErrorDetail},
     grpc,
 };
 
 /// Lets a call in that the caller may make, and tells of those that change something.
-pub(super) async fn access(State(rights): State<Arc<Access>>, request: Request, next: Next) -> Response {
+pub(super) async fn access(State(rights): State<Arc<Access>>, mut request: Request, next: Next) -> Response {
     let is_grpc = is_grpc(request.headers());
     let call = match find(&request, is_grpc) {
         Found::Call(call) => call,
@@ -33,9 +33,22 @@ pub(super) async fn access(State(rights): State<Arc<Access>>, request: Request, 
         Err(error) => return error.into_response(),
     };
     let path = if call.destructive { request.uri().path().to_owned() } else { String::new() };
+    let subject = Subject::default();
+    if call.destructive && is_grpc {
+        request.extensions_mut().insert(subject.clone());
+    }
     let response = next.run(request).await;
-    access::audit(&caller, call, &path, response.status());
+    access::audit(&caller, call, (&path, subject.get()), answered(call, &response));
     response
+}
+
+/// How a call was answered. One of gRPC that fails says so in its head, where a success says nothing yet.
+fn answered(call: &Call, response: &Response) -> Answered {
+    if call.is_grpc() {
+        Answered::Grpc(Status::from_header_map(response.headers()).map_or(Code::Ok, |told| told.code()))
+    } else {
+        Answered::Http(response.status())
+    }
 }
 
 /// What a request asks for.
@@ -50,7 +63,7 @@ enum Found {
 fn find(request: &Request, is_grpc: bool) -> Found {
     if is_grpc {
         let name = request.uri().path().trim_start_matches('/');
-        return Call::named(name).filter(|call| !call.name.contains(' ')).map_or_else(
+        return Call::named(name).filter(|call| call.is_grpc()).map_or_else(
             || {
                 Found::Refused(
                     Status::unimplemented("there is no such service or method").into_http::<Body>(),

@@ -25,7 +25,7 @@ pub(super) const BATCH_MAX_BYTES: usize = 16 << 20;
 /// What surrounds the payload in an enqueue of one.
 const ENVELOPE_BYTES: usize = 64 << 10;
 /// Unit of the budget of bodies in memory.
-pub(super) const PERMIT_BYTES: usize = 1 << 10;
+pub(crate) const PERMIT_BYTES: usize = 1 << 10;
 /// Most that is read and thrown away so that a client with too large a body hears the answer instead of a
 /// reset connection.
 const DISCARD_MAX_BYTES: u64 = 128 << 20;

@@ -8,9 +8,10 @@ use std::{
 use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
 use windlass_core::Scope;
+use windlass_proto::v1::{self, control_client::ControlClient, tasks_client::TasksClient};
 use windlass_server::access::AUDIT;
 
-use crate::access::Guarded;
+use crate::{access::Guarded, foreign::with, wire::Wire};
 
 /// Where the log goes.
 #[derive(Clone, Default)]
@@ -40,28 +41,38 @@ impl Log {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// Who, what, on which target, with which outcome.
-    fn audits(&self) -> Vec<[String; 4]> {
+    /// Every line of the audit.
+    fn lines(&self) -> Vec<Value> {
         let text = self.text();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let audits = lines.filter(|line| line["target"] == AUDIT || line["message"] == "audit");
-        audits
+        lines.filter(|line| line["target"] == AUDIT || line["message"] == "audit").collect()
+    }
+
+    /// Who, what, on which target, with which outcome.
+    fn audits(&self) -> Vec<[String; 4]> {
+        let lines = self.lines().into_iter();
+        lines
             .map(|line| ["who", "call", "path", "outcome"].map(|key| line[key].as_str().unwrap().to_owned()))
             .collect()
+    }
+
+    /// The log of this thread, until the second part is dropped.
+    fn start() -> (Self, tracing::subscriber::DefaultGuard) {
+        let log = Self::default();
+        let subscriber = tracing_subscriber::fmt()
+            .json()
+            .flatten_event(true)
+            .with_writer(log.clone())
+            .with_max_level(tracing::level_filters::LevelFilter::TRACE)
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
     }
 }
 
 // One thread: the log of this test is that of all tasks that it starts.
 #[tokio::test]
 async fn a_change_is_told_with_who_what_where_and_outcome_and_a_look_is_not() {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_writer(log.clone())
-        .with_max_level(tracing::level_filters::LevelFilter::TRACE)
-        .finish();
-    let _logging = tracing::subscriber::set_default(subscriber);
+    let (log, _logging) = Log::start();
     let server = Guarded::start().await;
     let (admin, reader) = (server.token(&[Scope::Admin]).await, server.token(&[Scope::Read]).await);
     let who = |token: &str| format!("token {}", &token[3..19]);
@@ -84,4 +95,41 @@ async fn a_change_is_told_with_who_what_where_and_outcome_and_a_look_is_not() {
     for token in [&admin, &reader] {
         assert!(!log.text().contains(&token[20..]), "a secret is in the log");
     }
+}
+
+#[tokio::test]
+async fn a_change_over_grpc_is_told_with_what_it_was_about_and_the_status_of_grpc() {
+    let (log, _logging) = Log::start();
+    let server = Guarded::start().await;
+    let (admin, reader) = (server.token(&[Scope::Admin]).await, server.token(&[Scope::Read]).await);
+    let (wire, origin) = Wire::connect(&format!("http://{}", server.api.address)).await;
+    let mut control = ControlClient::with_origin(wire.clone(), origin.clone());
+    let mut tasks = TasksClient::with_origin(wire, origin);
+    let pause = || v1::SetQueueRequest { queue: "mail".into(), paused: true };
+    control.set_queue(with(&admin, pause())).await.unwrap();
+    control.list_queues(with(&admin, v1::ListQueuesRequest {})).await.unwrap();
+    control.set_queue(with(&reader, pause())).await.unwrap_err();
+    let remove = v1::RemoveJobRequest { name: "none".into(), now: true };
+    control.remove_job(with(&admin, remove)).await.unwrap_err();
+    let ids = vec!["not an id".to_owned(), "nor this".to_owned()];
+    let cancel = v1::CancelTasksRequest { task_ids: ids, reason: "a secret reason".into() };
+    tasks.cancel_tasks(with(&admin, cancel)).await.unwrap_err();
+    let told = log.lines();
+    let told: Vec<_> = told
+        .iter()
+        .map(|line| {
+            assert!(line["status"].is_null(), "{line}");
+            ["call", "about", "grpc_status", "outcome"].map(|key| line[key].as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ["windlass.v1.Control/SetQueue", "pause mail", "Ok", "done"],
+            ["windlass.v1.Control/SetQueue", "", "PermissionDenied", "denied"],
+            ["windlass.v1.Control/RemoveJob", "none", "NotFound", "refused"],
+            ["windlass.v1.Tasks/CancelTasks", "not an id nor this", "InvalidArgument", "refused"],
+        ]
+    );
+    assert!(!log.text().contains("secret reason"));
 }

@@ -9,16 +9,21 @@ mod bulk;
 mod dead_store;
 mod enqueue;
 mod fleet;
+mod foreign;
 mod guard;
 mod harness;
 mod jobs;
 mod life;
 mod limits;
 mod look;
+mod matrix;
 mod metrics;
 mod openapi;
 mod ready;
 mod schedules;
 mod tls;
 mod wait;
+#[path = "../remote/wire.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod wire;
 mod workflows;

@@ -21,13 +21,16 @@ pub struct Served {
 
 impl Served {
     pub async fn start(store: Arc<dyn Store>) -> Self {
+        Self::with(store, http::Options::default()).await
+    }
+
+    pub async fn with(store: Arc<dyn Store>, options: http::Options) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
-        let ended =
-            tokio::spawn(http::serve(listener, Operations::new(store), http::Options::default(), async {
-                let _ = stopped.await;
-            }));
+        let ended = tokio::spawn(http::serve(listener, Operations::new(store), options, async {
+            let _ = stopped.await;
+        }));
         Self { url, stop, ended }
     }
 

@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod crowd;
 mod harness;
 mod memory;
 mod postgres;
 mod push;
+mod room;
 mod sqlite;
 mod stock;
 mod wire;

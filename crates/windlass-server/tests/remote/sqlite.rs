@@ -9,7 +9,7 @@ use windlass_sqlite::Durability;
 use crate::harness::Remote;
 
 #[path = "../../../windlass-sqlite/tests/support/mod.rs"]
-mod support;
+pub mod support;
 
 windlass_conformance::suite!(Remote::new(SqliteHarness::new(Durability::Normal)));
 

@@ -17,11 +17,11 @@ fn store() -> Arc<MemoryStore> {
     Arc::new(MemoryStore::new(Arc::new(ManualClock::new(START)), windlass_core::Rules::default()))
 }
 
-fn introduction() -> v1::RegisterRequest {
+pub fn introduction() -> v1::RegisterRequest {
     v1::RegisterRequest { kinds: vec!["a".into()], max_capacity: 10, ..Default::default() }
 }
 
-async fn workers(url: &str) -> WorkersClient<Wire> {
+pub async fn workers(url: &str) -> WorkersClient<Wire> {
     let (wire, origin) = Wire::connect(url).await;
     WorkersClient::with_origin(wire, origin)
 }
@@ -140,29 +140,34 @@ async fn what_is_wrong_is_said_in_the_sentences_of_http() {
 }
 
 /// A stream that is played by hand.
-struct Stream {
+pub struct Stream {
     say: mpsc::Sender<v1::WorkUp>,
     told: Streaming<v1::WorkDown>,
 }
 
 impl Stream {
     async fn open(url: &str, hello: v1::Hello) -> Self {
+        Self::over(&mut workers(url).await, hello).await
+    }
+
+    /// One of several on a connection.
+    pub async fn over(client: &mut WorkersClient<Wire>, hello: v1::Hello) -> Self {
         let (say, said) = mpsc::channel(8);
         let up = v1::WorkUp { message: Some(work_up::Message::Hello(hello)) };
         say.send(up).await.unwrap();
-        let told = workers(url).await.work(ReceiverStream::new(said)).await.unwrap().into_inner();
+        let told = client.work(ReceiverStream::new(said)).await.unwrap().into_inner();
         Self { say, told }
     }
 
-    async fn say(&self, message: work_up::Message) {
+    pub async fn say(&self, message: work_up::Message) {
         self.say.send(v1::WorkUp { message: Some(message) }).await.unwrap();
     }
 
-    async fn next(&mut self) -> work_down::Message {
+    pub async fn next(&mut self) -> work_down::Message {
         self.told.message().await.unwrap().unwrap().message.unwrap()
     }
 
-    async fn tasks(&mut self) -> Vec<v1::ClaimedTask> {
+    pub async fn tasks(&mut self) -> Vec<v1::ClaimedTask> {
         match self.next().await {
             work_down::Message::Tasks(tasks) => tasks.tasks,
             other => panic!("{other:?}"),

@@ -15,8 +15,21 @@ pub struct Wire(http2::SendRequest<Body>);
 impl Wire {
     /// Connects to a server; the second part is what its requests start with.
     pub async fn connect(url: &str) -> (Self, Uri) {
+        Self::built(url, &http2::Builder::new(TokioExecutor::new())).await
+    }
+
+    /// Connects to a server that may send so many bytes on each stream until they are read.
+    pub async fn narrow(url: &str, window_bytes: u32) -> (Self, Uri) {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder.initial_stream_window_size(window_bytes);
+        Self::built(url, &builder).await
+    }
+
+    async fn built(url: &str, builder: &http2::Builder<TokioExecutor>) -> (Self, Uri) {
         let stream = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
-        let (send, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+        // As every client of gRPC: a head and its message are two writes, and the second must not wait for an acknowledgement.
+        stream.set_nodelay(true).unwrap();
+        let (send, connection) = builder.handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
         (Self(send), url.parse().unwrap())
     }
