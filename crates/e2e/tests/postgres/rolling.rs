@@ -1,7 +1,12 @@
 //! Several servers on one store, restarted one after the other under load, one of them with an additive step of the schema more:
 //! remote workers go on, and nothing is lost.
 
-use std::{collections::BTreeMap, net::TcpListener, process::Command, time::{Duration, Instant}};
+use std::{
+    collections::BTreeMap,
+    net::TcpListener,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use e2e::{
     postgres::{Load, Place, judge, until},
@@ -105,8 +110,7 @@ async fn servers_restarted_one_after_the_other_lose_nothing_also_across_a_step_o
     for _ in 0..WORKERS {
         workers.push(place.remote_worker(&fleet.urls(), SLOTS).await.unwrap());
     }
-    let registered: Vec<_> =
-        workers.iter().map(|worker| place.registration(worker.pid()).unwrap()).collect();
+    let registered: Vec<_> = workers.iter().map(|worker| place.registration(worker.pid()).unwrap()).collect();
     let client = RemoteStore::connect(&fleet.urls().parse().unwrap(), Options::default()).await.unwrap();
     let load = Load::through(&place, client, &target).await.unwrap();
     load.more(BETWEEN).await.unwrap();
@@ -121,8 +125,7 @@ async fn servers_restarted_one_after_the_other_lose_nothing_also_across_a_step_o
         for server in 0..SERVERS {
             let address = fleet.addresses[server].clone();
             let is_next = (round + server) % 2 == 0;
-            let command =
-                if is_next { fleet.next_version(&address) } else { fleet.same_version(&address) };
+            let command = if is_next { fleet.next_version(&address) } else { fleet.same_version(&address) };
             fleet.restart(server, command);
             assert_eq!(place.count(version).unwrap(), before + 1);
             load.more(BETWEEN).await.unwrap();

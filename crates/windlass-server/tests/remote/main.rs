@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod harness;
+mod lost_stream;
 mod memory;
 mod postgres;
 mod push;
+mod servers;
 mod sqlite;
 mod stock;
 mod wire;
