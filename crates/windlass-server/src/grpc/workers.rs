@@ -70,7 +70,7 @@ impl Workers for Api {
     async fn register(&self, request: Request<v1::RegisterRequest>) -> Answer<v1::RegisterResponse> {
         let worker = NewWorker::try_from(request.into_inner()).map_err(status)?;
         let lease_ttl_ms = ms(worker.lease_ttl);
-        let id = self.store().register(worker).await.map_err(status)?;
+        let id = self.store().register_remote(worker).await.map_err(status)?;
         Ok(Response::new(v1::RegisterResponse { worker_id: id.to_string(), lease_ttl_ms }))
     }
 
