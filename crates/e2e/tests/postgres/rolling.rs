@@ -3,8 +3,10 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write as _,
     net::TcpListener,
     process::Command,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -17,11 +19,13 @@ use e2e::{
 use rustix::process::Signal;
 use windlass_remote::{Options, RemoteStore};
 
-use crate::{is_long, target};
+use crate::is_long;
 
 const SERVERS: usize = 3;
 const WORKERS: usize = 3;
-const SLOTS: u32 = 8;
+/// Fewer than the load would need: there is always a backlog, so a worker that starts nothing is paused.
+const SLOTS: u32 = 4;
+const LATENCY: Duration = Duration::from_millis(100);
 /// What every worker does and every client enqueues between two restarts: the load is on when a server goes.
 const BETWEEN: usize = 120;
 
@@ -30,6 +34,8 @@ struct Fleet<'a> {
     place: &'a Place,
     addresses: Vec<String>,
     servers: Vec<Up>,
+    /// What happened when, for whoever looks at a pause.
+    story: Vec<(Instant, String)>,
 }
 
 impl<'a> Fleet<'a> {
@@ -39,7 +45,7 @@ impl<'a> Fleet<'a> {
         let addresses: Vec<_> =
             bound.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
         drop(bound);
-        let mut fleet = Self { place, addresses, servers: Vec::new() };
+        let mut fleet = Self { place, addresses, servers: Vec::new(), story: Vec::new() };
         for address in fleet.addresses.clone() {
             fleet.servers.push(Up::start(fleet.same_version(&address)).unwrap());
         }
@@ -65,32 +71,55 @@ impl<'a> Fleet<'a> {
 
     /// Asks one server to stop, waits until it has, and starts another in its place.
     fn restart(&mut self, place: usize, command: Command) {
+        self.story.push((Instant::now(), format!("server {place} is asked to stop")));
         let server = &mut self.servers[place].process;
         server.signal(Signal::TERM).unwrap();
         assert_eq!(server.wait(END_LIMIT).unwrap().code(), Some(0), "{}", server.transcript());
         server.join_readers();
         let said = server.text(Stream::Err);
         assert!(!said.contains("cut off"), "calls were cut off by the end of the server: {said}");
+        self.story.push((Instant::now(), format!("server {place} has stopped")));
         self.servers[place] = Up::start(command).unwrap();
+        self.story.push((Instant::now(), format!("server {place} serves again")));
     }
 }
 
-/// The longest time between two starts of handlers at one worker, and the longest between any two.
-fn longest_pause(place: &Place, target: &Target) -> Duration {
-    let by = place.ask("SELECT windlass.id_text(id), worker FROM windlass.history ORDER BY id").unwrap();
+/// The longest time between two starts of handlers at one worker, with what happened before and in it.
+fn longest_pause(fleet: &Fleet<'_>, target: &Target) -> (Duration, String) {
+    let by =
+        fleet.place.ask("SELECT windlass.id_text(id), worker FROM windlass.history ORDER BY id").unwrap();
     let came = target.book().first_came.clone();
     let mut starts: BTreeMap<&str, Vec<Instant>> = BTreeMap::new();
     for (task, worker) in by.lines().filter_map(|line| line.split_once('|')) {
         starts.entry(worker).or_default().extend(came.get(task));
     }
     assert_eq!(starts.len(), WORKERS, "every worker had tasks: {:?}", starts.keys());
-    let mut longest = Duration::ZERO;
-    for starts in starts.values_mut() {
+    let mut longest = (Duration::ZERO, String::new());
+    for (worker, starts) in &mut starts {
         starts.sort_unstable();
-        let pauses = starts.windows(2).map(|pair| pair[1].duration_since(pair[0]));
-        longest = longest.max(pauses.max().unwrap_or_default());
+        for pair in starts.windows(2) {
+            let pause = pair[1].duration_since(pair[0]);
+            if pause > longest.0 {
+                longest = (pause, format!("worker {worker}{}", around(&fleet.story, (pair[0], pair[1]))));
+            }
+        }
     }
     longest
+}
+
+/// What happened around a time, by how long after its start.
+fn around(story: &[(Instant, String)], (from, to): (Instant, Instant)) -> String {
+    let mut told = String::new();
+    for (at, what) in story.iter().filter(|(at, _)| *at + Duration::from_secs(1) > from && *at < to) {
+        let after = at.saturating_duration_since(from).as_millis();
+        let before = from.saturating_duration_since(*at).as_millis();
+        let _ = if before > 0 {
+            write!(told, "; {before} ms before it {what}")
+        } else {
+            write!(told, "; after {after} ms {what}")
+        };
+    }
+    told
 }
 
 /// Waits until every worker has done some more.
@@ -104,7 +133,7 @@ async fn everybody_goes_on(place: &Place, workers: &[Process]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_restarted_one_after_the_other_lose_nothing_also_across_a_step_of_the_schema() {
     let place = Place::shared().unwrap();
-    let target = target().await;
+    let target = Arc::new(Target::start(LATENCY).await.unwrap());
     let mut fleet = Fleet::start(&place);
     let mut workers = Vec::new();
     for _ in 0..WORKERS {
@@ -136,10 +165,10 @@ async fn servers_restarted_one_after_the_other_lose_nothing_also_across_a_step_o
     let (unknown, refused) = load.failures();
     let acknowledged = load.stop().await.unwrap();
     let judged = judge(&place, &acknowledged, &target).await.unwrap();
-    let pause = longest_pause(&place, &target);
+    let (pause, story) = longest_pause(&fleet, &target);
     println!(
         "{} restarts, {} tasks, {} ran again, {unknown} calls of the client without an answer and {refused} refused; \
-         nobody started nothing for more than {} ms",
+         nobody started nothing for more than {} ms ({story})",
         rounds * SERVERS,
         acknowledged.len(),
         judged.claimed_again(),
