@@ -21,8 +21,8 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// A store, and two servers of it as two processes would have them.
 struct Two {
-    /// Keeps the schema.
-    _harness: PostgresHarness,
+    /// Keeps the schema, and opens it again.
+    harness: PostgresHarness,
     store: Arc<dyn Store>,
     first: Served,
     second: Served,
@@ -34,7 +34,7 @@ impl Two {
         let store = harness.open(Rules::default()).await;
         let first = Served::start(harness.connect(&store).await).await;
         let second = Served::start(harness.connect(&store).await).await;
-        Self { _harness: harness, store, first, second }
+        Self { harness, store, first, second }
     }
 }
 
@@ -106,7 +106,7 @@ async fn a_worker_whose_server_dies_goes_on_at_the_other_under_the_same_leases()
     let (started, mut starts) = mpsc::unbounded_channel();
     let (handler, go_on) = told("one", &started, 0);
     // It starts with either; the other one joins when both are known to it.
-    let third = Served::start(two._harness.connect(&two.store).await).await;
+    let third = Served::start(two.harness.connect(&two.store).await).await;
     let url = format!("{},{},{}", two.first.url, two.second.url, third.url);
     let hand = Hand::start(&url, 5, handler).await;
     let mut ids = vec![two.store.enqueue(vec![task("a")]).await.unwrap()[0].id];
