@@ -13,12 +13,19 @@ use crate::{
     push::{Hand, all_done, store, task, told},
 };
 
+/// What a hose does at present.
+#[derive(Clone, Copy, Default)]
+struct Flow {
+    /// Whether what the server says is kept back.
+    is_held: bool,
+    /// Connections from before the last of these are gone.
+    cuts: u32,
+}
+
 /// Stands between a worker and its server, and can keep back what the server says.
 struct Hose {
     url: String,
-    is_held: watch::Sender<bool>,
-    /// Rises when every connection is to be cut.
-    cuts: watch::Sender<u32>,
+    flow: watch::Sender<Flow>,
     _accepting: JoinSet<()>,
 }
 
@@ -26,52 +33,60 @@ impl Hose {
     async fn to(server: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (is_held, held) = watch::channel(false);
-        let (cuts, cut) = watch::channel(0);
+        let (flow, seen) = watch::channel(Flow::default());
         let server = server.trim_start_matches("http://").to_owned();
         let mut accepting = JoinSet::new();
         accepting.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(&server).await.unwrap();
-                let (held, mut cut) = (held.clone(), cut.clone());
-                cut.mark_unchanged();
-                connections.spawn(async move {
-                    tokio::select! {
-                        () = carry(client, server, held) => {}
-                        _ = cut.changed() => {}
-                    }
-                });
+                connections.spawn(carry(client, server, seen.clone()));
             }
         });
-        Self { url, is_held, cuts, _accepting: accepting }
+        Self { url, flow, _accepting: accepting }
     }
 
     fn hold(&self) {
-        self.is_held.send_replace(true);
+        self.flow.send_modify(|flow| flow.is_held = true);
     }
 
     /// Loses what was kept back, with the connections; new ones are as they should be.
     fn cut(&self) {
-        self.cuts.send_modify(|cuts| *cuts += 1);
-        self.is_held.send_replace(false);
+        self.flow.send_modify(|flow| *flow = Flow { is_held: false, cuts: flow.cuts + 1 });
     }
 }
 
-async fn carry(client: TcpStream, server: TcpStream, held: watch::Receiver<bool>) {
+async fn carry(client: TcpStream, server: TcpStream, flow: watch::Receiver<Flow>) {
+    let cuts = flow.borrow().cuts;
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    tokio::join!(up(from_client, to_server), down(from_server, to_client, held));
+    let both = async {
+        tokio::join!(up(from_client, to_server), down(from_server, to_client, flow.clone(), cuts));
+    };
+    let mut seen = flow.clone();
+    tokio::select! {
+        () = both => {}
+        _ = seen.wait_for(|flow| flow.cuts != cuts) => {}
+    }
 }
 
 async fn up(mut from: tcp::OwnedReadHalf, mut to: tcp::OwnedWriteHalf) {
     let _ = copy(&mut from, &mut to).await;
 }
 
-async fn down(mut from: tcp::OwnedReadHalf, mut to: tcp::OwnedWriteHalf, mut held: watch::Receiver<bool>) {
+async fn down(
+    mut from: tcp::OwnedReadHalf,
+    mut to: tcp::OwnedWriteHalf,
+    mut flow: watch::Receiver<Flow>,
+    cuts: u32,
+) {
     let mut bytes = vec![0; 16 << 10];
     while let Ok(n @ 1..) = from.read(&mut bytes).await {
-        if held.wait_for(|is_held| !is_held).await.is_err() || to.write_all(&bytes[..n]).await.is_err() {
+        match flow.wait_for(|flow| !flow.is_held || flow.cuts != cuts).await {
+            Ok(now) if now.cuts == cuts => {}
+            _ => return,
+        }
+        if to.write_all(&bytes[..n]).await.is_err() {
             return;
         }
     }
