@@ -36,6 +36,8 @@ pub struct Target {
 pub struct Book {
     /// How often each task came.
     pub arrivals: HashMap<String, u32>,
+    /// When each task came first.
+    pub first_came: HashMap<String, Instant>,
     /// Tasks that an observer saw done.
     pub seen_done: HashSet<String>,
     /// Tasks that came after somebody had seen them done: each one breaks DONE-DURABLE.
@@ -174,6 +176,7 @@ async fn answer(
                 seen.came_after_done.push(id.clone());
             }
             *seen.arrivals.entry(id.clone()).or_default() += 1;
+            seen.first_came.entry(id.clone()).or_insert_with(Instant::now);
             if let Some(trace) = header(&request, "traceparent") {
                 seen.traces.insert(id, trace);
             }

@@ -261,6 +261,8 @@ cases! { ($)
         an_acknowledged_task_is_there_after_a_restart [EnqDurable],
         a_settled_task_does_not_run_again_after_a_restart [DoneDurable],
         a_running_task_is_recovered_after_a_restart [RecoveryBound],
+        a_worker_of_another_process_keeps_its_leases_over_a_restart [NoFalseDeath],
+        a_worker_of_another_process_that_does_not_come_back_loses_its_leases [RecoveryBound],
     }
     fleet {
         a_fleet_with_deaths_finishes_every_task_once [OneLease],

@@ -173,6 +173,12 @@ pub trait Source: Send + Sync + 'static {
     /// Registers a worker and starts its lease.
     async fn register(&self, worker: NewWorker) -> Result<WorkerId>;
 
+    /// The same for a worker that lives in another process than a store that is of one process only: it may outlive that, and is
+    /// not dead because that has ended. A server registers its workers so.
+    async fn register_remote(&self, worker: NewWorker) -> Result<WorkerId> {
+        self.register(worker).await
+    }
+
     /// Prolongs a worker's lease. [`crate::Error::WorkerExpired`] is final: the worker hands back what it
     /// held and registers under a new id.
     async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed>;

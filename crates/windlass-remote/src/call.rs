@@ -1,6 +1,9 @@
 //! One call: a connection, a deadline, and an error that says whether it may have taken effect.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use prost::Message;
 use tonic::{Code, Response, Status};
@@ -20,13 +23,14 @@ pub(crate) enum Effect {
 
 impl Channel {
     /// Makes a call.
-    pub(crate) async fn call<T, F, C>(&self, effect: Effect, max: Duration, call: C) -> Result<T>
+    pub(crate) async fn call<T, F, C>(self: &Arc<Self>, effect: Effect, max: Duration, call: C) -> Result<T>
     where
         C: FnOnce(Wire) -> F + Send,
         F: Future<Output = Result<Response<T>, Status>> + Send,
     {
         let wire = self.wire().await?;
-        let number = wire.number();
+        let used = wire.used();
+        let give_up = || self.give_up(used.load(Ordering::Relaxed));
         let lost = |what: String| match effect {
             Effect::Reads => Error::Unavailable(what),
             Effect::Writes => Error::Unknown(what),
@@ -35,12 +39,12 @@ impl Channel {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
             Ok(Err(status)) => Err(told(&status).unwrap_or_else(|| {
                 if breaks(status.code()) {
-                    self.give_up(number);
+                    give_up();
                 }
                 untold(&status, lost)
             })),
             Err(_) => {
-                self.give_up(number);
+                give_up();
                 Err(lost(format!("no answer within {} ms", max.as_millis())))
             }
         }

@@ -1,15 +1,18 @@
 //! One HTTP/2 connection to one of several servers; when it breaks, the next call connects to the next server.
+//!
+//! A connection is used once the server has answered something on it: a server that stops before that has read nothing, and later ones
+//! finish what they have read. So a server that is restarted leaves no call in doubt; one that was not sent goes to the next server.
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
     time::Duration,
 };
 
-use http::{HeaderValue, header::AUTHORIZATION};
+use http::{HeaderValue, Uri, header::AUTHORIZATION};
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::runtime::Handle;
@@ -23,7 +26,7 @@ use windlass_proto::v1::{
 use crate::{
     network::{Driver, Network},
     options::{Options, Server, Servers},
-    tls::Tls,
+    tls::{self, Tls},
 };
 
 /// How often a server is asked for a sign of life, and how long that may take: a server that went away without a word is
@@ -35,15 +38,28 @@ const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 /// Largest answer: a claim of as many of the largest payloads as there are slots.
 const ANSWER_MAX_BYTES: usize = 1 << 30;
+/// Connections on which a call is tried that could not be sent on the one before.
+const SEND_TRIES: usize = 3;
+/// What is asked on a new connection; any answer will do.
+const FIRST_PATH: &str = "/healthz";
 /// The message of a call that was never sent.
 pub(crate) const NOT_SENT: &str = "the connection ended before the call was sent";
 
 /// A connection as tonic wants it.
 #[derive(Clone)]
 pub(crate) struct Wire {
-    number: usize,
-    origin: http::Uri,
+    line: Line,
     authorization: Option<HeaderValue>,
+    /// The line that a call was sent on at last.
+    used: Arc<AtomicUsize>,
+    channel: Weak<Channel>,
+}
+
+/// A connection.
+#[derive(Clone)]
+struct Line {
+    number: usize,
+    origin: Uri,
     send: http2::SendRequest<Body>,
 }
 
@@ -53,7 +69,7 @@ macro_rules! clients {
             $(
                 $(#[$doc])*
                 pub(crate) fn $name(self) -> $client<Self> {
-                    let origin = self.origin.clone();
+                    let origin = self.line.origin.clone();
                     $client::with_origin(self, origin)
                         .max_decoding_message_size(ANSWER_MAX_BYTES)
                         .max_encoding_message_size(ANSWER_MAX_BYTES)
@@ -75,25 +91,55 @@ impl tower_service::Service<http::Request<Body>> for Wire {
     type Error = Status;
     type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, Status>> + Send>>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Status>> {
-        self.send.poll_ready(cx).map_err(|_| Status::unavailable(NOT_SENT))
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        // A line that has ended meanwhile is noticed by the call.
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
         if let Some(value) = &self.authorization {
             request.headers_mut().insert(AUTHORIZATION, value.clone());
         }
-        let sent = self.send.send_request(request);
-        Box::pin(async move {
-            sent.await.map_err(|error| {
-                if error.is_canceled() {
+        let wire = self.clone();
+        Box::pin(async move { wire.send(request).await })
+    }
+}
+
+impl Wire {
+    /// Sends a request; one that could not be sent goes to another line.
+    async fn send(self, mut request: http::Request<Body>) -> Result<http::Response<Incoming>, Status> {
+        let mut line = self.line;
+        for _ in 0..SEND_TRIES {
+            self.used.store(line.number, Ordering::Relaxed);
+            let mut error = match line.send.try_send_request(request).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let Some(unsent) = error.take_message() else {
+                let error = error.into_error();
+                return Err(if error.is_canceled() {
                     Status::unavailable(NOT_SENT)
                 } else {
                     Status::unknown(format!("the connection broke: {error}"))
-                }
-            })
-        })
+                });
+            };
+            request = unsent;
+            let Some(channel) = self.channel.upgrade() else { break };
+            channel.give_up(line.number);
+            line = channel.line().await.map_err(|_| Status::unavailable(NOT_SENT))?;
+            *request.uri_mut() = moved(request.uri(), &line.origin);
+        }
+        Err(Status::unavailable(NOT_SENT))
     }
+}
+
+/// The same path at another server.
+fn moved(uri: &Uri, origin: &Uri) -> Uri {
+    let mut parts = uri.clone().into_parts();
+    let there = origin.clone().into_parts();
+    (parts.scheme, parts.authority) = (there.scheme, there.authority);
+    // Both halves were parts of addresses before.
+    Uri::from_parts(parts).unwrap_or_else(|_| uri.clone())
 }
 
 /// The header that shows a token.
@@ -115,8 +161,10 @@ pub(crate) struct Channel {
     connect_max: Duration,
     /// The server to try next.
     next: AtomicUsize,
-    wires: AtomicUsize,
-    current: Mutex<Option<Wire>>,
+    lines: AtomicUsize,
+    current: Mutex<Option<Line>>,
+    /// Whether no server was believed when the last connection was tried.
+    unbelieved: AtomicBool,
     /// Held by whoever connects, so that a broken connection is followed by one attempt and not by a hundred.
     connecting: tokio::sync::Mutex<()>,
 }
@@ -136,8 +184,9 @@ impl Channel {
             network,
             servers: servers.clone(),
             connect_max: options.connect_max,
-            wires: AtomicUsize::new(0),
+            lines: AtomicUsize::new(0),
             current: Mutex::default(),
+            unbelieved: AtomicBool::new(false),
             connecting: tokio::sync::Mutex::default(),
         }))
     }
@@ -147,56 +196,73 @@ impl Channel {
         &self.driver.handle
     }
 
-    fn current(&self) -> Option<Wire> {
+    fn current(&self) -> Option<Line> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.clone().filter(|wire| !wire.send.is_closed())
+        current.clone().filter(|line| !line.send.is_closed())
     }
 
-    /// A connection that was open a moment ago.
+    /// Whether every server was there when the last connection was tried, and none had a certificate that is believed. Waiting
+    /// does not help against that.
+    pub(crate) fn is_unbelieved(&self) -> bool {
+        self.unbelieved.load(Ordering::Relaxed)
+    }
+
+    /// A connection that was open a moment ago, for one call.
     ///
     /// # Errors
     /// [`Error::Unavailable`] with what each server said.
-    pub(crate) async fn wire(&self) -> Result<Wire> {
-        if let Some(wire) = self.current() {
-            return Ok(wire);
+    pub(crate) async fn wire(self: &Arc<Self>) -> Result<Wire> {
+        let line = self.line().await?;
+        Ok(Wire {
+            used: Arc::new(AtomicUsize::new(line.number)),
+            line,
+            authorization: self.authorization.clone(),
+            channel: Arc::downgrade(self),
+        })
+    }
+
+    async fn line(&self) -> Result<Line> {
+        if let Some(line) = self.current() {
+            return Ok(line);
         }
         let _turn = self.connecting.lock().await;
-        if let Some(wire) = self.current() {
-            return Ok(wire);
+        if let Some(line) = self.current() {
+            return Ok(line);
         }
         let servers = self.servers.all();
-        let mut failures = Vec::new();
+        let (mut failures, mut unbelieved) = (Vec::new(), 0);
         for _ in servers {
             let turn = self.next.load(Ordering::Relaxed) % servers.len().max(1);
             let Some(server) = servers.get(turn) else { break };
             match self.connect(server).await {
-                Ok(wire) => {
-                    *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(wire.clone());
-                    return Ok(wire);
+                Ok(line) => {
+                    *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.clone());
+                    return Ok(line);
                 }
                 Err(error) => {
+                    unbelieved += usize::from(tls::is_unbelieved(&error));
                     failures.push(format!("{}: {error}", server.origin()));
                     self.next.fetch_add(1, Ordering::Relaxed);
                 }
             }
         }
+        self.unbelieved.store(unbelieved == servers.len(), Ordering::Relaxed);
         Err(Error::Unavailable(format!("no server answers ({})", failures.join("; "))))
     }
 
-    async fn connect(&self, server: &Server) -> std::io::Result<Wire> {
-        let number = self.wires.fetch_add(1, Ordering::Relaxed);
-        let origin = server.origin().parse().map_err(std::io::Error::other)?;
+    async fn connect(&self, server: &Server) -> std::io::Result<Line> {
+        let number = self.lines.fetch_add(1, Ordering::Relaxed);
+        let origin: Uri = server.origin().parse().map_err(std::io::Error::other)?;
         let (name, port) = (server.name().to_owned(), server.port);
         let (handle, network) = (self.driver.handle.clone(), self.network.clone());
         let tls = self.tls.clone().filter(|_| server.is_tls);
-        let authorization = self.authorization.clone();
         let connect = async move {
             let stream = network.connect(name.clone(), port).await?;
             let stream = match &tls {
                 Some(tls) => tls.around(stream, &name).await?,
                 None => stream,
             };
-            let (send, connection) = http2::Builder::new(TokioExecutor::new())
+            let (mut send, connection) = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .keep_alive_interval(PING_EVERY)
                 .keep_alive_timeout(PING_MAX)
@@ -211,7 +277,10 @@ impl Channel {
                     tracing::debug!(%error, "a connection to a server ended");
                 }
             });
-            Ok(Wire { number, origin, authorization, send })
+            let mut first = http::Request::new(Body::empty());
+            *first.uri_mut() = moved(&Uri::from_static(FIRST_PATH), &origin);
+            send.send_request(first).await.map_err(std::io::Error::other)?;
+            Ok(Line { number, origin, send })
         };
         // On the driver's thread: the caller's runtime may have no I/O, as that of a heartbeat has none.
         let connected = self.driver.handle.spawn(connect);
@@ -223,9 +292,9 @@ impl Channel {
     }
 
     /// Uses this connection no more; the next one goes to the next server.
-    pub(crate) fn give_up(&self, wire: usize) {
+    pub(crate) fn give_up(&self, line: usize) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.as_ref().is_some_and(|current| current.number == wire) {
+        if current.as_ref().is_some_and(|current| current.number == line) {
             *current = None;
             self.next.fetch_add(1, Ordering::Relaxed);
         }
@@ -233,7 +302,8 @@ impl Channel {
 }
 
 impl Wire {
-    pub(crate) fn number(&self) -> usize {
-        self.number
+    /// The number of the line that is used, also after it was exchanged.
+    pub(crate) fn used(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.used)
     }
 }

@@ -63,7 +63,7 @@ impl RemoteHints {
 }
 
 /// Listens until the stream breaks; says whether there was one.
-async fn watch(channel: &Channel, hearing: &Hearing, tell: &Sender<Hint>) -> bool {
+async fn watch(channel: &Arc<Channel>, hearing: &Hearing, tell: &Sender<Hint>) -> bool {
     let Ok(wire) = channel.wire().await else { return false };
     let Ok(answer) = wire.store().watch_hints(v1::WatchHintsRequest {}).await else { return false };
     let mut stream = answer.into_inner();

@@ -22,6 +22,9 @@ use windlass_core::{
 };
 use windlass_proto::v1;
 
+/// Claims that one stream may have made of which nothing arrived. The next stream and its claims are numbered above all of them, so
+/// that whatever an earlier one took late, at whichever server, is known to be lost.
+const UNSEEN_MAX: u64 = 1 << 20;
 /// Hints that a slow listener has not taken.
 const HINTS_MAX: usize = 64;
 
@@ -51,7 +54,7 @@ struct State {
     /// Tasks that this stream has brought, and that it may have brought.
     received: u64,
     credit: u64,
-    /// The highest number of a claim of this worker.
+    /// Whatever was claimed for this worker up to this number has arrived or is lost.
     claim_no: u64,
     /// The coordinator's number of its last claim by a call, and the number that it went under.
     last_call: Option<(u64, u64)>,
@@ -187,6 +190,7 @@ impl Push {
             return None;
         }
         state.stage = Stage::Opening;
+        state.claim_no = state.claim_no.saturating_add(UNSEEN_MAX);
         let held = state.held.iter().map(|(id, lease)| LeaseRef { id: *id, lease: *lease }.into());
         let hello = v1::Hello {
             worker_id: worker.to_string(),
@@ -279,127 +283,4 @@ fn split(inbox: VecDeque<Claimed>, lanes: &[LaneId], n: usize) -> (Vec<Claimed>,
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{sync::Arc, time::Duration};
-
-    use windlass_core::{Lane, Name, Payload};
-
-    use super::*;
-
-    const WORKER: WorkerId = WorkerId(7);
-
-    fn open() -> Push {
-        let push = Push::default();
-        let introduction = NewWorker {
-            host: String::new(),
-            pid: 1,
-            version: String::new(),
-            kinds: vec![Name::new("kind", "a").unwrap()],
-            queues: Vec::new(),
-            slots: 10,
-            lease_ttl: Duration::from_secs(10),
-        };
-        push.registered(WORKER, introduction);
-        let now = Timestamp::from_ms(5);
-        push.called(Some(&ClaimAnswer { tasks: Vec::new(), rest: Rest::Nothing, next_due: None, now }));
-        push.hello().unwrap();
-        push.opened(Timestamp::from_ms(5));
-        push
-    }
-
-    fn task(id: i64, claim_no: u64) -> Claimed {
-        let name = Name::new("name", "a").unwrap();
-        Claimed {
-            id: TaskId::from_raw(id),
-            lease: 1,
-            attempt: 1,
-            max_attempts: 1,
-            crashes: 0,
-            worker: WORKER,
-            claim_no,
-            lane: Arc::new(Lane { id: LaneId(1), queue: name.clone(), kind: name }),
-            priority: 0,
-            payload: Payload::bytes(Vec::new()),
-            job: None,
-            workflow: None,
-            timeout: None,
-            retry: None,
-            trace: None,
-            claimed_at: Timestamp::from_ms(5),
-        }
-    }
-
-    fn claim(push: &Push, claim_no: u64, n: u32) -> Option<usize> {
-        match push.claim(&Demand::new(WORKER, claim_no, Arc::new([LaneId(1)]), n)) {
-            Claim::Answered(answer) => Some(answer.tasks.len()),
-            Claim::Call(_) => None,
-        }
-    }
-
-    #[test]
-    fn credit_counts_what_has_come_and_what_could_still_start() {
-        let push = open();
-        assert_eq!((claim(&push, 1, 4), push.credit()), (Some(0), 4));
-        push.received(vec![task(1, 1), task(2, 1), task(3, 1)]);
-        assert_eq!(
-            (claim(&push, 2, 2), push.credit()),
-            (Some(2), 3),
-            "one waits in the inbox, none may follow"
-        );
-        assert_eq!((claim(&push, 3, 5), push.credit()), (Some(1), 7));
-    }
-
-    #[test]
-    fn a_task_of_a_lane_that_the_coordinator_does_not_know_yet_waits_and_the_lane_is_told() {
-        let push = open();
-        let mut hints = push.listen();
-        claim(&push, 1, 4);
-        let lane = Arc::new(Lane { id: LaneId(2), ..(*task(1, 1).lane).clone() });
-        push.received(vec![Claimed { lane, ..task(1, 1) }]);
-        assert_eq!(hints.try_recv(), Ok(Hint::Lanes));
-        assert_eq!(hints.try_recv(), Ok(Hint::Ready));
-        assert_eq!(claim(&push, 2, 4), Some(0));
-        let demand = Demand::new(WORKER, 3, Arc::new([LaneId(1), LaneId(2)]), 4);
-        assert!(matches!(push.claim(&demand), Claim::Answered(answer) if answer.tasks.len() == 1));
-    }
-
-    #[test]
-    fn whatever_was_pushed_is_owned_up_to_until_it_is_settled() {
-        let push = open();
-        claim(&push, 1, 4);
-        push.received(vec![task(1, 9), task(2, 9)]);
-        claim(&push, 2, 1);
-        let (up_to, held) = push.holds(&[]);
-        assert_eq!((up_to, held.len()), (9, 2), "in the inbox or with the coordinator");
-        let lease = LeaseRef { id: TaskId::from_raw(1), lease: 1 };
-        let item = windlass_core::SettleItem {
-            lease,
-            settlement: windlass_core::Settlement::Release,
-            gate: windlass_core::Gate::default(),
-        };
-        push.settled(&SettleBatch { worker: WORKER, settler_no: 0, batch_no: 1, items: vec![item] });
-        push.closed();
-        let (_, hello) = push.hello().unwrap();
-        assert_eq!((hello.up_to_claim_no, hello.in_flight.len()), (9, 1));
-    }
-
-    #[test]
-    fn without_a_stream_claims_are_calls_with_numbers_above_all_others_and_no_stream_opens_meanwhile() {
-        let push = open();
-        claim(&push, 1, 4);
-        push.received(vec![task(1, 9)]);
-        push.closed();
-        assert_eq!(claim(&push, 2, 4), Some(1), "what has come is taken first");
-        assert_eq!(claim(&push, 3, 4), None);
-        assert_eq!((push.number_of(3), push.number_of(2)), (Some(10), None));
-        assert!(push.hello().is_none());
-        assert_eq!(push.holds(&[]).0, 9, "the claim under way is left alone");
-        push.called(None);
-        assert!(push.hello().is_some());
-        assert_eq!(
-            claim(&push, 4, 4),
-            Some(0),
-            "a claim by a call would be handed back by the stream that opens"
-        );
-    }
-}
+mod tests;

@@ -61,7 +61,7 @@ impl RemoteStore {
     /// Connects to one of the servers and asks for the rules of the installation.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if none answers.
+    /// [`Error::Unavailable`] if none answers, [`Error::Invalid`] if none has a certificate that is believed or the token is refused.
     pub async fn connect(servers: &Servers, options: Options) -> Result<Arc<Self>> {
         Self::open(servers, options, None).await
     }
@@ -69,7 +69,7 @@ impl RemoteStore {
     /// The same for one worker, to which servers push tasks over a stream.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if none answers.
+    /// As [`RemoteStore::connect`].
     pub async fn for_worker(servers: &Servers, options: Options) -> Result<Arc<Self>> {
         let store = Self::open(servers, options, Some(Arc::default())).await?;
         if let Some(push) = &store.push {
@@ -85,7 +85,12 @@ impl RemoteStore {
             .call(Effect::Reads, options.call_max, |wire| async move {
                 wire.store().get_rules(v1::GetRulesRequest {}).await
             })
-            .await?
+            .await
+            .map_err(|error| match error {
+                // The one failure that is not cured by waiting for a server.
+                Error::Unavailable(why) if calls.is_unbelieved() => Error::Invalid(why),
+                error => error,
+            })?
             .try_into()?;
         Ok(Arc::new(Self {
             calls,

@@ -1,8 +1,8 @@
 //! Keeps the stream of a worker open: to one server, and when that is gone to the next.
 
 use std::{
-    sync::{Arc, Weak},
-    time::Duration,
+    sync::{Arc, Weak, atomic::Ordering},
+    time::{Duration, Instant},
 };
 
 use tokio::sync::mpsc;
@@ -23,6 +23,8 @@ const OPEN_MAX: Duration = Duration::from_secs(5);
 /// Pauses between attempts.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// A stream that was open for so long is followed by the next without a pause: another server has the worker at once.
+const GOOD_FOR: Duration = Duration::from_secs(1);
 
 /// Why a stream ended.
 enum End {
@@ -52,37 +54,37 @@ async fn run(channel: Weak<Channel>, push: Weak<Push>) {
             let _ = tokio::time::timeout(PAUSE_MAX, push.changed.notified()).await;
             continue;
         };
+        let began = Instant::now();
         let end = work(&channel, &push, worker, hello).await;
+        let was_good = push.is_open() && began.elapsed() >= GOOD_FOR;
         push.closed();
-        match end {
-            Ok(End::Worker) => pause = PAUSE_MIN,
-            Ok(End::Server) => {
-                pause = PAUSE_MIN;
-                tokio::time::sleep(pause).await;
-            }
-            Err(error) => {
-                if error == Error::WorkerExpired {
-                    push.ended(worker);
-                }
-                tracing::debug!(%error, "no stream of tasks; claiming by calls");
-                drop((channel, push));
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(PAUSE_MAX);
-            }
+        if was_good || matches!(end, Ok(End::Worker)) {
+            pause = PAUSE_MIN;
         }
+        match end {
+            Ok(End::Worker) => continue,
+            Ok(End::Server) if was_good => continue,
+            Ok(End::Server) => {}
+            // Also if the server says that the lease has run out: the heartbeat finds out, and registers anew.
+            Err(error) => tracing::debug!(%error, "no stream of tasks; claiming by calls"),
+        }
+        drop((channel, push));
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
     }
 }
 
 /// Reads the store's clock.
-async fn clock(channel: &Channel) -> Result<Timestamp> {
+async fn clock(channel: &Arc<Channel>) -> Result<Timestamp> {
     let request = v1::DueSchedulesRequest { limit: 1 };
     let call = |wire: Wire| async move { wire.store().due_schedules(request).await };
     Ok(Timestamp::from_ms(channel.call(Effect::Reads, OPEN_MAX, call).await?.now_ms))
 }
 
-async fn work(channel: &Channel, push: &Push, worker: WorkerId, hello: v1::Hello) -> Result<End> {
+async fn work(channel: &Arc<Channel>, push: &Push, worker: WorkerId, hello: v1::Hello) -> Result<End> {
     let wire = channel.wire().await?;
-    let number = wire.number();
+    let used = wire.used();
+    let give_up = || channel.give_up(used.load(Ordering::Relaxed));
     let (say, said) = mpsc::channel(UP_MAX);
     let up = |message| WorkUp { message: Some(message) };
     // The channel is empty: this does not wait.
@@ -94,7 +96,7 @@ async fn work(channel: &Channel, push: &Push, worker: WorkerId, hello: v1::Hello
         Ok(Ok(answer)) => answer.into_inner(),
         Ok(Err(status)) => return Err(lost(&status)),
         Err(_) => {
-            channel.give_up(number);
+            give_up();
             return Err(Error::Unavailable("the server did not open a stream in time".to_owned()));
         }
     };
@@ -117,6 +119,8 @@ async fn work(channel: &Channel, push: &Push, worker: WorkerId, hello: v1::Hello
             }
         };
         let Some(message) = message.and_then(|message| message.message) else {
+            // It stops, or it is asked too much: another one will do.
+            give_up();
             return Ok(End::Server);
         };
         match message {
@@ -135,7 +139,7 @@ async fn work(channel: &Channel, push: &Push, worker: WorkerId, hello: v1::Hello
                 push.ring(&Hint::Cancel(lease, reason));
             }
             work_down::Message::Drain(_) => {
-                channel.give_up(number);
+                give_up();
                 return Ok(End::Server);
             }
             work_down::Message::Settled(_)

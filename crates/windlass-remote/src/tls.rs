@@ -9,7 +9,7 @@ use std::{
 use tokio_rustls::{
     TlsConnector,
     rustls::{
-        ClientConfig, RootCertStore,
+        self, ClientConfig, RootCertStore,
         crypto::ring::default_provider,
         pki_types::{CertificateDer, ServerName, pem::PemObject},
     },
@@ -65,6 +65,12 @@ impl Tls {
         let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
         Ok(Box::new(self.0.connect(name, stream).await?))
     }
+}
+
+/// Whether a connection failed because the server's certificate is not believed.
+pub(crate) fn is_unbelieved(error: &io::Error) -> bool {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    matches!(cause, Some(rustls::Error::InvalidCertificate(_)))
 }
 
 fn authorities(path: &Path) -> std::result::Result<RootCertStore, String> {

@@ -61,7 +61,8 @@ impl Export {
         remove_snapshot(&snapshot)?;
         let id = prepare(path, &snapshot, &options)?;
         // The snapshot is thrown away: it need not survive anything.
-        let options = options.durability(Durability::Normal).existing_only();
+        let mut options = options.durability(Durability::Normal).existing_only();
+        options.nobody_lives = true;
         let store = SqliteStore::open(&Location::File(snapshot.clone()), options).await?;
         let conn =
             reader::connect(&snapshot).map_err(|error| OpenError::sqlite(&snapshot, "read", &error))?;

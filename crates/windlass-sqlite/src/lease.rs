@@ -15,8 +15,8 @@ use crate::{
     tx::{Step, Tx, disagree},
 };
 
-/// Stores a worker. Its lease starts when that is committed.
-pub(crate) fn register(tx: &mut Tx<'_>, worker: &NewWorker) -> Step<WorkerId> {
+/// Stores a worker. Its lease starts when that is committed; that of a remote one outlives this process.
+pub(crate) fn register(tx: &mut Tx<'_>, worker: &NewWorker, is_remote: bool) -> Step<WorkerId> {
     tx.sql(sql::INSERT_WORKER)?.execute(params![
         worker.host,
         worker.pid,
@@ -25,7 +25,8 @@ pub(crate) fn register(tx: &mut Tx<'_>, worker: &NewWorker) -> Step<WorkerId> {
         names_to_stored(&worker.queues),
         worker.slots,
         i64::try_from(worker.lease_ttl.as_millis()).unwrap_or(i64::MAX),
-        tx.now.as_ms()
+        tx.now.as_ms(),
+        is_remote
     ])?;
     let id = WorkerId(tx.conn.last_insert_rowid());
     gates::change_fleet(tx, |memory| memory.add_worker(id, gates::service(worker)))?;

@@ -2,7 +2,8 @@
 //!
 //! Kept beside the writer, not in it: a renewal is answered at once even while a commit waits for a slow disk,
 //! so a live worker never loses its lease to somebody else's write (NO-FALSE-DEATH). Deadlines count in
-//! monotonic time (CLOCK-FREE); nothing of this is stored, because with the process every worker of it ends.
+//! monotonic time (CLOCK-FREE); nothing of this is stored, because with the process every worker of it ends. One that lives in
+//! another process has a whole lease time from the next start: while nobody could renew, nobody is dead.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -40,15 +41,20 @@ impl Leases {
     /// Starts a lease.
     pub(crate) fn start(&self, id: WorkerId, worker: NewWorker, clock: &dyn Clock) {
         let now = clock.wall();
+        self.go_on(id, worker, (now, now), clock);
+    }
+
+    /// Starts the lease of a worker that registered and last renewed at these times.
+    pub(crate) fn go_on(
+        &self,
+        id: WorkerId,
+        worker: NewWorker,
+        (registered_at, renewed_at): (Timestamp, Timestamp),
+        clock: &dyn Clock,
+    ) {
         let report = WorkerReport::of_new(worker.slots);
-        let lease = Lease {
-            deadline: clock.monotonic() + worker.lease_ttl,
-            worker,
-            registered_at: now,
-            renewed_at: now,
-            report,
-            cancels: Vec::new(),
-        };
+        let deadline = clock.monotonic() + worker.lease_ttl;
+        let lease = Lease { deadline, worker, registered_at, renewed_at, report, cancels: Vec::new() };
         self.lock().insert(id, lease);
     }
 

@@ -22,6 +22,7 @@
 
 mod audit;
 mod awaited;
+mod away;
 mod backup;
 mod call;
 mod checkpoint;

@@ -27,6 +27,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 2, oldest_writer: 1, sql: include_str!("../sql/migrations/0002_trace.sql") },
     Migration { version: 3, oldest_writer: 1, sql: include_str!("../sql/migrations/0003_admission.sql") },
     Migration { version: 4, oldest_writer: 1, sql: include_str!("../sql/migrations/0004_token.sql") },
+    Migration { version: 5, oldest_writer: 1, sql: include_str!("../sql/migrations/0005_remote.sql") },
 ];
 
 /// What a file says of its schema.

@@ -12,6 +12,7 @@ use windlass_core::{LaneId, Name, State, TaskId, Timestamp, WorkerId};
 
 use crate::{
     awaited::Awaited,
+    away::{self, Away},
     call::Queue,
     checkpoint::Checkpoints,
     disk::Disk,
@@ -71,7 +72,10 @@ pub(crate) fn open(
     let conn = connect(path, migrations)?;
     let shown = path.unwrap_or(Path::new(":memory:"));
     let migrated = migrate::migrate(&conn, path, migrations)?;
-    let memory = load(&conn).map_err(|error| OpenError::sqlite(shown, "read", &error))?;
+    let read = |error| OpenError::sqlite(shown, "read", &error);
+    // With the lock taken every local worker that is recorded is dead.
+    let away = if options.nobody_lives { Vec::new() } else { away::load(&conn).map_err(read)? };
+    let memory = load(&conn, &away).map_err(read)?;
     let readers = path.map(Readers::open).transpose()?;
     let shared = Arc::new(Shared {
         queue: Queue::default(),
@@ -85,9 +89,9 @@ pub(crate) fn open(
         lock: Mutex::new(lock),
         meters: Meters::default(),
     });
+    away::go_on(&away, &memory, &shared);
     let checkpoints = Checkpoints::new(path.is_some());
     let mut writer = Writer::new(conn, memory, Disk::new(path), checkpoints, shared);
-    // With the lock taken every worker that is recorded is dead: leases live in the process that holds it.
     let recovered =
         writer.recover().map_err(|error| OpenError::sqlite(shown, "recover the tasks of", &error))?;
     Ok(Opened { writer, migrated, recovered })
@@ -127,7 +131,7 @@ fn set_up(conn: &Connection, is_file: bool) -> rusqlite::Result<()> {
 }
 
 /// Reads what the writer must know by heart: one scan of the unfinished tasks.
-fn load(conn: &Connection) -> rusqlite::Result<Memory> {
+fn load(conn: &Connection, away: &[Away]) -> rusqlite::Result<Memory> {
     let mut memory = Memory::new();
     let name = |text: String, place| {
         Name::new("name", text).map_err(|error| {
@@ -145,8 +149,12 @@ fn load(conn: &Connection) -> rusqlite::Result<Memory> {
     }
     let mut workers = conn.prepare(sql::LOAD_WORKERS)?;
     for worker in workers.query_map([], |row| row.get(0))? {
-        // With the lock taken it is dead, so it takes nothing.
-        memory.add_worker(WorkerId(worker?), Service::default());
+        let id = WorkerId(worker?);
+        match away.iter().find(|away| away.id == id) {
+            Some(away) => away.enter(&mut memory),
+            // It is dead, so it takes nothing.
+            None => memory.add_worker(id, Service::default()),
+        }
     }
     load_figures(conn, &mut memory)?;
     load_gates(conn, &mut memory)?;

@@ -104,6 +104,9 @@ pub struct Options {
     pub address: Option<String>,
     /// Whether a store that does not exist is made.
     pub create: bool,
+    /// Whether every worker is taken for dead when the store is opened, also one of another process: nothing runs afterwards.
+    #[doc(hidden)]
+    pub nobody_lives: bool,
     /// Statements, as they are written in `sql/`, with other texts: tests show with it that a broken one is noticed.
     #[doc(hidden)]
     pub replaced: Vec<(String, String)>,
@@ -120,6 +123,7 @@ impl Default for Options {
             min_free_percent: MIN_FREE_PERCENT,
             address: None,
             create: true,
+            nobody_lives: false,
             replaced: Vec::new(),
         }
     }

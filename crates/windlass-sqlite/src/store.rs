@@ -59,7 +59,8 @@ impl std::fmt::Debug for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens a store, or makes it. Tasks that an earlier process held when it died are ready again.
+    /// Opens a store, or makes it. Tasks that workers of an earlier process held when it died are ready again; workers in other
+    /// processes have one lease time to come back.
     ///
     /// # Errors
     /// [`OpenError`], one line that says what to do.
@@ -205,7 +206,11 @@ impl Drop for SqliteStore {
 #[async_trait]
 impl Source for SqliteStore {
     async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
-        self.write(Class::Control, Sync::Durable, move |tx| lease::register(tx, &worker)).await
+        self.write(Class::Control, Sync::Durable, move |tx| lease::register(tx, &worker, false)).await
+    }
+
+    async fn register_remote(&self, worker: NewWorker) -> Result<WorkerId> {
+        self.write(Class::Control, Sync::Durable, move |tx| lease::register(tx, &worker, true)).await
     }
 
     async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {

@@ -220,10 +220,12 @@ impl Writer {
         0
     }
 
-    /// Takes back the tasks of every worker that was recorded before this process opened the store, and goes on with what
-    /// the gates had left over.
+    /// Takes back the tasks of the workers that ended with the process that had the store before, and goes on with what the gates
+    /// had left over.
     pub(crate) fn recover(&mut self) -> rusqlite::Result<u64> {
         let mut workers = self.memory.worker_ids();
+        let mono = self.shared.options.clock.monotonic();
+        workers.retain(|worker| !self.shared.leases.is_live(*worker, mono));
         workers.sort_unstable();
         let moved = self.in_one(|tx| {
             line::mend(tx)?;

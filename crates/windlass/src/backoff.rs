@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+use windlass_core::Error;
+
 /// Doubles from `base` to `max`; each delay is spread by up to a quarter either way.
 #[derive(Debug, Clone)]
 pub struct Backoff {
@@ -40,6 +43,36 @@ impl Backoff {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let place = (self.seed >> 33) as u32 % 501;
         delay * (750 + place) / 1000
+    }
+}
+
+/// Pauses between two tries to reach somebody who is not there yet.
+const WAIT_MIN: Duration = Duration::from_millis(100);
+const WAIT_MAX: Duration = Duration::from_secs(2);
+/// How often a wait that goes on is told.
+const SAY_EVERY: Duration = Duration::from_secs(30);
+
+/// Waits for somebody who is not there yet, and says so once in a while.
+#[derive(Debug)]
+pub struct Waiting {
+    backoff: Backoff,
+    since: Instant,
+    said_at: Option<Instant>,
+}
+
+impl Waiting {
+    /// Begins to wait. Two with the same seed wait equally long.
+    pub fn new(seed: u64) -> Self {
+        Self { backoff: Backoff::new(WAIT_MIN, WAIT_MAX, seed), since: Instant::now(), said_at: None }
+    }
+
+    /// Waits before the next try; the first time and every half minute a line of the log says `what`, and why.
+    pub async fn pause(&mut self, why: &Error, what: &str) {
+        if self.said_at.is_none_or(|at| at.elapsed() >= SAY_EVERY) {
+            self.said_at = Some(Instant::now());
+            tracing::warn!(error = %why, waited_s = self.since.elapsed().as_secs(), "{what}");
+        }
+        tokio::time::sleep(self.backoff.next()).await;
     }
 }
 

@@ -33,6 +33,8 @@ use crate::{
 const HALF_MIN: usize = 50;
 /// Most tasks that one duty of the coordinator makes ready before a claim.
 const DUE_MAX: u32 = 1_000;
+/// The first pause after a failed claim, and the shortest after any.
+const FAILED_PAUSE: Duration = Duration::from_millis(100);
 
 /// What the coordinator waits for before it looks again.
 enum Pause {
@@ -71,7 +73,7 @@ impl Coordinator {
         let (config, seed) = (&shared.config, shared.config.home.seed());
         Self {
             lanes: Lanes::new(&shared.registry),
-            failures: Backoff::new(config.poll_interval, Duration::from_secs(5), seed),
+            failures: Backoff::new(config.poll_interval.min(FAILED_PAUSE), Duration::from_secs(5), seed),
             poll: Backoff::new(config.poll_interval, config.poll_interval_max, seed.wrapping_add(1)),
             ended_at_last_claim: 0,
             free_since: None,
@@ -324,12 +326,20 @@ impl Coordinator {
         };
         let until_due = self.next_due.map_or(timer, |due| due.saturating_duration_since(Instant::now()));
         let wakes = matches!(pause, Pause::Idle | Pause::Blocked);
+        let has_failed = matches!(pause, Pause::Failed);
+        // A server that is back rings, and is not waited for any longer; but however often it rings, claims do not fail in a flood.
+        let woken = async {
+            if has_failed {
+                tokio::time::sleep(FAILED_PAUSE).await;
+            }
+            shared.wake.woken().await;
+        };
         tokio::select! {
             () = shared.phase_reached(Phase::Draining) => {}
             () = shared.pool.keep_starting() => {}
             () = shared.pool.freed(), if matches!(pause, Pause::Saturated | Pause::Gathering(_)) => {}
             () = shared.settle_queue.shrunk(), if matches!(pause, Pause::Unsettled) => {}
-            () = shared.wake.woken(), if wakes => self.reset_poll(),
+            () = woken, if wakes || has_failed => self.reset_poll(),
             () = tokio::time::sleep(if wakes { timer.min(until_due) } else { timer }) => {
                 if !matches!(pause, Pause::Gathering(_)) {
                     self.lanes.mark_stale();

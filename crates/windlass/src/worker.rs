@@ -8,10 +8,10 @@ pub(crate) mod lanes;
 pub(crate) mod shared;
 pub(crate) mod status;
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
-use windlass_core::{Error, Outcome, Result, store::SharedStore};
+use windlass_core::{Error, Outcome, Result, WorkerId, store::SharedStore};
 
 pub use self::{
     claim_times::ClaimTimes,
@@ -24,6 +24,7 @@ use self::{
 };
 use crate::{
     admission::{self, Controller},
+    backoff::Waiting,
     builder::WorkerBuilder,
     cancel::CancelReason,
     engine, executor, heartbeat,
@@ -100,22 +101,26 @@ impl Worker {
     /// Not cancel safe in the usual sense: if the future is dropped the worker stops at once, and what it held is taken
     /// back by the store when its lease has run out.
     ///
+    /// A store that cannot be reached is waited for, also before anything has run.
+    ///
     /// # Errors
-    /// If the worker cannot register, its coordinator keeps dying, or the store fails for good. What it held has
+    /// If the store refuses to register the worker, its coordinator keeps dying, or the store fails for good. What it held has
     /// then been handed back as far as the store could still be reached.
     pub async fn run(self, shutdown: impl Shutdown) -> std::result::Result<DrainReport, WorkerError> {
         let shared = self.shared;
-        let worker = shared.source.register(shared.introduction()).await.map_err(WorkerError::Register)?;
+        let _stop = StopThreads(shared.clone());
+        let mut shutdown = Box::pin(shutdown);
+        let Some(worker) = register(&shared, shutdown.as_mut()).await? else {
+            return Ok(DrainReport::default());
+        };
         shared.set_worker(Some(worker));
         shared.tick();
-        let _stop = StopThreads(shared.clone());
         let heartbeat = heartbeat::spawn(shared.clone()).map_err(|error| no_thread(&error))?;
         tracing::info!(%worker, slots = shared.slots(), kinds = ?shared.registry.kinds(), "worker started");
 
         let sampler = admission::spawn(shared.clone()).map_err(|error| no_thread(&error))?;
         let mut engine = engine::spawn(&shared).map_err(|error| no_thread(&error))?;
 
-        let mut shutdown = Box::pin(shutdown);
         let failure = tokio::select! {
             () = shutdown.as_mut().drain() => None,
             () = shared.phase_reached(Phase::Draining) => None,
@@ -151,6 +156,27 @@ impl Worker {
                 tracing::error!(%error, %report, "worker failed");
                 Err(error)
             }
+        }
+    }
+}
+
+/// Registers, again and again while the store cannot be reached; nothing if the worker is told to stop meanwhile.
+async fn register(
+    shared: &Shared,
+    mut shutdown: Pin<&mut impl Shutdown>,
+) -> std::result::Result<Option<WorkerId>, WorkerError> {
+    let mut waiting = Waiting::new(shared.config.home.seed());
+    loop {
+        let error = match shared.source.register(shared.introduction()).await {
+            Ok(worker) => return Ok(Some(worker)),
+            Err(error @ (Error::Unavailable(_) | Error::Unknown(_))) => error,
+            Err(error) => return Err(WorkerError::Register(error)),
+        };
+        // A registration that is under way is not given up: its answer may be a worker that nobody would know of.
+        tokio::select! {
+            () = waiting.pause(&error, "the worker could not register yet; trying again until it can") => {}
+            () = shutdown.as_mut().drain() => return Ok(None),
+            () = shared.phase_reached(Phase::Draining) => return Ok(None),
         }
     }
 }

@@ -77,7 +77,7 @@ impl Load {
     /// # Errors
     /// If the store cannot be opened.
     pub async fn start(place: &Place, target: &Arc<Target>) -> Result<Self> {
-        Self::new(place, place.url(), target, Doubt::Left).await
+        Self::new(place, client(place, place.url()).await?, target, Doubt::Left).await
     }
 
     /// Starts a client at an address of the store whose tasks have keys: each call is repeated until it is acknowledged.
@@ -85,12 +85,19 @@ impl Load {
     /// # Errors
     /// If the store cannot be opened.
     pub async fn keyed(place: &Place, url: &str, target: &Arc<Target>) -> Result<Self> {
-        Self::new(place, url, target, Doubt::Repeated).await
+        Self::new(place, client(place, url).await?, target, Doubt::Repeated).await
     }
 
-    async fn new(place: &Place, url: &str, target: &Arc<Target>, doubt: Doubt) -> Result<Self> {
+    /// The same through whatever leads to the store, such as its servers.
+    ///
+    /// # Errors
+    /// If the store itself cannot be opened.
+    pub async fn through(place: &Place, way: Arc<dyn Store>, target: &Arc<Target>) -> Result<Self> {
+        Self::new(place, way, target, Doubt::Repeated).await
+    }
+
+    async fn new(place: &Place, store: Arc<dyn Store>, target: &Arc<Target>, doubt: Doubt) -> Result<Self> {
         let (ledger, stop) = (Arc::new(Mutex::default()), Arc::new(AtomicBool::new(false)));
-        let store = client(place, url).await?;
         let watched = client(place, place.url()).await?;
         Ok(Self {
             client: tokio::spawn(enqueue_until(
@@ -154,7 +161,7 @@ pub async fn client(place: &Place, url: &str) -> Result<Arc<PostgresStore>> {
 
 async fn enqueue_until(
     stop: Arc<AtomicBool>,
-    store: Arc<PostgresStore>,
+    store: Arc<dyn Store>,
     target: Arc<Target>,
     ledger: Arc<Mutex<Ledger>>,
     doubt: Doubt,

@@ -162,7 +162,30 @@ impl Place {
     /// If it ends or does not register.
     pub async fn worker_at(&self, url: &str, slots: u32) -> Result<Process> {
         let slots = slots.to_string();
-        let mut worker = Process::start(self.command_at(url, ["worker", "--slots", &slots])?)?;
+        self.registered(self.command_at(url, ["worker", "--slots", &slots])?).await
+    }
+
+    /// The same that knows only servers, with commas between their addresses.
+    ///
+    /// # Errors
+    /// If it ends or does not register.
+    pub async fn remote_worker(&self, servers: &str, slots: u32) -> Result<Process> {
+        self.registered(self.remote_worker_command(servers, slots)?).await
+    }
+
+    /// The command of a worker that knows only servers.
+    ///
+    /// # Errors
+    /// If the program cannot be found.
+    pub fn remote_worker_command(&self, servers: &str, slots: u32) -> Result<Command> {
+        let mut command = process::command(process::windlass()?);
+        command.args(["worker", "--server", servers, "--slots", &slots.to_string()]);
+        command.envs(self.settings.iter().cloned()).current_dir(self.folder.path());
+        Ok(command)
+    }
+
+    async fn registered(&self, command: Command) -> Result<Process> {
+        let mut worker = Process::start(command)?;
         let pid = worker.pid();
         until("a worker has registered", || {
             if let Some(status) = worker.ended()? {

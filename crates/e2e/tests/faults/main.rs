@@ -9,6 +9,7 @@ mod gates;
 mod kill;
 mod limits;
 mod quarantine;
+mod remote;
 mod second;
 mod soak;
 mod stores;

@@ -11,6 +11,7 @@ mod listener;
 mod locks;
 mod lost_answers;
 mod restart;
+mod rolling;
 mod schedules;
 mod servers;
 mod silent;

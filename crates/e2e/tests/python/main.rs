@@ -56,6 +56,7 @@ macro_rules! files {
 }
 
 files! {
+    a_server_with_access_control_is_used_with_tokens_and_over_tls: "test_access.py",
     clients_ask_and_are_answered: "test_client.py",
     nothing_is_lost_with_servers_and_workers_that_die: "test_faults.py",
     a_lost_answer_is_no_second_task: "test_lost_answers.py",

@@ -1,5 +1,6 @@
 //! The store of a server that was named: no database credentials on this machine.
 
+use windlass::backoff::Waiting;
 use windlass_core::Error;
 use windlass_remote::{Options, RemoteStore, Servers};
 
@@ -20,8 +21,26 @@ pub async fn open(settings: &Settings) -> Result<Opened, Failure> {
         settings.text(&table::SERVER).parse().map_err(|error: Error| Failure::usage(error.to_string()))?;
     let Credentials { token, ca } = Credentials::from_settings(settings)?;
     let options = Options { token, ca, ..Options::default() };
-    let store = RemoteStore::for_worker(&servers, options)
-        .await
-        .map_err(|error| Failure::new(Exit::Unreachable, error.to_string()))?;
+    // Everybody may be started in any order: a server that is not there yet is waited for. What it says no to it would say no to again.
+    let mut waiting = Waiting::new(u64::from(std::process::id()));
+    let store = loop {
+        match RemoteStore::for_worker(&servers, options.clone()).await {
+            Ok(store) => break store,
+            Err(error @ (Error::Unavailable(_) | Error::Unknown(_))) => {
+                waiting.pause(&error, "no server can be used yet; trying again until one can").await;
+            }
+            Err(error) => return Err(refused(&error)),
+        }
+    };
     Ok(Opened { store, sqlite: None })
+}
+
+fn refused(error: &Error) -> Failure {
+    let failure = Failure::new(Exit::Refused, error.to_string());
+    match error {
+        Error::Unsupported(_) => {
+            failure.hint("the server is of a version that this worker does not speak with")
+        }
+        _ => failure.hint("check the token (--token-file or WINDLASS_TOKEN, with the scope work) and --ca"),
+    }
 }

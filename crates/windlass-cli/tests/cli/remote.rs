@@ -1,10 +1,12 @@
 //! A worker on a server: no store on its machine.
 
+use std::io::{BufRead as _, BufReader};
+
 use rustix::process::Signal;
 
 use crate::{
     access::{folder_with, with_token, write_certificate},
-    support::{Running, windlass},
+    support::{NOBODY, Running, command, windlass},
 };
 
 #[test]
@@ -57,8 +59,31 @@ fn a_worker_takes_a_server_or_a_store_and_says_what_is_wrong_with_a_server() {
     worker(&["--server", "http://127.0.0.1:1", "--store", "sqlite:x.db"])
         .failed(2, &["--server and --store"]);
     worker(&["--server", "127.0.0.1:1"]).failed(2, &["http://host:7878"]);
-    worker(&["--server", "http://127.0.0.1:1,http://127.0.0.1:2"])
-        .failed(5, &["http://127.0.0.1:1: ", "http://127.0.0.1:2: "]);
+}
+
+#[test]
+fn a_worker_that_is_started_before_its_servers_says_so_and_waits_for_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let servers = format!("http://{NOBODY},http://{free}");
+    let mut worker = Early(command(folder.path(), &["worker", "--server", &servers]).spawn().unwrap());
+    let mut said = BufReader::new(worker.0.stderr.take().unwrap()).lines();
+    let line = said.next().unwrap().unwrap();
+    for part in ["WARN", "no server can be used yet; trying again", NOBODY, &free] {
+        assert!(line.contains(part), "{part:?} is missing: {line}");
+    }
+    let up =
+        Running::start(tempfile::tempdir().unwrap(), &["up", "--queues", "elsewhere", "--listen", &free]);
+    up.say(&["enqueue", "echo", "--wait"]).done();
+}
+
+/// Killed at the end of the test.
+struct Early(std::process::Child);
+
+impl Drop for Early {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
+    }
 }
 
 #[test]

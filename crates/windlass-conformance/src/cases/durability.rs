@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use windlass_core::{NewTask, Outcome, Payload, Start, State};
+use windlass_core::{NewTask, Outcome, Payload, Start, State, WorkerReport};
 
-use super::rig::{MANY, Rig, keyed, name, task};
+use super::rig::{MANY, Rig, TTL, keyed, name, task};
 use crate::harness::Harness;
 
 pub async fn an_acknowledged_task_is_there_after_a_restart(harness: &dyn Harness) {
@@ -63,5 +63,43 @@ pub async fn a_running_task_is_recovered_after_a_restart(harness: &dyn Harness) 
     assert_eq!(taken[0].lease, 2);
     let worker = rig.worker().await;
     assert!(worker.id > lost.worker, "ids of workers rise over a restart");
+    rig.assert_sound().await;
+}
+
+pub async fn a_worker_of_another_process_keeps_its_leases_over_a_restart(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.add_many("a", 3).await;
+    let mut worker = rig.remote_worker().await;
+    let kept = worker.claim_one().await;
+    let asked = worker.claim_one().await;
+    rig.store.cancel(&[asked.id], "no longer wanted").await.unwrap();
+    let batch = Arc::new(worker.batch(vec![(kept.clone(), Outcome::Done(None))]).await);
+    let Some(rig) = rig.reopen().await else { return };
+    rig.advance(TTL * 2 / 3).await;
+    rig.sweep().await;
+    let renewed = rig.store.renew(worker.id, WorkerReport::of_new(100)).await.unwrap();
+    assert_eq!(renewed.cancels.len(), 1, "it is told again what should end: {renewed:?}");
+    rig.advance(TTL * 2 / 3).await;
+    rig.sweep().await;
+    let seen = rig.task(kept.id).await;
+    assert_eq!((seen.state, seen.crashes, seen.lease), (State::Running, 0, kept.lease));
+    assert_eq!(rig.worker().await.claim(MANY).await.len(), 1, "what it holds is not given out");
+    let settled = rig.store.settle(batch).await.unwrap();
+    assert_eq!(settled.fenced, [], "the same lease");
+    assert_eq!(rig.state(kept.id).await, State::Done);
+    rig.assert_sound().await;
+}
+
+pub async fn a_worker_of_another_process_that_does_not_come_back_loses_its_leases(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.add_many("a", 1).await;
+    let lost = rig.remote_worker().await.claim_one().await;
+    let Some(rig) = rig.reopen().await else { return };
+    rig.advance(Duration::from_mins(1)).await;
+    rig.sweep().await;
+    let seen = rig.task(lost.id).await;
+    assert_eq!((seen.state, seen.crashes, seen.attempt, seen.lease), (State::Ready, 1, 0, 1));
+    let late = rig.store.renew(lost.worker, WorkerReport::of_new(100)).await;
+    assert_eq!(late.unwrap_err(), windlass_core::Error::WorkerExpired);
     rig.assert_sound().await;
 }

@@ -62,8 +62,17 @@ impl<'h> Rig<'h> {
         self.worker_of(&KINDS, &[], 100).await
     }
 
+    /// The same in another process than the store.
+    pub async fn remote_worker(&self) -> Hand<'h> {
+        self.hand(&KINDS, &[], 100, true).await
+    }
+
     /// A worker for some kinds and queues.
     pub async fn worker_of(&self, kinds: &[&str], queues: &[&str], slots: u32) -> Hand<'h> {
+        self.hand(kinds, queues, slots, false).await
+    }
+
+    async fn hand(&self, kinds: &[&str], queues: &[&str], slots: u32, is_remote: bool) -> Hand<'h> {
         let worker = NewWorker {
             host: "host".to_owned(),
             pid: 1,
@@ -74,7 +83,9 @@ impl<'h> Rig<'h> {
             lease_ttl: TTL,
         };
         let store = self.harness.connect(&self.store).await;
-        let id = store.register(worker).await.unwrap();
+        let registered =
+            if is_remote { store.register_remote(worker).await } else { store.register(worker).await };
+        let id = registered.unwrap();
         let (kinds, queues) = (kinds.iter().copied().map(name), queues.iter().copied().map(name));
         let (kinds, queues) = (kinds.collect(), queues.collect());
         Hand { harness: self.harness, store, id, kinds, queues, claim_no: 0, batch_no: 0 }

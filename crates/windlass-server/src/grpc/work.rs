@@ -63,9 +63,10 @@ async fn greet(api: &Api, hello: v1::Hello, down: mpsc::Sender<Down>) -> Result<
     let lease_ttl_ms = ms(introduced.lease_ttl);
     // Above every claim that an earlier stream of this worker made, here or at another server: whatever of those it does not own up
     // to goes back, and one that is still on its way is undone under a number that nobody else has.
-    let claim_no = hello.up_to_claim_no.max(next_claim_no());
+    let now = api.ends.now(api.store()).await?;
+    let claim_no = hello.up_to_claim_no.max(next_claim_no(now));
     let (worker, handed_back) = if hello.worker_id.is_empty() {
-        (api.store().register(introduced).await?, 0)
+        (api.store().register_remote(introduced).await?, 0)
     } else {
         let worker = worker_id(&hello.worker_id)?;
         api.hub.dismiss(worker);

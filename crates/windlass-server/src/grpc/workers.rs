@@ -2,12 +2,14 @@
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use tokio::time::Instant;
 use tonic::{Request, Response, Streaming};
-use windlass_core::{ClaimAnswer, Demand, Error, Hint, LeaseRef, NewWorker, Outcome, State, WorkerReport};
+use windlass_core::{
+    ClaimAnswer, Demand, Error, Hint, LeaseRef, NewWorker, Outcome, State, Timestamp, WorkerReport,
+};
 use windlass_proto::{
     convert::{checked_payload, ms, names, report, task_id, worker_id},
     v1::{self, workers_server::Workers},
@@ -23,12 +25,16 @@ const CLAIM_POLL: Duration = Duration::from_secs(1);
 /// Most tasks of one claim.
 const CLAIM_MAX: u32 = 1_000;
 
-/// The number of a claim whose caller does not number them: rises over restarts, as long as the clock does not go back
-/// further than the server was away.
-pub(super) fn next_claim_no() -> u64 {
+/// Numbers that are left to the claims of a stream before the next stream of the same moment.
+const CLAIMS_OF_A_MOMENT: u64 = 1 << 10;
+
+/// The number of a claim, or above which those of a stream are, where the caller does not number them. By the store's clock, which all
+/// servers share: so it rises also from one server to another, and over restarts as long as that clock does not go back further than
+/// the server was away.
+pub(super) fn next_claim_no(now: Timestamp) -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
-    let next = |last: u64| now.max(last + 1);
+    let now = u64::try_from(now.as_ms()).unwrap_or(0).saturating_mul(1_000);
+    let next = |last: u64| now.max(last + CLAIMS_OF_A_MOMENT);
     let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
     // The update never declines, so both arms hold the number before.
     next(last.unwrap_or_else(|last| last))
@@ -43,8 +49,9 @@ impl Api {
         let queues = names("queue", &request.queues)?;
         let lanes = self.store().lanes(&kinds, &queues).await?;
         let (worker, lanes) = (worker_id(&request.worker_id)?, lanes.iter().map(|lane| lane.id).collect());
+        let claim_no = next_claim_no(self.ends.now(self.store()).await?);
         let n = request.max_tasks.clamp(1, CLAIM_MAX);
-        self.store().claim(&[Demand::new(worker, next_claim_no(), lanes, n)]).await
+        self.store().claim(&[Demand::new(worker, claim_no, lanes, n)]).await
     }
 
     async fn end(&self, lease: Option<v1::Lease>, outcome: Outcome) -> Answer<v1::SettledTask> {
@@ -58,7 +65,7 @@ impl Workers for Api {
     async fn register(&self, request: Request<v1::RegisterRequest>) -> Answer<v1::RegisterResponse> {
         let worker = NewWorker::try_from(request.into_inner()).map_err(status)?;
         let lease_ttl_ms = ms(worker.lease_ttl);
-        let id = self.store().register(worker).await.map_err(status)?;
+        let id = self.store().register_remote(worker).await.map_err(status)?;
         Ok(Response::new(v1::RegisterResponse { worker_id: id.to_string(), lease_ttl_ms }))
     }
 

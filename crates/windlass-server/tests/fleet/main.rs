@@ -79,12 +79,12 @@ fn a_seed_gives_the_same_run_again() {
     }
 }
 
-/// A fleet with a defect is caught by one of the first seeds.
+/// A fleet with a defect is caught by one of the first seeds. Another promise may be the first that it breaks.
 fn is_found(broken: Broken, promise: &str) {
-    let found = (1..=200).map(|seed| run(seed, Some(broken))).find(|report| !report.violations.is_empty());
+    let breaks = |report: &Report| report.violations.iter().any(|what| what.contains(promise));
+    let found = (1..=200).map(|seed| run(seed, Some(broken))).find(breaks);
     let Some(report) = found else { panic!("{broken:?} was not found") };
     println!("{broken:?}: seed {}: {:?}", report.seed, report.violations);
-    assert!(report.violations.iter().any(|what| what.contains(promise)), "{}", told(&report));
 }
 
 #[test]

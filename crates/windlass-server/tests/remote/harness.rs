@@ -39,6 +39,12 @@ impl Served {
         self.ended.await.unwrap().unwrap();
     }
 
+    /// Ends it without a word to anybody.
+    pub async fn die(self) {
+        self.ended.abort();
+        let _ = self.ended.await;
+    }
+
     pub async fn connect(&self) -> Arc<RemoteStore> {
         RemoteStore::connect(&self.url.parse().unwrap(), Options::default()).await.unwrap()
     }

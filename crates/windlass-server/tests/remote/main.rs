@@ -4,10 +4,12 @@
 
 mod crowd;
 mod harness;
+mod lost_stream;
 mod memory;
 mod postgres;
 mod push;
 mod room;
+mod servers;
 mod sqlite;
 mod stock;
 mod wire;

@@ -5,6 +5,6 @@ use support::PostgresHarness;
 use crate::harness::Remote;
 
 #[path = "../../../windlass-postgres/tests/support/mod.rs"]
-mod support;
+pub mod support;
 
 windlass_conformance::suite!(Remote::new(PostgresHarness::new()));

@@ -17,16 +17,16 @@ use crate::harness::Served;
 /// Longer than any test: what happens within a test was not found by looking.
 const NEVER: Duration = Duration::from_hours(1);
 
-fn store() -> Arc<MemoryStore> {
+pub fn store() -> Arc<MemoryStore> {
     Arc::new(MemoryStore::new(Arc::new(ManualClock::new(START)), windlass_core::Rules::default()))
 }
 
-fn task(kind: &str) -> NewTask {
+pub fn task(kind: &str) -> NewTask {
     NewTask::new(kind, Payload::bytes(*b"x")).unwrap()
 }
 
 /// Tells which task it runs, and ends it when it is told to.
-struct Told {
+pub struct Told {
     name: &'static str,
     started: mpsc::UnboundedSender<(&'static str, TaskId)>,
     go_on: Arc<tokio::sync::Semaphore>,
@@ -42,13 +42,13 @@ impl RawHandler for Told {
 }
 
 /// A worker that only looks when it is told to.
-struct Hand {
+pub struct Hand {
     stop: Option<oneshot::Sender<()>>,
     ended: tokio::task::JoinHandle<()>,
 }
 
 impl Hand {
-    async fn start(url: &str, slots: u32, handler: Told) -> Self {
+    pub async fn start(url: &str, slots: u32, handler: Told) -> Self {
         let store = RemoteStore::for_worker(&url.parse().unwrap(), Options::default()).await.unwrap();
         let mut registry = Registry::new();
         registry.insert(Name::new("kind", "a").unwrap(), Arc::new(handler)).unwrap();
@@ -56,6 +56,9 @@ impl Hand {
             slots,
             poll_interval: NEVER,
             poll_interval_max: NEVER,
+            // Nothing is found by comparing either.
+            lease_ttl: 3 * NEVER,
+            heartbeat: NEVER,
             admission: windlass::admission::AdmissionConfig { is_on: false, ..Default::default() },
             ..WorkerConfig::default()
         };
@@ -73,13 +76,13 @@ impl Hand {
         Self { stop: Some(stop), ended }
     }
 
-    async fn end(mut self) {
+    pub async fn end(mut self) {
         drop(self.stop.take());
         self.ended.await.unwrap();
     }
 }
 
-fn told(
+pub fn told(
     name: &'static str,
     started: &mpsc::UnboundedSender<(&'static str, TaskId)>,
     permits: usize,
@@ -89,7 +92,7 @@ fn told(
 }
 
 /// Waits for the ends of tasks at the store itself.
-async fn all_done(store: &MemoryStore, ids: &[TaskId]) {
+pub async fn all_done(store: &dyn Store, ids: &[TaskId]) {
     for id in ids {
         store.ended(&[*id], Duration::from_mins(1)).await.unwrap();
         assert_eq!(store.task(*id).await.unwrap().unwrap().state, State::Done);
@@ -106,7 +109,7 @@ async fn a_task_that_is_enqueued_through_the_server_reaches_a_waiting_worker_wit
     for _ in 0..20 {
         let id = client.enqueue(vec![task("a")]).await.unwrap()[0].id;
         assert_eq!(starts.recv().await.unwrap().1, id);
-        all_done(&store, &[id]).await;
+        all_done(&*store, &[id]).await;
     }
     hand.end().await;
     served.end().await;
@@ -132,7 +135,7 @@ async fn a_worker_is_never_pushed_more_than_it_has_slots_for() {
         }
     }
     go_on.add_permits(3);
-    all_done(&store, &ids).await;
+    all_done(&*store, &ids).await;
     hand.end().await;
     served.end().await;
 }
@@ -155,7 +158,7 @@ async fn a_worker_whose_server_ends_goes_on_at_another_and_loses_nothing() {
         starts.recv().await.unwrap();
     }
     go_on.add_permits(3);
-    all_done(&store, &ids).await;
+    all_done(&*store, &ids).await;
     for id in &ids {
         assert_eq!(store.task(*id).await.unwrap().unwrap().attempt, 1, "each ran once");
     }
@@ -186,17 +189,17 @@ async fn a_task_for_a_waiting_worker_is_never_ready_in_between() {
     // The first one makes the lane, which the worker has to learn of.
     let first = client.enqueue(vec![task("a")]).await.unwrap()[0].id;
     assert_eq!(starts.recv().await, Some(("one", first)));
-    all_done(&store, &[first]).await;
+    all_done(&*store, &[first]).await;
     let mut hints = store.hints();
     for _ in 0..20 {
         let id = client.enqueue(vec![task("a")]).await.unwrap()[0].id;
         assert_eq!(starts.recv().await, Some(("one", id)));
-        all_done(&store, &[id]).await;
+        all_done(&*store, &[id]).await;
     }
     assert_eq!(heard(&mut *hints).await, [], "nobody was told to look for it");
     // A batch goes the usual way.
     let ids = client.enqueue(vec![task("a"); 2]).await.unwrap();
-    all_done(&store, &[ids[0].id, ids[1].id]).await;
+    all_done(&*store, &[ids[0].id, ids[1].id]).await;
     assert!(heard(&mut *hints).await.contains(&Hint::Ready));
     hand.end().await;
     served.end().await;
@@ -226,7 +229,7 @@ async fn the_next_step_of_a_workflow_runs_where_the_one_before_ran() {
         let (name, id) = starts.recv().await.unwrap();
         ran[flow_of[&id]].push((name, id));
     }
-    all_done(&store, &all).await;
+    all_done(&*store, &all).await;
     let (mut stayed, mut places) = (0, BTreeSet::new());
     for steps in &ran {
         assert!(steps.windows(2).all(|pair| pair[0].1 < pair[1].1), "in order: {steps:?}");

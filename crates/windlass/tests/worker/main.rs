@@ -8,6 +8,7 @@ mod gates;
 mod leases;
 mod metrics;
 mod outcomes;
+mod registering;
 mod rig;
 mod schedules;
 mod staged;

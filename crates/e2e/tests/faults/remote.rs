@@ -1,0 +1,82 @@
+//! A server on a file is killed and started again: workers on other machines go on with what they run.
+
+use std::{path::Path, time::Duration};
+
+use e2e::{
+    process::{self, Process},
+    target::Target,
+    until,
+    up::Up,
+};
+use serde_json::{Value, json};
+
+/// Leases that no pause of a busy machine outlasts.
+const SETTINGS: [(&str, &str); 3] = [
+    ("WINDLASS_LEASE_TTL_MS", "60000"),
+    ("WINDLASS_HEARTBEAT_MS", "200"),
+    ("WINDLASS_ALLOW_TARGET", "127.0.0.0/8"),
+];
+
+/// A server whose own worker serves another queue, at this address.
+fn up(store: &Path, listen: &str) -> Up {
+    let mut command = process::command(process::windlass().unwrap());
+    command.args(["up", "--store", &format!("sqlite:{}", store.display())]);
+    command.args(["--listen", listen, "--queues", "others"]).envs(SETTINGS);
+    command.current_dir(store.parent().unwrap());
+    Up::start(command).unwrap()
+}
+
+async fn seen(up: &Up, id: &str) -> Value {
+    up.api().get(&format!("/v1/tasks/{id}")).await.unwrap().body
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remote_worker_goes_on_with_its_attempt_when_the_server_is_killed_and_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("windlass.db");
+    let target = Target::start(Duration::ZERO).await.unwrap();
+    target.hold();
+    let mut first = up(&store, "127.0.0.1:0");
+    let listen = first.address.trim_start_matches("http://").to_owned();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut command = process::command(process::windlass().unwrap());
+    command.args(["worker", "--server", &first.address]).envs(SETTINGS).current_dir(elsewhere.path());
+    let mut worker = Process::start(command).unwrap();
+    let task = json!({"kind": "http", "payload": {"url": target.url(), "timeout_ms": 600_000}});
+    let ids = first.api().post("/v1/tasks", &task).await.unwrap().ids();
+    until(async || if target.book().open == 1 { Ok(()) } else { Err("nothing runs".to_owned()) })
+        .await
+        .unwrap();
+    let before = seen(&first, &ids[0]).await;
+
+    first.process.kill().unwrap();
+    let second = up(&store, &listen);
+    assert!(!second.process.transcript().contains("recovered"), "{}", second.process.transcript());
+    // The worker has found it: what is enqueued now is run by it as well.
+    let more = second.api().post("/v1/tasks", &task).await.unwrap().ids();
+    until(async || if target.book().open == 2 { Ok(()) } else { Err("the worker is not back".to_owned()) })
+        .await
+        .unwrap();
+    let now = seen(&second, &ids[0]).await;
+    assert_eq!((&now["state"], &now["worker"]), (&"running".into(), &before["worker"]), "{now}");
+    target.release();
+    for id in ids.iter().chain(&more) {
+        until(async || match seen(&second, id).await {
+            task if task["state"] == "done" => Ok(()),
+            task => Err(task.to_string()),
+        })
+        .await
+        .unwrap();
+    }
+    let done = seen(&second, &ids[0]).await;
+    assert_eq!(
+        (&done["attempt"], &done["worker"], &done["crashes"]),
+        (&1.into(), &before["worker"], &before["crashes"]),
+        "{done}"
+    );
+    let book = target.book();
+    assert!(ids.iter().chain(&more).all(|id| book.arrivals[id] == 1), "{:?}", book.arrivals);
+    drop(book);
+    assert!(worker.ended().unwrap().is_none(), "{}", worker.transcript());
+    assert!(!worker.transcript().contains("lease lost"), "{}", worker.transcript());
+}

@@ -1,0 +1,138 @@
+//! What the inbox of a worker says and answers.
+
+use std::{sync::Arc, time::Duration};
+
+use windlass_core::{Lane, Name, Payload};
+
+use super::*;
+
+const WORKER: WorkerId = WorkerId(7);
+/// What a first stream is numbered above.
+const FIRST: u64 = UNSEEN_MAX;
+
+fn open() -> Push {
+    let push = Push::default();
+    let introduction = NewWorker {
+        host: String::new(),
+        pid: 1,
+        version: String::new(),
+        kinds: vec![Name::new("kind", "a").unwrap()],
+        queues: Vec::new(),
+        slots: 10,
+        lease_ttl: Duration::from_secs(10),
+    };
+    push.registered(WORKER, introduction);
+    let now = Timestamp::from_ms(5);
+    push.called(Some(&ClaimAnswer { tasks: Vec::new(), rest: Rest::Nothing, next_due: None, now }));
+    push.hello().unwrap();
+    push.opened(Timestamp::from_ms(5));
+    push
+}
+
+fn task(id: i64, claim_no: u64) -> Claimed {
+    let name = Name::new("name", "a").unwrap();
+    Claimed {
+        id: TaskId::from_raw(id),
+        lease: 1,
+        attempt: 1,
+        max_attempts: 1,
+        crashes: 0,
+        worker: WORKER,
+        claim_no,
+        lane: Arc::new(Lane { id: LaneId(1), queue: name.clone(), kind: name }),
+        priority: 0,
+        payload: Payload::bytes(Vec::new()),
+        job: None,
+        workflow: None,
+        timeout: None,
+        retry: None,
+        trace: None,
+        claimed_at: Timestamp::from_ms(5),
+    }
+}
+
+fn claim(push: &Push, claim_no: u64, n: u32) -> Option<usize> {
+    match push.claim(&Demand::new(WORKER, claim_no, Arc::new([LaneId(1)]), n)) {
+        Claim::Answered(answer) => Some(answer.tasks.len()),
+        Claim::Call(_) => None,
+    }
+}
+
+#[test]
+fn credit_counts_what_has_come_and_what_could_still_start() {
+    let push = open();
+    assert_eq!((claim(&push, 1, 4), push.credit()), (Some(0), 4));
+    push.received(vec![task(1, 1), task(2, 1), task(3, 1)]);
+    assert_eq!((claim(&push, 2, 2), push.credit()), (Some(2), 3), "one waits in the inbox, none may follow");
+    assert_eq!((claim(&push, 3, 5), push.credit()), (Some(1), 7));
+}
+
+#[test]
+fn a_task_of_a_lane_that_the_coordinator_does_not_know_yet_waits_and_the_lane_is_told() {
+    let push = open();
+    let mut hints = push.listen();
+    claim(&push, 1, 4);
+    let lane = Arc::new(Lane { id: LaneId(2), ..(*task(1, 1).lane).clone() });
+    push.received(vec![Claimed { lane, ..task(1, 1) }]);
+    assert_eq!(hints.try_recv(), Ok(Hint::Lanes));
+    assert_eq!(hints.try_recv(), Ok(Hint::Ready));
+    assert_eq!(claim(&push, 2, 4), Some(0));
+    let demand = Demand::new(WORKER, 3, Arc::new([LaneId(1), LaneId(2)]), 4);
+    assert!(matches!(push.claim(&demand), Claim::Answered(answer) if answer.tasks.len() == 1));
+}
+
+#[test]
+fn whatever_was_pushed_is_owned_up_to_until_it_is_settled() {
+    let push = open();
+    claim(&push, 1, 4);
+    push.received(vec![task(1, FIRST + 9), task(2, FIRST + 9)]);
+    claim(&push, 2, 1);
+    let (up_to, held) = push.holds(&[]);
+    assert_eq!((up_to, held.len()), (FIRST + 9, 2), "in the inbox or with the coordinator");
+    let lease = LeaseRef { id: TaskId::from_raw(1), lease: 1 };
+    let item = windlass_core::SettleItem {
+        lease,
+        settlement: windlass_core::Settlement::Release,
+        gate: windlass_core::Gate::default(),
+    };
+    push.settled(&SettleBatch { worker: WORKER, settler_no: 0, batch_no: 1, items: vec![item] });
+    push.closed();
+    let (_, hello) = push.hello().unwrap();
+    assert_eq!(hello.in_flight.len(), 1);
+}
+
+#[test]
+fn a_stream_is_numbered_above_whatever_the_one_before_may_have_claimed() {
+    let push = open();
+    claim(&push, 1, 4);
+    push.received(vec![task(1, FIRST + 9)]);
+    push.closed();
+    let (_, hello) = push.hello().unwrap();
+    assert!(hello.up_to_claim_no > FIRST + 9 + 1_000_000, "{}", hello.up_to_claim_no);
+    push.opened(Timestamp::from_ms(6));
+    let (up_to, _) = push.holds(&[]);
+    assert_eq!(
+        up_to, hello.up_to_claim_no,
+        "a claim that came too late is found although nothing has come since"
+    );
+}
+
+#[test]
+fn without_a_stream_claims_are_calls_with_numbers_above_all_others_and_no_stream_opens_meanwhile() {
+    let push = open();
+    claim(&push, 1, 4);
+    push.received(vec![task(1, FIRST + 9)]);
+    push.closed();
+    assert_eq!(claim(&push, 2, 4), Some(1), "what has come is taken first");
+    assert_eq!(claim(&push, 3, 4), None);
+    assert_eq!((push.number_of(3), push.number_of(2)), (Some(FIRST + 10), None));
+    assert!(push.hello().is_none());
+    assert_eq!(push.holds(&[]).0, FIRST + 9, "the claim under way is left alone");
+    push.called(None);
+    assert!(push.hello().is_some());
+    assert_eq!(
+        claim(&push, 4, 4),
+        Some(0),
+        "a claim by a call would be handed back by the stream that opens"
+    );
+}

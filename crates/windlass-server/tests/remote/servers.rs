@@ -1,0 +1,137 @@
+//! Two servers on one PostgreSQL: each has its own connections, its own push and its own workers.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::sync::mpsc;
+use windlass_conformance::Harness;
+use windlass_core::{Name, NewTask, Rules, State, Store, TaskId};
+
+use crate::{
+    harness::Served,
+    postgres::support::PostgresHarness,
+    push::{Hand, all_done, task, told},
+};
+
+/// How long a server sleeps at most before it looks by itself.
+const POLL: Duration = Duration::from_secs(1);
+
+/// A store, and two servers of it as two processes would have them.
+struct Two {
+    /// Keeps the schema, and opens it again.
+    harness: PostgresHarness,
+    store: Arc<dyn Store>,
+    first: Served,
+    second: Served,
+}
+
+impl Two {
+    async fn start() -> Self {
+        let harness = PostgresHarness::new();
+        let store = harness.open(Rules::default()).await;
+        let first = Served::start(harness.connect(&store).await).await;
+        let second = Served::start(harness.connect(&store).await).await;
+        Self { harness, store, first, second }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_enqueued_through_one_server_reaches_a_worker_of_the_other_before_that_looks() {
+    let two = Two::start().await;
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let hand = Hand::start(&two.second.url, 4, told("one", &started, usize::MAX >> 3).0).await;
+    let client = two.first.connect().await;
+    let mut fastest = Duration::MAX;
+    for _ in 0..20 {
+        let asked = Instant::now();
+        let id = client.enqueue(vec![task("a")]).await.unwrap()[0].id;
+        assert_eq!(starts.recv().await.unwrap().1, id);
+        fastest = fastest.min(asked.elapsed());
+        all_done(&*two.store, &[id]).await;
+    }
+    // A server that has just looked in vain looks again after this time. That the fastest of many took less than half of it is no
+    // question of how fast the machine is.
+    assert!(fastest < POLL / 2, "found by looking: the fastest took {fastest:?}");
+    hand.end().await;
+    two.first.end().await;
+    two.second.end().await;
+    assert_eq!(two.store.audit().await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn steps_of_workflows_keep_their_order_over_two_servers() {
+    const FLOWS: usize = 3;
+    const STEPS: usize = 10;
+    let two = Two::start().await;
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let hands = [
+        Hand::start(&two.first.url, 4, told("one", &started, usize::MAX >> 3).0).await,
+        Hand::start(&two.second.url, 4, told("two", &started, usize::MAX >> 3).0).await,
+    ];
+    let clients = [two.first.connect().await, two.second.connect().await];
+    let mut steps: BTreeMap<TaskId, usize> = BTreeMap::new();
+    let mut order: Vec<Vec<TaskId>> = vec![Vec::new(); FLOWS];
+    for step in 0..STEPS {
+        for (flow, order) in order.iter_mut().enumerate() {
+            let workflow = Some(Name::new("workflow", format!("w{flow}")).unwrap());
+            let client = &clients[(step + flow) % 2];
+            let id = client.enqueue(vec![NewTask { workflow, ..task("a") }]).await.unwrap()[0].id;
+            steps.insert(id, flow);
+            order.push(id);
+        }
+    }
+    let (mut ran, mut places): (Vec<Vec<TaskId>>, Vec<&str>) = (vec![Vec::new(); FLOWS], Vec::new());
+    for _ in 0..FLOWS * STEPS {
+        let (place, id) = starts.recv().await.unwrap();
+        ran[steps[&id]].push(id);
+        places.push(place);
+    }
+    assert_eq!(ran, order);
+    assert!(places.contains(&"one") && places.contains(&"two"), "both had a part: {places:?}");
+    all_done(&*two.store, &order.concat()).await;
+    for hand in hands {
+        hand.end().await;
+    }
+    two.first.end().await;
+    two.second.end().await;
+    assert_eq!(two.store.audit().await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_whose_server_dies_goes_on_at_the_other_under_the_same_leases() {
+    let two = Two::start().await;
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let (handler, go_on) = told("one", &started, 0);
+    // It starts with either; the other one joins when both are known to it.
+    let third = Served::start(two.harness.connect(&two.store).await).await;
+    let url = format!("{},{},{}", two.first.url, two.second.url, third.url);
+    let hand = Hand::start(&url, 5, handler).await;
+    let mut ids = vec![two.store.enqueue(vec![task("a")]).await.unwrap()[0].id];
+    starts.recv().await.unwrap();
+    // Whichever of them it is at: two of three die, without a word.
+    for server in [two.first, two.second] {
+        server.die().await;
+        ids.push(two.store.enqueue(vec![task("a")]).await.unwrap()[0].id);
+        starts.recv().await.unwrap();
+    }
+    for id in &ids {
+        assert_eq!(
+            two.store.task(*id).await.unwrap().unwrap().state,
+            State::Running,
+            "nothing was handed back"
+        );
+    }
+    go_on.add_permits(ids.len());
+    all_done(&*two.store, &ids).await;
+    for id in &ids {
+        let task = two.store.task(*id).await.unwrap().unwrap();
+        assert_eq!((task.attempt, task.attempts.len()), (1, 1), "each ran once: {task:?}");
+    }
+    assert_eq!(two.store.workers().await.unwrap().len(), 1, "under one registration");
+    hand.end().await;
+    third.end().await;
+    assert_eq!(two.store.audit().await.unwrap(), []);
+}

@@ -1,0 +1,39 @@
+//! The first registration: a store that is not there yet is waited for, one that says no is not.
+
+use windlass::{DrainReport, Error, Outcome, TaskState, WorkerError};
+
+use crate::{
+    rig::{act, enqueue, quick, staged, start, until, until_state},
+    staged::{Act, On},
+};
+
+#[tokio::test]
+async fn a_worker_waits_for_a_store_that_cannot_be_reached_yet() {
+    let store = staged();
+    let away = || Act::Fail(Error::Unavailable("no server answers".into()));
+    store.next(On::Register, [away(), away(), Act::LoseAnswer]);
+    let ids = enqueue(&*store, 2).await;
+    let worker = start(store.clone(), act(|_| async { Outcome::Done(None) }), quick());
+    until_state(&*store, &ids, TaskState::Done).await;
+    assert_eq!(store.calls(On::Register), 4);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_refusal_is_not_waited_for() {
+    let store = staged();
+    store.always(On::Register, Some(Act::Fail(Error::Invalid("this server wants a token".into()))));
+    let worker = start(store.clone(), act(|_| async { Outcome::Done(None) }), quick());
+    let ended = worker.ended().await;
+    assert!(matches!(&ended, Err(WorkerError::Register(Error::Invalid(_)))), "{ended:?}");
+    assert_eq!(store.calls(On::Register), 1);
+}
+
+#[tokio::test]
+async fn a_worker_that_waits_for_its_store_stops_when_it_is_told_to() {
+    let store = staged();
+    store.always(On::Register, Some(Act::Fail(Error::Unavailable("no server answers".into()))));
+    let worker = start(store.clone(), act(|_| async { Outcome::Done(None) }), quick());
+    until("it has asked", async || store.calls(On::Register) > 1).await;
+    assert_eq!(worker.stop().await, DrainReport::default());
+}
