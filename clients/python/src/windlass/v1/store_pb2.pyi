@@ -111,16 +111,18 @@ class ClaimForRequest(_message.Message):
     def __init__(self, demands: _Optional[_Iterable[_Union[Demand, _Mapping]]] = ...) -> None: ...
 
 class Demand(_message.Message):
-    __slots__ = ("worker_id", "claim_no", "lanes", "max_tasks")
+    __slots__ = ("worker_id", "claim_no", "lanes", "max_tasks", "prefers")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     CLAIM_NO_FIELD_NUMBER: _ClassVar[int]
     LANES_FIELD_NUMBER: _ClassVar[int]
     MAX_TASKS_FIELD_NUMBER: _ClassVar[int]
+    PREFERS_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
     claim_no: int
     lanes: _containers.RepeatedScalarFieldContainer[int]
     max_tasks: int
-    def __init__(self, worker_id: _Optional[str] = ..., claim_no: _Optional[int] = ..., lanes: _Optional[_Iterable[int]] = ..., max_tasks: _Optional[int] = ...) -> None: ...
+    prefers: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, worker_id: _Optional[str] = ..., claim_no: _Optional[int] = ..., lanes: _Optional[_Iterable[int]] = ..., max_tasks: _Optional[int] = ..., prefers: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ClaimForResponse(_message.Message):
     __slots__ = ("tasks", "rest", "next_due_ms", "now_ms")
