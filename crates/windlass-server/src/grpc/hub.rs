@@ -14,12 +14,15 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::{Mutex as AsyncMutex, Notify},
+    time::Instant,
+};
 use windlass_core::{
     ClaimAnswer, Claimed, Demand, Error, Hint, LaneId, Name, Result, Timestamp, WorkerId,
     affinity::{LastRan, Prefers},
@@ -47,8 +50,9 @@ const UNDO_TRIES: u32 = 5;
 /// Every connected worker.
 pub(super) struct Hub {
     pub(super) store: SharedStore,
-    /// Whether a task is on its way past the lines; the others share commits meanwhile.
-    pub(super) is_straight: AtomicBool,
+    /// Held from the number of a claim until its tasks are sent. A worker that has a claim has all before it, and says so when it
+    /// compares what it holds with the store: one that was overtaken would be handed back on its way.
+    pub(super) claiming: Arc<AsyncMutex<()>>,
     members: Mutex<BTreeMap<u64, Member>>,
     /// Who ran the last steps of workflows.
     preferences: Arc<Preferences>,
@@ -62,7 +66,7 @@ impl Hub {
     pub(super) fn new(store: SharedStore, affinity: Affinity) -> Arc<Self> {
         Arc::new(Self {
             store,
-            is_straight: AtomicBool::new(false),
+            claiming: Arc::default(),
             members: Mutex::default(),
             preferences: Arc::new(Preferences::new(affinity)),
             streams: AtomicU64::new(0),
@@ -189,6 +193,7 @@ impl Hub {
 
     /// Claims for one class and hands out; says how many there were.
     async fn claim(&self, (lanes, shares): &Claim) -> Option<(ClaimAnswer, u32)> {
+        let claiming = self.claiming.lock().await;
         let demands = self.reserve(lanes, shares);
         if demands.is_empty() {
             return None;
@@ -202,6 +207,7 @@ impl Hub {
                 Some((answer, got))
             }
             Err(error) => {
+                drop(claiming);
                 for (stream, demand) in &demands {
                     self.give_back(*stream, demand);
                 }

@@ -1,9 +1,10 @@
 //! A task that is enqueued through this server while a worker waits for it: one commit adds it and leases it, and it is on its way
 //! down that worker's stream without a look at any line.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::sync::OwnedMutexGuard;
 use windlass::trace::Adds;
 use windlass_core::{Demand, Enqueued, Error, NewTask, Result};
 
@@ -27,31 +28,27 @@ impl Adds for Straight {
     }
 }
 
-/// The way of one task to a worker that waits. One at a time: many at once share a commit, which is faster for all of them.
+/// The way of one task to a worker that waits. One at a time, and not beside a claim: many at once share a commit, which is faster for
+/// all of them, and the claims of a worker arrive in order.
 struct Way {
     hub: Arc<Hub>,
     stream: u64,
     demand: Demand,
+    _claiming: OwnedMutexGuard<()>,
 }
 
 impl Way {
     /// A way to the worker with the most free slots that takes such tasks.
     fn open(hub: &Arc<Hub>, task: &NewTask) -> Option<Self> {
+        let claiming = Arc::clone(&hub.claiming).try_lock_owned().ok()?;
         let (stream, lanes) = {
             let members = hub.members();
             let waiting = members.iter().filter(|(_, member)| member.takes(task));
             let (stream, member) = waiting.max_by_key(|(stream, member)| member.want(**stream, 0).demand)?;
             (*stream, Arc::clone(&member.lanes))
         };
-        if hub.is_straight.swap(true, Ordering::AcqRel) {
-            return None;
-        }
-        let reserved = hub.reserve(&lanes, &[(stream, 1)]).pop();
-        if reserved.is_none() {
-            hub.is_straight.store(false, Ordering::Release);
-        }
-        let (stream, demand) = reserved?;
-        Some(Self { hub: Arc::clone(hub), stream, demand })
+        let (stream, demand) = hub.reserve(&lanes, &[(stream, 1)]).pop()?;
+        Some(Self { hub: Arc::clone(hub), stream, demand, _claiming: claiming })
     }
 
     async fn go(self, task: NewTask) -> Result<Enqueued> {
@@ -71,11 +68,5 @@ impl Way {
                 Err(error)
             }
         }
-    }
-}
-
-impl Drop for Way {
-    fn drop(&mut self) {
-        self.hub.is_straight.store(false, Ordering::Release);
     }
 }
