@@ -192,10 +192,11 @@ impl Controller {
     pub fn sample(&self) {
         let memory = self.inner.reader.read();
         let mut state = self.lock();
+        let passed = state.sampled_at.elapsed();
         (state.memory, state.sampled_at) = (memory, Instant::now());
         let is_slow = self.is_slow(&mut state);
         state.feeders.retain(|feeder| !feeder.is_gone());
-        let mut seen = Seen { memory, is_slow, ..Seen::default() };
+        let mut seen = Seen { memory, is_slow, passed, ..Seen::default() };
         for load in state.feeders.iter().filter_map(Feeder::load) {
             seen.slots = seen.slots.saturating_add(load.slots);
             seen.in_flight = seen.in_flight.saturating_add(load.in_use);

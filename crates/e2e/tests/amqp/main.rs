@@ -3,7 +3,9 @@
 
 mod bench;
 mod consume;
+mod doctor;
 mod foreign;
+mod logs;
 mod monitor;
 mod rig;
 mod traces;

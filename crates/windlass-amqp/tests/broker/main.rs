@@ -7,5 +7,6 @@ mod faults;
 mod pressure;
 mod publish;
 mod rig;
+mod shown;
 mod tls;
 mod traces;

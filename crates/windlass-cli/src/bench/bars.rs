@@ -224,7 +224,7 @@ pub(super) const EMBEDDED: &[Bench] = &[
     },
     Bench {
         name: "soak_mixed",
-        full: &["soak", "--minutes", "60"],
+        full: &["soak", "--minutes", "10"],
         quick: &["soak", "--minutes", "2"],
         figures: soak,
     },

@@ -21,7 +21,8 @@ use super::{
     rig::{HistoryArg, Rig, round, runtime, task},
 };
 
-/// How long a handler takes at first and at last.
+/// How long a handler takes at first and at last, in the mean: from half of it to half as much again. Handlers that all take as
+/// long end together, and are then claimed together however few may run.
 const QUICK: Duration = Duration::from_millis(50);
 /// How many times as long in between.
 const SLOWDOWN: u32 = 10;
@@ -31,6 +32,8 @@ const THRESHOLD: Duration = Duration::from_millis(200);
 const STEP: Duration = Duration::from_millis(250);
 /// Tasks that are kept ready, per slot.
 const BACKLOG_PER_SLOT: u64 = 20;
+/// Has no factor in common with a thousand: neighbours take different times, and every time comes once in a thousand calls.
+const SPREAD_STEP: u64 = 381;
 /// The slow part begins and ends at these shares of the run. Recovery needs the longest part: a p99 over ten seconds forgets
 /// what was slow only when these have passed.
 const SLOW: (f64, f64) = (0.2, 0.45);
@@ -106,12 +109,15 @@ pub(super) struct Point {
 /// Waits for as long as the bench says at the moment.
 struct Wait {
     ms: Arc<AtomicU64>,
+    calls: AtomicU64,
 }
 
 #[async_trait::async_trait]
 impl RawHandler for Wait {
     async fn call(&self, _context: Context) -> Outcome {
-        tokio::time::sleep(Duration::from_millis(self.ms.load(Ordering::Relaxed))).await;
+        let mean = Duration::from_millis(self.ms.load(Ordering::Relaxed));
+        let spread = self.calls.fetch_add(SPREAD_STEP, Ordering::Relaxed) % 1_000;
+        tokio::time::sleep(mean.mul_f64(0.5 + spread as f64 / 1e3)).await;
         Outcome::Done(None)
     }
 }
@@ -122,7 +128,7 @@ async fn measure(common: &Common, slots: u32, length: Duration) -> anyhow::Resul
     let ms = Arc::new(AtomicU64::new(quick));
     let admission = AdmissionConfig { latency_threshold: Some(THRESHOLD), ..AdmissionConfig::default() };
     let config = WorkerConfig { slots, admission, ..WorkerConfig::default() };
-    let running = rig.start("wait", Arc::new(Wait { ms: ms.clone() }), config)?;
+    let running = rig.start("wait", Arc::new(Wait { ms: ms.clone(), calls: AtomicU64::new(0) }), config)?;
     let (began, mut enqueued, mut series) = (Instant::now(), 0, Vec::new());
     let template = task("wait", "default")?;
     let mut last = running.handle.status();

@@ -1,5 +1,7 @@
 //! What is remembered between two samples, and what a sample makes of it.
 
+use std::time::Duration;
+
 use super::{HYSTERESIS, LATENCY_FACTOR, MEMORY_HIGH, MEMORY_STOP, Reasons, SLOTS_MIN, START_SHARE, allowed};
 
 /// Where so much memory is free for each slot, a new worker need not wait for its first tasks to end before it takes more:
@@ -15,6 +17,9 @@ const STEP_MIN: f64 = 0.002;
 const FALLEN: f64 = 0.005;
 /// Memory that is more by this share has grown.
 const GROWN: f64 = 0.02;
+/// A round of tasks that do not end counts as completed when everything that may run has run for so long while memory did not
+/// grow: what they hold is seen by then, and who waits for something for hours need not have ended to prove it.
+const STEADY_FOR: Duration = Duration::from_secs(1);
 /// So many samples without a fall, and what is held is not held by tasks.
 const FLAT_SAMPLES: u32 = 4;
 
@@ -50,11 +55,17 @@ pub struct Seen {
     pub ended: u64,
     /// Whether the p99 of a kind is above its threshold.
     pub is_slow: bool,
+    /// Time since the sample before.
+    pub passed: Duration,
 }
 
 impl Seen {
+    fn busiest(&self) -> (u32, u32) {
+        self.busiest.unwrap_or((self.in_flight, self.slots))
+    }
+
     fn busy(&self) -> f64 {
-        let (in_use, slots) = self.busiest.unwrap_or((self.in_flight, self.slots));
+        let (in_use, slots) = self.busiest();
         f64::from(in_use) / f64::from(slots.max(1))
     }
 }
@@ -97,12 +108,15 @@ struct Start {
     idle_used: Option<u64>,
     /// Memory and slots in use when most ran in this round.
     fullest: (u64, u32),
+    /// For how long everything that may run has run, and the share of memory in use when that began.
+    steady: Option<(Duration, f64)>,
 }
 
 impl Admission {
     /// The state of a process that starts. `memory_high` is the share above which less may run.
     pub fn new(memory_high: f64) -> Self {
-        let start = Start { share: START_SHARE, ended_before: 0, idle_used: None, fullest: (0, 0) };
+        let start =
+            Start { share: START_SHARE, ended_before: 0, idle_used: None, fullest: (0, 0), steady: None };
         Self { memory_high, start, memory: 1.0, shortage: None, stopped: false, latency: 1.0 }
     }
 
@@ -186,8 +200,8 @@ impl Admission {
         }
     }
 
-    /// The slow start goes on: twice as much after a round, that is after as many ends as were allowed; at once where there is
-    /// ample room.
+    /// The slow start goes on: twice as much after a round, that is after as many ends as were allowed, or after a while with as
+    /// many that do not end; at once where there is ample room.
     fn start_on(&mut self, seen: &Seen) {
         let start = &mut self.start;
         if let Some(memory) = seen.memory {
@@ -200,14 +214,18 @@ impl Admission {
         }
         let round = u64::from(self.allowed(seen.slots));
         let is_ample = self.is_ample(seen);
+        let (in_use, slots) = seen.busiest();
+        let is_all_used = in_use >= self.allowed(slots);
         let start = &mut self.start;
-        if !is_ample && seen.ended.saturating_sub(start.ended_before) < round {
+        let is_steady = start.is_steady(seen, is_all_used);
+        if !is_ample && !is_steady && seen.ended.saturating_sub(start.ended_before) < round {
             return;
         }
         let doubled = (start.share * 2.0).min(1.0);
         let next = if is_ample { doubled } else { doubled.min(start.room(seen, self.memory_high)) };
         start.ended_before = seen.ended;
         start.fullest = (0, 0);
+        start.steady = None;
         if next > start.share {
             start.share = next;
         } else {
@@ -246,6 +264,17 @@ impl Default for Admission {
 }
 
 impl Start {
+    /// Whether everything that may run has run long enough for what it holds to show.
+    fn is_steady(&mut self, seen: &Seen, is_all_used: bool) -> bool {
+        let usage = seen.memory.map_or(0.0, MemorySample::usage);
+        self.steady = match self.steady {
+            _ if !is_all_used => None,
+            Some((lasted, before)) if usage <= before + GROWN => Some((lasted + seen.passed, before)),
+            _ => Some((Duration::ZERO, usage)),
+        };
+        self.steady.is_some_and(|(lasted, _)| lasted >= STEADY_FOR)
+    }
+
     /// The share of the slots that memory has room for, if every task costs what those of this round did.
     fn room(&self, seen: &Seen, memory_high: f64) -> f64 {
         let (Some(memory), Some(idle_used), (used, running)) = (seen.memory, self.idle_used, self.fullest)

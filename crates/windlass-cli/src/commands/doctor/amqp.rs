@@ -10,6 +10,12 @@ use crate::{
     store,
 };
 
+/// Whether a broker is set and there is no store yet: no reason not to look at the broker.
+pub(super) fn is_all_there_is(settings: &Settings) -> anyhow::Result<bool> {
+    let has_broker = !settings.text(&table::AMQP_URL).is_empty();
+    Ok(has_broker && store::path(settings)?.is_some_and(|path| !path.exists()))
+}
+
 /// Looks, if there is anything to look at.
 pub(super) async fn checks(report: &mut Report, settings: &Settings) -> anyhow::Result<()> {
     let (url, section) = (settings.text(&table::AMQP_URL), amqp::read(settings.file.as_deref())?);

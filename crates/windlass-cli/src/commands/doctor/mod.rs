@@ -80,6 +80,12 @@ pub async fn run(session: &Session, args: &DoctorArgs) -> anyhow::Result<Exit> {
         None => report.add("server", Level::Note, "none runs; looking at the store itself"),
     }
     let has_server = server.is_some();
+    if !has_server && !args.audit && amqp::is_all_there_is(settings)? {
+        report.add("store", Level::Note, "none yet; consumers that only post need none");
+        files_check(&mut report, settings);
+        amqp::checks(&mut report, settings).await?;
+        return show(session, &report);
+    }
     let backend: Box<dyn Backend> = match server {
         Some(server) => Box::new(server),
         None => session.backend().await?,

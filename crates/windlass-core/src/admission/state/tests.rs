@@ -8,7 +8,7 @@ fn at(percent: u64) -> MemorySample {
 }
 
 fn seen(slots: u32, in_flight: u32, memory: impl Into<Option<MemorySample>>) -> Seen {
-    Seen { memory: memory.into(), slots, in_flight, busiest: None, ended: 0, is_slow: false }
+    Seen { memory: memory.into(), slots, in_flight, ..Seen::default() }
 }
 
 /// Past its slow start.
@@ -164,6 +164,52 @@ fn where_there_is_ample_room_the_start_doubles_with_every_sample() {
     let mut many = Admission::default();
     many.sample(&seen(10_000, 1_000, memory));
     assert_eq!(many.allowed(10_000), 1_000, "sixteen gigabytes are not ample for ten thousand slots");
+}
+
+#[test]
+fn tasks_that_do_not_end_complete_a_round_once_what_they_hold_has_shown() {
+    let mut admission = Admission::default();
+    let second = Duration::from_secs(1);
+    let quarter =
+        |in_flight: u32, percent| Seen { passed: second / 4, ..seen(1_000, in_flight, at(percent)) };
+    for expected in [100, 100, 100, 100, 200, 200, 200, 200, 200, 400] {
+        let running = admission.allowed(1_000);
+        admission.sample(&quarter(running, 10));
+        assert_eq!(admission.allowed(1_000), expected);
+    }
+    for _ in 0..20 {
+        admission.sample(&quarter(399, 10));
+        assert_eq!(admission.allowed(1_000), 400, "one more may run: nobody is held up");
+    }
+    for percent in (12..=60).step_by(3) {
+        admission.sample(&quarter(400, percent));
+        assert_eq!(admission.allowed(1_000), 400, "what they hold still grows");
+    }
+}
+
+#[test]
+fn tasks_that_do_not_end_start_where_memory_has_room_for_no_more_of_them() {
+    let mut admission = Admission::default();
+    let with = |tasks: u64| Some(MemorySample { used: (20 + tasks) * MIB, limit: 256 * MIB });
+    let second = Duration::from_secs(1);
+    admission.sample(&seen(1_000, 0, with(0)));
+    for _ in 0..10 {
+        let running = admission.allowed(1_000);
+        admission.sample(&Seen { passed: second, ..seen(1_000, running, with(u64::from(running))) });
+    }
+    assert_eq!(admission.allowed(1_000), 184, "204.8 MiB less the 20 of the process itself, at one each");
+    assert_eq!(admission.reasons(1_000).to_string(), "memory");
+}
+
+#[test]
+fn feeder_that_has_nothing_to_do_does_not_hold_up_the_start_of_one_whose_tasks_do_not_end() {
+    let mut admission = Admission::default();
+    let second = Duration::from_secs(1);
+    let both =
+        |in_use| Seen { busiest: Some((in_use, 1_000)), passed: second, ..seen(2_000, in_use, at(10)) };
+    admission.sample(&both(100));
+    admission.sample(&both(100));
+    assert_eq!(admission.allowed(1_000), 200);
 }
 
 #[test]

@@ -1,0 +1,140 @@
+//! What the broker itself shows of us: connections with their names and heartbeats, and who may consume from a queue.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use windlass_amqp::{Consumer, Consumers, Delivery, Error, Message, PublisherOptions, Queue};
+use windlass_scratch::Node;
+
+use crate::rig::{LIMIT, blocking, name, node, wait_for_messages};
+
+/// Heartbeat and name of every connection whose name holds this; `rabbitmqctl` prints properties as Erlang terms.
+async fn connections(broker: &Node, named: &str) -> Vec<(String, String)> {
+    let (broker, named) = (broker.clone(), named.to_owned());
+    blocking(move || {
+        let rows = broker.ctl(&["list_connections", "timeout", "client_properties"]).unwrap();
+        let mut found: Vec<_> = rows
+            .lines()
+            .filter_map(|row| {
+                let (timeout, properties) = row.split_once('\t')?;
+                let (_, rest) = properties.split_once("\"connection_name\",")?;
+                let given = rest.split('"').nth(1)?;
+                given.contains(&named).then(|| (given.to_owned(), timeout.to_owned()))
+            })
+            .collect();
+        found.sort();
+        found
+    })
+    .await
+}
+
+/// Tags of the consumers of a queue, and whether the broker serves each of them now.
+async fn consumers(broker: &Node, queue: &str) -> Vec<(String, bool)> {
+    let (broker, queue) = (broker.clone(), queue.to_owned());
+    blocking(move || {
+        let rows = broker.ctl(&["list_consumers", "queue_name", "consumer_tag", "active"]).unwrap();
+        let mut found: Vec<_> = rows
+            .lines()
+            .filter_map(|row| {
+                let (tag, is_active) = row.strip_prefix(&queue)?.strip_prefix('\t')?.split_once('\t')?;
+                Some((tag.to_owned(), is_active == "true"))
+            })
+            .collect();
+        found.sort();
+        found
+    })
+    .await
+}
+
+#[tokio::test]
+async fn consuming_and_publishing_have_connections_of_their_own_with_names_and_heartbeats() {
+    let (broker, queue) = (node(), name("connections"));
+    let consumer = Consumer::raw(&queue, |_: Delivery| async {});
+    let running = Consumers::connect(broker.url())
+        .name(&queue)
+        .queue(Queue::durable(&queue))
+        .consume(consumer)
+        .start()
+        .await
+        .unwrap();
+    let consuming = (format!("{queue} consuming"), "10".to_owned());
+    assert_eq!(connections(&broker, &queue).await, [consuming.clone()], "nothing was published yet");
+    let publisher = running.publisher(PublisherOptions::default());
+    publisher.publish("", &queue, &Message::bytes("x")).await.unwrap();
+    let publishing = (format!("{queue} publishing"), "10".to_owned());
+    assert_eq!(connections(&broker, &queue).await, [consuming, publishing]);
+    running.stop(LIMIT).await;
+    assert_eq!(connections(&broker, &queue).await, []);
+}
+
+#[tokio::test]
+async fn heartbeat_of_the_address_is_the_one_that_is_agreed_on() {
+    let (broker, queue) = (node(), name("heartbeat"));
+    let url = format!("{}?heartbeat=7", broker.url());
+    let consumer = Consumer::raw(&queue, |_: Delivery| async {});
+    let running = Consumers::connect(url).name(&queue).queue(Queue::durable(&queue)).consume(consumer);
+    let running = running.start().await.unwrap();
+    assert_eq!(connections(&broker, &queue).await, [(format!("{queue} consuming"), "7".to_owned())]);
+    running.stop(LIMIT).await;
+}
+
+#[tokio::test]
+async fn exclusive_consumer_keeps_others_out_until_it_stops() {
+    let (broker, queue) = (node(), name("exclusive"));
+    let consumer = |tag: &str| Consumer::raw(&queue, |_: Delivery| async {}).tag(tag);
+    let set = |consumer| Consumers::connect(broker.url()).queue(Queue::durable(&queue)).consume(consumer);
+    let first = set(consumer("first").exclusive()).start().await.unwrap();
+    for other in [consumer("second"), consumer("second").exclusive()] {
+        let error = set(other).start().await.unwrap_err();
+        assert!(matches!(&error, Error::Refused { reason, .. } if reason.contains("exclusive")), "{error}");
+    }
+    assert_eq!(consumers(&broker, &queue).await, [("first".to_owned(), true)]);
+    first.stop(LIMIT).await;
+    let second = set(consumer("second")).start().await.unwrap();
+    assert_eq!(consumers(&broker, &queue).await, [("second".to_owned(), true)]);
+    second.stop(LIMIT).await;
+}
+
+#[tokio::test]
+async fn single_active_consumer_has_the_queue_alone_and_the_next_takes_over_in_order() {
+    const COUNT: u64 = 40;
+    let (broker, queue) = (node(), name("single-active"));
+    let set = |consumer| Consumers::connect(broker.url()).queue(Queue::durable(&queue)).consume(consumer);
+    let alone = |consumer: Consumer, tag: &str| consumer.workers(1).prefetch(5).tag(tag).single_active();
+    let (handled_first, mut first) = mpsc::unbounded_channel();
+    // Handles the first ten and stands still at the eleventh.
+    let on = move |number: u64| {
+        let handled = handled_first.clone();
+        async move {
+            if number == 10 {
+                std::future::pending::<()>().await;
+            }
+            let _ = handled.send(number);
+        }
+    };
+    let active = set(alone(Consumer::new(&queue, on), "a")).start().await.unwrap();
+    let (handled_second, mut second) = mpsc::unbounded_channel();
+    let on = move |number: u64| {
+        let _ = handled_second.send(number);
+        async {}
+    };
+    let waiting = set(alone(Consumer::new(&queue, on), "b")).start().await.unwrap();
+    assert_eq!(consumers(&broker, &queue).await, [("a".to_owned(), true), ("b".to_owned(), false)]);
+    let publisher = waiting.publisher(PublisherOptions::default());
+    for number in 0..COUNT {
+        publisher.publish("", &queue, &Message::json(&number).unwrap()).await.unwrap();
+    }
+    // Ten are acknowledged, one runs, four are at hand. The one that waits gets nothing, although most of the queue is ready.
+    wait_for_messages(&broker, &queue, (COUNT - 15, 5)).await;
+    assert!(second.is_empty());
+    active.stop(Duration::from_millis(1)).await;
+    for number in 0..10 {
+        assert_eq!(first.recv().await, Some(number));
+    }
+    for number in 10..COUNT {
+        assert_eq!(second.recv().await, Some(number));
+    }
+    assert_eq!(consumers(&broker, &queue).await, [("b".to_owned(), true)]);
+    waiting.stop(LIMIT).await;
+    assert_eq!((first.recv().await, second.recv().await), (None, None), "none was handled twice");
+}
