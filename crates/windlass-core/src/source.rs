@@ -1,6 +1,6 @@
 //! What a worker needs from a store: leases, claims, settlements, duties and hints.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -237,4 +237,13 @@ pub trait Source: Send + Sync + 'static {
     fn pushes(&self) -> bool {
         false
     }
+
+    /// Runs a loop that claims on the thread that moves the bytes of claims, if there is such a thread: an answer is then there without
+    /// another thread being woken. A source without one gives the loop back.
+    fn run_beside(&self, claims: Loop) -> Option<Loop> {
+        Some(claims)
+    }
 }
+
+/// A loop that runs until it ends by itself.
+pub type Loop = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_postgres::Row;
 use windlass_core::{
     Error, Result,
+    source::Loop,
     usage::{InUse, PoolMeter, PoolUsage},
 };
 
@@ -73,6 +74,11 @@ impl Pool {
             is_closed: AtomicBool::new(false),
             meter: PoolMeter::new(purpose, size as u32),
         }
+    }
+
+    /// Runs a loop on the thread that moves the bytes of these connections.
+    pub(crate) fn spawn(&self, part: Loop) {
+        self.driver.handle().spawn(part);
     }
 
     /// A connection, for as long as the session lives.

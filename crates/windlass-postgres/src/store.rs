@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use windlass_core::{
     ClaimAnswer, Claimed, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
     Rules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
-    source::{DutyReport, Renewed},
+    source::{DutyReport, Loop, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo, only},
     usage::{ReadyLines, Usage},
 };
@@ -141,6 +141,11 @@ impl Source for PostgresStore {
 
     fn hears_of_new_tasks(&self) -> bool {
         self.shared.doorbell.is_listening()
+    }
+
+    fn run_beside(&self, claims: Loop) -> Option<Loop> {
+        self.shared.claims.spawn(claims);
+        None
     }
 }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use windlass_core::{
     ClaimAnswer, Demand, Hints, Lane, LeaseRef, Name, NewWorker, Result, SettleBatch, Settled, Source,
     WorkerId, WorkerReport,
-    source::{DutyReport, Renewed},
+    source::{DutyReport, Loop, Renewed},
 };
 use windlass_proto::{
     convert::{texts, worker_id},
@@ -152,6 +152,11 @@ impl Source for RemoteStore {
 
     fn pushes(&self) -> bool {
         self.push.as_ref().is_some_and(|push| push.is_open())
+    }
+
+    fn run_beside(&self, claims: Loop) -> Option<Loop> {
+        self.calls.handle().spawn(claims);
+        None
     }
 }
 

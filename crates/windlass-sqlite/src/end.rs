@@ -5,7 +5,7 @@
 
 use rusqlite::{OptionalExtension, params};
 use windlass_core::{
-    AttemptRecord, Payload, State, TaskId, Timestamp, WorkerId, attempt_log as log, task::AttemptResult,
+    AttemptRecord, Payload, State, TaskId, WorkerId, attempt_log as log, task::AttemptResult,
 };
 
 use crate::{
@@ -61,35 +61,6 @@ impl Ending {
         self.over(tx);
         tx.effects.ended.push(self.id);
         self.tell_gates(tx, state)
-    }
-
-    /// The attempt failed or was put off; the task is scheduled.
-    pub(crate) fn schedule(
-        &self,
-        tx: &mut Tx<'_>,
-        due_at: Timestamp,
-        result: AttemptResult,
-        error: Option<&str>,
-    ) -> Step<()> {
-        let attempt = match result {
-            AttemptResult::Snoozed => self.held.attempt.saturating_sub(1),
-            _ => self.held.attempt,
-        };
-        let log = self.log(tx, result, error)?;
-        let changed = tx.sql(sql::SETTLE_RETRY)?.execute(params![
-            due_at.as_ms(),
-            attempt,
-            error,
-            log,
-            self.id.raw(),
-            self.held.lease,
-            self.worker.0
-        ])?;
-        check(changed)?;
-        tx.memory.count_move(self.held.lane, State::Running, State::Scheduled, 1);
-        tx.effects.scheduled(due_at);
-        self.over(tx);
-        self.tell_gates(tx, State::Scheduled)
     }
 
     /// The task goes back into the ready line, or to its job, with its attempt unspent. That says nothing about the task, so
@@ -199,7 +170,7 @@ impl Ending {
     }
 
     /// The log of the task with this attempt added.
-    fn log(&self, tx: &Tx<'_>, result: AttemptResult, error: Option<&str>) -> Step<String> {
+    pub(crate) fn log(&self, tx: &Tx<'_>, result: AttemptResult, error: Option<&str>) -> Step<String> {
         // Under its first lease no attempt has ended yet, so there is nothing to read.
         let before: Option<String> = match self.held.lease {
             1 => None,
@@ -220,7 +191,7 @@ impl Ending {
     }
 
     /// Nobody needs to be told any more that the attempt should end.
-    fn over(&self, tx: &mut Tx<'_>) {
+    pub(crate) fn over(&self, tx: &mut Tx<'_>) {
         if self.held.cancel.is_some() {
             tx.effects.cancels_over.push((self.worker, self.held.lease_of(self.id)));
         }
@@ -239,6 +210,6 @@ pub(crate) fn count_kept(tx: &mut Tx<'_>, first: TaskId, rows: u64, payload_byte
     tx.effects.figures = true;
 }
 
-fn check(changed: usize) -> Step<()> {
+pub(crate) fn check(changed: usize) -> Step<()> {
     if changed == 1 { Ok(()) } else { Err(disagree("a running task")) }
 }

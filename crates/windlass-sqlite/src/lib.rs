@@ -41,6 +41,7 @@ mod id_map;
 mod inspect;
 mod jobs;
 mod keys;
+mod later;
 mod lease;
 mod leases;
 mod line;

@@ -2,13 +2,13 @@
 
 use rusqlite::{CachedStatement, OptionalExtension, types::Null};
 use serde::{Deserialize, Serialize};
-use windlass_core::{
-    Error, LaneId, SettleBatch, SettleItem, Settled, Settlement, State, TaskId, WorkerId, task::AttemptResult,
-};
+use windlass_core::{Error, LaneId, SettleBatch, SettleItem, Settled, Settlement, State, TaskId, WorkerId};
 
 use crate::{
     end::{Ending, count_kept, must_keep},
-    gates, keys, sql,
+    gates, keys,
+    later::Later,
+    sql,
     tx::{Step, Tx, disagree},
 };
 
@@ -30,17 +30,18 @@ pub(crate) fn settle(tx: &mut Tx<'_>, batch: &SettleBatch) -> Step<Settled> {
         return Ok(settled);
     }
     let mut settled = Settled::default();
-    let mut done = Done::default();
+    let (mut done, mut later) = (Done::default(), Later::default());
     for item in &batch.items {
         match tx.memory.take(batch.worker, item.lease) {
             Some(held) => {
                 let ending = Ending { worker: batch.worker, id: item.lease.id, held };
-                apply(tx, item, ending, &mut done, &mut settled.lanes_ready)?;
+                apply(tx, item, ending, (&mut done, &mut later), &mut settled.lanes_ready)?;
             }
             None => settled.fenced.push(item.lease.id),
         }
     }
     done.write(tx, batch.worker)?;
+    later.write(tx, batch.worker)?;
     gates::give_turns(tx)?;
     settled.lanes_ready.extend(&tx.touched.lanes_ready);
     settled.lanes_ready.sort_unstable();
@@ -98,11 +99,11 @@ fn note_receipt(tx: &mut Tx<'_>, batch: &SettleBatch, settled: &Settled) -> Step
 }
 
 /// Writes the end of one attempt, or leaves it to be written with others like it.
-fn apply(
+fn apply<'a>(
     tx: &mut Tx<'_>,
-    item: &SettleItem,
+    item: &'a SettleItem,
     ending: Ending,
-    done: &mut Done,
+    (done, later): (&mut Done, &mut Later<'a>),
     lanes_ready: &mut Vec<LaneId>,
 ) -> Step<()> {
     // Somebody asked for the end of the task: whatever the attempt says but success is that end.
@@ -116,9 +117,13 @@ fn apply(
         }
         Settlement::Done { output, note } => ending.leave(tx, State::Done, note.as_deref(), output.as_ref()),
         Settlement::Retry { due_at, error } => {
-            ending.schedule(tx, *due_at, AttemptResult::Retry, Some(error))
+            later.add(ending, *due_at, Some(error));
+            Ok(())
         }
-        Settlement::Snooze { due_at } => ending.schedule(tx, *due_at, AttemptResult::Snoozed, None),
+        Settlement::Snooze { due_at } => {
+            later.add(ending, *due_at, None);
+            Ok(())
+        }
         Settlement::Release => {
             if ending.hand_back(tx)? == State::Ready {
                 lanes_ready.push(ending.held.lane);

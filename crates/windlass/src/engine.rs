@@ -1,5 +1,6 @@
 //! The thread that claims and settles, apart from the threads that run handlers: a handler that blocks its thread holds
-//! up itself, and neither the claims nor the settlements of others.
+//! up itself, and neither the claims nor the settlements of others. A source that has a thread for its connections has the engine on
+//! it as well.
 
 use std::{sync::Arc, time::Duration};
 
@@ -34,7 +35,8 @@ pub(crate) struct Engine {
 /// If the thread or its timer cannot be had.
 pub(crate) fn spawn(shared: &Arc<Shared>) -> std::io::Result<Engine> {
     let (ended, claiming) = oneshot::channel();
-    let part = shared.config.home.start("windlass-engine", run(shared.clone(), ended))?;
+    let engine = run(shared.clone(), ended);
+    let part = shared.config.home.start_beside(&*shared.source, "windlass-engine", engine)?;
     Ok(Engine { part, claiming: Some(claiming) })
 }
 

@@ -3,6 +3,9 @@
 
 use std::{future::Future, io, thread};
 
+use tokio::sync::oneshot;
+use windlass_core::Source;
+
 /// Where the loops of a worker run.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,12 +44,39 @@ impl Home {
             Self::ThisRuntime(_) => Ok(Part::Task(tokio::spawn(part))),
         }
     }
+
+    /// Starts the loop that claims: on the thread that moves the bytes of the source, if there is one.
+    ///
+    /// # Errors
+    /// If the thread or its timer cannot be had.
+    pub(crate) fn start_beside(
+        self,
+        source: &dyn Source,
+        name: &str,
+        part: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<Part> {
+        if self != Self::Threads {
+            return self.start(name, part);
+        }
+        let (end, ended) = oneshot::channel::<()>();
+        let part = async move {
+            // Dropped at the end, also if that is a panic.
+            let _end = end;
+            part.await;
+        };
+        match source.run_beside(Box::pin(part)) {
+            None => Ok(Part::Beside(ended)),
+            Some(part) => self.start(name, part),
+        }
+    }
 }
 
 /// A loop that runs.
 pub(crate) enum Part {
     Thread(thread::JoinHandle<()>),
     Task(tokio::task::JoinHandle<()>),
+    /// On a thread of the source.
+    Beside(oneshot::Receiver<()>),
 }
 
 impl Part {
@@ -59,6 +89,9 @@ impl Part {
             }
             Self::Task(task) => {
                 let _ = task.await;
+            }
+            Self::Beside(ended) => {
+                let _ = ended.await;
             }
         }
     }
