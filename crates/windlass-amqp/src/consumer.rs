@@ -213,6 +213,13 @@ pub struct Plan {
     pub tracer: Option<Tracer>,
 }
 
+impl Plan {
+    /// Whether nobody else gets deliveries of the queue for as long as it is subscribed.
+    pub fn has_queue_alone(&self) -> bool {
+        self.is_exclusive || self.is_single_active
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {

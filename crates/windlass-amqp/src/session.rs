@@ -132,6 +132,8 @@ pub struct Shift<'a> {
     reporter: UnboundedSender<Ended>,
     reports: UnboundedReceiver<Ended>,
     gather_until: Instant,
+    /// What has not ended goes back with the channel and not before.
+    hands_back_at_end: bool,
 }
 
 impl<'a> Shift<'a> {
@@ -168,6 +170,7 @@ impl<'a> Shift<'a> {
             reporter,
             reports,
             gather_until: Instant::now(),
+            hands_back_at_end: false,
         }
     }
 
@@ -315,6 +318,9 @@ impl<'a> Shift<'a> {
 
     fn answer(&mut self, tag: u64, worker: usize, end: End, delivered_before: u32) {
         let is_handed_back = end == End::Unfinished;
+        if is_handed_back && self.hands_back_at_end {
+            return;
+        }
         let decision = decide(end, delivered_before, self.plan.redelivery);
         if !self.ledger.answer(tag, decision.answer, Instant::now()) {
             return;

@@ -16,8 +16,15 @@ pub(super) const BROKER_LIMIT: Duration = Duration::from_secs(5);
 impl Shift<'_> {
     /// Stops the intake, hands back what has not started, and answers for the rest as it ends; what the deadline cuts off goes
     /// back as well.
+    ///
+    /// Whoever has the queue to itself keeps it until then: the next one would otherwise begin with what comes after a delivery
+    /// that still runs here. It ends its turn with its channel, and the broker has everything back in one step, in order.
     pub async fn drain(&mut self, deadline: Duration) -> StopReport {
-        self.hand_back().await;
+        if self.plan.has_queue_alone() {
+            self.hands_back_at_end = true;
+        } else {
+            self.hand_back().await;
+        }
         let pool = self.pool;
         let mut stopping = std::pin::pin!(pool.stop(deadline));
         let mut ended = Vec::new();

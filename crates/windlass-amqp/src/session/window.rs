@@ -25,7 +25,7 @@ impl Shift<'_> {
             return Ok(());
         }
         // The turn of a single active consumer, and the sole right of an exclusive one, would be lost with the subscription.
-        let may_change = self.admission.is_on() && !self.plan.is_exclusive && !self.plan.is_single_active;
+        let may_change = self.admission.is_on() && !self.plan.has_queue_alone();
         self.tell(misfit, may_change);
         if may_change { self.park(misfit.prefetch).await } else { Ok(()) }
     }

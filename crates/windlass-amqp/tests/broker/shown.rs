@@ -1,12 +1,15 @@
 //! What the broker itself shows of us: connections with their names and heartbeats, and who may consume from a queue.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use tokio::sync::mpsc;
-use windlass_amqp::{Consumer, Consumers, Delivery, Error, Message, PublisherOptions, Queue};
+use tokio::sync::{Semaphore, mpsc};
+use windlass_amqp::{Consumer, Consumers, Delivery, Error, Message, PublisherOptions, Queue, Running};
 use windlass_scratch::Node;
 
 use crate::rig::{LIMIT, blocking, name, node, wait_for_messages};
+
+/// Messages in a queue of consumers that have it alone.
+const COUNT: u64 = 40;
 
 /// Heartbeat and name of every connection whose name holds this; `rabbitmqctl` prints properties as Erlang terms.
 async fn connections(broker: &Node, named: &str) -> Vec<(String, String)> {
@@ -95,46 +98,76 @@ async fn exclusive_consumer_keeps_others_out_until_it_stops() {
     second.stop(LIMIT).await;
 }
 
-#[tokio::test]
-async fn single_active_consumer_has_the_queue_alone_and_the_next_takes_over_in_order() {
-    const COUNT: u64 = 40;
-    let (broker, queue) = (node(), name("single-active"));
-    let set = |consumer| Consumers::connect(broker.url()).queue(Queue::durable(&queue)).consume(consumer);
-    let alone = |consumer: Consumer, tag: &str| consumer.workers(1).prefetch(5).tag(tag).single_active();
-    let (handled_first, mut first) = mpsc::unbounded_channel();
-    // Handles the first ten and stands still at the eleventh.
+/// A consumer that has its queue alone, one delivery after another; it tells what it has handled. At one of them it waits for the
+/// gate.
+fn alone(queue: &str, tag: &str, gate: &Arc<Semaphore>, at: u64) -> (Consumer, mpsc::UnboundedReceiver<u64>) {
+    let (handled, numbers) = mpsc::unbounded_channel();
+    let gate = Arc::clone(gate);
     let on = move |number: u64| {
-        let handled = handled_first.clone();
+        let (handled, gate) = (handled.clone(), Arc::clone(&gate));
         async move {
-            if number == 10 {
-                std::future::pending::<()>().await;
+            if number == at {
+                let _pass = gate.acquire().await;
             }
             let _ = handled.send(number);
         }
     };
-    let active = set(alone(Consumer::new(&queue, on), "a")).start().await.unwrap();
-    let (handled_second, mut second) = mpsc::unbounded_channel();
-    let on = move |number: u64| {
-        let _ = handled_second.send(number);
-        async {}
-    };
-    let waiting = set(alone(Consumer::new(&queue, on), "b")).start().await.unwrap();
-    assert_eq!(consumers(&broker, &queue).await, [("a".to_owned(), true), ("b".to_owned(), false)]);
+    (Consumer::new(queue, on).workers(1).prefetch(5).tag(tag).single_active(), numbers)
+}
+
+/// Two processes on a queue of forty: the first stands still at number ten, the second waits for its turn.
+async fn two_alone(
+    broker: &Node,
+    queue: &str,
+    gate: &Arc<Semaphore>,
+) -> [(Running, mpsc::UnboundedReceiver<u64>); 2] {
+    let set = |consumer| Consumers::connect(broker.url()).queue(Queue::durable(queue)).consume(consumer);
+    let (a, first) = alone(queue, "a", gate, 10);
+    let active = set(a).start().await.unwrap();
+    let (b, second) = alone(queue, "b", gate, COUNT);
+    let waiting = set(b).start().await.unwrap();
+    assert_eq!(consumers(broker, queue).await, [("a".to_owned(), true), ("b".to_owned(), false)]);
     let publisher = waiting.publisher(PublisherOptions::default());
     for number in 0..COUNT {
-        publisher.publish("", &queue, &Message::json(&number).unwrap()).await.unwrap();
+        publisher.publish("", queue, &Message::json(&number).unwrap()).await.unwrap();
     }
     // Ten are acknowledged, one runs, four are at hand. The one that waits gets nothing, although most of the queue is ready.
-    wait_for_messages(&broker, &queue, (COUNT - 15, 5)).await;
+    wait_for_messages(broker, queue, (COUNT - 15, 5)).await;
     assert!(second.is_empty());
-    active.stop(Duration::from_millis(1)).await;
-    for number in 0..10 {
-        assert_eq!(first.recv().await, Some(number));
+    [(active, first), (waiting, second)]
+}
+
+/// Nothing but these, in this order, once nobody handles anything any more.
+async fn handled(mut numbers: mpsc::UnboundedReceiver<u64>, wanted: std::ops::Range<u64>) {
+    for number in wanted {
+        assert_eq!(numbers.recv().await, Some(number));
     }
-    for number in 10..COUNT {
-        assert_eq!(second.recv().await, Some(number));
-    }
+    assert_eq!(numbers.recv().await, None);
+}
+
+#[tokio::test]
+async fn single_active_consumer_that_stops_keeps_its_turn_until_its_handler_has_ended() {
+    let (broker, queue, gate) = (node(), name("single-active"), Arc::new(Semaphore::new(0)));
+    let [(active, first), (waiting, second)] = two_alone(&broker, &queue, &gate).await;
+    let stopping = tokio::spawn(active.stop(LIMIT));
+    assert_eq!(consumers(&broker, &queue).await, [("a".to_owned(), true), ("b".to_owned(), false)]);
+    assert!(second.is_empty(), "the next one must not begin while number ten is being handled");
+    gate.add_permits(1);
+    assert_eq!(stopping.await.unwrap().drained, 1);
+    handled(first, 0..11).await;
+    wait_for_messages(&broker, &queue, (0, 0)).await;
     assert_eq!(consumers(&broker, &queue).await, [("b".to_owned(), true)]);
     waiting.stop(LIMIT).await;
-    assert_eq!((first.recv().await, second.recv().await), (None, None), "none was handled twice");
+    handled(second, 11..COUNT).await;
+}
+
+#[tokio::test]
+async fn next_single_active_consumer_begins_with_the_delivery_that_was_cut_off() {
+    let (broker, queue, gate) = (node(), name("single-active-cut"), Arc::new(Semaphore::new(0)));
+    let [(active, first), (waiting, second)] = two_alone(&broker, &queue, &gate).await;
+    assert_eq!(active.stop(Duration::from_millis(1)).await.aborted, 1);
+    handled(first, 0..10).await;
+    wait_for_messages(&broker, &queue, (0, 0)).await;
+    waiting.stop(LIMIT).await;
+    handled(second, 10..COUNT).await;
 }

@@ -187,7 +187,12 @@ pub(super) const EMBEDDED: &[Bench] = &[
         quick: &["latency", "--remote", "--tasks", "300"],
         figures: remote_latency,
     },
-    Bench { name: "affinity", full: &["affinity"], quick: &["affinity", "--rounds", "1"], figures: affinity },
+    Bench {
+        name: "affinity",
+        full: &["affinity", "--rounds", "5"],
+        quick: &["affinity", "--rounds", "1"],
+        figures: affinity,
+    },
     Bench {
         name: "remote_drain",
         full: &["drain", "--remote", "--tasks", "100000"],
@@ -280,7 +285,7 @@ pub(super) const POSTGRES: &[Bench] = &[
     },
     Bench {
         name: "pg_affinity",
-        full: &["affinity", "--store", "postgres"],
+        full: &["affinity", "--store", "postgres", "--rounds", "5"],
         quick: &["affinity", "--store", "postgres", "--rounds", "1"],
         figures: affinity,
     },
