@@ -1,7 +1,8 @@
 //! The gRPC API: the same operations, on the same port as HTTP/JSON, for workers and clients in any language.
 //!
 //! Reading order: [`tasks`] and [`control`] (what clients and operators do), [`workers`] (what workers do, call by call),
-//! [`work`] and [`hub`] (the same over one stream, with push), [`store`] (what our own runtime needs beyond that), [`room`] (what messages may
+//! [`work`] and [`hub`] (the same over one stream, with push: [`straight`] to one who waits, [`preferences`] for workflows,
+//! [`downstream`] to those who read), [`store`] (what our own runtime needs beyond that), [`room`] (what messages may
 //! take of memory), [`health`], [`status`] (how errors look).
 
 use std::sync::Arc;

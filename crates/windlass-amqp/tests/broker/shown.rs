@@ -61,7 +61,11 @@ async fn consuming_and_publishing_have_connections_of_their_own_with_names_and_h
         .await
         .unwrap();
     let consuming = (format!("{queue} consuming"), "10".to_owned());
-    assert_eq!(connections(&broker, &queue).await, [consuming.clone()], "nothing was published yet");
+    assert_eq!(
+        connections(&broker, &queue).await,
+        std::slice::from_ref(&consuming),
+        "nothing was published yet"
+    );
     let publisher = running.publisher(PublisherOptions::default());
     publisher.publish("", &queue, &Message::bytes("x")).await.unwrap();
     let publishing = (format!("{queue} publishing"), "10".to_owned());
