@@ -1,13 +1,14 @@
 //! Group commit: while one batch is on its way the next gathers; when it returns, all that gathered goes at once. An idle
 //! store writes at once, a busy one writes large batches, and there is no timer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use windlass_core::{Enqueued, Error, NewTask, Result};
 
 use crate::{
     enqueue, keys,
+    line::Line,
     pool::closed,
     shared::{Shared, Weakly},
 };
@@ -16,8 +17,6 @@ use crate::{
 const TASKS_MAX: usize = 2_000;
 /// Payload bytes that one commit takes together.
 const BYTES_MAX: usize = 4 << 20;
-/// Callers that may wait; beyond that a call fails at once.
-const WAITING_MAX: usize = 100_000;
 
 /// What a caller brought.
 struct Call {
@@ -28,15 +27,7 @@ struct Call {
 /// A line of callers whose tasks are written together.
 pub(crate) struct Gather {
     sort: Sort,
-    waiting: Mutex<Waiting>,
-    arrived: Notify,
-}
-
-#[derive(Default)]
-struct Waiting {
-    calls: Vec<Call>,
-    /// Nobody writes any more.
-    is_closed: bool,
+    line: Line<Call>,
 }
 
 /// Keyed tasks have a line of their own: they may wait for locks.
@@ -48,52 +39,36 @@ pub(crate) enum Sort {
 
 impl Gather {
     pub(crate) fn new(sort: Sort) -> Self {
-        Self { sort, waiting: Mutex::default(), arrived: Notify::new() }
+        Self { sort, line: Line::new("enqueues") }
     }
 
     /// Adds tasks to the next batch and waits for its commit. A dropped call may still take effect.
     pub(crate) async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
         let (answer, answered) = oneshot::channel();
-        {
-            let mut waiting = self.lock();
-            if waiting.is_closed {
-                return Err(closed());
-            }
-            if waiting.calls.len() >= WAITING_MAX {
-                return Err(Error::Unavailable(format!(
-                    "{WAITING_MAX} enqueues wait for the server already"
-                )));
-            }
-            waiting.calls.push(Call { tasks, answer });
-        }
-        self.arrived.notify_one();
+        self.line.join(Call { tasks, answer })?;
         answered.await.unwrap_or_else(|_| Err(closed()))
     }
+}
 
-    fn take(&self) -> Vec<Call> {
-        let mut waiting = self.lock();
-        let (mut tasks, mut bytes) = (0, 0);
-        let fits = waiting.calls.iter().take_while(|call| {
-            tasks += call.tasks.len();
-            bytes += call.tasks.iter().map(|task| task.payload.len()).sum::<usize>();
-            tasks <= TASKS_MAX && bytes <= BYTES_MAX
-        });
-        let n = fits.count().max(1).min(waiting.calls.len());
-        waiting.calls.drain(..n).collect()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// How many calls go into one commit.
+fn fit(calls: &[Call]) -> usize {
+    let (mut tasks, mut bytes) = (0, 0);
+    let fits = calls.iter().take_while(|call| {
+        tasks += call.tasks.len();
+        bytes += call.tasks.iter().map(|task| task.payload.len()).sum::<usize>();
+        tasks <= TASKS_MAX && bytes <= BYTES_MAX
+    });
+    fits.count()
 }
 
 /// Writes what gathers until the store is closed.
 pub(crate) async fn run(gather: Arc<Gather>, shared: Weakly) {
+    let _closes = gather.line.closes();
     loop {
-        let calls = gather.take();
+        let calls = gather.line.take(fit);
         if calls.is_empty() {
             tokio::select! {
-                () = gather.arrived.notified() => {}
+                () = gather.line.arrived() => {}
                 () = shared.closed() => break,
             }
             continue;
@@ -101,10 +76,6 @@ pub(crate) async fn run(gather: Arc<Gather>, shared: Weakly) {
         let Some(shared) = shared.upgrade() else { break };
         write(&shared, gather.sort, calls).await;
     }
-    // Whoever still waits is told, by dropping the other end.
-    let mut waiting = gather.lock();
-    waiting.is_closed = true;
-    waiting.calls.clear();
 }
 
 async fn write(shared: &Shared, sort: Sort, mut calls: Vec<Call>) {

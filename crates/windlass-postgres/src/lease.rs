@@ -1,4 +1,4 @@
-//! Leases: registration, renewal, hand-back, and what becomes of the tasks of a worker that is gone.
+//! Leases: registration, hand-back, and what becomes of the tasks of a worker that is gone.
 //!
 //! A claim holds its worker's row until it commits. Whoever takes leases away first locks that row against claims, and
 //! looks for its tasks in the next statement: so none that commits late is missed.
@@ -9,13 +9,12 @@ use std::{
 };
 
 use windlass_core::{
-    Error, LaneId, LeaseRef, Name, NewWorker, Result, TaskId, Timestamp, WorkerId, WorkerReport,
-    source::{DutyReport, Renewed},
+    Error, LaneId, LeaseRef, Name, NewWorker, Result, TaskId, Timestamp, WorkerId,
+    source::DutyReport,
     worker::{check_slots, not_live},
 };
 
 use crate::{
-    doorbell::ARMED_FOR,
     error::Failure,
     gate, job,
     pool::{Pool, Session},
@@ -49,43 +48,6 @@ pub(crate) async fn register(shared: &Shared, worker: &NewWorker) -> Result<Work
     drop(session);
     gate::worker_came(shared).await;
     Ok(id)
-}
-
-/// Prolongs a lease, on its own connection and thread.
-pub(crate) async fn renew(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result<Renewed> {
-    let mut session = shared.beats.session().await?;
-    let (available, in_flight) = (report.available as i32, report.in_flight as i32);
-    let armed_for = ARMED_FOR.as_millis() as i64;
-    let row = session
-        .row(
-            &sql::RENEW,
-            &[
-                &worker.0,
-                &available,
-                &in_flight,
-                &report.draining,
-                &shared.doorbell.listener,
-                &armed_for,
-                &report.memory_usage,
-                &report.factor,
-                &report.reason,
-            ],
-        )
-        .await?;
-    let Some(row) = row.filter(|row| row.get(0)) else { return Err(Error::WorkerExpired) };
-    shared.doorbell.renewed(row.get(1));
-    if row.get::<_, bool>(2) {
-        shared.sweeps.somebody_expires();
-    } else {
-        shared.sweeps.nobody_expired();
-    }
-    let (ids, leases, reasons): (Vec<i64>, Vec<i32>, Vec<String>) = (row.get(3), row.get(4), row.get(5));
-    let leases = ids
-        .into_iter()
-        .zip(leases)
-        .map(|(id, lease)| LeaseRef { id: TaskId::from_raw(id), lease: lease as u32 });
-    let slots: Option<i32> = row.get(6);
-    Ok(Renewed { cancels: leases.zip(reasons).collect(), slots: slots.map(|slots| slots as u32) })
 }
 
 /// Sets how many slots a live worker has. It is told with its next renewal.
@@ -251,12 +213,12 @@ pub(crate) struct Sweeps {
 
 impl Sweeps {
     /// A renewal looked: no lease has run out.
-    fn nobody_expired(&self) {
+    pub(crate) fn nobody_expired(&self) {
         *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Instant::now());
     }
 
     /// A renewal looked: a lease runs out now or soon.
-    fn somebody_expires(&self) {
+    pub(crate) fn somebody_expires(&self) {
         *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
     }
 

@@ -1,7 +1,7 @@
 //! The PostgreSQL store of Windlass: any number of processes on one schema.
 //!
 //! Reading order: [`PostgresStore`] in `store` sends each call to the file of its name; `enqueue`, `claim`, `settle`,
-//! `lease`, `operate` are what tasks go through; `gate`, `turns`, `job` and `workflow` decide who passes, `schedule` keeps recurring tasks; `within` is enqueue inside a caller's own transaction; `gather` is the group commit of enqueues, `keys` their idempotency;
+//! `lease`, `operate` are what tasks go through; `gate`, `turns`, `job` and `workflow` decide who passes, `schedule` keeps recurring tasks; `within` is enqueue inside a caller's own transaction; `gather` is the group commit of enqueues, `keys` their idempotency; `renew` renews the leases of one moment together;
 //! `cursor` is where claims start, `doorbell` how idle workers hear of new tasks; `leader`, `history` and `depth` are what
 //! one process does for all. `import` takes a whole store in from elsewhere. `pool` and `conn` are connections, `driver` the threads that move their bytes. Every statement
 //! lies in `sql/`, one a file.
@@ -34,12 +34,14 @@ mod keys;
 mod lanes;
 mod leader;
 mod lease;
+mod line;
 mod migrate;
 mod open;
 mod operate;
 mod options;
 mod pool;
 mod record;
+mod renew;
 mod repeat;
 mod schedule;
 mod settle;

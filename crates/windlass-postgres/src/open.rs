@@ -15,6 +15,7 @@ use crate::{
     info::Origin,
     migrate::{self, Migration},
     options::{Location, Notify, Options},
+    renew::{self, Renewals},
     shared::{Shared, Weakly},
     store::PostgresStore,
 };
@@ -47,11 +48,13 @@ pub(crate) async fn open(
     for line in [&plain, &keyed] {
         driver.handle().spawn(gather::run(Arc::clone(line), Weakly::new(&shared)));
     }
+    let renewals = Arc::new(Renewals::new());
+    beat.handle().spawn(renew::run(Arc::clone(&renewals), Weakly::new(&shared)));
     driver.handle().spawn(gate::run(Arc::clone(&shared.admission), Weakly::new(&shared)));
     if let Some(server) = listen_at {
         driver.handle().spawn(doorbell::listen(Weakly::new(&shared), server, Arc::clone(&driver)));
     }
-    Ok(Arc::new(PostgresStore::new(shared, plain, keyed, origin)))
+    Ok(Arc::new(PostgresStore::new(shared, plain, keyed, renewals, origin)))
 }
 
 /// Looks at the server and its schema; makes or brings forward the schema if that is wanted.

@@ -148,6 +148,9 @@ statements! {
     REDRIVE "redrive" [INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY];
     REGISTER "register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8];
     RENEW "renew" [INT8, INT4, INT4, BOOL, INT8, INT8, FLOAT8, FLOAT8, TEXT];
+    RENEW_MANY "renew_many" [
+        INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT8, INT8, FLOAT8_ARRAY, FLOAT8_ARRAY, TEXT_ARRAY
+    ];
     RESUME_QUEUE "resume_queue" [TEXT, TEXT];
     SCHEDULE_DUE "schedule_due" [INT8];
     SCHEDULE_LIST "schedule_list" [];

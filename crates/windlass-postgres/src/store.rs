@@ -26,6 +26,7 @@ use crate::{
     open, operate,
     options::{Location, Options},
     pool::{Pool, closed},
+    renew::Renewals,
     schedule, settle,
     shared::Shared,
     workflow,
@@ -33,12 +34,13 @@ use crate::{
 
 /// The store on PostgreSQL: any number of processes on one schema.
 ///
-/// Every method of [`Store`] and [`Source`] may be called from any task; enqueues of one moment share one commit. A dropped
-/// call may still take effect.
+/// Every method of [`Store`] and [`Source`] may be called from any task; enqueues of one moment share one commit, and
+/// renewals one statement. A dropped call may still take effect.
 pub struct PostgresStore {
     shared: Arc<Shared>,
     plain: Arc<Gather>,
     keyed: Arc<Gather>,
+    renewals: Arc<Renewals>,
     origin: Origin,
 }
 
@@ -57,8 +59,14 @@ impl PostgresStore {
         open::open(location, options, MIGRATIONS).await
     }
 
-    pub(crate) fn new(shared: Arc<Shared>, plain: Arc<Gather>, keyed: Arc<Gather>, origin: Origin) -> Self {
-        Self { shared, plain, keyed, origin }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        plain: Arc<Gather>,
+        keyed: Arc<Gather>,
+        renewals: Arc<Renewals>,
+        origin: Origin,
+    ) -> Self {
+        Self { shared, plain, keyed, renewals, origin }
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -83,7 +91,7 @@ impl Source for PostgresStore {
     }
 
     async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
-        lease::renew(&self.shared, worker, &report).await
+        self.renewals.add(worker, report).await
     }
 
     async fn retire(&self, worker: WorkerId) -> Result<u64> {

@@ -22,7 +22,7 @@ use crate::{
 const POLLS_MAX: usize = 12;
 
 /// A store whose sessions the server lists under a name of their own.
-fn named() -> (PostgresHarness, String) {
+pub fn named() -> (PostgresHarness, String) {
     let program = support::schema_name();
     let url = format!("{}?application_name={program}", support::url());
     (PostgresHarness::new().through(&url), program)

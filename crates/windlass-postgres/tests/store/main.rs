@@ -19,6 +19,7 @@ mod mutants;
 mod pgbouncer;
 mod place;
 mod plans;
+mod renew;
 mod schema;
 mod statements;
 #[path = "../support/mod.rs"]

@@ -67,6 +67,7 @@ const WAYS: &[(&str, Way)] = &[
     ("ready_lines", Way::Index),
     ("redrive", Way::Key),
     ("renew", Way::Index),
+    ("renew_many", Way::Index),
     ("settle_asked", Way::Key),
     ("settle_done", Way::Key),
     ("settle_leave", Way::Key),

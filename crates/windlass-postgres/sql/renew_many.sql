@@ -1,0 +1,55 @@
+-- Prolongs the leases of many workers that are in force, and the doorbell if that is armed; what renew.sql does for one, to
+-- the same effect on each. A row that somebody else holds is passed over and named: whoever holds one worker must not hold up
+-- the others. Locked in order, so that two servers never wait for each other. Not waited for to be safe on disk. Index:
+-- primary keys of worker and doorbell, task_cancel, worker_live. $1 workers, each once, $2 available, $3 in flight,
+-- $4 draining, $5 listener, $6 how long its bell stays armed, $7 memory in use, $8 share of their slots that they may use,
+-- $9 why not all.
+-- Answers: whether the bell is armed, whether a lease of anybody else runs out within the next 2.5 s, who was renewed and
+-- with how many slots, who is in force and held by somebody else, and the cancels of all: worker, task, lease, reason.
+WITH clock AS MATERIALIZED (
+  SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
+), free AS MATERIALIZED (
+  SELECT w.id, u.available, u.in_flight, u.draining, u.memory_usage, u.factor, u.reason
+  FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::boolean[], $7::float8[], $8::float8[], $9::text[])
+    AS u (id, available, in_flight, draining, memory_usage, factor, reason)
+  JOIN windlass.worker AS w ON w.id = ANY (ARRAY[u.id])
+  CROSS JOIN clock
+  WHERE w.ended_at IS NULL AND w.expires_at > clock.now
+  ORDER BY w.id
+  FOR NO KEY UPDATE OF w SKIP LOCKED
+), renewed AS (
+  UPDATE windlass.worker AS w
+  SET renewed_at = clock.now, expires_at = clock.now + w.lease_ttl_ms, available = f.available, in_flight = f.in_flight,
+    draining = f.draining, memory_usage = f.memory_usage, factor = f.factor, reason = f.reason
+  FROM free AS f CROSS JOIN clock
+  WHERE w.id = ANY (ARRAY[f.id])
+  RETURNING w.id, w.slots
+), armed AS (
+  UPDATE windlass.doorbell AS d SET armed_until = clock.now + $6
+  FROM clock
+  WHERE d.listener = $5 AND d.armed_until > clock.now
+  RETURNING d.listener
+), asked AS MATERIALIZED (
+  SELECT t.worker, t.id, t.lease, t.cancel
+  FROM windlass.task AS t
+  WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = ANY ($1)
+)
+SELECT
+  EXISTS (SELECT 1 FROM armed),
+  EXISTS (
+    SELECT 1 FROM windlass.worker AS w
+    WHERE w.ended_at IS NULL AND w.expires_at + 1000 <= (SELECT c.now FROM clock AS c) + 2500
+      AND w.id <> ALL (ARRAY(SELECT r.id FROM renewed AS r))
+  ),
+  ARRAY(SELECT r.id FROM renewed AS r ORDER BY r.id),
+  ARRAY(SELECT r.slots FROM renewed AS r ORDER BY r.id),
+  ARRAY(
+    SELECT w.id FROM windlass.worker AS w
+    WHERE (SELECT count(*) FROM renewed) < cardinality($1) AND w.id = ANY ($1) AND w.ended_at IS NULL
+      AND w.expires_at > (SELECT c.now FROM clock AS c) AND w.id <> ALL (ARRAY(SELECT r.id FROM renewed AS r))
+  ),
+  ARRAY(SELECT a.worker FROM asked AS a ORDER BY a.id),
+  ARRAY(SELECT a.id FROM asked AS a ORDER BY a.id),
+  ARRAY(SELECT a.lease FROM asked AS a ORDER BY a.id),
+  ARRAY(SELECT a.cancel FROM asked AS a ORDER BY a.id)
+FROM clock
