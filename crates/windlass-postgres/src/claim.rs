@@ -139,12 +139,24 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
 
 /// Serves all demands or, if a worker may not claim, none.
 async fn claim(shared: &Shared, demands: &[Demand]) -> Result<Served> {
+    let mut doubt = Doubt { shared, is_over: false };
     let answer = serve(shared, demands).await;
-    if answer.is_err() {
-        // What it took and gave back lies behind the places that were noted.
-        shared.forget_cursors();
-    }
+    doubt.is_over = answer.is_ok();
     answer
+}
+
+/// A claim that failed or was dropped on its way: what it took and gave back lies behind the places that were noted.
+struct Doubt<'a> {
+    shared: &'a Shared,
+    is_over: bool,
+}
+
+impl Drop for Doubt<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.shared.forget_cursors();
+        }
+    }
 }
 
 async fn serve(shared: &Shared, demands: &[Demand]) -> Result<Served> {
@@ -170,18 +182,12 @@ async fn serve(shared: &Shared, demands: &[Demand]) -> Result<Served> {
 
 /// Demands in one transaction: all or none.
 async fn together(shared: &Shared, session: &mut Session<'_>, demands: &[Demand]) -> Result<Vec<Brought>> {
-    session.begin().await?;
-    match one_after_another(shared, session, demands).await {
-        Ok(all) => {
-            session.commit().await?;
-            Ok(all)
-        }
-        Err(error) => {
-            // Waited for: whoever claims next would skip what is still locked.
-            session.rollback().await;
-            Err(error)
-        }
+    let claimed = one_after_another(shared, session, demands).await;
+    if claimed.is_err() {
+        // Waited for: whoever claims next would skip what is still locked.
+        session.rollback().await;
     }
+    claimed
 }
 
 async fn one_after_another(
@@ -191,7 +197,8 @@ async fn one_after_another(
 ) -> Result<Vec<Brought>> {
     let workers: Vec<i64> = demands.iter().map(|demand| demand.worker.0).collect();
     let numbers: Vec<i64> = demands.iter().map(|demand| demand.claim_no as i64).collect();
-    if session.query(&sql::CLAIM_LOCK, &[&workers, &numbers]).await?.len() < demands.len() {
+    let locked = session.begin_with(&[(&sql::CLAIM_LOCK, &[&workers, &numbers])]).await?;
+    if locked.first().is_none_or(|rows| rows.len() < demands.len()) {
         return Err(Error::WorkerExpired);
     }
     let mut all: Vec<Brought> = Vec::with_capacity(demands.len());
@@ -207,14 +214,14 @@ async fn one_after_another(
         };
         all.push(brought);
     }
-    exchange(session, demands, &mut all).await?;
+    commit(session, demands, &mut all).await?;
     Ok(all)
 }
 
-/// Steps go to the worker of the claim that prefers their workflow.
-async fn exchange(session: &mut Session<'_>, demands: &[Demand], all: &mut [Brought]) -> Result<()> {
+/// Ends the claim. Steps go to the worker of it that prefers their workflow, in the same go as the commit.
+async fn commit(session: &mut Session<'_>, demands: &[Demand], all: &mut [Brought]) -> Result<()> {
     if demands.iter().all(|demand| demand.prefers.is_nothing()) {
-        return Ok(());
+        return Ok(session.commit().await?);
     }
     let closed: Vec<bool> = all.iter().map(|brought| brought.is_isolated).collect();
     let mut tasks: Vec<Claimed> =
@@ -229,10 +236,13 @@ async fn exchange(session: &mut Session<'_>, demands: &[Demand], all: &mut [Brou
         workers.push(to.worker.0);
         numbers.push(to.claim_no as i64);
     }
-    if !ids.is_empty() {
-        let moved = session.query(&sql::CLAIM_HAND_OVER, &[&ids, &workers, &numbers]).await?;
+    if ids.is_empty() {
+        session.commit().await?;
+    } else {
+        let moved = session.commit_with(&sql::CLAIM_HAND_OVER, &[&ids, &workers, &numbers]).await?;
         if moved.len() != ids.len() {
-            return Err(unreadable("a lease of this claim that is not there"));
+            // It is committed: whoever asked has it undone.
+            return Err(Error::Unknown("a claim handed over a lease that it did not have".to_owned()));
         }
     }
     if let Some(first) = all.first_mut() {

@@ -245,6 +245,22 @@ impl Conn {
         answers.collect()
     }
 
+    /// Runs a statement and commits, sent in one go. If the statement fails, the server makes a rollback of it.
+    pub(crate) async fn commit_with(
+        &self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        if !self.server.pooled {
+            // What is not prepared yet would be sent out of turn.
+            self.statement(sql).await?;
+        }
+        let (answer, committed) = tokio::join!(self.query(sql, params), self.batch("COMMIT"));
+        let rows = answer?;
+        committed?;
+        Ok(rows)
+    }
+
     /// Runs statements without parameters, for their effect.
     pub(crate) async fn batch(&self, text: &str) -> Result<(), Failure> {
         self.bounded("a batch", self.client.batch_execute(text)).await

@@ -269,6 +269,22 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Runs a last statement and ends the transaction, both sent in one go; a statement that fails undoes it. An error after this was
+    /// sent may mean that it took effect.
+    pub(crate) async fn commit_with(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        self.is_busy = true;
+        let answer = conn.commit_with(sql, params).await;
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        // After an error nobody knows how far it came; a rollback of nothing does no harm.
+        self.in_transaction = answer.is_err();
+        answer
+    }
+
     /// Undoes the transaction and keeps the connection; one that broke is given up at once.
     pub(crate) async fn rollback(&mut self) {
         if !self.is_busy && self.batch("ROLLBACK").await.is_ok() {
