@@ -24,6 +24,7 @@ use windlass_proto::v1::{
 };
 
 use crate::{
+    cork::Cork,
     network::{Driver, Network},
     options::{Options, Server, Servers},
     tls::{self, Tls},
@@ -269,7 +270,7 @@ impl Channel {
                 .keep_alive_while_idle(true)
                 .initial_stream_window_size(STREAM_WINDOW_BYTES)
                 .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-                .handshake(TokioIo::new(stream))
+                .handshake(TokioIo::new(Cork::new(stream)))
                 .await
                 .map_err(std::io::Error::other)?;
             handle.spawn(async move {

@@ -11,6 +11,7 @@
 
 mod call;
 mod channel;
+mod cork;
 mod gates;
 mod hints;
 mod network;

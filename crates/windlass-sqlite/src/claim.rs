@@ -43,26 +43,6 @@ pub(crate) fn claim(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<ClaimAnswer> {
     Ok(ClaimAnswer { tasks, rest, next_due: tx.next_due()?, now: tx.now })
 }
 
-/// Leases the only ready task of a lane, which has just been added, if the worker may claim it.
-pub(crate) fn straight(tx: &mut Tx<'_>, demand: &Demand, lane: LaneId) -> Step<Option<Claimed>> {
-    let is_alone = tx.memory.lane(lane).is_some_and(|entry| entry.depth.ready == 1 && !entry.paused);
-    let may_claim = tx
-        .memory
-        .worker(demand.worker)
-        .is_some_and(|worker| demand.claim_no >= worker.min_claim_no && worker.suspects == 0);
-    if !is_alone
-        || !may_claim
-        || !demand.lanes.contains(&lane)
-        || !tx.leases.is_live(demand.worker, tx.mono)
-        || plain_ready(tx, lane) != 1
-    {
-        return Ok(None);
-    }
-    let mut taken = Vec::with_capacity(1);
-    take_stretch(tx, demand, lane, 1, &mut taken)?;
-    Ok(taken.pop().map(|taken| taken.task))
-}
-
 /// Steps go to the worker of the claim that prefers their workflow.
 fn exchange(tx: &mut Tx<'_>, demands: &[Demand], tasks: &mut [Claimed]) -> Step<()> {
     let may_get = |place: usize| demands.get(place).is_some_and(|demand| !is_isolated(tx, demand.worker));

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use rusqlite::{CachedStatement, params};
 use windlass_core::{
-    Claimed, Demand, Enqueued, Error, LaneId, Name, NewTask, OnFailure, Result, Rules, Start, State, TaskId,
-    Timestamp, store::only,
+    Enqueued, Error, LaneId, Name, NewTask, OnFailure, Result, Rules, Start, State, TaskId, Timestamp,
 };
 
 use crate::{
-    claim, gates,
+    gates,
     keys::{self, Admitted},
     line,
     memory::Waiting,
@@ -43,24 +42,6 @@ pub(crate) fn enqueue(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>>
     let answers = append(tx, tasks)?;
     gates::give_turns(tx)?;
     Ok(answers)
-}
-
-/// Adds one checked task, and leases it to a worker that waits for it if nothing is ready before it.
-pub(crate) fn enqueue_for(
-    tx: &mut Tx<'_>,
-    task: &NewTask,
-    demand: &Demand,
-) -> Step<(Enqueued, Option<Claimed>)> {
-    let was_ready = tx.effects.ready;
-    let enqueued = only(enqueue(tx, std::slice::from_ref(task))?)?;
-    let lane = tx.memory.lane_id(&task.queue, &task.kind).filter(|_| task.is_plain());
-    let Some(lane) = lane else { return Ok((enqueued, None)) };
-    let claimed = claim::straight(tx, demand, lane)?;
-    if claimed.is_some() {
-        // Nobody needs to look for it.
-        tx.effects.ready = was_ready;
-    }
-    Ok((enqueued, claimed))
 }
 
 fn append(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {
@@ -222,6 +203,6 @@ fn due_at(start: Start, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// A time limit in milliseconds, rounded up so that a short one does not vanish.
-fn timeout_to_stored(timeout: Duration) -> i64 {
+pub(crate) fn timeout_to_stored(timeout: Duration) -> i64 {
     i64::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }

@@ -73,6 +73,7 @@ statements! {
     HAS_SCHEDULED = "has_scheduled";
     HAS_WORKER = "has_worker";
     INSERT_LANE = "insert_lane";
+    INSERT_LEASED = "insert_leased";
     INSERT_PLAIN_TASK = "insert_plain_task";
     INSERT_TASK = "insert_task";
     INSERT_WORKER = "insert_worker";

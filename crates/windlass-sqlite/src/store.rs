@@ -33,6 +33,7 @@ use crate::{
     reader::closed,
     settle,
     shared::Shared,
+    straight,
     tx::{Step, Tx},
 };
 
@@ -305,7 +306,7 @@ impl Store for SqliteStore {
         enqueue::check(std::slice::from_ref(&task), self.rules())?;
         let demand = demand.clone();
         let answer = self
-            .write(Class::Client, Sync::Durable, move |tx| enqueue::enqueue_for(tx, &task, &demand))
+            .write(Class::Client, Sync::Durable, move |tx| straight::enqueue_for(tx, &task, &demand))
             .await?;
         self.count_enqueued([&answer.0]);
         Ok(answer)

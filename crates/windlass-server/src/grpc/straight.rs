@@ -18,10 +18,11 @@ impl Adds for Straight {
     async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
         let hub = &self.0;
         let way = match tasks.as_slice() {
-            [task] if task.is_plain() => Way::open(hub, task).map(|way| (way, task.clone())),
+            [task] if task.is_plain() => Way::open(hub, task),
             _ => None,
         };
-        let Some((way, task)) = way else { return hub.store.enqueue(tasks).await };
+        let Some(way) = way else { return hub.store.enqueue(tasks).await };
+        let Some(task) = tasks.into_iter().next() else { return Ok(Vec::new()) };
         // Goes on if the caller goes away: what is leased must be sent.
         let added = tokio::spawn(way.go(task)).await;
         Ok(vec![added.map_err(|error| Error::Unknown(error.to_string()))??])
@@ -58,6 +59,8 @@ impl Way {
                 if !self.hub.send(self.stream, &self.demand, claimed.into_iter().collect()) {
                     self.hub.undo(&self.demand).await;
                 }
+                // The task goes down its stream before its caller is answered.
+                tokio::task::yield_now().await;
                 Ok(enqueued)
             }
             Err(error) => {

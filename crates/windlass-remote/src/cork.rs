@@ -1,0 +1,176 @@
+//! Puts what is written in one moment into one packet.
+//!
+//! HTTP/2 sends the head of a call and its body as frames of two tasks, so that a small call would be two writes, and a server that
+//! waits would be woken for the head alone. Here a flush first lets the other tasks of the connection have their turn.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// From so many bytes on there is nothing to be won by waiting.
+const HELD_MAX_BYTES: usize = 16 << 10;
+
+/// A connection whose writes of one moment go out together.
+pub(crate) struct Cork<T> {
+    inner: T,
+    held: BytesMut,
+    /// Whether the others have had their turn since the first of what is held was written.
+    has_waited: bool,
+}
+
+impl<T: AsyncWrite + Unpin> Cork<T> {
+    pub(crate) fn new(inner: T) -> Self {
+        Self { inner, held: BytesMut::new(), has_waited: false }
+    }
+
+    /// Writes what is held.
+    fn poll_out(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.held.has_remaining() {
+            let written = ready!(Pin::new(&mut self.inner).poll_write(cx, &self.held))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.held.advance(written);
+        }
+        self.has_waited = false;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Cork<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(cx, buf)
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Cork<T> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let bytes = bufs.iter().map(|buf| buf.len()).sum::<usize>();
+        if self.held.len() + bytes > HELD_MAX_BYTES {
+            ready!(self.poll_out(cx))?;
+            if bytes > HELD_MAX_BYTES {
+                return Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
+            }
+        }
+        for buf in bufs {
+            self.held.extend_from_slice(buf);
+        }
+        Poll::Ready(Ok(bytes))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.held.has_remaining() && !self.has_waited {
+            self.has_waited = true;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        ready!(self.poll_out(cx))?;
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_out(cx))?;
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// Notes the size of every write; takes a few bytes at a time.
+    #[derive(Default)]
+    struct Noted {
+        writes: Vec<usize>,
+        bytes: Vec<u8>,
+        at_most: usize,
+    }
+
+    impl AsyncWrite for Noted {
+        fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+            let taken = buf.len().min(self.at_most);
+            self.writes.push(taken);
+            self.bytes.extend_from_slice(&buf[..taken]);
+            Poll::Ready(Ok(taken))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn cork(at_most: usize) -> Cork<Noted> {
+        Cork::new(Noted { at_most, ..Noted::default() })
+    }
+
+    #[tokio::test]
+    async fn what_comes_before_the_flush_has_had_its_turn_goes_out_in_one_write() {
+        let mut cork = cork(usize::MAX);
+        cork.write_all(b"head").await.unwrap();
+        // Another task has its turn between the first look at the flush and the second.
+        let first = std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut cork).poll_flush(cx))).await;
+        assert!(first.is_pending());
+        cork.write_all(b"body").await.unwrap();
+        cork.flush().await.unwrap();
+        assert_eq!((cork.inner.writes.as_slice(), cork.inner.bytes.as_slice()), (&[8][..], &b"headbody"[..]));
+        cork.write_all(b"next").await.unwrap();
+        cork.flush().await.unwrap();
+        assert_eq!(cork.inner.writes, [8, 4]);
+    }
+
+    #[tokio::test]
+    async fn large_writes_are_not_held_and_keep_their_order() {
+        let mut cork = cork(10_000);
+        let large: Vec<u8> = (0..HELD_MAX_BYTES * 3).map(|place| (place % 251) as u8).collect();
+        cork.write_all(b"head").await.unwrap();
+        cork.write_all(&large).await.unwrap();
+        assert_eq!(cork.inner.bytes.len(), large.len() + 4, "nothing of it waits for a flush");
+        cork.write_all(b"tail").await.unwrap();
+        cork.shutdown().await.unwrap();
+        assert_eq!(cork.inner.bytes, [&b"head"[..], &large, b"tail"].concat());
+    }
+
+    #[tokio::test]
+    async fn a_broken_connection_is_reported_and_reads_pass() {
+        let mut broken = cork(0);
+        broken.write_all(b"head").await.unwrap();
+        assert_eq!(broken.flush().await.unwrap_err().kind(), io::ErrorKind::WriteZero);
+        let mut reads = Cork::new(tokio_test_pair().await);
+        let mut read = [0; 2];
+        reads.read_exact(&mut read).await.unwrap();
+        assert_eq!(&read, b"hi");
+    }
+
+    async fn tokio_test_pair() -> tokio::io::DuplexStream {
+        let (mut there, here) = tokio::io::duplex(16);
+        there.write_all(b"hi").await.unwrap();
+        here
+    }
+}
