@@ -55,6 +55,8 @@ pub(crate) enum Sync {
     Durable,
     /// The end of the process: a lost write is as if the request had never been made.
     Relaxed,
+    /// The same, but it writes only if something is ready or a job waits for its next turn.
+    RelaxedIfReady,
     /// Nothing: it does not write.
     Read,
 }

@@ -185,6 +185,11 @@ impl Memory {
         self.ready
     }
 
+    /// Whether a claim could find something, or let something through first.
+    pub(crate) fn has_claimable(&self) -> bool {
+        self.ready > 0 || self.rooms.has_pending() || self.rooms.next_turn().is_some()
+    }
+
     fn apply_count(&mut self, lane: LaneId, state: State, by: i64) {
         match state {
             State::Scheduled => self.scheduled = self.scheduled.saturating_add_signed(by),

@@ -232,7 +232,7 @@ impl Source for SqliteStore {
 
     async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer> {
         let demands = demands.to_vec();
-        self.write(Class::Claim, Sync::Relaxed, move |tx| claim::claim(tx, &demands)).await
+        self.write(Class::Claim, Sync::RelaxedIfReady, move |tx| claim::claim(tx, &demands)).await
     }
 
     async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64> {

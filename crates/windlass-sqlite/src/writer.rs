@@ -137,7 +137,12 @@ impl Writer {
     /// Runs what is there in one transaction and answers. Says how many clients were served.
     fn serve_group(&mut self) -> usize {
         let started = Instant::now();
-        let writes = self.backlog.iter().any(|request| request.sync() != Sync::Read);
+        let writes = self.backlog.iter().any(|request| match request.sync() {
+            Sync::Read => false,
+            // Idle workers look again after every task that ends; that costs no transaction.
+            Sync::RelaxedIfReady => self.memory.has_claimable(),
+            Sync::Relaxed | Sync::Durable => true,
+        });
         let is_durable = self.backlog.iter().any(|request| request.sync() == Sync::Durable);
         let mut group: Vec<Box<dyn Request>> = Vec::new();
         if writes && let Err(error) = self.begin(is_durable) {

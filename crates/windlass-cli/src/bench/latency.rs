@@ -17,7 +17,7 @@ use super::{
     Common, ceiling,
     member::Member,
     place::Server,
-    rig::{HistoryArg, Rig, percentile, round, runtime, task},
+    rig::{HistoryArg, Rig, median, percentile, round, runtime, task},
 };
 
 /// Commits whose median stands beside the figures.
@@ -45,12 +45,12 @@ pub(super) fn run(common: &Common, tasks: usize, spacing: Duration) -> anyhow::R
     })
 }
 
-/// Times beside one-row commits in the same rhythm.
+/// Times beside one-row commits in the same rhythm, in turns.
 pub(super) fn compared(
     common: &Common,
     tasks: usize,
     spacing: Duration,
-    measure: impl AsyncFnOnce(&Common) -> anyhow::Result<Vec<f64>>,
+    measure: impl AsyncFn(&Common) -> anyhow::Result<Vec<f64>>,
 ) -> anyhow::Result<Value> {
     let runtime = runtime()?;
     let commits = |spacing: Duration| -> anyhow::Result<f64> {
@@ -59,16 +59,20 @@ pub(super) fn compared(
             ceiling::commit_ms(&room, COMMITS, spacing).await
         })
     };
-    // Before and after, because the disk's mood changes within a minute.
-    let before = commits(spacing)?;
-    let mut times = runtime.block_on(measure(common))?;
-    let commit_ms = f64::midpoint(before, commits(spacing)?);
+    // Before, between and after, because the disk's mood changes within a minute.
+    let (mut times, mut commit_times) = (Vec::new(), vec![commits(spacing)?]);
+    for _ in 0..common.rounds.max(1) {
+        times.extend(runtime.block_on(measure(common))?);
+        commit_times.push(commits(spacing)?);
+    }
+    let commit_ms = median(commit_times);
     let back_to_back_ms = commits(Duration::ZERO)?;
     times.sort_by(f64::total_cmp);
     let p50 = percentile(&times, 0.5);
     Ok(json!({
         "store": common.place.name(),
         "tasks": tasks,
+        "rounds": common.rounds,
         "spacing_ms": spacing.as_millis() as u64,
         "p50_ms": round(p50, 3),
         "p99_ms": round(percentile(&times, 0.99), 3),

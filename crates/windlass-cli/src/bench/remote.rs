@@ -100,15 +100,20 @@ pub(super) fn latency(common: &Common, tasks: usize, spacing: Duration) -> anyho
         let running =
             rig.start_on(store, "report", Arc::new(ReportStamped { took }), WorkerConfig::default())?;
         let client: SharedStore = server.client().await?;
-        let mut all = Vec::with_capacity(tasks);
-        for i in 0..tasks + latency::WARM_UP {
-            tokio::time::sleep(spacing).await;
-            client.enqueue(vec![stamped()?]).await?;
-            let Some(took) = times.recv().await else { anyhow::bail!("the worker ended") };
-            if i >= latency::WARM_UP {
-                all.push(took);
+        // In a task, as callers are in a service.
+        let all = tokio::spawn(async move {
+            let mut all = Vec::with_capacity(tasks);
+            for i in 0..tasks + latency::WARM_UP {
+                tokio::time::sleep(spacing).await;
+                client.enqueue(vec![stamped()?]).await?;
+                let Some(took) = times.recv().await else { anyhow::bail!("the worker ended") };
+                if i >= latency::WARM_UP {
+                    all.push(took);
+                }
             }
-        }
+            Ok(all)
+        })
+        .await??;
         running.stop().await?;
         server.end().await?;
         rig.store.close().await?;

@@ -147,3 +147,21 @@ fn a_claim_that_comes_with_an_enqueue_is_served_after_it_in_the_same_commit() {
     assert!(enqueued.try_recv().unwrap().is_ok());
     assert_eq!(claimed.try_recv().unwrap().unwrap(), 3);
 }
+
+#[test]
+fn a_claim_opens_a_transaction_only_if_something_is_ready() {
+    let mut writer = writer();
+    let shared = Arc::clone(&writer.shared);
+    let mut serve = |tasks: usize| {
+        let (claim, mut in_transaction) =
+            Call::pair(Class::Claim, Sync::RelaxedIfReady, |tx| Ok(!tx.conn.is_autocommit()));
+        shared.queue.push(claim);
+        let _enqueued = (tasks > 0).then(|| add_tasks(&shared, tasks, 1));
+        shared.queue.take_all(&mut writer.backlog, Wait::No);
+        writer.serve_group();
+        in_transaction.try_recv().unwrap().unwrap()
+    };
+    assert!(!serve(0), "an empty store");
+    assert!(serve(1), "the enqueue of the same group");
+    assert!(serve(0), "what it left");
+}
