@@ -146,12 +146,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn large_writes_are_not_held_and_keep_their_order() {
+    async fn what_is_held_is_bounded_and_keeps_its_order() {
         let mut cork = cork(10_000);
         let large: Vec<u8> = (0..HELD_MAX_BYTES * 3).map(|place| (place % 251) as u8).collect();
         cork.write_all(b"head").await.unwrap();
         cork.write_all(&large).await.unwrap();
-        assert_eq!(cork.inner.bytes.len(), large.len() + 4, "nothing of it waits for a flush");
+        assert_eq!(cork.inner.bytes.len() + cork.held.len(), large.len() + 4);
+        assert!(cork.held.len() <= HELD_MAX_BYTES, "what waits for a flush is bounded");
         cork.write_all(b"tail").await.unwrap();
         cork.shutdown().await.unwrap();
         assert_eq!(cork.inner.bytes, [&b"head"[..], &large, b"tail"].concat());

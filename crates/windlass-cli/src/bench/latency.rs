@@ -50,7 +50,7 @@ pub(super) fn compared(
     common: &Common,
     tasks: usize,
     spacing: Duration,
-    measure: impl AsyncFn(&Common) -> anyhow::Result<Vec<f64>>,
+    mut measure: impl AsyncFnMut(&Common) -> anyhow::Result<Vec<f64>>,
 ) -> anyhow::Result<Value> {
     let runtime = runtime()?;
     let commits = |spacing: Duration| -> anyhow::Result<f64> {
