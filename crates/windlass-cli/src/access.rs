@@ -86,7 +86,11 @@ impl Doors {
             certificate_scopes: certificate_scopes(settings)?,
         };
         let allowed_hosts = settings.list(&table::ALLOWED_HOSTS);
-        Ok(Self { listen, options: Options { access, tls, allowed_hosts, ..Options::default() } })
+        let connections_max = settings.number(&table::CONNECTIONS_MAX) as usize;
+        // Waiting must never take every place.
+        let long_polls_max = connections_max - connections_max / 10;
+        let bounds = Options { connections_max, long_polls_max, ..Options::default() };
+        Ok(Self { listen, options: Options { access, tls, allowed_hosts, ..bounds } })
     }
 
     /// The beginning of the server's address.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use clap::Args;
+use windlass::backoff::Waiting;
+use windlass_core::{Error, Result};
 
 use super::up;
 use crate::{
@@ -136,6 +138,19 @@ impl WorkerArgs {
     }
 }
 
+/// What the store says of itself. One that has gone away since it was opened is waited for, as one that was never there is.
+async fn introduced<T>(mut ask: impl AsyncFnMut() -> Result<T>) -> Result<T> {
+    let mut waiting = Waiting::new(u64::from(std::process::id()));
+    loop {
+        match ask().await {
+            Err(error @ Error::Unavailable(_)) => {
+                waiting.pause(&error, "the store went away again; trying until it is back").await;
+            }
+            told => return told,
+        }
+    }
+}
+
 /// Runs until it is told to stop.
 pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
     let listener = monitor::listen(&session.settings, args.access.insecure).await?;
@@ -152,7 +167,7 @@ pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
         // Nobody can ask for them.
         engine.exposition = None;
     }
-    let info = store.store.info().await?;
+    let info = introduced(async || store.store.info().await).await?;
     let kinds = engine.kinds.clone();
     let address = monitor.as_ref().map(|monitor| monitor.address.as_str());
     let settings = &session.settings;
@@ -179,4 +194,18 @@ pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
     }
     spans::flush(spans.as_deref()).await;
     up::finish(session, &store.store, ended).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_store_that_went_away_after_it_was_opened_is_waited_for_and_a_refusal_is_told() {
+        let mut answers = vec![Ok("sqlite"), Err(Error::Unavailable("gone".to_owned()))];
+        let told = introduced(async || answers.pop().unwrap()).await;
+        assert_eq!((told, answers.len()), (Ok("sqlite"), 0));
+        let refused = introduced(async || Err::<(), _>(Error::invalid("no"))).await;
+        assert_eq!(refused, Err(Error::invalid("no")));
+    }
 }

@@ -25,6 +25,13 @@ pub static RATE_LIMIT: Setting = Setting::new(
     "5000",
     "Calls of one token each second, with as many at once; more are answered with 429. 0: no limit. Who needs no token is not counted.",
 );
+/// How many may be connected.
+pub static CONNECTIONS_MAX: Setting = Setting::new(
+    "connections_max",
+    Kind::Count { min: 10, max: 1_000_000 },
+    "1000",
+    "Connections that a server holds at once; a further one is answered with 503. A remote worker takes two. Each needs a file descriptor: mind `ulimit -n`.",
+);
 /// Names that the server answers to.
 pub static ALLOWED_HOSTS: Setting = Setting::new(
     "allowed_hosts",

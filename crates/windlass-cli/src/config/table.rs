@@ -1,8 +1,8 @@
 //! The one table of settings.
 
 pub use super::access::{
-    ALLOWED_HOSTS, AUTH, CA, RATE_LIMIT, READ_ONLY, TLS_CERT, TLS_CLIENT_CA, TLS_CLIENT_SCOPES, TLS_KEY,
-    TOKEN_FILE,
+    ALLOWED_HOSTS, AUTH, CA, CONNECTIONS_MAX, RATE_LIMIT, READ_ONLY, TLS_CERT, TLS_CLIENT_CA,
+    TLS_CLIENT_SCOPES, TLS_KEY, TOKEN_FILE,
 };
 use super::setting::{Kind, Setting};
 
@@ -389,6 +389,7 @@ pub static ALL: &[&Setting] = &[
     &AUTH,
     &READ_ONLY,
     &RATE_LIMIT,
+    &CONNECTIONS_MAX,
     &ALLOWED_HOSTS,
     &TLS_CERT,
     &TLS_KEY,
