@@ -201,10 +201,12 @@ impl Push {
         Some((worker, hello))
     }
 
-    /// The stream is open.
-    pub(crate) fn opened(&self, now: Timestamp) {
+    /// The stream is open. Claims of earlier ones, which went up to this number, have arrived or are lost, and the server lets nobody
+    /// claim under such a number any more.
+    pub(crate) fn opened(&self, now: Timestamp, claim_no: u64) {
         let mut state = self.state();
         state.stage = Stage::Open;
+        state.claim_no = state.claim_no.max(claim_no);
         (state.received, state.credit) = (0, 0);
         state.clock = Some((now, Instant::now()));
         drop(state);

@@ -128,7 +128,7 @@ async fn work(channel: &Arc<Channel>, push: &Push, worker: WorkerId, hello: v1::
                 if welcome.handed_back > 0 {
                     tracing::warn!(%worker, tasks = welcome.handed_back, "handed back tasks that never arrived");
                 }
-                push.opened(Timestamp::from_ms(welcome.now_ms));
+                push.opened(Timestamp::from_ms(welcome.now_ms), welcome.claim_no);
             }
             work_down::Message::Tasks(tasks) => {
                 let tasks = tasks.tasks.into_iter().map(Claimed::try_from).collect::<Result<_>>()?;

@@ -1650,6 +1650,9 @@ pub struct Welcome {
     /// The store's clock.
     #[prost(int64, tag = "4")]
     pub now_ms: i64,
+    /// Whatever was claimed for the worker up to this number has arrived or is lost; later claims by calls go under higher ones.
+    #[prost(uint64, tag = "5")]
+    pub claim_no: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SettledBatch {

@@ -25,7 +25,7 @@ fn open() -> Push {
     let now = Timestamp::from_ms(5);
     push.called(Some(&ClaimAnswer { tasks: Vec::new(), rest: Rest::Nothing, next_due: None, now }));
     push.hello().unwrap();
-    push.opened(Timestamp::from_ms(5));
+    push.opened(Timestamp::from_ms(5), 0);
     push
 }
 
@@ -109,12 +109,25 @@ fn a_stream_is_numbered_above_whatever_the_one_before_may_have_claimed() {
     push.closed();
     let (_, hello) = push.hello().unwrap();
     assert!(hello.up_to_claim_no > FIRST + 9 + 1_000_000, "{}", hello.up_to_claim_no);
-    push.opened(Timestamp::from_ms(6));
+    push.opened(Timestamp::from_ms(6), hello.up_to_claim_no);
     let (up_to, _) = push.holds(&[]);
     assert_eq!(
         up_to, hello.up_to_claim_no,
         "a claim that came too late is found although nothing has come since"
     );
+}
+
+#[test]
+fn what_the_server_numbers_higher_than_the_worker_counts_too() {
+    let push = open();
+    push.closed();
+    let (_, hello) = push.hello().unwrap();
+    let theirs = hello.up_to_claim_no + 7;
+    push.opened(Timestamp::from_ms(6), theirs);
+    assert_eq!(push.holds(&[]).0, theirs, "what an older stream took up to there is lost");
+    push.closed();
+    assert_eq!(claim(&push, 2, 4), None);
+    assert_eq!(push.number_of(2), Some(theirs + 1), "the server takes no lower ones");
 }
 
 #[test]

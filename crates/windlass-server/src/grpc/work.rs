@@ -71,12 +71,15 @@ async fn greet(api: &Api, hello: v1::Hello, down: mpsc::Sender<Down>) -> Result<
         let worker = worker_id(&hello.worker_id)?;
         api.hub.dismiss(worker);
         let held = hello.in_flight.into_iter().map(TryInto::try_into).collect::<Result<Vec<LeaseRef>>>()?;
+        // First of all nobody claims for an older stream any more: another server may not know yet that it is gone, and what it claims
+        // after the comparison would stay with a worker that never hears of it.
+        api.store().unclaim(worker, claim_no).await?;
         (worker, api.store().reconcile(worker, claim_no, &held).await?)
     };
     let lanes = api.hub.lanes(&kinds, &queues).await?;
     let now_ms = api.ends.now(api.store()).await?.as_ms();
     let member = Member::new(worker, (kinds, queues), lanes, claim_no, down);
-    Ok((member, v1::Welcome { worker_id: worker.to_string(), lease_ttl_ms, handed_back, now_ms }))
+    Ok((member, v1::Welcome { worker_id: worker.to_string(), lease_ttl_ms, handed_back, now_ms, claim_no }))
 }
 
 /// Reads what the worker says until it says no more.

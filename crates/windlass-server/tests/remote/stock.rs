@@ -240,3 +240,29 @@ async fn what_a_worker_does_not_own_up_to_goes_back_when_its_next_stream_opens()
     drop(stream);
     served.end().await;
 }
+
+#[tokio::test]
+async fn an_older_stream_at_another_server_gets_nothing_once_the_worker_has_a_new_one() {
+    let store = store();
+    let (first, second) = (Served::start(store.clone()).await, Served::start(store.clone()).await);
+    let hello = v1::Hello { register: Some(introduction()), ..Default::default() };
+    let mut old = Stream::open(&first.url, hello.clone()).await;
+    let work_down::Message::Welcome(welcome) = old.next().await else { panic!("no welcome") };
+    old.say(work_up::Message::Credit(v1::Credit { tasks: 4 })).await;
+    old.say(work_up::Message::Heartbeat(v1::HeartbeatRequest::default())).await;
+    let work_down::Message::Heartbeat(_) = old.next().await else { panic!("no answer") };
+
+    // The worker believes that the first server is gone; that one does not know of it.
+    let hello = v1::Hello { worker_id: welcome.worker_id, ..hello };
+    let mut new = Stream::open(&second.url, hello).await;
+    let work_down::Message::Welcome(welcome) = new.next().await else { panic!("no welcome") };
+    add(&store, 1).await;
+    let refused = old.told.message().await.unwrap_err();
+    assert!(refused.message().contains("expired"), "{refused}");
+    new.say(work_up::Message::Credit(v1::Credit { tasks: 1 })).await;
+    let tasks = new.tasks().await;
+    assert!(tasks[0].claim_no > welcome.claim_no, "{} {}", tasks[0].claim_no, welcome.claim_no);
+    drop((old, new));
+    first.end().await;
+    second.end().await;
+}

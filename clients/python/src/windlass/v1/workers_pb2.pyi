@@ -393,16 +393,18 @@ class WorkDown(_message.Message):
     def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., tasks: _Optional[_Union[WorkDown.Tasks, _Mapping]] = ..., settled: _Optional[_Union[SettledBatch, _Mapping]] = ..., heartbeat: _Optional[_Union[HeartbeatAnswer, _Mapping]] = ..., cancel: _Optional[_Union[Cancellation, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., end: _Optional[_Union[EndAnswer, _Mapping]] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("worker_id", "lease_ttl_ms", "handed_back", "now_ms")
+    __slots__ = ("worker_id", "lease_ttl_ms", "handed_back", "now_ms", "claim_no")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     LEASE_TTL_MS_FIELD_NUMBER: _ClassVar[int]
     HANDED_BACK_FIELD_NUMBER: _ClassVar[int]
     NOW_MS_FIELD_NUMBER: _ClassVar[int]
+    CLAIM_NO_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
     lease_ttl_ms: int
     handed_back: int
     now_ms: int
-    def __init__(self, worker_id: _Optional[str] = ..., lease_ttl_ms: _Optional[int] = ..., handed_back: _Optional[int] = ..., now_ms: _Optional[int] = ...) -> None: ...
+    claim_no: int
+    def __init__(self, worker_id: _Optional[str] = ..., lease_ttl_ms: _Optional[int] = ..., handed_back: _Optional[int] = ..., now_ms: _Optional[int] = ..., claim_no: _Optional[int] = ...) -> None: ...
 
 class SettledBatch(_message.Message):
     __slots__ = ("settler_no", "batch_no", "settled", "error")

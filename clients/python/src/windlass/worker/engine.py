@@ -140,11 +140,13 @@ class Engine:
         known = self.registration
         if known is not None and known.worker_id == welcome.worker_id:
             # Whether this was a renewal is the server's affair; the heartbeat that follows certainly is one.
+            known.lost(welcome.claim_no)
             return known
         if known is not None:
             self.fence("the server gave us another id")
         ttl = welcome.lease_ttl_ms / 1000
         self.registration = Registration(welcome.worker_id, ttl, sent_at + ttl)
+        self.registration.lost(welcome.claim_no)
         self.registered.set()
         self.wake.set()
         return self.registration

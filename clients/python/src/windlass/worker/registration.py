@@ -33,6 +33,10 @@ class Registration:
         """A task of this claim has come; the rest of it may be on its way, but that of earlier ones is not."""
         self.answered_claim_no = max(self.answered_claim_no, claim_no - 1)
 
+    def lost(self, claim_no: int) -> None:
+        """A server says that whatever was claimed up to this number and has not come never will."""
+        self.answered_claim_no = max(self.answered_claim_no, claim_no)
+
     def end(self) -> None:
         """The store says that it is over."""
         self.valid_until = time.monotonic()
