@@ -15,7 +15,7 @@ use std::{
 use http::{HeaderValue, Uri, header::AUTHORIZATION};
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::runtime::Handle;
 use tonic::{Status, body::Body};
 use windlass_core::{Error, Result};
 use windlass_proto::v1::{
@@ -151,20 +151,9 @@ fn authorization(token: &str) -> Result<HeaderValue> {
     Ok(value)
 }
 
-/// Which threads move the bytes of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Home {
-    /// One of its own: whatever the threads of the caller do, nothing waits for them.
-    Own,
-    /// Those of the runtime from which it is used, if that has threads of its own, which saves waking another. A runtime
-    /// that runs only while somebody waits for it would leave the connection alone in between.
-    Callers,
-}
-
 /// The connection that is in use, and how to get another.
 pub(crate) struct Channel {
     driver: Driver,
-    home: Home,
     network: Network,
     /// There if a server asks for it.
     tls: Option<Tls>,
@@ -182,7 +171,7 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    pub(crate) fn new(name: &str, home: Home, servers: &Servers, options: &Options) -> Result<Arc<Self>> {
+    pub(crate) fn new(name: &str, servers: &Servers, options: &Options) -> Result<Arc<Self>> {
         let network = options.network.clone();
         let driver = network
             .driver(name)
@@ -190,7 +179,6 @@ impl Channel {
         let tls = servers.all().iter().any(|server| server.is_tls).then(|| Tls::new(options.ca.as_deref()));
         Ok(Arc::new(Self {
             driver,
-            home,
             tls: tls.transpose()?,
             authorization: options.token.as_deref().map(authorization).transpose()?,
             next: AtomicUsize::new(network.first_turn()),
@@ -204,16 +192,9 @@ impl Channel {
         }))
     }
 
-    /// The runtime of its own thread.
+    /// The runtime that moves its bytes.
     pub(crate) fn handle(&self) -> &Handle {
         &self.driver.handle
-    }
-
-    /// The runtime that moves the bytes of a connection that is made now.
-    fn mover(&self) -> Handle {
-        let caller = Handle::try_current().ok().filter(|_| self.home == Home::Callers);
-        let lasting = caller.filter(|caller| caller.runtime_flavor() == RuntimeFlavor::MultiThread);
-        lasting.unwrap_or_else(|| self.driver.handle.clone())
     }
 
     fn current(&self) -> Option<Line> {
@@ -274,8 +255,7 @@ impl Channel {
         let number = self.lines.fetch_add(1, Ordering::Relaxed);
         let origin: Uri = server.origin().parse().map_err(std::io::Error::other)?;
         let (name, port) = (server.name().to_owned(), server.port);
-        let (mover, network) = (self.mover(), self.network.clone());
-        let handle = mover.clone();
+        let (handle, network) = (self.driver.handle.clone(), self.network.clone());
         let tls = self.tls.clone().filter(|_| server.is_tls);
         let connect = async move {
             let stream = network.connect(name.clone(), port).await?;
@@ -303,8 +283,8 @@ impl Channel {
             send.send_request(first).await.map_err(std::io::Error::other)?;
             Ok(Line { number, origin, send })
         };
-        // Not on any caller's runtime: it may have no I/O, as that of a heartbeat has none.
-        let connected = mover.spawn(connect);
+        // On the driver's thread: the caller's runtime may have no I/O, as that of a heartbeat has none.
+        let connected = self.driver.handle.spawn(connect);
         match tokio::time::timeout(self.connect_max, connected).await {
             Ok(Ok(connected)) => connected,
             Ok(Err(error)) => Err(std::io::Error::other(error)),

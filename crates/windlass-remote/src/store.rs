@@ -25,7 +25,7 @@ use windlass_proto::{
 
 use crate::{
     call::Effect,
-    channel::{Channel, Home, Wire},
+    channel::{Channel, Wire},
     hints::Hearing,
     options::{Options, Servers},
     push::Push,
@@ -79,9 +79,8 @@ impl RemoteStore {
     }
 
     async fn open(servers: &Servers, options: Options, push: Option<Arc<Push>>) -> Result<Arc<Self>> {
-        let home = if push.is_some() { Home::Own } else { Home::Callers };
-        let calls = Channel::new("windlass-calls", home, servers, &options)?;
-        let leases = Channel::new("windlass-leases", Home::Own, servers, &options)?;
+        let calls = Channel::new("windlass-calls", servers, &options)?;
+        let leases = Channel::new("windlass-leases", servers, &options)?;
         let rules = calls
             .call(Effect::Reads, options.call_max, |wire| async move {
                 wire.store().get_rules(v1::GetRulesRequest {}).await

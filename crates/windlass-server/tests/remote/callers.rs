@@ -1,4 +1,4 @@
-//! A client lives on the threads of whoever calls, and longer than they do.
+//! A client lives longer than the runtimes that it is used from.
 
 use tokio::runtime::{Builder, Runtime};
 use windlass_core::{Store, store::Filter};
@@ -31,7 +31,6 @@ fn a_client_goes_on_when_the_runtime_that_it_was_made_on_has_ended() {
     let client = first.block_on(RemoteStore::connect(&servers, Options::default())).unwrap();
     first.block_on(add(&client));
     drop(first);
-    // Its connection went with the runtime; the next call makes another, wherever it comes from.
     for runtime in [threads(), alone(), threads(), alone()] {
         runtime.block_on(add(&client));
         runtime.block_on(add(&client));
