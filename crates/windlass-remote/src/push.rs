@@ -214,9 +214,14 @@ impl Push {
         self.ring(&Hint::Ready);
     }
 
-    /// The stream is gone.
+    /// The stream is gone. What the server may still claim for it, and undo, is numbered below everything that follows.
     pub(crate) fn closed(&self) {
-        self.state().stage = Stage::Closed;
+        let mut state = self.state();
+        if state.stage != Stage::Closed {
+            state.stage = Stage::Closed;
+            state.claim_no = state.claim_no.saturating_add(UNSEEN_MAX);
+        }
+        drop(state);
         self.ring(&Hint::Ready);
     }
 
