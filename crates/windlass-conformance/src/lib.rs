@@ -14,6 +14,7 @@
     reason = "a case is a test: it fails by panicking"
 )]
 pub mod cases;
+mod claims;
 pub mod fault;
 pub mod harness;
 pub mod lying;

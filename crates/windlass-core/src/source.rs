@@ -42,7 +42,7 @@ impl Demand {
 /// Why a claim brought less than it asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest {
-    /// The demand was met in full; there may be more.
+    /// There may be more: the demand was met in full, or the store brought something and has not looked further.
     More,
     /// Nothing else is ready in these lanes.
     Nothing,
@@ -58,7 +58,8 @@ pub struct ClaimAnswer {
     pub tasks: Vec<Claimed>,
     /// Why there are not more.
     pub rest: Rest,
-    /// When the next scheduled task (of any lane) is due, if there is one.
+    /// When the next scheduled task (of any lane) is due, if there is one. A claim that brought something may leave it to the next
+    /// one to look.
     pub next_due: Option<Timestamp>,
     /// The store's clock.
     pub now: Timestamp,

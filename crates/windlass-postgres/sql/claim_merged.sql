@@ -58,7 +58,7 @@ WITH clock AS MATERIALIZED (
     claimed_at = (SELECT now FROM clock)
   WHERE ctid = ANY (ARRAY(SELECT place FROM line)) AND state = 1
   RETURNING id, lease, attempt, max_attempts, crashes, lane, priority, ready_seq, encoding, payload, timeout_ms,
-    retry, job, workflow, paced, trace
+    retry, job, workflow, paced, trace, ctid AS place
 ), started AS (
   -- The start of a task whose job has a delay is to be noticed.
   INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 2::smallint, taken.job FROM taken WHERE taken.paced
@@ -95,11 +95,11 @@ SELECT
   rest.has_started,
   NULL AS id, NULL AS lease, NULL AS attempt, NULL AS max_attempts, NULL AS crashes, NULL AS lane, NULL AS priority,
   NULL AS ready_seq, NULL AS encoding, NULL AS payload, NULL AS timeout_ms, NULL AS retry, NULL AS job, NULL AS workflow,
-  NULL AS trace
+  NULL AS trace, NULL AS place
 FROM clock CROSS JOIN gate CROSS JOIN rest
 UNION ALL
 SELECT
   NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
   t.id, t.lease, t.attempt, t.max_attempts, t.crashes, t.lane, t.priority, t.ready_seq, t.encoding, t.payload,
-  t.timeout_ms, t.retry, t.job, t.workflow, t.trace
+  t.timeout_ms, t.retry, t.job, t.workflow, t.trace, t.place
 FROM taken AS t

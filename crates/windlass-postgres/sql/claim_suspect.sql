@@ -16,12 +16,12 @@ WITH clock AS MATERIALIZED (
     claimed_at = (SELECT now FROM clock)
   WHERE ctid = ANY (ARRAY(SELECT place FROM line)) AND state = 1
   RETURNING id, lease, attempt, max_attempts, crashes, lane, priority, ready_seq, encoding, payload, timeout_ms,
-    retry, job, workflow, paced, trace
+    retry, job, workflow, paced, trace, ctid AS place
 ), started AS (
   INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 2::smallint, taken.job FROM taken WHERE taken.paced
 )
 SELECT
   clock.now, true, false, false, NULL::boolean, NULL::bigint, NULL::bigint, true, true,
   t.id, t.lease, t.attempt, t.max_attempts, t.crashes, t.lane, t.priority, t.ready_seq, t.encoding, t.payload,
-  t.timeout_ms, t.retry, t.job, t.workflow, t.trace
+  t.timeout_ms, t.retry, t.job, t.workflow, t.trace, t.place
 FROM clock CROSS JOIN taken AS t

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_postgres::Row;
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, Lane, LaneId, Payload, Result, RetryPolicy, Rules, TaskId,
+    ClaimAnswer, Claimed, Demand, Error, Lane, LaneId, LeaseRef, Payload, Result, RetryPolicy, Rules, TaskId,
     Timestamp, TraceContext, affinity::hand_over, rules::ISOLATION, source::Rest,
 };
 
@@ -21,6 +21,8 @@ use crate::{
 
 /// Most tasks that one demand may take.
 const CLAIM_MAX: u32 = 10_000;
+/// Columns before those of a task in an answer that also says how things stand.
+const HEAD: usize = 9;
 
 /// What one demand brought.
 pub(crate) struct Brought {
@@ -34,6 +36,8 @@ pub(crate) struct Brought {
     has_started: bool,
     /// A suspect on its last chance has the worker to itself.
     is_isolated: bool,
+    /// How things stand was not looked at, and the last look is a while ago.
+    owes_look: bool,
 }
 
 impl Brought {
@@ -64,8 +68,9 @@ struct Verdict {
 /// Claims; a worker that goes idle arms its bell and claims once more, so that nothing that came in between is missed. A
 /// worker that is busy is not to be rung.
 pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
-    let mut answer = claim_admitted(shared, demands).await?;
-    if !shared.doorbell.is_listening() {
+    let (mut answer, owes_look) = claim_admitted(shared, demands).await?;
+    // The tasks first: their worker comes again at once, and with what is found then the bell is seen to.
+    if owes_look || !shared.doorbell.is_listening() {
         return Ok(answer);
     }
     let mut lanes: Vec<LaneId> = demands.iter().flat_map(|demand| demand.lanes.iter().copied()).collect();
@@ -93,9 +98,10 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
     }
 }
 
-/// Claims; whatever the gates are to be looked at for is looked at, and what that made ready is claimed too.
-async fn claim_admitted(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
-    let Served { mut answer, has_todo, has_started } = claim(shared, demands).await?;
+/// Claims; whatever the gates are to be looked at for is looked at, and what that made ready is claimed too. Answers also
+/// whether a look at how things stand is owed.
+async fn claim_admitted(shared: &Shared, demands: &[Demand]) -> Result<(ClaimAnswer, bool)> {
+    let Served { mut answer, has_todo, has_started, owes_look } = claim(shared, demands).await?;
     let is_short = answer.rest != Rest::More;
     // A start that is to be noticed is noticed before its task can end.
     if has_started || (has_todo && is_short) {
@@ -104,7 +110,10 @@ async fn claim_admitted(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnsw
     } else if has_todo {
         shared.admission.wake();
     }
-    if has_todo && is_short { once_more(shared, demands, answer).await } else { Ok(answer) }
+    if has_todo && is_short {
+        answer = once_more(shared, demands, answer).await?;
+    }
+    Ok((answer, owes_look))
 }
 
 /// The answer to a claim, and what it saw at the gates.
@@ -112,6 +121,7 @@ struct Served {
     answer: ClaimAnswer,
     has_todo: bool,
     has_started: bool,
+    owes_look: bool,
 }
 
 /// Claims what is still wanted after the bell was armed.
@@ -124,7 +134,8 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
     match claim(shared, &left).await {
         Ok(Served { answer: more, .. }) => {
             answer.tasks.extend(more.tasks);
-            (answer.rest, answer.next_due, answer.now) = (more.rest, more.next_due, more.now);
+            answer.next_due = more.next_due.or(answer.next_due);
+            (answer.rest, answer.now) = (more.rest, more.now);
             Ok(answer)
         }
         Err(error) if answer.tasks.is_empty() => Err(error),
@@ -170,7 +181,7 @@ async fn serve(shared: &Shared, demands: &[Demand]) -> Result<Served> {
                 next_due: None,
                 now: Timestamp::from_ms(now),
             };
-            Ok(Served { answer, has_todo: false, has_started: false })
+            Ok(Served { answer, has_todo: false, has_started: false, owes_look: false })
         }
         [demand] => Ok(answer(shared, vec![alone(shared, &mut session, demand).await?])),
         demands => {
@@ -214,12 +225,17 @@ async fn one_after_another(
         };
         all.push(brought);
     }
-    commit(session, demands, &mut all).await?;
+    commit(shared, session, demands, &mut all).await?;
     Ok(all)
 }
 
 /// Ends the claim. Steps go to the worker of it that prefers their workflow, in the same go as the commit.
-async fn commit(session: &mut Session<'_>, demands: &[Demand], all: &mut [Brought]) -> Result<()> {
+async fn commit(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    demands: &[Demand],
+    all: &mut [Brought],
+) -> Result<()> {
     if demands.iter().all(|demand| demand.prefers.is_nothing()) {
         return Ok(session.commit().await?);
     }
@@ -232,6 +248,8 @@ async fn commit(session: &mut Session<'_>, demands: &[Demand], all: &mut [Brough
     for change in changes {
         let (Some(task), Some(to)) = (tasks.get_mut(change.task), demands.get(change.to)) else { continue };
         (task.worker, task.claim_no) = (to.worker, to.claim_no);
+        // It is about to be written once more.
+        shared.places.forget(task.id);
         ids.push(task.id.raw());
         workers.push(to.worker.0);
         numbers.push(to.claim_no as i64);
@@ -253,6 +271,56 @@ async fn commit(session: &mut Session<'_>, demands: &[Demand], all: &mut [Brough
 
 /// One demand, in a statement of its own unless a suspect is there.
 async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Brought> {
+    let is_short = demand.n > 0 && shared.looks.may_be_short(demand.lanes.len());
+    if is_short && let Some(brought) = quickly(shared, session, demand).await? {
+        return Ok(brought);
+    }
+    let brought = thoroughly(shared, session, demand).await?;
+    shared.looks.looked(!brought.tasks.is_empty(), brought.rest == Rest::More, is_short);
+    Ok(brought)
+}
+
+/// Takes tasks, if any can be taken without a look at how things stand. Whether there are more is known as long as the last such look
+/// is fresh.
+async fn quickly(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Option<Brought>> {
+    let stretches = shared.stretches(&demand.lanes);
+    let (n, claim_no, is_one_lane) = (wanted(demand), demand.claim_no as i64, demand.lanes.len() < 2);
+    let rows = session
+        .query(
+            &sql::CLAIM_QUICK,
+            &[
+                &demand.worker.0,
+                &claim_no,
+                &n,
+                &stretches.lanes,
+                &stretches.highs,
+                &stretches.lows,
+                &stretches.afters,
+                &is_one_lane,
+            ],
+        )
+        .await?;
+    let Some(now) = rows.first().map(|row| Timestamp::from_ms(row.get(16))) else { return Ok(None) };
+    let is_full = rows.len() as i64 >= n;
+    let has_started = rows.iter().any(|row| row.get::<_, Option<bool>>(17) == Some(true));
+    let tasks = read(shared, demand, now, &rows, 0, !is_full).await?;
+    let owes_look = !shared.looks.took(is_full);
+    let rest = if is_full || owes_look { Rest::More } else { Rest::Nothing };
+    Ok(Some(Brought {
+        tasks,
+        rest,
+        next_due: None,
+        now,
+        lanes: None,
+        has_todo: false,
+        has_started,
+        is_isolated: false,
+        owes_look: owes_look && !is_full,
+    }))
+}
+
+/// Takes tasks and looks how things stand.
+async fn thoroughly(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Brought> {
     let stretches = shared.stretches(&demand.lanes);
     let (verdict, tasks) = take(shared, session, demand, &stretches, wanted(demand), Suspects::First).await?;
     if !verdict.is_live {
@@ -299,6 +367,7 @@ fn brought(demand: &Demand, verdict: &Verdict, tasks: Vec<Claimed>) -> Brought {
         has_todo: verdict.has_todo,
         has_started: verdict.has_started,
         is_isolated: verdict.is_isolated,
+        owes_look: false,
     }
 }
 
@@ -306,6 +375,7 @@ fn brought(demand: &Demand, verdict: &Verdict, tasks: Vec<Claimed>) -> Brought {
 fn answer(shared: &Shared, brought: Vec<Brought>) -> Served {
     let has_todo = brought.iter().any(|part| part.has_todo);
     let has_started = brought.iter().any(|part| part.has_started);
+    let owes_look = brought.iter().any(|part| part.owes_look);
     let mut answer =
         ClaimAnswer { tasks: Vec::new(), rest: Rest::More, next_due: None, now: Timestamp::from_ms(0) };
     for part in brought {
@@ -326,7 +396,7 @@ fn answer(shared: &Shared, brought: Vec<Brought>) -> Served {
             shared.subscribers.tell_lanes();
         }
     }
-    Served { answer, has_todo, has_started }
+    Served { answer, has_todo, has_started, owes_look }
 }
 
 /// What becomes of ready suspects in a plain claim.
@@ -379,7 +449,7 @@ async fn take(
         has_started: head.get(8),
     };
     let is_short = !verdict.is_isolated && !verdict.has_suspects && (taken.len() as i64) < n;
-    let tasks = read(shared, demand, verdict.now, taken, is_short).await?;
+    let tasks = read(shared, demand, verdict.now, taken, HEAD, is_short).await?;
     Ok((verdict, tasks))
 }
 
@@ -415,32 +485,39 @@ async fn take_suspect(
             .await?;
         if let Some(row) = rows.first() {
             let now = Timestamp::from_ms(row.get(0));
-            return Ok(Some(claimed(demand, lane_of(shared, row.get(14)).await?, now, row)));
+            return Ok(Some(claimed(demand, lane_of(shared, row.get(HEAD + 5)).await?, now, row, HEAD)));
         }
     }
     Ok(None)
 }
 
-/// Reads what was taken, in the order of the line, and moves the cursors on.
+/// Reads what was taken, in the order of the line, notes where it lies, and moves the cursors on. `first` is the first column of a task.
 async fn read(
     shared: &Shared,
     demand: &Demand,
     now: Timestamp,
     rows: &[Row],
+    first: usize,
     is_short: bool,
 ) -> Result<Vec<Claimed>> {
     let mut taken: Vec<(i32, i64, Claimed)> = Vec::with_capacity(rows.len());
     let mut lane: Option<(i32, Arc<Lane>)> = None;
     for row in rows {
-        let id: i32 = row.get(14);
+        let id: i32 = row.get(first + 5);
         let known = match &lane {
             Some((known, lane)) if *known == id => Arc::clone(lane),
             _ => lane_of(shared, id).await?,
         };
         lane = Some((id, Arc::clone(&known)));
-        let task = claimed(demand, known, now, row);
-        taken.push((id, row.get(16), task));
+        let task = claimed(demand, known, now, row, first);
+        taken.push((id, row.get(first + 7), task));
     }
+    shared.places.note(
+        taken
+            .iter()
+            .zip(rows)
+            .map(|((.., task), row)| (LeaseRef { id: task.id, lease: task.lease }, row.get(first + 15))),
+    );
     taken.sort_unstable_by_key(|(_, seq, task)| (std::cmp::Reverse(task.priority), *seq));
     shared.note_taken(
         &demand.lanes,
@@ -458,23 +535,26 @@ async fn lane_of(shared: &Shared, id: i32) -> Result<Arc<Lane>> {
     shared.lanes.get(id).ok_or_else(|| unreadable("a task in an unknown lane"))
 }
 
-fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row) -> Claimed {
+fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row, first: usize) -> Claimed {
     Claimed {
-        id: TaskId::from_raw(row.get(9)),
-        lease: row.get::<_, i32>(10) as u32,
-        attempt: row.get::<_, i32>(11) as u32,
-        max_attempts: row.get::<_, i32>(12) as u32,
-        crashes: row.get::<_, i32>(13) as u32,
+        id: TaskId::from_raw(row.get(first)),
+        lease: row.get::<_, i32>(first + 1) as u32,
+        attempt: row.get::<_, i32>(first + 2) as u32,
+        max_attempts: row.get::<_, i32>(first + 3) as u32,
+        crashes: row.get::<_, i32>(first + 4) as u32,
         worker: demand.worker,
         claim_no: demand.claim_no,
         lane,
-        priority: row.get(15),
-        payload: Payload::from_stored(record::encoding(row.get(17)), row.get::<_, &[u8]>(18).to_vec()),
-        job: record::name(row, 21, "job"),
-        workflow: record::name(row, 22, "workflow"),
-        timeout: row.get::<_, Option<i64>>(19).map(|ms| Duration::from_millis(ms as u64)),
-        retry: row.get::<_, Option<&str>>(20).and_then(RetryPolicy::from_stored),
-        trace: TraceContext::from_stored(row.get(23)),
+        priority: row.get(first + 6),
+        payload: Payload::from_stored(
+            record::encoding(row.get(first + 8)),
+            row.get::<_, &[u8]>(first + 9).to_vec(),
+        ),
+        job: record::name(row, first + 12, "job"),
+        workflow: record::name(row, first + 13, "workflow"),
+        timeout: row.get::<_, Option<i64>>(first + 10).map(|ms| Duration::from_millis(ms as u64)),
+        retry: row.get::<_, Option<&str>>(first + 11).and_then(RetryPolicy::from_stored),
+        trace: TraceContext::from_stored(row.get(first + 14)),
         claimed_at: now,
     }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use tokio::task::AbortHandle;
 use tokio_postgres::{
-    Client, Connection, Row, Socket, Statement,
+    Client, Row, Statement,
     types::{ToSql, Type},
 };
 use windlass_core::Error;
@@ -24,6 +24,7 @@ use crate::{
     options::{Location, Options},
     sql::{Rendered, Sql},
     tls,
+    wire::{Line, Wire},
 };
 
 /// How our statements are to be planned: along indexes whatever the statistics say (a table that was empty when it was last
@@ -109,13 +110,16 @@ impl Server {
         patience: &Arc<Patience>,
     ) -> Result<Conn, String> {
         let (client, connection) = self.dial(driver, purpose).await?;
+        let wire = Wire::new(connection);
+        let moving = Arc::clone(&wire).run();
         let drive = driver.handle().spawn(async move {
-            if let Err(error) = connection.await {
+            if let Err(error) = moving.await {
                 tracing::debug!(error = %error::text_of(&error), "a connection ended");
             }
         });
         let conn = Conn {
             client,
+            wire,
             server: Arc::clone(self),
             patience: Arc::clone(patience),
             prepared: Mutex::default(),
@@ -132,7 +136,7 @@ impl Server {
         self: &Arc<Self>,
         driver: &Driver,
         purpose: &str,
-    ) -> Result<(Client, Connection<Socket, tls::Stream<Socket>>), String> {
+    ) -> Result<(Client, Line), String> {
         let server = Arc::clone(self);
         let mut config = self.location.config.clone();
         // The server's list of sessions tells what each is for.
@@ -153,6 +157,7 @@ impl Server {
 /// A connection of our own.
 pub(crate) struct Conn {
     client: Client,
+    wire: Arc<Wire>,
     server: Arc<Server>,
     patience: Arc<Patience>,
     prepared: Mutex<HashMap<&'static str, Statement>>,
@@ -184,7 +189,7 @@ impl Conn {
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, Failure> {
         if !self.server.pooled {
-            return self.query(sql, params).await;
+            return self.query_now(sql, params).await;
         }
         let begin = self.begin_text();
         let (opened, answer, committed) =
@@ -205,6 +210,20 @@ impl Conn {
         }
         let statement = self.statement(sql).await?;
         self.bounded(sql.name, self.client.query(&statement, params)).await
+    }
+
+    /// Runs a statement that nothing follows before its answer: sent at once, by whoever asks.
+    async fn query_now(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
+        let mut answer = std::pin::pin!(self.query(sql, params));
+        let mut was_sent = false;
+        std::future::poll_fn(|cx| {
+            let found = answer.as_mut().poll(cx);
+            if found.is_pending() && !std::mem::replace(&mut was_sent, true) {
+                self.wire.push();
+            }
+            found
+        })
+        .await
     }
 
     /// Opens a transaction and runs statements in it, all sent in one go; their answers, in order, or the first refusal.

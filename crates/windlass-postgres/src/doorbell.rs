@@ -223,7 +223,7 @@ fn heard(shared: &Shared, text: &str) {
         shared.subscribers.tell_lanes();
     } else if text == "*" || text.parse() == Ok(shared.doorbell.listener) {
         shared.doorbell.rung();
-        shared.subscribers.tell_ready();
+        shared.tell_ready();
     } else if let Some(rest) = text.strip_prefix("cancel ") {
         let mut parts = rest.splitn(3, ' ');
         let id = parts.next().and_then(|id| id.parse().ok()).map(TaskId::from_raw);

@@ -44,7 +44,7 @@ pub(crate) struct Added {
 /// Tells the workers of this process; others were rung by the statement itself.
 pub(crate) fn tell(shared: &Shared, added: &Added) {
     if added.is_ready {
-        shared.subscribers.tell_ready();
+        shared.tell_ready();
     }
     if let Some(due) = added.due {
         shared.subscribers.tell_due(due);
@@ -210,7 +210,7 @@ pub(crate) async fn add_for(
         claimed_at: Timestamp::from_ms(row.get(2)),
     });
     if claimed.is_none() {
-        shared.subscribers.tell_ready();
+        shared.tell_ready();
     }
     Ok((Enqueued { id, existing: false }, claimed))
 }

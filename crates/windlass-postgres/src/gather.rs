@@ -1,9 +1,16 @@
 //! Group commit: while one batch is on its way the next gathers; when it returns, all that gathered goes at once. An idle
 //! store writes at once, a busy one writes large batches, and there is no timer.
+//!
+//! A caller who comes alone writes with their own hands: no other thread has to wake up for it. Should they leave before the end, the
+//! driver goes on with it.
 
-use std::sync::Arc;
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
 
-use tokio::sync::oneshot;
+use tokio::{runtime::Handle, sync::oneshot};
 use windlass_core::{Enqueued, Error, NewTask, Result};
 
 use crate::{
@@ -27,7 +34,7 @@ struct Call {
 /// A line of callers whose tasks are written together.
 pub(crate) struct Gather {
     sort: Sort,
-    line: Line<Call>,
+    line: Arc<Line<Call>>,
 }
 
 /// Keyed tasks have a line of their own: they may wait for locks.
@@ -39,14 +46,58 @@ pub(crate) enum Sort {
 
 impl Gather {
     pub(crate) fn new(sort: Sort) -> Self {
-        Self { sort, line: Line::new("enqueues") }
+        Self { sort, line: Arc::new(Line::new("enqueues")) }
     }
 
     /// Adds tasks to the next batch and waits for its commit. A dropped call may still take effect.
-    pub(crate) async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
+    pub(crate) async fn add(&self, shared: &Arc<Shared>, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
+        // The time limits of a statement need a runtime.
+        if Handle::try_current().is_ok()
+            && let Some(turn) = self.line.enter()
+        {
+            let (sort, writer) = (self.sort, Arc::clone(shared));
+            let write = async move {
+                let _turn = turn;
+                add(&writer, sort, &tasks).await
+            };
+            return Finish::new(write, shared.pool.handle()).await;
+        }
         let (answer, answered) = oneshot::channel();
         self.line.join(Call { tasks, answer })?;
         answered.await.unwrap_or_else(|_| Err(closed()))
+    }
+}
+
+/// A write that goes on at the driver if whoever waits for it leaves.
+struct Finish {
+    write: Option<Write>,
+    driver: Handle,
+}
+
+type Write = Pin<Box<dyn Future<Output = Result<Vec<Enqueued>>> + Send>>;
+
+impl Finish {
+    fn new(write: impl Future<Output = Result<Vec<Enqueued>>> + Send + 'static, driver: &Handle) -> Self {
+        Self { write: Some(Box::pin(write)), driver: driver.clone() }
+    }
+}
+
+impl Future for Finish {
+    type Output = Result<Vec<Enqueued>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(write) = &mut self.write else { return Poll::Ready(Err(closed())) };
+        let written = std::task::ready!(write.as_mut().poll(cx));
+        self.write = None;
+        Poll::Ready(written)
+    }
+}
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        if let Some(write) = self.write.take() {
+            self.driver.spawn(write);
+        }
     }
 }
 

@@ -191,13 +191,14 @@ pub(crate) async fn tell(shared: &Shared, session: &mut Session<'_>, lanes: &[La
     if lanes.is_empty() {
         return;
     }
-    shared.subscribers.tell_ready();
+    shared.tell_ready();
     let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0 as i32).collect();
     let _ = shared.doorbell.ring(session, &lanes).await;
 }
 
 /// Keeps how far an attempt is.
 pub(crate) async fn progress(shared: &Shared, worker: WorkerId, lease: LeaseRef, text: &str) -> Result<()> {
+    shared.places.forget(lease.id);
     let mut session = shared.pool.session().await?;
     let number = lease.lease as i32;
     let row = session.row(&sql::PUT_PROGRESS, &[&lease.id.raw(), &number, &worker.0, &text]).await?;

@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`PostgresStore`] in `store` sends each call to the file of its name; `enqueue`, `claim`, `settle`,
 //! `lease`, `operate` are what tasks go through; `gate`, `turns`, `job` and `workflow` decide who passes, `schedule` keeps recurring tasks; `within` is enqueue inside a caller's own transaction; `gather` is the group commit of enqueues, `keys` their idempotency; `renew` renews the leases of one moment together;
-//! `cursor` is where claims start, `doorbell` how idle workers hear of new tasks; `leader`, `history` and `depth` are what
-//! one process does for all. `import` takes a whole store in from elsewhere. `pool` and `conn` are connections, `driver` the threads that move their bytes. Every statement
+//! `cursor` is where claims start, `looks` which way they go, `place` where what they took lies, `doorbell` how idle workers hear of new tasks; `leader`, `history` and `depth` are what
+//! one process does for all. `import` takes a whole store in from elsewhere. `pool` and `conn` are connections, `wire` and `driver` what moves their bytes. Every statement
 //! lies in `sql/`, one a file.
 
 mod audit;
@@ -35,10 +35,12 @@ mod lanes;
 mod leader;
 mod lease;
 mod line;
+mod looks;
 mod migrate;
 mod open;
 mod operate;
 mod options;
+mod place;
 mod pool;
 mod record;
 mod renew;
@@ -51,6 +53,7 @@ mod store;
 mod tls;
 mod token;
 mod turns;
+mod wire;
 mod within;
 mod workflow;
 

@@ -269,7 +269,7 @@ pub(crate) async fn set_paused(shared: &Shared, queue: &Name, paused: bool) -> R
         job::lanes_went(shared).await;
     } else {
         shared.forget_cursors();
-        shared.subscribers.tell_ready();
+        shared.tell_ready();
         job::lanes_came(shared).await;
     }
     Ok(row.is_some())

@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    runtime::Handle,
+    sync::{Semaphore, SemaphorePermit},
+};
 use tokio_postgres::Row;
 use windlass_core::{
     Error, Result,
@@ -79,6 +82,11 @@ impl Pool {
     /// Runs a loop on the thread that moves the bytes of these connections.
     pub(crate) fn spawn(&self, part: Loop) {
         self.driver.handle().spawn(part);
+    }
+
+    /// Where these connections are driven.
+    pub(crate) fn handle(&self) -> &Handle {
+        self.driver.handle()
     }
 
     /// A connection, for as long as the session lives.

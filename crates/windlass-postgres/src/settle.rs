@@ -32,6 +32,9 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
         item.gate.workflow.is_none()
             && matches!(item.settlement, Settlement::Done { output: None, note: None })
     });
+    if !is_plain {
+        items.iter().for_each(|item| shared.places.forget(item.lease.id));
+    }
     let settled = repeat(|| async {
         if is_plain {
             settle_done(shared, batch, &items).await
@@ -42,7 +45,7 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
     .await?;
     shared.awaited.wake(batch.items.iter().map(|item| item.lease.id));
     if !settled.lanes_ready.is_empty() {
-        shared.subscribers.tell_ready();
+        shared.tell_ready();
     }
     if let Some(due) = settled.next_due {
         shared.subscribers.tell_due(due);
@@ -60,9 +63,15 @@ async fn settle_done(
     let leases: Vec<i32> = items.iter().map(|item| item.lease.lease as i32).collect();
     let (settler, number) = (batch.settler_no as i32, batch.batch_no as i64);
     let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-    let row = session
-        .row(&sql::SETTLE_DONE, &[&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep])
-        .await?;
+    let params: [Param<'_>; 7] = [&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep];
+    let row = match shared.places.take(items.iter().map(|item| item.lease)) {
+        Some(places) => {
+            let [worker, settler, number, ids, leases, ttl, keep] = params;
+            let params = [worker, settler, number, ids, leases, ttl, keep, &places];
+            session.row(&sql::SETTLE_DONE_AT, &params).await?
+        }
+        None => session.row(&sql::SETTLE_DONE, &params).await?,
+    };
     match row {
         Some(row) if row.get(0) => {
             let needs_admission: bool = row.get(2);

@@ -19,7 +19,9 @@ use crate::{
     lanes::Lanes,
     leader::Leadership,
     lease::Sweeps,
+    looks::Looks,
     options::{History, Options},
+    place::Places,
     pool::Pool,
 };
 
@@ -49,6 +51,8 @@ pub(crate) struct Shared {
     pub admission: Arc<Admission>,
     pub closing: watch::Sender<bool>,
     pub enqueues: EnqueueMeter,
+    pub looks: Looks,
+    pub places: Places,
     cursors: Mutex<Cursors>,
     opened_at: Instant,
 }
@@ -77,6 +81,8 @@ impl Shared {
             admission: Arc::default(),
             closing: watch::Sender::new(false),
             enqueues: EnqueueMeter::default(),
+            looks: Looks::default(),
+            places: Places::default(),
             cursors: Mutex::default(),
             opened_at: Instant::now(),
             rules: options.rules.clone(),
@@ -123,6 +129,12 @@ impl Shared {
             cursors.took(lane, priority, place, now);
         }
         cursors.ended(lanes, was_short);
+    }
+
+    /// Tells this process that tasks may be ready.
+    pub(crate) fn tell_ready(&self) {
+        self.looks.expect();
+        self.subscribers.tell_ready();
     }
 
     /// Refuses every later call.

@@ -175,7 +175,7 @@ impl Store for PostgresStore {
         }
         let line = if tasks.iter().any(|task| task.key.is_some()) { &self.keyed } else { &self.plain };
         let is_gated = tasks.iter().any(enqueue::is_gated);
-        let enqueued = line.add(tasks).await?;
+        let enqueued = line.add(&self.shared, tasks).await?;
         self.shared.enqueues.count(&enqueued);
         if is_gated {
             gate::admit_after(&self.shared).await;

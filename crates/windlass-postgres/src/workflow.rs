@@ -218,7 +218,7 @@ fn record(row: &tokio_postgres::Row) -> Option<WorkflowRecord> {
 /// Retries, skips or cancels; answers how many tasks that changed.
 pub(crate) async fn change(shared: &Shared, name: &Name, action: WorkflowAction) -> Result<u64> {
     let changed = repeat(|| change_once(shared, name, action)).await?;
-    shared.subscribers.tell_ready();
+    shared.tell_ready();
     gate::admit_after(shared).await;
     Ok(changed)
 }

@@ -10,7 +10,7 @@ use windlass_core::{
     task::Key,
 };
 
-use crate::harness::Harness;
+use crate::{claims::claim_out, harness::Harness};
 
 /// The lease of every worker in the suite.
 pub const TTL: Duration = Duration::from_secs(10);
@@ -208,7 +208,7 @@ impl Hand<'_> {
 
     pub async fn try_claim(&mut self, n: u32) -> Result<ClaimAnswer> {
         let demand = self.demand(n).await;
-        self.store.claim(&[demand]).await
+        claim_out(&*self.store, &[demand]).await
     }
 
     pub async fn claim(&mut self, n: u32) -> Vec<Claimed> {

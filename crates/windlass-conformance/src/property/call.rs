@@ -10,7 +10,10 @@ use windlass_core::{
 };
 
 use super::{book::CANCELLED, ops};
-use crate::model::{Model, Now};
+use crate::{
+    claims::claim_out,
+    model::{Model, Now},
+};
 
 /// A call as one side gets it.
 #[derive(Debug, Clone)]
@@ -63,7 +66,7 @@ impl Call {
             Self::Nothing => Answer::Nothing,
             Self::Register(worker) => answer(store.register(worker).await, Answer::Registered),
             Self::Enqueue(tasks) => answer(store.enqueue(tasks).await, Answer::Enqueued),
-            Self::Claim(demands) => answer(store.claim(&demands).await, Answer::Claimed),
+            Self::Claim(demands) => answer(claim_out(store, &demands).await, Answer::Claimed),
             Self::Settle(batch) => answer(store.settle(batch).await, Answer::Settled),
             Self::Unclaim(worker, claim_no) => answer(store.unclaim(worker, claim_no).await, Answer::Count),
             Self::Reconcile(worker, up_to, in_flight) => {

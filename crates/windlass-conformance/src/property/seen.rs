@@ -216,7 +216,8 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
             claim.tasks = claim.tasks.into_iter().map(|task| eye.claimed(task)).collect();
             // Where in its worker's part of the answer the suspect stands is the store's affair.
             claim.tasks.sort_by_key(|task| (task.worker, task.crashes == 0));
-            claim.next_due = claim.next_due.map(|at| eye.time(at));
+            // A claim that brings something may leave it to the next to look.
+            claim.next_due = claim.next_due.filter(|_| claim.tasks.is_empty()).map(|at| eye.time(at));
             claim.now = eye.time(claim.now);
             Answer::Claimed(claim)
         }

@@ -1,0 +1,49 @@
+-- The same as settle_done.sql for tasks that are where their claim put them: found there instead of by the primary key, in which
+-- every one of them has an entry of its time in the line too. One that has been moved is not found, and looked for by its id afterwards,
+-- like one that is lost; what lies in its place by now has another id.
+-- $8 places in the order of the tasks; the others as there.
+WITH clock AS MATERIALIZED (
+  SELECT windlass.now_ms() AS now
+), receipt AS (
+  INSERT INTO windlass.receipt AS r (worker, settler_no, batch_no)
+  SELECT w.id, $2, $3 FROM windlass.worker AS w WHERE w.id = $1 AND w.ended_at IS NULL
+  ON CONFLICT (worker, settler_no) DO UPDATE SET batch_no = excluded.batch_no WHERE r.batch_no < excluded.batch_no
+  RETURNING r.worker
+), gone AS (
+  DELETE FROM windlass.task AS t
+  USING unnest($4::bigint[], $5::integer[], $8::tid[]) AS u (id, lease, place)
+  WHERE t.ctid = u.place AND t.id + 0 = u.id AND t.lease = u.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
+    AND t.workflow IS NULL AND EXISTS (SELECT 1 FROM receipt)
+  RETURNING t.id, t.claimed_at, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
+    t.job, t.workflow, t.key, t.progress, t.log, t.payload
+), kept AS (
+  INSERT INTO windlass.history (
+    id, started_at, ended_at, worker, timeout_ms, lane, priority, lease, attempt, max_attempts, state, encoding, ran,
+    job, workflow, key, progress, log, payload
+  )
+  SELECT
+    g.id, g.claimed_at, (SELECT now FROM clock), $1, g.timeout_ms, g.lane, g.priority, g.lease, g.attempt,
+    g.max_attempts, 5, g.encoding, true, g.job, g.workflow, g.key, g.progress, g.log, g.payload
+  FROM gone AS g
+  WHERE $7 OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
+), remembered AS (
+  UPDATE windlass.key AS k
+  SET expires_at = (SELECT now FROM clock) + $6
+  FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
+  WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
+), freed AS (
+  INSERT INTO windlass.freed (jobs, places)
+  SELECT array_agg(f.job), array_agg(f.n)
+  FROM (SELECT g.job, count(*) AS n FROM gone AS g WHERE g.job IS NOT NULL GROUP BY g.job) AS f
+  HAVING count(*) > 0
+  RETURNING id
+), fenced AS (
+  INSERT INTO windlass.fenced (worker, settler_no, batch_no, task)
+  SELECT $1, $2, $3, u.id
+  FROM unnest($4::bigint[]) AS u (id)
+  WHERE (SELECT count(*) FROM gone) < cardinality($4::bigint[]) AND EXISTS (SELECT 1 FROM receipt)
+    AND NOT EXISTS (SELECT 1 FROM gone WHERE gone.id = u.id)
+  RETURNING task
+)
+SELECT EXISTS (SELECT 1 FROM receipt) AS is_new, ARRAY(SELECT task FROM fenced) AS fenced,
+  EXISTS (SELECT 1 FROM freed)
