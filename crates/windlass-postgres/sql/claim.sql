@@ -1,11 +1,10 @@
 -- Takes ready tasks of one line after another (stretches of one lane, highest priority first), for a worker whose lease
--- is in force. Not waited for to be safe on disk: a claim that is lost in a crash of the server never was, and the settlement
--- that ends it waits for both. Takes nothing while a suspect wants to be looked at first, or while one on its last chance runs alone.
+-- is in force. Its connection does not wait for the disk. Takes nothing while a suspect wants to be looked at first, or while one on its last chance runs alone.
 -- $1 worker, $2 claim number, $3 how many, $4–$7 stretches: lane, highest and lowest priority, place after which it is
 -- read; $8 crashes of a last chance, $9 how long it runs alone, $10 whether ready suspects are left aside.
 -- Indexes: primary keys of worker and lane, task_ready, task_suspect, task_running_suspect; the update goes by ctid.
 WITH clock AS MATERIALIZED (
-  SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
+  SELECT windlass.now_ms() AS now
 ), holder AS MATERIALIZED (
   SELECT w.id
   FROM windlass.worker AS w

@@ -1,7 +1,7 @@
 -- The same as claim.sql over several lanes: their heads are read without a lock and merged, so that together they are the
 -- first of all; then each lane gives its share. Parameters and indexes as there.
 WITH clock AS MATERIALIZED (
-  SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
+  SELECT windlass.now_ms() AS now
 ), holder AS MATERIALIZED (
   SELECT w.id
   FROM windlass.worker AS w

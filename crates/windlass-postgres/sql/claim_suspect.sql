@@ -1,7 +1,7 @@
 -- Takes the first suspect of open lanes whose crashes lie in a range. Index: task_suspect.
 -- $1 worker, $2 claim number, $3 lanes, $4 and $5 fewest and most crashes.
 WITH clock AS MATERIALIZED (
-  SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
+  SELECT windlass.now_ms() AS now
 ), line AS MATERIALIZED (
   SELECT t.ctid AS place
   FROM windlass.task AS t JOIN windlass.lane AS l ON l.id = t.lane

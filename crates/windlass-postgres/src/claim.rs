@@ -284,7 +284,8 @@ async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> R
 /// is fresh.
 async fn quickly(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Option<Brought>> {
     let stretches = shared.stretches(&demand.lanes);
-    let (n, claim_no, is_one_lane) = (wanted(demand), demand.claim_no as i64, demand.lanes.len() < 2);
+    let (n, claim_no) = (wanted(demand), demand.claim_no as i64);
+    let too_many = if demand.lanes.len() < 2 { i64::MAX } else { n - 1 };
     let rows = session
         .query(
             &sql::CLAIM_QUICK,
@@ -296,13 +297,12 @@ async fn quickly(shared: &Shared, session: &mut Session<'_>, demand: &Demand) ->
                 &stretches.highs,
                 &stretches.lows,
                 &stretches.afters,
-                &is_one_lane,
+                &too_many,
             ],
         )
         .await?;
     let Some(now) = rows.first().map(|row| Timestamp::from_ms(row.get(16))) else { return Ok(None) };
     let is_full = rows.len() as i64 >= n;
-    let has_started = rows.iter().any(|row| row.get::<_, Option<bool>>(17) == Some(true));
     let tasks = read(shared, demand, now, &rows, 0, !is_full).await?;
     let owes_look = !shared.looks.took(is_full);
     let rest = if is_full || owes_look { Rest::More } else { Rest::Nothing };
@@ -313,7 +313,7 @@ async fn quickly(shared: &Shared, session: &mut Session<'_>, demand: &Demand) ->
         now,
         lanes: None,
         has_todo: false,
-        has_started,
+        has_started: false,
         is_isolated: false,
         owes_look: owes_look && !is_full,
     }))

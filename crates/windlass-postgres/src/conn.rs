@@ -40,9 +40,32 @@ const SETTINGS: &str = "enable_seqscan = off; SET LOCAL enable_hashjoin = off; S
      SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan; \
      SET LOCAL idle_in_transaction_session_timeout = '5s'";
 
+/// What follows them on a connection that does not wait for the disk.
+const SOON: &str = "; SET LOCAL synchronous_commit = off";
+
 /// How a session of our own is told so.
-pub(crate) fn settings() -> String {
-    format!("SET {}", SETTINGS.replace("SET LOCAL", "SET"))
+pub(crate) fn settings(commits: Commits) -> String {
+    let all = format!("SET LOCAL {SETTINGS}{}", commits.setting());
+    all.replace("SET LOCAL", "SET")
+}
+
+/// When a commit is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Commits {
+    /// When it is safe on disk.
+    Safe,
+    /// At once. For claims and what belongs to them: one that is lost in a crash of the server never was, and a settlement that
+    /// ends it waits for both.
+    Soon,
+}
+
+impl Commits {
+    fn setting(self) -> &'static str {
+        match self {
+            Self::Safe => "",
+            Self::Soon => SOON,
+        }
+    }
 }
 
 /// A statement on its way.
@@ -108,6 +131,7 @@ impl Server {
         driver: &Driver,
         purpose: &str,
         patience: &Arc<Patience>,
+        commits: Commits,
     ) -> Result<Conn, String> {
         let (client, connection) = self.dial(driver, purpose).await?;
         let wire = Wire::new(connection);
@@ -122,11 +146,12 @@ impl Server {
             wire,
             server: Arc::clone(self),
             patience: Arc::clone(patience),
+            commits,
             prepared: Mutex::default(),
             drive: drive.abort_handle(),
         };
         if !self.pooled {
-            conn.batch(&settings()).await.map_err(|failure| failure.error.to_string())?;
+            conn.batch(&settings(commits)).await.map_err(|failure| failure.error.to_string())?;
         }
         Ok(conn)
     }
@@ -160,6 +185,7 @@ pub(crate) struct Conn {
     wire: Arc<Wire>,
     server: Arc<Server>,
     patience: Arc<Patience>,
+    commits: Commits,
     prepared: Mutex<HashMap<&'static str, Statement>>,
     drive: AbortHandle,
 }
@@ -178,7 +204,11 @@ impl Conn {
 
     /// What opens a transaction.
     pub(crate) fn begin_text(&self) -> String {
-        if self.server.pooled { format!("BEGIN; SET LOCAL {SETTINGS}") } else { "BEGIN".to_owned() }
+        if self.server.pooled {
+            format!("BEGIN; SET LOCAL {SETTINGS}{}", self.commits.setting())
+        } else {
+            "BEGIN".to_owned()
+        }
     }
 
     /// Runs a statement that commits by itself. Behind a pooler it has a transaction around it, sent in one go, because
@@ -215,15 +245,11 @@ impl Conn {
     /// Runs a statement that nothing follows before its answer: sent at once, by whoever asks.
     async fn query_now(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
         let mut answer = std::pin::pin!(self.query(sql, params));
-        let mut was_sent = false;
-        std::future::poll_fn(|cx| {
-            let found = answer.as_mut().poll(cx);
-            if found.is_pending() && !std::mem::replace(&mut was_sent, true) {
-                self.wire.push();
-            }
-            found
-        })
-        .await
+        let first = std::future::poll_fn(|cx| Poll::Ready(self.wire.send(|| answer.as_mut().poll(cx)))).await;
+        match first {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => answer.await,
+        }
     }
 
     /// Opens a transaction and runs statements in it, all sent in one go; their answers, in order, or the first refusal.

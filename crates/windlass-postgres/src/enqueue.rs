@@ -79,6 +79,11 @@ pub(crate) async fn insert(
     lanes: &[i32],
     ids: Option<&[i64]>,
 ) -> Result<Added, Failure> {
+    if let ([task], [lane], None) = (tasks, lanes, ids)
+        && is_plain(task)
+    {
+        return insert_one(shared, session, task, *lane).await;
+    }
     let attempts: Vec<i32> =
         tasks.iter().map(|task| task.max_attempts.unwrap_or(shared.rules.max_attempts) as i32).collect();
     let priorities: Vec<i32> = tasks.iter().map(|task| task.priority).collect();
@@ -146,6 +151,27 @@ pub(crate) async fn insert(
         is_ready: rows.iter().any(|row| row.get::<_, i32>(3) == State::Ready.code() as i32),
         due: rows.iter().filter_map(due).min(),
     })
+}
+
+/// Inserts a lone plain task.
+async fn insert_one(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    task: &NewTask,
+    lane: i32,
+) -> Result<Added, Failure> {
+    let attempts = task.max_attempts.unwrap_or(shared.rules.max_attempts) as i32;
+    let (encoding, payload) = (task.payload.encoding().code() as i16, task.payload.as_bytes());
+    let (channel, listener) = (&shared.doorbell.channel, shared.doorbell.listener);
+    let ring = !shared.doorbell.covers(&[lane]);
+    let row = session
+        .row(
+            &sql::ENQUEUE_ONE,
+            &[&lane, &task.priority, &attempts, &encoding, &payload, channel, &ring, &listener],
+        )
+        .await?;
+    let row = row.ok_or_else(|| Error::Unknown("the server did not say which task it added".to_owned()))?;
+    Ok(Added { ids: vec![TaskId::from_raw(row.get(0))], is_ready: true, due: None })
 }
 
 /// Adds one plain task, as a lease of a worker that waits for it if nothing is ready before it.

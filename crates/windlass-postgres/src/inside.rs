@@ -43,7 +43,7 @@ pub fn statements(schema: &Schema) -> Vec<Statement> {
 
 /// What a connection of ours says before anything else.
 pub fn settings() -> String {
-    conn::settings()
+    conn::settings(conn::Commits::Safe)
 }
 
 /// The steps of the schema.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::{
-    conn::{Conn, Server},
+    conn::{Commits, Conn, Server},
     driver::Driver,
     error::{Failure, OpenError},
     options::{Location, Options},
@@ -139,7 +139,8 @@ async fn connect(location: &Location, options: &Options) -> Result<(Conn, Driver
     let unreachable = |reason: String| OpenError::Unreachable { location: location.to_string(), reason };
     let driver = Driver::start("windlass-migrate").map_err(|error| unreachable(error.to_string()))?;
     let server = Arc::new(Server::new(location, options).map_err(OpenError::Invalid)?);
-    let conn = server.connect(&driver, "migrate", &server.patience()).await.map_err(unreachable)?;
+    let conn =
+        server.connect(&driver, "migrate", &server.patience(), Commits::Safe).await.map_err(unreachable)?;
     Ok((conn, driver))
 }
 

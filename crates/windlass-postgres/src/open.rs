@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    conn::Server,
+    conn::{Commits, Server},
     doorbell,
     driver::Driver,
     error::OpenError,
@@ -66,7 +66,8 @@ async fn prepare(
     migrations: &'static [Migration],
 ) -> Result<Origin, OpenError> {
     let unreachable = |reason: String| OpenError::Unreachable { location: location.to_string(), reason };
-    let conn = server.connect(driver, "open", &server.patience()).await.map_err(unreachable)?;
+    let conn =
+        server.connect(driver, "open", &server.patience(), Commits::Safe).await.map_err(unreachable)?;
     if options.migrate {
         let migrated = migrate::apply(&conn, location, &options.schema, migrations).await?;
         return Ok(Origin { schema_version: migrated.version, created: migrated.created });

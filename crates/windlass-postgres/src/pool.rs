@@ -23,7 +23,7 @@ use windlass_core::{
 };
 
 use crate::{
-    conn::{Conn, Param, Patience, Server},
+    conn::{Commits, Conn, Param, Patience, Server},
     driver::Driver,
     error::Failure,
     sql::Sql,
@@ -42,6 +42,7 @@ pub(crate) struct Pool {
     server: Arc<Server>,
     driver: Arc<Driver>,
     purpose: &'static str,
+    commits: Commits,
     patience: Arc<Patience>,
     permits: Semaphore,
     idle: Mutex<Vec<Conn>>,
@@ -70,6 +71,7 @@ impl Pool {
             server: Arc::clone(server),
             driver: Arc::clone(driver),
             purpose,
+            commits: Commits::Safe,
             patience: server.patience(),
             permits: Semaphore::new(size),
             idle: Mutex::default(),
@@ -77,6 +79,11 @@ impl Pool {
             is_closed: AtomicBool::new(false),
             meter: PoolMeter::new(purpose, size as u32),
         }
+    }
+
+    /// The same, but commits are answered before they are safe on disk.
+    pub(crate) fn soon(self) -> Self {
+        Self { commits: Commits::Soon, ..self }
     }
 
     /// Runs a loop on the thread that moves the bytes of these connections.
@@ -159,7 +166,7 @@ impl Pool {
                 return Err(Error::Unavailable(refusals.reason.clone()));
             }
         }
-        match self.server.connect(&self.driver, self.purpose, &self.patience).await {
+        match self.server.connect(&self.driver, self.purpose, &self.patience, self.commits).await {
             Ok(conn) => {
                 let mut refusals = self.lock_refusals();
                 if refusals.until.take().is_some() {

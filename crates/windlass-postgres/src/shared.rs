@@ -66,7 +66,7 @@ impl Shared {
         listener: i64,
     ) -> Self {
         Self {
-            claims: Pool::new(server, driver, "claims", 1),
+            claims: Pool::new(server, driver, "claims", 1).soon(),
             settles: Pool::new(server, driver, "settlements", 1),
             beats: Pool::new(server, beat, "renewals", 1),
             duties: Pool::new(server, driver, "duties", 1),

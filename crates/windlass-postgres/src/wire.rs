@@ -1,13 +1,14 @@
-//! The bytes of one connection. A task on the driver's thread moves them; whoever sends a statement from another thread gives
-//! it a push with its own hands, because a thread that sleeps takes longer to wake than the statement takes to send.
+//! The bytes of one connection. A task on the driver's thread moves them; whoever sends a statement from another thread moves
+//! it with its own hands, because a thread that sleeps takes longer to wake than the statement takes to send.
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 
 use tokio_postgres::{Connection, Error, Socket};
+use windlass_core::bell::Bell;
 
 use crate::tls;
 
@@ -16,19 +17,15 @@ pub(crate) type Line = Connection<Socket, tls::Stream<Socket>>;
 
 /// See the module.
 pub(crate) struct Wire {
-    ends: Mutex<Ends>,
-}
-
-struct Ends {
     /// Gone when the connection has ended, or whoever moves it has.
-    line: Option<Line>,
-    /// Of the task that moves it: whatever happens on the socket is told to that one, whoever looked last.
-    mover: Option<Waker>,
+    line: Mutex<Option<Line>>,
+    /// Wakes the task that moves it: whatever happens on the socket is told to that one, whoever looked last.
+    bell: Arc<Bell>,
 }
 
 impl Wire {
     pub(crate) fn new(line: Line) -> Arc<Self> {
-        Arc::new(Self { ends: Mutex::new(Ends { line: Some(line), mover: None }) })
+        Arc::new(Self { line: Mutex::new(Some(line)), bell: Arc::default() })
     }
 
     /// Moves bytes until the connection ends.
@@ -36,35 +33,37 @@ impl Wire {
         // Without somebody who moves it a connection is closed, and those who wait for answers are told.
         let _closes = Closes(&self);
         std::future::poll_fn(|cx| {
-            let mut ends = self.lock();
-            ends.mover = Some(cx.waker().clone());
-            ends.advance(cx)
+            self.bell.wakes(cx.waker());
+            self.advance(&mut self.lock())
         })
         .await
     }
 
-    /// Sends what was handed over; if somebody is at it, they do.
-    pub(crate) fn push(&self) {
-        let Ok(mut ends) = self.ends.try_lock() else { return };
-        let Some(mover) = ends.mover.clone() else { return };
-        if ends.advance(&mut Context::from_waker(&mover)).is_ready() {
-            mover.wake();
+    /// Hands something over and sends it; if somebody is at it, they do.
+    pub(crate) fn send<T>(&self, hand_over: impl FnOnce() -> T) -> T {
+        let Some(hold) = self.bell.hold() else { return hand_over() };
+        let answer = hand_over();
+        if hold.take() {
+            let moved = self.line.try_lock().map(|mut line| self.advance(&mut line));
+            if !moved.is_ok_and(|moved| moved.is_pending()) {
+                self.bell.ring();
+            }
         }
+        answer
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Ends> {
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Ends {
-    fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        let Some(line) = &mut self.line else { return Poll::Ready(Ok(())) };
-        let moved = Pin::new(line).poll(cx);
+    fn advance(&self, line: &mut Option<Line>) -> Poll<Result<(), Error>> {
+        let Some(open) = line else { return Poll::Ready(Ok(())) };
+        let waker = Waker::from(Arc::clone(&self.bell));
+        let moved = Pin::new(open).poll(&mut Context::from_waker(&waker));
         if moved.is_ready() {
-            self.line = None;
+            *line = None;
         }
         moved
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Line>> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -74,7 +73,7 @@ struct Closes<'a>(&'a Wire);
 impl Drop for Closes<'_> {
     fn drop(&mut self) {
         // Dropped outside of the lock.
-        let line = self.0.lock().line.take();
+        let line = self.0.lock().take();
         drop(line);
     }
 }

@@ -12,6 +12,7 @@
 mod call;
 mod channel;
 mod cork;
+mod crew;
 mod gates;
 mod hints;
 mod network;

@@ -39,6 +39,7 @@ const WAYS: &[(&str, Way)] = &[
     ("delete_tombstones", Way::Index),
     ("enqueue", Way::Index),
     ("enqueue_for", Way::Index),
+    ("enqueue_one", Way::Index),
     ("enqueue_plain", Way::Index),
     ("expired_workers", Way::Index),
     ("find_ended", Way::Index),
