@@ -22,9 +22,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const IN_VAIN_FOR: Duration = Duration::from_secs(1);
 
 /// What is known of the last claims of this process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Looks {
     state: Mutex<State>,
+    /// Without it the short way is tried by every claim, and followed by a look.
+    trusts_hearsay: bool,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +70,11 @@ impl State {
 }
 
 impl Looks {
+    /// `trusts_hearsay`: see [`crate::Options`].
+    pub(crate) fn new(trusts_hearsay: bool) -> Self {
+        Self { state: Mutex::default(), trusts_hearsay }
+    }
+
     /// Something may be ready.
     pub(crate) fn expect(&self) {
         self.lock().expected_since = Some(Instant::now());
@@ -75,13 +82,17 @@ impl Looks {
 
     /// Whether a claim over so many lanes may go the short way.
     pub(crate) fn may_be_short(&self, lanes: usize) -> bool {
-        self.lock().may_be_short(Instant::now(), lanes)
+        let state = self.lock();
+        if self.trusts_hearsay { state.may_be_short(Instant::now(), lanes) } else { !state.owes_look }
     }
 
     /// The short way brought something, all that was asked for or not. Answers whether the last look is fresh; if not, the next claim
     /// looks.
     pub(crate) fn took(&self, is_full: bool) -> bool {
-        self.lock().took(Instant::now(), is_full)
+        let mut state = self.lock();
+        let is_fresh = state.took(Instant::now(), is_full);
+        state.owes_look |= !self.trusts_hearsay;
+        is_fresh && self.trusts_hearsay
     }
 
     /// A claim went the long way, perhaps because the short one brought nothing.

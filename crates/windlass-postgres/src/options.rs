@@ -57,7 +57,7 @@ pub struct Options {
     /// How long a statement may take before its connection is given up.
     pub statement_timeout: Duration,
     /// Whether what was heard a moment ago saves a look: that no lease ran out, that there is no new lane, that another one
-    /// leads. Not in tests that move the store's clock by hand and expect the next call to know everything.
+    /// leads, how things stood at the last claim. Not in tests that move the store's clock by hand and expect the next call to know everything.
     #[doc(hidden)]
     pub trusts_hearsay: bool,
     /// Statements by name with other texts, written for the schema `windlass`: tests show with it that a broken one is noticed.

@@ -81,7 +81,7 @@ impl Shared {
             admission: Arc::default(),
             closing: watch::Sender::new(false),
             enqueues: EnqueueMeter::default(),
-            looks: Looks::default(),
+            looks: Looks::new(options.trusts_hearsay),
             places: Places::default(),
             cursors: Mutex::default(),
             opened_at: Instant::now(),

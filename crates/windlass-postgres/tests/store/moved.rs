@@ -1,0 +1,80 @@
+//! Settlements go to where a claim put its rows; those that lie elsewhere by now are found all the same, and nobody else is.
+
+use windlass_conformance::cases::rig::Rig;
+use windlass_core::{Outcome, State};
+
+use crate::support::PostgresHarness;
+
+/// Written once more, each in another way, since they were claimed.
+#[tokio::test]
+async fn a_row_that_was_moved_is_settled_with_the_others() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let ids = rig.add_many("a", 20).await;
+    let mut worker = rig.worker().await;
+    let claimed = worker.claim(20).await;
+    let moved = [ids[3].raw(), ids[7].raw()];
+    harness
+        .execute(&format!("UPDATE {{s}}.task SET progress = 'half' WHERE id IN ({}, {})", moved[0], moved[1]))
+        .await;
+    worker
+        .store
+        .progress(worker.id, windlass_core::LeaseRef { id: ids[5], lease: 1 }, "half".to_owned())
+        .await
+        .unwrap();
+    let ends = claimed.into_iter().map(|task| (task, Outcome::Done(None))).collect();
+    assert_eq!(worker.settle(ends).await.fenced, []);
+    assert_eq!(harness.number("SELECT count(*) FROM {s}.task").await, 0);
+    assert_eq!(harness.number("SELECT count(*) FROM {s}.history WHERE progress = 'half'").await, 3);
+    assert_eq!(harness.number("SELECT count(*) FROM {s}.history").await, 20);
+    rig.assert_sound().await;
+}
+
+/// The place of a task that is gone belongs to another by now: its settlement is refused, and the other one stays as it is.
+#[tokio::test]
+async fn what_lies_in_the_place_of_a_lost_task_is_left_alone() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    rig.add_many("a", 3).await;
+    let mut worker = rig.worker().await;
+    let claimed = worker.claim(3).await;
+    let places = "SELECT count(*) FROM {s}.task WHERE ctid IN (SELECT place FROM {s}.places)";
+    harness
+        .execute(
+            "CREATE TABLE {s}.places AS SELECT ctid AS place, * FROM {s}.task;
+             DELETE FROM {s}.task",
+        )
+        .await;
+    harness.execute("VACUUM {s}.task").await;
+    // The same rows under other ids, as often as it takes until they lie there.
+    harness
+        .execute(
+            "INSERT INTO {s}.task (id, ready_seq, claimed_at, worker, claim_no, lane, priority, lease, attempt, max_attempts, crashes,
+               state, encoding, payload)
+             SELECT p.id + 1000 * n, p.ready_seq, p.claimed_at, p.worker, p.claim_no, p.lane, p.priority, p.lease, p.attempt,
+               p.max_attempts, p.crashes, p.state, p.encoding, p.payload
+             FROM {s}.places AS p, generate_series(1, 5) AS n",
+        )
+        .await;
+    assert_eq!(harness.number(places).await, 3, "the places were given away");
+    let lost: Vec<_> = claimed.iter().map(|task| task.id).collect();
+    let ends = claimed.into_iter().map(|task| (task, Outcome::Done(None))).collect();
+    assert_eq!(worker.settle(ends).await.fenced, lost);
+    assert_eq!(harness.number("SELECT count(*) FROM {s}.task WHERE state = 2").await, 15);
+    assert_eq!(harness.number("SELECT count(*) FROM {s}.history").await, 0);
+}
+
+/// A request to end comes first, wherever the row lies.
+#[tokio::test]
+async fn an_attempt_that_was_asked_to_end_may_still_succeed() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let ids = rig.add_many("a", 2).await;
+    let mut worker = rig.worker().await;
+    let claimed = worker.claim(2).await;
+    assert_eq!(rig.cancel(ids[1]).await, Ok(State::Running));
+    let ends = claimed.into_iter().map(|task| (task, Outcome::Done(None))).collect();
+    assert_eq!(worker.settle(ends).await.fenced, []);
+    let states = [rig.state(ids[0]).await, rig.state(ids[1]).await];
+    assert_eq!(states, [State::Done, State::Done]);
+}

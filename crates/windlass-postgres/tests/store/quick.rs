@@ -1,0 +1,102 @@
+//! The short way of a claim: what it takes, and where it leaves everything to the long one.
+
+use tokio_postgres::Client;
+use windlass_postgres::inside;
+
+use crate::place::Place;
+
+/// A live worker, two lanes, and three ready tasks: 11 and 12 in the first lane, 21 with a higher priority in the second.
+const FILL: &str = "
+INSERT INTO {s}.lane (queue, kind) VALUES ('q', 'a'), ('q', 'b');
+INSERT INTO {s}.worker (lease_ttl_ms, min_claim_no, registered_at, renewed_at, expires_at, pid, slots, available, in_flight,
+  draining, host, version, kinds, queues)
+VALUES (10000, 5, 0, 0, {s}.now_ms() + 600000, 1, 1, 1, 1, false, 'h', '0', '{a,b}', '{}');
+INSERT INTO {s}.task (id, ready_seq, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, payload, job)
+VALUES (12, 2, 1, 0, 0, 0, 10, 0, 1, 0, '1', NULL), (11, 1, 1, 0, 3, 2, 10, 0, 1, 0, '1', 'j'),
+  (21, 3, 2, 7, 0, 0, 10, 0, 1, 0, '1', NULL);
+";
+
+struct Desk {
+    place: Place,
+    client: Client,
+    text: String,
+}
+
+impl Desk {
+    async fn new() -> Self {
+        let place = Place::new();
+        drop(place.make().await);
+        place.execute(FILL).await;
+        let client = place.client().await;
+        let statements = inside::statements(&place.options().schema);
+        let text =
+            statements.iter().find(|statement| statement.name == "claim_quick").unwrap().text.to_string();
+        Self { place, client, text }
+    }
+
+    /// Claims under number 5, and undoes it; answers (task, lease, attempt).
+    async fn claim(&mut self, lanes: &[i32], n: i64) -> Vec<(i64, i32, i32)> {
+        let (high, low) = (vec![i32::MAX; lanes.len()], vec![i32::MIN; lanes.len()]);
+        let after = vec![-1_i64; lanes.len()];
+        let too_many = if lanes.len() < 2 { i64::MAX } else { n - 1 };
+        let undone = self.client.transaction().await.unwrap();
+        let rows = undone
+            .query(&self.text, &[&1_i64, &5_i64, &n, &lanes, &high, &low, &after, &too_many])
+            .await
+            .unwrap();
+        let mut taken: Vec<_> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+        undone.rollback().await.unwrap();
+        taken.sort_unstable();
+        taken
+    }
+}
+
+#[tokio::test]
+async fn it_takes_the_first_of_a_lane_under_the_next_lease() {
+    let mut desk = Desk::new().await;
+    assert_eq!(desk.claim(&[1], 1).await, [(11, 4, 3)]);
+    assert_eq!(desk.claim(&[1], 2).await, [(11, 4, 3), (12, 1, 1)]);
+    assert_eq!(desk.claim(&[1], 9).await, [(11, 4, 3), (12, 1, 1)]);
+    assert_eq!(desk.claim(&[2], 9).await, [(21, 1, 1)]);
+}
+
+/// Which of them go first would have to be compared.
+#[tokio::test]
+async fn of_several_lanes_it_takes_all_or_nothing() {
+    let mut desk = Desk::new().await;
+    assert_eq!(desk.claim(&[1, 2], 4).await.len(), 3);
+    assert_eq!(desk.claim(&[1, 2], 3).await, []);
+    assert_eq!(desk.claim(&[1, 2], 1).await, []);
+}
+
+/// Each of these is something that only the long way knows what to do with.
+#[tokio::test]
+async fn where_more_must_be_known_it_takes_nothing() {
+    for change in [
+        "UPDATE {s}.worker SET expires_at = {s}.now_ms() - 1",
+        "UPDATE {s}.worker SET ended_at = 1",
+        "UPDATE {s}.worker SET min_claim_no = 6",
+        "DELETE FROM {s}.worker",
+        "INSERT INTO {s}.paused_queue (queue, paused_at) VALUES ('q', 0)",
+        "UPDATE {s}.task SET crashes = 1 WHERE id = 12",
+        "UPDATE {s}.task SET crashes = 1, state = 2, worker = 1 WHERE id = 21",
+        "UPDATE {s}.task SET paced = true WHERE id = 11",
+    ] {
+        let mut desk = Desk::new().await;
+        assert_eq!(desk.claim(&[1], 9).await.len(), 2, "before {change}");
+        desk.place.execute(change).await;
+        assert_eq!(desk.claim(&[1], 9).await, [], "after {change}");
+    }
+}
+
+/// As every claim: what somebody is at is left to them.
+#[tokio::test]
+async fn it_waits_for_nobody() {
+    let mut desk = Desk::new().await;
+    let mut other = desk.place.client().await;
+    let held = other.transaction().await.unwrap();
+    held.execute(&desk.place.of("SELECT 1 FROM {s}.task WHERE id = 11 FOR UPDATE"), &[]).await.unwrap();
+    let taken = desk.claim(&[1], 9).await;
+    held.rollback().await.unwrap();
+    assert_eq!(taken, [(12, 1, 1)]);
+}
