@@ -271,12 +271,14 @@ async fn commit(
 
 /// One demand, in a statement of its own unless a suspect is there.
 async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Brought> {
-    let is_short = demand.n > 0 && shared.looks.may_be_short(demand.lanes.len());
+    // Of several lanes the short way takes less than it was asked for, or nothing.
+    let least = if demand.lanes.len() < 2 { 1 } else { 2 };
+    let is_short = demand.n >= least && shared.looks.may_be_short(demand.lanes.len());
     if is_short && let Some(brought) = quickly(shared, session, demand).await? {
         return Ok(brought);
     }
     let brought = thoroughly(shared, session, demand).await?;
-    shared.looks.looked(!brought.tasks.is_empty(), brought.rest == Rest::More, is_short);
+    shared.looks.looked(!brought.tasks.is_empty(), brought.rest == Rest::More, is_short, brought.next_due);
     Ok(brought)
 }
 
@@ -309,7 +311,7 @@ async fn quickly(shared: &Shared, session: &mut Session<'_>, demand: &Demand) ->
     Ok(Some(Brought {
         tasks,
         rest,
-        next_due: None,
+        next_due: shared.looks.next_due(now),
         now,
         lanes: None,
         has_todo: false,

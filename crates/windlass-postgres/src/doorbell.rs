@@ -229,6 +229,7 @@ fn heard(shared: &Shared, text: &str) {
         let id = parts.next().and_then(|id| id.parse().ok()).map(TaskId::from_raw);
         let lease = parts.next().and_then(|lease| lease.parse().ok());
         if let (Some(id), Some(lease), Some(reason)) = (id, lease, parts.next()) {
+            shared.places.forget(id);
             shared.subscribers.tell_cancel(LeaseRef { id, lease }, reason);
         }
     }

@@ -1,21 +1,20 @@
 //! Group commit: while one batch is on its way the next gathers; when it returns, all that gathered goes at once. An idle
 //! store writes at once, a busy one writes large batches, and there is no timer.
 //!
-//! A caller who comes alone writes with their own hands: no other thread has to wake up for it. Should they leave before the end, the
-//! driver goes on with it.
+//! A caller who comes alone begins the write with its own hands, so that it is on its way before another thread wakes up. The driver goes
+//! on with it: a caller who looks away for a while, or for ever, holds up nobody.
 
 use std::{
-    pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Waker},
 };
 
-use tokio::{runtime::Handle, sync::oneshot};
+use tokio::sync::oneshot;
 use windlass_core::{Enqueued, Error, NewTask, Result};
 
 use crate::{
     enqueue, keys,
-    line::Line,
+    line::{Line, Turn},
     pool::closed,
     shared::{Shared, Weakly},
 };
@@ -51,53 +50,37 @@ impl Gather {
 
     /// Adds tasks to the next batch and waits for its commit. A dropped call may still take effect.
     pub(crate) async fn add(&self, shared: &Arc<Shared>, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
-        // The time limits of a statement need a runtime.
-        if Handle::try_current().is_ok()
-            && let Some(turn) = self.line.enter()
-        {
-            let (sort, writer) = (self.sort, Arc::clone(shared));
-            let write = async move {
-                let _turn = turn;
-                add(&writer, sort, &tasks).await
-            };
-            return Finish::new(write, shared.pool.handle()).await;
+        if let Some(turn) = self.line.enter() {
+            return self.begin(turn, shared, tasks).await.unwrap_or_else(|_| Err(closed()));
         }
         let (answer, answered) = oneshot::channel();
         self.line.join(Call { tasks, answer })?;
         answered.await.unwrap_or_else(|_| Err(closed()))
     }
-}
 
-/// A write that goes on at the driver if whoever waits for it leaves.
-struct Finish {
-    write: Option<Write>,
-    driver: Handle,
-}
-
-type Write = Pin<Box<dyn Future<Output = Result<Vec<Enqueued>>> + Send>>;
-
-impl Finish {
-    fn new(write: impl Future<Output = Result<Vec<Enqueued>>> + Send + 'static, driver: &Handle) -> Self {
-        Self { write: Some(Box::pin(write)), driver: driver.clone() }
-    }
-}
-
-impl Future for Finish {
-    type Output = Result<Vec<Enqueued>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(write) = &mut self.write else { return Poll::Ready(Err(closed())) };
-        let written = std::task::ready!(write.as_mut().poll(cx));
-        self.write = None;
-        Poll::Ready(written)
-    }
-}
-
-impl Drop for Finish {
-    fn drop(&mut self) {
-        if let Some(write) = self.write.take() {
-            self.driver.spawn(write);
+    /// Writes tasks: as far as it goes without waiting here, the rest at the driver.
+    fn begin(
+        &self,
+        turn: Turn<Call>,
+        shared: &Arc<Shared>,
+        tasks: Vec<NewTask>,
+    ) -> oneshot::Receiver<Result<Vec<Enqueued>>> {
+        let (answer, answered) = oneshot::channel();
+        let (sort, writer) = (self.sort, Arc::clone(shared));
+        let mut write = Box::pin(async move {
+            let _turn = turn;
+            let _ = answer.send(add(&writer, sort, &tasks).await);
+        });
+        let driver = shared.pool.handle();
+        let begun = {
+            // Its time limits are the driver's from the beginning.
+            let _context = driver.enter();
+            write.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        };
+        if begun.is_pending() {
+            driver.spawn(write);
         }
+        answered
     }
 }
 

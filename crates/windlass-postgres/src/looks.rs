@@ -13,6 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use windlass_core::Timestamp;
+
 /// For how long after a hint, or after a claim that brought something, tasks are expected.
 const EXPECTED_FOR: Duration = Duration::from_millis(20);
 /// How old a look may be while claims go the short way.
@@ -36,6 +38,7 @@ struct State {
     in_vain_at: Option<Instant>,
     owes_look: bool,
     was_full: bool,
+    next_due: Option<Timestamp>,
 }
 
 impl State {
@@ -95,9 +98,17 @@ impl Looks {
         is_fresh && self.trusts_hearsay
     }
 
-    /// A claim went the long way, perhaps because the short one brought nothing.
-    pub(crate) fn looked(&self, found: bool, is_full: bool, was_in_vain: bool) {
-        self.lock().looked(Instant::now(), found, is_full, was_in_vain);
+    /// A claim went the long way, perhaps because the short one brought nothing; what it heard of the next due time is remembered
+    /// for those that do not look.
+    pub(crate) fn looked(&self, found: bool, is_full: bool, was_in_vain: bool, next_due: Option<Timestamp>) {
+        let mut state = self.lock();
+        state.looked(Instant::now(), found, is_full, was_in_vain);
+        state.next_due = next_due;
+    }
+
+    /// The next due time as the last look had it, if it has not come yet.
+    pub(crate) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
+        self.lock().next_due.filter(|due| *due > now)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -143,6 +154,14 @@ mod tests {
         assert!(!state.may_be_short(clock.at(101), 1), "the next one looks");
         state.looked(clock.at(102), false, false, false);
         assert!(state.may_be_short(clock.at(103), 1));
+    }
+
+    #[test]
+    fn whoever_does_not_look_is_told_of_a_due_time_that_is_still_to_come() {
+        let looks = Looks::new(true);
+        looks.looked(false, false, false, Some(Timestamp::from_ms(10)));
+        assert_eq!(looks.next_due(Timestamp::from_ms(9)), Some(Timestamp::from_ms(10)));
+        assert_eq!(looks.next_due(Timestamp::from_ms(10)), None);
     }
 
     #[test]

@@ -87,7 +87,13 @@ async fn settle_done(
             };
             settle_fenced(shared, batch, items, &fenced, settled).await
         }
-        _ => replay(&mut session, batch).await,
+        _ => {
+            let stored = replay(&mut session, batch).await?;
+            drop(session);
+            // It may have been noted and not looked for by id any more, should that have failed.
+            let fenced: Vec<i64> = stored.fenced.iter().map(|id| id.raw()).collect();
+            settle_fenced(shared, batch, items, &fenced, stored).await
+        }
     }
 }
 

@@ -7,10 +7,11 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use tokio::task::unconstrained;
 use tokio_postgres::{Connection, Error, Socket};
 use windlass_core::bell::Bell;
 
-use crate::tls;
+use crate::{error, tls};
 
 /// A connection as the driver sees it.
 pub(crate) type Line = Connection<Socket, tls::Stream<Socket>>;
@@ -44,9 +45,13 @@ impl Wire {
         let Some(hold) = self.bell.hold() else { return hand_over() };
         let answer = hand_over();
         if hold.take() {
-            let moved = self.line.try_lock().map(|mut line| self.advance(&mut line));
-            if !moved.is_ok_and(|moved| moved.is_pending()) {
-                self.bell.ring();
+            match self.line.try_lock().map(|mut line| self.advance(&mut line)) {
+                Ok(Poll::Pending) => {}
+                Ok(Poll::Ready(Err(error))) => {
+                    tracing::debug!(error = %error::text_of(&error), "a connection ended");
+                    self.bell.ring();
+                }
+                Ok(Poll::Ready(Ok(()))) | Err(_) => self.bell.ring(),
             }
         }
         answer
@@ -55,7 +60,9 @@ impl Wire {
     fn advance(&self, line: &mut Option<Line>) -> Poll<Result<(), Error>> {
         let Some(open) = line else { return Poll::Ready(Ok(())) };
         let waker = Waker::from(Arc::clone(&self.bell));
-        let moved = Pin::new(open).poll(&mut Context::from_waker(&waker));
+        // Not on the budget of a caller: what that has left undone nobody else would know of.
+        let mut open = unconstrained(open);
+        let moved = Pin::new(&mut open).poll(&mut Context::from_waker(&waker));
         if moved.is_ready() {
             *line = None;
         }

@@ -78,3 +78,33 @@ async fn an_attempt_that_was_asked_to_end_may_still_succeed() {
     let states = [rig.state(ids[0]).await, rig.state(ids[1]).await];
     assert_eq!(states, [State::Done, State::Done]);
 }
+
+/// The server noted the batch with a moved row as lost, and broke down before the row was looked for by its id.
+#[tokio::test]
+async fn a_batch_that_was_cut_off_after_its_receipt_is_looked_at_once_more() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    rig.add_many("a", 1).await;
+    let mut worker = rig.worker().await;
+    let task = worker.claim_one().await;
+    let (id, lost) = (task.id.raw(), i64::MAX);
+    let noted = format!(
+        "INSERT INTO {{s}}.fenced (worker, settler_no, batch_no, task) VALUES ({}, 0, 1,",
+        worker.id.0
+    );
+    harness
+        .execute(&format!(
+            "INSERT INTO {{s}}.receipt (worker, settler_no, batch_no) VALUES ({}, 0, 1);
+             {noted} {id}); {noted} {lost})",
+            worker.id.0
+        ))
+        .await;
+    let gone = windlass_core::Claimed { id: windlass_core::TaskId::from_raw(lost), ..task.clone() };
+    let ends = vec![(task.clone(), Outcome::Done(None)), (gone.clone(), Outcome::Done(None))];
+    let batch = std::sync::Arc::new(worker.batch(ends).await);
+    for _ in 0..2 {
+        let settled = worker.store.settle(std::sync::Arc::clone(&batch)).await.unwrap();
+        assert_eq!(settled.fenced, [gone.id], "what is really lost stays lost");
+        assert_eq!(rig.state(task.id).await, State::Done);
+    }
+}

@@ -1,0 +1,64 @@
+//! A lone enqueue, begun by its caller: whatever becomes of the caller, it is written, and nobody else waits for it.
+
+use std::{
+    pin::pin,
+    task::{Context, Waker},
+};
+
+use windlass_core::Store;
+
+use crate::{
+    place::{Place, count, tasks},
+    wait::until,
+};
+
+#[tokio::test]
+async fn a_caller_who_looks_away_holds_up_nobody() {
+    let place = Place::new();
+    let store = place.make().await;
+    store.enqueue(tasks("a", 1)).await.unwrap();
+    let mut first = pin!(store.enqueue(tasks("a", 1)));
+    assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    // The first is on its way, and is not looked at again until these are through.
+    for _ in 0..3 {
+        store.enqueue(tasks("a", 1)).await.unwrap();
+    }
+    first.await.unwrap();
+    assert_eq!(count(&*store).await, 5);
+}
+
+#[tokio::test]
+async fn a_caller_needs_neither_clock_nor_sockets_of_its_own() {
+    let place = Place::new();
+    let store = place.make().await;
+    let bare = std::thread::spawn({
+        let store = store.clone();
+        move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(store.enqueue(tasks("a", 1))).unwrap();
+        }
+    });
+    tokio::task::spawn_blocking(|| bare.join().unwrap()).await.unwrap();
+    assert_eq!(count(&*store).await, 1);
+}
+
+#[tokio::test]
+async fn what_a_caller_began_is_written_though_its_runtime_ends() {
+    let place = Place::new();
+    let store = place.make().await;
+    store.enqueue(tasks("a", 1)).await.unwrap();
+    let gone = std::thread::spawn({
+        let store = store.clone();
+        move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let mut call = pin!(store.enqueue(tasks("a", 1)));
+                assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            });
+        }
+    });
+    tokio::task::spawn_blocking(|| gone.join().unwrap()).await.unwrap();
+    until("the task is there", async || count(&*store).await == 2).await;
+    store.enqueue(tasks("a", 1)).await.unwrap();
+    assert_eq!(count(&*store).await, 3);
+}
