@@ -9,7 +9,6 @@
 pub mod admission;
 pub mod affinity;
 pub mod attempt_log;
-pub mod bell;
 pub mod error;
 pub mod gate;
 pub mod id;

@@ -2,21 +2,18 @@
 //!
 //! Suspects of a crash take a longer way, in a transaction: which one a worker may take depends on what it holds.
 
-use std::{sync::Arc, time::Duration};
-
-use tokio_postgres::Row;
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, Lane, LaneId, LeaseRef, Payload, Result, RetryPolicy, Rules, TaskId,
-    Timestamp, TraceContext, affinity::hand_over, rules::ISOLATION, source::Rest,
+    ClaimAnswer, Claimed, Demand, Error, LaneId, Result, Rules, Timestamp, affinity::hand_over,
+    rules::ISOLATION, source::Rest,
 };
 
 use crate::{
     cursor::Stretches,
     gate,
     pool::Session,
-    record,
     shared::Shared,
     sql::{self, Sql},
+    taken::{claimed, lane_of, read, unreadable},
 };
 
 /// Most tasks that one demand may take.
@@ -25,6 +22,7 @@ const CLAIM_MAX: u32 = 10_000;
 const HEAD: usize = 9;
 
 /// What one demand brought.
+#[expect(clippy::struct_excessive_bools, reason = "each is a word of the answer")]
 pub(crate) struct Brought {
     pub tasks: Vec<Claimed>,
     pub rest: Rest,
@@ -491,76 +489,4 @@ async fn take_suspect(
         }
     }
     Ok(None)
-}
-
-/// Reads what was taken, in the order of the line, notes where it lies, and moves the cursors on. `first` is the first column of a task.
-async fn read(
-    shared: &Shared,
-    demand: &Demand,
-    now: Timestamp,
-    rows: &[Row],
-    first: usize,
-    is_short: bool,
-) -> Result<Vec<Claimed>> {
-    let mut taken: Vec<(i32, i64, Claimed)> = Vec::with_capacity(rows.len());
-    let mut lane: Option<(i32, Arc<Lane>)> = None;
-    for row in rows {
-        let id: i32 = row.get(first + 5);
-        let known = match &lane {
-            Some((known, lane)) if *known == id => Arc::clone(lane),
-            _ => lane_of(shared, id).await?,
-        };
-        lane = Some((id, Arc::clone(&known)));
-        let task = claimed(demand, known, now, row, first);
-        taken.push((id, row.get(first + 7), task));
-    }
-    shared.places.note(
-        taken
-            .iter()
-            .zip(rows)
-            .map(|((.., task), row)| (LeaseRef { id: task.id, lease: task.lease }, row.get(first + 15))),
-    );
-    taken.sort_unstable_by_key(|(_, seq, task)| (std::cmp::Reverse(task.priority), *seq));
-    shared.note_taken(
-        &demand.lanes,
-        taken.iter().map(|(lane, seq, task)| (*lane, task.priority, *seq)),
-        is_short,
-    );
-    Ok(taken.into_iter().map(|(.., task)| task).collect())
-}
-
-async fn lane_of(shared: &Shared, id: i32) -> Result<Arc<Lane>> {
-    if let Some(lane) = shared.lanes.get(id) {
-        return Ok(lane);
-    }
-    shared.lanes.load(&mut shared.pool.session().await?).await?;
-    shared.lanes.get(id).ok_or_else(|| unreadable("a task in an unknown lane"))
-}
-
-fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row, first: usize) -> Claimed {
-    Claimed {
-        id: TaskId::from_raw(row.get(first)),
-        lease: row.get::<_, i32>(first + 1) as u32,
-        attempt: row.get::<_, i32>(first + 2) as u32,
-        max_attempts: row.get::<_, i32>(first + 3) as u32,
-        crashes: row.get::<_, i32>(first + 4) as u32,
-        worker: demand.worker,
-        claim_no: demand.claim_no,
-        lane,
-        priority: row.get(first + 6),
-        payload: Payload::from_stored(
-            record::encoding(row.get(first + 8)),
-            row.get::<_, &[u8]>(first + 9).to_vec(),
-        ),
-        job: record::name(row, first + 12, "job"),
-        workflow: record::name(row, first + 13, "workflow"),
-        timeout: row.get::<_, Option<i64>>(first + 10).map(|ms| Duration::from_millis(ms as u64)),
-        retry: row.get::<_, Option<&str>>(first + 11).and_then(RetryPolicy::from_stored),
-        trace: TraceContext::from_stored(row.get(first + 14)),
-        claimed_at: now,
-    }
-}
-
-fn unreadable(what: &str) -> Error {
-    Error::Unavailable(format!("the server answered with {what}"))
 }

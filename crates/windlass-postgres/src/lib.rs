@@ -8,6 +8,7 @@
 
 mod audit;
 mod awaited;
+mod bell;
 mod claim;
 mod conn;
 mod cursor;
@@ -50,6 +51,7 @@ mod settle;
 mod shared;
 mod sql;
 mod store;
+mod taken;
 mod tls;
 mod token;
 mod turns;

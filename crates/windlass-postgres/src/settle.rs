@@ -33,7 +33,9 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
             && matches!(item.settlement, Settlement::Done { output: None, note: None })
     });
     if !is_plain {
-        items.iter().for_each(|item| shared.places.forget(item.lease.id));
+        for item in &items {
+            shared.places.forget(item.lease.id);
+        }
     }
     let settled = repeat(|| async {
         if is_plain {

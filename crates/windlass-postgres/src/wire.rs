@@ -9,9 +9,8 @@ use std::{
 
 use tokio::task::unconstrained;
 use tokio_postgres::{Connection, Error, Socket};
-use windlass_core::bell::Bell;
 
-use crate::{error, tls};
+use crate::{bell::Bell, error, tls};
 
 /// A connection as the driver sees it.
 pub(crate) type Line = Connection<Socket, tls::Stream<Socket>>;

@@ -13,11 +13,8 @@ use std::{
 };
 
 use http::{HeaderValue, Uri, header::AUTHORIZATION};
-use hyper::{
-    body::Incoming,
-    client::conn::{TrySendError, http2},
-};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::{body::Incoming, client::conn::http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::runtime::Handle;
 use tonic::{Status, body::Body};
 use windlass_core::{Error, Result};
@@ -28,7 +25,6 @@ use windlass_proto::v1::{
 
 use crate::{
     cork::Cork,
-    crew::Crew,
     network::{Driver, Network},
     options::{Options, Server, Servers},
     tls::{self, Tls},
@@ -66,22 +62,6 @@ struct Line {
     number: usize,
     origin: Uri,
     send: http2::SendRequest<Body>,
-    crew: Crew,
-}
-
-impl Line {
-    /// Sends a request, at once.
-    async fn send(
-        &mut self,
-        request: http::Request<Body>,
-    ) -> std::result::Result<http::Response<Incoming>, TrySendError<http::Request<Body>>> {
-        let mut answer = std::pin::pin!(self.send.try_send_request(request));
-        let first = std::future::poll_fn(|cx| Poll::Ready(self.crew.send(|| answer.as_mut().poll(cx)))).await;
-        match first {
-            Poll::Ready(answer) => answer,
-            Poll::Pending => answer.await,
-        }
-    }
 }
 
 macro_rules! clients {
@@ -132,7 +112,7 @@ impl Wire {
         let mut line = self.line;
         for _ in 0..SEND_TRIES {
             self.used.store(line.number, Ordering::Relaxed);
-            let mut error = match line.send(request).await {
+            let mut error = match line.send.try_send_request(request).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -283,8 +263,7 @@ impl Channel {
                 Some(tls) => tls.around(stream, &name).await?,
                 None => stream,
             };
-            let crew = Crew::new(&handle);
-            let (mut send, connection) = http2::Builder::new(crew.clone())
+            let (mut send, connection) = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .keep_alive_interval(PING_EVERY)
                 .keep_alive_timeout(PING_MAX)
@@ -294,16 +273,15 @@ impl Channel {
                 .handshake(TokioIo::new(Cork::new(stream)))
                 .await
                 .map_err(std::io::Error::other)?;
-            crew.join(async move {
+            handle.spawn(async move {
                 if let Err(error) = connection.await {
                     tracing::debug!(%error, "a connection to a server ended");
                 }
             });
-            handle.spawn(crew.clone().run());
             let mut first = http::Request::new(Body::empty());
             *first.uri_mut() = moved(&Uri::from_static(FIRST_PATH), &origin);
             send.send_request(first).await.map_err(std::io::Error::other)?;
-            Ok(Line { number, origin, send, crew })
+            Ok(Line { number, origin, send })
         };
         // On the driver's thread: the caller's runtime may have no I/O, as that of a heartbeat has none.
         let connected = self.driver.handle.spawn(connect);

@@ -12,7 +12,6 @@
 mod call;
 mod channel;
 mod cork;
-mod crew;
 mod gates;
 mod hints;
 mod network;

@@ -11,7 +11,7 @@ use std::{
 
 /// Wakes a task, unless the thread that rings holds it.
 #[derive(Debug, Default)]
-pub struct Bell {
+pub(crate) struct Bell {
     sleeper: Mutex<Option<Waker>>,
     /// The thread that holds it; 0 for none.
     holder: AtomicUsize,
@@ -30,7 +30,7 @@ fn here() -> usize {
 
 impl Bell {
     /// Whom it wakes from now on.
-    pub fn wakes(&self, sleeper: &Waker) {
+    pub(crate) fn wakes(&self, sleeper: &Waker) {
         let mut known = self.sleeper.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.as_ref().is_some_and(|known| known.will_wake(sleeper)) {
             *known = Some(sleeper.clone());
@@ -38,13 +38,13 @@ impl Bell {
     }
 
     /// Holds it for this thread until the hold is dropped, if nobody does.
-    pub fn hold(&self) -> Option<Hold<'_>> {
+    pub(crate) fn hold(&self) -> Option<Hold<'_>> {
         let held = self.holder.compare_exchange(0, here(), Ordering::AcqRel, Ordering::Relaxed);
         held.is_ok().then(|| Hold(self))
     }
 
     /// Wakes whoever sleeps.
-    pub fn ring(&self) {
+    pub(crate) fn ring(&self) {
         let sleeper = self.sleeper.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(sleeper) = sleeper {
             sleeper.wake();
@@ -68,11 +68,11 @@ impl Wake for Bell {
 
 /// A bell in the hand of one thread. What is rung and not taken before it is dropped wakes the sleeper then.
 #[derive(Debug)]
-pub struct Hold<'a>(&'a Bell);
+pub(crate) struct Hold<'a>(&'a Bell);
 
 impl Hold<'_> {
     /// Whether it was rung since the last time; whoever asks gives the task its turn.
-    pub fn take(&self) -> bool {
+    pub(crate) fn take(&self) -> bool {
         self.0.is_rung.swap(false, Ordering::AcqRel)
     }
 }
