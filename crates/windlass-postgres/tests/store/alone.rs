@@ -2,7 +2,7 @@
 
 use std::{
     pin::pin,
-    task::{Context, Waker},
+    task::{Context, Poll, Waker},
 };
 
 use windlass_core::Store;
@@ -18,12 +18,16 @@ async fn a_caller_who_looks_away_holds_up_nobody() {
     let store = place.make().await;
     store.enqueue(tasks("a", 1)).await.unwrap();
     let mut first = pin!(store.enqueue(tasks("a", 1)));
-    assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    // The first is on its way, and is not looked at again until these are through.
+    let seen = first.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    // The first is on its way, unless the server was very quick, and is not looked at again until these are through.
     for _ in 0..3 {
         store.enqueue(tasks("a", 1)).await.unwrap();
     }
-    first.await.unwrap();
+    let first = match seen {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => first.await,
+    };
+    assert_eq!(first.unwrap().len(), 1);
     assert_eq!(count(&*store).await, 5);
 }
 
@@ -53,7 +57,7 @@ async fn what_a_caller_began_is_written_though_its_runtime_ends() {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let mut call = pin!(store.enqueue(tasks("a", 1)));
-                assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+                let _ = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             });
         }
     });
