@@ -68,8 +68,10 @@ impl Gather {
         let (answer, answered) = oneshot::channel();
         let (sort, writer) = (self.sort, Arc::clone(shared));
         let mut write = Box::pin(async move {
-            let _turn = turn;
-            let _ = answer.send(add(&writer, sort, &tasks).await);
+            let written = add(&writer, sort, &tasks).await;
+            // First, so that a caller who comes back at once finds nobody at it.
+            drop(turn);
+            let _ = answer.send(written);
         });
         let driver = shared.pool.handle();
         let begun = {
