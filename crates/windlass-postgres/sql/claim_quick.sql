@@ -5,35 +5,37 @@
 -- $1 worker, $2 claim number, $3 how many, $4–$7 stretches as in claim.sql, $8 from how many on nothing is taken, less one.
 -- Indexes: primary keys of worker and paused_queue, task_ready, task_suspect, task_running_suspect; the update goes by ctid.
 WITH line AS MATERIALIZED (
-  SELECT t.place, t.paced
-  FROM unnest($4::integer[], $5::integer[], $6::integer[], $7::bigint[]) AS s (lane, high, low, after)
-  CROSS JOIN LATERAL (
-    SELECT task.ctid AS place, task.paced
-    FROM windlass.task
-    WHERE task.state = 1 AND task.crashes = 0 AND task.lane = s.lane
-      AND task.priority BETWEEN s.low AND s.high AND task.ready_seq > s.after
-    ORDER BY task.priority DESC, task.ready_seq
+  -- One row, which is looked at as often as it takes; a thousand would be copied and read again each time.
+  SELECT array_agg(t.place) AS places, bool_or(t.paced) AS is_paced, count(*) AS n
+  FROM (
+    SELECT t.place, t.paced
+    FROM unnest($4::integer[], $5::integer[], $6::integer[], $7::bigint[]) AS s (lane, high, low, after)
+    CROSS JOIN LATERAL (
+      SELECT task.ctid AS place, task.paced
+      FROM windlass.task
+      WHERE task.state = 1 AND task.crashes = 0 AND task.lane = s.lane
+        AND task.priority BETWEEN s.low AND s.high AND task.ready_seq > s.after
+      ORDER BY task.priority DESC, task.ready_seq
+      LIMIT $3
+      FOR UPDATE SKIP LOCKED
+    ) AS t
+    -- Asked once, before anything is read: none of it depends on a task.
+    WHERE EXISTS (
+        SELECT 1
+        FROM windlass.worker AS w
+        WHERE w.id = $1 AND w.ended_at IS NULL AND w.min_claim_no <= $2 AND w.expires_at > windlass.now_ms()
+        FOR KEY SHARE
+      )
+      AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.crashes > 0 AND t.worker = $1)
+      AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = ANY($4))
+      AND NOT EXISTS (SELECT 1 FROM windlass.paused_queue)
     LIMIT $3
-    FOR UPDATE SKIP LOCKED
   ) AS t
-  -- Asked once, before anything is read: none of it depends on a task.
-  WHERE EXISTS (
-      SELECT 1
-      FROM windlass.worker AS w
-      WHERE w.id = $1 AND w.ended_at IS NULL AND w.min_claim_no <= $2 AND w.expires_at > windlass.now_ms()
-      FOR KEY SHARE
-    )
-    AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.crashes > 0 AND t.worker = $1)
-    AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = ANY($4))
-    AND NOT EXISTS (SELECT 1 FROM windlass.paused_queue)
-  LIMIT $3
 )
 -- At the top, so that its rows are sent as they come; in a WITH they would be kept first, each with its payload.
 UPDATE windlass.task
 SET state = 2, lease = lease + 1, attempt = attempt + 1, worker = $1, claim_no = $2,
   claimed_at = (SELECT windlass.now_ms())
-WHERE ctid = ANY (ARRAY(SELECT place FROM line)) AND state = 1
-  AND NOT EXISTS (SELECT 1 FROM line WHERE paced)
-  AND NOT EXISTS (SELECT 1 FROM line OFFSET $8)
+WHERE ctid = ANY ((SELECT places FROM line WHERE is_paced IS NOT TRUE AND n <= $8)::tid[]) AND state = 1
 RETURNING id, lease, attempt, max_attempts, crashes, lane, priority, ready_seq, encoding, payload, timeout_ms, retry, job,
   workflow, trace, ctid, claimed_at

@@ -1,7 +1,7 @@
 -- The same as settle_done.sql for tasks that are where their claim put them: found there instead of by the primary key, in which
 -- every one of them has an entry of its time in the line too. One that has been moved is not found, and looked for by its id afterwards,
 -- like one that is lost; what lies in its place by now has another id.
--- $8 places in the order of the tasks; the others as there.
+-- $8 places, in any order; the others as there.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), receipt AS (
@@ -11,9 +11,10 @@ WITH clock AS MATERIALIZED (
   RETURNING r.worker
 ), gone AS (
   DELETE FROM windlass.task AS t
-  USING unnest($4::bigint[], $5::integer[], $8::tid[]) AS u (id, lease, place)
-  WHERE t.ctid = u.place AND t.id + 0 = u.id AND t.lease = u.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
-    AND t.workflow IS NULL AND EXISTS (SELECT 1 FROM receipt)
+  WHERE t.ctid = ANY ($8::tid[]) AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1 AND t.workflow IS NULL
+    -- Not as a join: the server would begin a scan of its own for each of them.
+    AND ((t.id, t.lease) IN (SELECT u.id, u.lease FROM unnest($4::bigint[], $5::integer[]) AS u (id, lease))) IS TRUE
+    AND EXISTS (SELECT 1 FROM receipt)
   RETURNING t.id, t.claimed_at, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
     t.job, t.workflow, t.key, t.progress, t.log, t.payload
 ), kept AS (

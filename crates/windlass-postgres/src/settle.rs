@@ -1,7 +1,8 @@
 //! Settle: the ends of attempts, all in one durable commit, once per batch number.
 //!
-//! The usual batch, successes that left nothing behind, is one statement that commits by itself. Any other is a
-//! transaction whose statements are sent in a row; what is decided in between is only whether something was lost.
+//! The usual batch, successes that left nothing behind, is one statement that commits by itself, and so is one of failures only.
+//! Any other is a transaction whose statements are sent in a row; what is decided in between is only whether something was
+//! lost.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,6 +17,7 @@ use crate::{
     ends::{Ends, How},
     error::Failure,
     gate,
+    place::Place,
     pool::Session,
     repeat::repeat,
     shared::Shared,
@@ -28,20 +30,12 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
     let mut items: Vec<&SettleItem> = batch.items.iter().collect();
     // In the order of tasks, as every other transaction that locks many.
     items.sort_unstable_by_key(|item| item.lease.id);
-    let is_plain = items.iter().all(|item| {
-        item.gate.workflow.is_none()
-            && matches!(item.settlement, Settlement::Done { output: None, note: None })
-    });
-    if !is_plain {
-        for item in &items {
-            shared.places.forget(item.lease.id);
-        }
-    }
+    let places = shared.places.take(items.iter().map(|item| item.lease));
     let settled = repeat(|| async {
-        if is_plain {
-            settle_done(shared, batch, &items).await
-        } else {
-            settle_mixed(shared, batch, &items, &sql::SETTLE_RECEIPT).await
+        match (Way::of(&items), &places) {
+            (Way::Done, _) => settle_done(shared, batch, &items, places.as_ref()).await,
+            (Way::Stay, Some(places)) => settle_stay(shared, batch, &items, places).await,
+            _ => settle_any(shared, batch, &items).await,
         }
     })
     .await?;
@@ -55,10 +49,39 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
     Ok(settled)
 }
 
+/// How a batch is written.
+enum Way {
+    /// Successes that left nothing behind: one statement.
+    Done,
+    /// Attempts whose tasks go on or die, and stand behind no gate: one statement.
+    Stay,
+    /// A transaction.
+    Any,
+}
+
+impl Way {
+    fn of(items: &[&SettleItem]) -> Self {
+        let is_done = |item: &&SettleItem| {
+            item.gate.workflow.is_none()
+                && matches!(item.settlement, Settlement::Done { output: None, note: None })
+        };
+        let stays = |item: &&SettleItem| {
+            item.gate.is_open()
+                && !matches!(item.settlement, Settlement::Done { .. } | Settlement::Cancelled { .. })
+        };
+        match items {
+            items if items.iter().all(is_done) => Self::Done,
+            items if items.iter().all(stays) => Self::Stay,
+            _ => Self::Any,
+        }
+    }
+}
+
 async fn settle_done(
     shared: &Shared,
     batch: &SettleBatch,
     items: &[&SettleItem],
+    places: Option<&Vec<Place>>,
 ) -> Result<Settled, Failure> {
     let mut session = shared.settles.session().await?;
     let ids: Vec<i64> = items.iter().map(|item| item.lease.id.raw()).collect();
@@ -66,40 +89,90 @@ async fn settle_done(
     let (settler, number) = (batch.settler_no as i32, batch.batch_no as i64);
     let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
     let params: [Param<'_>; 7] = [&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep];
-    let row = match shared.places.take(items.iter().map(|item| item.lease)) {
+    let row = match places {
         Some(places) => {
             let [worker, settler, number, ids, leases, ttl, keep] = params;
-            let params = [worker, settler, number, ids, leases, ttl, keep, &places];
+            let params = [worker, settler, number, ids, leases, ttl, keep, places];
             session.row(&sql::SETTLE_DONE_AT, &params).await?
         }
         None => session.row(&sql::SETTLE_DONE, &params).await?,
     };
-    match row {
-        Some(row) if row.get(0) => {
-            let needs_admission: bool = row.get(2);
-            drop(session);
-            let admitted =
-                if needs_admission { gate::admit_soon(shared).await } else { DutyReport::default() };
-            let fenced: Vec<i64> = row.get(1);
-            let settled = Settled {
-                fenced: Vec::new(),
-                lanes_ready: admitted.lanes_ready,
-                next_due: admitted.next_due,
-                replayed: false,
-            };
-            settle_fenced(shared, batch, items, &fenced, settled).await
-        }
-        _ => {
-            let stored = replay(&mut session, batch).await?;
-            drop(session);
-            // It may have been noted and not looked for by id any more, should that have failed.
-            let fenced: Vec<i64> = stored.fenced.iter().map(|id| id.raw()).collect();
-            settle_fenced(shared, batch, items, &fenced, stored).await
-        }
-    }
+    let Some(row) = row.filter(|row| row.get(0)) else {
+        return settle_again(shared, session, batch, items).await;
+    };
+    drop(session);
+    let needs_admission: bool = row.get(2);
+    let admitted = if needs_admission { gate::admit_soon(shared).await } else { DutyReport::default() };
+    let settled = Settled {
+        fenced: Vec::new(),
+        lanes_ready: admitted.lanes_ready,
+        next_due: admitted.next_due,
+        replayed: false,
+    };
+    settle_fenced(shared, batch, items, &row.get::<_, Vec<i64>>(1), settled).await
 }
 
-/// What the statement for plain tasks did not find may be lost, or a step of a workflow that its worker did not call one: the
+async fn settle_stay(
+    shared: &Shared,
+    batch: &SettleBatch,
+    items: &[&SettleItem],
+    places: &Vec<Place>,
+) -> Result<Settled, Failure> {
+    let mut session = shared.settles.session().await?;
+    let (settler, number) = (batch.settler_no as i32, batch.batch_no as i64);
+    let ends = Ends::of(items);
+    let Some([worker, ids, leases, hows, dues, errors]) = ends.staying.params(&batch.worker.0) else {
+        return Ok(Settled::default());
+    };
+    let params = [worker, &settler, &number, ids, leases, hows, dues, errors, places];
+    let row = session.row(&sql::SETTLE_STAY_AT, &params).await?;
+    let Some(row) = row.filter(|row| row.get(0)) else {
+        return settle_again(shared, session, batch, items).await;
+    };
+    drop(session);
+    let settled = Settled {
+        fenced: Vec::new(),
+        lanes_ready: row.get::<_, Vec<i32>>(2).into_iter().map(|lane| LaneId(i64::from(lane))).collect(),
+        next_due: row.get::<_, Option<i64>>(3).map(Timestamp::from_ms),
+        replayed: false,
+    };
+    settle_fenced(shared, batch, items, &row.get::<_, Vec<i64>>(1), settled).await
+}
+
+/// A batch in a transaction.
+async fn settle_any(
+    shared: &Shared,
+    batch: &SettleBatch,
+    items: &[&SettleItem],
+) -> Result<Settled, Failure> {
+    let settled = settle_mixed(shared, batch, items, &sql::SETTLE_RECEIPT).await?;
+    if settled.replayed { settle_fenced_again(shared, batch, items, settled).await } else { Ok(settled) }
+}
+
+/// A batch that was applied already, or whose worker is gone.
+async fn settle_again(
+    shared: &Shared,
+    mut session: Session<'_>,
+    batch: &SettleBatch,
+    items: &[&SettleItem],
+) -> Result<Settled, Failure> {
+    let stored = replay(&mut session, batch).await?;
+    drop(session);
+    settle_fenced_again(shared, batch, items, stored).await
+}
+
+/// What is noted as lost of a batch may not have been looked for by its id any more, should that have failed.
+async fn settle_fenced_again(
+    shared: &Shared,
+    batch: &SettleBatch,
+    items: &[&SettleItem],
+    stored: Settled,
+) -> Result<Settled, Failure> {
+    let fenced: Vec<i64> = stored.fenced.iter().map(|id| id.raw()).collect();
+    settle_fenced(shared, batch, items, &fenced, stored).await
+}
+
+/// What a single statement did not find may be lost, or lie elsewhere, or stand behind a gate of which its worker did not speak: the
 /// record tells, not the worker.
 async fn settle_fenced(
     shared: &Shared,

@@ -171,6 +171,7 @@ statements! {
     SETTLE_REPLAY "settle_replay" [INT8, INT4];
     SETTLE_REOPEN "settle_reopen" [INT8, INT4, INT8];
     SETTLE_STAY "settle_stay" [INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY];
+    SETTLE_STAY_AT "settle_stay_at" [INT8, INT4, INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY, TID_ARRAY];
     SET_WORKER_SLOTS "set_worker_slots" [INT8, INT4];
     SHOW_TASK "show_task" [INT8_ARRAY, INT8];
     TODO_HELD "todo_held" [];

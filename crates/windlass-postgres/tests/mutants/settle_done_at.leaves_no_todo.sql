@@ -8,9 +8,10 @@ WITH clock AS MATERIALIZED (
   RETURNING r.worker
 ), gone AS (
   DELETE FROM windlass.task AS t
-  USING unnest($4::bigint[], $5::integer[], $8::tid[]) AS u (id, lease, place)
-  WHERE t.ctid = u.place AND t.id + 0 = u.id AND t.lease = u.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
-    AND t.workflow IS NULL AND EXISTS (SELECT 1 FROM receipt)
+  WHERE t.ctid = ANY ($8::tid[]) AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1 AND t.workflow IS NULL
+    -- Not as a join: the server would begin a scan of its own for each of them.
+    AND ((t.id, t.lease) IN (SELECT u.id, u.lease FROM unnest($4::bigint[], $5::integer[]) AS u (id, lease))) IS TRUE
+    AND EXISTS (SELECT 1 FROM receipt)
   RETURNING t.id, t.claimed_at, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
     t.job, t.workflow, t.key, t.progress, t.log, t.payload
 ), kept AS (

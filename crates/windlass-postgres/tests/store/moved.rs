@@ -66,9 +66,37 @@ async fn an_attempt_that_was_asked_to_end_may_still_succeed() {
     assert_eq!(states, [State::Done, State::Done]);
 }
 
-/// The server noted the batch with a moved row as lost, and broke down before the row was looked for by its id.
+/// Failures are written where the rows lie; of those that moved, of one that was asked to end, of one that turns out to belong to a
+/// job, and of one that another worker has by now, each is seen to as by its id.
 #[tokio::test]
-async fn a_batch_that_was_cut_off_after_its_receipt_is_looked_at_once_more() {
+async fn failures_are_settled_wherever_their_rows_lie() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let ids = rig.add_many("a", 6).await;
+    let mut worker = rig.worker().await;
+    let claimed = worker.claim(6).await;
+    let raw = |place: usize| ids[place].raw();
+    harness.execute(&format!("UPDATE {{s}}.task SET progress = 'half' WHERE id = {}", raw(1))).await;
+    assert_eq!(rig.cancel(ids[2]).await, Ok(State::Running));
+    harness.execute(&format!("UPDATE {{s}}.task SET job = 'unsaid' WHERE id = {}", raw(3))).await;
+    harness.execute(&format!("UPDATE {{s}}.task SET lease = lease + 1 WHERE id = {}", raw(4))).await;
+    let fail = |task| (task, Outcome::retry("broken"));
+    let settled = worker.settle(claimed.into_iter().map(fail).collect()).await;
+    assert_eq!(settled.fenced, [ids[4]]);
+    assert!(settled.next_due.is_some());
+    let states = rig.states(&ids).await;
+    assert_eq!(states[0], State::Scheduled);
+    assert_eq!(states[1], State::Scheduled);
+    assert_eq!(states[2], State::Cancelled);
+    assert_eq!(states[3], State::Scheduled);
+    assert_eq!(states[4], State::Running);
+    assert_eq!(states[5], State::Scheduled);
+    let logged = "SELECT count(*) FROM {s}.task WHERE error = 'broken' AND jsonb_array_length(log) = 1";
+    assert_eq!(harness.number(logged).await, 4);
+}
+
+/// The server noted the batch with a moved row as lost, and broke down before the row was looked for by its id.
+async fn cut_off_after_its_receipt(outcome: Outcome, then: State) {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add_many("a", 1).await;
@@ -87,11 +115,22 @@ async fn a_batch_that_was_cut_off_after_its_receipt_is_looked_at_once_more() {
         ))
         .await;
     let gone = windlass_core::Claimed { id: windlass_core::TaskId::from_raw(lost), ..task.clone() };
-    let ends = vec![(task.clone(), Outcome::Done(None)), (gone.clone(), Outcome::Done(None))];
+    let ends = vec![(task.clone(), outcome.clone()), (gone.clone(), outcome)];
     let batch = std::sync::Arc::new(worker.batch(ends).await);
     for _ in 0..2 {
         let settled = worker.store.settle(std::sync::Arc::clone(&batch)).await.unwrap();
         assert_eq!(settled.fenced, [gone.id], "what is really lost stays lost");
-        assert_eq!(rig.state(task.id).await, State::Done);
+        assert_eq!(rig.state(task.id).await, then);
     }
+}
+
+#[tokio::test]
+async fn a_batch_that_was_cut_off_after_its_receipt_is_looked_at_once_more() {
+    cut_off_after_its_receipt(Outcome::Done(None), State::Done).await;
+}
+
+#[tokio::test]
+async fn failures_that_were_cut_off_after_their_receipt_are_looked_at_once_more() {
+    let outcome = Outcome::retry("broken");
+    cut_off_after_its_receipt(outcome, State::Scheduled).await;
 }

@@ -17,6 +17,8 @@ enum Way {
     Key,
     /// What is to be changed is found along an index, and changed by the primary key.
     Gate,
+    /// Tasks are changed where they lie, and found along no index.
+    Place,
 }
 
 /// Indexes that must be entered by a value: each holds the rows of all jobs, workflows or lanes.
@@ -30,7 +32,7 @@ const WAYS: &[(&str, Way)] = &[
     ("claim_hand_over", Way::Index),
     ("claim_held", Way::Index),
     ("claim_merged", Way::Index),
-    ("claim_quick", Way::Index),
+    ("claim_quick", Way::Place),
     ("claim_suspect", Way::Index),
     ("count_crowd", Way::Index),
     ("crash", Way::Key),
@@ -72,11 +74,12 @@ const WAYS: &[(&str, Way)] = &[
     ("renew_many", Way::Index),
     ("settle_asked", Way::Key),
     ("settle_done", Way::Key),
-    ("settle_done_at", Way::Key),
+    ("settle_done_at", Way::Place),
     ("settle_leave", Way::Key),
     ("settle_receipt", Way::Index),
     ("settle_replay", Way::Index),
     ("settle_stay", Way::Key),
+    ("settle_stay_at", Way::Place),
     ("show_task", Way::Index),
     ("todo_held", Way::Index),
     ("todo_later", Way::Index),
@@ -144,12 +147,34 @@ fn faults(plan: &Value, way: Way, found: &mut Vec<String>) {
     if way == Way::Gate && node == "ModifyTable" && relation == "task" {
         changed_along(plan, found);
     }
+    if way == Way::Place && node == "ModifyTable" && relation == "task" {
+        let mut scans = Vec::new();
+        scans_of(plan, &mut scans);
+        if scans != ["Tid Scan"] {
+            found.push(format!("is changed along {}", scans.join(", ")));
+        }
+    }
     // A bitmap scan names its index on a node below, without the table.
     if way == Way::Key && index.starts_with("task_") && index != "task_pkey" {
         found.push(format!("goes by {index}"));
     }
     for part in plan["Plans"].as_array().into_iter().flatten() {
         faults(part, way, found);
+    }
+}
+
+/// How a change comes to the tasks it changes. What was picked before it is a plan of its own.
+fn scans_of(plan: &Value, found: &mut Vec<String>) {
+    let parts = plan["Plans"].as_array().into_iter().flatten();
+    for part in parts {
+        let relationship = part["Parent Relationship"].as_str().unwrap_or_default();
+        if relationship == "InitPlan" || relationship == "SubPlan" {
+            continue;
+        }
+        if part["Relation Name"] == "task" {
+            found.push(part["Node Type"].as_str().unwrap_or_default().to_owned());
+        }
+        scans_of(part, found);
     }
 }
 
@@ -270,6 +295,11 @@ async fn a_bad_plan_is_noticed() {
             "UPDATE {s}.task AS t SET state = 3 WHERE t.job = 'job-1' AND t.state = 1 AND t.payload = $1",
             Way::Gate,
             "is changed along task_job",
+        ),
+        (
+            "UPDATE {s}.task AS t SET state = 3 WHERE t.id = 7 AND t.payload = $1",
+            Way::Place,
+            "is changed along Index Scan",
         ),
     ] {
         let statement = Statement {
