@@ -218,7 +218,7 @@ TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2
   CREATE INDEX task_running_suspect ON task USING btree (worker) WHERE ((state = 2) AND (crashes > 0))
   CREATE INDEX task_step ON task USING btree (workflow, step, ready_seq) WHERE ((workflow IS NOT NULL) AND (state <> 6))
   CREATE INDEX task_suspect ON task USING btree (lane, priority DESC, ready_seq) WHERE ((state = 1) AND (crashes > 0))
-  CREATE UNIQUE INDEX task_pkey ON task USING btree (id)
+  CREATE UNIQUE INDEX task_pkey ON task USING btree (id) WITH (fillfactor='50')
 FUNCTION task_id(at_ms bigint, seq bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
 TABLE token
   id text NOT NULL

@@ -34,6 +34,19 @@ const NOBODY_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
 /// Stores a worker and makes its lanes, so that the first enqueue finds them.
 pub(crate) async fn register(shared: &Shared, worker: &NewWorker) -> Result<WorkerId> {
     shared.serve_lease(worker.lease_ttl);
+    // It claims next, and settles after that.
+    let (id, ..) = tokio::join!(
+        enter(shared, worker),
+        shared.gates.warm(),
+        shared.claims.warm(),
+        shared.settles.warm()
+    );
+    let id = id?;
+    gate::worker_came(shared).await;
+    Ok(id)
+}
+
+async fn enter(shared: &Shared, worker: &NewWorker) -> Result<WorkerId> {
     let mut session = shared.beats.session().await?;
     let names = |names: &[Name]| names.iter().map(|name| name.as_str().to_owned()).collect::<Vec<_>>();
     let (kinds, queues) = (names(&worker.kinds), names(&worker.queues));
@@ -42,12 +55,8 @@ pub(crate) async fn register(shared: &Shared, worker: &NewWorker) -> Result<Work
     let row = session
         .row(&sql::REGISTER, &[&worker.host, &pid, &worker.version, &kinds, &queues, &slots, &ttl])
         .await?;
-    let id = row
-        .map(|row| WorkerId(row.get(0)))
-        .ok_or_else(|| Error::Unavailable("the server registered no worker".to_owned()))?;
-    drop(session);
-    gate::worker_came(shared).await;
-    Ok(id)
+    row.map(|row| WorkerId(row.get(0)))
+        .ok_or_else(|| Error::Unavailable("the server registered no worker".to_owned()))
 }
 
 /// Sets how many slots a live worker has. It is told with its next renewal.

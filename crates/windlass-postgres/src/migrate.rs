@@ -55,6 +55,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "nothing that exists: it makes a new table only",
         sql: include_str!("../sql/migrations/0004_token.sql"),
     },
+    Migration {
+        version: 5,
+        oldest_writer: 1,
+        locks: "the primary key of the table of tasks, against a vacuum only and for a moment",
+        sql: include_str!("../sql/migrations/0005_room.sql"),
+    },
 ];
 
 /// The versions that a schema records.

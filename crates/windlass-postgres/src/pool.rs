@@ -125,6 +125,11 @@ impl Pool {
         })
     }
 
+    /// Connects, if nothing is connected yet, so that whoever comes first need not wait for it. Should it fail they are told.
+    pub(crate) async fn warm(&self) {
+        drop(self.session().await);
+    }
+
     async fn wait_for_permit(&self) -> Result<SemaphorePermit<'_>> {
         let asked_at = Instant::now();
         let permit = tokio::time::timeout(WAIT_MAX, self.permits.acquire()).await;

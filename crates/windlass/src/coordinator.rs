@@ -29,8 +29,6 @@ use crate::{
     },
 };
 
-/// Claims are not made smaller than this for the sake of settlements on their way.
-const HALF_MIN: usize = 50;
 /// Most tasks that one duty of the coordinator makes ready before a claim.
 const DUE_MAX: u32 = 1_000;
 /// The first pause after a failed claim, and the shortest after any.
@@ -129,13 +127,13 @@ impl Coordinator {
         admission::gather(count(allowed), count(free), free_for).map(Pause::Gathering)
     }
 
-    /// How many tasks the next claim may bring, if there are slots for them. Nothing while as many ends wait for the
-    /// store as there are slots: a worker holds at most twice as many attempts as it has slots, however slow the
-    /// store is (BOUNDED).
+    /// How many tasks the next claim may bring, if there are slots for them. Nothing while more ends wait for the store
+    /// than there are slots: a worker holds at most twice as many attempts as it has slots, however slow the store is
+    /// (BOUNDED). As many may wait, so that all slots are claimed for while those are settled.
     fn room(&self) -> usize {
         let shared = &self.shared;
         let slots = shared.pool.size();
-        if shared.settle_queue.unsettled() >= slots {
+        if shared.settle_queue.unsettled() > slots {
             return 0;
         }
         // A claim there only says how much may come; what comes is sized by whoever sends it.
@@ -143,10 +141,7 @@ impl Coordinator {
             return slots;
         }
         let finished = Counters::get(&shared.counters.ended).saturating_sub(self.ended_at_last_claim);
-        let size = shared.config.claim_batch.size(u32::try_from(finished).unwrap_or(u32::MAX)) as usize;
-        // Where tasks are short, half of the slots per claim: the next is claimed while the last are settled.
-        let half = slots.div_ceil(2).max(HALF_MIN);
-        if shared.settle_queue.unsettled() > 0 { size.min(half) } else { size }
+        shared.config.claim_batch.size(u32::try_from(finished).unwrap_or(u32::MAX)) as usize
     }
 
     async fn look(&mut self, worker: WorkerId, reserved: Reserved) -> Result<Pause, Error> {

@@ -106,11 +106,13 @@ async fn a_full_server_refuses_at_once_and_an_open_store_goes_on() {
         store.renew(worker, WorkerReport::default()).await.unwrap();
     }
     store.enqueue(tasks("a", 1)).await.unwrap();
+    // A worker that is registered can claim and settle.
+    store.promote_due(1).await.unwrap();
     // What it has no connection for yet is refused, and can be tried again.
-    let refused = store.promote_due(1).await.unwrap_err();
+    let refused = store.retire(worker).await.unwrap_err();
     assert!(refused.is_retryable(), "{refused}");
     drop(others);
-    until("there is room again", async || store.promote_due(1).await.is_ok()).await;
+    until("there is room again", async || store.retire(worker).await.is_ok()).await;
     place.open().await.unwrap();
 }
 
