@@ -176,7 +176,7 @@ TABLE schedule
   CREATE UNIQUE INDEX schedule_pkey ON schedule USING btree (name)
 SEQUENCE seq
 FUNCTION server_started_ms() RETURNS bigint LANGUAGE sql VOLATILE
-TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=20000, autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=200000, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=200000, autovacuum_vacuum_cost_delay=0)
+TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=20000, autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=200000, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=200000, autovacuum_vacuum_cost_delay=0, fillfactor=45)
   id bigint NOT NULL
   ready_seq bigint
   due_at bigint

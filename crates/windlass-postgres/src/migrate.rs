@@ -58,7 +58,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 5,
         oldest_writer: 1,
-        locks: "the primary key of the table of tasks, against a vacuum only and for a moment",
+        locks: "the table of tasks and its primary key, against a vacuum only and for a moment",
         sql: include_str!("../sql/migrations/0005_room.sql"),
     },
 ];
