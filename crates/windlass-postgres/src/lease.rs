@@ -35,12 +35,8 @@ const NOBODY_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
 pub(crate) async fn register(shared: &Shared, worker: &NewWorker) -> Result<WorkerId> {
     shared.serve_lease(worker.lease_ttl);
     // It claims next, and settles after that.
-    let (id, ..) = tokio::join!(
-        enter(shared, worker),
-        shared.gates.warm(),
-        shared.claims.warm(),
-        shared.settles.warm()
-    );
+    let (id, ..) =
+        tokio::join!(enter(shared, worker), shared.gates.warm(), shared.claims.warm(), shared.settles.warm());
     let id = id?;
     gate::worker_came(shared).await;
     Ok(id)

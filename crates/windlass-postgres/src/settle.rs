@@ -140,11 +140,7 @@ async fn settle_stay(
 }
 
 /// A batch in a transaction.
-async fn settle_any(
-    shared: &Shared,
-    batch: &SettleBatch,
-    items: &[&SettleItem],
-) -> Result<Settled, Failure> {
+async fn settle_any(shared: &Shared, batch: &SettleBatch, items: &[&SettleItem]) -> Result<Settled, Failure> {
     let settled = settle_mixed(shared, batch, items, &sql::SETTLE_RECEIPT).await?;
     if settled.replayed { settle_fenced_again(shared, batch, items, settled).await } else { Ok(settled) }
 }
