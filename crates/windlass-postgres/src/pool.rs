@@ -127,7 +127,10 @@ impl Pool {
 
     /// Connects, if nothing is connected yet, so that whoever comes first need not wait for it. Should it fail they are told.
     pub(crate) async fn warm(&self) {
-        drop(self.session().await);
+        let is_connected = self.permits.available_permits() == 0 || !self.lock_idle().is_empty();
+        if !is_connected {
+            drop(self.session().await);
+        }
     }
 
     async fn wait_for_permit(&self) -> Result<SemaphorePermit<'_>> {
