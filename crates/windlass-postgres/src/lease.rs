@@ -34,10 +34,9 @@ const NOBODY_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
 /// Stores a worker and makes its lanes, so that the first enqueue finds them.
 pub(crate) async fn register(shared: &Shared, worker: &NewWorker) -> Result<WorkerId> {
     shared.serve_lease(worker.lease_ttl);
-    // It claims next, and settles after that.
-    let (id, ..) =
-        tokio::join!(enter(shared, worker), shared.gates.warm(), shared.claims.warm(), shared.settles.warm());
-    let id = id?;
+    // It claims next, and settles after that. Connected before its lease begins to run: nothing is waited for afterwards.
+    tokio::join!(shared.beats.warm(), shared.gates.warm(), shared.claims.warm(), shared.settles.warm());
+    let id = enter(shared, worker).await?;
     gate::worker_came(shared).await;
     Ok(id)
 }

@@ -125,11 +125,18 @@ impl Pool {
         })
     }
 
-    /// Connects, if nothing is connected yet, so that whoever comes first need not wait for it. Should it fail they are told.
+    /// Connects, if nothing is connected yet, so that whoever comes first need not wait for it. Waits for nobody else, and should
+    /// it fail, they are told.
     pub(crate) async fn warm(&self) {
-        let is_connected = self.permits.available_permits() == 0 || !self.lock_idle().is_empty();
-        if !is_connected {
-            drop(self.session().await);
+        let Ok(_permit) = self.permits.try_acquire() else { return };
+        let is_connected = !self.lock_idle().is_empty();
+        if is_connected {
+            return;
+        }
+        if let Ok(conn) = self.connect().await
+            && !self.is_closed.load(Ordering::Acquire)
+        {
+            self.lock_idle().push(conn);
         }
     }
 

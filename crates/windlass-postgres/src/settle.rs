@@ -28,7 +28,7 @@ use crate::{
 /// Applies a batch, or answers from its receipt.
 pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settled> {
     let mut items: Vec<&SettleItem> = batch.items.iter().collect();
-    // In the order of tasks, as every other transaction that locks many.
+    // In the order of tasks, as every other transaction that locks many; only successes are locked where they lie (0036).
     items.sort_unstable_by_key(|item| item.lease.id);
     let places = shared.places.take(items.iter().map(|item| item.lease));
     let settled = repeat(|| async {

@@ -42,7 +42,7 @@ enum Pause {
     Saturated,
     /// More slots to come free, but not longer than this.
     Gathering(Duration),
-    /// Room among the ends that wait for the store: as many wait as there are slots.
+    /// Room among the ends that wait for the store: more wait than there are slots.
     Unsettled,
     /// A hint, a due time, or the poll.
     Idle,
@@ -106,6 +106,10 @@ impl Coordinator {
         if reserved.is_empty() {
             return Pause::Saturated;
         }
+        // Asked again now that the slots are taken: an end is counted before its slot is free.
+        if self.has_too_many_ends() {
+            return Pause::Unsettled;
+        }
         match self.look(worker, reserved).await {
             Ok(pause) => {
                 self.failures.reset();
@@ -127,18 +131,22 @@ impl Coordinator {
         admission::gather(count(allowed), count(free), free_for).map(Pause::Gathering)
     }
 
+    /// Whether more ends wait for the store than there are slots.
+    fn has_too_many_ends(&self) -> bool {
+        self.shared.settle_queue.unsettled() > self.shared.pool.size()
+    }
+
     /// How many tasks the next claim may bring, if there are slots for them. Nothing while more ends wait for the store
     /// than there are slots: a worker holds at most twice as many attempts as it has slots, however slow the store is
     /// (BOUNDED). As many may wait, so that all slots are claimed for while those are settled.
     fn room(&self) -> usize {
         let shared = &self.shared;
-        let slots = shared.pool.size();
-        if shared.settle_queue.unsettled() > slots {
+        if self.has_too_many_ends() {
             return 0;
         }
         // A claim there only says how much may come; what comes is sized by whoever sends it.
         if shared.source.pushes() && !matches!(shared.config.claim_batch, ClaimBatch::AtMost(_)) {
-            return slots;
+            return shared.pool.size();
         }
         let finished = Counters::get(&shared.counters.ended).saturating_sub(self.ended_at_last_claim);
         shared.config.claim_batch.size(u32::try_from(finished).unwrap_or(u32::MAX)) as usize

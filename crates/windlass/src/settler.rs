@@ -58,7 +58,7 @@ struct Pending {
     changed: Notify,
 }
 
-/// Ends of attempts on their way to the store. While there are as many as slots nothing is claimed.
+/// Ends of attempts on their way to the store. While there are more than slots nothing is claimed.
 #[derive(Default)]
 pub(crate) struct SettleQueue {
     plain: Pending,
