@@ -86,7 +86,11 @@ impl Coordinator {
         self.settle_doubt().await;
         while !self.shared.is_draining() {
             self.shared.tick();
-            let pause = self.cycle().await;
+            let shared = self.shared.clone();
+            let pause = tokio::select! {
+                pause = self.cycle() => pause,
+                never = shared.pool.keep_starting() => match never {},
+            };
             self.wait(pause).await;
         }
     }
@@ -339,7 +343,7 @@ impl Coordinator {
         };
         tokio::select! {
             () = shared.phase_reached(Phase::Draining) => {}
-            () = shared.pool.keep_starting() => {}
+            never = shared.pool.keep_starting() => match never {},
             () = shared.pool.freed(), if matches!(pause, Pause::Saturated | Pause::Gathering(_)) => {}
             () = shared.settle_queue.shrunk(), if matches!(pause, Pause::Unsettled) => {}
             () = woken, if wakes || has_failed => self.reset_poll(),

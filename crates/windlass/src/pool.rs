@@ -35,7 +35,7 @@ mod stop;
 mod task;
 mod wait;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{convert::Infallible, fmt, sync::Arc, time::Duration};
 
 use tokio::{runtime, sync::oneshot};
 
@@ -226,12 +226,12 @@ impl Pool {
     /// Looks after tasks that have a slot and wait for a thread: while tasks are brisk one consumer is called for many of
     /// them, and if a handler blocks its thread the others would wait for it. Ends only by being dropped; costs
     /// nothing when no task waits.
-    pub(crate) async fn keep_starting(&self) {
-        while self.gauges().starting > 0 {
+    pub(crate) async fn keep_starting(&self) -> Infallible {
+        while let Some(taken) = self.shared().taken_if_any_starts() {
             tokio::time::sleep(STALL).await;
-            self.shared().call_unhurried();
+            self.shared().call_unhurried(taken);
         }
-        std::future::pending::<()>().await;
+        std::future::pending().await
     }
 
     /// Stops the pool within the deadline and says what became of its tasks.

@@ -220,7 +220,7 @@ async fn drain<S: Shutdown>(
         let deadline = Instant::now() + shared.config.drain_timeout;
         tokio::select! {
             () = shared.all_ended() => {}
-            () = shared.pool.keep_starting() => {}
+            never = shared.pool.keep_starting() => match never {},
             () = tokio::time::sleep_until(deadline) => {}
             () = shutdown.as_mut().hand_back() => {}
             () = shared.phase_reached(Phase::HandingBack) => {}

@@ -54,9 +54,9 @@ impl Seat {
     /// Tells the state what became of the seat.
     fn leave(&mut self, id: ConsumerId, state: &mut State) {
         match std::mem::replace(self, Self::Free) {
-            Self::Called => state.called -= 1,
+            Self::Called => state.arrived(),
             // If it is still among the parked ones, something else than a call has woken it.
-            Self::Parked if !state.unpark(id) => state.called -= 1,
+            Self::Parked if !state.unpark(id) => state.arrived(),
             Self::Busy => state.cut_off(),
             Self::Ended(end) => state.ended(end),
             Self::Parked | Self::Free => {}

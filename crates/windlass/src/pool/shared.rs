@@ -82,6 +82,8 @@ pub(super) struct State {
     next_consumer: ConsumerId,
     /// Consumers that were called and have not looked at the queues yet.
     pub(super) called: usize,
+    /// As many of those are not counted on any longer: what waited for them has waited too long.
+    stuck: usize,
     /// Whether the latest tasks were over at once.
     pub(super) brisk: bool,
     pub(super) running: usize,
@@ -127,6 +129,7 @@ impl Shared {
             consumers: HashMap::new(),
             next_consumer: 0,
             called: 0,
+            stuck: 0,
             brisk: false,
             running: 0,
             counts: Counts::default(),
@@ -228,14 +231,29 @@ impl Shared {
         }
     }
 
+    /// How many tasks have been taken so far, if any with a slot waits to be.
+    pub(super) fn taken_if_any_starts(&self) -> Option<u64> {
+        let state = self.lock();
+        (!state.starting.is_empty()).then(|| state.taken())
+    }
+
     /// What waits has waited too long for tasks to count as brisk: calls as many consumers as there are threads.
-    pub(super) fn call_unhurried(self: &Arc<Self>) {
+    ///
+    /// If no task has been taken since `taken_before`, also instead of those that were called already: the runtime keeps
+    /// what was woken last, and what has yielded, with the thread that did it, where no other thread gets at them
+    /// while a task blocks that one.
+    pub(super) fn call_unhurried(self: &Arc<Self>, taken_before: u64) {
+        let mut calls = Vec::with_capacity(self.threads);
+        let mut state = self.lock();
+        state.brisk = false;
+        if state.taken() == taken_before {
+            state.stuck = state.called;
+        }
         for _ in 0..self.threads {
-            let call = {
-                let mut state = self.lock();
-                state.brisk = false;
-                state.call(self)
-            };
+            calls.push(state.call(self));
+        }
+        drop(state);
+        for call in calls {
             self.make(call);
         }
     }
@@ -291,10 +309,21 @@ impl State {
         self.starting.len() + self.buffered.len()
     }
 
+    /// Tasks that a consumer has taken, or that were given up.
+    pub(super) fn taken(&self) -> u64 {
+        self.counts.accepted - self.queued() as u64
+    }
+
+    /// A consumer that was called has come.
+    pub(super) fn arrived(&mut self) {
+        self.called -= 1;
+        self.stuck = self.stuck.min(self.called);
+    }
+
     /// Picks whom to call for what waits, if anybody.
     pub(super) fn call(&mut self, shared: &Shared) -> Call {
         let enough = if self.brisk { 1 } else { shared.threads };
-        if self.called >= enough.min(self.queued()) {
+        if self.called - self.stuck >= enough.min(self.queued()) {
             return Call::Nobody;
         }
         if let Some((_, waker)) = self.parked.pop() {
@@ -387,4 +416,41 @@ impl Counts {
 fn notifier(notify: &Arc<Notify>) -> impl Fn() + Send + Sync + 'static {
     let notify = Arc::clone(notify);
     move || notify.notify_one()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Consumers that were called and never come: the runtime is not driven, as a thread is not that a task blocks.
+    #[test]
+    fn consumers_that_do_not_come_are_replaced_if_nothing_was_taken_meanwhile() {
+        let runtime = runtime::Builder::new_current_thread().build().unwrap();
+        let shared = Arc::new(Shared::new(8, 0, runtime.handle().clone()));
+        let mut slots = shared.slots.reserve(8);
+        for _ in 0..8 {
+            assert!(shared.start(Box::pin(Task::new(async {}, None, None)), &mut slots));
+        }
+        assert_eq!(shared.taken_if_any_starts(), Some(0));
+        assert_eq!(shared.gauges().consumers, 1, "one is on its way, as many as there are threads");
+
+        shared.call_unhurried(1);
+        assert_eq!(shared.gauges().consumers, 1, "a task was taken meanwhile, so somebody comes");
+        shared.call_unhurried(0);
+        assert_eq!(shared.gauges().consumers, 2);
+        shared.call_unhurried(0);
+        assert_eq!(shared.gauges().consumers, 3);
+
+        runtime.block_on(async {
+            while shared.taken_if_any_starts().is_some() {
+                tokio::task::yield_now().await
+            }
+        });
+        let state = shared.lock();
+        assert_eq!(
+            (state.taken(), state.called, state.stuck),
+            (8, 0, 0),
+            "all came in the end, and count as one again"
+        );
+    }
 }
