@@ -12,6 +12,7 @@ use crate::{
     gate,
     pool::Session,
     shared::Shared,
+    short,
     sql::{self, Sql},
     taken::{claimed, lane_of, read, unreadable},
 };
@@ -30,12 +31,12 @@ pub(crate) struct Brought {
     pub now: Timestamp,
     /// How many lanes there are, if the claim looked.
     pub lanes: Option<usize>,
-    has_todo: bool,
-    has_started: bool,
+    pub has_todo: bool,
+    pub has_started: bool,
     /// A suspect on its last chance has the worker to itself.
-    is_isolated: bool,
+    pub is_isolated: bool,
     /// How things stand was not looked at, and the last look is a while ago.
-    owes_look: bool,
+    pub owes_look: bool,
 }
 
 impl Brought {
@@ -272,51 +273,23 @@ async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> R
     // Of several lanes the short way takes less than it was asked for, or nothing.
     let least = if demand.lanes.len() < 2 { 1 } else { 2 };
     let is_short = demand.n >= least && shared.looks.may_be_short(demand.lanes.len());
-    if is_short && let Some(brought) = quickly(shared, session, demand).await? {
+    if let Some(task) = shared.looks.take_named(demand.worker).filter(|_| is_short)
+        && let Some(brought) = short::by_name(shared, session, demand, task).await?
+    {
+        return Ok(brought);
+    }
+    if is_short && let Some(brought) = short::quickly(shared, session, demand).await? {
         return Ok(brought);
     }
     let brought = thoroughly(shared, session, demand).await?;
-    shared.looks.looked(!brought.tasks.is_empty(), brought.rest == Rest::More, is_short, brought.next_due);
+    shared.looks.looked(
+        demand.worker,
+        !brought.tasks.is_empty(),
+        brought.rest == Rest::More,
+        is_short,
+        brought.next_due,
+    );
     Ok(brought)
-}
-
-/// Takes tasks, if any can be taken without a look at how things stand. Whether there are more is known as long as the last such look
-/// is fresh.
-async fn quickly(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Option<Brought>> {
-    let stretches = shared.stretches(&demand.lanes);
-    let (n, claim_no) = (wanted(demand), demand.claim_no as i64);
-    let too_many = if demand.lanes.len() < 2 { i64::MAX } else { n - 1 };
-    let rows = session
-        .query(
-            &sql::CLAIM_QUICK,
-            &[
-                &demand.worker.0,
-                &claim_no,
-                &n,
-                &stretches.lanes,
-                &stretches.highs,
-                &stretches.lows,
-                &stretches.afters,
-                &too_many,
-            ],
-        )
-        .await?;
-    let Some(now) = rows.first().map(|row| Timestamp::from_ms(row.get(16))) else { return Ok(None) };
-    let is_full = rows.len() as i64 >= n;
-    let tasks = read(shared, demand, now, &rows, 0, !is_full).await?;
-    let owes_look = !shared.looks.took(is_full);
-    let rest = if is_full || owes_look { Rest::More } else { Rest::Nothing };
-    Ok(Some(Brought {
-        tasks,
-        rest,
-        next_due: shared.looks.next_due(now),
-        now,
-        lanes: None,
-        has_todo: false,
-        has_started: false,
-        is_isolated: false,
-        owes_look: owes_look && !is_full,
-    }))
 }
 
 /// Takes tasks and looks how things stand.
@@ -348,7 +321,7 @@ async fn inside(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> 
     Ok(brought(demand, &verdict, tasks))
 }
 
-fn wanted(demand: &Demand) -> i64 {
+pub(crate) fn wanted(demand: &Demand) -> i64 {
     i64::from(demand.n.min(CLAIM_MAX))
 }
 

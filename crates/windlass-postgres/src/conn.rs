@@ -22,7 +22,7 @@ use crate::{
     driver::Driver,
     error::{self, Failure},
     options::{Location, Options},
-    sql::{Rendered, Sql},
+    sql::{self, Rendered, Sql},
     tls,
     wire::{Line, Wire},
 };
@@ -244,11 +244,39 @@ impl Conn {
 
     /// Runs a statement that nothing follows before its answer: sent at once, by whoever asks.
     async fn query_now(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
-        let mut answer = std::pin::pin!(self.query(sql, params));
-        let first = std::future::poll_fn(|cx| Poll::Ready(self.wire.send(|| answer.as_mut().poll(cx)))).await;
+        self.send_now(self.query(sql, params)).await
+    }
+
+    /// Runs a statement that commits by itself without waiting for the disk, and waits for the disk then; both sent in one go.
+    /// `meanwhile` is called in between. If only the wait fails, nobody knows whether the statement will last.
+    pub(crate) async fn query_then_flush(
+        &self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+        meanwhile: impl FnOnce(&[Row]) + Send,
+    ) -> Result<Vec<Row>, Failure> {
+        if self.server.pooled {
+            let rows = self.query_alone(sql, params).await?;
+            meanwhile(&rows);
+            return self.query_alone(&sql::FLUSH, &[]).await.map(|_| rows).map_err(Failure::in_doubt);
+        }
+        // What is not prepared yet would be sent out of turn.
+        self.statement(sql).await?;
+        self.statement(&sql::FLUSH).await?;
+        let visible = async { self.query(sql, params).await.inspect(|rows| meanwhile(rows)) };
+        let both = async { tokio::join!(biased; visible, self.query(&sql::FLUSH, &[])) };
+        let (answer, flushed) = self.send_now(both).await;
+        let rows = answer?;
+        flushed.map(|_| rows).map_err(Failure::in_doubt)
+    }
+
+    /// Sends what is asked for with the hands of whoever asks, and waits for its answer.
+    async fn send_now<T>(&self, asked: impl Future<Output = T>) -> T {
+        let mut asked = std::pin::pin!(asked);
+        let first = std::future::poll_fn(|cx| Poll::Ready(self.wire.send(|| asked.as_mut().poll(cx)))).await;
         match first {
             Poll::Ready(answer) => answer,
-            Poll::Pending => answer.await,
+            Poll::Pending => asked.await,
         }
     }
 

@@ -216,12 +216,13 @@ async fn listen_once(
     }
 }
 
-/// What a notification says: a listener's number, `*` for everybody, `lanes`, or `cancel TASK LEASE REASON`.
+/// What a notification says: a listener's number, perhaps with the one task that it is about; `*` for everybody, `lanes`, or
+/// `cancel TASK LEASE REASON`.
 fn heard(shared: &Shared, text: &str) {
     if text == "lanes" {
         shared.lanes.mark_stale();
         shared.subscribers.tell_lanes();
-    } else if text == "*" || text.parse() == Ok(shared.doorbell.listener) {
+    } else if text == "*" {
         shared.doorbell.rung();
         shared.tell_ready();
     } else if let Some(rest) = text.strip_prefix("cancel ") {
@@ -231,6 +232,13 @@ fn heard(shared: &Shared, text: &str) {
         if let (Some(id), Some(lease), Some(reason)) = (id, lease, parts.next()) {
             shared.places.forget(id);
             shared.subscribers.tell_cancel(LeaseRef { id, lease }, reason);
+        }
+    } else {
+        let (listener, task) =
+            text.split_once(' ').map_or((text, None), |(listener, task)| (listener, Some(task)));
+        if listener.parse() == Ok(shared.doorbell.listener) {
+            shared.doorbell.rung();
+            shared.tell_of(task.and_then(|task| task.parse().ok()));
         }
     }
 }

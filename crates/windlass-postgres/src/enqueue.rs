@@ -29,6 +29,11 @@ pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
 pub(crate) async fn add(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<Enqueued>> {
     let lanes = lanes_of(shared, tasks).await?;
     let mut session = shared.pool.session().await?;
+    if let ([task], [lane]) = (tasks, &*lanes)
+        && is_plain(task)
+    {
+        return add_one(shared, &mut session, task, *lane).await;
+    }
     let added = insert(shared, &mut session, tasks, &lanes, None).await?;
     tell(shared, &added);
     Ok(added.ids.into_iter().map(|id| Enqueued { id, existing: false }).collect())
@@ -79,11 +84,6 @@ pub(crate) async fn insert(
     lanes: &[i32],
     ids: Option<&[i64]>,
 ) -> Result<Added, Failure> {
-    if let ([task], [lane], None) = (tasks, lanes, ids)
-        && is_plain(task)
-    {
-        return insert_one(shared, session, task, *lane).await;
-    }
     let attempts: Vec<i32> =
         tasks.iter().map(|task| task.max_attempts.unwrap_or(shared.rules.max_attempts) as i32).collect();
     let priorities: Vec<i32> = tasks.iter().map(|task| task.priority).collect();
@@ -153,25 +153,25 @@ pub(crate) async fn insert(
     })
 }
 
-/// Inserts a lone plain task.
-async fn insert_one(
+/// Adds a lone plain task. Workers have it while its caller waits for the disk.
+async fn add_one(
     shared: &Shared,
     session: &mut Session<'_>,
     task: &NewTask,
     lane: i32,
-) -> Result<Added, Failure> {
+) -> Result<Vec<Enqueued>> {
     let attempts = task.max_attempts.unwrap_or(shared.rules.max_attempts) as i32;
     let (encoding, payload) = (task.payload.encoding().code() as i16, task.payload.as_bytes());
     let (channel, listener) = (&shared.doorbell.channel, shared.doorbell.listener);
     let ring = !shared.doorbell.covers(&[lane]);
-    let row = session
-        .row(
+    let rows = session
+        .query_then_flush(
             &sql::ENQUEUE_ONE,
             &[&lane, &task.priority, &attempts, &encoding, &payload, channel, &ring, &listener],
+            |rows| shared.tell_of(rows.first().map(|row| row.get(0))),
         )
         .await?;
-    let row = row.ok_or_else(|| Error::Unknown("the server did not say which task it added".to_owned()))?;
-    Ok(Added { ids: vec![TaskId::from_raw(row.get(0))], is_ready: true, due: None })
+    Ok(rows.iter().map(|row| Enqueued { id: TaskId::from_raw(row.get(0)), existing: false }).collect())
 }
 
 /// Adds one plain task, as a lease of a worker that waits for it if nothing is ready before it.

@@ -101,6 +101,13 @@ pub(crate) struct Failure {
     pub is_worth_repeating: bool,
 }
 
+impl Failure {
+    /// The same where what came before it has taken effect, and may be lost all the same.
+    pub(crate) fn in_doubt(self) -> Self {
+        Self { error: Error::Unknown(self.error.to_string()), is_worth_repeating: false, ..self }
+    }
+}
+
 impl From<Error> for Failure {
     /// A refusal of our own: nothing is wrong with the connection.
     fn from(error: Error) -> Self {

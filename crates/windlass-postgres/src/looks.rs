@@ -2,6 +2,9 @@
 //! due, what waits at the gates, why less came than was asked for.
 //!
 //! ```text
+//!   a hint that names one task ──► that task ──► brought it ──► as below
+//!                                     │
+//!                                     ▼ gone, or not for a claim that does not look
 //!   a hint, or the last claim brought something ──► short ──► brought something ──► answer, and look with the next claim
 //!                                                     │                             if the last look is a while ago
 //!   the poll, or a look is owed ───────────────────► long ◄── brought nothing
@@ -13,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use windlass_core::Timestamp;
+use windlass_core::{Timestamp, WorkerId};
 
 /// For how long after a hint, or after a claim that brought something, tasks are expected.
 const EXPECTED_FOR: Duration = Duration::from_millis(20);
@@ -31,8 +34,20 @@ pub(crate) struct Looks {
     trusts_hearsay: bool,
 }
 
+/// What the hints since the last claim were about.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    #[default]
+    Nothing,
+    One(i64),
+    More,
+}
+
 #[derive(Debug, Default)]
 struct State {
+    said: Said,
+    /// The worker of the last claim, if that left nothing behind.
+    sated: Option<WorkerId>,
     expected_since: Option<Instant>,
     looked_at: Option<Instant>,
     in_vain_at: Option<Instant>,
@@ -54,14 +69,30 @@ impl State {
             && (lanes < 2 || !self.was_full)
     }
 
-    fn took(&mut self, now: Instant, is_full: bool) -> bool {
+    fn hear(&mut self, task: Option<i64>) {
+        self.said = match (self.said, task) {
+            (Said::Nothing, Some(task)) => Said::One(task),
+            _ => Said::More,
+        };
+    }
+
+    fn take_named(&mut self, worker: WorkerId) -> Option<i64> {
+        match std::mem::take(&mut self.said) {
+            Said::One(task) if self.sated == Some(worker) => Some(task),
+            _ => None,
+        }
+    }
+
+    fn took(&mut self, now: Instant, worker: WorkerId, is_full: bool) -> bool {
+        self.sated = (!is_full).then_some(worker);
         self.expected_since = Some(now);
         self.was_full = is_full;
         self.owes_look = !Self::is_within(self.looked_at, now, LOOK_EVERY);
         !self.owes_look
     }
 
-    fn looked(&mut self, now: Instant, found: bool, is_full: bool, was_in_vain: bool) {
+    fn looked(&mut self, now: Instant, worker: WorkerId, found: bool, is_full: bool, was_in_vain: bool) {
+        self.sated = (!is_full).then_some(worker);
         (self.looked_at, self.owes_look, self.was_full) = (Some(now), false, is_full);
         if found {
             self.expected_since = Some(now);
@@ -78,9 +109,17 @@ impl Looks {
         Self { state: Mutex::default(), trusts_hearsay }
     }
 
-    /// Something may be ready.
-    pub(crate) fn expect(&self) {
-        self.lock().expected_since = Some(Instant::now());
+    /// Something may be ready: this task, or nobody knows what.
+    pub(crate) fn expect(&self, task: Option<i64>) {
+        let mut state = self.lock();
+        state.expected_since = Some(Instant::now());
+        state.hear(task);
+    }
+
+    /// The task that the hints since the last claim were about, if it was one and this worker's claim was the last and left
+    /// nothing behind: else it would go before those that have waited for longer. For one claim.
+    pub(crate) fn take_named(&self, worker: WorkerId) -> Option<i64> {
+        self.lock().take_named(worker).filter(|_| self.trusts_hearsay)
     }
 
     /// Whether a claim over so many lanes may go the short way.
@@ -91,18 +130,25 @@ impl Looks {
 
     /// The short way brought something, all that was asked for or not. Answers whether the last look is fresh; if not, the next claim
     /// looks.
-    pub(crate) fn took(&self, is_full: bool) -> bool {
+    pub(crate) fn took(&self, worker: WorkerId, is_full: bool) -> bool {
         let mut state = self.lock();
-        let is_fresh = state.took(Instant::now(), is_full);
+        let is_fresh = state.took(Instant::now(), worker, is_full);
         state.owes_look |= !self.trusts_hearsay;
         is_fresh && self.trusts_hearsay
     }
 
     /// A claim went the long way, perhaps because the short one brought nothing; what it heard of the next due time is remembered
     /// for those that do not look.
-    pub(crate) fn looked(&self, found: bool, is_full: bool, was_in_vain: bool, next_due: Option<Timestamp>) {
+    pub(crate) fn looked(
+        &self,
+        worker: WorkerId,
+        found: bool,
+        is_full: bool,
+        was_in_vain: bool,
+        next_due: Option<Timestamp>,
+    ) {
         let mut state = self.lock();
-        state.looked(Instant::now(), found, is_full, was_in_vain);
+        state.looked(Instant::now(), worker, found, is_full, was_in_vain);
         state.next_due = next_due;
     }
 
@@ -120,6 +166,8 @@ impl Looks {
 mod tests {
     use super::*;
 
+    const ME: WorkerId = WorkerId(1);
+
     struct Clock(Instant);
 
     impl Clock {
@@ -130,7 +178,7 @@ mod tests {
 
     fn looked_at(clock: &Clock, ms: u64) -> State {
         let mut state = State::default();
-        state.looked(clock.at(ms), false, false, false);
+        state.looked(clock.at(ms), ME, false, false, false);
         state
     }
 
@@ -148,36 +196,79 @@ mod tests {
     fn a_look_is_owed_when_the_last_one_is_a_while_ago() {
         let clock = Clock(Instant::now());
         let mut state = looked_at(&clock, 0);
-        assert!(state.took(clock.at(99), false));
+        assert!(state.took(clock.at(99), ME, false));
         assert!(state.may_be_short(clock.at(100), 1));
-        assert!(!state.took(clock.at(100), false));
+        assert!(!state.took(clock.at(100), ME, false));
         assert!(!state.may_be_short(clock.at(101), 1), "the next one looks");
-        state.looked(clock.at(102), false, false, false);
+        state.looked(clock.at(102), ME, false, false, false);
         assert!(state.may_be_short(clock.at(103), 1));
     }
 
     #[test]
     fn whoever_does_not_look_is_told_of_a_due_time_that_is_still_to_come() {
         let looks = Looks::new(true);
-        looks.looked(false, false, false, Some(Timestamp::from_ms(10)));
+        looks.looked(ME, false, false, false, Some(Timestamp::from_ms(10)));
         assert_eq!(looks.next_due(Timestamp::from_ms(9)), Some(Timestamp::from_ms(10)));
         assert_eq!(looks.next_due(Timestamp::from_ms(10)), None);
+    }
+
+    fn sated() -> State {
+        State { sated: Some(ME), ..State::default() }
+    }
+
+    #[test]
+    fn a_task_that_was_named_alone_is_for_the_next_claim() {
+        let mut state = sated();
+        assert_eq!(state.take_named(ME), None);
+        state.hear(Some(7));
+        assert_eq!(state.take_named(ME), Some(7));
+        assert_eq!(state.take_named(ME), None, "once");
+    }
+
+    #[test]
+    fn where_more_has_come_no_task_goes_before_the_others() {
+        for others in [[Some(7), Some(8)], [Some(7), None], [None, Some(7)]] {
+            let mut state = sated();
+            for task in others {
+                state.hear(task);
+            }
+            assert_eq!(state.take_named(ME), None, "{others:?}");
+        }
+    }
+
+    #[test]
+    fn where_more_may_be_left_no_task_goes_before_the_others() {
+        let clock = Clock(Instant::now());
+        let mut state = State::default();
+        state.hear(Some(7));
+        assert_eq!(state.take_named(ME), None, "nobody has looked yet");
+        for (is_full, worker, expected) in
+            [(true, ME, None), (false, WorkerId(2), None), (false, ME, Some(7))]
+        {
+            let mut state = State::default();
+            state.took(clock.at(0), worker, is_full);
+            state.hear(Some(7));
+            assert_eq!(state.take_named(ME), expected);
+            state.looked(clock.at(0), worker, false, is_full, false);
+            state.hear(Some(7));
+            assert_eq!(state.take_named(ME), expected);
+        }
     }
 
     #[test]
     fn the_first_claim_of_all_is_followed_by_a_look() {
         let clock = Clock(Instant::now());
-        assert!(!State::default().took(clock.at(0), true));
+        assert!(!State::default().took(clock.at(0), ME, true));
     }
 
     #[test]
     fn several_lanes_are_compared_while_there_is_more_than_one_claim_takes() {
         let clock = Clock(Instant::now());
         let mut state = looked_at(&clock, 0);
-        assert!(state.took(clock.at(1), true));
+        assert!(state.took(clock.at(1), ME, true));
         assert!(state.may_be_short(clock.at(2), 1));
         assert!(!state.may_be_short(clock.at(2), 2));
-        assert!(state.took(clock.at(3), false));
+        assert!(state.took(clock.at(3), ME, false));
         assert!(state.may_be_short(clock.at(4), 2));
     }
 
@@ -185,9 +276,9 @@ mod tests {
     fn where_the_short_way_finds_nothing_it_is_not_tried_for_a_while() {
         let clock = Clock(Instant::now());
         let mut state = looked_at(&clock, 0);
-        state.looked(clock.at(1), true, false, true);
+        state.looked(clock.at(1), ME, true, false, true);
         assert!(!state.may_be_short(clock.at(2), 1));
-        state.looked(clock.at(1_001), true, false, false);
+        state.looked(clock.at(1_001), ME, true, false, false);
         assert!(state.may_be_short(clock.at(1_002), 1));
     }
 }

@@ -246,6 +246,20 @@ impl Session<'_> {
         answer
     }
 
+    /// Runs a statement that does not wait for the disk, calls `meanwhile`, and waits for the disk then.
+    pub(crate) async fn query_then_flush(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+        meanwhile: impl FnOnce(&[Row]) + Send,
+    ) -> Result<Vec<Row>, Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        self.is_busy = true;
+        let answer = conn.query_then_flush(sql, params, meanwhile).await;
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        answer
+    }
+
     /// Runs a statement that answers with at most one row.
     pub(crate) async fn row(
         &mut self,

@@ -133,7 +133,12 @@ impl Shared {
 
     /// Tells this process that tasks may be ready.
     pub(crate) fn tell_ready(&self) {
-        self.looks.expect();
+        self.tell_of(None);
+    }
+
+    /// The same where all that is known to have come is one task, if its id was said.
+    pub(crate) fn tell_of(&self, task: Option<i64>) {
+        self.looks.expect(task);
         self.subscribers.tell_ready();
     }
 

@@ -41,6 +41,7 @@ statements! {
     CLAIM_HELD "claim_held" [INT8];
     CLAIM_LOCK "claim_lock" [INT8_ARRAY, INT8_ARRAY];
     CLAIM_MERGED "claim_merged" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, BOOL];
+    CLAIM_NAMED "claim_named" [INT8, INT8, INT8, INT4_ARRAY];
     CLAIM_QUICK "claim_quick" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT8];
     CLAIM_SUSPECT "claim_suspect" [INT8, INT8, INT4_ARRAY, INT4, INT4];
     COPY_ADVANCE "copy_advance" [INT8, INT8];
@@ -104,6 +105,7 @@ statements! {
     FIND_ENDED "find_ended" [INT8_ARRAY, INT8];
     FLOOR_HISTORY "floor_history" [INT8, INT8, INT8];
     FLOOR_TASK "floor_task" [INT8, INT8];
+    FLUSH "flush" [];
     FORGET_PART "forget_part" [TEXT];
     FREED_TAKE "freed_take" [INT8];
     HELD "held" [INT8, INT8, INT8, INT8];

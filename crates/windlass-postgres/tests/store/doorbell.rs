@@ -49,12 +49,12 @@ impl Ear {
     }
 }
 
-async fn hint(hints: &mut Box<dyn Hints>) -> Hint {
+pub async fn hint(hints: &mut Box<dyn Hints>) -> Hint {
     tokio::time::timeout(Duration::from_secs(30), hints.next()).await.unwrap()
 }
 
 /// A worker that has just found nothing more to do, with its bell armed.
-async fn idle<'h>(rig: &Rig<'h>) -> Hand<'h> {
+pub async fn idle<'h>(rig: &Rig<'h>) -> Hand<'h> {
     let mut worker = rig.worker().await;
     until("it listens", async || worker.store.hears_of_new_tasks()).await;
     worker.claim(10).await;
@@ -73,12 +73,12 @@ async fn an_idle_worker_is_rung_by_an_enqueue_elsewhere() {
     let worker = idle(&rig).await;
     let mut ear = Ear::at(&harness.schema()).await;
     let mut hints = worker.store.hints();
-    rig.add(task("a")).await;
+    let id = rig.add(task("a")).await;
     assert_eq!(hint(&mut hints).await, Hint::Ready);
     let number = harness.number(&listener(&harness)).await;
-    assert_eq!(ear.so_far().await, [number.to_string()]);
+    assert_eq!(ear.so_far().await, [format!("{number} {}", id.raw())], "which task it is about");
     rig.store.enqueue(vec![task("a"); 5]).await.unwrap();
-    assert_eq!(ear.so_far().await.len(), 1, "one ring for a batch");
+    assert_eq!(ear.so_far().await, [number.to_string()], "one ring for a batch");
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ mod gate_races;
 mod history;
 mod leader;
 mod life;
+mod lone;
 mod migrate;
 mod moved;
 mod mutants;

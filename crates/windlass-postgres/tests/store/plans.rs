@@ -32,6 +32,7 @@ const WAYS: &[(&str, Way)] = &[
     ("claim_hand_over", Way::Index),
     ("claim_held", Way::Index),
     ("claim_merged", Way::Index),
+    ("claim_named", Way::Index),
     ("claim_quick", Way::Place),
     ("claim_suspect", Way::Index),
     ("count_crowd", Way::Index),

@@ -19,7 +19,8 @@ VALUES (12, 2, 1, 0, 0, 0, 10, 0, 1, 0, '1', NULL), (11, 1, 1, 0, 3, 2, 10, 0, 1
 struct Desk {
     place: Place,
     client: Client,
-    text: String,
+    quick: String,
+    named: String,
 }
 
 impl Desk {
@@ -30,8 +31,8 @@ impl Desk {
         let client = place.client().await;
         let statements = inside::statements(&place.options().schema);
         let text =
-            statements.iter().find(|statement| statement.name == "claim_quick").unwrap().text.to_string();
-        Self { place, client, text }
+            |name| statements.iter().find(|statement| statement.name == name).unwrap().text.to_string();
+        Self { place, client, quick: text("claim_quick"), named: text("claim_named") }
     }
 
     /// Claims under number 5, and undoes it; answers (task, lease, attempt).
@@ -41,7 +42,7 @@ impl Desk {
         let too_many = if lanes.len() < 2 { i64::MAX } else { n - 1 };
         let undone = self.client.transaction().await.unwrap();
         let rows = undone
-            .query(&self.text, &[&1_i64, &5_i64, &n, &lanes, &high, &low, &after, &too_many])
+            .query(&self.quick, &[&1_i64, &5_i64, &n, &lanes, &high, &low, &after, &too_many])
             .await
             .unwrap();
         let mut taken: Vec<_> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
@@ -49,6 +50,25 @@ impl Desk {
         taken.sort_unstable();
         taken
     }
+
+    /// Claims one task under number 5, and undoes it; answers (task, lease, attempt).
+    async fn claim_named(&mut self, task: i64, lanes: &[i32]) -> Option<(i64, i32, i32)> {
+        let undone = self.client.transaction().await.unwrap();
+        let row = undone.query_opt(&self.named, &[&1_i64, &5_i64, &task, &lanes]).await.unwrap();
+        undone.rollback().await.unwrap();
+        row.map(|row| (row.get(0), row.get(1), row.get(2)))
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_was_named_is_taken_wherever_it_stands_in_its_line() {
+    let mut desk = Desk::new().await;
+    assert_eq!(desk.claim_named(11, &[1]).await, Some((11, 4, 3)));
+    assert_eq!(desk.claim_named(12, &[2, 1]).await, Some((12, 1, 1)));
+    assert_eq!(desk.claim_named(21, &[1]).await, None, "in a lane that was not asked for");
+    assert_eq!(desk.claim_named(13, &[1]).await, None, "unknown");
+    desk.place.execute("UPDATE {s}.task SET state = 2, worker = 1 WHERE id = 11").await;
+    assert_eq!(desk.claim_named(11, &[1]).await, None, "taken");
 }
 
 #[tokio::test]
@@ -84,8 +104,10 @@ async fn where_more_must_be_known_it_takes_nothing() {
     ] {
         let mut desk = Desk::new().await;
         assert_eq!(desk.claim(&[1], 9).await.len(), 2, "before {change}");
+        assert!(desk.claim_named(11, &[1]).await.is_some(), "before {change}");
         desk.place.execute(change).await;
         assert_eq!(desk.claim(&[1], 9).await, [], "after {change}");
+        assert_eq!(desk.claim_named(11, &[1]).await, None, "after {change}");
     }
 }
 
@@ -97,6 +119,7 @@ async fn it_waits_for_nobody() {
     let held = other.transaction().await.unwrap();
     held.execute(&desk.place.of("SELECT 1 FROM {s}.task WHERE id = 11 FOR UPDATE"), &[]).await.unwrap();
     let taken = desk.claim(&[1], 9).await;
+    assert_eq!(desk.claim_named(11, &[1]).await, None);
     held.rollback().await.unwrap();
     assert_eq!(taken, [(12, 1, 1)]);
 }

@@ -1,0 +1,73 @@
+//! The short ways of a claim, which take tasks and do not look how things stand.
+
+use tokio_postgres::Row;
+use windlass_core::{Demand, Result, Timestamp, source::Rest};
+
+use crate::{
+    claim::{Brought, wanted},
+    pool::Session,
+    shared::Shared,
+    sql,
+    taken::read,
+};
+
+/// Takes tasks, if any can be taken without a look at how things stand. Whether there are more is known as long as the last such look
+/// is fresh.
+pub(crate) async fn quickly(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    demand: &Demand,
+) -> Result<Option<Brought>> {
+    let stretches = shared.stretches(&demand.lanes);
+    let (n, claim_no) = (wanted(demand), demand.claim_no as i64);
+    let too_many = if demand.lanes.len() < 2 { i64::MAX } else { n - 1 };
+    let rows = session
+        .query(
+            &sql::CLAIM_QUICK,
+            &[
+                &demand.worker.0,
+                &claim_no,
+                &n,
+                &stretches.lanes,
+                &stretches.highs,
+                &stretches.lows,
+                &stretches.afters,
+                &too_many,
+            ],
+        )
+        .await?;
+    without_a_look(shared, demand, &rows).await
+}
+
+/// Takes the task that a hint was about, if it can be taken without a look at how things stand.
+pub(crate) async fn by_name(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    demand: &Demand,
+    task: i64,
+) -> Result<Option<Brought>> {
+    let lanes: Vec<i32> = demand.lanes.iter().map(|lane| lane.0 as i32).collect();
+    let claim_no = demand.claim_no as i64;
+    let rows = session.query(&sql::CLAIM_NAMED, &[&demand.worker.0, &claim_no, &task, &lanes]).await?;
+    without_a_look(shared, demand, &rows).await
+}
+
+/// What a claim brought that did not look how things stand; nothing if it brought nothing.
+async fn without_a_look(shared: &Shared, demand: &Demand, rows: &[Row]) -> Result<Option<Brought>> {
+    let Some(now) = rows.first().map(|row| Timestamp::from_ms(row.get(16))) else { return Ok(None) };
+    let is_full = rows.len() as i64 >= wanted(demand);
+    let tasks = read(shared, demand, now, rows, 0, !is_full).await?;
+    let owes_look = !shared.looks.took(demand.worker, is_full);
+    let rest = if is_full || owes_look { Rest::More } else { Rest::Nothing };
+    Ok(Some(Brought {
+        tasks,
+        rest,
+        next_due: shared.looks.next_due(now),
+        now,
+        lanes: None,
+        has_todo: false,
+        has_started: false,
+        is_isolated: false,
+        owes_look: owes_look && !is_full,
+    }))
+}

@@ -1,0 +1,94 @@
+//! One task on its way: workers may have it before it is safe on disk, its caller hears of it after that.
+
+use windlass_conformance::cases::rig::{Rig, task};
+use windlass_core::{Error, Hint, Store};
+use windlass_postgres::{Options, PostgresStore};
+use windlass_scratch::{Cluster, ClusterOptions, Mode};
+
+use crate::{
+    doorbell::{hint, idle},
+    place::{Place, count, tasks},
+    support::PostgresHarness,
+    wait::until,
+};
+
+/// The server writes nothing by itself for ten seconds: what nobody waited for is gone when it is killed.
+#[tokio::test]
+async fn an_acknowledged_task_is_there_after_a_crash_of_the_server() {
+    let options = ClusterOptions::new().without_fsync().set("wal_writer_delay", "10s");
+    let cluster = Cluster::start(&options).unwrap();
+    let place = Place::at(&cluster.url());
+    let store = place.make().await;
+    for _ in 0..3 {
+        let mut acknowledged = None;
+        until("a task is acknowledged", async || {
+            acknowledged = store.enqueue(tasks("a", 1)).await.ok();
+            acknowledged.is_some()
+        })
+        .await;
+        cluster.restart(Mode::Immediate).unwrap();
+        let id = acknowledged.unwrap()[0].id;
+        let mut found = None;
+        until("the server answers", async || {
+            found = store.task(id).await.ok();
+            found.is_some()
+        })
+        .await;
+        assert!(found.flatten().is_some(), "{id} is lost");
+    }
+    store.close().await.unwrap();
+}
+
+/// It has been added, and nobody can say whether it will last.
+#[tokio::test]
+async fn a_task_whose_way_to_the_disk_failed_is_in_doubt() {
+    let place = Place::new();
+    let store = place.make().await;
+    store.enqueue(tasks("a", 1)).await.unwrap();
+    store.close().await.unwrap();
+    let replaced = vec![("flush".to_owned(), "SELECT (1 / (random() * 0)::integer)::text".to_owned())];
+    let options = Options { replaced, ..place.options() };
+    let store = PostgresStore::open(&place.location(), options).await.unwrap();
+    let answer = store.enqueue(tasks("a", 1)).await;
+    assert!(matches!(answer, Err(Error::Unknown(_))), "{answer:?}");
+    assert_eq!(count(&*store).await, 2);
+    store.close().await.unwrap();
+}
+
+/// Nobody has heard of the older task: it was put there by hand.
+const UNHEARD_OF: &str = "
+INSERT INTO {s}.task (id, ready_seq, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, payload)
+VALUES (7, nextval('{s}.seq'), 1, 0, 0, 0, 10, 0, 1, 0, '1')";
+
+#[tokio::test]
+async fn an_idle_worker_that_is_told_of_one_task_finds_the_others_too() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    rig.add(task("a")).await;
+    let mut worker = idle(&rig).await;
+    let mut hints = worker.store.hints();
+    harness.execute(&UNHEARD_OF.replace("{s}", &harness.schema())).await;
+    let id = rig.add(task("a")).await;
+    assert_eq!(hint(&mut hints).await, Hint::Ready);
+    let mut taken: Vec<i64> = worker.claim(10).await.iter().map(|task| task.id.raw()).collect();
+    assert!(taken.contains(&id.raw()));
+    // None is left out if the first claim took the one that it was told of.
+    taken.extend(worker.claim(10).await.iter().map(|task| task.id.raw()));
+    taken.sort_unstable();
+    assert_eq!(taken, [7, id.raw()]);
+}
+
+#[tokio::test]
+async fn a_task_that_is_gone_is_not_waited_for() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    rig.add(task("a")).await;
+    let mut worker = idle(&rig).await;
+    let mut hints = worker.store.hints();
+    harness.execute(&UNHEARD_OF.replace("{s}", &harness.schema())).await;
+    let id = rig.add(task("a")).await;
+    assert_eq!(hint(&mut hints).await, Hint::Ready);
+    harness.execute(&format!("DELETE FROM {}.task WHERE id = {}", harness.schema(), id.raw())).await;
+    let taken = worker.claim(10).await;
+    assert_eq!(taken.iter().map(|task| task.id.raw()).collect::<Vec<_>>(), [7]);
+}
