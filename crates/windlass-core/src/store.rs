@@ -193,9 +193,20 @@ pub trait Store: Source {
     /// Adds one task for a worker that waits for it: if the task is [plain](NewTask::is_plain), the worker may claim it and nothing is
     /// ready before it in its lane, it is leased to the worker in the same commit. Otherwise, and in a store that cannot do this, it is
     /// added as ever and `None` stands for the lease: a worker that may not claim is no error here. Not cancel safe, as a claim.
+    ///
+    /// The answer may come before the task is safe on disk, so that its worker starts meanwhile. Whoever tells somebody that the task
+    /// was added waits for [`flush`](Self::flush) first.
     async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>)> {
         let _ = demand;
         Ok((only(self.enqueue(vec![task]).await?)?, None))
+    }
+
+    /// Waits until everything that this store has answered is as safe as its commits are to be.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] if that is not known: what was answered may be lost in a crash.
+    async fn flush(&self) -> Result<()> {
+        Ok(())
     }
 
     /// One task, unfinished or kept.

@@ -217,7 +217,11 @@ pub(crate) async fn add_for(
         .await?;
     let row = row.ok_or_else(|| Error::Unknown("the server did not say which task it added".to_owned()))?;
     let id = TaskId::from_raw(row.get(0));
-    let claimed = row.get::<_, bool>(1).then(|| Claimed {
+    let is_straight: bool = row.get(1);
+    if !is_straight {
+        shared.tell_of(Some(id.raw()));
+    }
+    let claimed = is_straight.then(|| Claimed {
         id,
         lease: 1,
         attempt: 1,
@@ -235,10 +239,12 @@ pub(crate) async fn add_for(
         trace: task.trace,
         claimed_at: Timestamp::from_ms(row.get(2)),
     });
-    if claimed.is_none() {
-        shared.tell_ready();
-    }
     Ok((Enqueued { id, existing: false }, claimed))
+}
+
+/// Waits until what was committed before is safe.
+pub(crate) async fn flush(session: &mut Session<'_>) -> Result<(), Failure> {
+    session.query(&sql::FLUSH, &[]).await.map(drop).map_err(Failure::in_doubt)
 }
 
 fn is_plain(task: &NewTask) -> bool {

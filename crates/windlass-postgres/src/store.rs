@@ -183,6 +183,12 @@ impl Store for PostgresStore {
         Ok(enqueued)
     }
 
+    async fn flush(&self) -> Result<()> {
+        let doubt = |error: Error| Error::Unknown(error.to_string());
+        let mut session = self.shared.pool.session().await.map_err(doubt)?;
+        Ok(enqueue::flush(&mut session).await?)
+    }
+
     async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>)> {
         if !task.is_plain() {
             return Ok((only(self.enqueue(vec![task]).await?)?, None));

@@ -1,7 +1,7 @@
 //! One task on its way: workers may have it before it is safe on disk, its caller hears of it after that.
 
 use windlass_conformance::cases::rig::{Rig, task};
-use windlass_core::{Error, Hint, Store};
+use windlass_core::{Error, Hint, NewTask, Store};
 use windlass_postgres::{Options, PostgresStore};
 use windlass_scratch::{Cluster, ClusterOptions, Mode};
 
@@ -37,6 +37,38 @@ async fn an_acknowledged_task_is_there_after_a_crash_of_the_server() {
         assert!(found.flatten().is_some(), "{id} is lost");
     }
     store.close().await.unwrap();
+}
+
+/// The same for a task that a server has sent to a worker already.
+#[tokio::test]
+async fn a_task_for_a_waiting_worker_is_there_after_a_crash_once_it_was_waited_for() {
+    let options = ClusterOptions::new().without_fsync().set("wal_writer_delay", "10s");
+    let cluster = Cluster::start(&options).unwrap();
+    let harness = PostgresHarness::at(&cluster.url());
+    let rig = Rig::open(&harness).await;
+    rig.add(task("a")).await;
+    let mut worker = rig.worker().await;
+    worker.claim(10).await;
+    let demand = worker.demand(1).await;
+    let (enqueued, claimed) = rig.store.enqueue_for(task("a"), &demand).await.unwrap();
+    assert!(claimed.is_some());
+    rig.store.flush().await.unwrap();
+    let demand = worker.demand(1).await;
+    rig.add(task("b")).await;
+    let other = NewTask { max_attempts: Some(3), ..task("b") };
+    let (ready, claimed) = rig.store.enqueue_for(other, &demand).await.unwrap();
+    assert!(claimed.is_none(), "another stands before it");
+    rig.store.flush().await.unwrap();
+    cluster.restart(Mode::Immediate).unwrap();
+    for id in [enqueued.id, ready.id] {
+        let mut found = None;
+        until("the server answers", async || {
+            found = rig.store.task(id).await.ok();
+            found.is_some()
+        })
+        .await;
+        assert!(found.flatten().is_some(), "{id} is lost");
+    }
 }
 
 /// It has been added, and nobody can say whether it will last.

@@ -53,14 +53,17 @@ impl Way {
     }
 
     async fn go(self, task: NewTask) -> Result<Enqueued> {
-        let added = self.hub.store.enqueue_for(task, &self.demand).await;
+        let hub = Arc::clone(&self.hub);
+        let added = hub.store.enqueue_for(task, &self.demand).await;
         match added {
             Ok((enqueued, claimed)) => {
                 if !self.hub.send(self.stream, &self.demand, claimed.into_iter().collect()) {
                     self.hub.undo(&self.demand).await;
                 }
-                // The task goes down its stream before its caller is answered.
+                // The task goes down its stream before its caller is answered, and while it goes to disk.
                 tokio::task::yield_now().await;
+                drop(self);
+                hub.store.flush().await?;
                 Ok(enqueued)
             }
             Err(error) => {

@@ -6,6 +6,7 @@ mod backup;
 mod claim;
 mod ended;
 mod fatal;
+mod flush;
 mod gates;
 mod hints;
 mod history;

@@ -443,7 +443,7 @@ mod tests {
 
         runtime.block_on(async {
             while shared.taken_if_any_starts().is_some() {
-                tokio::task::yield_now().await
+                tokio::task::yield_now().await;
             }
         });
         let state = shared.lock();
