@@ -25,26 +25,25 @@ const RENEWALS_PER_RECONCILE: u64 = 5;
 /// The same for a worker that has nothing and claimed nothing since it was last compared.
 const IDLE_RENEWALS_PER_RECONCILE: u64 = 30;
 
-/// Starts the thread. It ends when the worker has stopped.
+/// Starts the thread. It ends when the worker has stopped. The lease that it has is ours until `valid_until`.
 ///
 /// # Errors
 /// If the thread or its timer cannot be had.
-pub(crate) fn spawn(shared: Arc<Shared>) -> std::io::Result<Part> {
+pub(crate) fn spawn(shared: Arc<Shared>, valid_until: Instant) -> std::io::Result<Part> {
     shared.config.home.start("windlass-heartbeat", async move {
         tokio::select! {
-            () = beat(&shared) => {}
+            () = beat(&shared, valid_until) => {}
             () = shared.phase_reached(Phase::Stopped) => {}
         }
     })
 }
 
-async fn beat(shared: &Shared) {
+async fn beat(shared: &Shared, mut valid_until: Instant) {
     let mut spread = Backoff::new(
         shared.config.heartbeat,
         shared.config.heartbeat,
         shared.config.home.seed().wrapping_add(11),
     );
-    let mut valid_until = Instant::now() + shared.config.lease_ttl;
     let mut renewals = 0_u64;
     // What had been claimed, and what had failed, when the two were last compared.
     let mut compared_at = (u64::MAX, 0);

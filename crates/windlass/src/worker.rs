@@ -110,12 +110,12 @@ impl Worker {
         let shared = self.shared;
         let _stop = StopThreads(shared.clone());
         let mut shutdown = Box::pin(shutdown);
-        let Some(worker) = register(&shared, shutdown.as_mut()).await? else {
+        let Some((worker, valid_until)) = register(&shared, shutdown.as_mut()).await? else {
             return Ok(DrainReport::default());
         };
         shared.set_worker(Some(worker));
         shared.tick();
-        let heartbeat = heartbeat::spawn(shared.clone()).map_err(|error| no_thread(&error))?;
+        let heartbeat = heartbeat::spawn(shared.clone(), valid_until).map_err(|error| no_thread(&error))?;
         tracing::info!(%worker, slots = shared.slots(), kinds = ?shared.registry.kinds(), "worker started");
 
         let sampler = admission::spawn(shared.clone()).map_err(|error| no_thread(&error))?;
@@ -160,15 +160,20 @@ impl Worker {
     }
 }
 
-/// Registers, again and again while the store cannot be reached; nothing if the worker is told to stop meanwhile.
+/// Registers, again and again while the store cannot be reached; nothing if the worker is told to stop meanwhile. Answers also until
+/// when the lease is ours: it may run from the moment that it was asked for.
 async fn register(
     shared: &Shared,
     mut shutdown: Pin<&mut impl Shutdown>,
-) -> std::result::Result<Option<WorkerId>, WorkerError> {
+) -> std::result::Result<Option<(WorkerId, Instant)>, WorkerError> {
     let mut waiting = Waiting::new(shared.config.home.seed());
     loop {
+        let valid_until = Instant::now() + shared.config.lease_ttl;
         let error = match shared.source.register(shared.introduction()).await {
-            Ok(worker) => return Ok(Some(worker)),
+            Ok(worker) if Instant::now() < valid_until => return Ok(Some((worker, valid_until))),
+            Ok(_) => {
+                Error::Unavailable("the answer to a registration came after its lease was over".to_owned())
+            }
             Err(error @ (Error::Unavailable(_) | Error::Unknown(_))) => error,
             Err(error) => return Err(WorkerError::Register(error)),
         };

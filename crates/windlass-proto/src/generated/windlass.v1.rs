@@ -4239,7 +4239,7 @@ pub struct FireScheduleResponse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Rest {
-    /// The demand was met in full; there may be more.
+    /// The demand was met in full, or nobody has looked further; there may be more.
     More = 0,
     /// Nothing else is ready in these lanes.
     Nothing = 1,

@@ -1,5 +1,8 @@
 //! The first registration: a store that is not there yet is waited for, one that says no is not.
 
+use std::{sync::Arc, time::Instant};
+
+use tokio::sync::Notify;
 use windlass::{DrainReport, Error, Outcome, TaskState, WorkerError};
 
 use crate::{
@@ -16,6 +19,22 @@ async fn a_worker_waits_for_a_store_that_cannot_be_reached_yet() {
     let worker = start(store.clone(), act(|_| async { Outcome::Done(None) }), quick());
     until_state(&*store, &ids, TaskState::Done).await;
     assert_eq!(store.calls(On::Register), 4);
+    worker.stop().await;
+}
+
+/// The lease runs from the moment that it was asked for.
+#[tokio::test]
+async fn a_registration_whose_lease_was_over_before_its_answer_came_is_made_anew() {
+    let (store, gate) = (staged(), Arc::new(Notify::new()));
+    store.next(On::Register, [Act::Late(gate.clone())]);
+    let ids = enqueue(&*store, 1).await;
+    let worker = start(store.clone(), act(|_| async { Outcome::Done(None) }), quick());
+    until("it has asked", async || store.calls(On::Register) == 1).await;
+    let asked_before = Instant::now();
+    until("that lease is over", async || asked_before.elapsed() > quick().lease_ttl).await;
+    gate.notify_one();
+    until_state(&*store, &ids, TaskState::Done).await;
+    assert_eq!((store.calls(On::Register), worker.status().self_fences), (2, 0));
     worker.stop().await;
 }
 
