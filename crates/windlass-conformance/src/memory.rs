@@ -19,7 +19,7 @@ use windlass_core::{
     NewWorker, Result, Rules, Schedules, SettleBatch, Settled, Source, State, Store, TaskId, TaskRecord,
     Tokens, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
-    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
+    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo},
     usage::{EnqueueMeter, ReadyLines, Usage},
 };
 
@@ -205,7 +205,7 @@ impl Store for MemoryStore {
         Ok(answers)
     }
 
-    async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>)> {
+    async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>, Safe)> {
         let (answer, lanes) = self.run(|model, now| {
             let before = model.lane_records().len();
             let answer = model.enqueue_for(now, &task, demand);
@@ -219,7 +219,7 @@ impl Store for MemoryStore {
         if claimed.is_none() {
             self.hint(Hint::Ready);
         }
-        Ok((enqueued, claimed))
+        Ok((enqueued, claimed, Safe::already()))
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {

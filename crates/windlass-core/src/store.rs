@@ -1,6 +1,6 @@
 //! What clients and operators need from a store, on top of what workers need.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{fmt, path::Path, pin::Pin, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -195,18 +195,10 @@ pub trait Store: Source {
     /// added as ever and `None` stands for the lease: a worker that may not claim is no error here. Not cancel safe, as a claim.
     ///
     /// The answer may come before the task is safe on disk, so that its worker starts meanwhile. Whoever tells somebody that the task
-    /// was added waits for [`flush`](Self::flush) first.
-    async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>)> {
+    /// was added waits for [`Safe`] first.
+    async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>, Safe)> {
         let _ = demand;
-        Ok((only(self.enqueue(vec![task]).await?)?, None))
-    }
-
-    /// Waits until everything that this store has answered is as safe as its commits are to be.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`] if that is not known: what was answered may be lost in a crash.
-    async fn flush(&self) -> Result<()> {
-        Ok(())
+        Ok((only(self.enqueue(vec![task]).await?)?, None, Safe::already()))
     }
 
     /// One task, unfinished or kept.
@@ -278,6 +270,39 @@ pub trait Store: Source {
 
     /// Waits until everything that was accepted is written, and closes. Later calls fail.
     async fn close(&self) -> Result<()>;
+}
+
+/// Something that is visible to all and may still be on its way to the disk.
+#[must_use = "nothing may be promised before it is safe"]
+pub struct Safe(Option<Pin<Box<dyn Future<Output = Result<()>> + Send>>>);
+
+impl Safe {
+    /// There is nothing to wait for.
+    pub fn already() -> Self {
+        Self(None)
+    }
+
+    /// It is safe when this says so.
+    pub fn when(safe: impl Future<Output = Result<()>> + Send + 'static) -> Self {
+        Self(Some(Box::pin(safe)))
+    }
+
+    /// Waits until it is as safe as the commits of its store are to be.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] if that is not known: it may be lost in a crash.
+    pub async fn wait(self) -> Result<()> {
+        match self.0 {
+            None => Ok(()),
+            Some(safe) => safe.await,
+        }
+    }
+}
+
+impl fmt::Debug for Safe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Safe").field(&if self.0.is_some() { "pending" } else { "already" }).finish()
+    }
 }
 
 /// The answer for one task.

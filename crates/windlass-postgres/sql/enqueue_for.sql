@@ -1,11 +1,11 @@
 -- Adds one task that may start at once: as a lease of a worker that waits for it if that may claim and nothing is ready before the
--- task, else as a ready one, for which an idle worker is rung. Its commit does not wait for the disk; whoever answers for it does, with
--- flush.sql. $1 lane, $2 priority, $3 attempts, $4 encoding, $5 payload, $6 channel,
+-- task, else as a ready one, for which an idle worker is rung. If $17 is true, its commit does not wait for the disk; flush.sql, which is
+-- sent with it, does. $1 lane, $2 priority, $3 attempts, $4 encoding, $5 payload, $6 channel,
 -- $7 whether to ring, $8 the caller's listener, $9 time limit, $10 retry policy, $11 trace, $12 worker, $13 claim number; $14–$16
 -- stretches of the lane: highest and lowest priority, place after which it is read.
 -- Indexes: primary keys of worker, lane and doorbell, task_ready, task_suspect, task_running_suspect.
 WITH clock AS MATERIALIZED (
-  SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
+  SELECT windlass.now_ms() AS now, set_config('synchronous_commit', CASE WHEN $17 THEN 'off' ELSE current_setting('synchronous_commit') END, true)
 ), holder AS MATERIALIZED (
   SELECT w.id
   FROM windlass.worker AS w

@@ -1,8 +1,8 @@
--- The same as enqueue_plain.sql for one task, with no more set up than that needs. Its commit does not wait for the disk, so that
--- a worker has the task meanwhile; flush.sql, which is sent with it, does. Whoever is rung is told which task it is. $1 lane, $2 priority, $3 attempts, $4 encoding,
+-- The same as enqueue_plain.sql for one task, with no more set up than that needs. If $9 is true, its commit
+-- does not wait for the disk, so that a worker has the task meanwhile; flush.sql, which is sent with it, does. Whoever is rung is told which task it is. $1 lane, $2 priority, $3 attempts, $4 encoding,
 -- $5 payload, $6 channel, $7 whether to ring, $8 the caller's listener. Index: primary key of doorbell.
 WITH item AS MATERIALIZED (
-  SELECT windlass.now_ms() AS now, nextval('windlass.seq') AS seq, set_config('synchronous_commit', 'off', true)
+  SELECT windlass.now_ms() AS now, nextval('windlass.seq') AS seq, set_config('synchronous_commit', CASE WHEN $9 THEN 'off' ELSE current_setting('synchronous_commit') END, true)
 ), added AS (
   INSERT INTO windlass.task (
     id, ready_seq, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, payload

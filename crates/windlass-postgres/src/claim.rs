@@ -184,6 +184,7 @@ async fn serve(shared: &Shared, demands: &[Demand]) -> Result<Served> {
         }
         [demand] => Ok(answer(shared, vec![alone(shared, &mut session, demand).await?])),
         demands => {
+            shared.looks.forget_named();
             let brought = together(shared, &mut session, demands).await?;
             Ok(answer(shared, brought))
         }

@@ -249,6 +249,9 @@ impl Conn {
 
     /// Runs a statement that commits by itself without waiting for the disk, and waits for the disk then; both sent in one go.
     /// `meanwhile` is called in between. If only the wait fails, nobody knows whether the statement will last.
+    ///
+    /// On one connection, so that no other server than the one that has it says that it is safe. Behind a pooler the statement
+    /// is to wait for the disk itself.
     pub(crate) async fn query_then_flush(
         &self,
         sql: &'static Sql,
@@ -256,18 +259,22 @@ impl Conn {
         meanwhile: impl FnOnce(&[Row]) + Send,
     ) -> Result<Vec<Row>, Failure> {
         if self.server.pooled {
-            let rows = self.query_alone(sql, params).await?;
-            meanwhile(&rows);
-            return self.query_alone(&sql::FLUSH, &[]).await.map(|_| rows).map_err(Failure::in_doubt);
+            return self.query_alone(sql, params).await.inspect(|rows| meanwhile(rows));
         }
         // What is not prepared yet would be sent out of turn.
         self.statement(sql).await?;
         self.statement(&sql::FLUSH).await?;
         let visible = async { self.query(sql, params).await.inspect(|rows| meanwhile(rows)) };
-        let both = async { tokio::join!(biased; visible, self.query(&sql::FLUSH, &[])) };
-        let (answer, flushed) = self.send_now(both).await;
-        let rows = answer?;
-        flushed.map(|_| rows).map_err(Failure::in_doubt)
+        // In a box: two statements on their way are large.
+        let both = Box::pin(async { tokio::join!(biased; visible, self.query(&sql::FLUSH, &[])) });
+        match self.send_now(both).await {
+            (Ok(rows), Ok(_)) => Ok(rows),
+            (Ok(_), Err(failure)) => Err(failure.in_doubt()),
+            (Err(failure), flushed) => {
+                let is_broken = failure.is_broken || flushed.is_err_and(|failure| failure.is_broken);
+                Err(Failure { is_broken, ..failure })
+            }
+        }
     }
 
     /// Sends what is asked for with the hands of whoever asks, and waits for its answer.

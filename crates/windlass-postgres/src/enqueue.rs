@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use windlass_core::{
-    Claimed, Demand, Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, State, TaskId,
-    Timestamp, store::only,
+    Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, State, TaskId, Timestamp,
 };
 
 use crate::{error::Failure, pool::Session, shared::Shared, sql};
@@ -163,88 +162,15 @@ async fn add_one(
     let attempts = task.max_attempts.unwrap_or(shared.rules.max_attempts) as i32;
     let (encoding, payload) = (task.payload.encoding().code() as i16, task.payload.as_bytes());
     let (channel, listener) = (&shared.doorbell.channel, shared.doorbell.listener);
-    let ring = !shared.doorbell.covers(&[lane]);
+    let (ring, soon) = (!shared.doorbell.covers(&[lane]), shared.flushes());
     let rows = session
         .query_then_flush(
             &sql::ENQUEUE_ONE,
-            &[&lane, &task.priority, &attempts, &encoding, &payload, channel, &ring, &listener],
+            &[&lane, &task.priority, &attempts, &encoding, &payload, channel, &ring, &listener, &soon],
             |rows| shared.tell_of(rows.first().map(|row| row.get(0))),
         )
         .await?;
     Ok(rows.iter().map(|row| Enqueued { id: TaskId::from_raw(row.get(0)), existing: false }).collect())
-}
-
-/// Adds one plain task, as a lease of a worker that waits for it if nothing is ready before it.
-pub(crate) async fn add_for(
-    shared: &Shared,
-    task: &NewTask,
-    demand: &Demand,
-) -> Result<(Enqueued, Option<Claimed>)> {
-    let lanes = lanes_of(shared, std::slice::from_ref(task)).await?;
-    let lane = lanes.first().copied().unwrap_or_default();
-    let Some(known) = shared.lanes.get(lane).filter(|lane| demand.lanes.contains(&lane.id)) else {
-        return Ok((only(add(shared, std::slice::from_ref(task)).await?)?, None));
-    };
-    let stretches = shared.stretches(&[known.id]);
-    let max_attempts = task.max_attempts.unwrap_or(shared.rules.max_attempts);
-    let (encoding, payload) = (task.payload.encoding().code() as i16, task.payload.as_bytes());
-    let (timeout, retry) = (task.timeout.map(ms_up), task.retry.map(RetryPolicy::to_stored));
-    let (trace, claim_no) = (task.trace.map(|trace| trace.to_string()), demand.claim_no as i64);
-    let ring = !shared.doorbell.covers(&lanes);
-    let mut session = shared.pool.session().await?;
-    let row = session
-        .row(
-            &sql::ENQUEUE_FOR,
-            &[
-                &lane,
-                &task.priority,
-                &(max_attempts as i32),
-                &encoding,
-                &payload,
-                &shared.doorbell.channel,
-                &ring,
-                &shared.doorbell.listener,
-                &timeout,
-                &retry,
-                &trace,
-                &demand.worker.0,
-                &claim_no,
-                &stretches.highs,
-                &stretches.lows,
-                &stretches.afters,
-            ],
-        )
-        .await?;
-    let row = row.ok_or_else(|| Error::Unknown("the server did not say which task it added".to_owned()))?;
-    let id = TaskId::from_raw(row.get(0));
-    let is_straight: bool = row.get(1);
-    if !is_straight {
-        shared.tell_of(Some(id.raw()));
-    }
-    let claimed = is_straight.then(|| Claimed {
-        id,
-        lease: 1,
-        attempt: 1,
-        max_attempts,
-        crashes: 0,
-        worker: demand.worker,
-        claim_no: demand.claim_no,
-        lane: known,
-        priority: task.priority,
-        payload: task.payload.clone(),
-        job: None,
-        workflow: None,
-        timeout: timeout.map(|ms| Duration::from_millis(ms as u64)),
-        retry: task.retry,
-        trace: task.trace,
-        claimed_at: Timestamp::from_ms(row.get(2)),
-    });
-    Ok((Enqueued { id, existing: false }, claimed))
-}
-
-/// Waits until what was committed before is safe.
-pub(crate) async fn flush(session: &mut Session<'_>) -> Result<(), Failure> {
-    session.query(&sql::FLUSH, &[]).await.map(drop).map_err(Failure::in_doubt)
 }
 
 fn is_plain(task: &NewTask) -> bool {

@@ -4,16 +4,13 @@
 //! A caller who comes alone begins the write with its own hands, so that it is on its way before another thread wakes up. The driver goes
 //! on with it: a caller who looks away for a while, or for ever, holds up nobody.
 
-use std::{
-    sync::Arc,
-    task::{Context, Waker},
-};
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use windlass_core::{Enqueued, Error, NewTask, Result};
 
 use crate::{
-    enqueue, keys,
+    driver, enqueue, keys,
     line::{Line, Turn},
     pool::closed,
     shared::{Shared, Weakly},
@@ -67,21 +64,12 @@ impl Gather {
     ) -> oneshot::Receiver<Result<Vec<Enqueued>>> {
         let (answer, answered) = oneshot::channel();
         let (sort, writer) = (self.sort, Arc::clone(shared));
-        let mut write = Box::pin(async move {
+        driver::begin(shared.pool.handle(), async move {
             let written = add(&writer, sort, &tasks).await;
             // First, so that a caller who comes back at once finds nobody at it.
             drop(turn);
             let _ = answer.send(written);
         });
-        let driver = shared.pool.handle();
-        let begun = {
-            // Its time limits are the driver's from the beginning.
-            let _context = driver.enter();
-            write.as_mut().poll(&mut Context::from_waker(Waker::noop()))
-        };
-        if begun.is_pending() {
-            driver.spawn(write);
-        }
         answered
     }
 }

@@ -52,6 +52,7 @@ mod shared;
 mod short;
 mod sql;
 mod store;
+mod straight;
 mod taken;
 mod tls;
 mod token;

@@ -122,6 +122,12 @@ impl Looks {
         self.lock().take_named(worker).filter(|_| self.trusts_hearsay)
     }
 
+    /// A claim for several workers comes: what was said is for all of them, and what it leaves for each is not noted.
+    pub(crate) fn forget_named(&self) {
+        let mut state = self.lock();
+        (state.said, state.sated) = (Said::Nothing, None);
+    }
+
     /// Whether a claim over so many lanes may go the short way.
     pub(crate) fn may_be_short(&self, lanes: usize) -> bool {
         let state = self.lock();

@@ -131,6 +131,12 @@ impl Shared {
         cursors.ended(lanes, was_short);
     }
 
+    /// Whether a statement may leave the wait for the disk to one that follows it on the same connection: behind a pooler that may be
+    /// another server's, which never had what the first one wrote.
+    pub(crate) fn flushes(&self) -> bool {
+        !self.options.pooled
+    }
+
     /// Tells this process that tasks may be ready.
     pub(crate) fn tell_ready(&self) {
         self.tell_of(None);

@@ -36,7 +36,8 @@ pub(crate) async fn quickly(
             ],
         )
         .await?;
-    without_a_look(shared, demand, &rows).await
+    let is_short = (rows.len() as i64) < n;
+    without_a_look(shared, demand, &rows, is_short).await
 }
 
 /// Takes the task that a hint was about, if it can be taken without a look at how things stand.
@@ -49,14 +50,20 @@ pub(crate) async fn by_name(
     let lanes: Vec<i32> = demand.lanes.iter().map(|lane| lane.0 as i32).collect();
     let claim_no = demand.claim_no as i64;
     let rows = session.query(&sql::CLAIM_NAMED, &[&demand.worker.0, &claim_no, &task, &lanes]).await?;
-    without_a_look(shared, demand, &rows).await
+    // It may have stood anywhere in its line: the next claim looks further back for what stands before it.
+    without_a_look(shared, demand, &rows, true).await
 }
 
 /// What a claim brought that did not look how things stand; nothing if it brought nothing.
-async fn without_a_look(shared: &Shared, demand: &Demand, rows: &[Row]) -> Result<Option<Brought>> {
+async fn without_a_look(
+    shared: &Shared,
+    demand: &Demand,
+    rows: &[Row],
+    is_short: bool,
+) -> Result<Option<Brought>> {
     let Some(now) = rows.first().map(|row| Timestamp::from_ms(row.get(16))) else { return Ok(None) };
     let is_full = rows.len() as i64 >= wanted(demand);
-    let tasks = read(shared, demand, now, rows, 0, !is_full).await?;
+    let tasks = read(shared, demand, now, rows, 0, is_short).await?;
     let owes_look = !shared.looks.took(demand.worker, is_full);
     let rest = if is_full || owes_look { Rest::More } else { Rest::Nothing };
     Ok(Some(Brought {

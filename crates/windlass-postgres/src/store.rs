@@ -7,7 +7,7 @@ use windlass_core::{
     ClaimAnswer, Claimed, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
     Rules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Loop, Renewed},
-    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo, only},
+    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo, only},
     usage::{ReadyLines, Usage},
 };
 use windlass_core::{
@@ -29,7 +29,7 @@ use crate::{
     renew::Renewals,
     schedule, settle,
     shared::Shared,
-    workflow,
+    straight, workflow,
 };
 
 /// The store on PostgreSQL: any number of processes on one schema.
@@ -183,19 +183,13 @@ impl Store for PostgresStore {
         Ok(enqueued)
     }
 
-    async fn flush(&self) -> Result<()> {
-        let doubt = |error: Error| Error::Unknown(error.to_string());
-        let mut session = self.shared.pool.session().await.map_err(doubt)?;
-        Ok(enqueue::flush(&mut session).await?)
-    }
-
-    async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>)> {
+    async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>, Safe)> {
         if !task.is_plain() {
-            return Ok((only(self.enqueue(vec![task]).await?)?, None));
+            return Ok((only(self.enqueue(vec![task]).await?)?, None, Safe::already()));
         }
         self.refuse_if_closed()?;
         enqueue::check(std::slice::from_ref(&task), self.rules())?;
-        let answer = enqueue::add_for(&self.shared, &task, demand).await?;
+        let answer = straight::add_for(&self.shared, task, demand.clone()).await?;
         self.shared.enqueues.count([&answer.0]);
         Ok(answer)
     }

@@ -17,7 +17,7 @@ use windlass_core::{
     Result, Rules, Schedules, SettleBatch, Settled, Source, Start, Store, TaskId, TaskRecord, Timestamp,
     Tokens, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Renewed},
-    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
+    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo},
     usage::{PoolMeter, ReadyLines, Usage},
 };
 
@@ -145,6 +145,24 @@ impl SqliteStore {
         let (request, answer) = Call::pair(class, sync, timed(Arc::clone(writer), work));
         self.shared.queue.push(request);
         answered(answer).await
+    }
+
+    /// Has everything that was written before synced. A commit that changes nothing is not synced, so an id is used up; one that is
+    /// covers all before it, because the log is one file.
+    fn flush(&self) -> Safe {
+        let work = |tx: &mut Tx<'_>| {
+            tx.memory.next_id(tx.now);
+            tx.effects.figures = true;
+            Ok(())
+        };
+        let (request, answer) = Call::pair(Class::Client, Sync::Durable, work);
+        self.shared.queue.push(request);
+        Safe::when(async move {
+            answered(answer).await.map_err(|error| match error {
+                Error::Fatal(_) => error,
+                error => Error::Unknown(error.to_string()),
+            })
+        })
     }
 
     pub(crate) fn count_enqueued<'a>(&self, enqueued: impl IntoIterator<Item = &'a Enqueued>) {
@@ -302,28 +320,16 @@ impl Store for SqliteStore {
         Ok(enqueued)
     }
 
-    async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>)> {
+    async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>, Safe)> {
         enqueue::check(std::slice::from_ref(&task), self.rules())?;
         let demand = demand.clone();
-        let answer = self
-            .write(Class::Client, Sync::Relaxed, move |tx| straight::enqueue_for(tx, &task, &demand))
-            .await?;
-        self.count_enqueued([&answer.0]);
-        Ok(answer)
-    }
-
-    async fn flush(&self) -> Result<()> {
-        // A commit that changes nothing is not synced, so an id is used up. One that is covers all before it, because the log is
-        // one file.
-        let flushed = self.write(Class::Client, Sync::Durable, |tx| {
-            tx.memory.next_id(tx.now);
-            tx.effects.figures = true;
-            Ok(())
-        });
-        flushed.await.map_err(|error| match error {
-            Error::Fatal(_) => error,
-            error => Error::Unknown(error.to_string()),
-        })
+        let is_plain = task.is_plain();
+        // Somebody else's answer may depend on a key or a gate, so that those are safe at once.
+        let sync = if is_plain { Sync::Relaxed } else { Sync::Durable };
+        let work = move |tx: &mut Tx<'_>| straight::enqueue_for(tx, &task, &demand);
+        let (enqueued, claimed) = self.write(Class::Client, sync, work).await?;
+        self.count_enqueued([&enqueued]);
+        Ok((enqueued, claimed, if is_plain { self.flush() } else { Safe::already() }))
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {

@@ -48,7 +48,10 @@ async fn beat(shared: &Shared, mut valid_until: Instant) {
     // What had been claimed, and what had failed, when the two were last compared.
     let mut compared_at = (u64::MAX, 0);
     loop {
-        tokio::time::sleep(spread.spread(shared.config.heartbeat * 4 / 5)).await;
+        let pause = spread.spread(shared.config.heartbeat * 4 / 5);
+        // Sooner where little is left, as after a registration that was long under way.
+        let left = valid_until.saturating_duration_since(Instant::now());
+        tokio::time::sleep(if left.is_zero() { pause } else { pause.min(left / 2) }).await;
         let Some(worker) = shared.worker() else {
             valid_until = register_anew(shared).await;
             continue;
@@ -122,13 +125,16 @@ fn fence(shared: &Shared, worker: WorkerId, why: &str) {
 async fn register_anew(shared: &Shared) -> Instant {
     let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5), 17);
     loop {
-        let sent = Instant::now();
+        let valid_until = Instant::now() + shared.config.lease_ttl;
         match shared.source.register(shared.introduction()).await {
-            Ok(worker) => {
+            Ok(worker) if Instant::now() < valid_until => {
                 shared.set_worker(Some(worker));
                 shared.wake.lanes();
                 tracing::info!(%worker, "registered anew");
-                return sent + shared.config.lease_ttl;
+                return valid_until;
+            }
+            Ok(worker) => {
+                tracing::warn!(%worker, "the answer to a registration came after its lease was over");
             }
             Err(error) => {
                 if matches!(error, Error::Fatal(_)) {

@@ -227,9 +227,9 @@ impl Pool {
     /// them, and if a handler blocks its thread the others would wait for it. Ends only by being dropped; costs
     /// nothing when no task waits.
     pub(crate) async fn keep_starting(&self) -> Infallible {
-        while let Some(taken) = self.shared().taken_if_any_starts() {
-            tokio::time::sleep(STALL).await;
-            self.shared().call_unhurried(taken);
+        while let Some(since) = self.shared().waits_since() {
+            tokio::time::sleep_until(since + STALL).await;
+            self.shared().call_unhurried();
         }
         std::future::pending().await
     }

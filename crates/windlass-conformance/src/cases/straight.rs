@@ -15,7 +15,7 @@ pub async fn a_task_for_a_waiting_worker_is_its_lease_at_once(harness: &dyn Harn
     let first = worker.claim_one().await;
     let demand = worker.demand(1).await;
     let new = NewTask { timeout, retry, priority: 3, max_attempts: Some(4), ..task("a") };
-    let (enqueued, claimed) = rig.store.enqueue_for(new.clone(), &demand).await.unwrap();
+    let (enqueued, claimed, _) = rig.store.enqueue_for(new.clone(), &demand).await.unwrap();
     assert!(!enqueued.existing);
     let stored = rig.task(enqueued.id).await;
     if !harness.enqueues_for_workers() {
@@ -42,14 +42,14 @@ pub async fn a_task_for_a_waiting_worker_does_not_overtake(harness: &dyn Harness
     let mut worker = rig.worker().await;
     let demand = worker.demand(1).await;
     let high = NewTask { priority: 5, ..task("a") };
-    let (high, claimed) = rig.store.enqueue_for(high, &demand).await.unwrap();
+    let (high, claimed, _) = rig.store.enqueue_for(high, &demand).await.unwrap();
     assert_eq!((claimed, rig.state(high.id).await), (None, State::Ready));
     assert_eq!(worker.claim_one().await.id, high.id, "it stands in the line as ever");
     let back = worker.claim_one().await;
     assert_eq!(back.id, before);
     worker.end(&back, Outcome::Release).await;
     let demand = worker.demand(1).await;
-    let (after, claimed) = rig.store.enqueue_for(task("a"), &demand).await.unwrap();
+    let (after, claimed, _) = rig.store.enqueue_for(task("a"), &demand).await.unwrap();
     assert_eq!((claimed, rig.state(after.id).await), (None, State::Ready), "what was handed back goes first");
     assert_eq!(worker.claim_one().await.id, before);
     rig.assert_sound().await;
@@ -63,7 +63,7 @@ pub async fn only_a_plain_task_goes_straight_to_a_worker(harness: &dyn Harness) 
     let later = NewTask { start: Start::In(Duration::from_mins(1)), ..task("a") };
     for new in [later, of_job("j"), step_of("w"), keyed("k")] {
         let demand = worker.demand(1).await;
-        let (enqueued, claimed) = rig.store.enqueue_for(new.clone(), &demand).await.unwrap();
+        let (enqueued, claimed, _) = rig.store.enqueue_for(new.clone(), &demand).await.unwrap();
         assert_eq!(claimed, None, "{new:?}");
         assert_ne!(rig.state(enqueued.id).await, State::Running);
         worker.claim(MANY).await;
@@ -86,7 +86,7 @@ pub async fn a_worker_that_may_not_claim_is_no_reason_to_refuse_a_task(harness: 
     let late_demand = late.demand(1).await;
     rig.store.unclaim(late.id, late_demand.claim_no).await.unwrap();
     for demand in [gone_demand, late_demand] {
-        let (enqueued, claimed) = rig.store.enqueue_for(task("a"), &demand).await.unwrap();
+        let (enqueued, claimed, _) = rig.store.enqueue_for(task("a"), &demand).await.unwrap();
         assert_eq!((claimed, rig.state(enqueued.id).await), (None, State::Ready));
         assert_eq!(worker.claim_one().await.id, enqueued.id);
     }
@@ -104,7 +104,7 @@ pub async fn an_unclaimed_number_gives_a_task_for_a_worker_back(harness: &dyn Ha
     let mut worker = rig.worker().await;
     worker.claim_one().await;
     let demand = worker.demand(1).await;
-    let (enqueued, claimed) = rig.store.enqueue_for(task("a"), &demand).await.unwrap();
+    let (enqueued, claimed, _) = rig.store.enqueue_for(task("a"), &demand).await.unwrap();
     let back = rig.store.unclaim(worker.id, demand.claim_no).await.unwrap();
     assert_eq!(back, u64::from(claimed.is_some()));
     assert_eq!(rig.state(enqueued.id).await, State::Ready);

@@ -53,17 +53,15 @@ impl Way {
     }
 
     async fn go(self, task: NewTask) -> Result<Enqueued> {
-        let hub = Arc::clone(&self.hub);
-        let added = hub.store.enqueue_for(task, &self.demand).await;
+        let added = self.hub.store.enqueue_for(task, &self.demand).await;
         match added {
-            Ok((enqueued, claimed)) => {
+            Ok((enqueued, claimed, safe)) => {
                 if !self.hub.send(self.stream, &self.demand, claimed.into_iter().collect()) {
                     self.hub.undo(&self.demand).await;
                 }
                 // The task goes down its stream before its caller is answered, and while it goes to disk.
                 tokio::task::yield_now().await;
-                drop(self);
-                hub.store.flush().await?;
+                safe.wait().await?;
                 Ok(enqueued)
             }
             Err(error) => {

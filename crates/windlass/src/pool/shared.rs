@@ -84,6 +84,9 @@ pub(super) struct State {
     pub(super) called: usize,
     /// As many of those are not counted on any longer: what waited for them has waited too long.
     stuck: usize,
+    /// Since when tasks with a slot have waited without a break, or were last called for because of that, and how many had been
+    /// taken by then.
+    waits: Option<(Instant, u64)>,
     /// Whether the latest tasks were over at once.
     pub(super) brisk: bool,
     pub(super) running: usize,
@@ -130,6 +133,7 @@ impl Shared {
             next_consumer: 0,
             called: 0,
             stuck: 0,
+            waits: None,
             brisk: false,
             running: 0,
             counts: Counts::default(),
@@ -231,22 +235,27 @@ impl Shared {
         }
     }
 
-    /// How many tasks have been taken so far, if any with a slot waits to be.
-    pub(super) fn taken_if_any_starts(&self) -> Option<u64> {
-        let state = self.lock();
-        (!state.starting.is_empty()).then(|| state.taken())
+    /// Since when tasks with a slot wait for a consumer, as far as anybody has asked, if any does.
+    pub(super) fn waits_since(&self) -> Option<Instant> {
+        let mut state = self.lock();
+        if state.starting.is_empty() {
+            state.waits = None;
+            return None;
+        }
+        let taken = state.taken();
+        Some(state.waits.get_or_insert_with(|| (Instant::now(), taken)).0)
     }
 
     /// What waits has waited too long for tasks to count as brisk: calls as many consumers as there are threads.
     ///
-    /// If no task has been taken since `taken_before`, also instead of those that were called already: the runtime keeps
-    /// what was woken last, and what has yielded, with the thread that did it, where no other thread gets at them
-    /// while a task blocks that one.
-    pub(super) fn call_unhurried(self: &Arc<Self>, taken_before: u64) {
+    /// If no task has been taken meanwhile, also instead of those that were called already: the runtime keeps what was woken last,
+    /// and what has yielded, with the thread that did it, where no other thread gets at them while a task blocks that one.
+    pub(super) fn call_unhurried(self: &Arc<Self>) {
         let mut calls = Vec::with_capacity(self.threads);
         let mut state = self.lock();
         state.brisk = false;
-        if state.taken() == taken_before {
+        let taken = state.taken();
+        if state.waits.replace((Instant::now(), taken)).is_some_and(|(_, before)| before == taken) {
             state.stuck = state.called;
         }
         for _ in 0..self.threads {
@@ -431,18 +440,21 @@ mod tests {
         for _ in 0..8 {
             assert!(shared.start(Box::pin(Task::new(async {}, None, None)), &mut slots));
         }
-        assert_eq!(shared.taken_if_any_starts(), Some(0));
         assert_eq!(shared.gauges().consumers, 1, "one is on its way, as many as there are threads");
 
-        shared.call_unhurried(1);
+        let since = shared.waits_since();
+        assert!(since.is_some());
+        assert_eq!(shared.waits_since(), since, "however often it is asked for");
+        shared.lock().waits = since.map(|since| (since, 1));
+        shared.call_unhurried();
         assert_eq!(shared.gauges().consumers, 1, "a task was taken meanwhile, so somebody comes");
-        shared.call_unhurried(0);
+        shared.call_unhurried();
         assert_eq!(shared.gauges().consumers, 2);
-        shared.call_unhurried(0);
+        shared.call_unhurried();
         assert_eq!(shared.gauges().consumers, 3);
 
         runtime.block_on(async {
-            while shared.taken_if_any_starts().is_some() {
+            while shared.waits_since().is_some() {
                 tokio::task::yield_now().await;
             }
         });
