@@ -147,22 +147,11 @@ impl SqliteStore {
         answered(answer).await
     }
 
-    /// Has everything that was written before synced. A commit that changes nothing is not synced, so an id is used up; one that is
-    /// covers all before it, because the log is one file.
+    /// Has everything that was written before synced.
     fn flush(&self) -> Safe {
-        let work = |tx: &mut Tx<'_>| {
-            tx.memory.next_id(tx.now);
-            tx.effects.figures = true;
-            Ok(())
-        };
-        let (request, answer) = Call::pair(Class::Client, Sync::Durable, work);
+        let (request, answer) = Call::pair(Class::Client, Sync::Durable, straight::touch);
         self.shared.queue.push(request);
-        Safe::when(async move {
-            answered(answer).await.map_err(|error| match error {
-                Error::Fatal(_) => error,
-                error => Error::Unknown(error.to_string()),
-            })
-        })
+        Safe::when(async move { answered(answer).await.map_err(straight::in_doubt) })
     }
 
     pub(crate) fn count_enqueued<'a>(&self, enqueued: impl IntoIterator<Item = &'a Enqueued>) {

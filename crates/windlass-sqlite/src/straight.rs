@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rusqlite::params;
-use windlass_core::{Claimed, Demand, Enqueued, Lane, NewTask, RetryPolicy, State, store::only};
+use windlass_core::{Claimed, Demand, Enqueued, Error, Lane, NewTask, RetryPolicy, State, store::only};
 
 use crate::{
     enqueue::{self, ROW_BYTES, timeout_to_stored},
@@ -96,4 +96,20 @@ fn lease(tx: &mut Tx<'_>, task: &NewTask, demand: &Demand, lane: Arc<Lane>) -> S
         trace: task.trace,
         claimed_at: tx.now,
     })
+}
+
+/// Changes something, so that its commit is synced: one that changes nothing is not. It covers all before it, because the log is one
+/// file. What it costs is an id.
+pub(crate) fn touch(tx: &mut Tx<'_>) -> Step<()> {
+    tx.memory.next_id(tx.now);
+    tx.effects.figures = true;
+    Ok(())
+}
+
+/// What a failure means to those who wait for a task to be safe that is there already.
+pub(crate) fn in_doubt(error: Error) -> Error {
+    match error {
+        Error::Fatal(_) => error,
+        error => Error::Unknown(error.to_string()),
+    }
 }
