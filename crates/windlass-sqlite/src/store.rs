@@ -149,7 +149,11 @@ impl SqliteStore {
 
     /// Has everything that was written before synced.
     fn flush(&self) -> Safe {
-        let (request, answer) = Call::pair(Class::Client, Sync::Durable, straight::touch);
+        let touch = |tx: &mut Tx<'_>| {
+            straight::touch(tx);
+            Ok(())
+        };
+        let (request, answer) = Call::pair(Class::Client, Sync::Durable, touch);
         self.shared.queue.push(request);
         Safe::when(async move { answered(answer).await.map_err(straight::in_doubt) })
     }

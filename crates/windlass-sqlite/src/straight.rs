@@ -100,10 +100,9 @@ fn lease(tx: &mut Tx<'_>, task: &NewTask, demand: &Demand, lane: Arc<Lane>) -> S
 
 /// Changes something, so that its commit is synced: one that changes nothing is not. It covers all before it, because the log is one
 /// file. What it costs is an id.
-pub(crate) fn touch(tx: &mut Tx<'_>) -> Step<()> {
+pub(crate) fn touch(tx: &mut Tx<'_>) {
     tx.memory.next_id(tx.now);
     tx.effects.figures = true;
-    Ok(())
 }
 
 /// What a failure means to those who wait for a task to be safe that is there already.
