@@ -1,7 +1,7 @@
 //! One task on its way: workers may have it before it is safe on disk, its caller hears of it after that.
 
-use windlass_conformance::cases::rig::{Rig, task};
-use windlass_core::{Error, Hint, NewTask, Store};
+use windlass_conformance::cases::rig::{Hand, Rig, task};
+use windlass_core::{Error, Hint, NewTask, Store, TaskId};
 use windlass_postgres::{Options, PostgresStore};
 use windlass_scratch::{Cluster, ClusterOptions, Mode};
 
@@ -107,20 +107,30 @@ const UNHEARD_OF: &str = "
 INSERT INTO {s}.task (id, ready_seq, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, payload)
 VALUES (7, nextval('{s}.seq'), 1, 0, 0, 0, 10, 0, 1, 0, '1')";
 
-#[tokio::test]
-async fn an_idle_worker_that_is_told_of_one_task_finds_the_others_too() {
-    let harness = PostgresHarness::new();
-    let rig = Rig::open(&harness).await;
+/// An idle worker that was told of one task, while an older one is ready of which nobody has told it.
+async fn told_of_one(harness: &PostgresHarness) -> (Hand<'_>, TaskId) {
+    let rig = Rig::open(harness).await;
     rig.add(task("a")).await;
-    let mut worker = idle(&rig).await;
+    let worker = idle(&rig).await;
     let mut hints = worker.store.hints();
     harness.execute(&UNHEARD_OF.replace("{s}", &harness.schema())).await;
     let id = rig.add(task("a")).await;
     assert_eq!(hint(&mut hints).await, Hint::Ready);
-    let mut taken: Vec<i64> = worker.claim(10).await.iter().map(|task| task.id.raw()).collect();
+    (worker, id)
+}
+
+async fn claim_ids(worker: &mut Hand<'_>) -> Vec<i64> {
+    worker.claim(10).await.iter().map(|task| task.id.raw()).collect()
+}
+
+#[tokio::test]
+async fn an_idle_worker_that_is_told_of_one_task_finds_the_others_too() {
+    let harness = PostgresHarness::new();
+    let (mut worker, id) = told_of_one(&harness).await;
+    let mut taken = claim_ids(&mut worker).await;
     assert!(taken.contains(&id.raw()));
     // None is left out if the first claim took the one that it was told of.
-    taken.extend(worker.claim(10).await.iter().map(|task| task.id.raw()));
+    taken.extend(claim_ids(&mut worker).await);
     taken.sort_unstable();
     assert_eq!(taken, [7, id.raw()]);
 }
@@ -128,14 +138,7 @@ async fn an_idle_worker_that_is_told_of_one_task_finds_the_others_too() {
 #[tokio::test]
 async fn a_task_that_is_gone_is_not_waited_for() {
     let harness = PostgresHarness::new();
-    let rig = Rig::open(&harness).await;
-    rig.add(task("a")).await;
-    let mut worker = idle(&rig).await;
-    let mut hints = worker.store.hints();
-    harness.execute(&UNHEARD_OF.replace("{s}", &harness.schema())).await;
-    let id = rig.add(task("a")).await;
-    assert_eq!(hint(&mut hints).await, Hint::Ready);
+    let (mut worker, id) = told_of_one(&harness).await;
     harness.execute(&format!("DELETE FROM {}.task WHERE id = {}", harness.schema(), id.raw())).await;
-    let taken = worker.claim(10).await;
-    assert_eq!(taken.iter().map(|task| task.id.raw()).collect::<Vec<_>>(), [7]);
+    assert_eq!(claim_ids(&mut worker).await, [7]);
 }
