@@ -26,6 +26,11 @@ UNLOGGED TABLE doorbell WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, a
   listener bigint NOT NULL
   armed_until bigint NOT NULL
   lanes integer[] NOT NULL
+  worker bigint
+  claim_no bigint
+  offered integer[]
+  whisper text
+  presence bigint
   CONSTRAINT doorbell_pkey PRIMARY KEY (listener)
   CREATE UNIQUE INDEX doorbell_pkey ON doorbell USING btree (listener)
 FUNCTION enqueue(kind text, payload json DEFAULT 'null'::json, queue text DEFAULT NULL::text, job text DEFAULT NULL::text, workflow text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, key text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, ignore_conflict boolean DEFAULT NULL::boolean, on_failure text DEFAULT NULL::text, OUT id text, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE

@@ -30,12 +30,15 @@ pub struct Demand {
     /// Steps of which workflows it would rather have than others: among the tasks of one claim for several workers each step goes to
     /// the worker that prefers its workflow, if that has room. What is claimed does not depend on it.
     pub prefers: Prefers,
+    /// Whether the caller waits for hints and comes again with the next one. A store may lease it a task until then, which it brings with
+    /// the claim after, under the number of this one.
+    pub waits: bool,
 }
 
 impl Demand {
     /// A wish without preferences.
     pub fn new(worker: WorkerId, claim_no: u64, lanes: Arc<[LaneId]>, n: u32) -> Self {
-        Self { worker, claim_no, lanes, n, prefers: Prefers::Nothing }
+        Self { worker, claim_no, lanes, n, prefers: Prefers::Nothing, waits: false }
     }
 }
 

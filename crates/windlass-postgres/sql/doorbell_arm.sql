@@ -1,5 +1,15 @@
--- An idle worker wants to be rung. In a transaction of its own: whoever enqueues after it sees it. $1 listener, $2 lanes,
--- $3 for how long.
+-- An idle worker wants to be rung. In a transaction of its own: whoever enqueues after it sees it. Bells of processes that are gone for a
+-- day go: every enqueue reads them all. $1 listener, $2 lanes, $3 for how long.
+WITH gone AS (
+  DELETE FROM windlass.doorbell AS d
+  WHERE d.listener IN (
+    SELECT old.listener
+    FROM windlass.doorbell AS old
+    WHERE old.armed_until < windlass.now_ms() - 86400000 AND old.listener <> $1
+    LIMIT 100
+    FOR UPDATE SKIP LOCKED
+  )
+)
 INSERT INTO windlass.doorbell AS d (listener, armed_until, lanes)
 VALUES ($1, windlass.now_ms() + $3, $2)
 ON CONFLICT (listener) DO UPDATE SET armed_until = excluded.armed_until, lanes = excluded.lanes

@@ -1,5 +1,5 @@
--- Says whether another lease runs out within the next 2.5 s. Prolongs a worker's lease if it is still in force, and its doorbell if that is armed. Not waited for to be safe on disk:
--- a renewal that is lost in a crash of the server is made up by the next. Index: primary keys of worker and doorbell,
+-- Says whether another lease runs out within the next 2.5 s. Prolongs a worker's lease if it is still in force, and its doorbell if that is
+-- armed; one that drains offers nothing any more. Says last which offer is out. Not waited for to be safe on disk: a renewal that is lost in a crash of the server is made up by the next. Index: primary keys of worker and doorbell,
 -- task_cancel; the sums keep the server from reading all tasks in the order of the primary key. $1 worker, $2 available,
 -- $3 in flight, $4 draining, $5 listener, $6 how long its bell stays armed, $7 memory in use, $8 share of its slots that it
 -- may use, $9 why not all.
@@ -13,10 +13,11 @@ WITH clock AS MATERIALIZED (
   WHERE w.id = $1 AND w.ended_at IS NULL AND w.expires_at > clock.now
   RETURNING w.id, w.slots
 ), armed AS (
-  UPDATE windlass.doorbell AS d SET armed_until = clock.now + $6
+  UPDATE windlass.doorbell AS d
+  SET armed_until = clock.now + $6, worker = CASE WHEN NOT ($4 AND d.worker = $1) THEN d.worker END
   FROM clock
   WHERE d.listener = $5 AND d.armed_until > clock.now
-  RETURNING d.listener
+  RETURNING CASE WHEN d.worker IS NOT NULL THEN d.claim_no END AS claim_no
 )
 SELECT
   EXISTS (SELECT 1 FROM renewed),
@@ -27,5 +28,6 @@ SELECT
   ARRAY(SELECT t.id FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id + 0),
   ARRAY(SELECT t.lease FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id + 0),
   ARRAY(SELECT t.cancel FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id + 0),
-  (SELECT r.slots FROM renewed AS r)
+  (SELECT r.slots FROM renewed AS r),
+  (SELECT a.claim_no FROM armed AS a)
 FROM clock

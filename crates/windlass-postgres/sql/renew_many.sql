@@ -28,7 +28,7 @@ WITH clock AS MATERIALIZED (
   UPDATE windlass.doorbell AS d SET armed_until = clock.now + $6
   FROM clock
   WHERE d.listener = $5 AND d.armed_until > clock.now
-  RETURNING d.listener
+  RETURNING CASE WHEN d.worker IS NOT NULL THEN d.claim_no END AS claim_no
 ), asked AS MATERIALIZED (
   SELECT t.worker, t.id, t.lease, t.cancel
   FROM windlass.task AS t
@@ -51,5 +51,6 @@ SELECT
   ARRAY(SELECT a.worker FROM asked AS a ORDER BY a.id),
   ARRAY(SELECT a.id FROM asked AS a ORDER BY a.id),
   ARRAY(SELECT a.lease FROM asked AS a ORDER BY a.id),
-  ARRAY(SELECT a.cancel FROM asked AS a ORDER BY a.id)
+  ARRAY(SELECT a.cancel FROM asked AS a ORDER BY a.id),
+  (SELECT a.claim_no FROM armed AS a)
 FROM clock

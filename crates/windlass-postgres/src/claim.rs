@@ -9,6 +9,7 @@ use windlass_core::{
 
 use crate::{
     cursor::Stretches,
+    doorbell::numbers,
     gate,
     pool::Session,
     shared::Shared,
@@ -64,20 +65,28 @@ struct Verdict {
     has_started: bool,
 }
 
-/// Claims; a worker that goes idle arms its bell and claims once more, so that nothing that came in between is missed. A
-/// worker that is busy is not to be rung.
+/// Claims; a worker that goes idle arms its bell and claims once more, so that nothing that came in between is missed, and offers to take
+/// what comes next. A worker that is busy is not to be rung.
 pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
+    let mut lanes: Vec<LaneId> = demands.iter().flat_map(|demand| demand.lanes.iter().copied()).collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    // Nothing is waited for with what an offer brought: whoever asked may not wait as long.
+    if let Some((answer, owes_look)) = short::by_offer(shared, demands) {
+        if !owes_look && answer.rest == Rest::Nothing && shared.doorbell.covers(&numbers(&lanes)) {
+            offer(shared, demands);
+        }
+        return Ok(answer);
+    }
     let (mut answer, owes_look) = claim_admitted(shared, demands).await?;
     // The tasks first: their worker comes again at once, and with what is found then the bell is seen to.
     if owes_look || !shared.doorbell.is_listening() {
         return Ok(answer);
     }
-    let mut lanes: Vec<LaneId> = demands.iter().flat_map(|demand| demand.lanes.iter().copied()).collect();
-    lanes.sort_unstable();
-    lanes.dedup();
     let is_busy = answer.rest == Rest::More;
     // Rings that come thick cost more than looking: as long as each look brings something the bell stays off.
     if is_busy || (shared.doorbell.is_rung_thickly() && !answer.tasks.is_empty()) {
+        shared.offers.withdraw();
         // What was claimed must not be lost for this.
         let disarmed = async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };
         if let Err(error) = disarmed.await {
@@ -88,12 +97,26 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
     }
     let armed = async { shared.doorbell.arm(&mut shared.claims.session().await?, &lanes).await };
     match armed.await {
-        Ok(true) => once_more(shared, demands, answer).await,
-        Ok(false) => Ok(answer),
+        Ok(true) => answer = once_more(shared, demands, answer).await?,
+        Ok(false) => {}
         Err(error) => {
             tracing::debug!(%error, "the bell could not be armed; the poll finds what comes");
-            Ok(answer)
+            return Ok(answer);
         }
+    }
+    if answer.rest == Rest::Nothing && answer.tasks.is_empty() {
+        offer(shared, demands);
+    }
+    Ok(answer)
+}
+
+/// Offers to take the next task for a worker that waits, and whose claim took nothing from the line.
+fn offer(shared: &Shared, demands: &[Demand]) {
+    if let [demand] = demands
+        && demand.waits
+        && shared.options.trusts_hearsay
+    {
+        shared.offers.lay(demand);
     }
 }
 

@@ -20,6 +20,7 @@ use windlass_core::{LaneId, LeaseRef, Result, TaskId};
 
 use crate::{
     driver::Driver,
+    offer::{self, Ear},
     pool::Session,
     shared::{Shared, Weakly},
     sql,
@@ -75,7 +76,7 @@ impl Doorbell {
 
     /// Arms the bell unless it is; answers whether it was not, so that the caller claims once more.
     pub(crate) async fn arm(&self, session: &mut Session<'_>, lanes: &[LaneId]) -> Result<bool> {
-        let mut lanes: Vec<i32> = lanes.iter().map(|lane| lane.0 as i32).collect();
+        let mut lanes = numbers(lanes);
         if !self.is_listening() || self.covers(&lanes) {
             return Ok(false);
         }
@@ -98,8 +99,7 @@ impl Doorbell {
             return Ok(());
         }
         session.query(&sql::DOORBELL_DISARM, &[&self.listener]).await?;
-        let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0 as i32).collect();
-        self.ring(session, &lanes).await
+        self.ring(session, &numbers(lanes)).await
     }
 
     /// Disarms the bell of a worker that leaves, and rings another in case it was rung and did not look any more.
@@ -150,6 +150,11 @@ impl Doorbell {
     }
 }
 
+/// Lanes as the server has them.
+pub(crate) fn numbers(lanes: &[LaneId]) -> Vec<i32> {
+    lanes.iter().map(|lane| lane.0 as i32).collect()
+}
+
 /// Listens until the store is gone: subscribes, then tells everybody to look, because what came before was not heard.
 pub(crate) async fn listen(shared: Weakly, server: Arc<crate::conn::Server>, driver: Arc<Driver>) {
     let mut pause = RETRY_MIN;
@@ -159,6 +164,7 @@ pub(crate) async fn listen(shared: Weakly, server: Arc<crate::conn::Server>, dri
             Err(Ended { reason, was_up }) => {
                 let Some(shared) = shared.upgrade() else { return };
                 shared.doorbell.lost();
+                shared.offers.listens(None);
                 pause = if was_up { RETRY_MIN } else { (pause * 2).min(RETRY_MAX) };
                 tracing::debug!(%reason, again_in = ?pause, "not listening; workers poll meanwhile");
             }
@@ -180,8 +186,14 @@ async fn listen_once(
     let down = |reason| Ended { reason, was_up: false };
     let (client, mut connection) = server.dial(driver, "listen").await.map_err(down)?;
     let channel = shared.upgrade().map(|shared| shared.doorbell.channel.clone()).unwrap_or_default();
-    let listen = format!("LISTEN \"{channel}\"");
-    let mut subscribe = std::pin::pin!(client.batch_execute(&listen));
+    // Another one with every connection: an older one may not know yet that it is gone.
+    let ear = Ear::new();
+    let mut subscribe = std::pin::pin!(async {
+        if let Some(ear) = &ear {
+            ear.open(&client).await?;
+        }
+        client.batch_execute(&format!("LISTEN \"{channel}\"")).await
+    });
     let mut is_subscribed = false;
     loop {
         let message = tokio::select! {
@@ -190,6 +202,7 @@ async fn listen_once(
                 is_subscribed = true;
                 let Some(shared) = shared.upgrade() else { return Ok(()) };
                 shared.doorbell.is_listening.store(true, Ordering::Release);
+                shared.offers.listens(ear.clone());
                 shared.lanes.mark_stale();
                 shared.subscribers.tell_lanes();
                 continue;
@@ -200,7 +213,12 @@ async fn listen_once(
         match message {
             Some(Ok(AsyncMessage::Notification(note))) => {
                 let Some(shared) = shared.upgrade() else { return Ok(()) };
-                heard(&shared, note.payload());
+                if ear.as_ref().is_some_and(|ear| ear.whisper == note.channel()) {
+                    shared.doorbell.rung();
+                    offer::heard(&shared, note.payload());
+                } else {
+                    heard(&shared, note.payload());
+                }
             }
             Some(Ok(_)) => {}
             Some(Err(error)) => {

@@ -7,7 +7,7 @@ use windlass_core::{
     Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, State, TaskId, Timestamp,
 };
 
-use crate::{error::Failure, pool::Session, shared::Shared, sql};
+use crate::{error::Failure, offer, pool::Session, shared::Shared, sql};
 
 /// Refuses a batch that breaks a rule before anything is sent.
 pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
@@ -163,14 +163,50 @@ async fn add_one(
     let (encoding, payload) = (task.payload.encoding().code() as i16, task.payload.as_bytes());
     let (channel, listener) = (&shared.doorbell.channel, shared.doorbell.listener);
     let (ring, soon) = (!shared.doorbell.covers(&[lane]), shared.flushes());
+    let is_small = payload.len() <= offer::WHISPER_MAX_BYTES;
+    if ring && soon && is_small && shared.offers.are_likely() {
+        let rows = session
+            .query_then_flush(
+                &sql::ENQUEUE_OFFERED,
+                &[&lane, &task.priority, &attempts, &encoding, &payload, &listener],
+                |_| {},
+            )
+            .await?;
+        if let Some(row) = rows.first() {
+            shared.offers.met(true);
+            return Ok(vec![added(row)]);
+        }
+    }
     let rows = session
         .query_then_flush(
             &sql::ENQUEUE_ONE,
-            &[&lane, &task.priority, &attempts, &encoding, &payload, channel, &ring, &listener, &soon],
-            |rows| shared.tell_of(rows.first().map(|row| row.get(0))),
+            &[
+                &lane,
+                &task.priority,
+                &attempts,
+                &encoding,
+                &payload,
+                channel,
+                &ring,
+                &listener,
+                &soon,
+                &is_small,
+            ],
+            |rows| {
+                let Some(row) = rows.first() else { return };
+                let is_taken = row.get(1);
+                shared.offers.met(is_taken);
+                if !is_taken {
+                    shared.tell_of(Some(row.get(0)));
+                }
+            },
         )
         .await?;
-    Ok(rows.iter().map(|row| Enqueued { id: TaskId::from_raw(row.get(0)), existing: false }).collect())
+    Ok(rows.iter().map(added).collect())
+}
+
+fn added(row: &tokio_postgres::Row) -> Enqueued {
+    Enqueued { id: TaskId::from_raw(row.get(0)), existing: false }
 }
 
 fn is_plain(task: &NewTask) -> bool {

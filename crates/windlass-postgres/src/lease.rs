@@ -74,6 +74,7 @@ pub(crate) async fn set_slots(shared: &Shared, worker: WorkerId, slots: u32) -> 
 
 /// Ends a registration and hands back what it holds.
 pub(crate) async fn retire(shared: &Shared, worker: WorkerId) -> Result<u64> {
+    shared.offers.forget(worker, u64::MAX);
     let mut handed_back = 0;
     loop {
         let (n, is_last) = repeat(|| retire_some(shared, worker)).await?;
@@ -111,10 +112,17 @@ async fn retire_some(shared: &Shared, worker: WorkerId) -> Result<(u64, bool), F
 
 /// Hands back what one claim took, and refuses it if it is still on its way.
 pub(crate) async fn unclaim(shared: &Shared, worker: WorkerId, claim_no: u64) -> Result<u64> {
+    shared.offers.forget(worker, claim_no);
     let claim_no = claim_no as i64;
     // Where the claim was: its connection is gone, and whatever duties wait for does not hold up the next claim.
     let (pool, claims) = (&shared.claims, (claim_no, claim_no));
-    take_back(shared, pool, worker, claims, Some(claim_no.saturating_add(1)), |_| true).await
+    take_back(shared, pool, worker, claims, Some(claim_no.saturating_add(1)), |_, _| true).await
+}
+
+/// Hands back what was leased under one number, by a claim or an offer that is over.
+pub(crate) async fn hand_back_claim(shared: &Shared, worker: WorkerId, claim_no: u64) -> Result<u64> {
+    let claim_no = claim_no as i64;
+    take_back(shared, &shared.duties, worker, (claim_no, claim_no), None, |_, _| true).await
 }
 
 /// Hands back what the worker holds and does not own up to.
@@ -132,11 +140,14 @@ pub(crate) async fn reconcile(
     // Usually nothing is to be handed back; that is seen without a lock.
     let limit = i64::try_from(in_flight.len() + HAND_BACK_MAX).unwrap_or(i64::MAX);
     let rows = session.query(&sql::HELD, &[&worker.0, &0_i64, &up_to, &limit]).await?;
-    if rows.iter().map(lease_of).all(|lease| in_flight.contains(&lease)) {
+    let is_lost = |lease: &LeaseRef, claim_no: u64| {
+        !in_flight.contains(lease) && !shared.offers.covers(worker, *lease, claim_no)
+    };
+    if !rows.iter().any(|row| is_lost(&lease_of(row), claim_of(row))) {
         return Ok(0);
     }
     drop(session);
-    take_back(shared, pool, worker, (0, up_to), None, |lease| !in_flight.contains(lease)).await
+    take_back(shared, pool, worker, (0, up_to), None, is_lost).await
 }
 
 /// Hands back the leases of a range of claims that are wanted, under the worker's lock.
@@ -146,7 +157,7 @@ async fn take_back(
     worker: WorkerId,
     claims: (i64, i64),
     min_claim_no: Option<i64>,
-    wanted: impl Fn(&LeaseRef) -> bool,
+    wanted: impl Fn(&LeaseRef, u64) -> bool,
 ) -> Result<u64> {
     repeat(|| async {
         let mut session = pool.session().await?;
@@ -159,7 +170,8 @@ async fn take_back(
             session.query(&sql::RAISE_MIN_CLAIM_NO, &[&worker.0, &number]).await?;
         }
         let rows = session.query(&sql::HELD, &[&worker.0, &claims.0, &claims.1, &i64::MAX]).await?;
-        let leases: Vec<HeldLease> = rows.iter().map(held_lease).filter(|held| wanted(&held.lease)).collect();
+        let wanted = rows.iter().filter(|row| wanted(&lease_of(row), claim_of(row)));
+        let leases: Vec<HeldLease> = wanted.map(held_lease).collect();
         let ended = settle::hand_back(shared, &mut session, worker, &leases).await?;
         session.commit().await?;
         tell(shared, &mut session, &ended.lanes_ready).await;
@@ -188,6 +200,10 @@ fn held_lease(row: &tokio_postgres::Row) -> HeldLease {
 
 fn lease_of(row: &tokio_postgres::Row) -> LeaseRef {
     LeaseRef { id: TaskId::from_raw(row.get(0)), lease: row.get::<_, i32>(1) as u32 }
+}
+
+fn claim_of(row: &tokio_postgres::Row) -> u64 {
+    row.get::<_, i64>(3) as u64
 }
 
 /// Tells this process that something is ready, and rings another that is idle. Only hints, so a failure is nothing.

@@ -61,6 +61,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "the table of tasks and its primary key, against a vacuum only and for a moment",
         sql: include_str!("../sql/migrations/0005_room.sql"),
     },
+    Migration {
+        version: 6,
+        oldest_writer: 1,
+        locks: "table doorbell, for a moment: enqueues wait meanwhile",
+        sql: include_str!("../sql/migrations/0006_offer.sql"),
+    },
 ];
 
 /// The versions that a schema records.

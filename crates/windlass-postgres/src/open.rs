@@ -14,6 +14,7 @@ use crate::{
     gather::{self, Gather, Sort},
     info::Origin,
     migrate::{self, Migration},
+    offer::{self, Offers},
     options::{Location, Notify, Options},
     renew::{self, Renewals},
     shared::{Shared, Weakly},
@@ -41,7 +42,8 @@ pub(crate) async fn open(
         Notify::Off => None,
     };
     let origin = prepare(location, &options, &server, &driver, migrations).await?;
-    let shared = Arc::new(Shared::new(options, &server, &driver, &beat, listener_number()));
+    let (offers, chores) = Offers::new();
+    let shared = Arc::new(Shared::new(options, &server, &driver, &beat, listener_number(), offers));
     let lanes = async { shared.lanes.load(&mut shared.pool.session().await?).await };
     lanes.await.map_err(|error| unreachable(error.to_string()))?;
     let (plain, keyed) = (Arc::new(Gather::new(Sort::Plain)), Arc::new(Gather::new(Sort::Keyed)));
@@ -51,6 +53,7 @@ pub(crate) async fn open(
     let renewals = Arc::new(Renewals::new());
     beat.handle().spawn(renew::run(Arc::clone(&renewals), Weakly::new(&shared)));
     driver.handle().spawn(gate::run(Arc::clone(&shared.admission), Weakly::new(&shared)));
+    driver.handle().spawn(offer::run(chores, Weakly::new(&shared)));
     if let Some(server) = listen_at {
         driver.handle().spawn(doorbell::listen(Weakly::new(&shared), server, Arc::clone(&driver)));
     }

@@ -1,7 +1,8 @@
 //! How a store is opened: which server, which schema, and with which settings.
 
-use std::{fmt, time::Duration};
+use std::{fmt, net::IpAddr, time::Duration};
 
+use tokio_postgres::config::Host;
 use windlass_core::Rules;
 
 use crate::{error::text_of, sql::Schema, tls::Tls};
@@ -125,6 +126,21 @@ impl Location {
             .keepalives_retries(3)
             .tcp_user_timeout(Duration::from_secs(30));
         Ok(Self { config, tls, shown })
+    }
+
+    /// Whether the server is on this machine.
+    pub(crate) fn is_here(&self) -> bool {
+        let is_here = |host: &Host| match host {
+            Host::Tcp(name) => {
+                name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+            }
+            Host::Unix(_) => true,
+        };
+        let addresses = self.config.get_hostaddrs();
+        match addresses {
+            [] => self.config.get_hosts().iter().all(is_here),
+            addresses => addresses.iter().all(IpAddr::is_loopback),
+        }
     }
 }
 

@@ -177,7 +177,7 @@ async fn one(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result
         )
         .await?;
     let Some(row) = row.filter(|row| row.get(0)) else { return Err(Error::WorkerExpired) };
-    note(shared, row.get(1), row.get(2));
+    note(shared, row.get(1), row.get(2), row.get(7));
     let (ids, leases, reasons): (Vec<i64>, Vec<i32>, Vec<String>) = (row.get(3), row.get(4), row.get(5));
     let leases = ids.into_iter().zip(leases).map(|(id, lease)| lease_of(id, lease));
     let slots: Option<i32> = row.get(6);
@@ -214,14 +214,15 @@ async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
     let row = row.ok_or_else(|| Error::Unknown("the server did not say whom it renewed".to_owned()))?;
     let answers = Answers::of(&row);
     if !answers.renewed.is_empty() {
-        note(shared, row.get(0), row.get(1));
+        note(shared, row.get(0), row.get(1), row.get(9));
     }
     Ok(answers)
 }
 
 /// Keeps what a renewal saw by the way.
-fn note(shared: &Shared, is_armed: bool, somebody_expires: bool) {
+fn note(shared: &Shared, is_armed: bool, somebody_expires: bool, offer: Option<i64>) {
     shared.doorbell.renewed(is_armed);
+    shared.offers.renewed(offer.map(|claim_no| claim_no as u64));
     if somebody_expires {
         shared.sweeps.somebody_expires();
     } else {

@@ -20,6 +20,7 @@ use crate::{
     leader::Leadership,
     lease::Sweeps,
     looks::Looks,
+    offer::Offers,
     options::{History, Options},
     place::Places,
     pool::Pool,
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub lanes: Lanes,
     pub subscribers: Subscribers,
     pub doorbell: Doorbell,
+    pub offers: Offers,
     pub sweeps: Sweeps,
     pub awaited: Awaited,
     pub leadership: Leadership,
@@ -64,6 +66,7 @@ impl Shared {
         driver: &Arc<Driver>,
         beat: &Arc<Driver>,
         listener: i64,
+        offers: Offers,
     ) -> Self {
         Self {
             claims: Pool::new(server, driver, "claims", 1).soon(),
@@ -75,6 +78,7 @@ impl Shared {
             lanes: Lanes::default(),
             subscribers: Subscribers::default(),
             doorbell: Doorbell::new(listener, options.schema.channel()),
+            offers,
             sweeps: Sweeps::default(),
             awaited: Awaited::default(),
             leadership: Leadership::default(),

@@ -1,7 +1,7 @@
 //! The short ways of a claim, which take tasks and do not look how things stand.
 
 use tokio_postgres::Row;
-use windlass_core::{Demand, Result, Timestamp, source::Rest};
+use windlass_core::{ClaimAnswer, Demand, Result, Timestamp, source::Rest};
 
 use crate::{
     claim::{Brought, wanted},
@@ -52,6 +52,17 @@ pub(crate) async fn by_name(
     let rows = session.query(&sql::CLAIM_NAMED, &[&demand.worker.0, &claim_no, &task, &lanes]).await?;
     // It may have stood anywhere in its line: the next claim looks further back for what stands before it.
     without_a_look(shared, demand, &rows, true).await
+}
+
+/// Brings what was leased by an offer of this worker, if there is any; and whether a look at how things stand is owed.
+pub(crate) fn by_offer(shared: &Shared, demands: &[Demand]) -> Option<(ClaimAnswer, bool)> {
+    let [demand] = demands else { return None };
+    let tasks = shared.offers.bring(demand);
+    let now = tasks.last()?.claimed_at;
+    let is_full = tasks.len() as i64 >= wanted(demand);
+    let owes_look = !shared.looks.took(demand.worker, is_full);
+    let rest = if is_full || owes_look { Rest::More } else { Rest::Nothing };
+    Some((ClaimAnswer { tasks, rest, next_due: shared.looks.next_due(now), now }, owes_look && !is_full))
 }
 
 /// What a claim brought that did not look how things stand; nothing if it brought nothing.

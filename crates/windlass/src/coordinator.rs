@@ -188,7 +188,7 @@ impl Coordinator {
         let claim_no = shared.next_claim(worker);
         self.ended_at_last_claim = Counters::get(&shared.counters.ended);
         Counters::add(&shared.counters.claims, 1);
-        let demand = [Demand::new(worker, claim_no, lanes, n)];
+        let demand = [Demand { waits: true, ..Demand::new(worker, claim_no, lanes, n) }];
         let asked_at = Instant::now();
         let answer = tokio::select! {
             answer = shared.source.claim(&demand) => {

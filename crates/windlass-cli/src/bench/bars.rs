@@ -189,7 +189,7 @@ pub(super) const EMBEDDED: &[Bench] = &[
     },
     Bench {
         name: "affinity",
-        full: &["affinity", "--rounds", "5"],
+        full: &["affinity", "--rounds", "9"],
         quick: &["affinity", "--rounds", "1"],
         figures: affinity,
     },
@@ -285,7 +285,7 @@ pub(super) const POSTGRES: &[Bench] = &[
     },
     Bench {
         name: "pg_affinity",
-        full: &["affinity", "--store", "postgres", "--rounds", "5"],
+        full: &["affinity", "--store", "postgres", "--rounds", "9"],
         quick: &["affinity", "--store", "postgres", "--rounds", "1"],
         figures: affinity,
     },

@@ -14,14 +14,14 @@ use crate::{
 };
 
 /// Somebody who hears every notification of a store.
-struct Ear {
+pub struct Ear {
     client: tokio_postgres::Client,
     channel: String,
     heard: mpsc::UnboundedReceiver<String>,
 }
 
 impl Ear {
-    async fn at(schema: &str) -> Self {
+    pub async fn at(schema: &str) -> Self {
         let (client, mut connection) = tokio_postgres::connect(&support::url(), NoTls).await.unwrap();
         let (tell, heard) = mpsc::unbounded_channel();
         tokio::spawn(async move {
@@ -37,7 +37,7 @@ impl Ear {
     }
 
     /// Everything that was sent before now: notifications keep the order of their commits.
-    async fn so_far(&mut self) -> Vec<String> {
+    pub async fn so_far(&mut self) -> Vec<String> {
         self.client.execute("SELECT pg_notify($1, 'until here')", &[&self.channel]).await.unwrap();
         let mut all = Vec::new();
         loop {
@@ -153,6 +153,24 @@ async fn a_listener_that_was_cut_off_listens_again_and_says_to_look() {
     let other = harness.open_again(|_| {}).await;
     other.enqueue(vec![task("a")]).await.unwrap();
     assert_eq!(hint(&mut hints).await, Hint::Ready);
+}
+
+/// Every enqueue reads all of them.
+#[tokio::test]
+async fn bells_of_processes_that_are_gone_for_a_day_go() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    rig.add(task("a")).await;
+    harness
+        .execute(
+            "INSERT INTO {s}.doorbell (listener, armed_until, lanes)
+             SELECT -n, {s}.now_ms() - 86300000 - n * 100001, '{1}' FROM generate_series(0, 9) AS n",
+        )
+        .await;
+    let worker = idle(&rig).await;
+    assert_eq!(harness.number("SELECT count(*) FROM {s}.doorbell WHERE listener <= 0").await, 1);
+    assert_eq!(harness.number("SELECT count(*) FROM {s}.doorbell WHERE listener > 0").await, 1);
+    drop(worker);
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ mod lone;
 mod migrate;
 mod moved;
 mod mutants;
+mod offer;
 mod pgbouncer;
 mod place;
 mod plans;

@@ -23,7 +23,8 @@ const FIRST: Migration = Migration {
     sql: concat!(
         include_str!("../../sql/migrations/0001_first.sql"),
         include_str!("../../sql/migrations/0002_trace.sql"),
-        include_str!("../../sql/migrations/0003_admission.sql")
+        include_str!("../../sql/migrations/0003_admission.sql"),
+        include_str!("../../sql/migrations/0006_offer.sql")
     ),
 };
 /// An additive change: programs of version 1 may still write.

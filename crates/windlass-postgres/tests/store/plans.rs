@@ -42,6 +42,7 @@ const WAYS: &[(&str, Way)] = &[
     ("delete_tombstones", Way::Index),
     ("enqueue", Way::Index),
     ("enqueue_for", Way::Index),
+    ("enqueue_offered", Way::Index),
     ("enqueue_one", Way::Index),
     ("enqueue_plain", Way::Index),
     ("expired_workers", Way::Index),

@@ -102,6 +102,7 @@ impl TryFrom<v1::Demand> for Demand {
             lanes: demand.lanes.into_iter().map(LaneId).collect(),
             n: demand.max_tasks,
             prefers: Prefers::Workflows(names("workflow", &demand.prefers)?.into()),
+            waits: false,
         })
     }
 }

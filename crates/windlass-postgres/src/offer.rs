@@ -1,0 +1,388 @@
+//! Offers: an idle worker takes the next task that comes alone, in the commit that adds it and without a claim.
+//!
+//! ```text
+//!   a claim that took nothing ──► laid out ──► taken by an enqueue of another process ──► heard ──► brought by the next claim
+//!                                    │               │ the word of it was lost               │ nobody comes for it
+//!                                    ▼               ▼                                       ▼
+//!                                withdrawn       withdrawn, and what was leased under its number goes back
+//! ```
+//! The number of an offer is that of a claim that took nothing, so whatever is leased under it came by the offer. It is forgotten here before
+//! anything is handed back there: a word that comes later is not believed. So a task is started, or handed back, and never both.
+
+use std::{
+    collections::VecDeque,
+    fmt::Write as _,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rustls::crypto::ring::default_provider;
+use tokio::sync::mpsc;
+use tokio_postgres::{
+    Client,
+    types::{ToSql, Type},
+};
+use windlass_core::{Claimed, Demand, LeaseRef, Payload, Result, TaskId, Timestamp, WorkerId};
+
+use crate::{
+    doorbell::numbers,
+    lease, record,
+    shared::{Shared, Weakly},
+    sql,
+};
+
+/// Payloads up to here are told with the task: a notification has room for 8,000 characters.
+pub(crate) const WHISPER_MAX_BYTES: usize = 3_000;
+/// After how long a worker whose offer was taken makes another: the task starts first.
+const AGAIN_AFTER: Duration = Duration::from_millis(1);
+/// How long a task that was heard of waits for its worker to come for it.
+const HELD_FOR: Duration = Duration::from_millis(250);
+/// How long an offer that is gone at the server may not have been heard of.
+const UNHEARD_FOR: Duration = Duration::from_secs(2);
+/// For how long a lease is remembered that was brought by a claim with a higher number: longer than a comparison of leases may take.
+const BROUGHT_FOR: Duration = Duration::from_secs(30);
+/// How often it is tried to hand something back, before that is left to the comparison of leases; and the pause in between.
+const TRIES: u32 = 5;
+/// See [`TRIES`].
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What this process offers.
+pub(crate) struct Offers {
+    state: Mutex<State>,
+    chores: mpsc::UnboundedSender<Chore>,
+}
+
+/// Where the server tells this process of what it took, and how it sees that this process is there.
+#[derive(Debug, Clone)]
+pub(crate) struct Ear {
+    pub whisper: String,
+    pub presence: i64,
+}
+
+impl Ear {
+    /// One whose name nobody can guess; `None` without a source of randomness.
+    pub(crate) fn new() -> Option<Self> {
+        let mut secret = [0_u8; 24];
+        default_provider().secure_random.fill(&mut secret).ok()?;
+        let (name, lock) = secret.split_at(16);
+        let mut whisper = "windlass_".to_owned();
+        for byte in name {
+            let _ = write!(whisper, "{byte:02x}");
+        }
+        let presence = lock.iter().fold(0_i64, |number, byte| number << 8 | i64::from(*byte));
+        Some(Self { whisper, presence })
+    }
+
+    /// Listens, over this connection. The name is in no statement, because those are seen by more people than the tables are.
+    pub(crate) async fn open(&self, client: &Client) -> Result<(), tokio_postgres::Error> {
+        let name: (&(dyn ToSql + Sync), Type) = (&self.whisper, Type::TEXT);
+        let params = [name, (&self.presence, Type::INT8)];
+        client
+            .query_typed("SELECT set_config('windlass.whisper', $1, false), pg_advisory_lock($2)", &params)
+            .await?;
+        client
+            .batch_execute(
+                "DO $$ BEGIN EXECUTE format('LISTEN %I', current_setting('windlass.whisper')); END $$;
+                 RESET windlass.whisper",
+            )
+            .await
+    }
+}
+
+/// Which offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    worker: WorkerId,
+    claim_no: u64,
+}
+
+#[derive(Default)]
+struct State {
+    ear: Option<Ear>,
+    out: Option<(Key, Instant)>,
+    /// A task was heard of a moment ago; what is to be laid out waits until it has started.
+    is_resting: bool,
+    next: Option<(Key, Vec<i32>)>,
+    /// When a task of this process was last taken by an offer, if the last one was.
+    met_at: Option<Instant>,
+    heard: Vec<Claimed>,
+    brought: VecDeque<Brought>,
+}
+
+/// A lease that a claim has brought.
+struct Brought {
+    lease: LeaseRef,
+    key: Key,
+    by_claim_no: u64,
+    at: Instant,
+}
+
+/// What is to be done at the server, one after the other.
+enum Chore {
+    Lay(Key, Vec<i32>, Ear),
+    Undo(Key),
+}
+
+fn key_of(task: &Claimed) -> Key {
+    Key { worker: task.worker, claim_no: task.claim_no }
+}
+
+impl Offers {
+    /// Its chores are done by [`run`].
+    pub(crate) fn new() -> (Self, Chores) {
+        let (chores, todo) = mpsc::unbounded_channel();
+        (Self { state: Mutex::default(), chores }, Chores(todo))
+    }
+
+    /// From now on offers can be heard of, or not any more. What is out then may have been taken unheard.
+    pub(crate) fn listens(&self, ear: Option<Ear>) {
+        let mut state = self.lock();
+        state.ear = ear;
+        self.undo(state.out.take().map(|(key, _)| key));
+    }
+
+    /// Offers to take a task for a worker whose claim took nothing; one offer at a time.
+    pub(crate) fn lay(&self, demand: &Demand) {
+        let mut state = self.lock();
+        let key = Key { worker: demand.worker, claim_no: demand.claim_no };
+        state.next = Some((key, numbers(&demand.lanes)));
+        if !state.is_resting {
+            self.lay_next(&mut state);
+        }
+    }
+
+    /// What was heard of has had the time to start.
+    fn rested(&self) {
+        let mut state = self.lock();
+        state.is_resting = false;
+        self.lay_next(&mut state);
+    }
+
+    fn lay_next(&self, state: &mut State) {
+        if let Some((key, lanes)) = state.next.take()
+            && let Some(ear) = state.ear.clone()
+            && state.out.is_none()
+            && state.heard.is_empty()
+        {
+            state.out = Some((key, Instant::now()));
+            let _ = self.chores.send(Chore::Lay(key, lanes, ear));
+        }
+    }
+
+    /// Whether a task of this process was taken by an offer, or not.
+    pub(crate) fn met(&self, is_taken: bool) {
+        self.lock().met_at = is_taken.then(Instant::now);
+    }
+
+    /// Whether the next one will probably be: the last one was, and its worker has had the time to offer again.
+    pub(crate) fn are_likely(&self) -> bool {
+        self.lock().met_at.is_some_and(|at| at.elapsed() > AGAIN_AFTER * 4)
+    }
+
+    /// Offers nothing until somebody is idle again.
+    pub(crate) fn withdraw(&self) {
+        let mut state = self.lock();
+        state.next = None;
+        let out = state.out.take();
+        self.undo(out.map(|(key, _)| key));
+    }
+
+    /// A worker's claims up to this number are undone.
+    pub(crate) fn forget(&self, worker: WorkerId, up_to_claim_no: u64) {
+        let is_meant = |key: Key| key.worker == worker && key.claim_no <= up_to_claim_no;
+        let mut state = self.lock();
+        state.next.take_if(|(key, _)| is_meant(*key));
+        let out = state.out.take_if(|(key, _)| is_meant(*key)).map(|(key, _)| key);
+        let mut keys: Vec<Key> = out.into_iter().collect();
+        keys.extend(state.heard.extract_if(.., |task| is_meant(key_of(task))).map(|task| key_of(&task)));
+        // What that claim has brought has reached nobody.
+        let reached_nobody =
+            |brought: &Brought| brought.key.worker == worker && brought.by_claim_no == up_to_claim_no;
+        keys.extend(
+            state.brought.iter().filter(|brought| reached_nobody(brought)).map(|brought| brought.key),
+        );
+        state.brought.retain(|brought| !reached_nobody(brought));
+        self.undo(keys);
+    }
+
+    /// A renewal saw which offer of this process is out.
+    pub(crate) fn renewed(&self, claim_no: Option<u64>) {
+        let mut state = self.lock();
+        let is_gone =
+            |(key, at): &mut (Key, Instant)| Some(key.claim_no) != claim_no && at.elapsed() > UNHEARD_FOR;
+        let gone = state.out.take_if(is_gone).map(|(key, _)| key);
+        self.undo(gone);
+    }
+
+    /// The server told of a task that was leased by an offer; whether that was believed.
+    fn hear(&self, task: Claimed) -> bool {
+        let mut state = self.lock();
+        let key = key_of(&task);
+        if state.out.take_if(|(out, _)| *out == key).is_none() {
+            // Undone meanwhile, by whoever forgot it.
+            return false;
+        }
+        state.heard.push(task);
+        state.is_resting = true;
+        true
+    }
+
+    /// What came for this demand.
+    pub(crate) fn bring(&self, demand: &Demand) -> Vec<Claimed> {
+        let mut state = self.lock();
+        if state.heard.is_empty() {
+            return Vec::new();
+        }
+        let is_meant =
+            |task: &mut Claimed| task.worker == demand.worker && demand.lanes.contains(&task.lane.id);
+        let tasks: Vec<_> = state.heard.extract_if(.., is_meant).take(demand.n as usize).collect();
+        let now = Instant::now();
+        while state.brought.front().is_some_and(|brought| now.duration_since(brought.at) > BROUGHT_FOR) {
+            state.brought.pop_front();
+        }
+        state.brought.extend(tasks.iter().map(|task| Brought {
+            lease: LeaseRef { id: task.id, lease: task.lease },
+            key: key_of(task),
+            by_claim_no: demand.claim_no,
+            at: now,
+        }));
+        tasks
+    }
+
+    /// Whether a lease is on its way to its worker, or came there under a number above its own.
+    pub(crate) fn covers(&self, worker: WorkerId, lease: LeaseRef, claim_no: u64) -> bool {
+        let key = Key { worker, claim_no };
+        let state = self.lock();
+        state.out.is_some_and(|(out, _)| out == key)
+            || state.heard.iter().any(|task| key_of(task) == key)
+            || state.brought.iter().any(|brought| brought.lease == lease)
+    }
+
+    /// Nobody comes for what is leased by this offer, or nobody knows whether it was laid out.
+    fn give_up(&self, key: Key) {
+        let mut state = self.lock();
+        let out = state.out.take_if(|(out, _)| *out == key);
+        let held = state.heard.extract_if(.., |task| key_of(task) == key).count();
+        self.undo((out.is_some() || held > 0).then_some(key));
+    }
+
+    fn undo(&self, keys: impl IntoIterator<Item = Key>) {
+        for key in keys {
+            let _ = self.chores.send(Chore::Undo(key));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the server says of a task that an offer took: worker, claim number, id, lane, priority, most attempts, encoding, when, payload.
+fn read(shared: &Shared, text: &str) -> Option<Claimed> {
+    let mut words = text.split(' ');
+    let mut number = || words.next()?.parse::<i64>().ok();
+    let (worker, claim_no, id) = (number()?, number()?, number()?);
+    let (lane, priority, max_attempts) = (number()?, number()?, number()?);
+    let (encoding, now) = (number()?, number()?);
+    let payload = unhex(words.next().unwrap_or_default())?;
+    Some(Claimed {
+        id: TaskId::from_raw(id),
+        lease: 1,
+        attempt: 1,
+        max_attempts: u32::try_from(max_attempts).ok()?,
+        crashes: 0,
+        worker: WorkerId(worker),
+        claim_no: u64::try_from(claim_no).ok()?,
+        lane: shared.lanes.get(i32::try_from(lane).ok()?)?,
+        priority: i32::try_from(priority).ok()?,
+        payload: Payload::from_stored(record::encoding(i16::try_from(encoding).ok()?), payload),
+        job: None,
+        workflow: None,
+        timeout: None,
+        retry: None,
+        trace: None,
+        claimed_at: Timestamp::from_ms(now),
+    })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// Hears of a task; if nobody comes for it, it is handed back.
+pub(crate) fn heard(shared: &Arc<Shared>, text: &str) {
+    // What cannot be read is missed by the next renewal and goes back then.
+    let Some(task) = read(shared, text) else { return };
+    let key = key_of(&task);
+    if !shared.offers.hear(task) {
+        return;
+    }
+    shared.subscribers.tell_ready();
+    let shared = Weakly::new(shared);
+    tokio::spawn(async move {
+        tokio::time::sleep(AGAIN_AFTER).await;
+        let Some(offers) = shared.upgrade() else { return };
+        offers.offers.rested();
+        drop(offers);
+        tokio::time::sleep(HELD_FOR).await;
+        if let Some(shared) = shared.upgrade() {
+            shared.offers.give_up(key);
+        }
+    });
+}
+
+/// What [`run`] does.
+pub(crate) struct Chores(mpsc::UnboundedReceiver<Chore>);
+
+/// Lays out and takes back until the store is closed.
+pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
+    loop {
+        let chore = tokio::select! {
+            chore = chores.0.recv() => chore,
+            () = shared.closed() => return,
+        };
+        let (Some(chore), Some(shared)) = (chore, shared.upgrade()) else { return };
+        match chore {
+            Chore::Lay(key, lanes, ear) => {
+                // Whether it is there is not known then.
+                if let Err(error) = lay(&shared, key, &lanes, &ear).await {
+                    tracing::debug!(%error, "the offer of an idle worker could not be laid out");
+                    shared.offers.give_up(key);
+                }
+            }
+            Chore::Undo(key) => undo(&shared, key).await,
+        }
+    }
+}
+
+async fn lay(shared: &Shared, key: Key, lanes: &[i32], ear: &Ear) -> Result<()> {
+    let (listener, claim_no) = (shared.doorbell.listener, key.claim_no as i64);
+    let mut session = shared.claims.session().await?;
+    session
+        .query(&sql::OFFER_LAY, &[&listener, &key.worker.0, &claim_no, &lanes, &ear.whisper, &ear.presence])
+        .await?;
+    Ok(())
+}
+
+/// Takes an offer back and, if it was too late for that, whatever was leased by it.
+async fn undo(shared: &Shared, key: Key) {
+    for _ in 0..TRIES {
+        match try_to_undo(shared, key).await {
+            Ok(()) => return,
+            Err(error) => tracing::debug!(%error, "an offer could not be undone yet"),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn try_to_undo(shared: &Shared, key: Key) -> Result<()> {
+    let (listener, claim_no) = (shared.doorbell.listener, key.claim_no as i64);
+    let mut session = shared.duties.session().await?;
+    let withdrawn = session.row(&sql::OFFER_WITHDRAW, &[&listener, &claim_no]).await?;
+    drop(session);
+    if withdrawn.is_none() {
+        lease::hand_back_claim(shared, key.worker, key.claim_no).await?;
+    }
+    Ok(())
+}
