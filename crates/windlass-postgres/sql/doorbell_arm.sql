@@ -6,6 +6,7 @@ WITH gone AS (
     SELECT old.listener
     FROM windlass.doorbell AS old
     WHERE old.armed_until < windlass.now_ms() - 86400000 AND old.listener <> $1
+    ORDER BY old.armed_until
     LIMIT 100
     FOR UPDATE SKIP LOCKED
   )

@@ -1,2 +1,2 @@
 -- A busy worker need not be rung. $1 listener.
-UPDATE windlass.doorbell SET armed_until = 0 WHERE listener = $1
+UPDATE windlass.doorbell SET armed_until = windlass.now_ms() WHERE listener = $1

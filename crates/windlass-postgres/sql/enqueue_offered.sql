@@ -1,6 +1,6 @@
 -- Adds one task as a lease of a worker that has offered to take it, and tells that worker all of it on the channel of its own; adds nothing if
 -- nobody may have it. What enqueue_one.sql does where there is an offer, for a third less: for a caller who has just met one. Its commit
--- does not wait for the disk; flush.sql, which is sent with it, does. $1 lane, $2 priority, $3 attempts, $4 encoding, $5 payload, $6 the
+-- does not wait for the disk; flush.sql, which follows, does. $1 lane, $2 priority, $3 attempts, $4 encoding, $5 payload, $6 the
 -- caller's listener. Indexes: primary keys of worker and paused_queue, task_suspect, task_running_suspect.
 WITH taken AS (
   UPDATE windlass.doorbell AS d SET worker = NULL
@@ -8,6 +8,7 @@ WITH taken AS (
     SELECT d.ctid, d.worker, d.claim_no, d.whisper, d.presence
     FROM windlass.doorbell AS d
     WHERE d.worker IS NOT NULL AND d.armed_until > windlass.now_ms() AND d.offered @> ARRAY[$1::integer] AND d.listener <> $6
+    ORDER BY random()
     LIMIT 1
     FOR UPDATE SKIP LOCKED
   ) AS o

@@ -1,8 +1,8 @@
 -- The same as enqueue_plain.sql for one task, with no more set up than that needs. A worker that has offered to take it has it leased in
 -- the same commit, and is told all of it on the channel of its own; else an idle one is told which task it is. Nothing can stand before it in
--- its line but what came since that worker found nothing. If $9 is true, the commit does not wait for the disk, so that a worker has
--- the task meanwhile; flush.sql, which is sent with it, does. $1 lane, $2 priority, $3 attempts, $4 encoding, $5 payload, $6 channel,
--- $7 whether to ring, $8 the caller's listener, $10 whether the payload is small enough to be told.
+-- its line but what came since that worker last looked. If $9 is true, the commit does not wait for the disk, so that a worker has
+-- the task meanwhile; flush.sql, which follows, does. $1 lane, $2 priority, $3 attempts, $4 encoding, $5 payload, $6 channel,
+-- $7 whether to ring, $8 the caller's listener, $10 whether the task may be told: its payload is small, and the commit does not wait.
 -- Indexes: primary keys of doorbell, worker and paused_queue, task_suspect, task_running_suspect.
 WITH item AS MATERIALIZED (
   SELECT

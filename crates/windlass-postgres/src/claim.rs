@@ -72,9 +72,17 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
     lanes.sort_unstable();
     lanes.dedup();
     // Nothing is waited for with what an offer brought: whoever asked may not wait as long.
-    if let Some((answer, owes_look)) = short::by_offer(shared, demands) {
-        if !owes_look && answer.rest == Rest::Nothing && shared.doorbell.covers(&numbers(&lanes)) {
-            offer(shared, demands);
+    if let Some(mut answer) = short::by_offer(shared, demands) {
+        if answer.rest == Rest::Nothing {
+            if shared.looks.are_told() || !shared.doorbell.covers(&numbers(&lanes)) {
+                // There is more, or nobody would be told of it.
+                answer.rest = Rest::More;
+            } else {
+                offer(shared, demands);
+            }
+        } else if answer.tasks.len() as i64 >= demands.iter().map(wanted).sum() {
+            // It may not come again for a while.
+            shared.offers.disarm(lanes);
         }
         return Ok(answer);
     }

@@ -118,6 +118,11 @@ impl Server {
         })
     }
 
+    /// Whether it is on this machine.
+    pub(crate) fn is_here(&self) -> bool {
+        self.is_here
+    }
+
     pub(crate) fn location(&self) -> &Location {
         &self.location
     }
@@ -258,12 +263,16 @@ impl Conn {
 
     /// Runs a statement that nothing follows before its answer: sent at once, by whoever asks.
     async fn query_now(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
+        // The turns of what is sent at once must not be spent on this.
+        if !self.server.pooled {
+            self.statement(sql).await?;
+        }
         self.send_now(self.ask(sql, params, Clock::OnceSent)).await
     }
 
     /// Runs a statement that commits by itself without waiting for the disk, and waits for the disk then; both sent in one go, except to a
     /// server on this machine: a round trip costs less there than the processor time that the wait takes from whoever is told of the
-    /// statement. `meanwhile` is called in between. If only the wait fails, nobody knows whether the statement will last.
+    /// statement. One that answers nothing has written nothing. `meanwhile` is called in between. If only the wait fails, nobody knows whether the statement will last.
     ///
     /// On one connection, so that no other server than the one that has it says that it is safe. Behind a pooler the statement
     /// is to wait for the disk itself.
@@ -279,6 +288,9 @@ impl Conn {
         if self.server.is_here {
             let rows = self.query_now(sql, params).await?;
             meanwhile(&rows);
+            if rows.is_empty() {
+                return Ok(rows);
+            }
             self.query_now(&sql::FLUSH, &[]).await.map_err(Failure::in_doubt)?;
             return Ok(rows);
         }

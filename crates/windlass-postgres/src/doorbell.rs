@@ -5,7 +5,7 @@
 //!   claim came short  ──► arm, in a transaction of its own ──► claim once more ──► sleep, armed
 //! ```
 //! Whoever enqueues only reads who is armed, and notifies one of them: while workers are busy there is no notification
-//! and never a lock. A ring that is missed costs one poll.
+//! and never a lock. A ring that is missed costs one poll. Only the offer of an idle worker (see `offer`) is locked, by whoever takes it.
 
 use std::{
     sync::{
@@ -189,20 +189,23 @@ async fn listen_once(
     // Another one with every connection: an older one may not know yet that it is gone.
     let ear = Ear::new();
     let mut subscribe = std::pin::pin!(async {
-        if let Some(ear) = &ear {
-            ear.open(&client).await?;
-        }
-        client.batch_execute(&format!("LISTEN \"{channel}\"")).await
+        client.batch_execute(&format!("LISTEN \"{channel}\"")).await?;
+        // Without it there are rings, and no offers.
+        let is_open = match &ear {
+            Some(ear) => ear.open(&client).await.is_ok(),
+            None => false,
+        };
+        Ok::<_, tokio_postgres::Error>(is_open)
     });
     let mut is_subscribed = false;
     loop {
         let message = tokio::select! {
             answer = &mut subscribe, if !is_subscribed => {
-                answer.map_err(|error| down(crate::error::text_of(&error)))?;
+                let is_open = answer.map_err(|error| down(crate::error::text_of(&error)))?;
                 is_subscribed = true;
                 let Some(shared) = shared.upgrade() else { return Ok(()) };
                 shared.doorbell.is_listening.store(true, Ordering::Release);
-                shared.offers.listens(ear.clone());
+                shared.offers.listens(ear.clone().filter(|_| is_open));
                 shared.lanes.mark_stale();
                 shared.subscribers.tell_lanes();
                 continue;

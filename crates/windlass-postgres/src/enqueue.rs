@@ -163,8 +163,10 @@ async fn add_one(
     let (encoding, payload) = (task.payload.encoding().code() as i16, task.payload.as_bytes());
     let (channel, listener) = (&shared.doorbell.channel, shared.doorbell.listener);
     let (ring, soon) = (!shared.doorbell.covers(&[lane]), shared.flushes());
-    let is_small = payload.len() <= offer::WHISPER_MAX_BYTES;
-    if ring && soon && is_small && shared.offers.are_likely() {
+    // An offer is held until the commit, which must not wait for the disk then: its worker renews in the same row.
+    let may_whisper = soon && payload.len() <= offer::WHISPER_MAX_BYTES;
+    // Only where a miss costs little more than a round trip.
+    if ring && may_whisper && shared.server.is_here() && shared.offers.are_likely() {
         let rows = session
             .query_then_flush(
                 &sql::ENQUEUE_OFFERED,
@@ -190,7 +192,7 @@ async fn add_one(
                 &ring,
                 &listener,
                 &soon,
-                &is_small,
+                &may_whisper,
             ],
             |rows| {
                 let Some(row) = rows.first() else { return };

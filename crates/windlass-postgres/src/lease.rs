@@ -17,6 +17,7 @@ use windlass_core::{
 use crate::{
     error::Failure,
     gate, job,
+    offer::BROUGHT_FOR,
     pool::{Pool, Session},
     repeat::repeat,
     settle::{self, Ended, HeldLease, next_due},
@@ -140,8 +141,12 @@ pub(crate) async fn reconcile(
     // Usually nothing is to be handed back; that is seen without a lock.
     let limit = i64::try_from(in_flight.len() + HAND_BACK_MAX).unwrap_or(i64::MAX);
     let rows = session.query(&sql::HELD, &[&worker.0, &0_i64, &up_to, &limit]).await?;
+    let began = Instant::now();
     let is_lost = |lease: &LeaseRef, claim_no: u64| {
-        !in_flight.contains(lease) && !shared.offers.covers(worker, *lease, claim_no)
+        // What an offer brought since then is remembered for no longer.
+        !in_flight.contains(lease)
+            && !shared.offers.covers(worker, *lease, claim_no)
+            && began.elapsed() < BROUGHT_FOR
     };
     if !rows.iter().any(|row| is_lost(&lease_of(row), claim_of(row))) {
         return Ok(0);

@@ -122,6 +122,11 @@ impl Looks {
         self.lock().take_named(worker).filter(|_| self.trusts_hearsay)
     }
 
+    /// Whether somebody has told of tasks since the last claim that went to the server.
+    pub(crate) fn are_told(&self) -> bool {
+        self.lock().said != Said::Nothing
+    }
+
     /// A claim for several workers comes: what was said is for all of them, and what it leaves for each is not noted.
     pub(crate) fn forget_named(&self) {
         let mut state = self.lock();

@@ -64,7 +64,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 6,
         oldest_writer: 1,
-        locks: "table doorbell, for a moment: enqueues wait meanwhile",
+        locks: "table doorbell, for a moment: enqueues, claims of idle workers and renewals wait meanwhile",
         sql: include_str!("../sql/migrations/0006_offer.sql"),
     },
 ];

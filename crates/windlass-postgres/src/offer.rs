@@ -22,7 +22,7 @@ use tokio_postgres::{
     Client,
     types::{ToSql, Type},
 };
-use windlass_core::{Claimed, Demand, LeaseRef, Payload, Result, TaskId, Timestamp, WorkerId};
+use windlass_core::{Claimed, Demand, LaneId, LeaseRef, Payload, Result, TaskId, Timestamp, WorkerId};
 
 use crate::{
     doorbell::numbers,
@@ -37,14 +37,14 @@ pub(crate) const WHISPER_MAX_BYTES: usize = 3_000;
 const AGAIN_AFTER: Duration = Duration::from_millis(1);
 /// How long a task that was heard of waits for its worker to come for it.
 const HELD_FOR: Duration = Duration::from_millis(250);
-/// How long an offer that is gone at the server may not have been heard of.
-const UNHEARD_FOR: Duration = Duration::from_secs(2);
+/// How long after it was seen to be gone at the server an offer may not have been heard of.
+const UNHEARD_FOR: Duration = Duration::from_millis(500);
 /// For how long a lease is remembered that was brought by a claim with a higher number: longer than a comparison of leases may take.
-const BROUGHT_FOR: Duration = Duration::from_secs(30);
-/// How often it is tried to hand something back, before that is left to the comparison of leases; and the pause in between.
-const TRIES: u32 = 5;
-/// See [`TRIES`].
-const PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const BROUGHT_FOR: Duration = Duration::from_secs(30);
+/// Pauses between attempts to take something back.
+const RETRY_MIN: Duration = Duration::from_millis(50);
+/// Longest of them.
+const RETRY_MAX: Duration = Duration::from_secs(2);
 
 /// What this process offers.
 pub(crate) struct Offers {
@@ -99,7 +99,7 @@ struct Key {
 #[derive(Default)]
 struct State {
     ear: Option<Ear>,
-    out: Option<(Key, Instant)>,
+    out: Option<Out>,
     /// A task was heard of a moment ago; what is to be laid out waits until it has started.
     is_resting: bool,
     next: Option<(Key, Vec<i32>)>,
@@ -117,10 +117,32 @@ struct Brought {
     at: Instant,
 }
 
+/// An offer that nobody here has heard to be taken.
+struct Out {
+    key: Key,
+    /// When it was seen to be gone at the server.
+    missed_at: Option<Instant>,
+}
+
+impl Out {
+    fn is_missed(&self) -> bool {
+        self.missed_at.is_some_and(|at| at.elapsed() > UNHEARD_FOR)
+    }
+}
+
 /// What is to be done at the server, one after the other.
 enum Chore {
     Lay(Key, Vec<i32>, Ear),
     Undo(Key),
+    Disarm(Vec<LaneId>),
+}
+
+impl State {
+    /// Whether what is leased under this number is here, or was.
+    fn knows(&self, key: Key) -> bool {
+        self.heard.iter().any(|task| key_of(task) == key)
+            || self.brought.iter().any(|brought| brought.key == key)
+    }
 }
 
 fn key_of(task: &Claimed) -> Key {
@@ -138,7 +160,7 @@ impl Offers {
     pub(crate) fn listens(&self, ear: Option<Ear>) {
         let mut state = self.lock();
         state.ear = ear;
-        self.undo(state.out.take().map(|(key, _)| key));
+        self.undo(state.out.take().map(|out| out.key));
     }
 
     /// Offers to take a task for a worker whose claim took nothing; one offer at a time.
@@ -146,6 +168,7 @@ impl Offers {
         let mut state = self.lock();
         let key = Key { worker: demand.worker, claim_no: demand.claim_no };
         state.next = Some((key, numbers(&demand.lanes)));
+        self.undo(state.out.take_if(|out| out.is_missed()).map(|out| out.key));
         if !state.is_resting {
             self.lay_next(&mut state);
         }
@@ -164,7 +187,7 @@ impl Offers {
             && state.out.is_none()
             && state.heard.is_empty()
         {
-            state.out = Some((key, Instant::now()));
+            state.out = Some(Out { key, missed_at: None });
             let _ = self.chores.send(Chore::Lay(key, lanes, ear));
         }
     }
@@ -184,7 +207,7 @@ impl Offers {
         let mut state = self.lock();
         state.next = None;
         let out = state.out.take();
-        self.undo(out.map(|(key, _)| key));
+        self.undo(out.map(|out| out.key));
     }
 
     /// A worker's claims up to this number are undone.
@@ -192,7 +215,7 @@ impl Offers {
         let is_meant = |key: Key| key.worker == worker && key.claim_no <= up_to_claim_no;
         let mut state = self.lock();
         state.next.take_if(|(key, _)| is_meant(*key));
-        let out = state.out.take_if(|(key, _)| is_meant(*key)).map(|(key, _)| key);
+        let out = state.out.take_if(|out| is_meant(out.key)).map(|out| out.key);
         let mut keys: Vec<Key> = out.into_iter().collect();
         keys.extend(state.heard.extract_if(.., |task| is_meant(key_of(task))).map(|task| key_of(&task)));
         // What that claim has brought has reached nobody.
@@ -208,23 +231,25 @@ impl Offers {
     /// A renewal saw which offer of this process is out.
     pub(crate) fn renewed(&self, claim_no: Option<u64>) {
         let mut state = self.lock();
-        let is_gone =
-            |(key, at): &mut (Key, Instant)| Some(key.claim_no) != claim_no && at.elapsed() > UNHEARD_FOR;
-        let gone = state.out.take_if(is_gone).map(|(key, _)| key);
-        self.undo(gone);
+        if let Some(out) = &mut state.out {
+            let missed_at = *out.missed_at.get_or_insert_with(Instant::now);
+            out.missed_at = (Some(out.key.claim_no) != claim_no).then_some(missed_at);
+        }
+        self.undo(state.out.take_if(|out| out.is_missed()).map(|out| out.key));
     }
 
-    /// The server told of a task that was leased by an offer; whether that was believed.
+    /// The server told of a task that was leased by an offer; whether that was believed. If not, it goes back.
     fn hear(&self, task: Claimed) -> bool {
         let mut state = self.lock();
         let key = key_of(&task);
-        if state.out.take_if(|(out, _)| *out == key).is_none() {
-            // Undone meanwhile, by whoever forgot it.
-            return false;
+        let is_out = state.out.take_if(|out| out.key == key).is_some();
+        if is_out {
+            state.heard.push(task);
+            state.is_resting = true;
+        } else if !state.knows(key) {
+            self.undo(Some(key));
         }
-        state.heard.push(task);
-        state.is_resting = true;
-        true
+        is_out
     }
 
     /// What came for this demand.
@@ -253,7 +278,7 @@ impl Offers {
     pub(crate) fn covers(&self, worker: WorkerId, lease: LeaseRef, claim_no: u64) -> bool {
         let key = Key { worker, claim_no };
         let state = self.lock();
-        state.out.is_some_and(|(out, _)| out == key)
+        state.out.as_ref().is_some_and(|out| out.key == key)
             || state.heard.iter().any(|task| key_of(task) == key)
             || state.brought.iter().any(|brought| brought.lease == lease)
     }
@@ -261,9 +286,14 @@ impl Offers {
     /// Nobody comes for what is leased by this offer, or nobody knows whether it was laid out.
     fn give_up(&self, key: Key) {
         let mut state = self.lock();
-        let out = state.out.take_if(|(out, _)| *out == key);
+        let out = state.out.take_if(|out| out.key == key);
         let held = state.heard.extract_if(.., |task| key_of(task) == key).count();
         self.undo((out.is_some() || held > 0).then_some(key));
+    }
+
+    /// The bell of a worker that is full is to be disarmed.
+    pub(crate) fn disarm(&self, lanes: Vec<LaneId>) {
+        let _ = self.chores.send(Chore::Disarm(lanes));
     }
 
     fn undo(&self, keys: impl IntoIterator<Item = Key>) {
@@ -344,35 +374,43 @@ pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
         };
         let (Some(chore), Some(shared)) = (chore, shared.upgrade()) else { return };
         match chore {
-            Chore::Lay(key, lanes, ear) => {
-                // Whether it is there is not known then.
-                if let Err(error) = lay(&shared, key, &lanes, &ear).await {
-                    tracing::debug!(%error, "the offer of an idle worker could not be laid out");
-                    shared.offers.give_up(key);
+            Chore::Lay(key, lanes, ear) => match lay(&shared, key, &lanes, &ear).await {
+                Ok(true) => {}
+                // Whether it is there is not known after an error.
+                Ok(false) | Err(_) => shared.offers.give_up(key),
+            },
+            Chore::Undo(key) => undo(&shared, key).await,
+            Chore::Disarm(lanes) => {
+                let disarmed =
+                    async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };
+                if let Err(error) = disarmed.await {
+                    tracing::debug!(%error, "the bell could not be disarmed");
                 }
             }
-            Chore::Undo(key) => undo(&shared, key).await,
         }
     }
 }
 
-async fn lay(shared: &Shared, key: Key, lanes: &[i32], ear: &Ear) -> Result<()> {
+/// Lays an offer out; `false` if that was refused.
+async fn lay(shared: &Shared, key: Key, lanes: &[i32], ear: &Ear) -> Result<bool> {
     let (listener, claim_no) = (shared.doorbell.listener, key.claim_no as i64);
     let mut session = shared.claims.session().await?;
-    session
-        .query(&sql::OFFER_LAY, &[&listener, &key.worker.0, &claim_no, &lanes, &ear.whisper, &ear.presence])
+    let laid = session
+        .row(&sql::OFFER_LAY, &[&listener, &key.worker.0, &claim_no, &lanes, &ear.whisper, &ear.presence])
         .await?;
-    Ok(())
+    Ok(laid.is_some())
 }
 
-/// Takes an offer back and, if it was too late for that, whatever was leased by it.
+/// Takes an offer back and, if it was too late for that, whatever was leased by it; again and again until that is done.
 async fn undo(shared: &Shared, key: Key) {
-    for _ in 0..TRIES {
-        match try_to_undo(shared, key).await {
-            Ok(()) => return,
-            Err(error) => tracing::debug!(%error, "an offer could not be undone yet"),
+    let mut pause = RETRY_MIN;
+    while let Err(error) = try_to_undo(shared, key).await {
+        if *shared.closing.borrow() {
+            return;
         }
-        tokio::time::sleep(PAUSE).await;
+        tracing::debug!(%error, again_in = ?pause, "an offer could not be undone yet");
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(RETRY_MAX);
     }
 }
 
@@ -382,7 +420,10 @@ async fn try_to_undo(shared: &Shared, key: Key) -> Result<()> {
     let withdrawn = session.row(&sql::OFFER_WITHDRAW, &[&listener, &claim_no]).await?;
     drop(session);
     if withdrawn.is_none() {
-        lease::hand_back_claim(shared, key.worker, key.claim_no).await?;
+        let n = lease::hand_back_claim(shared, key.worker, key.claim_no).await?;
+        if n > 0 {
+            tracing::warn!(worker = %key.worker, tasks = n, "handed back what was leased to an idle worker and did not start");
+        }
     }
     Ok(())
 }

@@ -54,15 +54,15 @@ pub(crate) async fn by_name(
     without_a_look(shared, demand, &rows, true).await
 }
 
-/// Brings what was leased by an offer of this worker, if there is any; and whether a look at how things stand is owed.
-pub(crate) fn by_offer(shared: &Shared, demands: &[Demand]) -> Option<(ClaimAnswer, bool)> {
+/// Brings what was leased by an offer of this worker, if there is any.
+pub(crate) fn by_offer(shared: &Shared, demands: &[Demand]) -> Option<ClaimAnswer> {
     let [demand] = demands else { return None };
     let tasks = shared.offers.bring(demand);
     let now = tasks.last()?.claimed_at;
     let is_full = tasks.len() as i64 >= wanted(demand);
-    let owes_look = !shared.looks.took(demand.worker, is_full);
-    let rest = if is_full || owes_look { Rest::More } else { Rest::Nothing };
-    Some((ClaimAnswer { tasks, rest, next_due: shared.looks.next_due(now), now }, owes_look && !is_full))
+    let is_fresh = shared.looks.took(demand.worker, is_full);
+    let rest = if is_full || !is_fresh { Rest::More } else { Rest::Nothing };
+    Some(ClaimAnswer { tasks, rest, next_due: shared.looks.next_due(now), now })
 }
 
 /// What a claim brought that did not look how things stand; nothing if it brought nothing.

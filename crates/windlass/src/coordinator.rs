@@ -235,8 +235,9 @@ impl Coordinator {
         shared.claim_answered();
         // Looked at after the attempts are in `in_flight`: a fence that came before cancels nothing of theirs, and one that
         // comes later finds them there.
-        let is_wanted =
-            |attempt: &Attempt| !shared.is_draining() && shared.worker() == Some(attempt.claimed.worker);
+        let is_wanted = |attempt: &Attempt| {
+            !shared.is_draining() && shared.worker() == Some(attempt.claimed.worker) && shared.holds_lease()
+        };
         for attempt in attempts {
             let handler = self.lanes.handler(attempt.claimed.lane.id).filter(|_| is_wanted(&attempt));
             let started = handler.is_some_and(|handler| {

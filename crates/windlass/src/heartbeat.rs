@@ -48,6 +48,7 @@ async fn beat(shared: &Shared, mut valid_until: Instant) {
     // What had been claimed, and what had failed, when the two were last compared.
     let mut compared_at = (u64::MAX, 0);
     loop {
+        shared.set_lease_until(valid_until);
         let pause = spread.spread(shared.config.heartbeat * 4 / 5);
         // Sooner where little is left, as after a registration that was long under way.
         let left = valid_until.saturating_duration_since(Instant::now());
@@ -66,6 +67,7 @@ async fn beat(shared: &Shared, mut valid_until: Instant) {
             Ok(renewed) => {
                 // The deadline of a renewal that was retried still counts from the first try: early is safe.
                 valid_until = sent + shared.config.lease_ttl;
+                shared.set_lease_until(valid_until);
                 shared.mark_renewed();
                 if let Some(slots) = renewed.slots {
                     shared.set_slots(slots);
@@ -128,6 +130,7 @@ async fn register_anew(shared: &Shared) -> Instant {
         let valid_until = Instant::now() + shared.config.lease_ttl;
         match shared.source.register(shared.introduction()).await {
             Ok(worker) if Instant::now() < valid_until => {
+                shared.set_lease_until(valid_until);
                 shared.set_worker(Some(worker));
                 shared.wake.lanes();
                 tracing::info!(%worker, "registered anew");

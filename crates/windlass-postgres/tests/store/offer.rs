@@ -2,7 +2,7 @@
 
 use windlass_conformance::cases::rig::{Hand, Rig, name, of_job, task};
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Hint, NewTask, Payload, State, Store, TaskId, WorkerReport,
+    ClaimAnswer, Claimed, Demand, Hint, NewTask, Payload, State, Store, TaskId, WorkerReport, source::Rest,
     task::AttemptResult,
 };
 use windlass_postgres::Options;
@@ -302,4 +302,79 @@ async fn an_offer_ends_with_the_process_that_made_it() {
     assert_eq!(harness.number(OUT).await, 1, "it was not taken back");
     let id = rig.add(task("a")).await;
     assert_eq!(state(&rig, id).await, State::Ready);
+}
+
+/// Nobody here knows of the offer that it was leased by.
+#[tokio::test]
+async fn a_word_that_is_not_believed_gives_the_task_back() {
+    let harness = trusting();
+    let rig = Rig::open(&harness).await;
+    let mut worker = offering(&harness, &rig).await;
+    harness.execute("UPDATE {s}.doorbell SET claim_no = claim_no + 1000").await;
+    let id = rig.add(task("a")).await;
+    until("it is handed back", async || state(&rig, id).await == State::Ready).await;
+    assert_eq!(brought(&mut worker).await.id, id);
+    rig.assert_sound().await;
+}
+
+/// A worker that gets what it offered to take is told to come again if it has heard of more.
+#[tokio::test]
+async fn what_an_offer_brings_hides_nothing_else() {
+    let harness = trusting();
+    let rig = Rig::open(&harness).await;
+    let mut worker = offering(&harness, &rig).await;
+    let mut hints = worker.store.hints();
+    let mut ids = vec![rig.add(task("a")).await];
+    assert_eq!(hint(&mut hints).await, Hint::Ready);
+    let more = worker.store.enqueue(vec![task("a"); 2]).await.unwrap();
+    ids.extend(more.iter().map(|task| task.id));
+    let mut ran = Vec::new();
+    loop {
+        let answer = look(&mut worker, 10).await;
+        ran.extend(answer.tasks.iter().map(|task| task.id));
+        if answer.rest != Rest::More {
+            break;
+        }
+    }
+    ran.sort_unstable();
+    ids.sort_unstable();
+    assert_eq!(ran, ids);
+}
+
+#[tokio::test]
+async fn a_worker_that_an_offer_has_filled_is_not_rung() {
+    let harness = trusting();
+    let rig = Rig::open(&harness).await;
+    let mut worker = offering(&harness, &rig).await;
+    let mut hints = worker.store.hints();
+    let id = rig.add(task("a")).await;
+    assert_eq!(hint(&mut hints).await, Hint::Ready);
+    assert_eq!(look(&mut worker, 1).await.tasks[0].id, id);
+    let armed = "SELECT count(*) FROM {s}.doorbell WHERE armed_until > {s}.now_ms()";
+    until("its bell is off", async || harness.number(armed).await == 0).await;
+}
+
+/// Versions that nobody may remove would be read by every enqueue.
+#[tokio::test]
+async fn a_table_of_bells_that_has_grown_has_no_offers() {
+    let harness = trusting();
+    let rig = Rig::open(&harness).await;
+    let mut worker = offering(&harness, &rig).await;
+    harness
+        .execute(
+            "INSERT INTO {s}.doorbell (listener, armed_until, lanes)
+             SELECT -n, {s}.now_ms(), '{7,7,7,7,7,7,7,7,7,7,7,7,7}' FROM generate_series(1, 20000) AS n",
+        )
+        .await;
+    let id = rig.add(task("a")).await;
+    assert_eq!(state(&rig, id).await, State::Running, "the offer that is there is taken");
+    let claimed = brought(&mut worker).await;
+    worker.finish(&claimed).await;
+    for _ in 0..3 {
+        look(&mut worker, 10).await;
+        let id = rig.add(task("a")).await;
+        assert_eq!(state(&rig, id).await, State::Ready);
+        let claimed = brought(&mut worker).await;
+        worker.finish(&claimed).await;
+    }
 }

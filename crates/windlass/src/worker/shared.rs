@@ -69,6 +69,8 @@ pub(crate) struct Shared {
     started: Instant,
     ticked_ms: AtomicU64,
     renewed_ms: AtomicU64,
+    /// Until when the lease is ours.
+    lease_until: Mutex<Option<tokio::time::Instant>>,
     fatal: watch::Sender<Option<windlass_core::Error>>,
 }
 
@@ -105,6 +107,7 @@ impl Shared {
             started: Instant::now(),
             ticked_ms: AtomicU64::new(0),
             renewed_ms: AtomicU64::new(0),
+            lease_until: Mutex::default(),
             fatal: watch::Sender::new(None),
         }
     }
@@ -287,6 +290,17 @@ impl Shared {
 
     pub(crate) fn tick(&self) {
         self.ticked_ms.store(self.elapsed_ms(), Ordering::Relaxed);
+    }
+
+    /// The lease is ours until then, as far as is known.
+    pub(crate) fn set_lease_until(&self, until: tokio::time::Instant) {
+        *self.lease_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+    }
+
+    /// Whether the lease is still ours. It may be over before the heartbeat has had the time to say so, as after a stop of the process.
+    pub(crate) fn holds_lease(&self) -> bool {
+        let until = *self.lease_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_none_or(|until| tokio::time::Instant::now() < until)
     }
 
     pub(crate) fn mark_renewed(&self) {
