@@ -10,6 +10,7 @@ mod limits;
 mod listener;
 mod locks;
 mod lost_answers;
+mod offers;
 mod restart;
 mod rolling;
 mod schedules;
