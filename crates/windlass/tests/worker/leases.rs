@@ -1,8 +1,8 @@
 //! Leases: kept by a live worker whatever its handlers do, given up by one that cannot renew.
 
 use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
+    sync::{Arc, Barrier, atomic::Ordering},
+    time::{Duration, Instant},
 };
 
 use tokio::sync::{Notify, Semaphore};
@@ -32,6 +32,34 @@ async fn handlers_that_block_every_thread_do_not_cost_the_lease() {
         assert_eq!((task.attempt, task.crashes), (1, 0));
     }
     assert_eq!(handler.calls.load(Ordering::SeqCst), 4);
+    worker.stop().await;
+}
+
+/// As in a process that was stopped: the answer is there before the heartbeat has had the time to give the lease up.
+#[tokio::test]
+async fn what_was_claimed_under_a_lease_that_is_over_does_not_start() {
+    let (store, gate, asleep) = (staged(), Arc::new(Notify::new()), Arc::new(Barrier::new(2)));
+    let (leases, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    store.next(On::Claim, [Act::Late(gate.clone())]);
+    store.next(On::Renew, [Act::Block(asleep.clone())]);
+    let ids = enqueue(&*store, 1).await;
+    let handler = act(move |context| {
+        let leases = leases.clone();
+        async move {
+            leases.send(context.lease()).unwrap();
+            Outcome::Done(None)
+        }
+    });
+    let worker = start(store.clone(), handler, quick());
+    until("it has claimed, and renews", async || store.calls(On::Claim) == 1 && store.calls(On::Renew) == 1)
+        .await;
+    let since = Instant::now();
+    until("its lease is over", async || since.elapsed() > quick().lease_ttl).await;
+    gate.notify_one();
+    until("the answer has come", async || worker.status().claimed == 1).await;
+    tokio::task::spawn_blocking(move || asleep.wait()).await.unwrap();
+    until_state(&*store, &ids, TaskState::Done).await;
+    assert_ne!(seen.recv().await, Some(1), "it ran under the lease that was over");
     worker.stop().await;
 }
 

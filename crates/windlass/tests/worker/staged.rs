@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     path::Path,
-    sync::{Arc, Mutex},
+    sync::{Arc, Barrier, Mutex},
     time::Duration,
 };
 
@@ -29,6 +29,8 @@ pub enum Act {
     Hang(Arc<Notify>),
     /// It is done, and its answer waits for the test.
     Late(Arc<Notify>),
+    /// It blocks its thread until the test comes, then it is done.
+    Block(Arc<Barrier>),
     /// It panics.
     Panic,
     /// Only for a claim: it is answered as the last one was, as by a store that forgot that one.
@@ -115,6 +117,10 @@ impl Staged {
                 let answer = act.await;
                 gate.notified().await;
                 answer
+            }
+            Some(Act::Block(gate)) => {
+                gate.wait();
+                act.await
             }
             Some(Act::Panic) => panic!("staged panic"),
             Some(Act::Again) => Err(Error::Unsupported(AGAIN.into())),
