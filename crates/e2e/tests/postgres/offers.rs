@@ -25,24 +25,25 @@ async fn offering(place: &Place, target: &Target) -> (Process, String) {
 async fn a_task_that_a_stopped_worker_had_offered_to_take_runs_once() {
     let place = Place::shared().unwrap();
     let target = target().await;
-    let (mut zombie, first) = offering(&place, &target).await;
+    let (zombie, first) = offering(&place, &target).await;
     let registered = place.registration(zombie.pid()).unwrap().unwrap();
     zombie.signal(Signal::STOP).unwrap();
     target.hold();
-    let id = enqueue(&place, &target, 1).await.pop_first().unwrap();
-    assert_eq!(place.held_by(zombie.pid()).unwrap(), [id.clone()], "leased in the commit that added it");
+    let ids = [enqueue(&place, &target, 1).await.pop_first().unwrap()];
+    assert_eq!(place.held_by(zombie.pid()).unwrap(), ids, "leased in the commit that added it");
 
     let heir = place.worker(2).await.unwrap();
     until_open(&target, 1).await;
-    assert_eq!(place.held_by(heir.pid()).unwrap(), [id.clone()]);
+    assert_eq!(place.held_by(heir.pid()).unwrap(), ids);
     zombie.signal(Signal::CONT).unwrap();
     until("it is back under another number", || {
         Ok(place.registration(zombie.pid())?.is_some_and(|now| now != registered))
     })
     .await
     .unwrap();
-    assert_eq!(arrivals(&target, &[id.clone()]), [1], "the zombie did not start it");
+    assert_eq!(arrivals(&target, &ids), [1], "the zombie did not start it");
     target.release();
+    let [id] = ids;
     let judged = judge(&place, &[first, id].into(), &target).await.unwrap();
     assert_eq!(judged.crashes, 1);
 }
