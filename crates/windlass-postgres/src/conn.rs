@@ -190,7 +190,8 @@ impl Server {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Clock {
     AtOnce,
-    /// With the second turn, which [`Conn::send_now`] gives: to set a clock wakes the driver, and what is to be sent would wait for that.
+    /// With the second turn, which [`Conn::send_now`] gives: to set a clock from elsewhere wakes the driver, and what is to be sent would wait
+    /// for that.
     OnceSent,
 }
 
@@ -311,14 +312,26 @@ impl Conn {
         }
     }
 
-    /// Sends what is asked for with the hands of whoever asks, and waits for its answer. It has two turns: one to say what is to be sent, and
-    /// one as soon as that is on its way.
+    /// Sends what is asked for with the hands of whoever asks, and waits for its answer. It has one turn to say what is to be sent, and its next
+    /// one soon after that, where it goes on (see [`crate::driver::begin`]): the caller's processor is free for the server meanwhile.
     async fn send_now<T>(&self, asked: impl Future<Output = T>) -> T {
         let mut asked = std::pin::pin!(asked);
         let first = std::future::poll_fn(|cx| Poll::Ready(self.wire.send(|| asked.as_mut().poll(cx)))).await;
         match first {
             Poll::Ready(answer) => answer,
-            Poll::Pending => asked.await,
+            Poll::Pending => {
+                // Not as a task that has had its turn: those stay with their thread, should that be blocked.
+                let mut is_woken = false;
+                std::future::poll_fn(|cx| {
+                    if std::mem::replace(&mut is_woken, true) {
+                        return Poll::Ready(());
+                    }
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                })
+                .await;
+                asked.await
+            }
         }
     }
 
