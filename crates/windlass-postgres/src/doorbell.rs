@@ -189,13 +189,13 @@ async fn listen_once(
     // Another one with every connection: an older one may not know yet that it is gone.
     let ear = Ear::new();
     let mut subscribe = std::pin::pin!(async {
-        client.batch_execute(&format!("LISTEN \"{channel}\"")).await?;
         // Without it there are rings, and no offers.
         let is_open = match &ear {
             Some(ear) => ear.open(&client).await.is_ok(),
             None => false,
         };
-        Ok::<_, tokio_postgres::Error>(is_open)
+        // Last, so that the server's list of sessions says what this one is for.
+        client.batch_execute(&format!("LISTEN \"{channel}\"")).await.map(|()| is_open)
     });
     let mut is_subscribed = false;
     loop {

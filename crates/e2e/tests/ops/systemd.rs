@@ -57,6 +57,18 @@ fn managed(mut command: Command, socket: &str) -> Command {
     command
 }
 
+/// Waits until so many handlers run in the process.
+async fn until_in_flight(api: &Api, n: u32) {
+    let wanted = format!("worker_in_flight_tasks {n}");
+    until(async || {
+        let page = api.get("/metrics").await.unwrap().body.as_str().unwrap().to_owned();
+        let found = page.lines().find(|line| line.starts_with("worker_in_flight_tasks "));
+        if found == Some(&*wanted) { Ok(()) } else { Err(format!("{found:?}")) }
+    })
+    .await
+    .unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn up_is_ready_when_it_serves_lives_while_it_drains_and_says_when_it_stops() {
     let folder = tempfile::tempdir().unwrap();
@@ -71,6 +83,8 @@ async fn up_is_ready_when_it_serves_lives_while_it_drains_and_says_when_it_stops
 
     let id = crate::enqueue(&api, &json!({"kind": "sleep", "payload": {"ms": 3_600_000}})).await;
     crate::until_state(&api, &id, "running").await;
+    // The store says so before its handler runs, and what does not run yet is handed back instead of waited for.
+    until_in_flight(&api, 1).await;
     up.process.signal(Signal::TERM).unwrap();
     manager.wait_for("STOPPING=1");
     manager.forget();
