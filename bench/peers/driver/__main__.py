@@ -56,6 +56,8 @@ def windlass_binary():
 def own_rows(args, server, binary):
     """Windlass with what runs it."""
     for entry in windlass.ENTRIES:
+        if args.bars and entry.is_default:
+            continue  # no bar is about it
         runner = windlass.WindlassRun(binary, server.url, entry, args.sizes)
         yield Row(entry.name, is_windlass=True), runner, entry.has
 
@@ -117,7 +119,7 @@ def show(results, answer):
     """What people read."""
     print(report.plain(report.table(results)))
     if answer["windlass"] != "not run":
-        print("\nIn parentheses: Windlass ÷ this row; drain: history kept / history off.")
+        print("\nIn parentheses: Windlass ÷ this row; drain: history kept / history off / default.")
     print("\n" + report.plain(report.best_table(results)))
     print("\n".join(["", *report.notes(results)]))
 

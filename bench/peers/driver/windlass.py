@@ -11,26 +11,32 @@ from .workloads import SPACING_MS
 
 # What a bench and the bare loop beside it may take.
 LIMIT_S = 600
+# Slots of the drain: of tasks that take no time, more may run at once than a worker runs by default, as more may wait in the local queue of a
+# peer.
+FAST_SLOTS = 4_000
 
 
 @dataclass(frozen=True)
 class Windlass:
-    """A row of the table: Windlass with ended tasks kept or not."""
+    """A row of the table: Windlass with ended tasks kept or not, with slots for the workload or its defaults."""
 
     history: str  # kept or off
+    is_default: bool = False
 
     @property
     def name(self):
-        return f"Windlass (history {self.history})"
+        return "Windlass (default)" if self.is_default else f"Windlass (history {self.history})"
 
     def has(self, workload):
-        """History is written when a task ends: only the drain can tell the difference."""
-        return self.history == "kept" or workload == "drain"
+        """History is written when a task ends, and slots are for a worker that is full: only the drain can tell the difference."""
+        return workload == "drain" or (self.history == "kept" and not self.is_default)
 
     def commands(self, workload, sizes):
         """Arguments of `windlass bench`, and how its figures map to columns."""
         if workload == "drain":
             arguments = ["drain", "--tasks", str(sizes.tasks), "--history", self.history, "--rounds", "1"]
+            if not self.is_default:
+                arguments += ["--slots", str(FAST_SLOTS)]
             return [(arguments, {"per_second": "drain"})]
         if workload == "latency":
             arguments = ["latency", "--tasks", str(sizes.latency_tasks), "--spacing-ms", str(SPACING_MS)]
@@ -64,4 +70,4 @@ class WindlassRun:
         return figures
 
 
-ENTRIES = (Windlass("kept"), Windlass("off"))
+ENTRIES = (Windlass("kept"), Windlass("off"), Windlass("kept", is_default=True))
