@@ -2,7 +2,8 @@
 -- server a third. Brings nothing where more would have to be known or done, and whoever asked goes the long way then: the worker's lease
 -- is not in force, a suspect is about, a queue is paused, a task is among them whose start is to be noticed; or there are several lanes
 -- and more is ready than was asked for, so that their heads would have to be compared.
--- $1 worker, $2 claim number, $3 how many, $4–$7 stretches as in claim.sql, $8 from how many on nothing is taken, less one.
+-- $1 worker, $2 claim number, $3 how many, $4–$7 stretches as in claim.sql, $8 from how many on nothing is taken, less one,
+-- $9 whether there is so much that a row that anybody has locked, be it long ago, can be passed over: a claim from the head finds it.
 -- Indexes: primary keys of worker and paused_queue, task_ready, task_suspect, task_running_suspect; the update goes by ctid.
 WITH line AS MATERIALIZED (
   -- One row, which is looked at as often as it takes; a thousand would be copied and read again each time.
@@ -15,6 +16,8 @@ WITH line AS MATERIALIZED (
       FROM windlass.task
       WHERE task.state = 1 AND task.crashes = 0 AND task.lane = s.lane
         AND task.priority BETWEEN s.low AND s.high AND task.ready_seq > s.after
+        -- Somebody takes it, or wanted to: to try its lock costs as much as to take another.
+        AND (NOT $9 OR task.xmax = '0'::xid)
       ORDER BY task.priority DESC, task.ready_seq
       LIMIT $3
       FOR UPDATE SKIP LOCKED

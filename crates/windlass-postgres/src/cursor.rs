@@ -32,6 +32,9 @@ pub(crate) struct Stretches {
     pub highs: Vec<i32>,
     pub lows: Vec<i32>,
     pub afters: Vec<i64>,
+    /// One line, whose last claim was full, from where that stopped: what anybody has locked can be passed over. Not with several lanes,
+    /// because there the short way itself locks more than it takes.
+    pub are_deep: bool,
 }
 
 impl Stretches {
@@ -92,12 +95,14 @@ impl Place {
 impl Cursors {
     /// Where a claim over these lanes starts, highest priority of each lane first.
     pub(crate) fn stretches(&mut self, lanes: &[LaneId], now: Duration) -> Stretches {
-        let mut stretches = Stretches::default();
+        let mut stretches = Stretches { are_deep: lanes.len() == 1, ..Stretches::default() };
         for lane in lanes {
             let number = lane.0 as i32;
             let line = self.lanes.entry(number).or_default();
             line.claims_since = line.claims_since.saturating_add(1);
+            stretches.are_deep &= !line.was_short;
             if line.is_scan_due(now) {
+                stretches.are_deep = false;
                 (line.last_full_scan, line.claims_since) = (Some(now), 0);
                 stretches.push(number, i32::MAX, i32::MIN, -1);
                 continue;
@@ -179,6 +184,22 @@ mod tests {
         cursors.ended(&[LANE], true);
         let back = starts(&mut cursors, 902)[1].2;
         assert!((0..=70).contains(&back), "at least 200 ms back: {back}");
+    }
+
+    #[test]
+    fn what_is_locked_is_passed_over_only_in_one_line_that_gave_all_that_was_asked_for() {
+        let mut cursors = Cursors::default();
+        let are_deep =
+            |cursors: &mut Cursors, lanes: &[LaneId], at| cursors.stretches(lanes, ms(at)).are_deep;
+        assert!(!are_deep(&mut cursors, &[LANE], 0), "from the head");
+        cursors.took(3, 0, 5, ms(1));
+        cursors.ended(&[LANE], false);
+        assert!(are_deep(&mut cursors, &[LANE], 2));
+        assert!(!are_deep(&mut cursors, &[LANE, LaneId(4)], 2), "two lines");
+        cursors.ended(&[LANE], true);
+        assert!(!are_deep(&mut cursors, &[LANE], 2), "after a short claim");
+        cursors.ended(&[LANE], false);
+        assert!(!are_deep(&mut cursors, &[LANE], 10_000), "from the head at last");
     }
 
     #[test]

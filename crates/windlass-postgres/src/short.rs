@@ -33,11 +33,17 @@ pub(crate) async fn quickly(
                 &stretches.lows,
                 &stretches.afters,
                 &too_many,
+                &stretches.are_deep,
             ],
         )
         .await?;
     let is_short = (rows.len() as i64) < n;
-    without_a_look(shared, demand, &rows, is_short).await
+    let brought = without_a_look(shared, demand, &rows, is_short).await?;
+    if is_short && stretches.are_deep {
+        // What was passed over lies behind the places that were noted.
+        shared.forget_cursors();
+    }
+    Ok(brought)
 }
 
 /// Takes the task that a hint was about, if it can be taken without a look at how things stand.

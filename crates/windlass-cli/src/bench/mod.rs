@@ -243,7 +243,7 @@ enum Which {
         #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
         workers: Vec<usize>,
         /// Tasks per round.
-        #[arg(long, default_value_t = 200_000)]
+        #[arg(long, default_value_t = 500_000)]
         tasks: usize,
         /// Slots of each worker.
         #[arg(long, default_value_t = 1_000)]

@@ -37,12 +37,17 @@ impl Desk {
 
     /// Claims under number 5, and undoes it; answers (task, lease, attempt).
     async fn claim(&mut self, lanes: &[i32], n: i64) -> Vec<(i64, i32, i32)> {
+        self.claim_from(lanes, n, false).await
+    }
+
+    /// The same, from deep in the line or not.
+    async fn claim_from(&mut self, lanes: &[i32], n: i64, is_deep: bool) -> Vec<(i64, i32, i32)> {
         let (high, low) = (vec![i32::MAX; lanes.len()], vec![i32::MIN; lanes.len()]);
         let after = vec![-1_i64; lanes.len()];
         let too_many = if lanes.len() < 2 { i64::MAX } else { n - 1 };
         let undone = self.client.transaction().await.unwrap();
         let rows = undone
-            .query(&self.quick, &[&1_i64, &5_i64, &n, &lanes, &high, &low, &after, &too_many])
+            .query(&self.quick, &[&1_i64, &5_i64, &n, &lanes, &high, &low, &after, &too_many, &is_deep])
             .await
             .unwrap();
         let mut taken: Vec<_> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
@@ -122,4 +127,14 @@ async fn it_waits_for_nobody() {
     assert_eq!(desk.claim_named(11, &[1]).await, None);
     held.rollback().await.unwrap();
     assert_eq!(taken, [(12, 1, 1)]);
+}
+
+/// To try each lock costs a fleet more than to take what nobody wants.
+#[tokio::test]
+async fn deep_in_a_line_it_passes_over_what_anybody_has_locked() {
+    let mut desk = Desk::new().await;
+    assert_eq!(desk.claim_from(&[1], 9, true).await, [(11, 4, 3), (12, 1, 1)]);
+    // That was undone, and its locks are still to be seen.
+    assert_eq!(desk.claim_from(&[1], 9, true).await, []);
+    assert_eq!(desk.claim(&[1], 9).await, [(11, 4, 3), (12, 1, 1)]);
 }
