@@ -16,8 +16,8 @@ WITH line AS MATERIALIZED (
       FROM windlass.task
       WHERE task.state = 1 AND task.crashes = 0 AND task.lane = s.lane
         AND task.priority BETWEEN s.low AND s.high AND task.ready_seq > s.after
-        -- Somebody takes it, or wanted to: to try its lock costs as much as to take another.
-        AND (NOT $9 OR task.xmax = '0'::xid)
+        -- Somebody takes it, or wanted to: to try its lock costs as much as to take another. Whoever made it may have locked it before.
+        AND (NOT $9 OR task.xmax = '0'::xid OR task.xmax = task.xmin)
       ORDER BY task.priority DESC, task.ready_seq
       LIMIT $3
       FOR UPDATE SKIP LOCKED

@@ -4,7 +4,8 @@
 //! somebody holds an old snapshot those cannot be cleaned up, and there may be hundreds of thousands. So claims start
 //! where the last one stopped. What appears behind that place (a transaction that drew its number early and committed
 //! late, a row that somebody else had locked) is found in two ways: a claim that follows a short one starts a little
-//! further back, and once in a while one starts at the head.
+//! further back, and once in a while one starts at the head. While there is plenty in a line, rows that bear the mark of a lock are
+//! passed over like those that are locked, and found in the same ways.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -59,6 +60,8 @@ struct Line {
     last_full_scan: Option<Duration>,
     claims_since: u32,
     was_short: bool,
+    /// The last claim was from this line alone and brought all that was asked for.
+    is_deep: bool,
 }
 
 impl Line {
@@ -100,7 +103,7 @@ impl Cursors {
             let number = lane.0 as i32;
             let line = self.lanes.entry(number).or_default();
             line.claims_since = line.claims_since.saturating_add(1);
-            stretches.are_deep &= !line.was_short;
+            stretches.are_deep &= line.is_deep && !line.places.is_empty();
             if line.is_scan_due(now) {
                 stretches.are_deep = false;
                 (line.last_full_scan, line.claims_since) = (Some(now), 0);
@@ -133,6 +136,7 @@ impl Cursors {
         for lane in lanes {
             if let Some(line) = self.lanes.get_mut(&(lane.0 as i32)) {
                 line.was_short = was_short;
+                line.is_deep = !was_short && lanes.len() == 1;
             }
         }
     }
@@ -188,17 +192,26 @@ mod tests {
 
     #[test]
     fn what_is_locked_is_passed_over_only_in_one_line_that_gave_all_that_was_asked_for() {
+        const OTHER: LaneId = LaneId(4);
         let mut cursors = Cursors::default();
         let are_deep =
             |cursors: &mut Cursors, lanes: &[LaneId], at| cursors.stretches(lanes, ms(at)).are_deep;
         assert!(!are_deep(&mut cursors, &[LANE], 0), "from the head");
-        cursors.took(3, 0, 5, ms(1));
+        assert!(!are_deep(&mut cursors, &[OTHER], 0), "from the head");
         cursors.ended(&[LANE], false);
-        assert!(are_deep(&mut cursors, &[LANE], 2));
-        assert!(!are_deep(&mut cursors, &[LANE, LaneId(4)], 2), "two lines");
+        assert!(!are_deep(&mut cursors, &[LANE], 1), "nobody knows where");
+        for lane in [LANE, OTHER] {
+            cursors.took(lane.0 as i32, 0, 5, ms(1));
+            cursors.ended(&[lane], false);
+            assert!(are_deep(&mut cursors, &[lane], 2));
+        }
+        assert!(!are_deep(&mut cursors, &[LANE, OTHER], 2), "two lines");
+        cursors.ended(&[LANE, OTHER], false);
+        assert!(!are_deep(&mut cursors, &[LANE], 2), "nobody knows which of them gave all");
         cursors.ended(&[LANE], true);
         assert!(!are_deep(&mut cursors, &[LANE], 2), "after a short claim");
         cursors.ended(&[LANE], false);
+        assert!(are_deep(&mut cursors, &[LANE], 9_999));
         assert!(!are_deep(&mut cursors, &[LANE], 10_000), "from the head at last");
     }
 

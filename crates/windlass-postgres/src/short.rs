@@ -38,12 +38,12 @@ pub(crate) async fn quickly(
         )
         .await?;
     let is_short = (rows.len() as i64) < n;
-    let brought = without_a_look(shared, demand, &rows, is_short).await?;
     if is_short && stretches.are_deep {
-        // What was passed over lies behind the places that were noted.
-        shared.forget_cursors();
+        // What it passed over may be ready: the next one looks for it, and comes at once.
+        shared.note_taken(&demand.lanes, std::iter::empty(), is_short);
+        return without_a_look(shared, demand, &rows, Rows { is_short, has_more: true }).await;
     }
-    Ok(brought)
+    without_a_look(shared, demand, &rows, Rows { is_short, has_more: !is_short }).await
 }
 
 /// Takes the task that a hint was about, if it can be taken without a look at how things stand.
@@ -57,7 +57,8 @@ pub(crate) async fn by_name(
     let claim_no = demand.claim_no as i64;
     let rows = session.query(&sql::CLAIM_NAMED, &[&demand.worker.0, &claim_no, &task, &lanes]).await?;
     // It may have stood anywhere in its line: the next claim looks further back for what stands before it.
-    without_a_look(shared, demand, &rows, true).await
+    let has_more = rows.len() as i64 >= wanted(demand);
+    without_a_look(shared, demand, &rows, Rows { is_short: true, has_more }).await
 }
 
 /// Brings what was leased by an offer of this worker, if there is any.
@@ -71,18 +72,25 @@ pub(crate) fn by_offer(shared: &Shared, demands: &[Demand]) -> Option<ClaimAnswe
     Some(ClaimAnswer { tasks, rest, next_due: shared.looks.next_due(now), now })
 }
 
+/// What the rows of a claim say of the line.
+struct Rows {
+    /// The next claim looks further back.
+    is_short: bool,
+    /// There may be more.
+    has_more: bool,
+}
+
 /// What a claim brought that did not look how things stand; nothing if it brought nothing.
 async fn without_a_look(
     shared: &Shared,
     demand: &Demand,
     rows: &[Row],
-    is_short: bool,
+    Rows { is_short, has_more }: Rows,
 ) -> Result<Option<Brought>> {
     let Some(now) = rows.first().map(|row| Timestamp::from_ms(row.get(16))) else { return Ok(None) };
-    let is_full = rows.len() as i64 >= wanted(demand);
     let tasks = read(shared, demand, now, rows, 0, is_short).await?;
-    let owes_look = !shared.looks.took(demand.worker, is_full);
-    let rest = if is_full || owes_look { Rest::More } else { Rest::Nothing };
+    let owes_look = !shared.looks.took(demand.worker, has_more);
+    let rest = if has_more || owes_look { Rest::More } else { Rest::Nothing };
     Ok(Some(Brought {
         tasks,
         rest,
@@ -92,6 +100,6 @@ async fn without_a_look(
         has_todo: false,
         has_started: false,
         is_isolated: false,
-        owes_look: owes_look && !is_full,
+        owes_look: owes_look && !has_more,
     }))
 }

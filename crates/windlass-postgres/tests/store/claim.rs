@@ -1,7 +1,9 @@
 //! Claims of several workers at once, and what a refused one leaves behind.
 
-use windlass_conformance::cases::rig::Rig;
-use windlass_core::Error;
+use std::time::Duration;
+
+use windlass_conformance::cases::rig::{Rig, task};
+use windlass_core::{Error, NewTask, Start};
 
 use crate::support::PostgresHarness;
 
@@ -25,7 +27,7 @@ async fn a_refused_claim_leaves_nothing_locked() {
     assert_eq!(harness.number(&sessions).await, 0);
 }
 
-/// While claims come back full, rows that somebody has locked are passed over, also if that is over: a claim that finds less takes them.
+/// While claims come back full, rows that somebody has locked are passed over, also if that is over; those after them look for what was left.
 #[tokio::test]
 async fn what_was_locked_once_is_claimed_all_the_same() {
     let harness = PostgresHarness::new();
@@ -36,13 +38,26 @@ async fn what_was_locked_once_is_claimed_all_the_same() {
     let schema = harness.schema();
     let locked = format!("BEGIN; SELECT 1 FROM {schema}.task WHERE state = 1 FOR UPDATE; ROLLBACK");
     harness.execute(&locked).await;
-    claimed.extend(worker.claim_ids(10).await);
-    ids.extend(rig.add_many("a", 20).await);
+    ids.extend(rig.add_many("a", 25).await);
     while claimed.len() < ids.len() {
-        let more = worker.claim_ids(10).await;
-        assert!(!more.is_empty(), "{} of {} were claimed", claimed.len(), ids.len());
-        claimed.extend(more);
+        claimed.extend(worker.claim_ids(10).await);
     }
     claimed.sort_unstable();
     assert_eq!(claimed, ids);
+}
+
+/// They were locked before they became ready, by the same hand.
+#[tokio::test]
+async fn tasks_whose_time_has_come_are_claimed_in_turn() {
+    const DELAY: Duration = Duration::from_millis(10);
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    rig.add_many("a", 30).await;
+    let mut worker = rig.worker().await;
+    worker.claim(5).await;
+    worker.claim(5).await;
+    let urgent = rig.add(NewTask { priority: 9, start: Start::In(DELAY), ..task("a") }).await;
+    rig.advance(DELAY).await;
+    assert_eq!(rig.promote().await, 1);
+    assert_eq!(worker.claim_ids(5).await.first(), Some(&urgent));
 }

@@ -138,3 +138,12 @@ async fn deep_in_a_line_it_passes_over_what_anybody_has_locked() {
     assert_eq!(desk.claim_from(&[1], 9, true).await, []);
     assert_eq!(desk.claim(&[1], 9).await, [(11, 4, 3), (12, 1, 1)]);
 }
+
+/// As the promotion of due tasks does. The lock of whoever made a version stays to be seen on it.
+#[tokio::test]
+async fn deep_in_a_line_it_takes_what_was_locked_and_then_changed() {
+    let mut desk = Desk::new().await;
+    let changed = "BEGIN; SELECT 1 FROM {s}.task WHERE id = 12 FOR UPDATE; UPDATE {s}.task SET ready_seq = 3 WHERE id = 12; COMMIT";
+    desk.place.execute(changed).await;
+    assert_eq!(desk.claim_from(&[1], 9, true).await, [(11, 4, 3), (12, 1, 1)]);
+}
