@@ -239,7 +239,7 @@ pub(super) const EMBEDDED: &[Bench] = &[
 pub(super) const POSTGRES: &[Bench] = &[
     Bench {
         name: "pg_drain",
-        full: &["drain", "--store", "postgres", "--tasks", "200000"],
+        full: &["drain", "--store", "postgres", "--tasks", "200000", "--rounds", "7"],
         quick: &["drain", "--store", "postgres", "--tasks", "50000", "--rounds", "1"],
         figures: |v| Some(vec![at_least("ratio", number(v, "ratio")?, 0.8)]),
     },
