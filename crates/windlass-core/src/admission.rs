@@ -92,6 +92,12 @@ pub fn demand(allowed: u32, in_flight: u32, claim_batch: u32) -> u32 {
     allowed.saturating_sub(in_flight).min(claim_batch)
 }
 
+/// Whether more would be claimed if more might run. Not only where nothing is free: of tasks that are short some have always ended when
+/// somebody looks.
+pub fn is_held_back(wanted: usize, free: usize, allowed: usize, slots: usize) -> bool {
+    wanted > free && allowed < slots
+}
+
 /// How many messages of this mean size may be fetched ahead so that they take at most [`AHEAD_SHARE`] of the memory: at least
 /// one, at most as many as are wanted.
 pub fn ahead(wanted: u16, mean_bytes: u64, memory_limit: u64) -> u16 {
@@ -146,6 +152,24 @@ mod tests {
             (1, 1, 50, 0),
         ] {
             assert_eq!(demand(allowed, in_flight, batch), expected, "{allowed} {in_flight} {batch}");
+        }
+    }
+
+    #[test]
+    fn a_claim_is_held_back_where_it_would_be_larger_if_more_might_run() {
+        for (wanted, free, allowed, slots, expected) in [
+            (50, 0, 100, 1_000, true),
+            (200, 60, 100, 1_000, true),
+            (50, 60, 100, 1_000, false),
+            (60, 60, 100, 1_000, false),
+            (200, 60, 1_000, 1_000, false),
+            (50, 0, 9, 9, false),
+        ] {
+            assert_eq!(
+                is_held_back(wanted, free, allowed, slots),
+                expected,
+                "{wanted} wanted, {free} free of {allowed} of {slots}"
+            );
         }
     }
 

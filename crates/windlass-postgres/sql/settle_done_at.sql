@@ -1,7 +1,7 @@
 -- The same as settle_done.sql for tasks that are where their claim put them: found there instead of by the primary key, in which
 -- every one of them has an entry of its time in the line too. One that has been moved is not found, and looked for by its id afterwards,
 -- like one that is lost; what lies in its place by now has another id.
--- $8 places, in any order; the others as there.
+-- $8 their lease if it is the same for all, $9 their places, ascending; $4 and $5 in that order; the others as there.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), receipt AS (
@@ -11,9 +11,11 @@ WITH clock AS MATERIALIZED (
   RETURNING r.worker
 ), gone AS (
   DELETE FROM windlass.task AS t
-  WHERE t.ctid = ANY ($8::tid[]) AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1 AND t.workflow IS NULL
-    -- Not as a join: the server would begin a scan of its own for each of them.
-    AND ((t.id, t.lease) IN (SELECT u.id, u.lease FROM unnest($4::bigint[], $5::integer[]) AS u (id, lease))) IS TRUE
+  WHERE t.ctid = ANY ($9::tid[]) AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1 AND t.workflow IS NULL
+    -- What was asked for of this place, found by halves: with a join the server would begin a scan of its own for each of them, and a
+    -- hash of all that was asked for costs a tenth of the statement.
+    AND t.id = ($4::bigint[])[width_bucket(t.ctid, $9::tid[])]
+    AND t.lease = coalesce($8, ($5::integer[])[width_bucket(t.ctid, $9::tid[])])
     AND EXISTS (SELECT 1 FROM receipt)
   RETURNING t.id, t.claimed_at, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
     t.job, t.workflow, t.key, t.progress, t.log, t.payload

@@ -15,8 +15,8 @@ use windlass_core::{LeaseRef, TaskId};
 /// Places that are remembered; beyond that all are forgotten. Many times what one process runs.
 const KNOWN_MAX: usize = 1 << 18;
 
-/// A page and the number of a row in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A page and the number of a row in it; in the server's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     page: u32,
     number: u16,

@@ -84,18 +84,21 @@ async fn settle_done(
     places: Option<&Vec<Place>>,
 ) -> Result<Settled, Failure> {
     let mut session = shared.settles.session().await?;
-    let ids: Vec<i64> = items.iter().map(|item| item.lease.id.raw()).collect();
-    let leases: Vec<i32> = items.iter().map(|item| item.lease.lease as i32).collect();
     let (settler, number) = (batch.settler_no as i32, batch.batch_no as i64);
     let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-    let params: [Param<'_>; 7] = [&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep];
     let row = match places {
         Some(places) => {
-            let [worker, settler, number, ids, leases, ttl, keep] = params;
-            let params = [worker, settler, number, ids, leases, ttl, keep, places];
+            let Laid { places, ids, leases, lease } = Laid::of(items, places);
+            let params: [Param<'_>; 9] =
+                [&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep, &lease, &places];
             session.row(&sql::SETTLE_DONE_AT, &params).await?
         }
-        None => session.row(&sql::SETTLE_DONE, &params).await?,
+        None => {
+            let ids: Vec<i64> = items.iter().map(|item| item.lease.id.raw()).collect();
+            let leases: Vec<i32> = items.iter().map(|item| item.lease.lease as i32).collect();
+            let params: [Param<'_>; 7] = [&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep];
+            session.row(&sql::SETTLE_DONE, &params).await?
+        }
     };
     let Some(row) = row.filter(|row| row.get(0)) else {
         return settle_again(shared, session, batch, items).await;
@@ -110,6 +113,30 @@ async fn settle_done(
         replayed: false,
     };
     settle_fenced(shared, batch, items, &row.get::<_, Vec<i64>>(1), settled).await
+}
+
+/// Leases in the order in which their rows lie.
+struct Laid {
+    places: Vec<Place>,
+    ids: Vec<i64>,
+    leases: Vec<i32>,
+    /// The number of all of them, if it is one.
+    lease: Option<i32>,
+}
+
+impl Laid {
+    fn of(items: &[&SettleItem], places: &[Place]) -> Self {
+        let mut rows: Vec<(Place, LeaseRef)> =
+            places.iter().copied().zip(items.iter().map(|item| item.lease)).collect();
+        rows.sort_unstable_by_key(|(place, _)| *place);
+        let leases: Vec<i32> = rows.iter().map(|(_, lease)| lease.lease as i32).collect();
+        Self {
+            lease: leases.first().copied().filter(|first| leases.iter().all(|lease| lease == first)),
+            leases,
+            ids: rows.iter().map(|(_, lease)| lease.id.raw()).collect(),
+            places: rows.into_iter().map(|(place, _)| place).collect(),
+        }
+    }
 }
 
 async fn settle_stay(

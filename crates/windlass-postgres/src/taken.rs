@@ -21,7 +21,7 @@ pub(crate) async fn read(
     let mut taken: Vec<(i32, i64, Claimed)> = Vec::with_capacity(rows.len());
     let mut lane: Option<(i32, Arc<Lane>)> = None;
     for row in rows {
-        let id: i32 = row.get(first + 5);
+        let id = lane_id(demand, row, first);
         let known = match &lane {
             Some((known, lane)) if *known == id => Arc::clone(lane),
             _ => lane_of(shared, id).await?,
@@ -57,16 +57,16 @@ pub(crate) async fn lane_of(shared: &Shared, id: i32) -> Result<Arc<Lane>> {
 pub(crate) fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Row, first: usize) -> Claimed {
     Claimed {
         id: TaskId::from_raw(row.get(first)),
-        lease: row.get::<_, i32>(first + 1) as u32,
-        attempt: row.get::<_, i32>(first + 2) as u32,
-        max_attempts: row.get::<_, i32>(first + 3) as u32,
-        crashes: row.get::<_, i32>(first + 4) as u32,
+        lease: number(row, first + 1, 1),
+        attempt: number(row, first + 2, 1),
+        max_attempts: number(row, first + 3, 10),
+        crashes: number(row, first + 4, 0),
         worker: demand.worker,
         claim_no: demand.claim_no,
         lane,
-        priority: row.get(first + 6),
+        priority: row.get::<_, Option<i32>>(first + 6).unwrap_or(0),
         payload: Payload::from_stored(
-            record::encoding(row.get(first + 8)),
+            record::encoding(row.get::<_, Option<i16>>(first + 8).unwrap_or(0)),
             row.get::<_, &[u8]>(first + 9).to_vec(),
         ),
         job: record::name(row, first + 12, "job"),
@@ -76,6 +76,17 @@ pub(crate) fn claimed(demand: &Demand, lane: Arc<Lane>, now: Timestamp, row: &Ro
         trace: TraceContext::from_stored(row.get(first + 14)),
         claimed_at: now,
     }
+}
+
+/// A number that the short way leaves out where it is as usual.
+fn number(row: &Row, column: usize, usual: u32) -> u32 {
+    row.get::<_, Option<i32>>(column).map_or(usual, |number| number as u32)
+}
+
+/// The lane of a task; the short way leaves out the first one that was asked for.
+fn lane_id(demand: &Demand, row: &Row, first: usize) -> i32 {
+    let asked = || demand.lanes.first().map_or(0, |lane| lane.0 as i32);
+    row.get::<_, Option<i32>>(first + 5).unwrap_or_else(asked)
 }
 
 pub(crate) fn unreadable(what: &str) -> Error {

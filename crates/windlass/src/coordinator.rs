@@ -1,12 +1,17 @@
 //! The one loop of a worker that claims: reserve free slots, claim at most that many, start each at once, return
 //! the unused.
 //!
+//! Where more is there and slots are free, the next claim is sent before the tasks of the last one are started, so that the store does
+//! not wait for that.
+//!
 //! There are four answers to a claim that brings nothing, and each waits for something else: *saturated* for a slot,
 //! *nothing there* for a hint, a due time or the poll, *blocked* for the same with the longest poll (nothing that
 //! this worker does can change it), *failed* for a growing delay.
 
 use std::{
+    pin::pin,
     sync::Arc,
+    task::Poll,
     time::{Duration, SystemTime},
 };
 
@@ -52,9 +57,27 @@ enum Pause {
     Failed,
 }
 
+/// Tasks that a claim brought and that are about to be started, with their slots.
+struct Brought {
+    shared: Arc<Shared>,
+    attempts: Vec<Arc<Attempt>>,
+    reserved: Reserved,
+}
+
+/// The coordinator died in between: what nobody has started is nobody's attempt.
+impl Drop for Brought {
+    fn drop(&mut self) {
+        for attempt in self.attempts.drain(..) {
+            executor::finish(&self.shared, &attempt, Outcome::Release);
+        }
+    }
+}
+
 pub(crate) struct Coordinator {
     shared: Arc<Shared>,
     lanes: Lanes,
+    /// What the last claim brought, while the next one is about to be sent. Never kept across a wait.
+    brought: Option<Brought>,
     failures: Backoff,
     poll: Backoff,
     ended_at_last_claim: u64,
@@ -71,6 +94,7 @@ impl Coordinator {
         let (config, seed) = (&shared.config, shared.config.home.seed());
         Self {
             lanes: Lanes::new(&shared.registry),
+            brought: None,
             failures: Backoff::new(config.poll_interval.min(FAILED_PAUSE), Duration::from_secs(5), seed),
             poll: Backoff::new(config.poll_interval, config.poll_interval_max, seed.wrapping_add(1)),
             ended_at_last_claim: 0,
@@ -93,6 +117,7 @@ impl Coordinator {
             };
             self.wait(pause).await;
         }
+        self.start_brought();
     }
 
     /// One look: due duties, then a claim for the slots that are free.
@@ -103,6 +128,9 @@ impl Coordinator {
             return Pause::Unsettled;
         }
         let (allowed, free) = self.shared.pool.allowance();
+        if admission::is_held_back(room, free, allowed, self.shared.pool.size()) {
+            self.shared.admission.held_up();
+        }
         if let Some(pause) = self.gather(allowed, free) {
             return pause;
         }
@@ -127,7 +155,6 @@ impl Coordinator {
     fn gather(&mut self, allowed: usize, free: usize) -> Option<Pause> {
         if free == 0 {
             self.free_since = None;
-            self.shared.admission.held_up();
             return Some(Pause::Saturated);
         }
         let free_for = self.free_since.get_or_insert_with(Instant::now).elapsed();
@@ -159,12 +186,14 @@ impl Coordinator {
     async fn look(&mut self, worker: WorkerId, reserved: Reserved) -> Result<Pause, Error> {
         let source = self.shared.source.clone();
         if self.shared.wake.take_lanes_changed() || self.lanes.is_stale() {
+            self.start_brought();
             self.lanes.refresh(&*source, &self.shared).await?;
         }
         if let Some(due) = self.shared.wake.take_due() {
             self.note_due(Some(Timestamp::from_ms(due)));
         }
         if self.next_due.is_some_and(|due| due <= Instant::now()) {
+            self.start_brought();
             let report = source.promote_due(DUE_MAX).await?;
             // The time may be that of a job that wants its turn.
             let admitted = source.admit(DUE_MAX).await?;
@@ -175,40 +204,26 @@ impl Coordinator {
         let asked = reserved.len();
         let Some(lanes) = self.lanes.for_claim() else { return Ok(Pause::Idle) };
         let asked_at = self.shared.registry.tracer().map(|_| SystemTime::now());
-        let answer = self.claim(worker, lanes, asked as u32).await?;
+        self.ended_at_last_claim = Counters::get(&self.shared.counters.ended);
+        let answer = {
+            let mut claim = pin!(claim(self.shared.clone(), worker, lanes, asked as u32));
+            let sent = std::future::poll_fn(|cx| Poll::Ready(claim.as_mut().poll(cx))).await;
+            self.start_brought();
+            match sent {
+                Poll::Ready(answer) => answer?,
+                Poll::Pending => claim.await?,
+            }
+        };
         self.store_clock = Some((answer.now, Instant::now()));
         self.note_due(answer.next_due);
         let pause = self.pause_after(&answer);
-        self.start(answer, asked_at, reserved);
-        Ok(pause)
-    }
-
-    async fn claim(&mut self, worker: WorkerId, lanes: Arc<[LaneId]>, n: u32) -> Result<ClaimAnswer, Error> {
-        let shared = self.shared.clone();
-        let claim_no = shared.next_claim(worker);
-        self.ended_at_last_claim = Counters::get(&shared.counters.ended);
-        Counters::add(&shared.counters.claims, 1);
-        let demand = [Demand { waits: true, ..Demand::new(worker, claim_no, lanes, n) }];
-        let asked_at = Instant::now();
-        let answer = tokio::select! {
-            answer = shared.source.claim(&demand) => {
-                let took = asked_at.elapsed();
-                shared.claim_times.note(took);
-                if let Some(meters) = &shared.meters {
-                    meters.claim(took, answer.as_ref().map(|answer| answer.tasks.len()).ok());
-                }
-                answer?
-            }
-            // A claim that hangs must not hang the stop; what it may have taken is handed back by `unclaim`.
-            () = shared.phase_reached(Phase::HandingBack) => {
-                return Err(Error::Unknown("the worker is stopping".into()));
-            }
-        };
-        Counters::add(&shared.counters.claimed, answer.tasks.len() as u64);
-        if answer.tasks.is_empty() {
-            Counters::add(&shared.counters.claims_empty, 1);
+        let is_full = answer.tasks.len() >= asked;
+        self.take_in(answer, asked_at, reserved);
+        if !is_full {
+            // What comes alone is not to wait for anything, and there may be no more.
+            self.start_brought();
         }
-        Ok(answer)
+        Ok(pause)
     }
 
     fn pause_after(&mut self, answer: &ClaimAnswer) -> Pause {
@@ -225,23 +240,29 @@ impl Coordinator {
         }
     }
 
-    /// Starts every claimed task at once; each has its slot already.
-    fn start(&self, answer: ClaimAnswer, asked_at: Option<SystemTime>, mut reserved: Reserved) {
+    /// Owns up to what was claimed; it is started with the next step.
+    fn take_in(&mut self, answer: ClaimAnswer, asked_at: Option<SystemTime>, reserved: Reserved) {
         let shared = &self.shared;
         let attempts: Vec<_> = answer.tasks.into_iter().map(|task| self.attempt(task, asked_at)).collect();
         // A store that crashed may have forgotten a claim, and gives the same task out under the same lease again. The
         // attempt that runs already is that lease's attempt.
         let attempts = shared.in_flight.insert_new(attempts);
         shared.claim_answered();
+        self.brought = Some(Brought { shared: shared.clone(), attempts, reserved });
+    }
+
+    /// Starts every claimed task at once; each has its slot already.
+    fn start_brought(&mut self) {
+        let Some(mut brought) = self.brought.take() else { return };
+        let shared = &self.shared;
         // Looked at after the attempts are in `in_flight`: a fence that came before cancels nothing of theirs, and one that
         // comes later finds them there.
-        let is_wanted = |attempt: &Attempt| {
-            !shared.is_draining() && shared.worker() == Some(attempt.claimed.worker) && shared.holds_lease()
-        };
-        for attempt in attempts {
-            let handler = self.lanes.handler(attempt.claimed.lane.id).filter(|_| is_wanted(&attempt));
+        let worker = shared.worker().filter(|_| !shared.is_draining() && shared.holds_lease());
+        for attempt in std::mem::take(&mut brought.attempts) {
+            let is_wanted = worker == Some(attempt.claimed.worker);
+            let handler = self.lanes.handler(attempt.claimed.lane.id).filter(|_| is_wanted);
             let started = handler.is_some_and(|handler| {
-                reserved.start(executor::execute(shared.clone(), attempt.clone(), handler.clone()))
+                brought.reserved.start(executor::execute(shared.clone(), attempt.clone(), handler.clone()))
             });
             if !started {
                 // The stop came, or the lease went, while the claim was on its way; or the store gave more than was asked
@@ -320,6 +341,11 @@ impl Coordinator {
     }
 
     async fn wait(&mut self, pause: Pause) {
+        if matches!(pause, Pause::None) && self.brought.is_some() {
+            // The next claim is sent first; while it is on its way others have their turn.
+            return;
+        }
+        self.start_brought();
         let shared = self.shared.clone();
         let slowest = shared.config.poll_interval_max;
         let timer = match pause {
@@ -355,4 +381,35 @@ impl Coordinator {
             }
         }
     }
+}
+
+async fn claim(
+    shared: Arc<Shared>,
+    worker: WorkerId,
+    lanes: Arc<[LaneId]>,
+    n: u32,
+) -> Result<ClaimAnswer, Error> {
+    let claim_no = shared.next_claim(worker);
+    Counters::add(&shared.counters.claims, 1);
+    let demand = [Demand { waits: true, ..Demand::new(worker, claim_no, lanes, n) }];
+    let asked_at = Instant::now();
+    let answer = tokio::select! {
+        answer = shared.source.claim(&demand) => {
+            let took = asked_at.elapsed();
+            shared.claim_times.note(took);
+            if let Some(meters) = &shared.meters {
+                meters.claim(took, answer.as_ref().map(|answer| answer.tasks.len()).ok());
+            }
+            answer?
+        }
+        // A claim that hangs must not hang the stop; what it may have taken is handed back by `unclaim`.
+        () = shared.phase_reached(Phase::HandingBack) => {
+            return Err(Error::Unknown("the worker is stopping".into()));
+        }
+    };
+    Counters::add(&shared.counters.claimed, answer.tasks.len() as u64);
+    if answer.tasks.is_empty() {
+        Counters::add(&shared.counters.claims_empty, 1);
+    }
+    Ok(answer)
 }

@@ -18,13 +18,26 @@ impl Rates {
         self.0.push(rates);
     }
 
-    /// The claim size with the best median, and that median.
-    pub(super) fn best(&self) -> (usize, f64) {
-        let medians = SIZES.iter().enumerate().map(|(i, size)| {
-            (*size, median(self.0.iter().filter_map(|rates| rates.get(i).copied()).collect()))
-        });
-        medians.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, f64::NAN))
+    /// The claim size with the best median, that median, and the middle one of what the engine made of it in each round: what a round
+    /// meets on the machine it meets twice, which two medians over all rounds need not.
+    pub(super) fn against(&self, engine: &[f64]) -> Against {
+        let of_size = |place: usize| self.0.iter().filter_map(move |rates| rates.get(place).copied());
+        let medians =
+            SIZES.iter().enumerate().map(|(place, n)| (place, *n, median(of_size(place).collect())));
+        let best = medians.max_by(|a, b| a.2.total_cmp(&b.2));
+        let (place, n, per_second) = best.unwrap_or((0, 0, f64::NAN));
+        let ratios = engine.iter().zip(of_size(place)).map(|(engine, bare)| engine / bare).collect();
+        Against { n, per_second, ratio: median(ratios) }
     }
+}
+
+/// The ceiling that the engine is measured against.
+pub(super) struct Against {
+    /// Tasks per claim.
+    pub(super) n: usize,
+    pub(super) per_second: f64,
+    /// What the engine does of it.
+    pub(super) ratio: f64,
 }
 
 /// Claim and settle in one loop, for each claim size.
@@ -56,5 +69,22 @@ pub(super) async fn commit_ms(
     match room {
         Room::Folder(folder) => ceiling_sqlite::commit_ms(&folder.path().join("bench.db"), commits, spacing),
         Room::Schema { server, name } => ceiling_postgres::commit_ms(server, name, commits, spacing).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_compared_one_by_one_with_the_best_size() {
+        let mut rates = Rates::default();
+        // The machine is twice as slow in the second round, and three times as slow in the third.
+        rates.add([10.0, 50.0, 120.0]);
+        rates.add([5.0, 25.0, 60.0]);
+        rates.add([4.0, 70.0, 40.0]);
+        let against = rates.against(&[102.0, 54.0, 36.0]);
+        assert_eq!((against.n, against.per_second), (1_000, 60.0));
+        assert!((against.ratio - 0.9).abs() < 1e-9, "{}", against.ratio);
     }
 }

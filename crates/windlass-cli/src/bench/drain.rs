@@ -35,14 +35,15 @@ pub(super) fn run(common: &Common, tasks: usize, shape: Shape) -> anyhow::Result
             ceiling::drain(&room, tasks, history).await
         })?);
     }
-    let (per_second, (ceiling_n, ceiling_per_second)) = (median(engine), bare.best());
+    let ceiling = bare.against(&engine);
+    let per_second = median(engine);
     Ok(json!({
         "store": common.place.name(),
         "tasks": tasks,
         "per_second": per_second.round(),
-        "ceiling_per_second": ceiling_per_second.round(),
-        "ceiling_n": ceiling_n,
-        "ratio": round(per_second / ceiling_per_second, 3),
+        "ceiling_per_second": ceiling.per_second.round(),
+        "ceiling_n": ceiling.n,
+        "ratio": round(ceiling.ratio, 3),
         "history": if history == HistoryArg::Kept { "kept" } else { "off" },
         "metrics": if shape.metrics == Metrics::On { "on" } else { "off" },
         "rounds": common.rounds,

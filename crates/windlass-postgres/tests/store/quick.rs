@@ -1,6 +1,6 @@
 //! The short way of a claim: what it takes, and where it leaves everything to the long one.
 
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Row};
 use windlass_postgres::inside;
 
 use crate::place::Place;
@@ -50,7 +50,9 @@ impl Desk {
             .query(&self.quick, &[&1_i64, &5_i64, &n, &lanes, &high, &low, &after, &too_many, &is_deep])
             .await
             .unwrap();
-        let mut taken: Vec<_> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+        // What is as usual is left out: the first lease, the first attempt.
+        let number = |row: &Row, column| row.get::<_, Option<i32>>(column).unwrap_or(1);
+        let mut taken: Vec<_> = rows.iter().map(|row| (row.get(0), number(row, 1), number(row, 2))).collect();
         undone.rollback().await.unwrap();
         taken.sort_unstable();
         taken

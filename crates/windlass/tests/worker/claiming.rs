@@ -7,12 +7,15 @@ use std::{
 
 use tokio::sync::{Notify, Semaphore};
 use windlass::{
-    ClaimBatch, Error, Name, NewTask, Outcome, Payload, Start, Store as _, TaskState, WorkerConfig,
+    ClaimBatch, Error, Name, NewTask, Outcome, Payload, Start, Store as _, TaskId, TaskState, WorkerConfig,
     WorkerError,
 };
 
 use crate::{
-    rig::{act, assert_no_leak, enqueue, gated, memory, quick, record, staged, start, until, until_state},
+    rig::{
+        Act as Handler, Running, act, assert_no_leak, enqueue, gated, memory, quick, record, staged, start,
+        until, until_state,
+    },
     staged::{Act, On, Staged},
 };
 
@@ -140,6 +143,43 @@ async fn a_coordinator_that_dies_is_restarted_and_what_it_had_claimed_is_handed_
     let worker = start(store.clone(), act(async |_| Outcome::Done(None)), quick());
     until_state(&*store, &ids, TaskState::Done).await;
     assert_eq!(worker.status().coordinator_deaths, 1);
+    worker.stop().await;
+}
+
+/// Claims of two on four slots, of which the second meets with something.
+async fn two_claims_of_two(second: Act) -> (Arc<Staged>, Vec<TaskId>, Arc<Semaphore>, Arc<Handler>, Running) {
+    let (store, gate, at_once) = (staged(), Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
+    at_once.notify_one();
+    store.next(On::Claim, [Act::Late(at_once), second]);
+    let ids = enqueue(&*store, 4).await;
+    let handler = gated(&gate);
+    let config = WorkerConfig { claim_batch: ClaimBatch::AtMost(2), ..quick() };
+    let worker = start(store.clone(), handler.clone(), config);
+    (store, ids, gate, handler, worker)
+}
+
+#[tokio::test]
+async fn tasks_start_while_the_next_claim_is_on_its_way() {
+    let hanging = Arc::new(Notify::new());
+    let (store, ids, gate, handler, worker) = two_claims_of_two(Act::Hang(hanging.clone())).await;
+    until("the first two run", async || handler.open.load(Ordering::SeqCst) == 2).await;
+    until("the next claim is on its way", async || store.calls(On::Claim) == 2).await;
+    hanging.notify_one();
+    gate.add_permits(4);
+    until_state(&*store, &ids, TaskState::Done).await;
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_coordinator_had_in_its_hands_when_it_died_is_handed_back() {
+    let (store, ids, gate, handler, worker) = two_claims_of_two(Act::Panic).await;
+    gate.add_permits(4);
+    until_state(&*store, &ids, TaskState::Done).await;
+    assert_eq!(worker.status().coordinator_deaths, 1);
+    assert_eq!(handler.calls.load(Ordering::SeqCst), 4, "nothing ran twice");
+    for id in &ids {
+        assert_eq!(record(&*store, *id).await.attempt, 1, "an attempt was spent on it");
+    }
     worker.stop().await;
 }
 
