@@ -1,9 +1,13 @@
 //! The short way of a claim: what it takes, and where it leaves everything to the long one.
 
+use std::time::Duration;
+
 use tokio_postgres::{Client, Row};
+use windlass_conformance::cases::rig::{Rig, task};
+use windlass_core::{NewTask, Outcome, Payload};
 use windlass_postgres::inside;
 
-use crate::place::Place;
+use crate::{place::Place, support::PostgresHarness};
 
 /// A live worker, two lanes, and three ready tasks: 11 and 12 in the first lane, 21 with a higher priority in the second.
 const FILL: &str = "
@@ -148,4 +152,33 @@ async fn deep_in_a_line_it_takes_what_was_locked_and_then_changed() {
     let changed = "BEGIN; SELECT 1 FROM {s}.task WHERE id = 12 FOR UPDATE; UPDATE {s}.task SET ready_seq = 3 WHERE id = 12; COMMIT";
     desk.place.execute(changed).await;
     assert_eq!(desk.claim_from(&[1], 9, true).await, [(11, 4, 3), (12, 1, 1)]);
+}
+
+/// The short way leaves out what is as usual, the long one says it all; what a task is like comes through both.
+#[tokio::test]
+async fn a_claim_tells_of_a_task_what_its_record_says_whichever_way_it_goes() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let unusual = NewTask {
+        priority: -3,
+        max_attempts: Some(2),
+        payload: Payload::bytes(vec![0, 255]),
+        timeout: Some(Duration::from_secs(7)),
+        ..task("b")
+    };
+    let ids = rig.add_all(vec![task("a"), task("b"), unusual, NewTask { priority: 4, ..task("a") }]).await;
+    let mut worker = rig.worker().await;
+    for round in 1..=4 {
+        let claimed = worker.claim(9).await;
+        assert_eq!(claimed.len(), ids.len());
+        for task in &claimed {
+            let record = rig.task(task.id).await;
+            assert_eq!((task.lease, task.lease), (round, record.lease));
+            assert_eq!((task.attempt, task.max_attempts), (record.attempt, record.max_attempts));
+            assert_eq!((task.crashes, task.priority), (record.crashes, record.priority));
+            assert_eq!((&task.lane, &task.payload), (&record.lane, &record.payload));
+            assert_eq!(task.timeout, record.timeout);
+        }
+        worker.settle(claimed.into_iter().map(|task| (task, Outcome::Release)).collect()).await;
+    }
 }
