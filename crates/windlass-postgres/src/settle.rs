@@ -86,19 +86,16 @@ async fn settle_done(
     let mut session = shared.settles.session().await?;
     let (settler, number) = (batch.settler_no as i32, batch.batch_no as i64);
     let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-    let row = match places {
-        Some(places) => {
-            let Laid { places, ids, leases, lease } = Laid::of(items, places);
-            let params: [Param<'_>; 9] =
-                [&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep, &lease, &places];
-            session.row(&sql::SETTLE_DONE_AT, &params).await?
-        }
-        None => {
-            let ids: Vec<i64> = items.iter().map(|item| item.lease.id.raw()).collect();
-            let leases: Vec<i32> = items.iter().map(|item| item.lease.lease as i32).collect();
-            let params: [Param<'_>; 7] = [&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep];
-            session.row(&sql::SETTLE_DONE, &params).await?
-        }
+    let row = if let Some(places) = places {
+        let Laid { places, ids, leases, lease } = Laid::of(items, places);
+        let params: [Param<'_>; 9] =
+            [&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep, &lease, &places];
+        session.row(&sql::SETTLE_DONE_AT, &params).await?
+    } else {
+        let ids: Vec<i64> = items.iter().map(|item| item.lease.id.raw()).collect();
+        let leases: Vec<i32> = items.iter().map(|item| item.lease.lease as i32).collect();
+        let params: [Param<'_>; 7] = [&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep];
+        session.row(&sql::SETTLE_DONE, &params).await?
     };
     let Some(row) = row.filter(|row| row.get(0)) else {
         return settle_again(shared, session, batch, items).await;

@@ -9,6 +9,7 @@
 //! this worker does can change it), *failed* for a growing delay.
 
 use std::{
+    collections::VecDeque,
     pin::pin,
     sync::Arc,
     task::Poll,
@@ -60,7 +61,7 @@ enum Pause {
 /// Tasks that a claim brought and that are about to be started, with their slots.
 struct Brought {
     shared: Arc<Shared>,
-    attempts: Vec<Arc<Attempt>>,
+    attempts: VecDeque<Arc<Attempt>>,
     reserved: Reserved,
 }
 
@@ -112,6 +113,8 @@ impl Coordinator {
             self.shared.tick();
             let shared = self.shared.clone();
             let pause = tokio::select! {
+                // First, so that what it starts before it waits is seen by whoever looks after what waits for a thread.
+                biased;
                 pause = self.cycle() => pause,
                 never = shared.pool.keep_starting() => match never {},
             };
@@ -248,7 +251,7 @@ impl Coordinator {
         // attempt that runs already is that lease's attempt.
         let attempts = shared.in_flight.insert_new(attempts);
         shared.claim_answered();
-        self.brought = Some(Brought { shared: shared.clone(), attempts, reserved });
+        self.brought = Some(Brought { shared: shared.clone(), attempts: attempts.into(), reserved });
     }
 
     /// Starts every claimed task at once; each has its slot already.
@@ -258,7 +261,7 @@ impl Coordinator {
         // Looked at after the attempts are in `in_flight`: a fence that came before cancels nothing of theirs, and one that
         // comes later finds them there.
         let worker = shared.worker().filter(|_| !shared.is_draining() && shared.holds_lease());
-        for attempt in std::mem::take(&mut brought.attempts) {
+        while let Some(attempt) = brought.attempts.pop_front() {
             let is_wanted = worker == Some(attempt.claimed.worker);
             let handler = self.lanes.handler(attempt.claimed.lane.id).filter(|_| is_wanted);
             let started = handler.is_some_and(|handler| {

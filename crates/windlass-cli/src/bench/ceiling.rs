@@ -40,7 +40,7 @@ pub(super) struct Against {
     pub(super) ratio: f64,
 }
 
-/// Claim and settle in one loop, for each claim size.
+/// Claim and settle in one loop, for each claim size; the largest, which is the fastest, right after the engine that it is compared with.
 pub(super) async fn drain(
     room: &Room,
     tasks: usize,

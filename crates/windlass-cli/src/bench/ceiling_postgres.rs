@@ -44,8 +44,7 @@ async fn connect(server: &Server) -> anyhow::Result<Client> {
     Ok(client)
 }
 
-/// Claim and settle at the same time, for each claim size on a freshly loaded table; the largest, which is the fastest, right after the
-/// engine that it is compared with.
+/// Claim and settle at the same time, for each claim size on a freshly loaded table.
 pub(super) async fn drain(
     server: &Arc<Server>,
     schema: &str,

@@ -45,7 +45,7 @@ pub(super) fn drain(path: &Path, tasks: usize, history: HistoryArg) -> anyhow::R
     let mut connection = open(path)?;
     let mut rates = [0.0; SIZES.len()];
     let mut first = 0;
-    for (rate, size) in rates.iter_mut().zip(SIZES) {
+    for (rate, size) in rates.iter_mut().zip(SIZES).rev() {
         load(&mut connection, first, tasks)?;
         first += tasks;
         let start = Instant::now();

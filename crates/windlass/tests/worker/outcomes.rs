@@ -5,12 +5,16 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use windlass::{
-    CancelReason, NewTask, Outcome, Payload, Store as _, TaskState, WorkerConfig, task::AttemptResult,
+    AdmissionConfig, CancelReason, ClaimBatch, NewTask, Outcome, Payload, Store as _, TaskId, TaskState,
+    WorkerConfig, task::AttemptResult,
 };
 
-use crate::rig::{act, enqueue, memory, quick, record, start, until, until_state};
+use crate::{
+    rig::{Act as Handler, act, enqueue, memory, quick, record, staged, start, until, until_state},
+    staged::{Act, On},
+};
 
 #[tokio::test]
 async fn a_panic_hurts_only_its_own_task() {
@@ -126,14 +130,10 @@ async fn ten_thousand_tasks_end_and_leave_nothing_behind() {
     worker.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_handler_that_blocks_its_thread_does_not_hold_up_those_claimed_with_it() {
-    let store = memory();
+/// A handler that blocks its thread with one task until the test lets go, and is done with the others at once.
+fn blocking_at(stuck: TaskId) -> (std::sync::mpsc::Sender<()>, Arc<Handler>) {
     let (release, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = Arc::new(std::sync::Mutex::new(blocked));
-    // Many instant tasks first, so that the pool takes its tasks for brisk ones; then one that blocks, and more behind it.
-    let ids = enqueue(&*store, 600).await;
-    let stuck = ids[400];
     let handler = act(move |context| {
         let blocked = blocked.clone();
         async move {
@@ -143,7 +143,47 @@ async fn a_handler_that_blocks_its_thread_does_not_hold_up_those_claimed_with_it
             Outcome::Done(None)
         }
     });
-    let worker = start(store.clone(), handler.clone(), WorkerConfig { slots: 1_000, ..quick() });
+    (release, handler)
+}
+
+/// Nobody comes back to look after what waits for a thread while the next claim is on its way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_handler_that_blocks_its_thread_holds_up_nobody_while_a_claim_hangs() {
+    for _ in 0..4 {
+        let (store, hanging) = (staged(), Arc::new(Notify::new()));
+        let at_once = || {
+            let gate = Arc::new(Notify::new());
+            gate.notify_one();
+            Act::Late(gate)
+        };
+        store.next(On::Claim, [at_once(), at_once(), at_once(), Act::Hang(hanging.clone())]);
+        let ids = enqueue(&*store, 600).await;
+        let stuck = ids[400];
+        let (release, handler) = blocking_at(stuck);
+        let config = WorkerConfig {
+            slots: 1_000,
+            claim_batch: ClaimBatch::AtMost(200),
+            admission: AdmissionConfig::off(),
+            ..quick()
+        };
+        let worker = start(store.clone(), handler, config);
+        let others: Vec<_> = ids.iter().copied().filter(|id| *id != stuck).collect();
+        until_state(&*store, &others, TaskState::Done).await;
+        drop(release);
+        until_state(&*store, &[stuck], TaskState::Done).await;
+        hanging.notify_one();
+        worker.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_handler_that_blocks_its_thread_does_not_hold_up_those_claimed_with_it() {
+    let store = memory();
+    // Many instant tasks first, so that the pool takes its tasks for brisk ones; then one that blocks, and more behind it.
+    let ids = enqueue(&*store, 600).await;
+    let stuck = ids[400];
+    let (release, handler) = blocking_at(stuck);
+    let worker = start(store.clone(), handler, WorkerConfig { slots: 1_000, ..quick() });
     let others: Vec<_> = ids.iter().copied().filter(|id| *id != stuck).collect();
     until_state(&*store, &others, TaskState::Done).await;
     drop(release);
