@@ -79,10 +79,14 @@ fn a_seed_gives_the_same_run_again() {
     }
 }
 
+/// Seeds that are tried. Without tokio's seed a run makes choices of its own, so a seed that shows a defect does so every other time, and of
+/// the first hundred only a few show the rarest.
+const TRIED: u64 = 400;
+
 /// A fleet with a defect is caught by one of the first seeds. Another promise may be the first that it breaks.
 fn is_found(broken: Broken, promise: &str) {
     let breaks = |report: &Report| report.violations.iter().any(|what| what.contains(promise));
-    let found = (1..=200).map(|seed| run(seed, Some(broken))).find(breaks);
+    let found = (1..=TRIED).map(|seed| run(seed, Some(broken))).find(breaks);
     let Some(report) = found else { panic!("{broken:?} was not found") };
     println!("{broken:?}: seed {}: {:?}", report.seed, report.violations);
 }
