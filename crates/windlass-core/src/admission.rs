@@ -12,10 +12,12 @@
 //!
 //! Everything here is a function of its arguments; whoever reads memory and clocks is elsewhere.
 
+mod gathering;
 mod state;
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
+pub use gathering::{GATHER_MAX, GATHER_QUIET, Gathering};
 pub use state::{Admission, MemorySample, Seen};
 
 /// The share of memory above which less may run, if nobody says otherwise.
@@ -30,10 +32,6 @@ pub const LATENCY_FACTOR: f64 = 0.7;
 pub const START_SHARE: f64 = 0.1;
 /// Workers with fewer slots neither start slowly nor gather: a tenth of them is less than one.
 pub const SLOTS_MIN: u32 = 10;
-/// The share of slots that gathering waits for.
-const GATHER_SHARE: u32 = 10;
-/// The longest that a free slot is kept empty for the sake of a larger claim.
-pub const GATHER_MAX: Duration = Duration::from_millis(5);
 
 /// The share of memory that messages may take which were fetched ahead of their handlers.
 pub const AHEAD_SHARE: f64 = 0.1;
@@ -104,13 +102,6 @@ pub fn ahead(wanted: u16, mean_bytes: u64, memory_limit: u64) -> u16 {
     let share = (memory_limit as f64 * AHEAD_SHARE) as u64;
     let fitting = share.checked_div(mean_bytes).unwrap_or(u64::MAX);
     u16::try_from(fitting).unwrap_or(u16::MAX).clamp(1, wanted.max(1))
-}
-
-/// How much longer free slots wait for others to come free, so that a claim is worth its way: while fewer than a tenth of
-/// what may run are free, at most [`GATHER_MAX`] since the first of them was. `None`: claim now.
-pub fn gather(allowed: u32, free: u32, free_for: Duration) -> Option<Duration> {
-    let is_short = allowed >= SLOTS_MIN && free.saturating_mul(GATHER_SHARE) < allowed;
-    GATHER_MAX.checked_sub(free_for).filter(|left| is_short && !left.is_zero())
 }
 
 #[cfg(test)]
@@ -188,25 +179,6 @@ mod tests {
             (1_000, 1, 0, 1),
         ] {
             assert_eq!(ahead(wanted, mean_bytes, limit), expected, "{wanted} of {mean_bytes} in {limit}");
-        }
-    }
-
-    #[test]
-    fn few_free_slots_wait_for_others_but_never_longer_than_five_milliseconds() {
-        let ms = Duration::from_millis;
-        for (allowed, free, free_for, expected) in [
-            (100, 9, ms(0), Some(ms(5))),
-            (100, 9, ms(3), Some(ms(2))),
-            (100, 9, ms(5), None),
-            (100, 9, ms(60), None),
-            (100, 10, ms(0), None),
-            (100, 100, ms(0), None),
-            (19, 1, ms(1), Some(ms(4))),
-            (10, 1, ms(0), None),
-            (9, 0, ms(0), None),
-            (1, 1, ms(0), None),
-        ] {
-            assert_eq!(gather(allowed, free, free_for), expected, "{free} of {allowed} after {free_for:?}");
         }
     }
 

@@ -11,10 +11,11 @@ use std::{
     time::Duration,
 };
 
+use bytes::BytesMut;
 use tokio::task::AbortHandle;
 use tokio_postgres::{
     Client, Row, Statement,
-    types::{ToSql, Type},
+    types::{IsNull, ToSql, Type, to_sql_checked},
 };
 use windlass_core::Error;
 
@@ -246,6 +247,17 @@ impl Conn {
         Ok(answer)
     }
 
+    /// Has the server parse and plan a statement before it is needed, and not execute it. Behind a pooler nothing of it would be kept.
+    pub(crate) async fn plan(&mut self, sql: &'static Sql) -> Result<(), Failure> {
+        let is_known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).contains_key(sql.name);
+        if self.server.pooled || is_known {
+            return Ok(());
+        }
+        let (statement, limit) = (self.statement(sql).await?, self.patience.limit());
+        let bound = tokio::time::timeout(limit, bind(&mut self.client, &statement)).await;
+        bound.map_err(|_| no_answer(sql.name, limit))?.map_err(|error| error::of_statement(&error))
+    }
+
     /// Runs a statement; its answer is bounded in time.
     pub(crate) async fn query(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
         self.ask(sql, params, Clock::AtOnce).await
@@ -432,11 +444,43 @@ impl Conn {
         match answered {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(error::of_statement(&error)),
-            Err(_) => Err(Failure {
-                error: Error::Unknown(format!("{name}: no answer within {limit:?}")),
-                is_broken: true,
-                is_worth_repeating: false,
-            }),
+            Err(_) => Err(no_answer(name, limit)),
         }
     }
+}
+
+fn no_answer(name: &str, limit: Duration) -> Failure {
+    Failure {
+        error: Error::Unknown(format!("{name}: no answer within {limit:?}")),
+        is_broken: true,
+        is_worth_repeating: false,
+    }
+}
+
+/// Binds a statement to nothing in particular: that is when the server plans, and one plan does for all executions (see [`SETTINGS`]).
+async fn bind(client: &mut Client, statement: &Statement) -> Result<(), tokio_postgres::Error> {
+    let transaction = client.transaction().await?;
+    let nulls: Vec<Param<'_>> = statement.params().iter().map(|_| &Null as Param<'_>).collect();
+    transaction.bind(statement, &nulls).await?;
+    transaction.rollback().await
+}
+
+/// Nothing, of any type.
+#[derive(Debug)]
+struct Null;
+
+impl ToSql for Null {
+    fn to_sql(
+        &self,
+        _type: &Type,
+        _out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(IsNull::Yes)
+    }
+
+    fn accepts(_type: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
 }

@@ -1,4 +1,4 @@
-//! Leases: registration, hand-back, and what becomes of the tasks of a worker that is gone.
+//! Leases: hand-back, and what becomes of the tasks of a worker that is gone.
 //!
 //! A claim holds its worker's row until it commits. Whoever takes leases away first locks that row against claims, and
 //! looks for its tasks in the next statement: so none that commits late is missed.
@@ -9,7 +9,7 @@ use std::{
 };
 
 use windlass_core::{
-    Error, LaneId, LeaseRef, Name, NewWorker, Result, TaskId, Timestamp, WorkerId,
+    Error, LaneId, LeaseRef, Result, TaskId, Timestamp, WorkerId,
     source::DutyReport,
     worker::{check_slots, not_live},
 };
@@ -31,29 +31,6 @@ const HAND_BACK_MAX: usize = 1_000;
 const TOMBSTONES_EVERY: Duration = Duration::from_secs(30);
 /// For how long a renewal's word that nobody is expired is taken instead of a look.
 const NOBODY_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
-
-/// Stores a worker and makes its lanes, so that the first enqueue finds them.
-pub(crate) async fn register(shared: &Shared, worker: &NewWorker) -> Result<WorkerId> {
-    shared.serve_lease(worker.lease_ttl);
-    // It claims next, and settles after that. Connected before its lease begins to run: nothing is waited for afterwards.
-    tokio::join!(shared.beats.warm(), shared.gates.warm(), shared.claims.warm(), shared.settles.warm());
-    let id = enter(shared, worker).await?;
-    gate::worker_came(shared).await;
-    Ok(id)
-}
-
-async fn enter(shared: &Shared, worker: &NewWorker) -> Result<WorkerId> {
-    let mut session = shared.beats.session().await?;
-    let names = |names: &[Name]| names.iter().map(|name| name.as_str().to_owned()).collect::<Vec<_>>();
-    let (kinds, queues) = (names(&worker.kinds), names(&worker.queues));
-    let ttl = i64::try_from(worker.lease_ttl.as_millis()).unwrap_or(i64::MAX);
-    let (pid, slots) = (worker.pid as i32, worker.slots as i32);
-    let row = session
-        .row(&sql::REGISTER, &[&worker.host, &pid, &worker.version, &kinds, &queues, &slots, &ttl])
-        .await?;
-    row.map(|row| WorkerId(row.get(0)))
-        .ok_or_else(|| Error::Unavailable("the server registered no worker".to_owned()))
-}
 
 /// Sets how many slots a live worker has. It is told with its next renewal.
 pub(crate) async fn set_slots(shared: &Shared, worker: WorkerId, slots: u32) -> Result<()> {

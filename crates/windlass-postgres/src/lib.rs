@@ -45,6 +45,7 @@ mod options;
 mod place;
 mod pool;
 mod record;
+mod register;
 mod renew;
 mod repeat;
 mod schedule;

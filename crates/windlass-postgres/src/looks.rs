@@ -69,6 +69,11 @@ impl State {
             && (lanes < 2 || !self.was_full)
     }
 
+    fn begin(&mut self, now: Instant) {
+        self.expected_since = Some(now);
+        self.looked_at.get_or_insert(now);
+    }
+
     fn hear(&mut self, task: Option<i64>) {
         self.said = match (self.said, task) {
             (Said::Nothing, Some(task)) => Said::One(task),
@@ -107,6 +112,11 @@ impl Looks {
     /// `trusts_hearsay`: see [`crate::Options`].
     pub(crate) fn new(trusts_hearsay: bool) -> Self {
         Self { state: Mutex::default(), trusts_hearsay }
+    }
+
+    /// A worker came: it takes what is there first, and looks how things stand when there is nothing, or a little later.
+    pub(crate) fn begin(&self) {
+        self.lock().begin(Instant::now());
     }
 
     /// Something may be ready: this task, or nobody knows what.
@@ -270,6 +280,24 @@ mod tests {
     fn the_first_claim_of_all_is_followed_by_a_look() {
         let clock = Clock(Instant::now());
         assert!(!State::default().took(clock.at(0), ME, true));
+    }
+
+    #[test]
+    fn a_worker_that_has_come_takes_what_is_there_before_it_looks() {
+        let clock = Clock(Instant::now());
+        let mut state = State::default();
+        state.begin(clock.at(0));
+        assert!(state.may_be_short(clock.at(1), 1));
+        assert!(state.took(clock.at(2), ME, true) && state.took(clock.at(99), ME, true));
+        assert!(!state.took(clock.at(100), ME, true), "then it looks");
+    }
+
+    #[test]
+    fn another_worker_that_comes_later_does_not_put_the_look_off() {
+        let clock = Clock(Instant::now());
+        let mut state = looked_at(&clock, 0);
+        state.begin(clock.at(90));
+        assert!(!state.took(clock.at(100), ME, true));
     }
 
     #[test]

@@ -269,6 +269,16 @@ impl Session<'_> {
         Ok(self.query(sql, params).await?.into_iter().next())
     }
 
+    /// Has a statement planned before it is needed.
+    pub(crate) async fn plan(&mut self, sql: &'static Sql) -> Result<(), Failure> {
+        let Some(conn) = &mut self.conn else { return Err(lost()) };
+        self.is_busy = true;
+        let answer = conn.plan(sql).await;
+        // After an error nobody knows whether a transaction is open.
+        self.is_busy = answer.is_err();
+        answer
+    }
+
     /// Runs statements without parameters.
     pub(crate) async fn batch(&mut self, text: &str) -> Result<(), Failure> {
         let Some(conn) = &self.conn else { return Err(lost()) };

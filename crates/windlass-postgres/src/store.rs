@@ -26,6 +26,7 @@ use crate::{
     open, operate,
     options::{Location, Options},
     pool::{Pool, closed},
+    register,
     renew::Renewals,
     schedule, settle,
     shared::Shared,
@@ -87,7 +88,7 @@ impl Drop for PostgresStore {
 #[async_trait]
 impl Source for PostgresStore {
     async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
-        lease::register(&self.shared, &worker).await
+        register::register(&self.shared, &worker).await
     }
 
     async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {

@@ -18,7 +18,9 @@ use std::{
 
 use tokio::time::Instant;
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, LaneId, Outcome, Timestamp, WorkerId, admission, source::Rest,
+    ClaimAnswer, Claimed, Demand, Error, LaneId, Outcome, Timestamp, WorkerId,
+    admission::{self, Gathering},
+    source::Rest,
 };
 
 use crate::{
@@ -82,8 +84,8 @@ pub(crate) struct Coordinator {
     failures: Backoff,
     poll: Backoff,
     ended_at_last_claim: u64,
-    /// Since when there have been free slots without a break.
-    free_since: Option<Instant>,
+    began: Instant,
+    gathering: Gathering,
     /// When the next scheduled task is due, in our time.
     next_due: Option<Instant>,
     /// A reading of the store's clock and of ours at the same moment.
@@ -99,7 +101,8 @@ impl Coordinator {
             failures: Backoff::new(config.poll_interval.min(FAILED_PAUSE), Duration::from_secs(5), seed),
             poll: Backoff::new(config.poll_interval, config.poll_interval_max, seed.wrapping_add(1)),
             ended_at_last_claim: 0,
-            free_since: None,
+            began: Instant::now(),
+            gathering: Gathering::default(),
             next_due: None,
             store_clock: None,
             shared,
@@ -156,13 +159,11 @@ impl Coordinator {
 
     /// What to wait for if no slot is free, or so few that a claim is not worth its way yet.
     fn gather(&mut self, allowed: usize, free: usize) -> Option<Pause> {
-        if free == 0 {
-            self.free_since = None;
-            return Some(Pause::Saturated);
-        }
-        let free_for = self.free_since.get_or_insert_with(Instant::now).elapsed();
         let count = |slots: usize| u32::try_from(slots).unwrap_or(u32::MAX);
-        admission::gather(count(allowed), count(free), free_for).map(Pause::Gathering)
+        match self.gathering.left(count(allowed), count(free), self.began.elapsed()) {
+            None if free == 0 => Some(Pause::Saturated),
+            left => left.map(Pause::Gathering),
+        }
     }
 
     /// Whether more ends wait for the store than there are slots.

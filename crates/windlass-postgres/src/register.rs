@@ -1,0 +1,73 @@
+//! Registration: a worker's row, and what it needs first made ready.
+//!
+//! ```text
+//!   connected: renewals, claims ──► its row ──► first claims ──► admission; settlements connected; the rest planned
+//!                        └──► the short claim planned ──┘
+//! ```
+//! Everything that a new connection does for the first time costs the server milliseconds: to connect, to parse, to plan. What the
+//! first claims need comes before them, and what they do not need after them.
+
+use std::{sync::Arc, time::Duration};
+
+use windlass_core::{Error, Name, NewWorker, Result, WorkerId};
+
+use crate::{
+    gate,
+    pool::Pool,
+    shared::{Shared, Weakly},
+    sql::{self, Sql},
+};
+
+/// For how long the first claims of a worker have the server to themselves.
+const FIRST_CLAIMS: Duration = Duration::from_millis(30);
+
+/// Stores a worker and makes its lanes, so that the first enqueue finds them.
+pub(crate) async fn register(shared: &Arc<Shared>, worker: &NewWorker) -> Result<WorkerId> {
+    shared.serve_lease(worker.lease_ttl);
+    // Before its lease begins to run: it claims next, and waits for nothing then.
+    tokio::join!(shared.beats.warm(), shared.claims.warm());
+    let claims = Arc::clone(shared);
+    shared.claims.spawn(Box::pin(async move { plan(&claims.claims, &sql::CLAIM_QUICK).await }));
+    let id = enter(shared, worker).await?;
+    if shared.options.trusts_hearsay {
+        shared.looks.begin();
+        shared.claims.spawn(Box::pin(follow_up(Weakly::new(shared), worker.clone())));
+    } else {
+        gate::worker_came(shared).await;
+    }
+    Ok(id)
+}
+
+async fn enter(shared: &Shared, worker: &NewWorker) -> Result<WorkerId> {
+    let mut session = shared.beats.session().await?;
+    let names = |names: &[Name]| names.iter().map(|name| name.as_str().to_owned()).collect::<Vec<_>>();
+    let (kinds, queues) = (names(&worker.kinds), names(&worker.queues));
+    let ttl = i64::try_from(worker.lease_ttl.as_millis()).unwrap_or(i64::MAX);
+    let (pid, slots) = (worker.pid as i32, worker.slots as i32);
+    let row = session
+        .row(&sql::REGISTER, &[&worker.host, &pid, &worker.version, &kinds, &queues, &slots, &ttl])
+        .await?;
+    row.map(|row| WorkerId(row.get(0)))
+        .ok_or_else(|| Error::Unavailable("the server registered no worker".to_owned()))
+}
+
+/// What need not come before the first claims of a worker that has its row.
+async fn follow_up(shared: Weakly, worker: NewWorker) {
+    tokio::select! {
+        () = tokio::time::sleep(FIRST_CLAIMS) => {}
+        () = shared.closed() => return,
+    }
+    let Some(shared) = shared.upgrade() else { return };
+    gate::worker_came(&shared).await;
+    plan(&shared.settles, &sql::SETTLE_DONE_AT).await;
+    let lanes = shared.lanes.served(&worker.kinds, &worker.queues).len();
+    plan(&shared.claims, if lanes > 1 { &sql::CLAIM_MERGED } else { &sql::CLAIM }).await;
+}
+
+/// Has a statement planned before it is needed. Should it fail, whoever needs it is told.
+async fn plan(pool: &Pool, sql: &'static Sql) {
+    let planned = async { pool.session().await?.plan(sql).await.map_err(Error::from) };
+    if let Err(error) = planned.await {
+        tracing::debug!(%error, statement = sql.name, "a statement could not be planned ahead");
+    }
+}
