@@ -247,13 +247,17 @@ impl Conn {
         Ok(answer)
     }
 
-    /// Has the server parse and plan a statement before it is needed, and not execute it. Behind a pooler nothing of it would be kept.
+    /// Has the server parse a statement before it is needed and, where round trips are short, plan it; it is not executed. Behind a
+    /// pooler nothing of it would be kept.
     pub(crate) async fn plan(&mut self, sql: &'static Sql) -> Result<(), Failure> {
         let is_known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).contains_key(sql.name);
         if self.server.pooled || is_known {
             return Ok(());
         }
         let (statement, limit) = (self.statement(sql).await?, self.patience.limit());
+        if !self.server.is_here {
+            return Ok(());
+        }
         let bound = tokio::time::timeout(limit, bind(&mut self.client, &statement)).await;
         bound.map_err(|_| no_answer(sql.name, limit))?.map_err(|error| error::of_statement(&error))
     }

@@ -50,6 +50,8 @@ struct State {
     sated: Option<WorkerId>,
     expected_since: Option<Instant>,
     looked_at: Option<Instant>,
+    /// Somebody has looked indeed, and not only begun.
+    has_looked: bool,
     in_vain_at: Option<Instant>,
     owes_look: bool,
     was_full: bool,
@@ -71,6 +73,8 @@ impl State {
 
     fn begin(&mut self, now: Instant) {
         self.expected_since = Some(now);
+        // Nobody knows how much there is: several lanes are compared.
+        self.was_full |= self.looked_at.is_none();
         self.looked_at.get_or_insert(now);
     }
 
@@ -92,13 +96,14 @@ impl State {
         self.sated = (!is_full).then_some(worker);
         self.expected_since = Some(now);
         self.was_full = is_full;
-        self.owes_look = !Self::is_within(self.looked_at, now, LOOK_EVERY);
+        self.owes_look = !Self::is_within(self.looked_at, now, LOOK_EVERY) || !(self.has_looked || is_full);
         !self.owes_look
     }
 
     fn looked(&mut self, now: Instant, worker: WorkerId, found: bool, is_full: bool, was_in_vain: bool) {
         self.sated = (!is_full).then_some(worker);
         (self.looked_at, self.owes_look, self.was_full) = (Some(now), false, is_full);
+        self.has_looked = true;
         if found {
             self.expected_since = Some(now);
             if was_in_vain {
@@ -290,6 +295,25 @@ mod tests {
         assert!(state.may_be_short(clock.at(1), 1));
         assert!(state.took(clock.at(2), ME, true) && state.took(clock.at(99), ME, true));
         assert!(!state.took(clock.at(100), ME, true), "then it looks");
+    }
+
+    #[test]
+    fn a_worker_that_has_come_looks_when_it_has_taken_all_there_is() {
+        let clock = Clock(Instant::now());
+        let mut state = State::default();
+        state.begin(clock.at(0));
+        assert!(!state.took(clock.at(1), ME, false));
+    }
+
+    #[test]
+    fn a_worker_that_has_come_compares_its_lanes() {
+        let clock = Clock(Instant::now());
+        let mut state = State::default();
+        state.begin(clock.at(0));
+        assert!(!state.may_be_short(clock.at(1), 2));
+        let mut state = looked_at(&clock, 0);
+        state.begin(clock.at(1));
+        assert!(state.may_be_short(clock.at(2), 2), "somebody has looked before");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   connected: renewals, claims ──► its row ──► first claims ──► admission; settlements connected; the rest planned
-//!                        └──► the short claim planned ──┘
+//!                        └──► the first claim planned ──┘
 //! ```
 //! Everything that a new connection does for the first time costs the server milliseconds: to connect, to parse, to plan. What the
 //! first claims need comes before them, and what they do not need after them.
@@ -21,17 +21,23 @@ use crate::{
 /// For how long the first claims of a worker have the server to themselves.
 const FIRST_CLAIMS: Duration = Duration::from_millis(30);
 
-/// Stores a worker and makes its lanes, so that the first enqueue finds them.
+/// Stores a worker.
 pub(crate) async fn register(shared: &Arc<Shared>, worker: &NewWorker) -> Result<WorkerId> {
     shared.serve_lease(worker.lease_ttl);
     // Before its lease begins to run: it claims next, and waits for nothing then.
-    tokio::join!(shared.beats.warm(), shared.claims.warm());
+    tokio::join!(shared.beats.warm(), shared.claims.warm(), async {
+        if !shared.server.is_here() {
+            // It takes nothing away from the first claims there, and takes longer.
+            shared.settles.warm().await;
+        }
+    });
+    let ways = Ways::of(shared, worker);
     let claims = Arc::clone(shared);
-    shared.claims.spawn(Box::pin(async move { plan(&claims.claims, &sql::CLAIM_QUICK).await }));
+    shared.claims.spawn(Box::pin(async move { plan(&claims.claims, ways.first).await }));
     let id = enter(shared, worker).await?;
     if shared.options.trusts_hearsay {
         shared.looks.begin();
-        shared.claims.spawn(Box::pin(follow_up(Weakly::new(shared), worker.clone())));
+        shared.claims.spawn(Box::pin(follow_up(Weakly::new(shared), ways)));
     } else {
         gate::worker_came(shared).await;
     }
@@ -52,7 +58,7 @@ async fn enter(shared: &Shared, worker: &NewWorker) -> Result<WorkerId> {
 }
 
 /// What need not come before the first claims of a worker that has its row.
-async fn follow_up(shared: Weakly, worker: NewWorker) {
+async fn follow_up(shared: Weakly, ways: Ways) {
     tokio::select! {
         () = tokio::time::sleep(FIRST_CLAIMS) => {}
         () = shared.closed() => return,
@@ -60,8 +66,25 @@ async fn follow_up(shared: Weakly, worker: NewWorker) {
     let Some(shared) = shared.upgrade() else { return };
     gate::worker_came(&shared).await;
     plan(&shared.settles, &sql::SETTLE_DONE_AT).await;
-    let lanes = shared.lanes.served(&worker.kinds, &worker.queues).len();
-    plan(&shared.claims, if lanes > 1 { &sql::CLAIM_MERGED } else { &sql::CLAIM }).await;
+    plan(&shared.claims, ways.next).await;
+}
+
+/// The statements of a worker's claims in the order in which it comes to need them.
+#[derive(Clone, Copy)]
+struct Ways {
+    first: &'static Sql,
+    next: &'static Sql,
+}
+
+impl Ways {
+    /// Several lanes are compared before any is taken from the short way (see [`crate::looks`]).
+    fn of(shared: &Shared, worker: &NewWorker) -> Self {
+        if shared.lanes.served(&worker.kinds, &worker.queues).len() > 1 {
+            Self { first: &sql::CLAIM_MERGED, next: &sql::CLAIM_QUICK }
+        } else {
+            Self { first: &sql::CLAIM_QUICK, next: &sql::CLAIM }
+        }
+    }
 }
 
 /// Has a statement planned before it is needed. Should it fail, whoever needs it is told.

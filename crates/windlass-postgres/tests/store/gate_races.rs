@@ -40,6 +40,7 @@ checks! {
     a_task_that_was_claimed_meanwhile_is_not_taken_back,
     a_place_that_somebody_is_about_to_pass_on_is_taken,
     room_that_went_to_nobody_is_given_by_the_leader,
+    of_workers_that_come_together_each_has_all_jobs_looked_at,
     a_step_of_a_slow_transaction_comes_behind_those_that_came_before_its_commit,
     steps_keep_the_order_of_append_when_the_clock_goes_back,
 }
@@ -60,6 +61,24 @@ END $$;
 CREATE CONSTRAINT TRIGGER guard AFTER INSERT OR UPDATE ON {s}.task DEFERRABLE INITIALLY DEFERRED
 FOR EACH ROW WHEN (NEW.job IS NOT NULL) EXECUTE FUNCTION {s}.guard();
 ";
+
+/// The other one's look is yet to come when this one registers, and this one's may come after the other is there.
+async fn of_workers_that_come_together_each_has_all_jobs_looked_at(harness: &PostgresHarness) {
+    let rig = Rig::open(harness).await;
+    rig.limit("j", 2).await;
+    rig.add_all(vec![of_job("j"); 3]).await;
+    assert_eq!(rig.figures("j").await, (0, 0, 3), "there is nobody to give anything to");
+    let row = "
+        INSERT INTO {s}.worker (
+          lease_ttl_ms, min_claim_no, registered_at, renewed_at, expires_at, pid, slots, available, in_flight, draining, host, version,
+          kinds, queues
+        )
+        SELECT 30000, 0, n.now, n.now, n.now + 30000, 1, 1, 1, 0, false, 'other', '0', ARRAY['other'], ARRAY[]::text[]
+        FROM (SELECT {s}.now_ms() AS now) AS n";
+    harness.execute(row).await;
+    let _worker = rig.worker().await;
+    assert_eq!(rig.figures("j").await, (2, 0, 1));
+}
 
 /// What is put right a moment later could be claimed before: not even a moment is allowed.
 async fn no_commit_leaves_more_ready_than_the_limit_allows(harness: &PostgresHarness) {
