@@ -342,7 +342,7 @@ pub(super) const POSTGRES: &[Bench] = &[
     },
     Bench {
         name: "pg_fleet",
-        full: &["fleet", "--store", "postgres", "--workers", "1,2,4,8"],
+        full: &["fleet", "--store", "postgres", "--workers", "1,2,4,8", "--rounds", "7"],
         quick: &["fleet", "--store", "postgres", "--workers", "1,4,8", "--tasks", "50000", "--rounds", "1"],
         figures: |v| {
             let rows = v.as_array()?;
