@@ -11,6 +11,7 @@ use crate::{
     cursor::Stretches,
     doorbell::numbers,
     gate,
+    looks::Way,
     pool::Session,
     shared::Shared,
     short,
@@ -304,14 +305,16 @@ async fn commit(
 async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Brought> {
     // Of several lanes the short way takes less than it was asked for, or nothing.
     let least = if demand.lanes.len() < 2 { 1 } else { 2 };
-    let is_short = demand.n >= least && shared.looks.may_be_short(demand.lanes.len());
+    let way = if demand.n < least { Way::Long } else { shared.looks.way(demand.lanes.len()) };
+    let is_short = way != Way::Long;
     if let Some(task) = shared.looks.take_named(demand.worker).filter(|_| is_short)
         && let Some(brought) = short::by_name(shared, session, demand, task).await?
     {
         return Ok(brought);
     }
+    let has_todo = way == Way::LookThenShort && short::look_around(shared, session).await?;
     if is_short && let Some(brought) = short::quickly(shared, session, demand).await? {
-        return Ok(brought);
+        return Ok(Brought { has_todo, ..brought });
     }
     let brought = thoroughly(shared, session, demand).await?;
     shared.looks.looked(

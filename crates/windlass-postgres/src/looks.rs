@@ -8,7 +8,12 @@
 //!   a hint, or the last claim brought something ──► short ──► brought something ──► answer, and look with the next claim
 //!                                                     │                             if the last look is a while ago
 //!   the poll, or a look is owed ───────────────────► long ◄── brought nothing
+//!
+//!   the last claim brought all that was asked for from one lane ──► a look by itself, if the last one is a while ago ──► short, as above
 //! ```
+//! Where there is plenty the long way costs several times as much as the short one: it tries the lock of every row that somebody else
+//! has locked, and its rows are kept twice. Of many workers on one line each comes so seldom that a look is due nearly every time.
+//!
 //! Only speed depends on what is noted here: the short way brings nothing where it does not know enough.
 
 use std::{
@@ -20,6 +25,8 @@ use windlass_core::{Timestamp, WorkerId};
 
 /// For how long after a hint, or after a claim that brought something, tasks are expected.
 const EXPECTED_FOR: Duration = Duration::from_millis(20);
+/// For how long after a claim that brought all that was asked for from one lane there is thought to be more.
+const PLENTY_FOR: Duration = Duration::from_secs(1);
 /// How old a look may be while claims go the short way.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// For how long the long way is taken after the short one found nothing and the long one did: a queue is paused, or a suspect
@@ -32,6 +39,17 @@ pub(crate) struct Looks {
     state: Mutex<State>,
     /// Without it the short way is tried by every claim, and followed by a look.
     trusts_hearsay: bool,
+}
+
+/// Which way a claim goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It only takes tasks.
+    Short,
+    /// It only takes tasks, after a look by itself.
+    LookThenShort,
+    /// It takes tasks and looks.
+    Long,
 }
 
 /// What the hints since the last claim were about.
@@ -63,12 +81,28 @@ impl State {
         at.is_some_and(|at| now.saturating_duration_since(at) < limit)
     }
 
-    fn may_be_short(&self, now: Instant, lanes: usize) -> bool {
-        Self::is_within(self.expected_since, now, EXPECTED_FOR)
-            && !Self::is_within(self.in_vain_at, now, IN_VAIN_FOR)
-            && !self.owes_look
-            // The heads of several lanes are compared where more is ready than one claim takes.
-            && (lanes < 2 || !self.was_full)
+    fn way(&self, now: Instant, lanes: usize) -> Way {
+        let is_expected = |limit| Self::is_within(self.expected_since, now, limit);
+        if Self::is_within(self.in_vain_at, now, IN_VAIN_FOR) {
+            return Way::Long;
+        }
+        match self.was_full {
+            // Their heads are compared where more is ready than one claim takes.
+            true if lanes > 1 => Way::Long,
+            true if is_expected(PLENTY_FOR) => {
+                if self.owes_look || !self.is_look_fresh(now) {
+                    Way::LookThenShort
+                } else {
+                    Way::Short
+                }
+            }
+            _ if is_expected(EXPECTED_FOR) && !self.owes_look => Way::Short,
+            _ => Way::Long,
+        }
+    }
+
+    fn is_look_fresh(&self, now: Instant) -> bool {
+        Self::is_within(self.looked_at, now, LOOK_EVERY)
     }
 
     fn begin(&mut self, now: Instant) {
@@ -96,14 +130,18 @@ impl State {
         self.sated = (!is_full).then_some(worker);
         self.expected_since = Some(now);
         self.was_full = is_full;
-        self.owes_look = !Self::is_within(self.looked_at, now, LOOK_EVERY) || !(self.has_looked || is_full);
+        self.owes_look = !self.is_look_fresh(now) || !(self.has_looked || is_full);
         !self.owes_look
+    }
+
+    fn looked_around(&mut self, now: Instant) {
+        (self.looked_at, self.owes_look, self.has_looked) = (Some(now), false, true);
     }
 
     fn looked(&mut self, now: Instant, worker: WorkerId, found: bool, is_full: bool, was_in_vain: bool) {
         self.sated = (!is_full).then_some(worker);
-        (self.looked_at, self.owes_look, self.was_full) = (Some(now), false, is_full);
-        self.has_looked = true;
+        self.was_full = is_full;
+        self.looked_around(now);
         if found {
             self.expected_since = Some(now);
             if was_in_vain {
@@ -148,10 +186,14 @@ impl Looks {
         (state.said, state.sated) = (Said::Nothing, None);
     }
 
-    /// Whether a claim over so many lanes may go the short way.
-    pub(crate) fn may_be_short(&self, lanes: usize) -> bool {
+    /// Which way a claim over so many lanes goes.
+    pub(crate) fn way(&self, lanes: usize) -> Way {
         let state = self.lock();
-        if self.trusts_hearsay { state.may_be_short(Instant::now(), lanes) } else { !state.owes_look }
+        match self.trusts_hearsay {
+            true => state.way(Instant::now(), lanes),
+            false if state.owes_look => Way::Long,
+            false => Way::Short,
+        }
     }
 
     /// The short way brought something, all that was asked for or not. Answers whether the last look is fresh; if not, the next claim
@@ -175,6 +217,13 @@ impl Looks {
     ) {
         let mut state = self.lock();
         state.looked(Instant::now(), worker, found, is_full, was_in_vain);
+        state.next_due = next_due;
+    }
+
+    /// Somebody looked and took nothing.
+    pub(crate) fn looked_around(&self, next_due: Option<Timestamp>) {
+        let mut state = self.lock();
+        state.looked_around(Instant::now());
         state.next_due = next_due;
     }
 
@@ -212,10 +261,10 @@ mod tests {
     fn a_poll_goes_the_long_way_and_a_hint_the_short_one() {
         let clock = Clock(Instant::now());
         let mut state = looked_at(&clock, 0);
-        assert!(!state.may_be_short(clock.at(1), 1));
+        assert_eq!(state.way(clock.at(1), 1), Way::Long);
         state.expected_since = Some(clock.at(5));
-        assert!(state.may_be_short(clock.at(6), 1));
-        assert!(!state.may_be_short(clock.at(25), 1), "a hint is soon forgotten");
+        assert_eq!(state.way(clock.at(6), 1), Way::Short);
+        assert_eq!(state.way(clock.at(25), 1), Way::Long, "a hint is soon forgotten");
     }
 
     #[test]
@@ -223,11 +272,11 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut state = looked_at(&clock, 0);
         assert!(state.took(clock.at(99), ME, false));
-        assert!(state.may_be_short(clock.at(100), 1));
+        assert_eq!(state.way(clock.at(100), 1), Way::Short);
         assert!(!state.took(clock.at(100), ME, false));
-        assert!(!state.may_be_short(clock.at(101), 1), "the next one looks");
+        assert_eq!(state.way(clock.at(101), 1), Way::Long, "the next one looks");
         state.looked(clock.at(102), ME, false, false, false);
-        assert!(state.may_be_short(clock.at(103), 1));
+        assert_eq!(state.way(clock.at(103), 1), Way::Short);
     }
 
     #[test]
@@ -292,7 +341,7 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut state = State::default();
         state.begin(clock.at(0));
-        assert!(state.may_be_short(clock.at(1), 1));
+        assert_eq!(state.way(clock.at(1), 1), Way::Short);
         assert!(state.took(clock.at(2), ME, true) && state.took(clock.at(99), ME, true));
         assert!(!state.took(clock.at(100), ME, true), "then it looks");
     }
@@ -310,10 +359,10 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut state = State::default();
         state.begin(clock.at(0));
-        assert!(!state.may_be_short(clock.at(1), 2));
+        assert_eq!(state.way(clock.at(1), 2), Way::Long);
         let mut state = looked_at(&clock, 0);
         state.begin(clock.at(1));
-        assert!(state.may_be_short(clock.at(2), 2), "somebody has looked before");
+        assert_eq!(state.way(clock.at(2), 2), Way::Short, "somebody has looked before");
     }
 
     #[test]
@@ -325,14 +374,43 @@ mod tests {
     }
 
     #[test]
+    fn where_there_is_plenty_a_look_is_taken_by_itself() {
+        let clock = Clock(Instant::now());
+        let mut state = looked_at(&clock, 0);
+        assert!(state.took(clock.at(1), ME, true));
+        assert_eq!(state.way(clock.at(99), 1), Way::Short, "however long ago the claim was");
+        assert_eq!(state.way(clock.at(100), 1), Way::LookThenShort);
+        state.looked_around(clock.at(101));
+        assert_eq!(state.way(clock.at(102), 1), Way::Short);
+        assert!(state.took(clock.at(103), ME, true));
+        assert!(!state.took(clock.at(250), ME, true));
+        assert_eq!(state.way(clock.at(251), 1), Way::LookThenShort, "also when it is owed");
+        assert_eq!(state.way(clock.at(251), 2), Way::Long, "their heads are compared");
+        assert_eq!(state.way(clock.at(1_249), 1), Way::LookThenShort);
+        assert_eq!(state.way(clock.at(1_250), 1), Way::Long, "who knows what is left");
+    }
+
+    #[test]
+    fn where_there_was_plenty_and_is_no_more_the_long_way_tells_why() {
+        let clock = Clock(Instant::now());
+        let mut state = looked_at(&clock, 0);
+        state.took(clock.at(1), ME, true);
+        assert!(!state.took(clock.at(150), ME, false));
+        assert_eq!(state.way(clock.at(151), 1), Way::Long);
+        state.took(clock.at(152), ME, true);
+        state.looked(clock.at(153), ME, true, true, true);
+        assert_eq!(state.way(clock.at(154), 1), Way::Long, "a queue is paused, or a suspect runs");
+    }
+
+    #[test]
     fn several_lanes_are_compared_while_there_is_more_than_one_claim_takes() {
         let clock = Clock(Instant::now());
         let mut state = looked_at(&clock, 0);
         assert!(state.took(clock.at(1), ME, true));
-        assert!(state.may_be_short(clock.at(2), 1));
-        assert!(!state.may_be_short(clock.at(2), 2));
+        assert_eq!(state.way(clock.at(2), 1), Way::Short);
+        assert_eq!(state.way(clock.at(2), 2), Way::Long);
         assert!(state.took(clock.at(3), ME, false));
-        assert!(state.may_be_short(clock.at(4), 2));
+        assert_eq!(state.way(clock.at(4), 2), Way::Short);
     }
 
     #[test]
@@ -340,8 +418,8 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut state = looked_at(&clock, 0);
         state.looked(clock.at(1), ME, true, false, true);
-        assert!(!state.may_be_short(clock.at(2), 1));
+        assert_eq!(state.way(clock.at(2), 1), Way::Long);
         state.looked(clock.at(1_001), ME, true, false, false);
-        assert!(state.may_be_short(clock.at(1_002), 1));
+        assert_eq!(state.way(clock.at(1_002), 1), Way::Short);
     }
 }

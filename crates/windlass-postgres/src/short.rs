@@ -8,7 +8,7 @@ use crate::{
     pool::Session,
     shared::Shared,
     sql,
-    taken::read,
+    taken::{read, unreadable},
 };
 
 /// Takes tasks, if any can be taken without a look at how things stand. Whether there are more is known as long as the last such look
@@ -44,6 +44,13 @@ pub(crate) async fn quickly(
         return without_a_look(shared, demand, &rows, Rows { is_short, has_more: true }).await;
     }
     without_a_look(shared, demand, &rows, Rows { is_short, has_more: !is_short }).await
+}
+
+/// Looks how things stand and takes nothing; answers whether a gate is to be looked at.
+pub(crate) async fn look_around(shared: &Shared, session: &mut Session<'_>) -> Result<bool> {
+    let row = session.row(&sql::LOOK, &[]).await?.ok_or_else(|| unreadable("a look without an answer"))?;
+    shared.looks.looked_around(row.get::<_, Option<i64>>(0).map(Timestamp::from_ms));
+    Ok(row.get(1))
 }
 
 /// Takes the task that a hint was about, if it can be taken without a look at how things stand.

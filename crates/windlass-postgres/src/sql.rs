@@ -138,6 +138,7 @@ statements! {
     LIST_TASK "list_task" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
     LOCK_EXPIRED "lock_expired" [INT8];
     LOCK_WORKER "lock_worker" [INT8];
+    LOOK "look" [];
     NEXT_DUE "next_due" [];
     NOTE_PART "note_part" [TEXT, INT8, INT8];
     NOTIFY "notify" [TEXT, TEXT];

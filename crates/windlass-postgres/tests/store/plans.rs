@@ -66,6 +66,7 @@ const WAYS: &[(&str, Way)] = &[
     ("list_dead", Way::Index),
     ("list_history", Way::Index),
     ("list_task", Way::Index),
+    ("look", Way::Index),
     ("next_due", Way::Index),
     ("park_dead", Way::Gate),
     ("promote_due", Way::Index),

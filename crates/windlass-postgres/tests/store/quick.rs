@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio_postgres::{Client, Row};
 use windlass_conformance::cases::rig::{Rig, task};
-use windlass_core::{NewTask, Outcome, Payload};
-use windlass_postgres::inside;
+use windlass_core::{NewTask, Outcome, Payload, source::Rest};
+use windlass_postgres::{Options, inside};
 
 use crate::{place::Place, support::PostgresHarness};
 
@@ -19,6 +19,9 @@ INSERT INTO {s}.task (id, ready_seq, lane, priority, lease, attempt, max_attempt
 VALUES (12, 2, 1, 0, 0, 0, 10, 0, 1, 0, '1', NULL), (11, 1, 1, 0, 3, 2, 10, 0, 1, 0, '1', 'j'),
   (21, 3, 2, 7, 0, 0, 10, 0, 1, 0, '1', NULL);
 ";
+
+/// Claims that take longer than a look may be old, many times over.
+const CLAIMS_MAX: usize = 5_000;
 
 struct Desk {
     place: Place,
@@ -181,4 +184,31 @@ async fn a_claim_tells_of_a_task_what_its_record_says_whichever_way_it_goes() {
         }
         worker.settle(claimed.into_iter().map(|task| (task, Outcome::Release)).collect()).await;
     }
+}
+
+/// Where every claim is full, none of them asks why there is no more; what is due and what waits at a gate is looked at all the same.
+#[tokio::test]
+async fn where_there_is_plenty_what_is_due_and_what_waits_at_a_gate_is_noticed() {
+    let harness = PostgresHarness::new().with(|options| Options { trusts_hearsay: true, ..options });
+    let rig = Rig::open(&harness).await;
+    rig.add_many("a", 100).await;
+    let mut worker = rig.worker().await;
+    assert_eq!(worker.claim(10).await.len(), 10);
+    harness.execute("SELECT {s}.enqueue('a', run_at => now() + interval '1 day')").await;
+    let mut is_due_known = false;
+    for claims in 0..CLAIMS_MAX {
+        if claims % 50 == 0 {
+            rig.add_many("a", 50).await;
+        }
+        let answer = worker.try_claim(1).await.unwrap();
+        assert_eq!((answer.tasks.len(), answer.rest), (1, Rest::More));
+        if !is_due_known && answer.next_due.is_some() {
+            is_due_known = true;
+            // Now, when nobody looks at the gates any more because a worker has come.
+            harness.execute("SELECT {s}.enqueue('a', job => 'j')").await;
+        } else if is_due_known && harness.number("SELECT count(*) FROM {s}.task WHERE state = 3").await == 0 {
+            return;
+        }
+    }
+    panic!("what is due is noticed: {is_due_known}; what waits at a gate is not");
 }
