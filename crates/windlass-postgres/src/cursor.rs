@@ -5,7 +5,8 @@
 //! where the last one stopped. What appears behind that place (a transaction that drew its number early and committed
 //! late, a row that somebody else had locked) is found in two ways: a claim that follows a short one starts a little
 //! further back, and once in a while one starts at the head. While there is plenty in a line, rows that bear the mark of a lock are
-//! passed over like those that are locked, and found in the same ways.
+//! passed over like those that are locked, and found in the same ways. Where such a claim brings all that was asked for there may be more
+//! behind the place, and the next one goes on from where it ended.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -62,6 +63,8 @@ struct Line {
     was_short: bool,
     /// The last claim was from this line alone and brought all that was asked for.
     is_deep: bool,
+    /// How far the claim that is on its way came, by priority, if it started behind the last one's place.
+    from_behind: Option<BTreeMap<i32, i64>>,
 }
 
 impl Line {
@@ -73,6 +76,15 @@ impl Line {
         self.places.len() > PRIORITIES_MAX
             || since >= FULL_SCAN_AT_LAST
             || (since >= FULL_SCAN_EVERY && is_cheap)
+    }
+
+    /// A claim from behind brought all that was asked for: there may be more where it ended, however far the line was claimed before.
+    fn go_back(&mut self) {
+        for (priority, to) in self.from_behind.take().into_iter().flatten() {
+            if let Some(place) = self.places.get_mut(&priority) {
+                place.go_back(to);
+            }
+        }
     }
 }
 
@@ -93,6 +105,12 @@ impl Place {
         }
         self.now = self.now.max(to);
     }
+
+    fn go_back(&mut self, to: i64) {
+        self.now = to;
+        self.at_since = self.at_since.min(to);
+        self.before = self.before.min(to);
+    }
 }
 
 impl Cursors {
@@ -104,7 +122,9 @@ impl Cursors {
             let line = self.lanes.entry(number).or_default();
             line.claims_since = line.claims_since.saturating_add(1);
             stretches.are_deep &= line.is_deep && !line.places.is_empty();
-            if line.is_scan_due(now) {
+            let is_from_head = line.is_scan_due(now);
+            line.from_behind = (is_from_head || line.was_short).then(BTreeMap::new);
+            if is_from_head {
                 stretches.are_deep = false;
                 (line.last_full_scan, line.claims_since) = (Some(now), 0);
                 stretches.push(number, i32::MAX, i32::MIN, -1);
@@ -128,13 +148,21 @@ impl Cursors {
 
     /// A claim took a task from here.
     pub(crate) fn took(&mut self, lane: i32, priority: i32, ready_seq: i64, now: Duration) {
-        self.lanes.entry(lane).or_default().places.entry(priority).or_default().advance(ready_seq, now);
+        let line = self.lanes.entry(lane).or_default();
+        line.places.entry(priority).or_default().advance(ready_seq, now);
+        if let Some(from_behind) = &mut line.from_behind {
+            let last = from_behind.entry(priority).or_insert(ready_seq);
+            *last = ready_seq.max(*last);
+        }
     }
 
     /// A claim over these lanes ended, with less than it asked for or not.
     pub(crate) fn ended(&mut self, lanes: &[LaneId], was_short: bool) {
         for lane in lanes {
             if let Some(line) = self.lanes.get_mut(&(lane.0 as i32)) {
+                if !was_short {
+                    line.go_back();
+                }
                 line.was_short = was_short;
                 line.is_deep = !was_short && lanes.len() == 1;
             }
@@ -226,6 +254,39 @@ mod tests {
         assert_eq!(starts(&mut cursors, 1001).len(), 3);
         cursors.forget();
         assert_eq!(starts(&mut cursors, 1002), [(i32::MAX, i32::MIN, -1)]);
+    }
+
+    #[test]
+    fn what_a_full_claim_from_behind_leaves_there_is_claimed_next() {
+        let mut cursors = Cursors::default();
+        starts(&mut cursors, 0);
+        cursors.took(3, 0, 900, ms(1));
+        cursors.took(3, 7, 800, ms(1));
+        cursors.ended(&[LANE], true);
+        assert_eq!(starts(&mut cursors, 1_000), [(i32::MAX, i32::MIN, -1)]);
+        cursors.took(3, 0, 50, ms(1_001));
+        cursors.ended(&[LANE], false);
+        let starts_at = |cursors: &mut Cursors, at| {
+            let found = starts(cursors, at);
+            (found[1].2, found[3].2)
+        };
+        assert_eq!(starts_at(&mut cursors, 1_002), (800, 50), "only where it took something");
+        cursors.took(3, 0, 60, ms(1_003));
+        cursors.ended(&[LANE], false);
+        assert_eq!(starts_at(&mut cursors, 1_004), (800, 60));
+        cursors.took(3, 0, 900, ms(1_005));
+        cursors.ended(&[LANE], true);
+        assert_eq!(starts(&mut cursors, 2_000), [(i32::MAX, i32::MIN, -1)]);
+        cursors.took(3, 0, 70, ms(2_001));
+        cursors.ended(&[LANE], true);
+        let a_little_back = starts_at(&mut cursors, 2_002).1;
+        assert!(a_little_back <= 60, "after a short one: {a_little_back}");
+        cursors.took(3, 0, 80, ms(2_003));
+        cursors.ended(&[LANE], false);
+        assert_eq!(starts_at(&mut cursors, 2_004).1, 80);
+        cursors.took(3, 0, 1_000, ms(2_005));
+        cursors.ended(&[LANE], false);
+        assert_eq!(starts_at(&mut cursors, 2_006).1, 1_000, "that one did not start behind");
     }
 
     #[test]

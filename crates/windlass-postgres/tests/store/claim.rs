@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use windlass_conformance::cases::rig::{Rig, task};
 use windlass_core::{Error, NewTask, Start};
+use windlass_postgres::Options;
 
 use crate::support::PostgresHarness;
 
@@ -44,6 +45,24 @@ async fn what_was_locked_once_is_claimed_all_the_same() {
     }
     claimed.sort_unstable();
     assert_eq!(claimed, ids);
+}
+
+/// A transaction that drew its places early and committed late may have left thousands there; one claim a second would not do.
+#[tokio::test]
+async fn what_lies_far_behind_is_claimed_one_claim_after_the_other_once_it_is_found() {
+    let harness = PostgresHarness::new().with(|options| Options { trusts_hearsay: true, ..options });
+    let rig = Rig::open(&harness).await;
+    rig.add_many("a", 30).await;
+    harness.execute("UPDATE {s}.task SET ready_seq = ready_seq + 1000000").await;
+    let mut worker = rig.worker().await;
+    for _ in 0..3 {
+        assert_eq!(worker.claim(10).await.len(), 10);
+    }
+    rig.add_many("a", 60).await;
+    while worker.claim(10).await.is_empty() {}
+    for _ in 0..5 {
+        assert_eq!(worker.claim(10).await.len(), 10);
+    }
 }
 
 /// They were locked before they became ready, by the same hand.
