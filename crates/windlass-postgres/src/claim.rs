@@ -14,7 +14,7 @@ use crate::{
     looks::Way,
     pool::Session,
     shared::Shared,
-    short,
+    short::{self, Seen},
     sql::{self, Sql},
     taken::{claimed, lane_of, read, unreadable},
 };
@@ -305,16 +305,18 @@ async fn commit(
 async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Brought> {
     // Of several lanes the short way takes less than it was asked for, or nothing.
     let least = if demand.lanes.len() < 2 { 1 } else { 2 };
-    let way = if demand.n < least { Way::Long } else { shared.looks.way(demand.lanes.len()) };
+    let way = if demand.n < least { Way::Long } else { shared.looks.way(demand.lanes.len(), demand.n) };
     let is_short = way != Way::Long;
     if let Some(task) = shared.looks.take_named(demand.worker).filter(|_| is_short)
         && let Some(brought) = short::by_name(shared, session, demand, task).await?
     {
         return Ok(brought);
     }
-    let has_todo = way == Way::LookThenShort && short::look_around(shared, session).await?;
+    let seen =
+        if way == Way::LookThenShort { short::look_around(shared, session).await? } else { Seen::default() };
     if is_short && let Some(brought) = short::quickly(shared, session, demand).await? {
-        return Ok(Brought { has_todo, ..brought });
+        let next_due = seen.next_due.or(brought.next_due);
+        return Ok(Brought { next_due, has_todo: seen.has_todo, ..brought });
     }
     let brought = thoroughly(shared, session, demand).await?;
     shared.looks.looked(

@@ -9,6 +9,7 @@
 //! behind the place, and the next one goes on from where it ended.
 
 use std::{
+    cmp::Ordering,
     collections::{BTreeMap, HashMap},
     time::Duration,
 };
@@ -63,8 +64,10 @@ struct Line {
     was_short: bool,
     /// The last claim was from this line alone and brought all that was asked for.
     is_deep: bool,
-    /// How far the claim that is on its way came, by priority, if it started behind the last one's place.
-    from_behind: Option<BTreeMap<i32, i64>>,
+    /// The claim that is on its way started behind the place.
+    is_behind: bool,
+    /// How far it came in the lowest priority that it took from; of the higher ones it has left nothing.
+    came_to: Option<(i32, i64)>,
 }
 
 impl Line {
@@ -78,13 +81,18 @@ impl Line {
             || (since >= FULL_SCAN_EVERY && is_cheap)
     }
 
-    /// A claim from behind brought all that was asked for: there may be more where it ended, however far the line was claimed before.
-    fn go_back(&mut self) {
-        for (priority, to) in self.from_behind.take().into_iter().flatten() {
-            if let Some(place) = self.places.get_mut(&priority) {
-                place.go_back(to);
-            }
+    /// A claim ended. If it started behind the place and brought all that was asked for, there may be more where it ended.
+    fn ended(&mut self, was_short: bool) {
+        let came_to = self.came_to.take().filter(|_| self.is_behind && !was_short);
+        for (priority, place) in &mut self.places {
+            place.back =
+                came_to.filter(|(lowest, to)| lowest == priority && *to < place.now).map(|(_, to)| to);
         }
+        self.was_short = was_short;
+    }
+
+    fn has_more_behind(&self) -> bool {
+        self.places.values().any(|place| place.back.is_some())
     }
 }
 
@@ -96,6 +104,8 @@ struct Place {
     at_since: i64,
     before: i64,
     since: Duration,
+    /// Where the next claim starts instead: the last one found so much behind the place that it did not come back to it.
+    back: Option<i64>,
 }
 
 impl Place {
@@ -104,12 +114,6 @@ impl Place {
             (self.before, self.at_since, self.since) = (self.at_since, self.now, now);
         }
         self.now = self.now.max(to);
-    }
-
-    fn go_back(&mut self, to: i64) {
-        self.now = to;
-        self.at_since = self.at_since.min(to);
-        self.before = self.before.min(to);
     }
 }
 
@@ -121,9 +125,10 @@ impl Cursors {
             let number = lane.0 as i32;
             let line = self.lanes.entry(number).or_default();
             line.claims_since = line.claims_since.saturating_add(1);
-            stretches.are_deep &= line.is_deep && !line.places.is_empty();
+            stretches.are_deep &= line.is_deep && !line.places.is_empty() && !line.has_more_behind();
             let is_from_head = line.is_scan_due(now);
-            line.from_behind = (is_from_head || line.was_short).then(BTreeMap::new);
+            line.is_behind = is_from_head || line.was_short || line.has_more_behind();
+            line.came_to = None;
             if is_from_head {
                 stretches.are_deep = false;
                 (line.last_full_scan, line.claims_since) = (Some(now), 0);
@@ -135,8 +140,8 @@ impl Cursors {
                 if let Some(top) = high.filter(|top| top > priority) {
                     stretches.push(number, top, priority + 1, -1);
                 }
-                let after = if line.was_short { place.before } else { place.now };
-                stretches.push(number, *priority, *priority, after);
+                let usual = if line.was_short { place.before } else { place.now };
+                stretches.push(number, *priority, *priority, place.back.unwrap_or(usual));
                 high = priority.checked_sub(1);
             }
             if let Some(top) = high {
@@ -150,20 +155,19 @@ impl Cursors {
     pub(crate) fn took(&mut self, lane: i32, priority: i32, ready_seq: i64, now: Duration) {
         let line = self.lanes.entry(lane).or_default();
         line.places.entry(priority).or_default().advance(ready_seq, now);
-        if let Some(from_behind) = &mut line.from_behind {
-            let last = from_behind.entry(priority).or_insert(ready_seq);
-            *last = ready_seq.max(*last);
-        }
+        let (lowest, furthest) = line.came_to.unwrap_or((priority, ready_seq));
+        line.came_to = match priority.cmp(&lowest) {
+            Ordering::Less => Some((priority, ready_seq)),
+            Ordering::Equal => Some((priority, furthest.max(ready_seq))),
+            Ordering::Greater => Some((lowest, furthest)),
+        };
     }
 
     /// A claim over these lanes ended, with less than it asked for or not.
     pub(crate) fn ended(&mut self, lanes: &[LaneId], was_short: bool) {
         for lane in lanes {
             if let Some(line) = self.lanes.get_mut(&(lane.0 as i32)) {
-                if !was_short {
-                    line.go_back();
-                }
-                line.was_short = was_short;
+                line.ended(was_short);
                 line.is_deep = !was_short && lanes.len() == 1;
             }
         }
@@ -256,37 +260,70 @@ mod tests {
         assert_eq!(starts(&mut cursors, 1002), [(i32::MAX, i32::MIN, -1)]);
     }
 
-    #[test]
-    fn what_a_full_claim_from_behind_leaves_there_is_claimed_next() {
+    /// A line of two priorities whose last claim stopped at 800 and 900, when one from the head is due at 1 s.
+    fn far_ahead() -> Cursors {
         let mut cursors = Cursors::default();
         starts(&mut cursors, 0);
-        cursors.took(3, 0, 900, ms(1));
         cursors.took(3, 7, 800, ms(1));
+        cursors.took(3, 0, 900, ms(1));
         cursors.ended(&[LANE], true);
         assert_eq!(starts(&mut cursors, 1_000), [(i32::MAX, i32::MIN, -1)]);
+        cursors
+    }
+
+    /// Where the next claim starts in priorities 7 and 0.
+    fn places(cursors: &mut Cursors, now: u64) -> (i64, i64) {
+        let found = starts(cursors, now);
+        (found[1].2, found[3].2)
+    }
+
+    #[test]
+    fn what_a_full_claim_from_the_head_leaves_behind_is_claimed_next() {
+        let mut cursors = far_ahead();
         cursors.took(3, 0, 50, ms(1_001));
         cursors.ended(&[LANE], false);
-        let starts_at = |cursors: &mut Cursors, at| {
-            let found = starts(cursors, at);
-            (found[1].2, found[3].2)
-        };
-        assert_eq!(starts_at(&mut cursors, 1_002), (800, 50), "only where it took something");
+        assert!(!cursors.stretches(&[LANE], ms(1_002)).are_deep, "every lock is tried there");
+        assert_eq!(places(&mut cursors, 1_002), (800, 50));
         cursors.took(3, 0, 60, ms(1_003));
         cursors.ended(&[LANE], false);
-        assert_eq!(starts_at(&mut cursors, 1_004), (800, 60));
+        assert_eq!(places(&mut cursors, 1_004), (800, 60), "and so on");
         cursors.took(3, 0, 900, ms(1_005));
-        cursors.ended(&[LANE], true);
-        assert_eq!(starts(&mut cursors, 2_000), [(i32::MAX, i32::MIN, -1)]);
-        cursors.took(3, 0, 70, ms(2_001));
-        cursors.ended(&[LANE], true);
-        let a_little_back = starts_at(&mut cursors, 2_002).1;
-        assert!(a_little_back <= 60, "after a short one: {a_little_back}");
-        cursors.took(3, 0, 80, ms(2_003));
         cursors.ended(&[LANE], false);
-        assert_eq!(starts_at(&mut cursors, 2_004).1, 80);
-        cursors.took(3, 0, 1_000, ms(2_005));
+        assert!(cursors.stretches(&[LANE], ms(1_006)).are_deep);
+        assert_eq!(places(&mut cursors, 1_006), (800, 900), "until it is back at the place");
+    }
+
+    #[test]
+    fn nobody_goes_back_to_where_a_claim_has_left_nothing() {
+        let mut cursors = far_ahead();
+        cursors.took(3, 7, 50, ms(1_001));
+        cursors.took(3, 0, 950, ms(1_001));
         cursors.ended(&[LANE], false);
-        assert_eq!(starts_at(&mut cursors, 2_006).1, 1_000, "that one did not start behind");
+        assert_eq!(
+            places(&mut cursors, 1_002),
+            (800, 950),
+            "it came to the next priority, and further than before"
+        );
+        let mut cursors = far_ahead();
+        cursors.took(3, 0, 50, ms(1_001));
+        cursors.ended(&[LANE], true);
+        cursors.ended(&[LANE], false);
+        assert_eq!(places(&mut cursors, 1_002), (800, 900), "it was short");
+    }
+
+    /// Of several lanes one may have been read to its end: it is looked at once more, not with every claim.
+    #[test]
+    fn a_lane_that_gave_nothing_more_is_left_where_it_was() {
+        const OTHER: LaneId = LaneId(4);
+        let mut cursors = far_ahead();
+        cursors.took(3, 0, 50, ms(1_001));
+        cursors.took(4, 0, 7, ms(1_001));
+        cursors.ended(&[LANE, OTHER], false);
+        let of_lane = |cursors: &mut Cursors, now| cursors.stretches(&[LANE, OTHER], ms(now)).afters[3];
+        assert_eq!(of_lane(&mut cursors, 1_002), 50);
+        cursors.took(4, 0, 8, ms(1_003));
+        cursors.ended(&[LANE, OTHER], false);
+        assert_eq!(of_lane(&mut cursors, 1_004), 900);
     }
 
     #[test]

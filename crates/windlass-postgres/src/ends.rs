@@ -13,6 +13,19 @@ pub(crate) enum How {
     Dead = 6,
 }
 
+impl How {
+    /// Of an attempt whose task does not leave.
+    pub(crate) fn of(settlement: &Settlement) -> Option<Self> {
+        match settlement {
+            Settlement::Retry { .. } => Some(Self::Retry),
+            Settlement::Snooze { .. } => Some(Self::Snooze),
+            Settlement::Release => Some(Self::Release),
+            Settlement::Dead { .. } => Some(Self::Dead),
+            Settlement::Done { .. } | Settlement::Cancelled { .. } => None,
+        }
+    }
+}
+
 /// Ends of attempts as the arrays of two statements.
 #[derive(Default)]
 pub(crate) struct Ends<'a> {
@@ -37,8 +50,8 @@ pub(crate) struct Staying<'a> {
     ids: Vec<i64>,
     leases: Vec<i32>,
     hows: Vec<i16>,
-    dues: Vec<Option<i64>>,
-    errors: Vec<Option<&'a str>>,
+    pub dues: Vec<Option<i64>>,
+    pub errors: Vec<Option<&'a str>>,
 }
 
 impl<'a> Ends<'a> {

@@ -9,7 +9,8 @@
 //!                                                     │                             if the last look is a while ago
 //!   the poll, or a look is owed ───────────────────► long ◄── brought nothing
 //!
-//!   the last claim brought all that was asked for from one lane ──► a look by itself, if the last one is a while ago ──► short, as above
+//!   many tasks of one lane are wanted, and the last claim brought all that was asked for
+//!      ──► a look by itself, if the last one is a while ago ──► short, as above
 //! ```
 //! Where there is plenty the long way costs several times as much as the short one: it tries the lock of every row that somebody else
 //! has locked, and its rows are kept twice. Of many workers on one line each comes so seldom that a look is due nearly every time.
@@ -25,8 +26,10 @@ use windlass_core::{Timestamp, WorkerId};
 
 /// For how long after a hint, or after a claim that brought something, tasks are expected.
 const EXPECTED_FOR: Duration = Duration::from_millis(20);
-/// For how long after a claim that brought all that was asked for from one lane there is thought to be more.
+/// For how long after a claim that brought all that was asked for there is thought to be more.
 const PLENTY_FOR: Duration = Duration::from_secs(1);
+/// Tasks of a claim from which on the long way is worth avoiding: for fewer it costs less than a look and a claim in vain.
+const MANY: u32 = 50;
 /// How old a look may be while claims go the short way.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// For how long the long way is taken after the short one found nothing and the long one did: a queue is paused, or a suspect
@@ -81,7 +84,7 @@ impl State {
         at.is_some_and(|at| now.saturating_duration_since(at) < limit)
     }
 
-    fn way(&self, now: Instant, lanes: usize) -> Way {
+    fn way(&self, now: Instant, lanes: usize, n: u32) -> Way {
         let is_expected = |limit| Self::is_within(self.expected_since, now, limit);
         if Self::is_within(self.in_vain_at, now, IN_VAIN_FOR) {
             return Way::Long;
@@ -89,7 +92,7 @@ impl State {
         match self.was_full {
             // Their heads are compared where more is ready than one claim takes.
             true if lanes > 1 => Way::Long,
-            true if is_expected(PLENTY_FOR) => {
+            true if n >= MANY && is_expected(PLENTY_FOR) => {
                 if self.owes_look || !self.is_look_fresh(now) {
                     Way::LookThenShort
                 } else {
@@ -186,11 +189,11 @@ impl Looks {
         (state.said, state.sated) = (Said::Nothing, None);
     }
 
-    /// Which way a claim over so many lanes goes.
-    pub(crate) fn way(&self, lanes: usize) -> Way {
+    /// Which way a claim for `n` tasks over so many lanes goes.
+    pub(crate) fn way(&self, lanes: usize, n: u32) -> Way {
         let state = self.lock();
         match self.trusts_hearsay {
-            true => state.way(Instant::now(), lanes),
+            true => state.way(Instant::now(), lanes, n),
             false if state.owes_look => Way::Long,
             false => Way::Short,
         }
@@ -261,10 +264,10 @@ mod tests {
     fn a_poll_goes_the_long_way_and_a_hint_the_short_one() {
         let clock = Clock(Instant::now());
         let mut state = looked_at(&clock, 0);
-        assert_eq!(state.way(clock.at(1), 1), Way::Long);
+        assert_eq!(state.way(clock.at(1), 1, 50), Way::Long);
         state.expected_since = Some(clock.at(5));
-        assert_eq!(state.way(clock.at(6), 1), Way::Short);
-        assert_eq!(state.way(clock.at(25), 1), Way::Long, "a hint is soon forgotten");
+        assert_eq!(state.way(clock.at(6), 1, 50), Way::Short);
+        assert_eq!(state.way(clock.at(25), 1, 50), Way::Long, "a hint is soon forgotten");
     }
 
     #[test]
@@ -272,11 +275,11 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut state = looked_at(&clock, 0);
         assert!(state.took(clock.at(99), ME, false));
-        assert_eq!(state.way(clock.at(100), 1), Way::Short);
+        assert_eq!(state.way(clock.at(100), 1, 50), Way::Short);
         assert!(!state.took(clock.at(100), ME, false));
-        assert_eq!(state.way(clock.at(101), 1), Way::Long, "the next one looks");
+        assert_eq!(state.way(clock.at(101), 1, 50), Way::Long, "the next one looks");
         state.looked(clock.at(102), ME, false, false, false);
-        assert_eq!(state.way(clock.at(103), 1), Way::Short);
+        assert_eq!(state.way(clock.at(103), 1, 50), Way::Short);
     }
 
     #[test]
@@ -341,7 +344,7 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut state = State::default();
         state.begin(clock.at(0));
-        assert_eq!(state.way(clock.at(1), 1), Way::Short);
+        assert_eq!(state.way(clock.at(1), 1, 50), Way::Short);
         assert!(state.took(clock.at(2), ME, true) && state.took(clock.at(99), ME, true));
         assert!(!state.took(clock.at(100), ME, true), "then it looks");
     }
@@ -359,10 +362,10 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut state = State::default();
         state.begin(clock.at(0));
-        assert_eq!(state.way(clock.at(1), 2), Way::Long);
+        assert_eq!(state.way(clock.at(1), 2, 50), Way::Long);
         let mut state = looked_at(&clock, 0);
         state.begin(clock.at(1));
-        assert_eq!(state.way(clock.at(2), 2), Way::Short, "somebody has looked before");
+        assert_eq!(state.way(clock.at(2), 2, 50), Way::Short, "somebody has looked before");
     }
 
     #[test]
@@ -378,16 +381,17 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut state = looked_at(&clock, 0);
         assert!(state.took(clock.at(1), ME, true));
-        assert_eq!(state.way(clock.at(99), 1), Way::Short, "however long ago the claim was");
-        assert_eq!(state.way(clock.at(100), 1), Way::LookThenShort);
+        assert_eq!(state.way(clock.at(99), 1, 50), Way::Short, "however long ago the claim was");
+        assert_eq!(state.way(clock.at(100), 1, 50), Way::LookThenShort);
         state.looked_around(clock.at(101));
-        assert_eq!(state.way(clock.at(102), 1), Way::Short);
+        assert_eq!(state.way(clock.at(102), 1, 50), Way::Short);
         assert!(state.took(clock.at(103), ME, true));
         assert!(!state.took(clock.at(250), ME, true));
-        assert_eq!(state.way(clock.at(251), 1), Way::LookThenShort, "also when it is owed");
-        assert_eq!(state.way(clock.at(251), 2), Way::Long, "their heads are compared");
-        assert_eq!(state.way(clock.at(1_249), 1), Way::LookThenShort);
-        assert_eq!(state.way(clock.at(1_250), 1), Way::Long, "who knows what is left");
+        assert_eq!(state.way(clock.at(251), 1, 50), Way::LookThenShort, "also when it is owed");
+        assert_eq!(state.way(clock.at(251), 2, 50), Way::Long, "their heads are compared");
+        assert_eq!(state.way(clock.at(251), 1, 49), Way::Long, "for a few the long way is cheap");
+        assert_eq!(state.way(clock.at(1_249), 1, 50), Way::LookThenShort);
+        assert_eq!(state.way(clock.at(1_250), 1, 50), Way::Long, "who knows what is left");
     }
 
     #[test]
@@ -396,10 +400,10 @@ mod tests {
         let mut state = looked_at(&clock, 0);
         state.took(clock.at(1), ME, true);
         assert!(!state.took(clock.at(150), ME, false));
-        assert_eq!(state.way(clock.at(151), 1), Way::Long);
+        assert_eq!(state.way(clock.at(151), 1, 50), Way::Long);
         state.took(clock.at(152), ME, true);
         state.looked(clock.at(153), ME, true, true, true);
-        assert_eq!(state.way(clock.at(154), 1), Way::Long, "a queue is paused, or a suspect runs");
+        assert_eq!(state.way(clock.at(154), 1, 50), Way::Long, "a queue is paused, or a suspect runs");
     }
 
     #[test]
@@ -407,10 +411,10 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut state = looked_at(&clock, 0);
         assert!(state.took(clock.at(1), ME, true));
-        assert_eq!(state.way(clock.at(2), 1), Way::Short);
-        assert_eq!(state.way(clock.at(2), 2), Way::Long);
+        assert_eq!(state.way(clock.at(2), 1, 50), Way::Short);
+        assert_eq!(state.way(clock.at(2), 2, 50), Way::Long);
         assert!(state.took(clock.at(3), ME, false));
-        assert_eq!(state.way(clock.at(4), 2), Way::Short);
+        assert_eq!(state.way(clock.at(4), 2, 50), Way::Short);
     }
 
     #[test]
@@ -418,8 +422,8 @@ mod tests {
         let clock = Clock(Instant::now());
         let mut state = looked_at(&clock, 0);
         state.looked(clock.at(1), ME, true, false, true);
-        assert_eq!(state.way(clock.at(2), 1), Way::Long);
+        assert_eq!(state.way(clock.at(2), 1, 50), Way::Long);
         state.looked(clock.at(1_001), ME, true, false, false);
-        assert_eq!(state.way(clock.at(1_002), 1), Way::Short);
+        assert_eq!(state.way(clock.at(1_002), 1, 50), Way::Short);
     }
 }

@@ -67,6 +67,7 @@ async fn follow_up(shared: Weakly, ways: Ways) {
     gate::worker_came(&shared).await;
     plan(&shared.settles, &sql::SETTLE_DONE_AT).await;
     plan(&shared.claims, ways.next).await;
+    plan(&shared.claims, &sql::LOOK).await;
 }
 
 /// The statements of a worker's claims in the order in which it comes to need them.

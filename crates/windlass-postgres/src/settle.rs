@@ -14,7 +14,7 @@ use windlass_core::{
 
 use crate::{
     conn::Param,
-    ends::{Ends, How},
+    ends::{Ends, How, Staying},
     error::Failure,
     gate,
     place::Place,
@@ -34,7 +34,7 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
     let settled = repeat(|| async {
         match (Way::of(&items), &places) {
             (Way::Done, _) => settle_done(shared, batch, &items, places.as_ref()).await,
-            (Way::Stay, Some(places)) => settle_stay(shared, batch, &items, places).await,
+            (Way::Stay(how), Some(places)) => settle_stay(shared, batch, &items, places, how).await,
             _ => settle_any(shared, batch, &items).await,
         }
     })
@@ -53,8 +53,8 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
 enum Way {
     /// Successes that left nothing behind: one statement.
     Done,
-    /// Attempts whose tasks go on or die, and stand behind no gate: one statement.
-    Stay,
+    /// Attempts whose tasks all go on in the same way, or all die, and stand behind no gate: one statement.
+    Stay(How),
     /// A transaction.
     Any,
 }
@@ -65,14 +65,15 @@ impl Way {
             item.gate.workflow.is_none()
                 && matches!(item.settlement, Settlement::Done { output: None, note: None })
         };
-        let stays = |item: &&SettleItem| {
-            item.gate.is_open()
-                && !matches!(item.settlement, Settlement::Done { .. } | Settlement::Cancelled { .. })
-        };
-        match items {
-            items if items.iter().all(is_done) => Self::Done,
-            items if items.iter().all(stays) => Self::Stay,
-            _ => Self::Any,
+        if items.iter().all(is_done) {
+            return Self::Done;
+        }
+        let how = |item: &&SettleItem| How::of(&item.settlement).filter(|_| item.gate.is_open());
+        match items.first().and_then(how) {
+            // Whoever is released gets a place in the order of the tasks, not in that of their rows.
+            None | Some(How::Release) => Self::Any,
+            first @ Some(the_same) if items.iter().all(|item| how(item) == first) => Self::Stay(the_same),
+            Some(_) => Self::Any,
         }
     }
 }
@@ -87,7 +88,7 @@ async fn settle_done(
     let (settler, number) = (batch.settler_no as i32, batch.batch_no as i64);
     let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
     let row = if let Some(places) = places {
-        let Laid { places, ids, leases, lease } = Laid::of(items, places);
+        let Laid { places, ids, leases, lease, .. } = Laid::of(items, places);
         let params: [Param<'_>; 9] =
             [&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep, &lease, &places];
         session.row(&sql::SETTLE_DONE_AT, &params).await?
@@ -112,8 +113,9 @@ async fn settle_done(
     settle_fenced(shared, batch, items, &row.get::<_, Vec<i64>>(1), settled).await
 }
 
-/// Leases in the order in which their rows lie.
-struct Laid {
+/// Ends in the order in which their rows lie.
+struct Laid<'a> {
+    items: Vec<&'a SettleItem>,
     places: Vec<Place>,
     ids: Vec<i64>,
     leases: Vec<i32>,
@@ -121,45 +123,53 @@ struct Laid {
     lease: Option<i32>,
 }
 
-impl Laid {
-    fn of(items: &[&SettleItem], places: &[Place]) -> Self {
-        let mut rows: Vec<(Place, LeaseRef)> =
-            places.iter().copied().zip(items.iter().map(|item| item.lease)).collect();
+impl<'a> Laid<'a> {
+    fn of(items: &[&'a SettleItem], places: &[Place]) -> Self {
+        let mut rows: Vec<(Place, &SettleItem)> = places.iter().copied().zip(items.iter().copied()).collect();
         rows.sort_unstable_by_key(|(place, _)| *place);
-        let leases: Vec<i32> = rows.iter().map(|(_, lease)| lease.lease as i32).collect();
+        let leases: Vec<i32> = rows.iter().map(|(_, item)| item.lease.lease as i32).collect();
         Self {
-            lease: leases.first().copied().filter(|first| leases.iter().all(|lease| lease == first)),
+            lease: the_same(&leases),
             leases,
-            ids: rows.iter().map(|(_, lease)| lease.id.raw()).collect(),
-            places: rows.into_iter().map(|(place, _)| place).collect(),
+            ids: rows.iter().map(|(_, item)| item.lease.id.raw()).collect(),
+            places: rows.iter().map(|(place, _)| *place).collect(),
+            items: rows.into_iter().map(|(_, item)| item).collect(),
         }
     }
+}
+
+/// What all of them are, if they are all the same.
+fn the_same<T: Copy + PartialEq>(all: &[T]) -> Option<T> {
+    all.first().copied().filter(|first| all.iter().all(|other| other == first))
 }
 
 async fn settle_stay(
     shared: &Shared,
     batch: &SettleBatch,
     items: &[&SettleItem],
-    places: &Vec<Place>,
+    places: &[Place],
+    how: How,
 ) -> Result<Settled, Failure> {
     let mut session = shared.settles.session().await?;
-    let (settler, number) = (batch.settler_no as i32, batch.batch_no as i64);
-    let ends = Ends::of(items);
-    let Some([worker, ids, leases, hows, dues, errors]) = ends.staying.params(&batch.worker.0) else {
-        return Ok(Settled::default());
-    };
-    let params = [worker, &settler, &number, ids, leases, hows, dues, errors, places];
+    let (settler, number, code) = (batch.settler_no as i32, batch.batch_no as i64, how as i16);
+    let Laid { items: laid, places, ids, leases, lease } = Laid::of(items, places);
+    let Staying { dues, mut errors, .. } = Ends::of(&laid).staying;
+    // Without gaps, so that the server need not walk through them: all are due some time, or none is.
+    let dues: Vec<i64> = dues.into_iter().flatten().collect();
+    let error = the_same(&errors).flatten();
+    if error.is_some() {
+        errors.clear();
+    }
+    let params: [Param<'_>; 11] =
+        [&batch.worker.0, &settler, &number, &ids, &leases, &code, &dues, &error, &places, &lease, &errors];
     let row = session.row(&sql::SETTLE_STAY_AT, &params).await?;
     let Some(row) = row.filter(|row| row.get(0)) else {
         return settle_again(shared, session, batch, items).await;
     };
     drop(session);
-    let settled = Settled {
-        fenced: Vec::new(),
-        lanes_ready: row.get::<_, Vec<i32>>(2).into_iter().map(|lane| LaneId(i64::from(lane))).collect(),
-        next_due: row.get::<_, Option<i64>>(3).map(Timestamp::from_ms),
-        replayed: false,
-    };
+    let others_due: Option<i64> = row.get(2);
+    let next_due = dues.iter().min().map(|due| others_due.map_or(*due, |other| other.min(*due)));
+    let settled = Settled { next_due: next_due.map(Timestamp::from_ms), ..Settled::default() };
     settle_fenced(shared, batch, items, &row.get::<_, Vec<i64>>(1), settled).await
 }
 

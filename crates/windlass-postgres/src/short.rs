@@ -46,11 +46,21 @@ pub(crate) async fn quickly(
     without_a_look(shared, demand, &rows, Rows { is_short, has_more: !is_short }).await
 }
 
-/// Looks how things stand and takes nothing; answers whether a gate is to be looked at.
-pub(crate) async fn look_around(shared: &Shared, session: &mut Session<'_>) -> Result<bool> {
+/// How things stand.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// When something is due next, also if that is over.
+    pub next_due: Option<Timestamp>,
+    /// A gate is to be looked at.
+    pub has_todo: bool,
+}
+
+/// Looks how things stand and takes nothing.
+pub(crate) async fn look_around(shared: &Shared, session: &mut Session<'_>) -> Result<Seen> {
     let row = session.row(&sql::LOOK, &[]).await?.ok_or_else(|| unreadable("a look without an answer"))?;
-    shared.looks.looked_around(row.get::<_, Option<i64>>(0).map(Timestamp::from_ms));
-    Ok(row.get(1))
+    let next_due = row.get::<_, Option<i64>>(0).map(Timestamp::from_ms);
+    shared.looks.looked_around(next_due);
+    Ok(Seen { next_due, has_todo: row.get(1) })
 }
 
 /// Takes the task that a hint was about, if it can be taken without a look at how things stand.

@@ -95,6 +95,59 @@ async fn failures_are_settled_wherever_their_rows_lie() {
     assert_eq!(harness.number(logged).await, 4);
 }
 
+/// Rows that lie in another order than their tasks came in, each with an error, a lease and a due time of its own: every end finds its row.
+#[tokio::test]
+async fn each_failure_of_a_batch_is_written_where_it_belongs() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let ids = rig.add_many("a", 12).await;
+    // Those with an odd number were tried before, and lie behind the others.
+    harness
+        .execute("UPDATE {s}.task SET lease = 4, attempt = 2, log = '[[1,4,7,1,2,1,\"before\"]]' WHERE ready_seq % 2 = 1")
+        .await;
+    let mut worker = rig.worker().await;
+    let later = |n: u64| std::time::Duration::from_millis(1_000 + n);
+    for way in ["retry", "snooze", "dead"] {
+        let claimed = worker.claim(12).await;
+        assert_eq!(claimed.len(), 12, "{way}");
+        let ends = claimed.into_iter().map(|task| {
+            let n = ids.iter().position(|id| *id == task.id).unwrap() as u64;
+            let outcome = match way {
+                "retry" => Outcome::retry_after(later(n), format!("no \"{n}\"\\ü\n")),
+                "snooze" => Outcome::snooze(later(n)),
+                _ => Outcome::dead(format!("dead {n}")),
+            };
+            (task, outcome)
+        });
+        let ends: Vec<_> = ends.collect();
+        let now = rig.harness.now().await.as_ms();
+        let settled = worker.settle(ends).await;
+        assert_eq!(settled.fenced, [], "{way}");
+        let is_due = (way != "dead").then_some(now + 1_000);
+        assert_eq!(settled.next_due.map(windlass_core::Timestamp::as_ms), is_due, "{way}");
+        for (n, id) in ids.iter().enumerate() {
+            let task = rig.task(*id).await;
+            let error = if way == "dead" { format!("dead {n}") } else { format!("no \"{n}\"\\ü\n") };
+            assert_eq!(task.error.as_deref(), Some(error.as_str()), "{way} {n}");
+            let state = if way == "dead" { State::Dead } else { State::Scheduled };
+            assert_eq!(task.state, state, "{way} {n}");
+            if way != "dead" {
+                assert_eq!(
+                    task.due_at.map(windlass_core::Timestamp::as_ms),
+                    Some(now + 1_000 + n as i64),
+                    "{way} {n}"
+                );
+            }
+            let last = task.attempts.last().unwrap();
+            let expected = if way == "snooze" { None } else { Some(error) };
+            assert_eq!((last.lease, last.error.clone()), (task.lease, expected), "{way} {n}");
+        }
+        rig.advance(std::time::Duration::from_secs(2)).await;
+        rig.promote().await;
+    }
+    rig.assert_sound().await;
+}
+
 /// The server noted the batch with a moved row as lost, and broke down before the row was looked for by its id.
 async fn cut_off_after_its_receipt(outcome: Outcome, then: State) {
     let harness = PostgresHarness::new();
