@@ -3,8 +3,8 @@
 -- (moved, lost, asked to end, behind a gate after all) is looked for by its id afterwards; what lies in its place by now has another id.
 -- $1 worker, $2 settler, $3 batch, $4 tasks, $5 their leases, $6 how (not 3: who is released has a place to draw in the order of the
 -- tasks), $7 due times or nothing, $8 the error if it is the same for all, $9 places, ascending, with the others in that order, $10 the lease
--- if it is the same for all, $11 errors where they differ. Answers whether the batch is new, what was not found, and when the next of all
--- other tasks is due.
+-- if it is the same for all, $11 errors where they differ. Answers whether the batch is new, what was not found, and, unless they die, when the
+-- next of all other tasks is due.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), receipt AS (
@@ -51,7 +51,7 @@ WITH clock AS MATERIALIZED (
   RETURNING task
 )
 SELECT EXISTS (SELECT 1 FROM receipt) AS is_new, ARRAY(SELECT task FROM fenced) AS fenced,
-  least(
+  CASE WHEN $6::smallint <> 6 THEN least(
     (SELECT t.due_at FROM windlass.task AS t WHERE t.state = 0 ORDER BY t.due_at LIMIT 1),
     (SELECT g.at FROM windlass.gate_todo AS g WHERE g.at > 0 ORDER BY g.at LIMIT 1)
-  ) AS next_due
+  ) END AS next_due

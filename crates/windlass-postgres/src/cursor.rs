@@ -81,12 +81,28 @@ impl Line {
             || (since >= FULL_SCAN_EVERY && is_cheap)
     }
 
-    /// A claim ended. If it started behind the place and brought all that was asked for, there may be more where it ended.
-    fn ended(&mut self, was_short: bool) {
-        let came_to = self.came_to.take().filter(|_| self.is_behind && !was_short);
+    fn took(&mut self, priority: i32, ready_seq: i64, now: Duration) {
+        self.places.entry(priority).or_default().advance(ready_seq, now);
+        let (lowest, furthest) = self.came_to.unwrap_or((priority, ready_seq));
+        self.came_to = match priority.cmp(&lowest) {
+            Ordering::Less => Some((priority, ready_seq)),
+            Ordering::Equal => Some((priority, furthest.max(ready_seq))),
+            Ordering::Greater => Some((lowest, furthest)),
+        };
+    }
+
+    /// A claim ended. If it started behind the place and brought all that was asked for, there may be more where it ended; and what lies
+    /// behind in lower priorities it did not come to, unless there were other lanes.
+    fn ended(&mut self, was_short: bool, is_alone: bool) {
+        let came_to = self.came_to.take().filter(|_| !was_short);
         for (priority, place) in &mut self.places {
-            place.back =
-                came_to.filter(|(lowest, to)| lowest == priority && *to < place.now).map(|(_, to)| to);
+            place.back = match came_to {
+                Some((lowest, to)) if lowest == *priority => {
+                    Some(to).filter(|to| self.is_behind && *to < place.now)
+                }
+                Some((lowest, _)) if *priority < lowest && is_alone => place.back,
+                _ => None,
+            };
         }
         self.was_short = was_short;
     }
@@ -153,21 +169,14 @@ impl Cursors {
 
     /// A claim took a task from here.
     pub(crate) fn took(&mut self, lane: i32, priority: i32, ready_seq: i64, now: Duration) {
-        let line = self.lanes.entry(lane).or_default();
-        line.places.entry(priority).or_default().advance(ready_seq, now);
-        let (lowest, furthest) = line.came_to.unwrap_or((priority, ready_seq));
-        line.came_to = match priority.cmp(&lowest) {
-            Ordering::Less => Some((priority, ready_seq)),
-            Ordering::Equal => Some((priority, furthest.max(ready_seq))),
-            Ordering::Greater => Some((lowest, furthest)),
-        };
+        self.lanes.entry(lane).or_default().took(priority, ready_seq, now);
     }
 
     /// A claim over these lanes ended, with less than it asked for or not.
     pub(crate) fn ended(&mut self, lanes: &[LaneId], was_short: bool) {
         for lane in lanes {
             if let Some(line) = self.lanes.get_mut(&(lane.0 as i32)) {
-                line.ended(was_short);
+                line.ended(was_short, lanes.len() == 1);
                 line.is_deep = !was_short && lanes.len() == 1;
             }
         }
@@ -287,10 +296,13 @@ mod tests {
         cursors.took(3, 0, 60, ms(1_003));
         cursors.ended(&[LANE], false);
         assert_eq!(places(&mut cursors, 1_004), (800, 60), "and so on");
+        cursors.took(3, 7, 810, ms(1_004));
+        cursors.ended(&[LANE], false);
+        assert_eq!(places(&mut cursors, 1_004), (810, 60), "also after others that came first");
         cursors.took(3, 0, 900, ms(1_005));
         cursors.ended(&[LANE], false);
         assert!(cursors.stretches(&[LANE], ms(1_006)).are_deep);
-        assert_eq!(places(&mut cursors, 1_006), (800, 900), "until it is back at the place");
+        assert_eq!(places(&mut cursors, 1_006), (810, 900), "until it is back at the place");
     }
 
     #[test]

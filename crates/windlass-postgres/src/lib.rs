@@ -55,6 +55,7 @@ mod short;
 mod sql;
 mod store;
 mod straight;
+mod suspect;
 mod taken;
 mod tls;
 mod token;

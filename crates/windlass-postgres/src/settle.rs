@@ -1,6 +1,6 @@
 //! Settle: the ends of attempts, all in one durable commit, once per batch number.
 //!
-//! The usual batch, successes that left nothing behind, is one statement that commits by itself, and so is one of failures only.
+//! The usual batch, successes that left nothing behind, is one statement that commits by itself, and so is one of failures of one sort.
 //! Any other is a transaction whose statements are sent in a row; what is decided in between is only whether something was
 //! lost.
 
@@ -28,7 +28,7 @@ use crate::{
 /// Applies a batch, or answers from its receipt.
 pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settled> {
     let mut items: Vec<&SettleItem> = batch.items.iter().collect();
-    // In the order of tasks, as every other transaction that locks many; only successes are locked where they lie (0036).
+    // In the order of tasks, as every other transaction that locks many; only those of one statement are locked where they lie (0036).
     items.sort_unstable_by_key(|item| item.lease.id);
     let places = shared.places.take(items.iter().map(|item| item.lease));
     let settled = repeat(|| async {
@@ -167,6 +167,7 @@ async fn settle_stay(
         return settle_again(shared, session, batch, items).await;
     };
     drop(session);
+    // Of one that was not found it may be too early: then somebody looks in vain.
     let others_due: Option<i64> = row.get(2);
     let next_due = dues.iter().min().map(|due| others_due.map_or(*due, |other| other.min(*due)));
     let settled = Settled { next_due: next_due.map(Timestamp::from_ms), ..Settled::default() };

@@ -203,8 +203,8 @@ async fn where_there_is_plenty_what_is_overdue_and_what_waits_at_a_gate_is_notic
         rig.add_many("a", 50).await;
         let answer = worker.try_claim(50).await.unwrap();
         assert_eq!((answer.tasks.len(), answer.rest), (50, Rest::More));
-        if !is_due_known && answer.next_due.is_some() {
-            assert_eq!(answer.next_due.unwrap().as_ms(), due);
+        if let (false, Some(next_due)) = (is_due_known, answer.next_due) {
+            assert_eq!(next_due.as_ms(), due);
             is_due_known = true;
             // Now, when nobody looks at the gates any more because a worker has come.
             harness.execute("SELECT {s}.enqueue('a', job => 'j')").await;
