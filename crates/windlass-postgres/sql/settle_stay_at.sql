@@ -24,7 +24,7 @@ WITH clock AS MATERIALIZED (
     attempt = CASE $6::smallint WHEN 2 THEN greatest(t.attempt - 1, 0) ELSE t.attempt END,
     crashes = 0,
     error = CASE $6::smallint WHEN 2 THEN t.error ELSE coalesce($8, ($11::text[])[width_bucket(t.ctid, $9::tid[])]) END,
-    -- Written as text and read from there: to make it of its parts costs the server twice as much. Most have none yet, and many may fail
+    -- Written as text and read from there: to make it of its parts costs the server more. Most have none yet, and many may fail
     -- at once: the first entry is written without a function of ours.
     log = CASE
       WHEN t.log IS NULL THEN concat(
