@@ -143,6 +143,12 @@ TABLE leader WITH (fillfactor=50)
   CONSTRAINT leader_id_check CHECK ((id = 1))
   CONSTRAINT leader_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX leader_pkey ON leader USING btree (id)
+UNLOGGED TABLE lease_epoch
+  id integer NOT NULL
+  first_lease integer NOT NULL
+  CONSTRAINT lease_epoch_id_check CHECK ((id = 1))
+  CONSTRAINT lease_epoch_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX lease_epoch_pkey ON lease_epoch USING btree (id)
 FUNCTION logged(log jsonb, entry jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
 TABLE meta
   name text NOT NULL

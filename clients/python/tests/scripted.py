@@ -105,6 +105,8 @@ class ScriptedServer:
         #: Batches and comparisons that came by call.
         self.settled: list[workers_pb2.SettleBatch] = []
         self.compared: asyncio.Queue[workers_pb2.ReconcileRequest] = asyncio.Queue()
+        #: What a comparison answers.
+        self.lost: list[workers_pb2.Held] = []
         #: What the next streams are refused with.
         self.refusals: list[grpc.StatusCode] = []
         self._streams: asyncio.Queue[Stream] = asyncio.Queue()
@@ -149,10 +151,10 @@ class ScriptedServer:
 
     async def reconcile(
         self, request: workers_pb2.ReconcileRequest, _context: grpc.aio.ServicerContext[Any, Any]
-    ) -> workers_pb2.Moved:
+    ) -> workers_pb2.ReconcileResponse:
         """Notes a comparison."""
         self.compared.put_nowait(request)
-        return workers_pb2.Moved()
+        return workers_pb2.ReconcileResponse(lost=self.lost)
 
     async def retire(
         self, request: workers_pb2.RetireRequest, _context: grpc.aio.ServicerContext[Any, Any]
@@ -175,7 +177,9 @@ async def scripted_server() -> AsyncIterator[ScriptedServer]:
             scripted.retire, workers_pb2.RetireRequest.FromString, workers_pb2.Moved.SerializeToString
         ),
         "Reconcile": grpc.unary_unary_rpc_method_handler(
-            scripted.reconcile, workers_pb2.ReconcileRequest.FromString, workers_pb2.Moved.SerializeToString
+            scripted.reconcile,
+            workers_pb2.ReconcileRequest.FromString,
+            workers_pb2.ReconcileResponse.SerializeToString,
         ),
     }
     settle = grpc.unary_unary_rpc_method_handler(

@@ -603,3 +603,49 @@ async def test_a_token_that_stops_working_while_tasks_run_does_not_end_the_worke
         server.refusals.append(grpc.StatusCode.UNAUTHENTICATED)
         first.lose()
         assert (await server.accept()).hello.worker_id == "w1"
+
+
+def renewed_in(epoch: int) -> workers_pb2.HeartbeatAnswer:
+    return workers_pb2.HeartbeatAnswer(renewed=workers_pb2.HeartbeatResponse(lease_epoch=epoch))
+
+
+async def test_an_attempt_whose_claim_the_store_forgot_ends_after_the_next_heartbeat(
+    server: ScriptedServer,
+) -> None:
+    # The lease is so long that no comparison comes by itself.
+    worker = Worker(server.url, slots=2, lease_ttl=600.0)
+    forgotten, kept = Gate(worker), Gate(worker, "kept")
+    async with running(worker):
+        stream = await server.accept()
+        stream.answers_heartbeats = False
+        stream.welcome(ttl=600.0)
+        stream.push(lost := claimed("gate", claim_no=7), own := claimed("kept", claim_no=7))
+        await soon(forgotten.started)
+        await soon(kept.started)
+        server.lost = [workers_pb2.Held(task_id=lost.lease.task_id, lease=lost.lease.lease)]
+        stream.send(heartbeat=renewed_in(1024))
+        await soon(forgotten.cancelled)
+        assert forgotten.reason is CancelReason.LEASE_LOST
+        kept.go_on.set()
+        batch = await stream.expect_batch()
+        # Nothing of the lost one is settled, and the registration stays.
+        assert [item.held.task_id for item in batch.items] == [own.lease.task_id]
+        assert batch.worker_id == "w1"
+        assert worker.stats.fenced == 1 and worker.stats.self_fences == 0
+
+
+async def test_what_a_new_stream_says_is_lost_ends_at_once(server: ScriptedServer) -> None:
+    worker = Worker(server.url, slots=2, lease_ttl=600.0)
+    gate = Gate(worker)
+    async with running(worker):
+        first = await server.accept()
+        first.welcome(ttl=600.0)
+        first.push(task := claimed("gate", claim_no=7))
+        await soon(gate.started)
+        first.lose()
+        second = await server.accept()
+        assert [held.task_id for held in second.hello.in_flight] == [task.lease.task_id]
+        lost = [workers_pb2.Held(task_id=task.lease.task_id, lease=task.lease.lease)]
+        second.send(welcome=workers_pb2.Welcome(worker_id="w1", lease_ttl_ms=600_000, lost=lost))
+        await soon(gate.cancelled)
+        assert gate.reason is CancelReason.LEASE_LOST

@@ -78,6 +78,10 @@ faults! {
     LateClaimAccepted breaks NoStranded, caught by unclaim::a_claim_that_arrives_after_its_unclaim_is_refused;
     /// Reconcile hands nothing back.
     ReconcileStrands breaks NoStranded, caught by reconcile::a_task_the_worker_does_not_own_up_to_is_handed_back;
+    /// Reconcile does not say what a worker has lost.
+    LossNotTold breaks OneLease, caught by reconcile::a_lease_that_the_store_does_not_give_the_worker_is_lost;
+    /// After a crash lease numbers go on from what the store remembers.
+    EpochNotRaised breaks OneLease, caught by forgotten::a_forgotten_claim_is_told_and_its_number_is_not_given_again;
     /// A worker that leaves takes its tasks along.
     RetireStrands breaks NoStranded, caught by lease::a_retired_worker_leaves_its_tasks_ready;
     /// A claim brings one more than asked for.

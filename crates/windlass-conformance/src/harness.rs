@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use windlass_core::{Clock, Rules, Store, Timestamp, time::ManualClock};
+use windlass_core::{Clock, LeaseRef, Rules, Store, Timestamp, time::ManualClock};
 
 use crate::{fault::Fault, memory::MemoryStore, model::Model};
 
@@ -28,6 +28,12 @@ pub trait Harness: Send + Sync {
     /// Ends the process that has the store open, as far as a test can, and opens the store again. `None` for
     /// a store that does not survive its process.
     async fn reopen(&self, store: Arc<dyn Store>) -> Option<Arc<dyn Store>>;
+
+    /// Makes the store forget its last claim, of which the caller names the lease, as a crash of its server or machine can, and opens it again
+    /// if that is needed. `None` where that cannot be had.
+    async fn forget(&self, _store: Arc<dyn Store>, _claimed: LeaseRef) -> Option<Arc<dyn Store>> {
+        None
+    }
 
     /// The store's wall clock.
     async fn now(&self) -> Timestamp;
@@ -96,6 +102,11 @@ impl Harness for MemoryHarness {
     async fn reopen(&self, _store: Arc<dyn Store>) -> Option<Arc<dyn Store>> {
         let opened = self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()?;
         Some(self.keep(opened.model().reopened()))
+    }
+
+    async fn forget(&self, _store: Arc<dyn Store>, claimed: LeaseRef) -> Option<Arc<dyn Store>> {
+        let opened = self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()?;
+        Some(self.keep(opened.model().crashed(claimed)))
     }
 
     async fn now(&self) -> Timestamp {

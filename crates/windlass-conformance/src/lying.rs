@@ -12,7 +12,7 @@ use windlass_core::{
     ClaimAnswer, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
     Rules, Schedules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, Tokens, WorkerId,
     WorkerRecord, WorkerReport,
-    source::{DutyReport, Renewed},
+    source::{DutyReport, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
     usage::{ReadyLines, Usage},
 };
@@ -121,7 +121,12 @@ impl<S: Store + ?Sized> Source for Lying<S> {
         self.inner.progress(worker, lease, progress).await
     }
 
-    async fn reconcile(&self, worker: WorkerId, up_to_claim_no: u64, in_flight: &[LeaseRef]) -> Result<u64> {
+    async fn reconcile(
+        &self,
+        worker: WorkerId,
+        up_to_claim_no: u64,
+        in_flight: &[LeaseRef],
+    ) -> Result<Reconciled> {
         self.inner.reconcile(worker, up_to_claim_no, in_flight).await
     }
 

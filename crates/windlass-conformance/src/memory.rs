@@ -18,7 +18,7 @@ use windlass_core::{
     ClaimAnswer, Claimed, Clock, Demand, Enqueued, Error, Gates, Hint, Hints, Lane, LeaseRef, Name, NewTask,
     NewWorker, Result, Rules, Schedules, SettleBatch, Settled, Source, State, Store, TaskId, TaskRecord,
     Tokens, WorkerId, WorkerRecord, WorkerReport,
-    source::{DutyReport, Renewed},
+    source::{DutyReport, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo},
     usage::{EnqueueMeter, ReadyLines, Usage},
 };
@@ -150,12 +150,16 @@ impl Source for MemoryStore {
         self.run(|model, _| model.progress(worker, lease, &progress))?
     }
 
-    async fn reconcile(&self, worker: WorkerId, up_to_claim_no: u64, in_flight: &[LeaseRef]) -> Result<u64> {
-        let handed_back =
-            self.run(|model, now| model.reconcile(now, worker, up_to_claim_no, in_flight))??;
+    async fn reconcile(
+        &self,
+        worker: WorkerId,
+        up_to_claim_no: u64,
+        in_flight: &[LeaseRef],
+    ) -> Result<Reconciled> {
+        let reconciled = self.run(|model, now| model.reconcile(now, worker, up_to_claim_no, in_flight))??;
         self.ended.notify_waiters();
         self.hint(Hint::Ready);
-        Ok(handed_back)
+        Ok(reconciled)
     }
 
     async fn admit(&self, limit: u32) -> Result<DutyReport> {

@@ -237,6 +237,11 @@ cases! { ($)
         a_task_the_worker_does_not_own_up_to_is_handed_back [NoStranded],
         a_claim_that_may_be_on_its_way_is_left_alone,
         an_old_lease_is_not_owning_up,
+        a_lease_that_the_store_does_not_give_the_worker_is_lost [OneLease],
+    }
+    forgotten {
+        a_forgotten_claim_is_told_and_its_number_is_not_given_again [OneLease],
+        a_number_stays_new_for_a_task_that_is_claimed_very_often,
     }
     inspect {
         pages_bring_every_task_once_newest_first,

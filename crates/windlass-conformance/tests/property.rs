@@ -14,13 +14,14 @@ fn the_memory_store_behaves_like_the_model() {
     }
 }
 
-/// Faults that only show after a restart, a jump of the clock or in a schedule, which a run does not have, or in the crash of a
+/// Faults that only show after a restart or a crash, a jump of the clock or in a schedule, which a run does not have, or in the crash of a
 /// suspect that has outlived its isolation, which it hardly ever reaches, are left to the cases.
 #[test]
 fn the_property_notices_faults() {
     let unseen = [
         Fault::EnqueueLostAtReopen,
         Fault::SettleLostAtReopen,
+        Fault::EpochNotRaised,
         Fault::WallClockLeases,
         Fault::CrowdIsBlamed,
         Fault::TickFiredTwice,

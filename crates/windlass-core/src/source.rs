@@ -130,6 +130,29 @@ pub struct Renewed {
     pub cancels: Vec<(LeaseRef, String)>,
     /// How many slots it should have: what it registered with, or what somebody has set since.
     pub slots: Option<u32>,
+    /// The epoch of the store's leases: another than before says that the store may have forgotten claims, so that the worker
+    /// calls [`Source::reconcile`] at once. `None` if the store does not say.
+    pub epoch: Option<u32>,
+}
+
+/// The answer to a comparison of leases.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reconciled {
+    /// How many leases the store had and the worker did not name; they were handed back.
+    pub handed_back: u64,
+    /// Leases that the worker named and does not have in the store, in order: ended, given to another worker, or forgotten in a
+    /// crash. The worker ends these attempts.
+    pub lost: Vec<LeaseRef>,
+}
+
+impl Reconciled {
+    /// The leases of `in_flight` that the store does not give the worker.
+    pub fn new(handed_back: u64, in_flight: &[LeaseRef], is_held: impl Fn(LeaseRef) -> bool) -> Self {
+        let mut lost: Vec<LeaseRef> = in_flight.iter().copied().filter(|lease| !is_held(*lease)).collect();
+        lost.sort_unstable();
+        lost.dedup();
+        Self { handed_back, lost }
+    }
 }
 
 /// What a duty did.
@@ -159,6 +182,8 @@ pub enum Hint {
     Lanes,
     /// Somebody asked a running attempt to end.
     Cancel(LeaseRef, String),
+    /// The store does not give a lease to its worker, as [`Reconciled::lost`] says; from a source that compares leases by itself.
+    Lost(LeaseRef),
 }
 
 /// A subscription to hints; coalesced, so a slow reader costs nothing.
@@ -213,9 +238,15 @@ pub trait Source: Send + Sync + 'static {
     /// Keeps a short text that says how far an attempt is.
     async fn progress(&self, worker: WorkerId, lease: LeaseRef, progress: String) -> Result<()>;
 
-    /// Hands back what the store says that the worker holds and the worker does not own up to. Tasks of
-    /// claims numbered above `up_to_claim_no` are left alone: they may still be on their way.
-    async fn reconcile(&self, worker: WorkerId, up_to_claim_no: u64, in_flight: &[LeaseRef]) -> Result<u64>;
+    /// Compares leases both ways. Hands back what the store says that the worker holds and the worker does not name; tasks of
+    /// claims numbered above `up_to_claim_no` are left alone, because they may still be on their way. Answers which of the leases
+    /// that the worker names it does not have: also right after their settlement, which is no loss.
+    async fn reconcile(
+        &self,
+        worker: WorkerId,
+        up_to_claim_no: u64,
+        in_flight: &[LeaseRef],
+    ) -> Result<Reconciled>;
 
     /// Looks at jobs and workflows that somebody appended to or whose time has come, at most `limit` of them. Every call that
     /// enqueues, settles or changes a gate does this for what it touched; this finds what was appended in a foreign

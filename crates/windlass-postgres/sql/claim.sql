@@ -1,14 +1,15 @@
 -- Takes ready tasks of one line after another (stretches of one lane, highest priority first), for a worker whose lease
--- is in force. Its connection does not wait for the disk. Takes nothing while a suspect wants to be looked at first, or while one on its last chance runs alone.
+-- is in force, while the server knows the epoch of leases. Its connection does not wait for the disk. Takes nothing while a suspect wants to be looked at first, or while one on its last chance runs alone.
 -- $1 worker, $2 claim number, $3 how many, $4–$7 stretches: lane, highest and lowest priority, place after which it is
 -- read; $8 crashes of a last chance, $9 how long it runs alone, $10 whether ready suspects are left aside.
--- Indexes: primary keys of worker and lane, task_ready, task_suspect, task_running_suspect; the update goes by ctid.
+-- Indexes: primary keys of worker, lease_epoch and lane, task_ready, task_suspect, task_running_suspect; the update goes by ctid.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), holder AS MATERIALIZED (
   SELECT w.id
   FROM windlass.worker AS w
   WHERE w.id = $1 AND w.ended_at IS NULL AND w.min_claim_no <= $2 AND w.expires_at > (SELECT now FROM clock)
+    AND EXISTS (SELECT 1 FROM windlass.lease_epoch AS e WHERE e.id = 1)
   FOR KEY SHARE
 ), mine AS MATERIALIZED (
   SELECT t.crashes, t.claimed_at
@@ -43,7 +44,8 @@ WITH clock AS MATERIALIZED (
   LIMIT $3
 ), taken AS (
   UPDATE windlass.task
-  SET state = 2, lease = lease + 1, attempt = attempt + 1, worker = $1, claim_no = $2,
+  SET state = 2, lease = greatest(lease + 1, (SELECT e.first_lease FROM windlass.lease_epoch AS e WHERE e.id = 1)),
+    attempt = attempt + 1, worker = $1, claim_no = $2,
     claimed_at = (SELECT now FROM clock)
   WHERE ctid = ANY (ARRAY(SELECT place FROM line)) AND state = 1
   RETURNING id, lease, attempt, max_attempts, crashes, lane, priority, ready_seq, encoding, payload, timeout_ms,

@@ -6,6 +6,7 @@ WITH clock AS MATERIALIZED (
   SELECT w.id
   FROM windlass.worker AS w
   WHERE w.id = $1 AND w.ended_at IS NULL AND w.min_claim_no <= $2 AND w.expires_at > (SELECT now FROM clock)
+    AND EXISTS (SELECT 1 FROM windlass.lease_epoch AS e WHERE e.id = 1)
   FOR KEY SHARE
 ), mine AS MATERIALIZED (
   SELECT t.crashes, t.claimed_at
@@ -54,7 +55,8 @@ WITH clock AS MATERIALIZED (
   ) AS t
 ), taken AS (
   UPDATE windlass.task
-  SET state = 2, lease = lease + 1, attempt = attempt + 1, worker = $1, claim_no = $2,
+  SET state = 2, lease = greatest(lease + 1, (SELECT e.first_lease FROM windlass.lease_epoch AS e WHERE e.id = 1)),
+    attempt = attempt + 1, worker = $1, claim_no = $2,
     claimed_at = (SELECT now FROM clock)
   WHERE ctid = ANY (ARRAY(SELECT place FROM line)) AND state = 1
   RETURNING id, lease, attempt, max_attempts, crashes, lane, priority, ready_seq, encoding, payload, timeout_ms,

@@ -1,10 +1,10 @@
 -- Takes ready tasks as claim.sql does and says nothing else, with no more set up than that needs: for few tasks it costs the
 -- server a third. Brings nothing where more would have to be known or done, and whoever asked goes the long way then: the worker's lease
--- is not in force, a suspect is about, a queue is paused, a task is among them whose start is to be noticed; or there are several lanes
+-- is not in force, the epoch of leases is not known, a suspect is about, a queue is paused, a task is among them whose start is to be noticed; or there are several lanes
 -- and more is ready than was asked for, so that their heads would have to be compared.
 -- $1 worker, $2 claim number, $3 how many, $4–$7 stretches as in claim.sql, $8 from how many on nothing is taken, less one,
 -- $9 whether there is so much that a row that anybody has locked, be it long ago, can be passed over: a claim from the head finds it.
--- Indexes: primary keys of worker and paused_queue, task_ready, task_suspect, task_running_suspect; the update goes by ctid.
+-- Indexes: primary keys of worker, lease_epoch and paused_queue, task_ready, task_suspect, task_running_suspect; the update goes by ctid.
 WITH line AS MATERIALIZED (
   -- One row, which is looked at as often as it takes; a thousand would be copied and read again each time.
   SELECT array_agg(t.place) AS places, bool_or(t.paced) AS is_paced, count(*) AS n
@@ -27,6 +27,7 @@ WITH line AS MATERIALIZED (
         SELECT 1
         FROM windlass.worker AS w
         WHERE w.id = $1 AND w.ended_at IS NULL AND w.min_claim_no <= $2 AND w.expires_at > windlass.now_ms()
+          AND EXISTS (SELECT 1 FROM windlass.lease_epoch AS e WHERE e.id = 1)
         FOR KEY SHARE
       )
       AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.crashes > 0 AND t.worker = $1)
@@ -37,7 +38,8 @@ WITH line AS MATERIALIZED (
 )
 -- At the top: in a WITH its rows would be kept twice, each with its payload.
 UPDATE windlass.task
-SET state = 2, lease = lease + 1, attempt = attempt + 1, worker = $1, claim_no = $2,
+SET state = 2, lease = greatest(lease + 1, (SELECT e.first_lease FROM windlass.lease_epoch AS e WHERE e.id = 1)),
+    attempt = attempt + 1, worker = $1, claim_no = $2,
   claimed_at = (SELECT windlass.now_ms())
 WHERE ctid = ANY ((SELECT places FROM line WHERE is_paced IS NOT TRUE AND n <= $8)::tid[]) AND state = 1
 -- What is as usual is left out: to send a number costs the server more than to compare it. Nothing for the lane is the first of $4.

@@ -1,4 +1,4 @@
--- Takes the first suspect of open lanes whose crashes lie in a range. Index: task_suspect.
+-- Takes the first suspect of open lanes whose crashes lie in a range. Index: task_suspect, primary key of lease_epoch.
 -- $1 worker, $2 claim number, $3 lanes, $4 and $5 fewest and most crashes.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
@@ -12,7 +12,8 @@ WITH clock AS MATERIALIZED (
   FOR UPDATE OF t SKIP LOCKED
 ), taken AS (
   UPDATE windlass.task
-  SET state = 2, lease = lease + 1, attempt = attempt + 1, worker = $1, claim_no = $2,
+  SET state = 2, lease = greatest(lease + 1, (SELECT e.first_lease FROM windlass.lease_epoch AS e WHERE e.id = 1)),
+    attempt = attempt + 1, worker = $1, claim_no = $2,
     claimed_at = (SELECT now FROM clock)
   WHERE ctid = ANY (ARRAY(SELECT place FROM line)) AND state = 1
   RETURNING id, lease, attempt, max_attempts, crashes, lane, priority, ready_seq, encoding, payload, timeout_ms,

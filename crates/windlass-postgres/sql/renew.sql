@@ -1,5 +1,5 @@
 -- Says whether another lease runs out within the next 2.5 s. Prolongs a worker's lease if it is still in force, and its doorbell if that is
--- armed; one that drains offers nothing any more. Says last which offer is out. Not waited for to be safe on disk: a renewal that is lost in a crash of the server is made up by the next. Index: primary keys of worker and doorbell,
+-- armed; one that drains offers nothing any more. Says last which offer is out, and the epoch of leases if the server knows it. Not waited for to be safe on disk: a renewal that is lost in a crash of the server is made up by the next. Index: primary keys of worker, doorbell and lease_epoch,
 -- task_cancel; the sums keep the server from reading all tasks in the order of the primary key. $1 worker, $2 available,
 -- $3 in flight, $4 draining, $5 listener, $6 how long its bell stays armed, $7 memory in use, $8 share of its slots that it
 -- may use, $9 why not all.
@@ -29,5 +29,6 @@ SELECT
   ARRAY(SELECT t.lease FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id + 0),
   ARRAY(SELECT t.cancel FROM windlass.task AS t WHERE t.state = 2 AND t.cancel IS NOT NULL AND t.worker = $1 ORDER BY t.id + 0),
   (SELECT r.slots FROM renewed AS r),
-  (SELECT a.claim_no FROM armed AS a)
+  (SELECT a.claim_no FROM armed AS a),
+  (SELECT e.first_lease FROM windlass.lease_epoch AS e WHERE e.id = 1)
 FROM clock

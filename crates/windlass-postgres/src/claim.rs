@@ -10,7 +10,7 @@ use windlass_core::{
 use crate::{
     cursor::Stretches,
     doorbell::numbers,
-    gate,
+    epoch, gate,
     looks::Way,
     pool::Session,
     shared::Shared,
@@ -183,8 +183,16 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
 /// Serves all demands or, if a worker may not claim, none.
 async fn claim(shared: &Shared, demands: &[Demand]) -> Result<Served> {
     let mut doubt = Doubt { shared, is_over: false };
-    let answer = serve(shared, demands).await;
+    let mut answer = serve(shared, demands).await;
+    if matches!(answer, Err(Error::WorkerExpired)) {
+        // Or the server was down in a crash: then it lets no worker claim until the next epoch has begun.
+        epoch::begin_if_forgotten(shared).await?;
+        answer = serve(shared, demands).await;
+    }
     doubt.is_over = answer.is_ok();
+    if let Ok(served) = &answer {
+        epoch::begin_if_used_up(shared, &served.answer).await;
+    }
     answer
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use windlass_core::{
     Error, LaneId, LeaseRef, Result, TaskId, Timestamp, WorkerId,
-    source::DutyReport,
+    source::{DutyReport, Reconciled},
     worker::{check_slots, not_live},
 };
 
@@ -103,13 +103,13 @@ pub(crate) async fn hand_back_claim(shared: &Shared, worker: WorkerId, claim_no:
     take_back(shared, &shared.duties, worker, (claim_no, claim_no), None, |_, _| true).await
 }
 
-/// Hands back what the worker holds and does not own up to.
+/// Hands back what the worker holds and does not own up to; says what it names and does not hold.
 pub(crate) async fn reconcile(
     shared: &Shared,
     worker: WorkerId,
     up_to_claim_no: u64,
     in_flight: &[LeaseRef],
-) -> Result<u64> {
+) -> Result<Reconciled> {
     let in_flight: HashSet<LeaseRef> = in_flight.iter().copied().collect();
     // Between two renewals, so on their connection: it waits for no duty.
     let pool = &shared.beats;
@@ -119,6 +119,11 @@ pub(crate) async fn reconcile(
     let limit = i64::try_from(in_flight.len() + HAND_BACK_MAX).unwrap_or(i64::MAX);
     let rows = session.query(&sql::HELD, &[&worker.0, &0_i64, &up_to, &limit]).await?;
     let began = Instant::now();
+    let mut unseen = in_flight.clone();
+    for row in &rows {
+        unseen.remove(&lease_of(row));
+    }
+    let lost = lost(&mut session, worker, unseen).await?;
     let is_lost = |lease: &LeaseRef, claim_no: u64| {
         // What an offer brought since then is remembered for no longer.
         !in_flight.contains(lease)
@@ -126,10 +131,29 @@ pub(crate) async fn reconcile(
             && began.elapsed() < BROUGHT_FOR
     };
     if !rows.iter().any(|row| is_lost(&lease_of(row), claim_of(row))) {
-        return Ok(0);
+        return Ok(Reconciled { handed_back: 0, lost });
     }
     drop(session);
-    take_back(shared, pool, worker, (0, up_to), None, is_lost).await
+    let handed_back = take_back(shared, pool, worker, (0, up_to), None, is_lost).await?;
+    Ok(Reconciled { handed_back, lost })
+}
+
+/// The leases among these that the worker does not have, in order. Usually there are none to look for: every one of them was read among
+/// those that it holds.
+async fn lost(
+    session: &mut Session<'_>,
+    worker: WorkerId,
+    unseen: HashSet<LeaseRef>,
+) -> Result<Vec<LeaseRef>> {
+    if unseen.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (ids, numbers): (Vec<i64>, Vec<i32>) =
+        unseen.iter().map(|lease| (lease.id.raw(), lease.lease as i32)).unzip();
+    let rows = session.query(&sql::LOST, &[&worker.0, &ids, &numbers]).await?;
+    let mut lost: Vec<LeaseRef> = rows.iter().map(lease_of).collect();
+    lost.sort_unstable();
+    Ok(lost)
 }
 
 /// Hands back the leases of a range of claims that are wanted, under the worker's lock.

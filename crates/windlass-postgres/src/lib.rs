@@ -18,6 +18,7 @@ mod doorbell;
 mod driver;
 mod ends;
 mod enqueue;
+mod epoch;
 mod error;
 mod gate;
 mod gather;

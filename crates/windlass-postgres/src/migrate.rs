@@ -67,6 +67,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "table doorbell, for a moment: enqueues, claims of idle workers and renewals wait meanwhile",
         sql: include_str!("../sql/migrations/0006_offer.sql"),
     },
+    Migration {
+        version: 9,
+        oldest_writer: 1,
+        locks: "nothing that exists: it makes a new table only",
+        sql: include_str!("../sql/migrations/0009_epoch.sql"),
+    },
 ];
 
 /// The versions that a schema records.

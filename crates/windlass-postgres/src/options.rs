@@ -38,11 +38,15 @@ pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How a store is opened.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Options {
     /// Limits and budgets.
     pub rules: Rules,
     /// The schema that holds the tables.
     pub schema: Schema,
+    /// Whether a claim waits for the disk before its tasks start, as other writes do. Without it a crash of the server can take a
+    /// claim back while its worker goes on with the task, until that worker is told.
+    pub durable_claims: bool,
     /// Whether ended tasks are kept.
     pub history: History,
     /// Where workers hear that there is something to do.
@@ -71,6 +75,7 @@ impl Default for Options {
         Self {
             rules: Rules::default(),
             schema: Schema::default(),
+            durable_claims: false,
             history: History::Kept,
             notify: Notify::On,
             pooled: false,

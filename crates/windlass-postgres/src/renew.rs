@@ -22,6 +22,7 @@ use windlass_core::{Error, LeaseRef, Result, TaskId, WorkerId, WorkerReport, sou
 
 use crate::{
     doorbell::ARMED_FOR,
+    epoch,
     line::Line,
     pool::closed,
     shared::{Shared, Weakly},
@@ -178,10 +179,12 @@ async fn one(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result
         .await?;
     let Some(row) = row.filter(|row| row.get(0)) else { return Err(Error::WorkerExpired) };
     note(shared, row.get(1), row.get(2), row.get(7));
+    drop(session);
+    let epoch = epoch_of(shared, row.get(8)).await;
     let (ids, leases, reasons): (Vec<i64>, Vec<i32>, Vec<String>) = (row.get(3), row.get(4), row.get(5));
     let leases = ids.into_iter().zip(leases).map(|(id, lease)| lease_of(id, lease));
     let slots: Option<i32> = row.get(6);
-    Ok(Renewed { cancels: leases.zip(reasons).collect(), slots: slots.map(|slots| slots as u32) })
+    Ok(Renewed { cancels: leases.zip(reasons).collect(), slots: slots.map(|slots| slots as u32), epoch })
 }
 
 async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
@@ -212,11 +215,24 @@ async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
         )
         .await?;
     let row = row.ok_or_else(|| Error::Unknown("the server did not say whom it renewed".to_owned()))?;
-    let answers = Answers::of(&row);
+    drop(session);
+    let answers = Answers::of(&row, epoch_of(shared, row.get(10)).await);
     if !answers.renewed.is_empty() {
         note(shared, row.get(0), row.get(1), row.get(9));
     }
     Ok(answers)
+}
+
+/// The epoch of leases. If a crash made the server forget it, the next one begins here; should that fail, the worker compares its leases
+/// all the same, because it is not told the epoch that it knew.
+async fn epoch_of(shared: &Shared, epoch: Option<i32>) -> Option<u32> {
+    match epoch {
+        Some(epoch) => {
+            shared.epoch.set(epoch as u32);
+            Some(epoch as u32)
+        }
+        None => epoch::begin_if_forgotten(shared).await.ok(),
+    }
 }
 
 /// Keeps what a renewal saw by the way.
@@ -242,9 +258,9 @@ struct Answers {
 }
 
 impl Answers {
-    fn of(row: &Row) -> Self {
+    fn of(row: &Row, epoch: Option<u32>) -> Self {
         let (workers, slots): (Vec<i64>, Vec<i32>) = (row.get(2), row.get(3));
-        let renewed = |slots: i32| Renewed { cancels: Vec::new(), slots: Some(slots as u32) };
+        let renewed = |slots: i32| Renewed { cancels: Vec::new(), slots: Some(slots as u32), epoch };
         let mut renewed: HashMap<WorkerId, Renewed> = workers
             .into_iter()
             .zip(slots)

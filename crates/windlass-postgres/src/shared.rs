@@ -14,6 +14,7 @@ use crate::{
     cursor::{Cursors, Stretches},
     doorbell::Doorbell,
     driver::Driver,
+    epoch::Known,
     gate::Admission,
     hints::Subscribers,
     lanes::Lanes,
@@ -55,6 +56,7 @@ pub(crate) struct Shared {
     pub enqueues: EnqueueMeter,
     pub looks: Looks,
     pub places: Places,
+    pub epoch: Known,
     cursors: Mutex<Cursors>,
     opened_at: Instant,
 }
@@ -68,8 +70,9 @@ impl Shared {
         listener: i64,
         offers: Offers,
     ) -> Self {
+        let claims = Pool::new(server, driver, "claims", 1);
         Self {
-            claims: Pool::new(server, driver, "claims", 1).soon(),
+            claims: if options.durable_claims { claims } else { claims.soon() },
             settles: Pool::new(server, driver, "settlements", 1),
             beats: Pool::new(server, beat, "renewals", 1),
             duties: Pool::new(server, driver, "duties", 1),
@@ -87,6 +90,7 @@ impl Shared {
             enqueues: EnqueueMeter::default(),
             looks: Looks::new(options.trusts_hearsay),
             places: Places::default(),
+            epoch: Known::default(),
             cursors: Mutex::default(),
             opened_at: Instant::now(),
             rules: options.rules.clone(),
@@ -136,9 +140,9 @@ impl Shared {
     }
 
     /// Whether a statement may leave the wait for the disk to one that follows it on the same connection: behind a pooler that may be
-    /// another server's, which never had what the first one wrote.
+    /// another server's, which never had what the first one wrote. Nor where a lease must be safe before its task starts.
     pub(crate) fn flushes(&self) -> bool {
-        !self.options.pooled
+        !self.options.pooled && !self.options.durable_claims
     }
 
     /// Tells this process that tasks may be ready.

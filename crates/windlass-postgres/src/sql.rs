@@ -35,6 +35,7 @@ statements! {
     ASK_CANCEL "ask_cancel" [INT8_ARRAY, TEXT, TEXT];
     AUDIT "audit" [INT8];
     AWAIT_TASKS "await" [INT8_ARRAY, INT8];
+    BEGIN_EPOCH "begin_epoch" [INT8, INT8];
     CANCEL_UNSTARTED "cancel_unstarted" [INT8_ARRAY, TEXT, INT8, BOOL, BOOL];
     CLAIM "claim" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, BOOL];
     CLAIM_HAND_OVER "claim_hand_over" [INT8_ARRAY, INT8_ARRAY, INT8_ARRAY];
@@ -139,6 +140,7 @@ statements! {
     LOCK_EXPIRED "lock_expired" [INT8];
     LOCK_WORKER "lock_worker" [INT8];
     LOOK "look" [];
+    LOST "lost" [INT8, INT8_ARRAY, INT4_ARRAY];
     NEXT_DUE "next_due" [];
     NOTE_PART "note_part" [TEXT, INT8, INT8];
     NOTIFY "notify" [TEXT, TEXT];

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use windlass_core::{
     ClaimAnswer, Claimed, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
     Rules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
-    source::{DutyReport, Loop, Renewed},
+    source::{DutyReport, Loop, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo, only},
     usage::{ReadyLines, Usage},
 };
@@ -128,7 +128,12 @@ impl Source for PostgresStore {
         lease::progress(&self.shared, worker, lease, &progress).await
     }
 
-    async fn reconcile(&self, worker: WorkerId, up_to_claim_no: u64, in_flight: &[LeaseRef]) -> Result<u64> {
+    async fn reconcile(
+        &self,
+        worker: WorkerId,
+        up_to_claim_no: u64,
+        in_flight: &[LeaseRef],
+    ) -> Result<Reconciled> {
         lease::reconcile(&self.shared, worker, up_to_claim_no, in_flight).await
     }
 

@@ -161,6 +161,17 @@ impl Push {
         }
     }
 
+    /// Leases that the store does not give this worker: what came and has not been asked for yet does not start.
+    pub(crate) fn lost(&self, leases: &[LeaseRef]) {
+        let mut state = self.state();
+        for lease in leases {
+            if state.held.get(&lease.id) == Some(&lease.lease) {
+                state.held.remove(&lease.id);
+            }
+            state.inbox.retain(|task| task.id != lease.id || task.lease != lease.lease);
+        }
+    }
+
     /// What the worker owns up to, and the number up to which every claim has arrived.
     pub(crate) fn holds(&self, in_flight: &[LeaseRef]) -> (u64, Vec<LeaseRef>) {
         let state = self.state();

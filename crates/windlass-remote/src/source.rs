@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use windlass_core::{
     ClaimAnswer, Demand, Hints, Lane, LeaseRef, Name, NewWorker, Result, SettleBatch, Settled, Source,
     WorkerId, WorkerReport,
-    source::{DutyReport, Loop, Renewed},
+    source::{DutyReport, Loop, Reconciled, Renewed},
 };
 use windlass_proto::{
     convert::{texts, worker_id},
@@ -109,21 +109,31 @@ impl Source for RemoteStore {
         self.change(|wire| async move { wire.workers().progress(request).await }).await.map(|_| ())
     }
 
-    async fn reconcile(&self, worker: WorkerId, up_to_claim_no: u64, in_flight: &[LeaseRef]) -> Result<u64> {
+    async fn reconcile(
+        &self,
+        worker: WorkerId,
+        up_to_claim_no: u64,
+        in_flight: &[LeaseRef],
+    ) -> Result<Reconciled> {
         let (up_to_claim_no, in_flight) = match &self.push {
             None => (up_to_claim_no, in_flight.to_vec()),
             Some(push) => push.holds(in_flight),
         };
         if up_to_claim_no == 0 {
             // On the wire zero stands for every claim; a worker that has had no answer yet has nothing to compare.
-            return Ok(0);
+            return Ok(Reconciled::default());
         }
         let request = v1::ReconcileRequest {
             worker_id: worker.to_string(),
             up_to_claim_no,
             in_flight: in_flight.into_iter().map(Into::into).collect(),
         };
-        Ok(self.change(|wire| async move { wire.workers().reconcile(request).await }).await?.tasks)
+        let compared = self.change(|wire| async move { wire.workers().reconcile(request).await }).await?;
+        let compared = Reconciled::try_from(compared)?;
+        if let Some(push) = &self.push {
+            push.lost(&compared.lost);
+        }
+        Ok(compared)
     }
 
     async fn admit(&self, limit: u32) -> Result<DutyReport> {

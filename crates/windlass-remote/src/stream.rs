@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::mpsc;
 use tonic::{Status, codegen::tokio_stream::wrappers::ReceiverStream};
-use windlass_core::{Claimed, Error, Hint, Result, Timestamp, WorkerId};
+use windlass_core::{Claimed, Error, Hint, LeaseRef, Result, Timestamp, WorkerId};
 use windlass_proto::v1::{self, WorkUp, work_down, work_up};
 
 use crate::{
@@ -129,6 +129,12 @@ async fn work(channel: &Arc<Channel>, push: &Push, worker: WorkerId, hello: v1::
                     tracing::warn!(%worker, tasks = welcome.handed_back, "handed back tasks that never arrived");
                 }
                 push.opened(Timestamp::from_ms(welcome.now_ms), welcome.claim_no);
+                let lost =
+                    welcome.lost.into_iter().map(TryInto::try_into).collect::<Result<Vec<LeaseRef>>>()?;
+                push.lost(&lost);
+                for lease in lost {
+                    push.ring(&Hint::Lost(lease));
+                }
             }
             work_down::Message::Tasks(tasks) => {
                 let tasks = tasks.tasks.into_iter().map(Claimed::try_from).collect::<Result<_>>()?;

@@ -12,7 +12,10 @@ use std::{
 use tokio::sync::oneshot;
 use windlass_core::{Error, Result};
 
-use crate::tx::{Failure, Step, Tx};
+use crate::{
+    options::Options,
+    tx::{Failure, Step, Tx},
+};
 
 /// Most requests that wait for the writer. Beyond it a caller is told at once (BOUNDED).
 pub(crate) const QUEUE_MAX: usize = 4096;
@@ -55,10 +58,19 @@ pub(crate) enum Sync {
     Durable,
     /// The end of the process: a lost write is as if the request had never been made.
     Relaxed,
-    /// The same, but it writes only if something is ready or a job waits for its next turn.
+    /// The end of the process, and it writes only if something is ready or a job waits for its next turn.
     RelaxedIfReady,
+    /// A power cut, and it writes only then too.
+    DurableIfReady,
     /// Nothing: it does not write.
     Read,
+}
+
+impl Sync {
+    /// What a claim must survive.
+    pub(crate) fn of_claims(options: &Options) -> Self {
+        if options.durable_claims { Self::DurableIfReady } else { Self::RelaxedIfReady }
+    }
 }
 
 /// A request that the writer can run, and run again if its transaction was rolled back.

@@ -12,7 +12,7 @@ use windlass_core::{
 };
 
 use crate::{
-    gates,
+    epoch, gates,
     memory::{Held, Passed},
     sql,
     tx::{Step, Tx, disagree},
@@ -40,6 +40,9 @@ pub(crate) fn claim(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<ClaimAnswer> {
     }
     exchange(tx, demands, &mut tasks)?;
     gates::give_turns(tx)?;
+    if tasks.iter().any(|task| tx.memory.epoch.is_used_up_by(task.lease)) {
+        epoch::begin(tx, 1)?;
+    }
     Ok(ClaimAnswer { tasks, rest, next_due: tx.next_due()?, now: tx.now })
 }
 
@@ -188,7 +191,8 @@ fn take_suspect(tx: &mut Tx<'_>, demand: &Demand, lanes: &[LaneId], taken: &mut 
             demand.worker.0,
             demand.claim_no as i64,
             tx.now.as_ms(),
-            id.raw()
+            id.raw(),
+            tx.memory.epoch.0
         ])?;
         if changed != 1 {
             return Err(disagree("a suspect"));
@@ -308,7 +312,8 @@ fn take_stretch(
             lane.0,
             first.priority,
             first.ready_seq,
-            last.ready_seq
+            last.ready_seq,
+            tx.memory.epoch.0
         ])?;
         if changed != stretch.len() {
             return Err(disagree("a ready line"));
@@ -348,7 +353,7 @@ fn read_rows(tx: &Tx<'_>, demand: &Demand, lane: LaneId, rows: &mut Rows<'_>) ->
 
 fn read_row(tx: &Tx<'_>, demand: &Demand, lane: &Arc<Lane>, row: &Row<'_>) -> Step<(Taken, Held)> {
     let payload = row.get_ref(13)?.as_bytes().map_err(|_| disagree("a payload"))?.to_vec();
-    let lease = row.get::<_, u32>(3)? + 1;
+    let lease = tx.memory.epoch.next_lease(row.get(3)?);
     let attempt = row.get::<_, u32>(4)? + 1;
     let crashes = row.get(6)?;
     let name = |place, what| -> Step<Option<Name>> {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rusqlite::params;
 use windlass_core::{
     Error, LaneId, LeaseRef, Name, NewWorker, State, WorkerId,
-    source::DutyReport,
+    source::{DutyReport, Reconciled},
     worker::{check_slots, not_live},
 };
 
@@ -71,18 +71,22 @@ pub(crate) fn unclaim(tx: &mut Tx<'_>, worker: WorkerId, claim_no: u64) -> Step<
     Ok(handed_back)
 }
 
-/// Hands back what the worker holds and does not own up to.
+/// Hands back what the worker holds and does not own up to; says what it names and does not hold.
 pub(crate) fn reconcile(
     tx: &mut Tx<'_>,
     worker: WorkerId,
     up_to_claim_no: u64,
-    in_flight: &HashSet<LeaseRef>,
-) -> Step<u64> {
-    let leases =
-        held_by(tx, worker, |lease, claim_no| claim_no <= up_to_claim_no && !in_flight.contains(&lease));
+    in_flight: &[LeaseRef],
+) -> Step<Reconciled> {
+    let named: HashSet<LeaseRef> = in_flight.iter().copied().collect();
+    let leases = held_by(tx, worker, |lease, claim_no| claim_no <= up_to_claim_no && !named.contains(&lease));
+    let held = tx.memory.worker(worker).map(|worker| &worker.held);
+    let is_held =
+        |lease: LeaseRef| held.and_then(|held| held.get(&lease.id)).is_some_and(|it| it.lease == lease.lease);
+    let lost = Reconciled::new(0, in_flight, is_held);
     let handed_back = hand_back(tx, worker, &leases)?;
     gates::give_turns(tx)?;
-    Ok(handed_back)
+    Ok(Reconciled { handed_back, ..lost })
 }
 
 /// Keeps how far an attempt is.

@@ -6,12 +6,15 @@
 //! another process has a whole lease time from the next start: while nobody could renew, nobody is dead.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
 use windlass_core::{
-    Clock, Error, LeaseRef, NewWorker, Result, Timestamp, WorkerId, WorkerRecord, WorkerReport,
+    Clock, Error, LeaseRef, NewWorker, Result, Timestamp, WorkerId, WorkerRecord, WorkerReport, epoch::Epoch,
     source::Renewed,
 };
 
@@ -35,6 +38,8 @@ struct Lease {
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     leases: Mutex<IdMap<WorkerId, Lease>>,
+    /// The epoch that renewals tell.
+    epoch: AtomicU32,
 }
 
 impl Leases {
@@ -66,7 +71,16 @@ impl Leases {
         lease.deadline = now + lease.worker.lease_ttl;
         lease.renewed_at = clock.wall();
         lease.report = report;
-        Ok(Renewed { cancels: lease.cancels.clone(), slots: Some(lease.worker.slots) })
+        Ok(Renewed {
+            cancels: lease.cancels.clone(),
+            slots: Some(lease.worker.slots),
+            epoch: Some(self.epoch.load(Ordering::Relaxed)),
+        })
+    }
+
+    /// Renewals tell this epoch from now on.
+    pub(crate) fn set_epoch(&self, epoch: Epoch) {
+        self.epoch.store(epoch.0, Ordering::Relaxed);
     }
 
     /// Whether a lease is in force.

@@ -30,6 +30,7 @@ mod claim;
 mod disk;
 mod end;
 mod enqueue;
+mod epoch;
 mod error;
 #[doc(hidden)]
 pub mod export;

@@ -8,7 +8,9 @@ use std::{
     sync::Arc,
 };
 
-use windlass_core::{Lane, LaneId, LeaseRef, Name, State, TaskId, Timestamp, WorkerId, store::Depth};
+use windlass_core::{
+    Lane, LaneId, LeaseRef, Name, State, TaskId, Timestamp, WorkerId, epoch::Epoch, store::Depth,
+};
 
 use crate::id_map::IdMap;
 
@@ -82,6 +84,8 @@ pub(crate) struct Memory {
     pub ready_seq: i64,
     /// The last place in a workflow handed out. The same.
     pub last_step: i64,
+    /// The epoch of leases. The same.
+    pub epoch: Epoch,
     undo: Vec<Undo>,
 }
 
@@ -101,6 +105,7 @@ impl Memory {
             last_id: TaskId::from_raw(0),
             ready_seq: 0,
             last_step: 0,
+            epoch: Epoch::default(),
             undo: Vec::new(),
         }
     }

@@ -16,6 +16,7 @@ use crate::{
     call::Queue,
     checkpoint::Checkpoints,
     disk::Disk,
+    epoch,
     error::OpenError,
     hints::Subscribers,
     jobs,
@@ -156,6 +157,7 @@ fn load(conn: &Connection, away: &[Away]) -> rusqlite::Result<Memory> {
             None => memory.add_worker(id, Service::default()),
         }
     }
+    memory.epoch = epoch::load(conn)?;
     load_figures(conn, &mut memory)?;
     load_gates(conn, &mut memory)?;
     load_tasks(conn, &mut memory)?;

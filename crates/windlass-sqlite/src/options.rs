@@ -92,6 +92,9 @@ pub struct Options {
     pub rules: Rules,
     /// What an acknowledged write survives.
     pub durability: Durability,
+    /// Whether a claim is synced to the disk before its tasks start, as other writes are. Without it a power cut can take a claim back
+    /// while a worker of another machine goes on with the task, until that worker is told.
+    pub durable_claims: bool,
     /// Whether ended tasks are kept.
     pub history: History,
     /// The clocks.
@@ -117,6 +120,7 @@ impl Default for Options {
         Self {
             rules: Rules::default(),
             durability: Durability::Full,
+            durable_claims: false,
             history: History::Kept,
             clock: Arc::new(SystemClock::new()),
             min_free_bytes: MIN_FREE_BYTES,
@@ -146,6 +150,13 @@ impl Options {
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self
+    }
+
+    /// Sets whether a claim is synced to the disk before its tasks start.
+    #[must_use]
+    pub fn durable_claims(mut self, durable: bool) -> Self {
+        self.durable_claims = durable;
         self
     }
 

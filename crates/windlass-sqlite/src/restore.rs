@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, Row};
 use windlass_core::{AttemptRecord, Timestamp, WorkerId, attempt_log as log, task::AttemptResult};
 
-use crate::{backup, error::OpenError, lock::Lock, migrate, open, options::SystemClock, reader, sql};
+use crate::{backup, epoch, error::OpenError, lock::Lock, migrate, open, options::SystemClock, reader, sql};
 
 /// A store's file and what SQLite keeps beside it.
 const STORE_SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
@@ -100,6 +100,7 @@ fn end_leases(conn: &Connection, options: RestoreOptions) -> rusqlite::Result<Re
     drop(hand_back);
     tx.execute(sql::FILL_LINES, [])?;
     tx.execute(sql::RESTORE_END_WORKERS, [now.as_ms()])?;
+    epoch::begin_at_restore(&tx)?;
     let queues_held = if options.hold { tx.execute(sql::RESTORE_HOLD, [now.as_ms()])? } else { 0 };
     tx.commit()?;
     Ok(Restored { handed_back, queues_held: queues_held as u64 })

@@ -17,6 +17,7 @@ statements! {
     ASK_CANCEL = "ask_cancel";
     AUDIT = "audit";
     AUDIT_GATES = "audit_gates";
+    BEGIN_EPOCH = "begin_epoch";
     CLAIM_HAND_OVER = "claim_hand_over";
     CLAIM_KEYS = "claim_keys";
     CLAIM_READ = "claim_read";
@@ -93,6 +94,7 @@ statements! {
     LIST_TASK = "list_task";
     LIST_TOKENS = "list_tokens";
     LIST_WORKFLOWS = "list_workflows";
+    LOAD_EPOCH = "load_epoch";
     LOAD_FIGURES = "load_figures";
     LOAD_JOBS = "load_jobs";
     LOAD_LANES = "load_lanes";
@@ -124,6 +126,7 @@ statements! {
     RESTORE_HAND_BACK = "restore_hand_back";
     RESTORE_HOLD = "restore_hold";
     RESTORE_RUNNING = "restore_running";
+    RESTORE_WORKER_IDS = "restore_worker_ids";
     RESUME_QUEUE = "resume_queue";
     SETTLE_DEAD = "settle_dead";
     SETTLE_READY = "settle_ready";

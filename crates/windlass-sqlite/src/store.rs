@@ -1,7 +1,6 @@
 //! The store as others use it: each call becomes a request to the writer or a read.
 
 use std::{
-    collections::HashSet,
     future::Future,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
@@ -16,7 +15,7 @@ use windlass_core::{
     ClaimAnswer, Claimed, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker,
     Result, Rules, Schedules, SettleBatch, Settled, Source, Start, Store, TaskId, TaskRecord, Timestamp,
     Tokens, WorkerId, WorkerRecord, WorkerReport,
-    source::{DutyReport, Renewed},
+    source::{DutyReport, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo},
     usage::{PoolMeter, ReadyLines, Usage},
 };
@@ -242,8 +241,8 @@ impl Source for SqliteStore {
     }
 
     async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer> {
-        let demands = demands.to_vec();
-        self.write(Class::Claim, Sync::RelaxedIfReady, move |tx| claim::claim(tx, &demands)).await
+        let (demands, sync) = (demands.to_vec(), Sync::of_claims(&self.shared.options));
+        self.write(Class::Claim, sync, move |tx| claim::claim(tx, &demands)).await
     }
 
     async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64> {
@@ -260,8 +259,13 @@ impl Source for SqliteStore {
             .await
     }
 
-    async fn reconcile(&self, worker: WorkerId, up_to_claim_no: u64, in_flight: &[LeaseRef]) -> Result<u64> {
-        let in_flight: HashSet<LeaseRef> = in_flight.iter().copied().collect();
+    async fn reconcile(
+        &self,
+        worker: WorkerId,
+        up_to_claim_no: u64,
+        in_flight: &[LeaseRef],
+    ) -> Result<Reconciled> {
+        let in_flight = in_flight.to_vec();
         self.write(Class::Control, Sync::Durable, move |tx| {
             lease::reconcile(tx, worker, up_to_claim_no, &in_flight)
         })
@@ -315,8 +319,7 @@ impl Store for SqliteStore {
 
     async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>, Safe)> {
         enqueue::check(std::slice::from_ref(&task), self.rules())?;
-        let demand = demand.clone();
-        let is_plain = task.is_plain();
+        let (demand, is_plain) = (demand.clone(), task.is_plain() && !self.shared.options.durable_claims);
         // Somebody else's answer may depend on a key or a gate, so that those are safe at once.
         let sync = if is_plain { Sync::Relaxed } else { Sync::Durable };
         let work = move |tx: &mut Tx<'_>| straight::enqueue_for(tx, &task, &demand);

@@ -23,6 +23,7 @@ use crate::{
     call::{Class, Request, Sync, Wait, Waiting},
     checkpoint::Checkpoints,
     disk::Disk,
+    epoch,
     error::is_fatal,
     gates, lease, line,
     linger::{self, Linger},
@@ -140,10 +141,11 @@ impl Writer {
         let writes = self.backlog.iter().any(|request| match request.sync() {
             Sync::Read => false,
             // Idle workers look again after every task that ends; that costs no transaction.
-            Sync::RelaxedIfReady => self.memory.has_claimable(),
+            Sync::RelaxedIfReady | Sync::DurableIfReady => self.memory.has_claimable(),
             Sync::Relaxed | Sync::Durable => true,
         });
-        let is_durable = self.backlog.iter().any(|request| request.sync() == Sync::Durable);
+        let is_durable =
+            self.backlog.iter().any(|request| matches!(request.sync(), Sync::Durable | Sync::DurableIfReady));
         let mut group: Vec<Box<dyn Request>> = Vec::new();
         if writes && let Err(error) = self.begin(is_durable) {
             let group = std::iter::from_fn(|| self.backlog.pop()).collect();
@@ -229,10 +231,12 @@ impl Writer {
     /// had left over.
     pub(crate) fn recover(&mut self) -> rusqlite::Result<u64> {
         let mut workers = self.memory.worker_ids();
+        let registered = workers.len();
         let mono = self.shared.options.clock.monotonic();
         workers.retain(|worker| !self.shared.leases.is_live(*worker, mono));
         workers.sort_unstable();
         let moved = self.in_one(|tx| {
+            epoch::begin_at_open(tx, registered)?;
             line::mend(tx)?;
             gates::find_left_over(tx)?;
             lease::take_from_dead(tx, &workers, u32::MAX)

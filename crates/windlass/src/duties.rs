@@ -88,6 +88,7 @@ pub(crate) async fn listen(shared: Arc<Shared>) {
             Hint::Cancel(lease, reason) => {
                 shared.in_flight.cancel(lease, CancelReason::Requested(reason));
             }
+            Hint::Lost(lease) => shared.lost(&[lease]),
         }
     }
 }

@@ -47,6 +47,8 @@ async fn beat(shared: &Shared, mut valid_until: Instant) {
     let mut renewals = 0_u64;
     // What had been claimed, and what had failed, when the two were last compared.
     let mut compared_at = (u64::MAX, 0);
+    // The epoch of the store's leases when they were last compared; another one may have forgotten some.
+    let mut epoch = None;
     loop {
         shared.set_lease_until(valid_until);
         let pause = spread.spread(shared.config.heartbeat * 4 / 5);
@@ -76,15 +78,20 @@ async fn beat(shared: &Shared, mut valid_until: Instant) {
                     shared.in_flight.cancel(lease, CancelReason::Requested(reason));
                 }
                 renewals += 1;
-                if renewals.is_multiple_of(RENEWALS_PER_RECONCILE) {
+                let may_have_forgotten = renewed.epoch != epoch;
+                if may_have_forgotten || renewals.is_multiple_of(RENEWALS_PER_RECONCILE) {
                     let claims = (
                         Counters::get(&shared.counters.claimed),
                         Counters::get(&shared.counters.claims_failed),
                     );
                     let is_idle = shared.in_flight.len() == 0 && claims == compared_at;
-                    if !is_idle || renewals.is_multiple_of(IDLE_RENEWALS_PER_RECONCILE) {
-                        reconcile(shared, worker).await;
+                    if (!is_idle
+                        || may_have_forgotten
+                        || renewals.is_multiple_of(IDLE_RENEWALS_PER_RECONCILE))
+                        && reconcile(shared, worker).await
+                    {
                         compared_at = claims;
+                        epoch = renewed.epoch;
                     }
                 }
             }
@@ -151,20 +158,26 @@ async fn register_anew(shared: &Shared) -> Instant {
     }
 }
 
-/// Hands back what the store says we hold and we do not: the rest of an answer that was lost on the way.
-async fn reconcile(shared: &Shared, worker: WorkerId) {
+/// Compares leases both ways: hands back what the store says we hold and we do not (the rest of an answer that was lost on the way), and
+/// ends the attempts that the store does not give us (it forgot their claims in a crash). Answers whether the store answered.
+async fn reconcile(shared: &Shared, worker: WorkerId) -> bool {
     // Read the claim number first: a claim that is answered in between is above it and left alone.
     let answered = shared.claims_answered();
     let leases = shared.in_flight.leases_of(worker);
     let compared = shared.source.reconcile(worker, answered, &leases);
     // The next renewal must not wait for it (NO-FALSE-DEATH); the next comparison finds what this one has left.
     match tokio::time::timeout(shared.config.heartbeat, compared).await {
-        Ok(Ok(0)) => {}
-        Ok(Ok(n)) => {
-            Counters::add(&shared.counters.reconciled, n);
-            tracing::warn!(%worker, tasks = n, "handed back tasks that were ours only in the store");
+        Ok(Ok(compared)) => {
+            if compared.handed_back > 0 {
+                let tasks = compared.handed_back;
+                Counters::add(&shared.counters.reconciled, tasks);
+                tracing::warn!(%worker, tasks, "handed back tasks that were ours only in the store");
+            }
+            shared.lost(&compared.lost);
+            return true;
         }
         Ok(Err(error)) => tracing::debug!(%worker, %error, "could not compare leases"),
         Err(_) => tracing::debug!(%worker, "leases could not be compared in time"),
     }
+    false
 }

@@ -4,6 +4,7 @@
 
 mod connections;
 mod fleet;
+mod forgotten;
 mod gates;
 mod kill;
 mod limits;

@@ -224,6 +224,13 @@ pub static DURABILITY: Setting = Setting::new(
     "`full`: every acknowledged write survives a power cut. `normal`: it survives a crash of the process only.",
 )
 .flag("--durability");
+/// Whether a crash of the database can take back a claim.
+pub static CLAIMS: Setting = Setting::new(
+    "claims",
+    Kind::Choice(&["soon", "durable"]),
+    "soon",
+    "`soon`: a task starts before its claim is safe on disk; after a crash of PostgreSQL, or a power cut beside a remote worker, it may run on two workers for a moment (docs/guarantees.md, ONE-LEASE). `durable`: it starts after that.",
+);
 /// Whether ended tasks are kept.
 pub static HISTORY: Setting = Setting::new(
     "history",
@@ -415,6 +422,7 @@ pub static ALL: &[&Setting] = &[
     &LATENCY_THRESHOLD_MS,
     &KIND_LATENCY_THRESHOLDS,
     &DURABILITY,
+    &CLAIMS,
     &HISTORY,
     &HISTORY_DAYS,
     &HISTORY_MAX_BYTES,

@@ -24,6 +24,7 @@ pub fn options(settings: &Settings) -> Result<Options, Failure> {
         schema: Schema::new(&settings.text(&table::SCHEMA)).map_err(Failure::usage)?,
         history,
         notify,
+        durable_claims: settings.text(&table::CLAIMS) == "durable",
         pooled: settings.text(&table::POOLER) == "transaction",
         pool_size: settings.number(&table::STORE_CONNECTIONS) as usize,
         ..Options::default()

@@ -17,7 +17,10 @@ pub fn options(settings: &Settings) -> Options {
         "off" => History::Off,
         _ => History::Kept,
     };
-    Options::new().rules(settings.rules()).durability(durability).history(history).min_free(
+    let durable_claims = settings.text(&table::CLAIMS) == "durable";
+    let options =
+        Options::new().rules(settings.rules()).durability(durability).durable_claims(durable_claims);
+    options.history(history).min_free(
         settings.number(&table::MIN_FREE_DISK_BYTES),
         settings.number(&table::MIN_FREE_DISK_PERCENT) as u8,
     )

@@ -72,7 +72,12 @@ pub async fn a_request_to_end_outlives_the_worker(harness: &dyn Harness) {
         match way {
             0 => assert_eq!(rig.store.retire(worker.id).await.unwrap(), 1),
             1 => assert_eq!(rig.store.unclaim(worker.id, worker.claim_no).await.unwrap(), 1),
-            2 => assert_eq!(rig.store.reconcile(worker.id, worker.claim_no, &[]).await.unwrap(), 1),
+            2 => {
+                assert_eq!(
+                    rig.store.reconcile(worker.id, worker.claim_no, &[]).await.unwrap().handed_back,
+                    1
+                );
+            }
             _ => {
                 rig.advance(SWEPT_AFTER).await;
                 assert_eq!(rig.sweep().await, 1);

@@ -82,7 +82,7 @@ pub async fn a_hand_back_gives_the_room_back(harness: &dyn Harness) {
         let store = &rig.store;
         let given_back = match way {
             0 => store.unclaim(worker.id, worker.claim_no).await.unwrap(),
-            1 => store.reconcile(worker.id, worker.claim_no, &[]).await.unwrap(),
+            1 => store.reconcile(worker.id, worker.claim_no, &[]).await.unwrap().handed_back,
             _ => store.retire(worker.id).await.unwrap(),
         };
         assert_eq!(given_back, 1);

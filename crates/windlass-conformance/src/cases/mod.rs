@@ -11,6 +11,7 @@ pub mod enqueue;
 pub mod expiry;
 pub mod fence;
 pub mod fleet;
+pub mod forgotten;
 pub mod gate_audit;
 pub mod gate_fleet;
 pub mod inspect;

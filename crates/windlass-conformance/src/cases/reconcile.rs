@@ -1,6 +1,6 @@
 //! Reconcile: what the store says that a worker holds, against what it has in flight.
 
-use windlass_core::State;
+use windlass_core::{LeaseRef, State, source::Reconciled};
 
 use super::rig::{MANY, Rig, lease_of};
 use crate::harness::Harness;
@@ -11,11 +11,11 @@ pub async fn a_task_the_worker_does_not_own_up_to_is_handed_back(harness: &dyn H
     let mut worker = rig.worker().await;
     let tasks = worker.claim(MANY).await;
     let in_flight = [lease_of(&tasks[0]), lease_of(&tasks[2])];
-    assert_eq!(rig.store.reconcile(worker.id, 1, &in_flight).await.unwrap(), 1);
+    assert_eq!(rig.store.reconcile(worker.id, 1, &in_flight).await.unwrap().handed_back, 1);
     let seen = rig.task(ids[1]).await;
     assert_eq!((seen.state, seen.attempt), (State::Ready, 0));
     assert_eq!(rig.state(ids[0]).await, State::Running);
-    assert_eq!(rig.store.reconcile(worker.id, 1, &in_flight).await.unwrap(), 0);
+    assert_eq!(rig.store.reconcile(worker.id, 1, &in_flight).await.unwrap().handed_back, 0);
     rig.assert_sound().await;
 }
 
@@ -25,7 +25,7 @@ pub async fn a_claim_that_may_be_on_its_way_is_left_alone(harness: &dyn Harness)
     let mut worker = rig.worker().await;
     worker.claim(1).await;
     worker.claim(1).await;
-    assert_eq!(rig.store.reconcile(worker.id, 1, &[]).await.unwrap(), 1);
+    assert_eq!(rig.store.reconcile(worker.id, 1, &[]).await.unwrap().handed_back, 1);
     assert_eq!((rig.state(ids[0]).await, rig.state(ids[1]).await), (State::Ready, State::Running));
 }
 
@@ -36,6 +36,26 @@ pub async fn an_old_lease_is_not_owning_up(harness: &dyn Harness) {
     let old = lease_of(&worker.claim_one().await);
     rig.store.unclaim(worker.id, 1).await.unwrap();
     worker.claim_one().await;
-    assert_eq!(rig.store.reconcile(worker.id, 2, &[old]).await.unwrap(), 1);
+    assert_eq!(rig.store.reconcile(worker.id, 2, &[old]).await.unwrap().handed_back, 1);
     assert_eq!(rig.state(ids[0]).await, State::Ready);
+}
+
+pub async fn a_lease_that_the_store_does_not_give_the_worker_is_lost(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ids = rig.add_many("a", 6).await;
+    let (mut worker, mut other) = (rig.worker().await, rig.worker().await);
+    let theirs = lease_of(&other.claim_one().await);
+    let returned = lease_of(&worker.claim_one().await);
+    rig.store.unclaim(worker.id, worker.claim_no).await.unwrap();
+    let settled = worker.claim_one().await;
+    worker.finish(&settled).await;
+    let (early, late) = (lease_of(&worker.claim_one().await), lease_of(&worker.claim_one().await));
+    let never = LeaseRef { id: ids[5], lease: 1 };
+    // A claim above the number is the worker's own too: what the worker names has arrived.
+    let named = [late, never, lease_of(&settled), theirs, early, returned];
+    let compared = worker.store.reconcile(worker.id, worker.claim_no - 1, &named).await.unwrap();
+    assert_eq!((compared.handed_back, compared.lost), (0, vec![theirs, returned, lease_of(&settled), never]));
+    let compared = worker.store.reconcile(worker.id, worker.claim_no, &[early, late]).await.unwrap();
+    assert_eq!(compared, Reconciled::default());
+    rig.assert_sound().await;
 }

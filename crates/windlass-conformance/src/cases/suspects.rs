@@ -90,7 +90,12 @@ pub async fn a_hand_back_does_not_clear_a_suspect(harness: &dyn Harness) {
         match way {
             0 => worker.end(&suspect, Outcome::Release).await,
             1 => assert_eq!(rig.store.unclaim(worker.id, worker.claim_no).await.unwrap(), 1),
-            2 => assert_eq!(rig.store.reconcile(worker.id, worker.claim_no, &[]).await.unwrap(), 1),
+            2 => {
+                assert_eq!(
+                    rig.store.reconcile(worker.id, worker.claim_no, &[]).await.unwrap().handed_back,
+                    1
+                );
+            }
             _ => assert_eq!(rig.store.retire(worker.id).await.unwrap(), 1),
         }
         assert_eq!(rig.task(suspect.id).await.crashes, 1, "it has neither finished nor crashed: way {way}");

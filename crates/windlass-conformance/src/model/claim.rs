@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 
 use windlass_core::{
     ClaimAnswer, Claimed, Demand, Error, Event, LeaseRef, Result, State, TaskId, WorkerId,
-    affinity::hand_over, rules::ISOLATION, source::Rest,
+    affinity::hand_over,
+    rules::ISOLATION,
+    source::{Reconciled, Rest},
 };
 
 use super::{Model, Now};
@@ -122,7 +124,7 @@ impl Model {
         if !self.has(Fault::ClaimLeavesReady) {
             self.shift(id, Event::Claim);
         }
-        let raise = u32::from(!self.has(Fault::LeaseNotRaised));
+        let (epoch, is_raised) = (self.epoch, !self.has(Fault::LeaseNotRaised));
         let task = self.tasks.get_mut(&id)?;
         task.claim_no = demand.claim_no;
         // A delay counts from the start, so the job must notice it at once.
@@ -132,7 +134,12 @@ impl Model {
             self.touched.jobs.insert(job.clone());
         }
         let record = &mut task.record;
-        record.lease += raise;
+        if is_raised {
+            record.lease = epoch.next_lease(record.lease);
+        }
+        if epoch.is_used_up_by(record.lease) {
+            self.epoch = epoch.after(1);
+        }
         record.attempt += 1;
         record.worker = Some(demand.worker);
         record.started_at = Some(now.wall);
@@ -168,16 +175,21 @@ impl Model {
         Ok(self.hand_back_all(now, &taken))
     }
 
-    /// Hands back what a worker holds by the store's record and does not own up to.
+    /// Hands back what a worker holds by the store's record and does not own up to; says what it names and does not hold.
     pub fn reconcile(
         &mut self,
         now: Now,
         worker: WorkerId,
         up_to_claim_no: u64,
         in_flight: &[LeaseRef],
-    ) -> Result<u64> {
+    ) -> Result<Reconciled> {
+        let lost = if self.has(Fault::LossNotTold) {
+            Reconciled::default()
+        } else {
+            Reconciled::new(0, in_flight, |lease| self.holds(worker, lease))
+        };
         if self.has(Fault::ReconcileStrands) {
-            return Ok(0);
+            return Ok(lost);
         }
         let mut orphans = self.held_by(worker);
         orphans.retain(|id| {
@@ -186,7 +198,7 @@ impl Model {
                 task.claim_no <= up_to_claim_no && !in_flight.contains(&lease)
             })
         });
-        Ok(self.hand_back_all(now, &orphans))
+        Ok(Reconciled { handed_back: self.hand_back_all(now, &orphans), ..lost })
     }
 
     /// Hands tasks back, in order of their ids.

@@ -60,7 +60,7 @@ impl Model {
             let record = &self.tasks.get(&id)?.record;
             Some((LeaseRef { id, lease: record.lease }, record.cancel_requested.clone()?))
         });
-        Ok(Renewed { cancels: held.collect(), slots })
+        Ok(Renewed { cancels: held.collect(), slots, epoch: Some(self.epoch.0) })
     }
 
     /// Sets how many slots a live worker has.

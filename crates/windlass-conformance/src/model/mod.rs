@@ -22,8 +22,9 @@ mod workflow;
 use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duration};
 
 use windlass_core::{
-    Event, Lane, LaneId, Name, NewWorker, OnFailure, Payload, RetryPolicy, Rules, ScheduleRow, Settled,
-    State, TaskId, TaskRecord, Timestamp, TokenRecord, TraceContext, WorkerId, WorkerReport, state,
+    Event, Lane, LaneId, LeaseRef, Name, NewWorker, OnFailure, Payload, RetryPolicy, Rules, ScheduleRow,
+    Settled, State, TaskId, TaskRecord, Timestamp, TokenRecord, TraceContext, WorkerId, WorkerReport,
+    epoch::Epoch, state,
 };
 
 use self::{gate::Touched, job::Job, workflow::Workflow};
@@ -46,6 +47,7 @@ pub struct Model {
     last_id: TaskId,
     last_ready_seq: u64,
     last_step: u64,
+    epoch: Epoch,
     lanes: Vec<Arc<Lane>>,
     paused: BTreeSet<Name>,
     tasks: BTreeMap<TaskId, Task>,
@@ -111,6 +113,7 @@ impl Model {
             last_id: TaskId::from_raw(0),
             last_ready_seq: 0,
             last_step: 0,
+            epoch: Epoch::default(),
             lanes: Vec::new(),
             paused: BTreeSet::new(),
             tasks: BTreeMap::new(),
@@ -165,6 +168,22 @@ impl Model {
                 task.record.state = State::Ready;
                 task.record.ended_at = None;
             }
+        }
+        model
+    }
+
+    /// The store as it is after a crash that forgot the last claim of a task.
+    #[must_use]
+    pub fn crashed(&self, claimed: LeaseRef) -> Self {
+        let mut model = self.clone();
+        if !model.has(Fault::EpochNotRaised) {
+            model.epoch = model.epoch.after(1);
+        }
+        if let Some(task) = model.tasks.get_mut(&claimed.id).filter(|task| task.record.lease == claimed.lease)
+        {
+            let record = &mut task.record;
+            (record.state, record.worker, record.started_at) = (State::Ready, None, None);
+            (record.lease, record.attempt) = (record.lease - 1, record.attempt - 1);
         }
         model
     }

@@ -40,7 +40,7 @@ impl Model {
 
     /// The fence. It needs the worker's row, not the worker's clock: a result that waited through an outage
     /// counts if nobody took the task.
-    fn holds(&self, worker: WorkerId, lease: LeaseRef) -> bool {
+    pub(super) fn holds(&self, worker: WorkerId, lease: LeaseRef) -> bool {
         self.tasks.get(&lease.id).is_some_and(|task| {
             task.record.state == State::Running
                 && (self.has(Fault::FenceIgnored)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_core::{
     ClaimAnswer, Demand, Enqueued, Error, JobChange, JobRecord, LeaseRef, Name, NewTask, NewWorker,
     SettleBatch, Settled, State, Store, TaskId, WorkerId, WorkerReport, WorkflowAction,
-    source::{DutyReport, Renewed},
+    source::{DutyReport, Reconciled, Renewed},
     store::{Changed, Redrive, Retention},
 };
 
@@ -53,6 +53,7 @@ pub enum Answer {
     Count(u64),
     Changed(Vec<(TaskId, Result<State, &'static str>)>),
     Renewed(Renewed),
+    Reconciled(Reconciled),
     Duty(DutyReport),
     Flag(bool),
     Job(JobRecord),
@@ -70,7 +71,7 @@ impl Call {
             Self::Settle(batch) => answer(store.settle(batch).await, Answer::Settled),
             Self::Unclaim(worker, claim_no) => answer(store.unclaim(worker, claim_no).await, Answer::Count),
             Self::Reconcile(worker, up_to, in_flight) => {
-                answer(store.reconcile(worker, up_to, &in_flight).await, Answer::Count)
+                answer(store.reconcile(worker, up_to, &in_flight).await, Answer::Reconciled)
             }
             Self::Progress(worker, lease, text) => {
                 answer(store.progress(worker, lease, text).await, |()| Answer::Nothing)
@@ -102,7 +103,7 @@ impl Call {
             Self::Settle(batch) => answer(model.settle(now, &batch), Answer::Settled),
             Self::Unclaim(worker, claim_no) => answer(model.unclaim(now, worker, claim_no), Answer::Count),
             Self::Reconcile(worker, up_to, in_flight) => {
-                answer(model.reconcile(now, worker, up_to, &in_flight), Answer::Count)
+                answer(model.reconcile(now, worker, up_to, &in_flight), Answer::Reconciled)
             }
             Self::Progress(worker, lease, text) => {
                 answer(model.progress(worker, lease, &text), |()| Answer::Nothing)

@@ -339,10 +339,11 @@ fn worker_ops(reference: &Reference, worker: usize) -> Vec<(u32, BoxedStrategy<O
         choices.push((1, Just(Op::Retire { worker }).boxed()));
     }
     let kept = sample::subsequence(held.clone(), 0..=held.len());
-    let reconcile = (kept, 0..2_u64).prop_map(move |(kept, back)| Op::Reconcile {
-        worker,
-        kept: kept.into_iter().map(|held| (held.task, held.lease)).collect(),
-        back,
+    let reconcile = (kept, 0..2_u64).prop_map(move |(kept, back)| {
+        // Of the first one also an older lease, which the worker has lost.
+        let older = kept.first().filter(|_| back == 1).map(|held| (held.task, held.lease - 1));
+        let kept = kept.into_iter().map(|held| (held.task, held.lease)).chain(older).collect();
+        Op::Reconcile { worker, kept, back }
     });
     choices.push((1, reconcile.boxed()));
     let tasks = reference.book().tasks();

@@ -251,6 +251,13 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
             renewed.cancels.sort();
             Answer::Renewed(renewed)
         }
+        Answer::Reconciled(mut reconciled) => {
+            for lease in &mut reconciled.lost {
+                *lease = LeaseRef { id: book.number(lease.id), ..*lease };
+            }
+            reconciled.lost.sort_unstable();
+            Answer::Reconciled(reconciled)
+        }
         Answer::Duty(mut report) => {
             for worker in &mut report.workers {
                 *worker = book.worker_number(*worker);

@@ -8,6 +8,7 @@ mod bad_rows;
 mod cancelled;
 mod claim;
 mod connections;
+mod crash;
 mod doorbell;
 mod fleet;
 mod gate_fleet;

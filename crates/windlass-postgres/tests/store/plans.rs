@@ -67,6 +67,7 @@ const WAYS: &[(&str, Way)] = &[
     ("list_history", Way::Index),
     ("list_task", Way::Index),
     ("look", Way::Index),
+    ("lost", Way::Index),
     ("next_due", Way::Index),
     ("park_dead", Way::Gate),
     ("promote_due", Way::Index),

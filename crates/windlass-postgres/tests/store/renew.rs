@@ -18,7 +18,7 @@ use crate::{cancelled::named, support::PostgresHarness, wait::until};
 const TTL: Duration = Duration::from_mins(5);
 const SLOTS: u32 = 100;
 /// The answer to a worker that nobody wants anything of.
-const PLAIN: Result<Renewed> = Ok(Renewed { cancels: Vec::new(), slots: Some(SLOTS) });
+const PLAIN: Result<Renewed> = Ok(Renewed { cancels: Vec::new(), slots: Some(SLOTS), epoch: Some(0) });
 
 type Call = Pin<Box<dyn Future<Output = Result<Renewed>> + Send>>;
 
@@ -185,11 +185,11 @@ async fn two_hundred_renewals_of_one_moment_take_two_statements_and_each_worker_
     assert_eq!(fleet.statements() - before, 2);
 
     let cancel = |of: usize, n: usize, reason: &str| (lease_of(&claimed[of][n]), reason.to_owned());
-    let told = |cancels| Ok(Renewed { cancels, slots: Some(SLOTS) });
+    let told = |cancels| Ok(Renewed { cancels, slots: Some(SLOTS), epoch: Some(0) });
     let mut expected = vec![PLAIN; workers.len()];
     expected[run_out] = Err(Error::WorkerExpired);
     expected[retired] = Err(Error::WorkerExpired);
-    expected[resized] = Ok(Renewed { cancels: Vec::new(), slots: Some(7) });
+    expected[resized] = Ok(Renewed { cancels: Vec::new(), slots: Some(7), epoch: Some(0) });
     expected[asked_once] = told(vec![cancel(0, 0, "x")]);
     expected[asked_twice] = told(vec![cancel(1, 0, "y"), cancel(1, 1, "z")]);
     assert_eq!(answered, expected);

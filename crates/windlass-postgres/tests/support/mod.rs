@@ -13,7 +13,7 @@ use std::{
 use async_trait::async_trait;
 use tokio_postgres::{Client, NoTls};
 use windlass_conformance::{Harness, harness::START};
-use windlass_core::{Rules, Store, Timestamp};
+use windlass_core::{LeaseRef, Rules, Store, Timestamp};
 use windlass_postgres::{Location, Options, PostgresStore, Schema};
 
 /// The server that all tests share.
@@ -192,6 +192,25 @@ impl Harness for PostgresHarness {
         drop(store);
         let (schema, rules) = self.last();
         Some(self.open_schema(&schema, rules).await)
+    }
+
+    async fn forget(&self, store: Arc<dyn Store>, claimed: LeaseRef) -> Option<Arc<dyn Store>> {
+        // What a crash of the server leaves: a claim is gone, and whatever is unlogged.
+        let (id, lease) = (claimed.id.raw(), claimed.lease);
+        let forgotten = self
+            .number(&format!(
+                "WITH forgotten AS (
+                   UPDATE {{s}}.task SET state = 1, lease = lease - 1, attempt = attempt - 1, worker = NULL, claim_no = NULL,
+                     claimed_at = NULL
+                   WHERE id = {id} AND lease = {lease} AND state = 2
+                   RETURNING id
+                 )
+                 SELECT count(*) FROM forgotten"
+            ))
+            .await;
+        assert_eq!(forgotten, 1);
+        self.execute("TRUNCATE {s}.lease_epoch, {s}.doorbell").await;
+        Some(store)
     }
 
     async fn now(&self) -> Timestamp {

@@ -134,7 +134,8 @@ impl From<v1::Retention> for Retention {
 impl From<Hint> for v1::Hint {
     fn from(hint: Hint) -> Self {
         let message = match hint {
-            Hint::Ready => Message::Ready(v1::hint::Ready {}),
+            // Each worker hears of its own losses when it compares its leases.
+            Hint::Ready | Hint::Lost(_) => Message::Ready(v1::hint::Ready {}),
             Hint::Due(at) => Message::DueMs(at.as_ms()),
             Hint::Lanes => Message::Lanes(v1::hint::LanesChanged {}),
             Hint::Cancel(lease, reason) => Message::Cancel(v1::Cancellation {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use windlass_core::{
-    Error, LeaseRef, NewWorker, Timestamp, WorkerRecord, WorkerReport, source::Renewed, worker::check_slots,
+    Error, LeaseRef, NewWorker, Timestamp, WorkerRecord, WorkerReport,
+    source::{Reconciled, Renewed},
+    worker::check_slots,
 };
 
 use super::{ms, names, task_id, texts, worker_id};
@@ -97,7 +99,7 @@ impl From<Renewed> for v1::HeartbeatResponse {
             lease: lease.lease,
             reason,
         });
-        Self { cancels: cancels.collect(), max_capacity: renewed.slots }
+        Self { cancels: cancels.collect(), max_capacity: renewed.slots, lease_epoch: renewed.epoch }
     }
 }
 
@@ -114,7 +116,26 @@ impl TryFrom<v1::HeartbeatResponse> for Renewed {
 
     fn try_from(answer: v1::HeartbeatResponse) -> Result<Self, Error> {
         let cancels = answer.cancels.into_iter().map(TryInto::try_into);
-        Ok(Self { cancels: cancels.collect::<Result<_, _>>()?, slots: answer.max_capacity })
+        Ok(Self {
+            cancels: cancels.collect::<Result<_, _>>()?,
+            slots: answer.max_capacity,
+            epoch: answer.lease_epoch,
+        })
+    }
+}
+
+impl From<Reconciled> for v1::ReconcileResponse {
+    fn from(reconciled: Reconciled) -> Self {
+        Self { tasks: reconciled.handed_back, lost: reconciled.lost.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl TryFrom<v1::ReconcileResponse> for Reconciled {
+    type Error = Error;
+
+    fn try_from(answer: v1::ReconcileResponse) -> Result<Self, Error> {
+        let lost = answer.lost.into_iter().map(TryInto::try_into);
+        Ok(Self { handed_back: answer.tasks, lost: lost.collect::<Result<_, _>>()? })
     }
 }
 

@@ -1290,6 +1290,9 @@ pub struct HeartbeatResponse {
     /// How many slots it should have, if somebody has set that.
     #[prost(uint32, optional, tag = "2")]
     pub max_capacity: ::core::option::Option<u32>,
+    /// The epoch of the store's leases. Another than before says that the store may have forgotten claims in a crash: call Reconcile.
+    #[prost(uint32, optional, tag = "3")]
+    pub lease_epoch: ::core::option::Option<u32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Cancellation {
@@ -1404,6 +1407,15 @@ pub struct ReconcileRequest {
     pub up_to_claim_no: u64,
     #[prost(message, repeated, tag = "3")]
     pub in_flight: ::prost::alloc::vec::Vec<Held>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReconcileResponse {
+    /// How many tasks were handed back.
+    #[prost(uint64, tag = "1")]
+    pub tasks: u64,
+    /// Leases that the worker named and does not have: ended, given to another worker, or forgotten in a crash. It ends these attempts.
+    #[prost(message, repeated, tag = "2")]
+    pub lost: ::prost::alloc::vec::Vec<Held>,
 }
 /// A lease that a worker owns up to.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1638,7 +1650,7 @@ pub mod work_down {
         End(super::EndAnswer),
     }
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Welcome {
     #[prost(string, tag = "1")]
     pub worker_id: ::prost::alloc::string::String,
@@ -1653,6 +1665,9 @@ pub struct Welcome {
     /// Whatever was claimed for the worker up to this number has arrived or is lost; later claims by calls go under higher ones.
     #[prost(uint64, tag = "5")]
     pub claim_no: u64,
+    /// Leases that Hello named and the worker does not have: it ends these attempts.
+    #[prost(message, repeated, tag = "6")]
+    pub lost: ::prost::alloc::vec::Vec<Held>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SettledBatch {
@@ -1974,11 +1989,15 @@ pub mod workers_client {
                 .insert(GrpcMethod::new("windlass.v1.Workers", "Progress"));
             self.inner.unary(req, path, codec).await
         }
-        /// Hands back what the store says that the worker holds and the worker does not name.
+        /// Compares leases: hands back what the store says that the worker holds and the worker does not name, and tells which of those that it
+        /// names it does not have. Call it every few heartbeats, and at once when the epoch of a heartbeat's answer has changed.
         pub async fn reconcile(
             &mut self,
             request: impl tonic::IntoRequest<super::ReconcileRequest>,
-        ) -> std::result::Result<tonic::Response<super::Moved>, tonic::Status> {
+        ) -> std::result::Result<
+            tonic::Response<super::ReconcileResponse>,
+            tonic::Status,
+        > {
             self.inner
                 .ready()
                 .await
@@ -2140,11 +2159,15 @@ pub mod workers_server {
             tonic::Response<super::ProgressResponse>,
             tonic::Status,
         >;
-        /// Hands back what the store says that the worker holds and the worker does not name.
+        /// Compares leases: hands back what the store says that the worker holds and the worker does not name, and tells which of those that it
+        /// names it does not have. Call it every few heartbeats, and at once when the epoch of a heartbeat's answer has changed.
         async fn reconcile(
             &self,
             request: tonic::Request<super::ReconcileRequest>,
-        ) -> std::result::Result<tonic::Response<super::Moved>, tonic::Status>;
+        ) -> std::result::Result<
+            tonic::Response<super::ReconcileResponse>,
+            tonic::Status,
+        >;
         /// Server streaming response type for the Work method.
         type WorkStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::WorkDown, tonic::Status>,
@@ -2643,7 +2666,7 @@ pub mod workers_server {
                     struct ReconcileSvc<T: Workers>(pub Arc<T>);
                     impl<T: Workers> tonic::server::UnaryService<super::ReconcileRequest>
                     for ReconcileSvc<T> {
-                        type Response = super::Moved;
+                        type Response = super::ReconcileResponse;
                         type Future = BoxFuture<
                             tonic::Response<Self::Response>,
                             tonic::Status,

@@ -153,3 +153,16 @@ fn without_a_stream_claims_are_calls_with_numbers_above_all_others_and_no_stream
         "a claim by a call would be handed back by the stream that opens"
     );
 }
+
+#[test]
+fn what_is_lost_neither_starts_nor_is_owned_up_to() {
+    let push = open();
+    push.received(vec![task(1, FIRST + 1), task(2, FIRST + 1), task(3, FIRST + 1)]);
+    assert_eq!(claim(&push, 1, 1), Some(1));
+    let lease = |id: i64, lease: u32| LeaseRef { id: TaskId::from_raw(id), lease };
+    // The second is a lease that it never had: the one that it has stays.
+    push.lost(&[lease(1, 1), lease(2, 9), lease(3, 1)]);
+    let (_, held) = push.holds(&[]);
+    assert_eq!(held, [lease(2, 1)]);
+    assert_eq!(claim(&push, 2, 5), Some(1));
+}

@@ -113,6 +113,8 @@ impl Hub {
                     Hint::Ready => {}
                     Hint::Due(_) => due = Some(Instant::now()),
                     Hint::Lanes => self.refresh_lanes().await,
+                    // Each worker hears of its own losses when it compares its leases.
+                    Hint::Lost(_) => continue,
                     Hint::Cancel(lease, reason) => {
                         let (task_id, lease) = (lease.id.to_string(), lease.lease);
                         self.tell_all(&Message::Cancel(v1::Cancellation { task_id, lease, reason }));

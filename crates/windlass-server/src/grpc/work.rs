@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::mpsc, task::JoinSet};
 use tonic::{Status, Streaming};
-use windlass_core::{Error, LeaseRef, NewWorker, Outcome, Result, SettleBatch, Store, WorkerId};
+use windlass_core::{
+    Error, LeaseRef, NewWorker, Outcome, Result, SettleBatch, Store, WorkerId, source::Reconciled,
+};
 use windlass_proto::{
     convert::{checked_payload, message_of, ms, report, required, some_name, task_id, worker_id},
     v1::{self, work_down::Message, work_up},
@@ -53,7 +55,7 @@ pub(super) async fn open(api: Api, mut up: Streaming<v1::WorkUp>) -> Result<Down
     Ok(stream)
 }
 
-/// Who the worker is; the store hands back what it does not own up to.
+/// Who the worker is; the store hands back what it does not own up to, and the worker is told what it has lost.
 async fn greet(api: &Api, hello: v1::Hello, down: mpsc::Sender<Down>) -> Result<(Member, v1::Welcome)> {
     let introduced = NewWorker::try_from(required("register", hello.register)?)?;
     if introduced.kinds.is_empty() {
@@ -65,8 +67,8 @@ async fn greet(api: &Api, hello: v1::Hello, down: mpsc::Sender<Down>) -> Result<
     // to goes back, and one that is still on its way is undone under a number that nobody else has.
     let now = api.ends.now(api.store()).await?;
     let claim_no = hello.up_to_claim_no.max(next_claim_no(now));
-    let (worker, handed_back) = if hello.worker_id.is_empty() {
-        (api.store().register_remote(introduced).await?, 0)
+    let (worker, compared) = if hello.worker_id.is_empty() {
+        (api.store().register_remote(introduced).await?, Reconciled::default())
     } else {
         let worker = worker_id(&hello.worker_id)?;
         api.hub.dismiss(worker);
@@ -79,7 +81,11 @@ async fn greet(api: &Api, hello: v1::Hello, down: mpsc::Sender<Down>) -> Result<
     let lanes = api.hub.lanes(&kinds, &queues).await?;
     let now_ms = api.ends.now(api.store()).await?.as_ms();
     let member = Member::new(worker, (kinds, queues), lanes, claim_no, down);
-    Ok((member, v1::Welcome { worker_id: worker.to_string(), lease_ttl_ms, handed_back, now_ms, claim_no }))
+    let v1::ReconcileResponse { tasks: handed_back, lost } = compared.into();
+    Ok((
+        member,
+        v1::Welcome { worker_id: worker.to_string(), lease_ttl_ms, handed_back, now_ms, claim_no, lost },
+    ))
 }
 
 /// Reads what the worker says until it says no more.

@@ -154,14 +154,14 @@ impl Workers for Api {
         Ok(Response::new(v1::ProgressResponse {}))
     }
 
-    async fn reconcile(&self, request: Request<v1::ReconcileRequest>) -> Answer<v1::Moved> {
+    async fn reconcile(&self, request: Request<v1::ReconcileRequest>) -> Answer<v1::ReconcileResponse> {
         let request = request.into_inner();
         let worker = worker_id(&request.worker_id).map_err(status)?;
         let up_to = if request.up_to_claim_no == 0 { i64::MAX as u64 } else { request.up_to_claim_no };
         let held = request.in_flight.into_iter().map(TryInto::try_into);
         let held: Vec<_> = held.collect::<Result<_, Error>>().map_err(status)?;
-        let tasks = self.store().reconcile(worker, up_to, &held).await.map_err(status)?;
-        Ok(Response::new(v1::Moved { tasks }))
+        let reconciled = self.store().reconcile(worker, up_to, &held).await.map_err(status)?;
+        Ok(Response::new(reconciled.into()))
     }
 
     type WorkStream = Downstream;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use windlass_core::{
     ClaimAnswer, Demand, Enqueued, Error, Hint, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
     Rules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
-    source::{DutyReport, Renewed},
+    source::{DutyReport, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
 };
 use windlass_core::{
@@ -79,7 +79,7 @@ impl Source for DeadStore {
         self.fail().await
     }
 
-    async fn reconcile(&self, _: WorkerId, _: u64, _: &[LeaseRef]) -> Result<u64> {
+    async fn reconcile(&self, _: WorkerId, _: u64, _: &[LeaseRef]) -> Result<Reconciled> {
         self.fail().await
     }
 

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tonic::{Code, Streaming, codegen::tokio_stream::wrappers::ReceiverStream};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use windlass_conformance::{MemoryStore, harness::START};
-use windlass_core::{NewTask, Payload, State, Store, time::ManualClock};
+use windlass_core::{LeaseRef, NewTask, Payload, Source as _, State, Store, time::ManualClock};
 use windlass_proto::v1::{
     self, tasks_client::TasksClient, work_down, work_up, workers_client::WorkersClient,
 };
@@ -237,6 +237,39 @@ async fn what_a_worker_does_not_own_up_to_goes_back_when_its_next_stream_opens()
         let expected = if Some(&kept) == task.lease.as_ref() { State::Running } else { State::Ready };
         assert_eq!(store.task(id).await.unwrap().unwrap().state, expected);
     }
+    drop(stream);
+    served.end().await;
+}
+
+#[tokio::test]
+async fn what_a_worker_has_lost_is_told_when_its_next_stream_opens() {
+    let store = store();
+    let served = Served::start(store.clone()).await;
+    add(&store, 2).await;
+    let hello = v1::Hello { register: Some(introduction()), ..Default::default() };
+    let mut stream = Stream::open(&served.url, hello.clone()).await;
+    let work_down::Message::Welcome(welcome) = stream.next().await else { panic!("no welcome") };
+    assert_eq!(welcome.lost, []);
+    stream.say(work_up::Message::Credit(v1::Credit { tasks: 2 })).await;
+    let mut held = Vec::new();
+    while held.len() < 2 {
+        held.extend(stream.tasks().await.into_iter().filter_map(|task| task.lease));
+    }
+    stream.say(work_up::Message::Credit(v1::Credit { tasks: 0 })).await;
+    stream.say(work_up::Message::Heartbeat(v1::HeartbeatRequest::default())).await;
+    let work_down::Message::Heartbeat(answer) = stream.next().await else { panic!("no answer") };
+    assert_eq!(answer.renewed.unwrap().lease_epoch, Some(0));
+    drop(stream);
+    // The store has one of them no longer, as after a crash.
+    let named = |lease: &v1::Lease| v1::Held { task_id: lease.task_id.clone(), lease: lease.lease };
+    let kept = LeaseRef { id: held[1].task_id.parse().unwrap(), lease: held[1].lease };
+    let worker = windlass_proto::convert::worker_id(&welcome.worker_id).unwrap();
+    assert_eq!(store.reconcile(worker, i64::MAX as u64, &[kept]).await.unwrap().handed_back, 1);
+    let in_flight = held.iter().map(named).collect();
+    let hello = v1::Hello { worker_id: welcome.worker_id, in_flight, ..hello };
+    let mut stream = Stream::open(&served.url, hello).await;
+    let work_down::Message::Welcome(welcome) = stream.next().await else { panic!("no welcome") };
+    assert_eq!((welcome.handed_back, welcome.lost), (0, vec![named(&held[0])]));
     drop(stream);
     served.end().await;
 }

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering},
@@ -14,7 +14,7 @@ use std::{
 use async_trait::async_trait;
 use tempfile::TempDir;
 use windlass_conformance::{Harness, harness::START};
-use windlass_core::{Clock, Rules, Store, Timestamp, time::ManualClock};
+use windlass_core::{Clock, LeaseRef, Rules, Store, Timestamp, time::ManualClock};
 use windlass_sqlite::{Durability, Location, Options, SqliteStore};
 
 /// Opens stores in a folder of its own.
@@ -25,6 +25,8 @@ pub struct SqliteHarness {
     stores: AtomicU32,
     /// Statements with other texts.
     replaced: Vec<(String, String)>,
+    /// How a claim is taken out of a file.
+    forget: Option<fn(&Path, LeaseRef)>,
     /// The file and the rules of the store that was opened last.
     opened: Mutex<Option<(PathBuf, Rules)>>,
 }
@@ -37,8 +39,15 @@ impl SqliteHarness {
             durability,
             stores: AtomicU32::new(0),
             replaced: Vec::new(),
+            forget: None,
             opened: Mutex::new(None),
         }
+    }
+
+    /// Stores can forget a claim, as after a power cut.
+    pub fn forgetting(mut self, forget: fn(&Path, LeaseRef)) -> Self {
+        self.forget = Some(forget);
+        self
     }
 
     /// Stores are opened with another text of a statement.
@@ -67,6 +76,15 @@ impl Harness for SqliteHarness {
         store.close().await.unwrap();
         drop(store);
         let (path, rules) = self.opened.lock().unwrap().clone().unwrap();
+        Some(self.open_file(path, rules).await)
+    }
+
+    async fn forget(&self, store: Arc<dyn Store>, claimed: LeaseRef) -> Option<Arc<dyn Store>> {
+        let forget = self.forget?;
+        store.close().await.unwrap();
+        drop(store);
+        let (path, rules) = self.opened.lock().unwrap().clone().unwrap();
+        forget(&path, claimed);
         Some(self.open_file(path, rules).await)
     }
 

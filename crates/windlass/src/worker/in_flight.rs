@@ -1,7 +1,7 @@
 //! What this worker owns up to: every attempt from its claim until its settlement is acknowledged.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{BTreeMap, btree_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -12,25 +12,34 @@ use crate::{cancel::CancelReason, context::Attempt, log_line::about};
 /// The attempts that this process holds leases for.
 #[derive(Default)]
 pub(crate) struct InFlight {
-    attempts: Mutex<HashMap<LeaseRef, Arc<Attempt>>>,
+    attempts: Mutex<BTreeMap<LeaseRef, Arc<Attempt>>>,
 }
 
 impl InFlight {
-    fn lock(&self) -> MutexGuard<'_, HashMap<LeaseRef, Arc<Attempt>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<LeaseRef, Arc<Attempt>>> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds attempts; answers those whose lease was not there yet.
+    /// Adds attempts; answers those whose lease was not there yet. An older attempt of the same task that still runs has lost its lease,
+    /// or the store would not have given another one: it is asked to end.
     pub(crate) fn insert_new(&self, attempts: Vec<Arc<Attempt>>) -> Vec<Arc<Attempt>> {
         let mut held = self.lock();
-        let is_new = |attempt: &Arc<Attempt>| match held.entry(attempt.lease()) {
-            Entry::Vacant(place) => {
-                place.insert(Arc::clone(attempt));
-                true
+        let is_new = |attempt: &Arc<Attempt>| {
+            let lease = attempt.lease();
+            for (_, older) in held.range(LeaseRef { lease: 0, ..lease }..lease) {
+                if !older.has_ended() && older.cancellation.cancel(CancelReason::LeaseLost) {
+                    about!(warn, older, "lease lost: the task was claimed again");
+                }
             }
-            Entry::Occupied(_) => {
-                about!(warn, attempt, "claimed again under a lease that is held: the store forgot the claim");
-                false
+            match held.entry(lease) {
+                Entry::Vacant(place) => {
+                    place.insert(Arc::clone(attempt));
+                    true
+                }
+                Entry::Occupied(_) => {
+                    about!(warn, attempt, "claimed again under a lease that is held");
+                    false
+                }
             }
         };
         attempts.into_iter().filter(is_new).collect()
@@ -60,6 +69,13 @@ impl InFlight {
     pub(crate) fn cancel(&self, lease: LeaseRef, reason: CancelReason) -> bool {
         let attempt = self.lock().get(&lease).cloned();
         attempt.is_some_and(|attempt| attempt.cancellation.cancel(reason))
+    }
+
+    /// Asks an attempt to end whose lease the store does not give us. One that has ended is no loss to tell of: its settlement is written,
+    /// or is on its way and will be refused.
+    pub(crate) fn lose(&self, lease: LeaseRef) -> bool {
+        let attempt = self.lock().get(&lease).cloned().filter(|attempt| !attempt.has_ended());
+        attempt.is_some_and(|attempt| attempt.cancellation.cancel(CancelReason::LeaseLost))
     }
 
     /// Asks every attempt of a registration (or of all of them) to end; answers how many there are.

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::{Notify, watch};
 use windlass_core::{
-    NewWorker, Rules, Source, WorkerId, WorkerReport, store::SharedStore, worker::check_slots,
+    LeaseRef, NewWorker, Rules, Source, WorkerId, WorkerReport, store::SharedStore, worker::check_slots,
 };
 
 use super::{
@@ -301,6 +301,17 @@ impl Shared {
     pub(crate) fn holds_lease(&self) -> bool {
         let until = *self.lease_until.lock().unwrap_or_else(PoisonError::into_inner);
         until.is_none_or(|until| tokio::time::Instant::now() < until)
+    }
+
+    /// Ends attempts whose leases the store does not give us. What they settle is refused, counted and told one by one.
+    pub(crate) fn lost(&self, leases: &[LeaseRef]) {
+        let cancelled = leases.iter().filter(|lease| self.in_flight.lose(**lease)).count();
+        if cancelled > 0 {
+            tracing::error!(
+                tasks = cancelled,
+                "lease lost: the store gives these tasks to no attempt here; handlers cancelled"
+            );
+        }
     }
 
     pub(crate) fn mark_renewed(&self) {

@@ -6,10 +6,13 @@ use std::{
 };
 
 use tokio::sync::{Notify, Semaphore};
-use windlass::{CancelReason, Error, Outcome, Source as _, TaskState, WorkerConfig, task::AttemptResult};
+use windlass::{
+    CancelReason, Error, LeaseRef, Outcome, Source as _, Store as _, TaskState, WorkerConfig,
+    task::AttemptResult,
+};
 
 use crate::{
-    rig::{act, enqueue, gated, memory, quick, record, staged, start, until, until_state},
+    rig::{self, act, enqueue, gated, memory, quick, record, staged, start, until, until_state},
     staged::{Act, On, Staged},
 };
 
@@ -130,12 +133,98 @@ async fn a_handler_that_ends_after_its_lease_was_lost_changes_nothing() {
     let worker = start(store.clone(), handler.clone(), quick());
     until("it runs", async || handler.open.load(Ordering::SeqCst) == 1).await;
     // The store hands the task back behind the worker's back, as it would after an expiry.
-    assert_eq!(store.reconcile(worker.status().worker, u64::MAX, &[]).await.unwrap(), 1);
-    until("it runs again under a new lease", async || handler.open.load(Ordering::SeqCst) == 2).await;
-    gate.add_permits(2);
+    assert_eq!(store.reconcile(worker.status().worker, u64::MAX, &[]).await.unwrap().handed_back, 1);
+    until("it runs again under a new lease", async || handler.calls.load(Ordering::SeqCst) == 2).await;
+    gate.add_permits(1);
     until_state(&*store, &ids, TaskState::Done).await;
     until("the old end was refused", async || worker.status().lease_losses == 1).await;
     assert_eq!(record(&*store, ids[0]).await.lease, 2);
+    worker.stop().await;
+}
+
+/// A handler that waits for the gate and tells why it was asked to end.
+fn telling(gate: &Arc<Semaphore>) -> (Arc<rig::Act>, tokio::sync::mpsc::UnboundedReceiver<CancelReason>) {
+    let (gate, (reasons, seen)) = (gate.clone(), tokio::sync::mpsc::unbounded_channel());
+    let handler = act(move |context| {
+        let (gate, reasons, watched) = (gate.clone(), reasons.clone(), context.clone());
+        tokio::spawn(async move { reasons.send(watched.cancelled().await.clone()) });
+        async move {
+            gate.acquire().await.unwrap().forget();
+            Outcome::Done(None)
+        }
+    });
+    (handler, seen)
+}
+
+#[tokio::test]
+async fn an_attempt_that_the_store_has_forgotten_is_cancelled() {
+    let (store, gate) = (staged(), Arc::new(Semaphore::new(0)));
+    let ids = enqueue(&*store, 2).await;
+    let (handler, mut reasons) = telling(&gate);
+    let worker =
+        start(store.clone(), handler.clone(), WorkerConfig { lease_ttl: Duration::from_mins(5), ..quick() });
+    until("both run", async || handler.open.load(Ordering::SeqCst) == 2).await;
+    // Nothing tells the worker that it lost one of them but its own comparison.
+    let queue = record(&*store, ids[0]).await.lane.queue.clone();
+    store.set_queue_paused(&queue, true).await.unwrap();
+    let kept = LeaseRef { id: ids[1], lease: 1 };
+    let id = worker.status().worker;
+    assert_eq!(store.reconcile(id, u64::MAX, &[kept]).await.unwrap().handed_back, 1);
+    assert_eq!(reasons.recv().await, Some(CancelReason::LeaseLost));
+    until("its end is refused", async || worker.status().lease_losses == 1).await;
+    until("its slot is free", async || worker.status().running == 1).await;
+    let forgotten = record(&*store, ids[0]).await;
+    assert_eq!((forgotten.state, forgotten.attempt, forgotten.lease), (TaskState::Ready, 0, 1));
+    gate.add_permits(1);
+    until_state(&*store, &ids[1..], TaskState::Done).await;
+    assert_eq!((worker.status().self_fences, worker.status().worker), (0, id), "it kept its registration");
+    store.set_queue_paused(&queue, false).await.unwrap();
+    gate.add_permits(1);
+    until_state(&*store, &ids, TaskState::Done).await;
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn leases_are_compared_at_once_after_a_crash_of_the_store() {
+    let store = staged();
+    store.crash_again_and_again();
+    let worker = start(store.clone(), act(async |_| Outcome::Done(None)), quick());
+    until("it has renewed often", async || store.calls(On::Renew) >= 12).await;
+    // The last one may be under way.
+    let (compared, renewed) = (store.calls(On::Reconcile), store.calls(On::Renew));
+    assert!(compared + 2 >= renewed, "{compared} comparisons after {renewed} renewals");
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_comparison_after_a_crash_is_made_again_until_it_is_answered() {
+    let store = staged();
+    let config = WorkerConfig { lease_ttl: Duration::from_mins(5), ..quick() };
+    store.next(On::Reconcile, vec![Act::Fail(Error::Unavailable("not yet".into())); 3]);
+    let worker = start(store.clone(), act(async |_| Outcome::Done(None)), config);
+    until("it has been answered", async || store.calls(On::Reconcile) >= 4).await;
+    // One after each renewal: five times as often as without a crash.
+    let renewed = store.calls(On::Renew);
+    assert!(renewed < 15, "{renewed} renewals");
+    worker.stop().await;
+}
+
+/// The store has written the end, and its answer is on the way: the lease is gone, and nothing is lost.
+#[tokio::test]
+async fn a_settlement_whose_answer_is_late_is_no_lost_lease() {
+    let (store, gate) = (staged(), Arc::new(Notify::new()));
+    store.crash_again_and_again();
+    store.next(On::Settle, [Act::Late(gate.clone())]);
+    let (handler, mut reasons) = telling(&Arc::new(Semaphore::new(1)));
+    let ids = enqueue(&*store, 1).await;
+    let worker = start(store.clone(), handler, quick());
+    until_state(&*store, &ids, TaskState::Done).await;
+    let before = store.calls(On::Reconcile);
+    until("leases were compared", async || store.calls(On::Reconcile) >= before + 2).await;
+    gate.notify_one();
+    until("it is acknowledged", async || worker.status().unsettled == 0).await;
+    assert_eq!((worker.status().lease_losses, worker.status().succeeded), (0, 1));
+    assert!(reasons.try_recv().is_err(), "it was asked to end");
     worker.stop().await;
 }
 

@@ -100,9 +100,9 @@ async fn an_end_that_the_store_refused_is_a_lost_lease_and_nothing_else() {
     let worker = start(store.clone(), handler.clone(), quick());
     until("it runs", async || handler.open.load(Ordering::SeqCst) == 1).await;
     // The store hands the task back behind the worker's back, as it would after an expiry.
-    assert_eq!(store.reconcile(worker.status().worker, u64::MAX, &[]).await.unwrap(), 1);
-    until("it runs again under a new lease", async || handler.open.load(Ordering::SeqCst) == 2).await;
-    gate.add_permits(2);
+    assert_eq!(store.reconcile(worker.status().worker, u64::MAX, &[]).await.unwrap().handed_back, 1);
+    until("it runs again under a new lease", async || handler.calls.load(Ordering::SeqCst) == 2).await;
+    gate.add_permits(1);
     until_state(&*store, &ids, TaskState::Done).await;
     until("both are answered", async || worker.status().unsettled == 0).await;
     let page = stop_and_scrape(worker).await;

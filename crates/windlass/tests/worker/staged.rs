@@ -3,7 +3,10 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     path::Path,
-    sync::{Arc, Barrier, Mutex},
+    sync::{
+        Arc, Barrier, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,7 +17,7 @@ use windlass::{
     Result, Rules, ScheduleRow, Schedules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId,
     WorkerRecord, WorkerReport,
     schedule::DueSchedules,
-    source::{DutyReport, Renewed},
+    source::{DutyReport, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, SharedStore, StoreInfo},
 };
 
@@ -57,6 +60,7 @@ pub struct Staged {
     always: Mutex<BTreeMap<On, Act>>,
     calls: Mutex<BTreeMap<On, u64>>,
     last_claim: Mutex<Option<ClaimAnswer>>,
+    crashes: AtomicBool,
     silent: bool,
 }
 
@@ -71,6 +75,7 @@ impl Staged {
             always: Mutex::default(),
             calls: Mutex::default(),
             last_claim: Mutex::default(),
+            crashes: AtomicBool::new(false),
             silent: false,
         }
     }
@@ -78,6 +83,11 @@ impl Staged {
     /// A store whose hints are all lost.
     pub fn without_hints(inner: SharedStore) -> Self {
         Self { silent: true, ..Self::new(inner) }
+    }
+
+    /// Every renewal says from now on that the store has been through a crash.
+    pub fn crash_again_and_again(&self) {
+        self.crashes.store(true, Ordering::SeqCst);
     }
 
     /// Stages the next calls.
@@ -143,7 +153,13 @@ impl Source for Staged {
         self.stage(On::Register, self.inner.register(worker)).await
     }
     async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
-        self.stage(On::Renew, self.inner.renew(worker, report)).await
+        let renewed = self.stage(On::Renew, self.inner.renew(worker, report)).await?;
+        let epoch = if self.crashes.load(Ordering::SeqCst) {
+            Some(self.calls(On::Renew) as u32)
+        } else {
+            renewed.epoch
+        };
+        Ok(Renewed { epoch, ..renewed })
     }
     async fn retire(&self, worker: WorkerId) -> Result<u64> {
         self.inner.retire(worker).await
@@ -174,7 +190,7 @@ impl Source for Staged {
     async fn progress(&self, worker: WorkerId, lease: LeaseRef, progress: String) -> Result<()> {
         self.inner.progress(worker, lease, progress).await
     }
-    async fn reconcile(&self, worker: WorkerId, up_to: u64, in_flight: &[LeaseRef]) -> Result<u64> {
+    async fn reconcile(&self, worker: WorkerId, up_to: u64, in_flight: &[LeaseRef]) -> Result<Reconciled> {
         self.stage(On::Reconcile, self.inner.reconcile(worker, up_to, in_flight)).await
     }
     async fn admit(&self, limit: u32) -> Result<DutyReport> {

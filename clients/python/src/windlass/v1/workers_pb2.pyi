@@ -54,12 +54,14 @@ class HeartbeatRequest(_message.Message):
     def __init__(self, worker_id: _Optional[str] = ..., available_capacity: _Optional[int] = ..., max_capacity: _Optional[int] = ..., memory_usage: _Optional[float] = ..., in_flight: _Optional[int] = ..., draining: bool = ..., factor: _Optional[float] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class HeartbeatResponse(_message.Message):
-    __slots__ = ("cancels", "max_capacity")
+    __slots__ = ("cancels", "max_capacity", "lease_epoch")
     CANCELS_FIELD_NUMBER: _ClassVar[int]
     MAX_CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    LEASE_EPOCH_FIELD_NUMBER: _ClassVar[int]
     cancels: _containers.RepeatedCompositeFieldContainer[Cancellation]
     max_capacity: int
-    def __init__(self, cancels: _Optional[_Iterable[_Union[Cancellation, _Mapping]]] = ..., max_capacity: _Optional[int] = ...) -> None: ...
+    lease_epoch: int
+    def __init__(self, cancels: _Optional[_Iterable[_Union[Cancellation, _Mapping]]] = ..., max_capacity: _Optional[int] = ..., lease_epoch: _Optional[int] = ...) -> None: ...
 
 class Cancellation(_message.Message):
     __slots__ = ("task_id", "lease", "reason")
@@ -178,6 +180,14 @@ class ReconcileRequest(_message.Message):
     up_to_claim_no: int
     in_flight: _containers.RepeatedCompositeFieldContainer[Held]
     def __init__(self, worker_id: _Optional[str] = ..., up_to_claim_no: _Optional[int] = ..., in_flight: _Optional[_Iterable[_Union[Held, _Mapping]]] = ...) -> None: ...
+
+class ReconcileResponse(_message.Message):
+    __slots__ = ("tasks", "lost")
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    tasks: int
+    lost: _containers.RepeatedCompositeFieldContainer[Held]
+    def __init__(self, tasks: _Optional[int] = ..., lost: _Optional[_Iterable[_Union[Held, _Mapping]]] = ...) -> None: ...
 
 class Held(_message.Message):
     __slots__ = ("task_id", "lease")
@@ -393,18 +403,20 @@ class WorkDown(_message.Message):
     def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., tasks: _Optional[_Union[WorkDown.Tasks, _Mapping]] = ..., settled: _Optional[_Union[SettledBatch, _Mapping]] = ..., heartbeat: _Optional[_Union[HeartbeatAnswer, _Mapping]] = ..., cancel: _Optional[_Union[Cancellation, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., end: _Optional[_Union[EndAnswer, _Mapping]] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("worker_id", "lease_ttl_ms", "handed_back", "now_ms", "claim_no")
+    __slots__ = ("worker_id", "lease_ttl_ms", "handed_back", "now_ms", "claim_no", "lost")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     LEASE_TTL_MS_FIELD_NUMBER: _ClassVar[int]
     HANDED_BACK_FIELD_NUMBER: _ClassVar[int]
     NOW_MS_FIELD_NUMBER: _ClassVar[int]
     CLAIM_NO_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
     lease_ttl_ms: int
     handed_back: int
     now_ms: int
     claim_no: int
-    def __init__(self, worker_id: _Optional[str] = ..., lease_ttl_ms: _Optional[int] = ..., handed_back: _Optional[int] = ..., now_ms: _Optional[int] = ..., claim_no: _Optional[int] = ...) -> None: ...
+    lost: _containers.RepeatedCompositeFieldContainer[Held]
+    def __init__(self, worker_id: _Optional[str] = ..., lease_ttl_ms: _Optional[int] = ..., handed_back: _Optional[int] = ..., now_ms: _Optional[int] = ..., claim_no: _Optional[int] = ..., lost: _Optional[_Iterable[_Union[Held, _Mapping]]] = ...) -> None: ...
 
 class SettledBatch(_message.Message):
     __slots__ = ("settler_no", "batch_no", "settled", "error")

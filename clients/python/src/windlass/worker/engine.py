@@ -11,7 +11,7 @@ import logging
 import os
 import random
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from windlass.errors import WindlassError, is_passing
@@ -65,6 +65,10 @@ class Engine:
         self.wake = asyncio.Event()
         #: An attempt has ended, or an end was acknowledged.
         self.changed = asyncio.Event()
+        #: The store may have forgotten claims: what it says that this worker holds is to be compared at once.
+        self.compare = asyncio.Event()
+        #: The epoch of the store's leases, as the last heartbeat told it.
+        self._epoch: int | None = None
         #: Plain tasks, and steps of workflows.
         self.settlers = (Settler(0), Settler(1))
         self._handlers = handlers
@@ -141,6 +145,7 @@ class Engine:
         if known is not None and known.worker_id == welcome.worker_id:
             # Whether this was a renewal is the server's affair; the heartbeat that follows certainly is one.
             known.lost(welcome.claim_no)
+            self.lost(welcome.lost)
             return known
         if known is not None:
             self.fence("the server gave us another id")
@@ -182,10 +187,24 @@ class Engine:
         if attempt is not None:
             attempt.cancel(CancelReason.REQUESTED, reason)
 
+    def lost(self, leases: Iterable[workers_pb2.Held]) -> None:
+        """The store does not give us these leases: their handlers end now, and nothing of theirs is settled. Those that ended already
+        wait to be written, and the store refuses what is not ours."""
+        keys = [(held.task_id, held.lease) for held in leases]
+        lost = [self._attempts[key] for key in keys if key in self._attempts]
+        for attempt in lost:
+            self.stats.fenced += 1
+            log.error("lease lost, handler cancelled: task=%s kind=%s", attempt.lease.task_id, attempt.kind)
+            attempt.cancel(CancelReason.LEASE_LOST)
+
     def renewed(self, answer: workers_pb2.HeartbeatResponse) -> None:
         """What the answer to a heartbeat brought along."""
         for cancel in answer.cancels:
             self.cancel(cancel.task_id, cancel.lease, cancel.reason)
+        epoch = answer.lease_epoch if answer.HasField("lease_epoch") else None
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self.compare.set()
         if answer.HasField("max_capacity") and answer.max_capacity != self.slots:
             log.info("slots set to %d, were %d", answer.max_capacity, self.slots)
             self.slots = answer.max_capacity
@@ -275,7 +294,7 @@ class Engine:
     def _settle(self, attempt: Attempt, end: object) -> None:
         if attempt.is_lost:
             # The clock may be further than the timer that watches it: an event loop can be held up.
-            if self.registration is attempt.registration:
+            if attempt.registration.is_over and self.registration is attempt.registration:
                 self.fence("no heartbeat was answered in time")
             return
         self._count(attempt, end)

@@ -284,9 +284,12 @@ class Session:
         return is_idle or self._can_move
 
     async def _compare(self, channel: grpc.aio.Channel, registration: Registration) -> None:
-        """Hands back what the store says that we hold and we do not: claims of a server that could not undo them itself."""
+        """Compares leases both ways: the store hands back what it says that we hold and we do not (claims of a server that could not
+        undo them itself), and what it does not give us ends here (claims that it forgot in a crash)."""
         while True:
-            await asyncio.sleep(registration.heartbeat_every * BEATS_PER_COMPARISON)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(registration.heartbeat_every * BEATS_PER_COMPARISON):
+                    await self._engine.compare.wait()
             request = workers_pb2.ReconcileRequest(
                 worker_id=registration.worker_id,
                 up_to_claim_no=registration.answered_claim_no,
@@ -294,14 +297,18 @@ class Session:
             )
             # Zero would mean all of them, also those that are on their way.
             if request.up_to_claim_no == 0:
+                self._engine.compare.clear()
                 continue
             try:
-                moved = await self._ask(channel, calls.RECONCILE, request)
+                compared = await self._ask(channel, calls.RECONCILE, request)
             except WindlassError as error:
                 log.debug("leases could not be compared: %s", error)
+                await asyncio.sleep(registration.heartbeat_every)
                 continue
-            if moved.tasks:
-                log.warning("handed back tasks that were ours only in the store: tasks=%d", moved.tasks)
+            self._engine.compare.clear()
+            if compared.tasks:
+                log.warning("handed back tasks that were ours only in the store: tasks=%d", compared.tasks)
+            self._engine.lost(compared.lost)
 
     async def _watch(self, registration: Registration) -> None:
         """A server that does not answer heartbeats is not waited for until the lease is lost: another one may answer."""
