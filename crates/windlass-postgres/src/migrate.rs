@@ -67,6 +67,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "table doorbell, for a moment: enqueues, claims of idle workers and renewals wait meanwhile",
         sql: include_str!("../sql/migrations/0006_offer.sql"),
     },
+    Migration {
+        version: 10,
+        oldest_writer: 1,
+        locks: "the table of tasks, for as long as it takes to make the index of ready ones anew: about a second for each million of them",
+        sql: include_str!("../sql/migrations/0010_suspect.sql"),
+    },
 ];
 
 /// The versions that a schema records.

@@ -62,6 +62,7 @@ mod shared;
 mod sql;
 mod store;
 mod straight;
+mod suspect;
 mod tokens;
 mod turn;
 mod tx;

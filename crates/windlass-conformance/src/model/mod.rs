@@ -16,6 +16,7 @@ mod operate;
 mod retain;
 mod schedule;
 mod settle;
+mod suspect;
 mod token;
 mod workflow;
 
@@ -23,7 +24,8 @@ use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duratio
 
 use windlass_core::{
     Event, Lane, LaneId, Name, NewWorker, OnFailure, Payload, RetryPolicy, Rules, ScheduleRow, Settled,
-    State, TaskId, TaskRecord, Timestamp, TokenRecord, TraceContext, WorkerId, WorkerReport, state,
+    State, TaskId, TaskRecord, Timestamp, TokenRecord, TraceContext, WorkerId, WorkerReport, crash::Group,
+    state,
 };
 
 use self::{gate::Touched, job::Job, workflow::Workflow};
@@ -46,6 +48,7 @@ pub struct Model {
     last_id: TaskId,
     last_ready_seq: u64,
     last_step: u64,
+    last_group: i64,
     lanes: Vec<Arc<Lane>>,
     paused: BTreeSet<Name>,
     tasks: BTreeMap<TaskId, Task>,
@@ -74,6 +77,10 @@ struct Task {
     on_failure: Option<OnFailure>,
     /// The last lease whose start its job has noticed.
     noticed_lease: u32,
+    /// Its group, if it is a suspect of crashes.
+    group: Group,
+    /// A suspect whose group waits stands aside: its job lets others through.
+    aside: bool,
 }
 
 /// An idempotency key.
@@ -111,6 +118,7 @@ impl Model {
             last_id: TaskId::from_raw(0),
             last_ready_seq: 0,
             last_step: 0,
+            last_group: 0,
             lanes: Vec::new(),
             paused: BTreeSet::new(),
             tasks: BTreeMap::new(),
