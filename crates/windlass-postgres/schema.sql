@@ -218,17 +218,21 @@ TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2
   log jsonb
   payload bytea NOT NULL
   trace text DEFAULT NULLIF(current_setting('w3c.traceparent'::text, true), ''::text)
+  suspect bigint
+  aside boolean NOT NULL DEFAULT false
   CONSTRAINT task_pkey PRIMARY KEY (id)
   CREATE INDEX task_cancel ON task USING btree (worker) WHERE ((state = 2) AND (cancel IS NOT NULL))
   CREATE INDEX task_dead ON task USING btree (ended_at, id) WHERE (state = 6)
   CREATE INDEX task_due ON task USING btree (due_at, id) WHERE (state = 0)
   CREATE INDEX task_job ON task USING btree (job, state, parked, priority DESC, id) WHERE ((job IS NOT NULL) AND (state <> 6))
   CREATE INDEX task_parked ON task USING btree (lane) WHERE ((state = 3) AND parked)
-  CREATE INDEX task_ready ON task USING btree (lane, priority DESC, ready_seq) WHERE ((state = 1) AND (crashes = 0))
+  CREATE INDEX task_ready ON task USING btree (lane, priority DESC, ready_seq) WHERE ((state = 1) AND (crashes < 2))
   CREATE INDEX task_running ON task USING btree (worker) WHERE (state = 2)
   CREATE INDEX task_running_suspect ON task USING btree (worker) WHERE ((state = 2) AND (crashes > 0))
   CREATE INDEX task_step ON task USING btree (workflow, step, ready_seq) WHERE ((workflow IS NOT NULL) AND (state <> 6))
   CREATE INDEX task_suspect ON task USING btree (lane, priority DESC, ready_seq) WHERE ((state = 1) AND (crashes > 0))
+  CREATE INDEX task_suspect_running ON task USING btree (worker) WHERE ((state = 2) AND (crashes >= 2))
+  CREATE INDEX task_suspect_waiting ON task USING btree (lane) WHERE ((crashes >= 2) AND ((state = 1) OR ((state = 3) AND aside)))
   CREATE UNIQUE INDEX task_pkey ON task USING btree (id) WITH (fillfactor='50')
 FUNCTION task_id(at_ms bigint, seq bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
 TABLE token

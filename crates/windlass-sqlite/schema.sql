@@ -116,13 +116,13 @@ CREATE TABLE task (
   log TEXT,
   encoding INTEGER NOT NULL,
   payload BLOB NOT NULL
-, trace TEXT) STRICT;
+, trace TEXT, suspect INTEGER, aside INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX task_later ON task (job, state) WHERE state IN (0, 4) AND job IS NOT NULL;
-CREATE INDEX task_ready ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes = 0;
+CREATE INDEX task_ready ON task (lane, priority DESC, ready_seq, crashes) WHERE state = 1 AND crashes < 2;
 CREATE INDEX task_step ON task (workflow, step) WHERE workflow IS NOT NULL AND ended_at IS NULL;
-CREATE INDEX task_suspect ON task (lane, priority DESC, ready_seq) WHERE state = 1 AND crashes > 0;
+CREATE INDEX task_suspect ON task (lane) WHERE crashes >= 2 AND ended_at IS NULL;
 CREATE TABLE token (
   id TEXT PRIMARY KEY,
   name TEXT,

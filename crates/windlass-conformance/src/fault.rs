@@ -88,8 +88,14 @@ faults! {
     ClaimTakesTooMany breaks Bounded, caught by claim::a_claim_brings_at_most_what_was_asked_for;
     /// A hand-back costs an attempt.
     ReleaseSpendsAttempt breaks Drain, caught by settle::a_released_task_is_ready_with_its_attempt_given_back;
-    /// Suspects run together.
-    SuspectsTogether breaks PoisonContained, caught by suspects::a_worker_runs_one_suspect_at_a_time;
+    /// After one crash tasks are suspects.
+    FirstCrashSuspects breaks PoisonContained, caught by suspects::after_one_crash_all_run_again_at_once;
+    /// A worker runs several groups of suspects at once.
+    GroupsTogether breaks PoisonContained, caught by suspects::a_worker_runs_one_group_of_suspects_at_a_time;
+    /// A crash does not split the group that it happened to.
+    GroupsNotHalved breaks PoisonContained, caught by suspects::a_crash_splits_the_group_that_ran;
+    /// A suspect whose group waits keeps the room of its job.
+    SuspectKeepsRoom breaks PoisonContained, caught by suspects::a_suspect_that_waits_gives_its_room_to_others;
     /// A hand-back lifts the suspicion from a task that has shown nothing.
     HandBackClearsSuspect breaks PoisonContained, caught by suspects::a_hand_back_does_not_clear_a_suspect;
     /// A crash costs an attempt.
@@ -97,7 +103,7 @@ faults! {
     /// A task dies for a crash that it shared with others.
     CrowdIsBlamed breaks PoisonContained, caught by suspects::only_a_crash_alone_ends_a_task;
     /// A suspect on its last chance has company.
-    NoIsolation breaks PoisonContained, caught by suspects::a_suspect_on_its_last_chance_has_an_empty_worker_to_itself;
+    NoIsolation breaks PoisonContained, caught by suspects::a_last_chance_has_an_empty_worker_to_itself;
     /// Crashes are counted for ever without consequence.
     CrashesWithoutEnd breaks PoisonContained, caught by suspects::a_task_that_crashes_too_often_is_dead_with_a_reason;
     /// A snooze costs an attempt.

@@ -190,12 +190,16 @@ cases! { ($)
     }
     suspects {
         a_crash_gives_the_attempt_back_and_is_counted [PoisonContained],
-        a_worker_runs_one_suspect_at_a_time [PoisonContained],
-        a_suspect_is_taken_first_and_others_run_beside_it [PoisonContained],
+        after_one_crash_all_run_again_at_once [PoisonContained],
+        a_worker_runs_one_group_of_suspects_at_a_time [PoisonContained],
+        a_group_that_has_ended_or_lived_lets_the_next_in [PoisonContained],
+        a_crash_splits_the_group_that_ran [PoisonContained],
+        a_suspect_that_waits_gives_its_room_to_others [PoisonContained],
+        suspects_are_taken_first_and_others_run_beside_them [PoisonContained],
         any_outcome_of_its_own_clears_a_suspect [PoisonContained],
         a_hand_back_does_not_clear_a_suspect [PoisonContained],
         only_a_crash_alone_ends_a_task [PoisonContained],
-        a_suspect_on_its_last_chance_has_an_empty_worker_to_itself [PoisonContained],
+        a_last_chance_has_an_empty_worker_to_itself [PoisonContained],
         a_task_that_crashes_too_often_is_dead_with_a_reason [PoisonContained],
         one_poisonous_task_costs_its_neighbours_nothing [PoisonContained],
     }

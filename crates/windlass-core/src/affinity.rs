@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
-use crate::{id::WorkerId, name::Name, source::Demand, task::Claimed};
+use crate::{crash::is_suspect, id::WorkerId, name::Name, source::Demand, task::Claimed};
 
 /// Steps of which workflows a worker would rather have than others.
 #[derive(Clone, Default)]
@@ -86,7 +86,7 @@ pub struct HandOver {
 }
 
 /// The exchanges that bring steps to the workers that asked for them. `may_get` says whether the worker of a demand may get more
-/// than it has: one with a suspect on its last chance may not. Suspects of a crash stay where they are.
+/// than it has: one with a suspect on its last chance may not. Suspects of crashes stay where they are.
 pub fn hand_over(
     demands: &[Demand],
     tasks: &[Claimed],
@@ -100,7 +100,7 @@ pub fn hand_over(
     }
     let mut hands = Hands::new(demands, tasks);
     let wish = |task: &Claimed| {
-        let workflow = task.workflow.as_ref().filter(|_| task.crashes == 0)?;
+        let workflow = task.workflow.as_ref().filter(|_| !is_suspect(task.crashes))?;
         let wishes = |place: &usize| {
             demands.get(*place).is_some_and(|one| one.prefers.has(one.worker, workflow) && serves(one, task))
         };
@@ -122,7 +122,7 @@ fn may_leave(hands: &Hands<'_>, wished: &[Option<usize>]) -> Vec<Vec<usize>> {
     for is_wished in [false, true] {
         for (place, (task, wish)) in hands.tasks.iter().zip(wished).enumerate() {
             let Some(of) = hands.of(place) else { continue };
-            if task.crashes == 0
+            if !is_suspect(task.crashes)
                 && wish.is_some() == is_wished
                 && *wish != Some(of)
                 && let Some(leaving) = leaving.get_mut(of)
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn suspects_and_closed_workers_are_left_alone() {
         let demands = [demand(1, 2, &[]), demand(2, 2, &["a"])];
-        let tasks = [Claimed { crashes: 1, ..step(1, 1, "a") }];
+        let tasks = [Claimed { crashes: 2, ..step(1, 1, "a") }];
         assert_eq!(after(&demands, &tasks), [1]);
         assert_eq!(hand_over(&demands, &[step(1, 1, "a")], |_| false), []);
         assert_eq!(hand_over(&demands, &[step(1, 1, "a")], |_| true), [HandOver { task: 0, to: 1 }]);

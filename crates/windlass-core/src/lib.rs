@@ -9,6 +9,7 @@
 pub mod admission;
 pub mod affinity;
 pub mod attempt_log;
+pub mod crash;
 pub mod epoch;
 pub mod error;
 pub mod gate;

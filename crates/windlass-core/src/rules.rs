@@ -9,7 +9,7 @@ use crate::retry::RetryPolicy;
 pub struct Rules {
     /// Attempts that a task gets unless it brings its own number.
     pub max_attempts: u32,
-    /// After so many crashes of its process a task is dead.
+    /// After so many crashes, the last of them alone in its process, a task is dead.
     pub max_crashes: u32,
     /// Largest payload.
     pub payload_max_bytes: usize,
@@ -43,25 +43,7 @@ impl Default for Rules {
     }
 }
 
-/// How long a suspect on its last chance has its worker to itself. One that outlives it is no poison of the quick sort, and a long
-/// task must not idle a whole worker.
-pub const ISOLATION: Duration = Duration::from_secs(10);
-
 impl Rules {
-    /// Whether a crash, the `crashes`-th in a row, ends the task: if its process died with it alone, or far too often.
-    ///
-    /// A process that dies takes whatever runs in it along, so being there proves little; being there alone proves
-    /// much (POISON-CONTAINED).
-    pub fn crash_ends(&self, crashes: u32, was_alone: bool) -> bool {
-        let most = if was_alone { self.max_crashes } else { self.max_crashes.saturating_mul(2) };
-        crashes >= most
-    }
-
-    /// Whether a suspect with so many crashes is on its last chance: it runs alone, so that the next crash tells.
-    pub fn is_last_chance(&self, crashes: u32) -> bool {
-        crashes > 0 && crashes + 1 >= self.max_crashes
-    }
-
     /// Error text as it may be kept: no NUL, no more than `error_max_bytes`, cut at a character and marked.
     pub fn clip_error(&self, text: &str) -> String {
         const MARK: &str = "… (cut)";

@@ -49,8 +49,8 @@ pub enum Rest {
     More,
     /// Nothing else is ready in these lanes.
     Nothing,
-    /// Something is ready, but may not be taken now: the queue is paused, or it is a suspect of a crash and
-    /// this worker already runs one.
+    /// Something is ready, but may not be taken now: the queue is paused, or it is a suspect of crashes and
+    /// this worker runs another group of them.
     Blocked,
 }
 
@@ -222,7 +222,7 @@ pub trait Source: Send + Sync + 'static {
     /// Takes ready tasks: by priority (higher first), then in order of entry into ready.
     ///
     /// Refuses with [`crate::Error::WorkerExpired`] if a worker's lease is not in force or its `claim_no` is
-    /// below what `unclaim` has set. At most one task with `crashes > 0` per worker at a time. After
+    /// below what `unclaim` has set. Suspects of crashes come first, of one group at a time per worker ([`crate::crash`]). After
     /// [`crate::Error::Unknown`] the caller runs [`Source::unclaim`] before its next claim. Not cancel safe:
     /// a dropped call may have claimed.
     async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer>;
@@ -256,8 +256,8 @@ pub trait Source: Send + Sync + 'static {
     /// Passes tasks on whose time has come, at most `limit`: they become ready, or held if they have a job.
     async fn promote_due(&self, limit: u32) -> Result<DutyReport>;
 
-    /// Takes the tasks of workers whose leases ran out: each counts a crash and becomes ready as a suspect,
-    /// or dies at `max_crashes`. At most `limit` tasks.
+    /// Takes the tasks of workers whose leases ran out: each counts a crash and becomes ready,
+    /// as a suspect after the second, or dies at `max_crashes` if it was alone. At most `limit` tasks.
     async fn expire_workers(&self, limit: u32) -> Result<DutyReport>;
 
     /// Subscribes to hints.

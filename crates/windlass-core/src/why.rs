@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    error::Result, gate::GateView, name::Name, state::State, store::Store, task::TaskRecord, time::Timestamp,
-    worker::WorkerRecord,
+    crash::is_suspect, error::Result, gate::GateView, name::Name, state::State, store::Store,
+    task::TaskRecord, time::Timestamp, worker::WorkerRecord,
 };
 
 mod gated;
@@ -81,7 +81,7 @@ impl Surroundings {
 /// | `queue_paused` | held, ready | its queue |
 /// | `no_worker` | held, ready | somebody alive who can run it |
 /// | `admission` | waiting, held | nothing: it is about to be ready |
-/// | `suspect` | ready | a worker without another suspect |
+/// | `suspect` | held, ready | a worker without another group of suspects |
 /// | `no_free_slot` | ready | a slot |
 /// | `held_back` | ready | a slot that may be used: memory is short, tasks are slow, or the worker is new |
 /// | `about_to_start` | ready | nothing |
@@ -159,14 +159,8 @@ fn ready(task: &TaskRecord, around: &Surroundings) -> Why {
     if let Some(why) = nobody_takes_it(task, around, "ready, but") {
         return why;
     }
-    if task.crashes > 0 {
-        let crashes = task.crashes;
-        return Why::new(
-            "suspect",
-            format!(
-                "ready, but its process died with it {crashes} time(s): it runs when its worker has no other suspect"
-            ),
-        );
+    if is_suspect(task.crashes) {
+        return suspect(task, "ready, but");
     }
     if around.free_slots == 0 {
         let (workers, reason) = (around.live_workers, &around.held_back);
@@ -183,6 +177,18 @@ fn ready(task: &TaskRecord, around: &Surroundings) -> Why {
         .hint("raise --slots or start another worker");
     }
     Why::new("about_to_start", "ready: it is about to be claimed")
+}
+
+/// It was there when processes died, and others of which that is true run first.
+fn suspect(task: &TaskRecord, state: &str) -> Why {
+    let crashes = task.crashes;
+    Why::new(
+        "suspect",
+        format!(
+            "{state} its process died with it {crashes} times: it waits for a worker that runs no other group of suspects, or for an empty one"
+        ),
+    )
+    .hint("start another worker: it runs another group of suspects")
 }
 
 /// Its queue is paused, or nobody alive has its kind: the same for ready and for held tasks.

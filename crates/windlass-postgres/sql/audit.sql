@@ -50,7 +50,7 @@ FROM windlass.job AS j
 CROSS JOIN LATERAL (
   SELECT min(t.id) AS id
   FROM windlass.task AS t JOIN windlass.lane AS l ON l.id = t.lane
-  WHERE t.job = j.name AND t.state = 3 AND windlass.is_live(l.queue, l.kind)
+  WHERE t.job = j.name AND t.state = 3 AND NOT t.aside AND windlass.is_live(l.queue, l.kind)
 ) AS t
 WHERE t.id IS NOT NULL AND j.state = 0 AND j.delay_ms IS NULL
   AND (SELECT count(*) FROM windlass.task AS o WHERE o.job = j.name AND o.state IN (1, 2)) < coalesce(

@@ -1,8 +1,8 @@
 -- Takes ready tasks of one line after another (stretches of one lane, highest priority first), for a worker whose lease
--- is in force, while the server knows the epoch of leases. Its connection does not wait for the disk. Takes nothing while a suspect wants to be looked at first, or while one on its last chance runs alone.
+-- is in force, while the server knows the epoch of leases. Its connection does not wait for the disk. Takes nothing while suspects want to be looked at first, or while one on its last chance runs alone.
 -- $1 worker, $2 claim number, $3 how many, $4–$7 stretches: lane, highest and lowest priority, place after which it is
--- read; $8 crashes of a last chance, $9 how long it runs alone, $10 whether ready suspects are left aside.
--- Indexes: primary keys of worker, lease_epoch and lane, task_ready, task_suspect, task_running_suspect; the update goes by ctid.
+-- read; $8 crashes of a last chance, $9 how long it runs alone for each crash, $10 whether ready suspects are left aside.
+-- Indexes: primary keys of worker, lease_epoch and lane, task_ready, task_suspect_waiting, task_suspect_running; the update goes by ctid.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), holder AS MATERIALIZED (
@@ -12,15 +12,17 @@ WITH clock AS MATERIALIZED (
     AND EXISTS (SELECT 1 FROM windlass.lease_epoch AS e WHERE e.id = 1)
   FOR KEY SHARE
 ), mine AS MATERIALIZED (
-  SELECT t.crashes, t.claimed_at
+  SELECT t.crashes, t.suspect, t.claimed_at
   FROM windlass.task AS t
-  WHERE t.state = 2 AND t.crashes > 0 AND t.worker = $1
+  WHERE t.state = 2 AND t.crashes >= 2 AND t.worker = $1
 ), gate AS MATERIALIZED (
   SELECT
     EXISTS (SELECT 1 FROM holder) AS live,
-    EXISTS (SELECT 1 FROM mine WHERE crashes >= $8 AND claimed_at > (SELECT now FROM clock) - $9) AS isolated,
-    NOT EXISTS (SELECT 1 FROM mine) AND NOT $10
-      AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = ANY($4)) AS suspects
+    EXISTS (
+      SELECT 1 FROM mine WHERE crashes >= $8 AND suspect < 0 AND claimed_at > (SELECT now FROM clock) - $9::bigint * crashes
+    ) AS isolated,
+    NOT $10
+      AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.crashes >= 2 AND (t.state = 1 OR (t.state = 3 AND t.aside)) AND t.lane = ANY($4)) AS suspects
 ), stretch AS MATERIALIZED (
   SELECT s.lane, s.high, s.low, s.after
   FROM unnest($4::integer[], $5::integer[], $6::integer[], $7::bigint[]) WITH ORDINALITY AS s (lane, high, low, after, place)
@@ -35,7 +37,7 @@ WITH clock AS MATERIALIZED (
   CROSS JOIN LATERAL (
     SELECT task.ctid AS place
     FROM windlass.task
-    WHERE task.state = 1 AND task.crashes = 0 AND task.lane = stretch.lane
+    WHERE task.state = 1 AND task.crashes < 2 AND task.lane = stretch.lane
       AND task.priority BETWEEN stretch.low AND stretch.high AND task.ready_seq > stretch.after
     ORDER BY task.priority DESC, task.ready_seq
     LIMIT $3
@@ -60,14 +62,14 @@ WITH clock AS MATERIALIZED (
   -- Most of it is looked at only if the claim brought less than it asked for.
   SELECT
     CASE WHEN short.is_short THEN
-      EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = ANY($4))
+      EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.crashes >= 2 AND (t.state = 1 OR (t.state = 3 AND t.aside)) AND t.lane = ANY($4))
       OR EXISTS (
         SELECT 1
         FROM windlass.lane AS l CROSS JOIN gate
         WHERE l.id = ANY($4)
           AND (gate.isolated OR EXISTS (SELECT 1 FROM windlass.paused_queue AS p WHERE p.queue = l.queue))
           -- Lane by lane: without OFFSET the server may read the whole line of every lane instead.
-          AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes = 0 AND t.lane = l.id OFFSET 0)
+          AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes < 2 AND t.lane = l.id OFFSET 0)
       )
     END AS is_blocked,
     least(

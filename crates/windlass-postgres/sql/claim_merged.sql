@@ -9,15 +9,17 @@ WITH clock AS MATERIALIZED (
     AND EXISTS (SELECT 1 FROM windlass.lease_epoch AS e WHERE e.id = 1)
   FOR KEY SHARE
 ), mine AS MATERIALIZED (
-  SELECT t.crashes, t.claimed_at
+  SELECT t.crashes, t.suspect, t.claimed_at
   FROM windlass.task AS t
-  WHERE t.state = 2 AND t.crashes > 0 AND t.worker = $1
+  WHERE t.state = 2 AND t.crashes >= 2 AND t.worker = $1
 ), gate AS MATERIALIZED (
   SELECT
     EXISTS (SELECT 1 FROM holder) AS live,
-    EXISTS (SELECT 1 FROM mine WHERE crashes >= $8 AND claimed_at > (SELECT now FROM clock) - $9) AS isolated,
-    NOT EXISTS (SELECT 1 FROM mine) AND NOT $10
-      AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = ANY($4)) AS suspects
+    EXISTS (
+      SELECT 1 FROM mine WHERE crashes >= $8 AND suspect < 0 AND claimed_at > (SELECT now FROM clock) - $9::bigint * crashes
+    ) AS isolated,
+    NOT $10
+      AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.crashes >= 2 AND (t.state = 1 OR (t.state = 3 AND t.aside)) AND t.lane = ANY($4)) AS suspects
 ), stretch AS MATERIALIZED (
   SELECT s.place, s.lane, s.high, s.low, s.after
   FROM unnest($4::integer[], $5::integer[], $6::integer[], $7::bigint[]) WITH ORDINALITY AS s (lane, high, low, after, place)
@@ -31,7 +33,7 @@ WITH clock AS MATERIALIZED (
   CROSS JOIN LATERAL (
     SELECT task.priority, task.ready_seq
     FROM windlass.task
-    WHERE task.state = 1 AND task.crashes = 0 AND task.lane = stretch.lane
+    WHERE task.state = 1 AND task.crashes < 2 AND task.lane = stretch.lane
       AND task.priority BETWEEN stretch.low AND stretch.high AND task.ready_seq > stretch.after
     ORDER BY task.priority DESC, task.ready_seq
     LIMIT $3
@@ -47,7 +49,7 @@ WITH clock AS MATERIALIZED (
   CROSS JOIN LATERAL (
     SELECT task.ctid AS place
     FROM windlass.task
-    WHERE task.state = 1 AND task.crashes = 0 AND task.lane = stretch.lane
+    WHERE task.state = 1 AND task.crashes < 2 AND task.lane = stretch.lane
       AND task.priority BETWEEN stretch.low AND stretch.high AND task.ready_seq > stretch.after
     ORDER BY task.priority DESC, task.ready_seq
     LIMIT share.n
@@ -71,14 +73,14 @@ WITH clock AS MATERIALIZED (
   -- Most of it is looked at only if the claim brought less than it asked for.
   SELECT
     CASE WHEN short.is_short THEN
-      EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = ANY($4))
+      EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.crashes >= 2 AND (t.state = 1 OR (t.state = 3 AND t.aside)) AND t.lane = ANY($4))
       OR EXISTS (
         SELECT 1
         FROM windlass.lane AS l CROSS JOIN gate
         WHERE l.id = ANY($4)
           AND (gate.isolated OR EXISTS (SELECT 1 FROM windlass.paused_queue AS p WHERE p.queue = l.queue))
           -- Lane by lane: without OFFSET the server may read the whole line of every lane instead.
-          AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes = 0 AND t.lane = l.id OFFSET 0)
+          AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes < 2 AND t.lane = l.id OFFSET 0)
       )
     END AS is_blocked,
     least(

@@ -4,7 +4,7 @@
 -- and more is ready than was asked for, so that their heads would have to be compared.
 -- $1 worker, $2 claim number, $3 how many, $4–$7 stretches as in claim.sql, $8 from how many on nothing is taken, less one,
 -- $9 whether there is so much that a row that anybody has locked, be it long ago, can be passed over: a claim from the head finds it.
--- Indexes: primary keys of worker, lease_epoch and paused_queue, task_ready, task_suspect, task_running_suspect; the update goes by ctid.
+-- Indexes: primary keys of worker, lease_epoch and paused_queue, task_ready, task_suspect_waiting, task_suspect_running; the update goes by ctid.
 WITH line AS MATERIALIZED (
   -- One row, which is looked at as often as it takes; a thousand would be copied and read again each time.
   SELECT array_agg(t.place) AS places, bool_or(t.paced) AS is_paced, count(*) AS n
@@ -14,7 +14,7 @@ WITH line AS MATERIALIZED (
     CROSS JOIN LATERAL (
       SELECT task.ctid AS place, task.paced
       FROM windlass.task
-      WHERE task.state = 1 AND task.crashes = 0 AND task.lane = s.lane
+      WHERE task.state = 1 AND task.crashes < 2 AND task.lane = s.lane
         AND task.priority BETWEEN s.low AND s.high AND task.ready_seq > s.after
         -- Somebody takes it, or wanted to: to try its lock costs as much as to take another. Whoever made it may have locked it before.
         AND (NOT $9 OR task.xmax = '0'::xid OR task.xmax = task.xmin)
@@ -30,8 +30,8 @@ WITH line AS MATERIALIZED (
           AND EXISTS (SELECT 1 FROM windlass.lease_epoch AS e WHERE e.id = 1)
         FOR KEY SHARE
       )
-      AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.crashes > 0 AND t.worker = $1)
-      AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = ANY($4))
+      AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.crashes >= 2 AND t.worker = $1)
+      AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.crashes >= 2 AND (t.state = 1 OR (t.state = 3 AND t.aside)) AND t.lane = ANY($4))
       AND NOT EXISTS (SELECT 1 FROM windlass.paused_queue)
     LIMIT $3
   ) AS t
@@ -43,6 +43,6 @@ SET state = 2, lease = greatest(lease + 1, (SELECT e.first_lease FROM windlass.l
   claimed_at = (SELECT windlass.now_ms())
 WHERE ctid = ANY ((SELECT places FROM line WHERE is_paced IS NOT TRUE AND n <= $8)::tid[]) AND state = 1
 -- What is as usual is left out: to send a number costs the server more than to compare it. Nothing for the lane is the first of $4.
-RETURNING id, NULLIF(lease, 1), NULLIF(attempt, 1), NULLIF(max_attempts, 10), NULL::integer,
+RETURNING id, NULLIF(lease, 1), NULLIF(attempt, 1), NULLIF(max_attempts, 10), NULLIF(crashes, 0),
   NULLIF(lane, (SELECT ($4::integer[])[1])), NULLIF(priority, 0), ready_seq, NULLIF(encoding, 0::smallint), payload, timeout_ms,
   retry, job, workflow, trace, ctid, claimed_at

@@ -1,14 +1,14 @@
--- Takes the first suspect of open lanes whose crashes lie in a range. Index: task_suspect, primary key of lease_epoch.
--- $1 worker, $2 claim number, $3 lanes, $4 and $5 fewest and most crashes.
+-- Takes suspects of groups in open lanes. Indexes: task_suspect_waiting, primary key of lease_epoch.
+-- $1 worker, $2 claim number, $3 lanes, $4 groups, $5 how many at most.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), line AS MATERIALIZED (
   SELECT t.ctid AS place
   FROM windlass.task AS t JOIN windlass.lane AS l ON l.id = t.lane
-  WHERE t.state = 1 AND t.crashes > 0 AND t.lane = ANY($3) AND t.crashes BETWEEN $4 AND $5
+  WHERE t.state = 1 AND t.crashes >= 2 AND t.lane = ANY($3) AND coalesce(t.suspect, 0) = ANY($4)
     AND NOT EXISTS (SELECT 1 FROM windlass.paused_queue AS p WHERE p.queue = l.queue)
   ORDER BY t.priority DESC, t.ready_seq
-  LIMIT 1
+  LIMIT $5
   FOR UPDATE OF t SKIP LOCKED
 ), taken AS (
   UPDATE windlass.task
@@ -26,3 +26,4 @@ SELECT
   t.id, t.lease, t.attempt, t.max_attempts, t.crashes, t.lane, t.priority, t.ready_seq, t.encoding, t.payload,
   t.timeout_ms, t.retry, t.job, t.workflow, t.trace, t.place
 FROM clock CROSS JOIN taken AS t
+ORDER BY t.priority DESC, t.ready_seq

@@ -3,7 +3,7 @@
 -- sent with it, does. $1 lane, $2 priority, $3 attempts, $4 encoding, $5 payload, $6 channel,
 -- $7 whether to ring, $8 the caller's listener, $9 time limit, $10 retry policy, $11 trace, $12 worker, $13 claim number; $14–$16
 -- stretches of the lane: highest and lowest priority, place after which it is read.
--- Indexes: primary keys of worker, lane and doorbell, task_ready, task_suspect, task_running_suspect.
+-- Indexes: primary keys of worker, lane and doorbell, task_ready, task_suspect_waiting, task_suspect_running.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now, set_config('synchronous_commit', CASE WHEN $17 THEN 'off' ELSE current_setting('synchronous_commit') END, true)
 ), holder AS MATERIALIZED (
@@ -18,15 +18,15 @@ WITH clock AS MATERIALIZED (
       AND NOT EXISTS (
         SELECT 1 FROM windlass.lane AS l JOIN windlass.paused_queue AS p ON p.queue = l.queue WHERE l.id = $1
       )
-      AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = $1)
-      AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.crashes > 0 AND t.worker = $12)
+      AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes >= 2 AND t.lane = $1)
+      AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.crashes >= 2 AND t.worker = $12)
       AND NOT EXISTS (
         SELECT 1
         FROM unnest($14::integer[], $15::integer[], $16::bigint[]) AS s (high, low, after)
         -- Stretch by stretch: without OFFSET the server may read the whole line instead.
         WHERE EXISTS (
           SELECT 1 FROM windlass.task AS t
-          WHERE t.state = 1 AND t.crashes = 0 AND t.lane = $1 AND t.priority BETWEEN s.low AND s.high
+          WHERE t.state = 1 AND t.crashes < 2 AND t.lane = $1 AND t.priority BETWEEN s.low AND s.high
             AND t.ready_seq > s.after
           OFFSET 0
         )

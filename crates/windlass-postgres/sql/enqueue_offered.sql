@@ -1,7 +1,7 @@
 -- Adds one task as a lease of a worker that has offered to take it, and tells that worker all of it on the channel of its own; adds nothing if
 -- nobody may have it. What enqueue_one.sql does where there is an offer, for a third less: for a caller who has just met one. Its commit
 -- does not wait for the disk; flush.sql, which follows, does. $1 lane, $2 priority, $3 attempts, $4 encoding, $5 payload, $6 the
--- caller's listener. Indexes: primary keys of worker and paused_queue, task_suspect, task_running_suspect.
+-- caller's listener. Indexes: primary keys of worker and paused_queue, task_suspect_waiting, task_suspect_running.
 WITH taken AS (
   UPDATE windlass.doorbell AS d SET worker = NULL
   FROM (
@@ -32,8 +32,8 @@ WITH taken AS (
       WHERE w.id = o.worker AND w.ended_at IS NULL AND w.min_claim_no <= o.claim_no AND w.expires_at > i.now
       FOR KEY SHARE SKIP LOCKED
     )
-    AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.crashes > 0 AND t.worker = o.worker)
-    AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = $1)
+    AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.crashes >= 2 AND t.worker = o.worker)
+    AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes >= 2 AND t.lane = $1)
     AND NOT EXISTS (SELECT 1 FROM windlass.paused_queue)
   RETURNING id, worker, claim_no, claimed_at
 )

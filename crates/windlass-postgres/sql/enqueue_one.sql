@@ -3,7 +3,7 @@
 -- its line but what came since that worker last looked. If $9 is true, the commit does not wait for the disk, so that a worker has
 -- the task meanwhile; flush.sql, which follows, does. $1 lane, $2 priority, $3 attempts, $4 encoding, $5 payload, $6 channel,
 -- $7 whether to ring, $8 the caller's listener, $10 whether the task may be told: its payload is small, and the commit does not wait.
--- Indexes: primary keys of doorbell, worker and paused_queue, task_suspect, task_running_suspect.
+-- Indexes: primary keys of doorbell, worker and paused_queue, task_suspect_waiting, task_suspect_running.
 WITH item AS MATERIALIZED (
   SELECT
     windlass.now_ms() AS now,
@@ -28,8 +28,8 @@ WITH item AS MATERIALIZED (
       WHERE w.id = o.worker AND w.ended_at IS NULL AND w.min_claim_no <= o.claim_no AND w.expires_at > (SELECT now FROM item)
       FOR KEY SHARE SKIP LOCKED
     )
-    AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.crashes > 0 AND t.worker = o.worker)
-    AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes > 0 AND t.lane = $1)
+    AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.crashes >= 2 AND t.worker = o.worker)
+    AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 1 AND t.crashes >= 2 AND t.lane = $1)
     AND NOT EXISTS (SELECT 1 FROM windlass.paused_queue)
 ), taken AS (
   UPDATE windlass.doorbell AS d SET worker = NULL FROM offered AS o WHERE d.listener = o.listener

@@ -8,7 +8,7 @@ LEFT JOIN LATERAL (
   CROSS JOIN LATERAL (
     SELECT task.ready_seq
     FROM windlass.task
-    WHERE task.state = 1 AND task.crashes = 0 AND task.lane = l.id
+    WHERE task.state = 1 AND task.crashes < 2 AND task.lane = l.id
     ORDER BY task.priority DESC, task.ready_seq
     LIMIT 1
   ) AS t

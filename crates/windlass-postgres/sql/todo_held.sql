@@ -12,4 +12,4 @@ WHERE j.state = 0
       WHERE w.ended_at IS NULL AND w.registered_at < (SELECT windlass.now_ms()) - 2000 AND w.expires_at > (SELECT windlass.now_ms())
     )
   )
-  AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.job = j.name AND t.state = 3 AND NOT t.parked OFFSET 0)
+  AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.job = j.name AND t.state = 3 AND NOT t.parked AND NOT t.aside OFFSET 0)

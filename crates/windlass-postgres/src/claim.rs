@@ -3,8 +3,8 @@
 //! Suspects of a crash take a longer way, in a transaction (see [`crate::suspect`]).
 
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, LaneId, Result, Timestamp, affinity::hand_over, rules::ISOLATION,
-    source::Rest,
+    ClaimAnswer, Claimed, Demand, Error, LaneId, Result, Timestamp, affinity::hand_over,
+    crash::QUIET_PER_CRASH, source::Rest,
 };
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     shared::Shared,
     short::{self, Seen},
     sql::{self, Sql},
-    suspect::{last_chance, take_suspect},
+    suspect::{Waiting, last_chance, stand_aside, take_suspects},
     taken::{read, unreadable},
 };
 
@@ -43,6 +43,21 @@ pub(crate) struct Brought {
 }
 
 impl Brought {
+    /// Nothing yet: gates are to be looked at first.
+    fn gates_first() -> Self {
+        Self {
+            tasks: Vec::new(),
+            rest: Rest::Nothing,
+            next_due: None,
+            now: Timestamp::from_ms(0),
+            lanes: None,
+            has_todo: true,
+            has_started: false,
+            is_isolated: false,
+            owes_look: false,
+        }
+    }
+
     /// The same answer for another worker, whom it brought nothing.
     fn without_tasks(&self) -> Self {
         Self { tasks: Vec::new(), has_started: false, is_isolated: false, ..*self }
@@ -133,7 +148,8 @@ fn offer(shared: &Shared, demands: &[Demand]) {
 /// Claims; whatever the gates are to be looked at for is looked at, and what that made ready is claimed too. Answers also
 /// whether a look at how things stand is owed.
 async fn claim_admitted(shared: &Shared, demands: &[Demand]) -> Result<(ClaimAnswer, bool)> {
-    let Served { mut answer, has_todo, has_started, owes_look } = claim(shared, demands).await?;
+    let Served { mut answer, has_todo, has_started, owes_look } =
+        claim(shared, demands, Waiting::Sort).await?;
     let is_short = answer.rest != Rest::More;
     // A start that is to be noticed is noticed before its task can end.
     if has_started || (has_todo && is_short) {
@@ -163,7 +179,7 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
         .iter()
         .map(|demand| Demand { n: demand.n.saturating_sub(taken(demand.worker)), ..demand.clone() })
         .collect();
-    match claim(shared, &left).await {
+    match claim(shared, &left, Waiting::Leave).await {
         Ok(Served { answer: more, .. }) => {
             answer.tasks.extend(more.tasks);
             answer.next_due = more.next_due.or(answer.next_due);
@@ -181,13 +197,13 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
 }
 
 /// Serves all demands or, if a worker may not claim, none.
-async fn claim(shared: &Shared, demands: &[Demand]) -> Result<Served> {
+async fn claim(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<Served> {
     let mut doubt = Doubt { shared, is_over: false };
-    let mut answer = serve(shared, demands).await;
+    let mut answer = serve(shared, demands, waiting).await;
     if matches!(answer, Err(Error::WorkerExpired)) {
         // Or the server was down in a crash: then it lets no worker claim until the next epoch has begun.
         epoch::begin_if_forgotten(shared).await?;
-        answer = serve(shared, demands).await;
+        answer = serve(shared, demands, waiting).await;
     }
     doubt.is_over = answer.is_ok();
     if let Ok(served) = &answer {
@@ -210,7 +226,7 @@ impl Drop for Doubt<'_> {
     }
 }
 
-async fn serve(shared: &Shared, demands: &[Demand]) -> Result<Served> {
+async fn serve(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<Served> {
     let mut session = shared.claims.session().await?;
     match demands {
         [] => {
@@ -223,18 +239,23 @@ async fn serve(shared: &Shared, demands: &[Demand]) -> Result<Served> {
             };
             Ok(Served { answer, has_todo: false, has_started: false, owes_look: false })
         }
-        [demand] => Ok(answer(shared, vec![alone(shared, &mut session, demand).await?])),
+        [demand] => Ok(answer(shared, vec![alone(shared, &mut session, demand, waiting).await?])),
         demands => {
             shared.looks.forget_named();
-            let brought = together(shared, &mut session, demands).await?;
+            let brought = together(shared, &mut session, demands, waiting).await?;
             Ok(answer(shared, brought))
         }
     }
 }
 
 /// Demands in one transaction: all or none.
-async fn together(shared: &Shared, session: &mut Session<'_>, demands: &[Demand]) -> Result<Vec<Brought>> {
-    let claimed = one_after_another(shared, session, demands).await;
+async fn together(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    demands: &[Demand],
+    waiting: Waiting,
+) -> Result<Vec<Brought>> {
+    let claimed = one_after_another(shared, session, demands, waiting).await;
     if claimed.is_err() {
         // Waited for: whoever claims next would skip what is still locked.
         session.rollback().await;
@@ -246,12 +267,17 @@ async fn one_after_another(
     shared: &Shared,
     session: &mut Session<'_>,
     demands: &[Demand],
+    waiting: Waiting,
 ) -> Result<Vec<Brought>> {
     let workers: Vec<i64> = demands.iter().map(|demand| demand.worker.0).collect();
     let numbers: Vec<i64> = demands.iter().map(|demand| demand.claim_no as i64).collect();
     let locked = session.begin_with(&[(&sql::CLAIM_LOCK, &[&workers, &numbers])]).await?;
     if locked.first().is_none_or(|rows| rows.len() < demands.len()) {
         return Err(Error::WorkerExpired);
+    }
+    if waiting == Waiting::Sort && stand_aside(shared, session, demands).await? {
+        session.commit().await?;
+        return Ok(vec![Brought::gates_first()]);
     }
     let mut all: Vec<Brought> = Vec::with_capacity(demands.len());
     for (place, demand) in demands.iter().enumerate() {
@@ -311,7 +337,12 @@ async fn commit(
 }
 
 /// One demand, in a statement of its own unless a suspect is there.
-async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Brought> {
+async fn alone(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    demand: &Demand,
+    waiting: Waiting,
+) -> Result<Brought> {
     // Of several lanes the short way takes less than it was asked for, or nothing.
     let least = if demand.lanes.len() < 2 { 1 } else { 2 };
     let way = if demand.n < least { Way::Long } else { shared.looks.way(demand.lanes.len(), demand.n) };
@@ -327,7 +358,7 @@ async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> R
         let next_due = seen.next_due.or(brought.next_due);
         return Ok(Brought { next_due, has_todo: seen.has_todo, ..brought });
     }
-    let brought = thoroughly(shared, session, demand).await?;
+    let brought = thoroughly(shared, session, demand, waiting).await?;
     shared.looks.looked(
         demand.worker,
         !brought.tasks.is_empty(),
@@ -339,7 +370,12 @@ async fn alone(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> R
 }
 
 /// Takes tasks and looks how things stand.
-async fn thoroughly(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Brought> {
+async fn thoroughly(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    demand: &Demand,
+    waiting: Waiting,
+) -> Result<Brought> {
     let stretches = shared.stretches(&demand.lanes);
     let (verdict, tasks) = take(shared, session, demand, &stretches, wanted(demand), Suspects::First).await?;
     if !verdict.is_live {
@@ -348,22 +384,21 @@ async fn thoroughly(shared: &Shared, session: &mut Session<'_>, demand: &Demand)
     if !verdict.has_suspects {
         return Ok(brought(demand, &verdict, tasks));
     }
-    let found = together(shared, session, std::slice::from_ref(demand)).await?;
+    let found = together(shared, session, std::slice::from_ref(demand), waiting).await?;
     found.into_iter().next().ok_or_else(|| unreadable("a claim without an answer"))
 }
 
 /// One demand inside a transaction that holds its worker's row, suspects first.
 async fn inside(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Brought> {
-    let suspect = take_suspect(shared, session, demand).await?;
+    let (suspects, is_alone) = take_suspects(shared, session, demand).await?;
     // A suspect on its last chance runs alone: the claim below finds it there and takes nothing.
-    let is_alone = suspect.as_ref().is_some_and(|task| shared.rules.is_last_chance(task.crashes));
-    let room = if is_alone { 1 } else { wanted(demand).saturating_sub(i64::from(suspect.is_some())) };
+    let room = if is_alone { 1 } else { wanted(demand).saturating_sub(suspects.len() as i64) };
     let stretches = shared.stretches(&demand.lanes);
     let (verdict, mut tasks) = take(shared, session, demand, &stretches, room, Suspects::Aside).await?;
     if !verdict.is_live {
         return Err(Error::WorkerExpired);
     }
-    tasks.splice(0..0, suspect);
+    tasks.splice(0..0, suspects);
     Ok(brought(demand, &verdict, tasks))
 }
 
@@ -437,7 +472,7 @@ async fn take(
 ) -> Result<(Verdict, Vec<Claimed>)> {
     let statement: &'static Sql = if demand.lanes.len() > 1 { &sql::CLAIM_MERGED } else { &sql::CLAIM };
     let (claim_no, last_chance) = (demand.claim_no as i64, last_chance(&shared.rules));
-    let (isolation, aside) = (ISOLATION.as_millis() as i64, suspects == Suspects::Aside);
+    let (isolation, aside) = (QUIET_PER_CRASH.as_millis() as i64, suspects == Suspects::Aside);
     let rows = session
         .query(
             statement,

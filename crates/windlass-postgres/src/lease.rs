@@ -10,6 +10,7 @@ use std::{
 
 use windlass_core::{
     Error, LaneId, LeaseRef, Result, TaskId, Timestamp, WorkerId,
+    crash::{self, Fate, Group, Victim},
     source::{DutyReport, Reconciled},
     worker::{check_slots, not_live},
 };
@@ -343,12 +344,12 @@ async fn expire_one(shared: &Shared, worker: WorkerId, room: usize) -> Result<Sw
     let leases: Vec<HeldLease> = rows.iter().map(held_lease).take(room).collect();
     let ids: Vec<i64> = leases.iter().map(|held| held.lease.id.raw()).collect();
     let numbers: Vec<i32> = leases.iter().map(|held| held.lease.lease as i32).collect();
-    let most_crashes = most_crashes(shared, crowd == 1);
+    let (dead, groups) = judge(shared, rows.get(..leases.len()).unwrap_or_default(), crowd == 1);
     let mut swept = Swept { is_over, is_news: is_over && !was_ended, ..Swept::default() };
     if !leases.is_empty() {
         let held = workflow::lock(&mut session, &settle::workflows_of(&leases)).await?;
         let mut ended = Ended::default();
-        ended.add(&session.query(&sql::CRASH, &[&worker.0, &ids, &numbers, &most_crashes]).await?);
+        ended.add(&session.query(&sql::CRASH, &[&worker.0, &ids, &numbers, &dead, &groups]).await?);
         let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
         if ended.tasks.len() < leases.len() {
             ended.add(&session.query(&sql::SETTLE_ASKED, &[&worker.0, &ids, &numbers, &ttl, &keep]).await?);
@@ -365,11 +366,23 @@ async fn expire_one(shared: &Shared, worker: WorkerId, room: usize) -> Result<Sw
     Ok(swept)
 }
 
-/// The crashes that end a task, if its process died with it alone or among others.
-fn most_crashes(shared: &Shared, was_alone: bool) -> i32 {
-    let most =
-        (1..=u32::try_from(i32::MAX).unwrap_or(u32::MAX)).find(|n| shared.rules.crash_ends(*n, was_alone));
-    most.and_then(|most| i32::try_from(most).ok()).unwrap_or(i32::MAX)
+/// What a crash makes of each task, as `crash.sql` takes it: whether it is dead, and its group counted from one, negative if it is alone.
+fn judge(shared: &Shared, rows: &[tokio_postgres::Row], was_alone: bool) -> (Vec<bool>, Vec<Option<i32>>) {
+    let victim = |row: &tokio_postgres::Row| Victim {
+        id: lease_of(row).id,
+        crashes: row.get::<_, i32>(4) as u32,
+        group: Group::from_stored(row.get(5)),
+    };
+    let victims: Vec<Victim> = rows.iter().map(victim).collect();
+    let group = |fate: &Fate| match fate {
+        Fate::Suspect { place, alone } => {
+            let number = i32::try_from(place + 1).unwrap_or(i32::MAX);
+            Some(if *alone { -number } else { number })
+        }
+        Fate::Again | Fate::Dead => None,
+    };
+    let fates = crash::judge(&victims, was_alone, &shared.rules);
+    (fates.iter().map(|fate| *fate == Fate::Dead).collect(), fates.iter().map(group).collect())
 }
 
 /// Makes tasks ready whose time has come. On the connection of claims: the coordinator waits for it before it claims.

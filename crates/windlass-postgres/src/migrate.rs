@@ -73,6 +73,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "nothing that exists: it makes a new table only",
         sql: include_str!("../sql/migrations/0009_epoch.sql"),
     },
+    Migration {
+        version: 10,
+        oldest_writer: 1,
+        locks: "the table of tasks, for as long as it takes to make the index of ready ones anew: about a second for each million of them",
+        sql: include_str!("../sql/migrations/0010_suspect.sql"),
+    },
 ];
 
 /// The versions that a schema records.

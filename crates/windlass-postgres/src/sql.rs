@@ -44,7 +44,7 @@ statements! {
     CLAIM_MERGED "claim_merged" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, BOOL];
     CLAIM_NAMED "claim_named" [INT8, INT8, INT8, INT4_ARRAY];
     CLAIM_QUICK "claim_quick" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT8, BOOL];
-    CLAIM_SUSPECT "claim_suspect" [INT8, INT8, INT4_ARRAY, INT4, INT4];
+    CLAIM_SUSPECT "claim_suspect" [INT8, INT8, INT4_ARRAY, INT8_ARRAY, INT8];
     COPY_ADVANCE "copy_advance" [INT8, INT8];
     COPY_BEGIN "copy_begin" [INT8];
     COPY_COUNTS "copy_counts" [];
@@ -75,7 +75,7 @@ statements! {
     COPY_WORKFLOWS "copy_workflows" [TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT2_ARRAY];
     COUNT_CROWD "count_crowd" [INT8];
     COUNT_DEAD "count_dead" [INT8];
-    CRASH "crash" [INT8, INT8_ARRAY, INT4_ARRAY, INT4];
+    CRASH "crash" [INT8, INT8_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY];
     DELETE_AWAITED "delete_awaited" [INT8, INT8];
     DELETE_DEAD "delete_dead" [INT8, INT8, INT8];
     DELETE_HISTORY "delete_history" [INT8, INT8];
@@ -182,6 +182,8 @@ statements! {
     SETTLE_STAY_AT "settle_stay_at" [INT8, INT4, INT8, INT8_ARRAY, INT4_ARRAY, INT2, INT8_ARRAY, TEXT, TID_ARRAY, INT4, TEXT_ARRAY];
     SET_WORKER_SLOTS "set_worker_slots" [INT8, INT4];
     SHOW_TASK "show_task" [INT8_ARRAY, INT8];
+    SUSPECT_ASIDE "suspect_aside" [INT4_ARRAY, INT8_ARRAY];
+    SUSPECT_GROUPS "suspect_groups" [INT4_ARRAY];
     TODO_HELD "todo_held" [];
     TODO_LATER "todo_later" [TEXT_ARRAY, INT8_ARRAY];
     TODO_PUT "todo_put" [INT2_ARRAY, TEXT_ARRAY];

@@ -1,49 +1,117 @@
-//! Suspects of a crash: which one a worker may take depends on what it holds.
+//! Suspects of crashes: which group a worker may take, and who stands aside meanwhile. What is decided is in
+//! [`windlass_core::crash`].
 
-use windlass_core::{Claimed, Demand, Result, Rules, Timestamp};
+use tokio_postgres::Row;
+use windlass_core::{
+    Claimed, Demand, Result, Rules, Timestamp,
+    crash::{self, Group, HeldGroup, SUSPECT_CRASHES, Turn},
+};
 
 use crate::{
-    claim::HEAD,
+    claim::{HEAD, wanted},
     pool::Session,
     shared::Shared,
     sql,
     taken::{claimed, lane_of},
 };
 
-/// The crashes from which on a suspect is on its last chance.
-pub(crate) fn last_chance(rules: &Rules) -> i32 {
-    i32::try_from(rules.max_crashes).unwrap_or(i32::MAX).saturating_sub(1).max(1)
+/// Whether suspects that wait are first sorted into those that stand aside and those that do not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    Sort,
+    /// They have just been sorted.
+    Leave,
 }
 
-/// Takes the first suspect that this worker may run, if it runs none (POISON-CONTAINED). One on its last chance runs
-/// alone, so an empty worker takes it first and another leaves it.
-pub(crate) async fn take_suspect(
+/// The crashes from which on a suspect that is alone in its group is on its last chance.
+pub(crate) fn last_chance(rules: &Rules) -> i32 {
+    i32::try_from(rules.max_crashes.saturating_sub(1).max(SUSPECT_CRASHES)).unwrap_or(i32::MAX)
+}
+
+/// Which suspects a worker may take, from what it holds.
+async fn turn_of(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Turn> {
+    let rows = session.query(&sql::CLAIM_HELD, &[&demand.worker.0]).await?;
+    let Some(first) = rows.first() else { return Ok(Turn::Next { is_empty: true }) };
+    let (holds, now) = (first.get::<_, i64>(0) as usize, Timestamp::from_ms(first.get(4)));
+    let groups: Vec<HeldGroup> = rows.iter().filter_map(held_group).collect();
+    Ok(crash::turn(&groups, holds, now, &shared.rules))
+}
+
+fn held_group(row: &Row) -> Option<HeldGroup> {
+    let group = Group::from_stored(row.get::<_, Option<i64>>(1)?);
+    let crashes = row.get::<_, i32>(2) as u32;
+    let claimed_at = Timestamp::from_ms(row.get(3));
+    Some(HeldGroup { group, crashes, quiet_until: crash::quiet_until(claimed_at, crashes) })
+}
+
+/// The groups of which a demand may get members, and whether the place of one of them or another in the line of its job is wrong.
+async fn groups_of(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<(Vec<i64>, bool)> {
+    let rows = session.query(&sql::SUSPECT_GROUPS, &[&lanes(demand)]).await?;
+    if rows.is_empty() {
+        return Ok((Vec::new(), false));
+    }
+    let group = |row: &Row| Group::from_stored(row.get(0));
+    let waiting: Vec<(Group, u32)> =
+        rows.iter().map(|row| (group(row), row.get::<_, i32>(1) as u32)).collect();
+    let chosen = turn_of(shared, session, demand).await?.choose(&waiting, &shared.rules);
+    let is_misplaced = |row: &Row| row.get(if chosen.contains(&group(row)) { 3 } else { 2 });
+    let is_misplaced = rows.iter().any(is_misplaced);
+    Ok((chosen.into_iter().map(Group::to_stored).collect(), is_misplaced))
+}
+
+/// Suspects with a job come back to its line if their group is next, and leave it if their group has to wait. Answers whether any
+/// moved: then their jobs are looked at before anything is taken.
+pub(crate) async fn stand_aside(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    demands: &[Demand],
+) -> Result<bool> {
+    let (mut next, mut in_lanes, mut is_needed) = (Vec::new(), Vec::new(), false);
+    for demand in demands.iter().filter(|demand| demand.n > 0) {
+        let (groups, is_misplaced) = groups_of(shared, session, demand).await?;
+        is_needed |= is_misplaced;
+        next.extend(groups);
+        in_lanes.extend(lanes(demand));
+    }
+    if !is_needed {
+        return Ok(false);
+    }
+    in_lanes.sort_unstable();
+    in_lanes.dedup();
+    let moved = session.row(&sql::SUSPECT_ASIDE, &[&in_lanes, &next]).await?;
+    Ok(moved.is_some_and(|row| row.get::<_, i64>(0) > 0))
+}
+
+/// Takes suspects of the group that is next for the worker (POISON-CONTAINED). Answers also whether one of them has the worker to
+/// itself.
+pub(crate) async fn take_suspects(
     shared: &Shared,
     session: &mut Session<'_>,
     demand: &Demand,
-) -> Result<Option<Claimed>> {
+) -> Result<(Vec<Claimed>, bool)> {
+    let mut taken = Vec::new();
     if demand.n == 0 {
-        return Ok(None);
+        return Ok((taken, false));
     }
-    let held = session.row(&sql::CLAIM_HELD, &[&demand.worker.0]).await?;
-    let (held, suspects) = held.map_or((0, 0), |row| (row.get::<_, i64>(0), row.get::<_, i64>(1)));
-    if suspects > 0 {
-        return Ok(None);
+    let (groups, _) = groups_of(shared, session, demand).await?;
+    if groups.is_empty() {
+        return Ok((taken, false));
     }
-    let lanes: Vec<i32> = demand.lanes.iter().map(|lane| lane.0 as i32).collect();
-    let (claim_no, last_chance) = (demand.claim_no as i64, last_chance(&shared.rules));
-    let mut ranges = vec![(1, last_chance - 1)];
-    if held == 0 {
-        ranges.insert(0, (last_chance, i32::MAX));
+    let (claim_no, lanes) = (demand.claim_no as i64, lanes(demand));
+    let rows = session
+        .query(&sql::CLAIM_SUSPECT, &[&demand.worker.0, &claim_no, &lanes, &groups, &wanted(demand)])
+        .await?;
+    for row in &rows {
+        let now = Timestamp::from_ms(row.get(0));
+        taken.push(claimed(demand, lane_of(shared, row.get(HEAD + 5)).await?, now, row, HEAD));
     }
-    for (fewest, most) in ranges {
-        let rows = session
-            .query(&sql::CLAIM_SUSPECT, &[&demand.worker.0, &claim_no, &lanes, &fewest, &most])
-            .await?;
-        if let Some(row) = rows.first() {
-            let now = Timestamp::from_ms(row.get(0));
-            return Ok(Some(claimed(demand, lane_of(shared, row.get(HEAD + 5)).await?, now, row, HEAD)));
-        }
-    }
-    Ok(None)
+    let alone = groups.first().copied().map(Group::from_stored);
+    let is_last =
+        |task: &Claimed| alone.is_some_and(|group| crash::is_last_chance(task.crashes, group, &shared.rules));
+    let is_alone = taken.first().is_some_and(is_last);
+    Ok((taken, is_alone))
+}
+
+fn lanes(demand: &Demand) -> Vec<i32> {
+    demand.lanes.iter().map(|lane| lane.0 as i32).collect()
 }

@@ -23,7 +23,7 @@ WHERE room.taken > job.concurrency AND NOT job.over_limit
 UNION ALL
 SELECT task.id, 'NO-STRANDED', 'stranded: held though its job has room', task.job, NULL
 FROM task JOIN job ON job.name = task.job CROSS JOIN fleet LEFT JOIN room ON room.job = job.name
-WHERE task.state = 3 AND job.state = 0 AND job.delay_ms IS NULL AND task.lane IN (SELECT lane FROM live)
+WHERE task.state = 3 AND NOT task.aside AND job.state = 0 AND job.delay_ms IS NULL AND task.lane IN (SELECT lane FROM live)
   AND coalesce(room.taken, 0) < coalesce(job.concurrency, fleet.window)
 UNION ALL
 SELECT id, 'NO-STRANDED', 'stranded: held though its job is not there', job, NULL FROM task
@@ -32,7 +32,7 @@ UNION ALL
 SELECT id, 'NO-STRANDED', 'stranded: held but not in the line of its job', NULL, NULL FROM task
 WHERE state = 3 AND NOT EXISTS (
   SELECT 1 FROM held
-  WHERE held.job = task.job AND held.lane = task.lane AND held.rank = -task.priority AND held.id = task.id
+  WHERE held.job = task.job AND held.lane = task.lane AND held.rank = iif(task.aside, 9223372036854775807, -task.priority) AND held.id = task.id
 )
 UNION ALL
 SELECT task.id, 'NO-STRANDED', 'stranded: waits for no step before it', NULL, task.workflow

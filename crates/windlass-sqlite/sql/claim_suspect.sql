@@ -1,8 +1,8 @@
--- The first suspect of a crash in a lane with so many crashes. Index: task_suspect, in order.
+-- Ready suspects of a group in a lane, the first ones. ?1 lane, ?2 group, ?3 how many at most. Index: task_suspect; they are few.
 SELECT
   id, priority, ready_seq, lease, attempt, max_attempts, crashes, timeout_ms, retry, job, workflow,
-  key IS NOT NULL AS keyed, encoding, payload, step, trace
+  key IS NOT NULL AS keyed, encoding, payload, step, trace, suspect
 FROM task
-WHERE lane = ?1 AND state = 1 AND crashes > 0 AND crashes BETWEEN ?2 AND ?3
+WHERE lane = ?1 AND crashes >= 2 AND ended_at IS NULL AND state = 1 AND coalesce(suspect, 0) = ?2
 ORDER BY priority DESC, ready_seq
-LIMIT 1
+LIMIT ?3

@@ -8,13 +8,17 @@ use std::{sync::Arc, time::Duration};
 use rusqlite::{Row, Rows, params};
 use windlass_core::{
     ClaimAnswer, Claimed, Demand, Encoding, Error, Lane, LaneId, LeaseRef, Name, Payload, State, TaskId,
-    TraceContext, WorkerId, affinity::hand_over, rules::ISOLATION, source::Rest,
+    TraceContext, WorkerId,
+    affinity::hand_over,
+    crash::{Group, Turn},
+    source::Rest,
 };
 
 use crate::{
     epoch, gates,
     memory::{Held, Passed},
     sql,
+    suspect::{self, turn_of},
     tx::{Step, Tx, disagree},
 };
 
@@ -33,6 +37,7 @@ pub(crate) fn claim(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<ClaimAnswer> {
         }
     }
     gates::admit_due(tx)?;
+    suspect::stand_aside(tx, demands)?;
     let mut tasks = Vec::new();
     let mut rest = Rest::More;
     for demand in demands {
@@ -48,7 +53,8 @@ pub(crate) fn claim(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<ClaimAnswer> {
 
 /// Steps go to the worker of the claim that prefers their workflow.
 fn exchange(tx: &mut Tx<'_>, demands: &[Demand], tasks: &mut [Claimed]) -> Step<()> {
-    let may_get = |place: usize| demands.get(place).is_some_and(|demand| !is_isolated(tx, demand.worker));
+    let may_get =
+        |place: usize| demands.get(place).is_some_and(|demand| turn_of(tx, demand.worker) != Turn::Isolated);
     for change in hand_over(demands, tasks, may_get) {
         let (Some(task), Some(to)) = (tasks.get_mut(change.task), demands.get(change.to)) else { continue };
         let lease = LeaseRef { id: task.id, lease: task.lease };
@@ -74,10 +80,10 @@ fn worst(a: Rest, b: Rest) -> Rest {
 }
 
 /// A task with its place in the line.
-struct Taken {
-    priority: i32,
-    ready_seq: i64,
-    task: Claimed,
+pub(crate) struct Taken {
+    pub priority: i32,
+    pub ready_seq: i64,
+    pub task: Claimed,
 }
 
 fn serve(tx: &mut Tx<'_>, demand: &Demand, tasks: &mut Vec<Claimed>) -> Step<Rest> {
@@ -87,18 +93,14 @@ fn serve(tx: &mut Tx<'_>, demand: &Demand, tasks: &mut Vec<Claimed>) -> Step<Res
     }
     let (mut open, paused_ready) = open_lanes(tx, demand);
     let mut taken = Vec::with_capacity(wanted.min(1024));
-    if is_isolated(tx, demand.worker) {
-        return Ok(if open.is_empty() && !paused_ready { Rest::Nothing } else { Rest::Blocked });
-    }
-    let suspects_left = take_suspect(tx, demand, &open, &mut taken)?;
-    if let [alone] = taken.as_slice()
-        && tx.options.rules.is_last_chance(alone.task.crashes)
-    {
+    let is_isolated = turn_of(tx, demand.worker) == Turn::Isolated;
+    // A suspect on its last chance has the worker to itself, whether it is there already or taken now.
+    if is_isolated || suspect::take(tx, demand, wanted, &mut taken)? {
         let (others, _) = open_lanes(tx, demand);
-        let rest = match wanted {
-            1 => Rest::More,
-            _ if others.is_empty() && !paused_ready => Rest::Nothing,
-            _ => Rest::Blocked,
+        let rest = match taken.len() >= wanted {
+            true => Rest::More,
+            false if others.is_empty() && !paused_ready && !has_aside(tx, demand) => Rest::Nothing,
+            false => Rest::Blocked,
         };
         tasks.extend(taken.into_iter().map(|taken| taken.task));
         return Ok(rest);
@@ -126,19 +128,18 @@ fn serve(tx: &mut Tx<'_>, demand: &Demand, tasks: &mut Vec<Claimed>) -> Step<Res
     }
     let rest = match taken.len() >= wanted {
         true => Rest::More,
-        false if paused_ready || suspects_left => Rest::Blocked,
+        false if paused_ready || demand.lanes.iter().any(|lane| suspect::has_waiting(tx, *lane)) => {
+            Rest::Blocked
+        }
         false => Rest::Nothing,
     };
     tasks.extend(taken.into_iter().map(|taken| taken.task));
     Ok(rest)
 }
 
-/// Whether the worker runs a suspect on its last chance, which has the worker to itself for a while.
-fn is_isolated(tx: &Tx<'_>, worker: WorkerId) -> bool {
-    let Some(worker) = tx.memory.worker(worker).filter(|worker| worker.held.len() == 1) else { return false };
-    worker.held.values().any(|held| {
-        tx.options.rules.is_last_chance(held.crashes) && tx.now.since(held.claimed_at) < ISOLATION
-    })
+/// Whether suspects stand aside in lanes of the demand.
+fn has_aside(tx: &Tx<'_>, demand: &Demand) -> bool {
+    demand.lanes.iter().any(|lane| tx.memory.lane(*lane).is_some_and(|entry| entry.aside > 0))
 }
 
 /// Lanes of the demand that have something ready and are not paused, and whether a paused one has something.
@@ -159,70 +160,6 @@ fn open_lanes(tx: &Tx<'_>, demand: &Demand) -> (Vec<LaneId>, bool) {
 
 fn plain_ready(tx: &Tx<'_>, lane: LaneId) -> u64 {
     tx.memory.lane(lane).map_or(0, |entry| entry.depth.ready.saturating_sub(entry.suspects))
-}
-
-/// Takes the first suspect of the lanes if the worker runs none (POISON-CONTAINED). Answers whether suspects
-/// are left that may not be taken now.
-fn take_suspect(tx: &mut Tx<'_>, demand: &Demand, lanes: &[LaneId], taken: &mut Vec<Taken>) -> Step<bool> {
-    let with_suspects: Vec<LaneId> = lanes
-        .iter()
-        .copied()
-        .filter(|lane| tx.memory.lane(*lane).is_some_and(|entry| entry.suspects > 0))
-        .collect();
-    if with_suspects.is_empty() {
-        return Ok(false);
-    }
-    if tx.memory.worker(demand.worker).is_some_and(|worker| worker.suspects > 0) {
-        return Ok(true);
-    }
-    // A suspect on its last chance runs alone, so an empty worker takes it first and another leaves it.
-    let last_chance = i64::from(tx.options.rules.max_crashes).saturating_sub(1).max(1);
-    let is_empty = tx.memory.worker(demand.worker).is_some_and(|worker| worker.held.is_empty());
-    let mut first = None;
-    if is_empty {
-        first = first_suspect(tx, demand, &with_suspects, (last_chance, i64::MAX))?;
-    }
-    if first.is_none() {
-        first = first_suspect(tx, demand, &with_suspects, (1, last_chance - 1))?;
-    }
-    if let Some((suspect, held)) = first {
-        let (id, lane) = (suspect.task.id, held.lane);
-        let changed = tx.sql(sql::CLAIM_TAKE_ONE)?.execute(params![
-            demand.worker.0,
-            demand.claim_no as i64,
-            tx.now.as_ms(),
-            id.raw(),
-            tx.memory.epoch.0
-        ])?;
-        if changed != 1 {
-            return Err(disagree("a suspect"));
-        }
-        hold(tx, demand.worker, id, held);
-        tx.memory.count_suspects(lane, -1);
-        tx.memory.count_move(lane, State::Ready, State::Running, 1);
-        taken.push(suspect);
-    }
-    Ok(with_suspects.iter().any(|lane| tx.memory.lane(*lane).is_some_and(|entry| entry.suspects > 0)))
-}
-
-/// The first suspect of the lanes whose crashes lie in a range.
-fn first_suspect(
-    tx: &mut Tx<'_>,
-    demand: &Demand,
-    lanes: &[LaneId],
-    crashes: (i64, i64),
-) -> Step<Option<(Taken, Held)>> {
-    let mut first: Option<(Taken, Held)> = None;
-    for lane in lanes {
-        let mut statement = tx.sql(sql::CLAIM_SUSPECT)?;
-        let mut rows = statement.query((lane.0, crashes.0, crashes.1))?;
-        let Some(candidate) = read_rows(tx, demand, *lane, &mut rows)?.pop() else { continue };
-        let place = |taken: &Taken| (std::cmp::Reverse(taken.priority), taken.ready_seq);
-        if first.as_ref().is_none_or(|(best, _)| place(&candidate.0) < place(best)) {
-            first = Some(candidate);
-        }
-    }
-    Ok(first)
 }
 
 /// How many tasks to take from each lane so that together they are the first `room` of all.
@@ -328,7 +265,7 @@ fn take_stretch(
 }
 
 /// Notes a lease; a task that has a job takes its place among those that run.
-fn hold(tx: &mut Tx<'_>, worker: WorkerId, id: TaskId, mut held: Held) {
+pub(crate) fn hold(tx: &mut Tx<'_>, worker: WorkerId, id: TaskId, mut held: Held) {
     if let Some(gate) = &mut held.gate
         && let Some(job) = &gate.job
     {
@@ -342,7 +279,12 @@ fn hold(tx: &mut Tx<'_>, worker: WorkerId, id: TaskId, mut held: Held) {
 }
 
 /// Reads ready rows as the leases that they are about to become.
-fn read_rows(tx: &Tx<'_>, demand: &Demand, lane: LaneId, rows: &mut Rows<'_>) -> Step<Vec<(Taken, Held)>> {
+pub(crate) fn read_rows(
+    tx: &Tx<'_>,
+    demand: &Demand,
+    lane: LaneId,
+    rows: &mut Rows<'_>,
+) -> Step<Vec<(Taken, Held)>> {
     let lane = tx.memory.lane(lane).map(|entry| Arc::clone(&entry.lane)).ok_or_else(|| disagree("a lane"))?;
     let mut read = Vec::new();
     while let Some(row) = rows.next()? {
@@ -375,6 +317,7 @@ fn read_row(tx: &Tx<'_>, demand: &Demand, lane: &Arc<Lane>, row: &Row<'_>) -> St
         lease,
         attempt,
         crashes,
+        group: Group::from_stored(row.get::<_, Option<i64>>(16)?.unwrap_or(0)),
         claim_no: demand.claim_no,
         claimed_at: tx.now,
         lane: lane.id,

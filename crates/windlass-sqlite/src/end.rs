@@ -5,7 +5,9 @@
 
 use rusqlite::{OptionalExtension, params};
 use windlass_core::{
-    AttemptRecord, Payload, State, TaskId, WorkerId, attempt_log as log, task::AttemptResult,
+    AttemptRecord, Payload, State, TaskId, WorkerId, attempt_log as log,
+    crash::{Group, is_suspect},
+    task::AttemptResult,
 };
 
 use crate::{
@@ -66,15 +68,18 @@ impl Ending {
     /// The task goes back into the ready line, or to its job, with its attempt unspent. That says nothing about the task, so
     /// a suspect stays one.
     pub(crate) fn hand_back(&self, tx: &mut Tx<'_>) -> Step<State> {
-        self.ready_again(tx, AttemptResult::Released, self.held.crashes, None)
+        self.ready_again(tx, AttemptResult::Released, (self.held.crashes, self.held.group), None)
     }
 
-    /// Its worker died with it: a suspect from now on, or dead if that happened too often.
-    pub(crate) fn crash(&self, tx: &mut Tx<'_>, was_alone: bool) -> Step<State> {
+    /// Its worker died with it: it runs again, in a group if it is a suspect now.
+    pub(crate) fn crash(&self, tx: &mut Tx<'_>, group: Group) -> Step<State> {
+        let crashes = (self.held.crashes + 1, group);
+        self.ready_again(tx, AttemptResult::Crashed, crashes, Some("its process died with it"))
+    }
+
+    /// Its worker died with it alone, and that happened too often.
+    pub(crate) fn crash_out(&self, tx: &mut Tx<'_>) -> Step<State> {
         let crashes = self.held.crashes + 1;
-        if !tx.options.rules.crash_ends(crashes, was_alone) {
-            return self.ready_again(tx, AttemptResult::Crashed, crashes, Some("its process died with it"));
-        }
         let error = format!("its process died with it {crashes} times");
         self.die(tx, AttemptResult::Crashed, self.held.attempt.saturating_sub(1), crashes, &error)?;
         Ok(State::Dead)
@@ -89,7 +94,7 @@ impl Ending {
         &self,
         tx: &mut Tx<'_>,
         result: AttemptResult,
-        crashes: u32,
+        (crashes, group): (u32, Group),
         error: Option<&str>,
     ) -> Step<State> {
         let log = self.log(tx, result, error)?;
@@ -104,12 +109,13 @@ impl Ending {
             self.id.raw(),
             self.held.lease,
             self.worker.0,
-            state.code()
+            state.code(),
+            is_suspect(crashes).then(|| group.to_stored())
         ])?;
         check(changed)?;
         tx.memory.count_move(self.held.lane, State::Running, state, 1);
         if state == State::Ready {
-            if crashes > 0 {
+            if is_suspect(crashes) {
                 tx.memory.count_suspects(self.held.lane, 1);
             }
             tx.effects.ready = true;

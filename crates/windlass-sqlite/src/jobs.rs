@@ -101,7 +101,7 @@ impl Job {
             last_start: self.last_start,
             ready: room.map_or(0, |room| u64::from(room.ready()).min(COUNT_MAX)),
             running: room.map_or(0, |room| u64::from(room.running)),
-            held: room.map_or(0, |room| room.held().min(COUNT_MAX)),
+            held: room.map_or(0, |room| (room.held() + room.aside()).min(COUNT_MAX)),
         }
     }
 

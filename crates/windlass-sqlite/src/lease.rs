@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use rusqlite::params;
 use windlass_core::{
     Error, LaneId, LeaseRef, Name, NewWorker, State, WorkerId,
+    crash::{self, Fate, Group, Victim},
     source::{DutyReport, Reconciled},
     worker::{check_slots, not_live},
 };
@@ -117,8 +118,8 @@ pub(crate) fn take_from_dead(tx: &mut Tx<'_>, workers: &[WorkerId], limit: u32) 
         // Counted once: the rest of a crowd is still the rest of a crowd.
         let crowd = tx.memory.worker_mut(*worker).map_or(0, |dead| *dead.crowd.get_or_insert(leases.len()));
         leases.truncate(room);
-        for lease in leases {
-            lanes.extend(end_lease(tx, *worker, lease, Fate::Crash { was_alone: crowd == 1 })?);
+        for (lease, end) in judge(tx, *worker, &leases, crowd == 1) {
+            lanes.extend(end_lease(tx, *worker, lease, end)?);
             report.moved += 1;
         }
         if is_last {
@@ -133,6 +134,26 @@ pub(crate) fn take_from_dead(tx: &mut Tx<'_>, workers: &[WorkerId], limit: u32) 
     report.lanes_ready = lanes;
     report.next_due = tx.next_due()?;
     Ok(report)
+}
+
+/// What the crash makes of each task. Groups draw their numbers where ready tasks draw their places.
+fn judge(tx: &mut Tx<'_>, worker: WorkerId, leases: &[LeaseRef], was_alone: bool) -> Vec<(LeaseRef, End)> {
+    let Some(dead) = tx.memory.worker(worker) else { return Vec::new() };
+    let victims: Vec<Victim> = leases
+        .iter()
+        .filter_map(|lease| dead.held.get(&lease.id).map(|held| (lease.id, held)))
+        .map(|(id, held)| Victim { id, crashes: held.crashes, group: held.group })
+        .collect();
+    let fates = crash::judge(&victims, was_alone, &tx.options.rules);
+    let numbers: Vec<i64> = (0..crash::groups(&fates)).map(|_| tx.memory.next_ready_seq()).collect();
+    let end = |fate: Fate| match fate {
+        Fate::Again => End::Crash(Group::default()),
+        Fate::Suspect { place, alone } => {
+            End::Crash(Group::new(numbers.get(place).copied().unwrap_or(0), alone))
+        }
+        Fate::Dead => End::CrashOut,
+    };
+    leases.iter().copied().zip(fates.into_iter().map(end)).collect()
 }
 
 /// Leases of a worker, oldest task first, so that they return to the line in the order in which they came.
@@ -151,20 +172,23 @@ fn held_by(tx: &Tx<'_>, worker: WorkerId, wanted: impl Fn(LeaseRef, u64) -> bool
 
 fn hand_back(tx: &mut Tx<'_>, worker: WorkerId, leases: &[LeaseRef]) -> Step<u64> {
     for lease in leases {
-        end_lease(tx, worker, *lease, Fate::HandBack)?;
+        end_lease(tx, worker, *lease, End::HandBack)?;
     }
     Ok(leases.len() as u64)
 }
 
 /// Why a lease ends without a word from its attempt.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum End {
     HandBack,
-    Crash { was_alone: bool },
+    /// It counts a crash and runs again, as a member of a group if it is a suspect now.
+    Crash(Group),
+    /// It crashed alone, and too often.
+    CrashOut,
 }
 
 /// Ends one lease; answers the lane if its task is ready again.
-fn end_lease(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, fate: Fate) -> Step<Option<LaneId>> {
+fn end_lease(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, end: End) -> Step<Option<LaneId>> {
     let Some(held) = tx.memory.take(worker, lease) else { return Ok(None) };
     let ending = Ending { worker, id: lease.id, held };
     if let Some(reason) = &ending.held.cancel {
@@ -172,9 +196,10 @@ fn end_lease(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, fate: Fate) -> 
         ending.leave(tx, State::Cancelled, Some(reason), None)?;
         return Ok(None);
     }
-    let state = match fate {
-        Fate::HandBack => ending.hand_back(tx)?,
-        Fate::Crash { was_alone } => ending.crash(tx, was_alone)?,
+    let state = match end {
+        End::HandBack => ending.hand_back(tx)?,
+        End::Crash(group) => ending.crash(tx, group)?,
+        End::CrashOut => ending.crash_out(tx)?,
     };
     Ok((state == State::Ready).then_some(ending.held.lane))
 }

@@ -63,6 +63,7 @@ mod shared;
 mod sql;
 mod store;
 mod straight;
+mod suspect;
 mod tokens;
 mod turn;
 mod tx;

@@ -9,13 +9,13 @@
 //! seldom touches the page of its line, of which every job has another. When the store is opened, `mend` removes what the last
 //! process had let through.
 
-use windlass_core::{LaneId, Name, TaskId};
+use windlass_core::{LaneId, Name, State, TaskId};
 
 use crate::{
     jobs,
     memory::{Place, Ready, Waiting},
     sql,
-    tx::{Step, Tx},
+    tx::{Step, Tx, disagree},
 };
 
 /// Most tasks that are read ahead in one line: enough that one page is written for many of them.
@@ -26,6 +26,9 @@ const AHEAD_MIN: usize = 4;
 const AHEAD_TOTAL: usize = 131_072;
 /// From this length on what was read ahead is forgotten: many tasks came that are better than those that were read.
 const AHEAD_FORGET: usize = 4 * AHEAD_MAX;
+
+/// The rank of suspects that stand aside; no priority has it.
+const ASIDE_RANK: i64 = i64::MAX;
 
 /// A task is held from now on.
 pub(crate) fn enter(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: Waiting) -> Step<()> {
@@ -47,7 +50,7 @@ pub(crate) fn let_through(tx: &mut Tx<'_>, job: &Name, ready: Ready) -> Step<()>
     tx.memory.rooms.promote(job, ready);
     if tx.memory.rooms.held_in(job, lane) == 0 {
         // Nobody reads on in an empty line.
-        clear(tx, job, lane, (i64::MAX, i64::MAX))?;
+        clear(tx, job, lane, (ASIDE_RANK - 1, i64::MAX))?;
         tx.memory.rooms.forget_ahead(job, lane);
     }
     Ok(())
@@ -59,10 +62,47 @@ pub(crate) fn leave(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: &Waiting) -
     tx.sql(sql::LEAVE_LINE)?.execute((job.as_str(), lane.0, rank, id))?;
     tx.memory.rooms.leave_line(job, lane, task.id);
     if tx.memory.rooms.held_in(job, lane) == 0 {
-        clear(tx, job, lane, (i64::MAX, i64::MAX))?;
+        clear(tx, job, lane, (ASIDE_RANK - 1, i64::MAX))?;
         tx.memory.rooms.forget_ahead(job, lane);
     }
     Ok(())
+}
+
+/// A ready suspect of the job waits for its group's turn: at the end of the line, where nobody reads.
+pub(crate) fn stand_aside(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: &Waiting) -> Step<()> {
+    if tx.sql(sql::STAND_ASIDE)?.execute([task.id.raw()])? != 1 {
+        return Err(disagree("a ready suspect"));
+    }
+    tx.sql(sql::LINE_UP)?.execute((job.as_str(), lane.0, ASIDE_RANK, task.id.raw(), task.crashes))?;
+    tx.memory.count_move(lane, State::Ready, State::Held, 1);
+    tx.memory.count_suspects(lane, -1);
+    tx.memory.rooms.leave(job, lane, task.id);
+    count_aside(tx, job, lane, 1);
+    tx.touched.job(job);
+    Ok(())
+}
+
+/// The turn of its group has come: it waits for its job like any other.
+pub(crate) fn come_back(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: Waiting) -> Step<()> {
+    if tx.sql(sql::COME_BACK)?.execute([task.id.raw()])? != 1 {
+        return Err(disagree("a suspect that stands aside"));
+    }
+    leave_aside(tx, job, lane, task.id)?;
+    enter(tx, job, lane, task)?;
+    tx.touched.job(job);
+    Ok(())
+}
+
+/// A suspect that stands aside does so no more.
+pub(crate) fn leave_aside(tx: &mut Tx<'_>, job: &Name, lane: LaneId, id: TaskId) -> Step<()> {
+    tx.sql(sql::LEAVE_LINE)?.execute((job.as_str(), lane.0, ASIDE_RANK, id.raw()))?;
+    count_aside(tx, job, lane, -1);
+    Ok(())
+}
+
+fn count_aside(tx: &mut Tx<'_>, job: &Name, lane: LaneId, by: i64) {
+    tx.memory.rooms.count_aside(job, lane, by);
+    tx.memory.count_aside(lane, by);
 }
 
 /// The first tasks of a line.

@@ -9,7 +9,8 @@ use std::{
 };
 
 use windlass_core::{
-    Lane, LaneId, LeaseRef, Name, State, TaskId, Timestamp, WorkerId, epoch::Epoch, store::Depth,
+    Lane, LaneId, LeaseRef, Name, State, TaskId, Timestamp, WorkerId, crash::is_suspect, epoch::Epoch,
+    store::Depth,
 };
 
 use crate::id_map::IdMap;
@@ -27,8 +28,10 @@ pub(crate) use worker::{Held, Passed, Service, Worker};
 pub(crate) struct LaneEntry {
     pub lane: Arc<Lane>,
     pub depth: Depth,
-    /// How many of the ready ones are suspects of a crash.
+    /// How many of the ready ones are suspects of crashes.
     pub suspects: u64,
+    /// How many of the held ones are suspects whose group waits.
+    pub aside: u64,
     pub paused: bool,
     /// Registered workers that serve it.
     servers: u32,
@@ -54,6 +57,7 @@ enum Undo {
     LaneAdded,
     Depth(LaneId, State, i64),
     Suspects(LaneId, i64),
+    Aside(LaneId, i64),
     Paused(Name, bool),
     Claimed(WorkerId, TaskId),
     Settled(WorkerId, TaskId, Held),
@@ -74,6 +78,7 @@ pub(crate) struct Memory {
     workers: IdMap<WorkerId, Worker>,
     scheduled: u64,
     ready: u64,
+    aside: u64,
     slots: u32,
     history: HistoryFigures,
     /// Who has the room of each job.
@@ -99,6 +104,7 @@ impl Memory {
             workers: IdMap::default(),
             scheduled: 0,
             ready: 0,
+            aside: 0,
             slots: 0,
             history: HistoryFigures::default(),
             rooms: Rooms::default(),
@@ -154,6 +160,7 @@ impl Memory {
             lane: Arc::new(lane),
             depth: Depth::default(),
             suspects: 0,
+            aside: 0,
             paused: self.paused.contains(queue),
             servers: servers as u32,
         });
@@ -180,6 +187,12 @@ impl Memory {
         self.undo.push(Undo::Suspects(lane, by));
     }
 
+    /// Counts suspects of a lane that stand aside.
+    pub(crate) fn count_aside(&mut self, lane: LaneId, by: i64) {
+        self.apply_aside(lane, by);
+        self.undo.push(Undo::Aside(lane, by));
+    }
+
     /// How many tasks are scheduled, over all lanes.
     pub(crate) fn scheduled(&self) -> u64 {
         self.scheduled
@@ -192,7 +205,7 @@ impl Memory {
 
     /// Whether a claim could find something, or let something through first.
     pub(crate) fn has_claimable(&self) -> bool {
-        self.ready > 0 || self.rooms.has_pending() || self.rooms.next_turn().is_some()
+        self.ready > 0 || self.aside > 0 || self.rooms.has_pending() || self.rooms.next_turn().is_some()
     }
 
     fn apply_count(&mut self, lane: LaneId, state: State, by: i64) {
@@ -209,6 +222,13 @@ impl Memory {
     fn apply_suspects(&mut self, lane: LaneId, by: i64) {
         if let Some(entry) = lane_place(lane).and_then(|place| self.lanes.get_mut(place)) {
             entry.suspects = entry.suspects.saturating_add_signed(by);
+        }
+    }
+
+    fn apply_aside(&mut self, lane: LaneId, by: i64) {
+        self.aside = self.aside.saturating_add_signed(by);
+        if let Some(entry) = lane_place(lane).and_then(|place| self.lanes.get_mut(place)) {
+            entry.aside = entry.aside.saturating_add_signed(by);
         }
     }
 
@@ -361,14 +381,14 @@ impl Memory {
 
     fn apply_hold(&mut self, worker: WorkerId, id: TaskId, held: Held) {
         let worker = self.workers.entry(worker).or_default();
-        worker.suspects += u32::from(held.crashes > 0);
+        worker.suspects += u32::from(is_suspect(held.crashes));
         worker.held.insert(id, held);
     }
 
     fn apply_take(&mut self, worker: WorkerId, id: TaskId) -> Option<Held> {
         let worker = self.workers.get_mut(&worker)?;
         let held = worker.held.remove(&id)?;
-        worker.suspects -= u32::from(held.crashes > 0);
+        worker.suspects -= u32::from(is_suspect(held.crashes));
         Some(held)
     }
 
@@ -413,6 +433,7 @@ impl Memory {
                 }
                 Undo::Depth(lane, state, by) => self.apply_count(lane, state, -by),
                 Undo::Suspects(lane, by) => self.apply_suspects(lane, -by),
+                Undo::Aside(lane, by) => self.apply_aside(lane, -by),
                 Undo::Paused(queue, was) => self.apply_paused(&queue, was),
                 Undo::Claimed(worker, id) => {
                     self.apply_take(worker, id);

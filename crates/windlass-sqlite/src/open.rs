@@ -8,7 +8,10 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::watch;
-use windlass_core::{LaneId, Name, State, TaskId, Timestamp, WorkerId};
+use windlass_core::{
+    LaneId, Name, State, TaskId, Timestamp, WorkerId,
+    crash::{Group, is_suspect},
+};
 
 use crate::{
     awaited::Awaited,
@@ -196,7 +199,10 @@ fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
         let crashes: u32 = row.get(3)?;
         memory.count(lane, state, 1);
         memory.ready_seq = memory.ready_seq.max(row.get::<_, Option<i64>>(4)?.unwrap_or(0));
-        if state == State::Ready && crashes > 0 {
+        let group = Group::from_stored(row.get(17)?);
+        // Groups draw their numbers from the same source.
+        memory.ready_seq = memory.ready_seq.max(i64::try_from(group.number()).unwrap_or(0));
+        if state == State::Ready && is_suspect(crashes) {
             memory.count_suspects(lane, 1);
         }
         let step = row.get::<_, Option<i64>>(16)?.unwrap_or(0);
@@ -204,6 +210,10 @@ fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
         let (job, priority) = (jobs::optional_name(row, 14)?, row.get(13)?);
         let id = TaskId::from_raw(row.get(0)?);
         match (&job, state) {
+            (Some(job), State::Held) if row.get(18)? => {
+                memory.rooms.count_aside(job, lane, 1);
+                memory.count_aside(lane, 1);
+            }
             (Some(job), State::Held) => memory.rooms.enter(job, lane, priority),
             (Some(job), State::Ready) => {
                 let task = Waiting { id, priority, crashes };
@@ -220,6 +230,7 @@ fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
                 lease: row.get(5)?,
                 attempt: row.get(6)?,
                 crashes,
+                group,
                 claim_no: row.get::<_, Option<i64>>(8)?.unwrap_or(0) as u64,
                 claimed_at: Timestamp::from_ms(row.get::<_, Option<i64>>(9)?.unwrap_or(0)),
                 lane,

@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, params};
 use windlass_core::{
     AttemptRecord, Error, LaneId, LeaseRef, Name, OnFailure, Result, State, TaskId, Timestamp, WorkerId,
     attempt_log as log,
+    crash::is_suspect,
     store::{Changed, Redrive},
     task::AttemptResult,
 };
@@ -36,6 +37,7 @@ struct Found {
     step: i64,
     on_failure: Option<OnFailure>,
     priority: i32,
+    aside: bool,
 }
 
 fn find(tx: &Tx<'_>, id: TaskId) -> Step<Option<Found>> {
@@ -56,6 +58,7 @@ fn find(tx: &Tx<'_>, id: TaskId) -> Step<Option<Found>> {
             step: row.get::<_, Option<i64>>(12)?.unwrap_or(0),
             on_failure: row.get::<_, Option<i64>>(13)?.and_then(OnFailure::from_code),
             priority: row.get(14)?,
+            aside: row.get(15)?,
         })
     });
     Ok(found.optional()?)
@@ -121,13 +124,14 @@ fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) ->
         return Err(disagree("a task that was cancelled"));
     }
     tx.memory.count(found.lane, found.state, -1);
-    if found.state == State::Ready && found.crashes > 0 {
+    if found.state == State::Ready && is_suspect(found.crashes) {
         tx.memory.count_suspects(found.lane, -1);
     }
     tx.effects.ended.push(id);
     if let Some(job) = &found.job {
         match found.state {
             State::Ready => tx.memory.rooms.leave(job, found.lane, id),
+            State::Held if found.aside => line::leave_aside(tx, job, found.lane, id)?,
             State::Held => {
                 let task = Waiting { id, priority: found.priority, crashes: found.crashes };
                 line::leave(tx, job, found.lane, &task)?;

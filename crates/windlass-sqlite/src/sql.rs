@@ -25,6 +25,7 @@ statements! {
     CLAIM_TAKE = "claim_take";
     CLAIM_TAKE_ONE = "claim_take_one";
     CLEAR_LINE = "clear_line";
+    COME_BACK = "come_back";
     COUNT_DEAD = "count_dead";
     COUNT_LINES = "count_lines";
     COUNT_STEPS = "count_steps";
@@ -134,8 +135,10 @@ statements! {
     SET_WORKER_SLOTS = "set_worker_slots";
     SHOW_HISTORY = "show_history";
     SHOW_TASK = "show_task";
+    STAND_ASIDE = "stand_aside";
     UNSTARTED_HELD = "unstarted_held";
     UNSTARTED_LATER = "unstarted_later";
+    WAITING_SUSPECTS = "waiting_suspects";
     WRITE_FIGURES = "write_figures";
 }
 
@@ -161,7 +164,7 @@ mod tests {
              INSERT INTO task (id, lane, state, priority, ready_seq, due_at, ended_at, lease, attempt,
                max_attempts, crashes, worker, claim_no, encoding, payload)
              SELECT i, i % 2 + 1, state, i % 3, i, iif(state = 0, i, NULL), iif(state = 6, i, NULL), 1, 1, 10,
-               i % 1000 = 1, 7, i / 50, 0, x'00'
+               2 * (i % 1000 = 1), 7, i / 50, 0, x'00'
              FROM (SELECT i, CASE WHEN i % 10 = 0 THEN 0 WHEN i % 10 = 5 THEN 2 WHEN i % 100 = 6 THEN 6 ELSE 1 END
                AS state FROM n);",
         )
@@ -221,7 +224,9 @@ mod tests {
                 (CLAIM_KEYS, "COVERING INDEX task_ready (lane=?)"),
                 (CLAIM_READ, "INDEX task_ready (lane=?)"),
                 (CLAIM_TAKE, "INDEX task_ready (lane=? AND priority=? AND ready_seq>? AND ready_seq<?)"),
-                (CLAIM_SUSPECT, "INDEX task_suspect (lane=?)"),
+                (WAITING_SUSPECTS, "INDEX task_suspect (lane=?)"),
+                (STAND_ASIDE, by_id),
+                (COME_BACK, by_id),
                 (CLAIM_TAKE_ONE, by_id),
                 (CLAIM_HAND_OVER, by_id),
                 (KEEP_DONE, by_id),
@@ -237,7 +242,7 @@ mod tests {
                 (PROMOTE, by_id),
                 (OLD_HISTORY, "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
                 (OLD_DEAD, "INDEX task_dead (ended_at>? AND ended_at<?)"),
-                (FIND_HELD, "PRIMARY KEY (job=? AND lane=? AND (rank,id)>(?,?))"),
+                (FIND_HELD, "PRIMARY KEY (job=? AND lane=? AND (rank,id)>(?,?) AND rank<?)"),
                 (UNSTARTED_HELD, "PRIMARY KEY (job=?)"),
                 (CLEAR_LINE, "PRIMARY KEY (job=? AND lane=? AND (rank,id)<(?,?))"),
                 (LEAVE_LINE, "PRIMARY KEY (job=? AND lane=? AND rank=? AND id=?)"),

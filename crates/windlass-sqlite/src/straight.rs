@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use rusqlite::params;
-use windlass_core::{Claimed, Demand, Enqueued, Error, Lane, NewTask, RetryPolicy, State, store::only};
+use windlass_core::{
+    Claimed, Demand, Enqueued, Error, Lane, NewTask, RetryPolicy, State, crash::Group, store::only,
+};
 
 use crate::{
     enqueue::{self, ROW_BYTES, timeout_to_stored},
@@ -66,6 +68,7 @@ fn lease(tx: &mut Tx<'_>, task: &NewTask, demand: &Demand, lane: Arc<Lane>) -> S
         lease: FIRST,
         attempt: FIRST,
         crashes: 0,
+        group: Group::default(),
         claim_no: demand.claim_no,
         claimed_at: tx.now,
         lane: lane.id,

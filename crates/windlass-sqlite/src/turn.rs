@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::{
     JobState, LaneId, Name, State, TaskId,
+    crash::is_suspect,
     gate::{self, JobView},
 };
 
@@ -176,7 +177,7 @@ fn promote(tx: &mut Tx<'_>, name: &Name, lane: LaneId, task: &Waiting) -> Step<(
         write_admitted(tx)?;
     }
     tx.memory.count_move(lane, State::Held, State::Ready, 1);
-    if task.crashes > 0 {
+    if is_suspect(task.crashes) {
         tx.memory.count_suspects(lane, 1);
     }
     line::let_through(tx, name, Ready { lane, task: *task, seq: ready_seq })?;
@@ -217,7 +218,7 @@ fn demote(tx: &mut Tx<'_>, name: &Name, ready: &Ready) -> Step<()> {
         return Err(disagree("a ready task"));
     }
     tx.memory.count_move(lane, State::Ready, State::Held, 1);
-    if task.crashes > 0 {
+    if is_suspect(task.crashes) {
         tx.memory.count_suspects(lane, -1);
     }
     line::enter_again(tx, name, lane, task)

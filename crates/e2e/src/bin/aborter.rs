@@ -1,18 +1,26 @@
 //! A worker with a task that ends the whole process, for the quarantine test.
 //!
 //! `aborter STORE enqueue N` puts N tasks into a store, one of which calls `abort()`.
-//! `aborter STORE enqueue-overflow N` does the same with one that overflows its stack.
+//! `aborter STORE enqueue-overflow N` does the same with one that overflows its stack, `enqueue-two` with two that call `abort()`.
 //! `aborter STORE run SLOTS` works until every task has ended, if it lives so long, and prints them.
 //! `aborter STORE first SLOTS` does the same, but no task ends before `abort()` was called with every slot taken.
+//!
+//! A task that ends nothing takes a while, so that most of what was claimed with the culprit is still there when it strikes.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
 };
 
 use anyhow::{Context as _, bail};
 use tokio::sync::Notify;
 use windlass::{Client, Context, State, Task, Worker, store::Filter};
+
+/// How long a task takes that ends nothing.
+const NEIGHBOUR: Duration = Duration::from_millis(300);
 
 #[derive(serde::Serialize, serde::Deserialize, Task)]
 struct Work {
@@ -66,6 +74,7 @@ async fn work(work: Work, _context: Context, State(crowd): State<Crowd>) -> Resu
     if crowd.is_first {
         std::future::pending::<()>().await;
     }
+    tokio::time::sleep(NEIGHBOUR).await;
     Ok(())
 }
 
@@ -78,12 +87,16 @@ async fn main() -> anyhow::Result<()> {
     let store = windlass::open(&url).await?;
     let client = Client::new(store.clone());
     match what.as_str() {
-        "enqueue" | "enqueue-overflow" => {
-            let way = if what == "enqueue" { Way::Abort } else { Way::Overflow };
+        "enqueue" | "enqueue-overflow" | "enqueue-two" => {
+            let way = if what == "enqueue-overflow" { Way::Overflow } else { Way::Abort };
             // Among the first that are claimed, so that the first crash has a full house.
             let culprit = number / 4;
+            let second = (what == "enqueue-two").then_some(number / 3);
             client
-                .enqueue_all((0..number).map(|n| Work { ends_process: (n == culprit).then_some(way) }))
+                .enqueue_all(
+                    (0..number)
+                        .map(|n| Work { ends_process: (n == culprit || Some(n) == second).then_some(way) }),
+                )
                 .await?;
             store.close().await?;
         }
@@ -94,7 +107,7 @@ async fn main() -> anyhow::Result<()> {
             let until_ended = async move {
                 for task in all {
                     // The limit only bounds a failure: the test's own is shorter.
-                    let _ = watched.wait(task.id, std::time::Duration::from_mins(10)).await;
+                    let _ = watched.wait(task.id, Duration::from_mins(10)).await;
                 }
             };
             Worker::builder(store.clone()).state(crowd).handle(work).slots(number).run(until_ended).await?;

@@ -3,6 +3,7 @@
 
 mod admission;
 mod bad_input;
+mod crash;
 mod disk;
 mod drain;
 mod gates;

@@ -3,6 +3,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod connections;
+mod crash;
 mod fleet;
 mod forgotten;
 mod gates;

@@ -285,7 +285,7 @@ pub static MAX_CRASHES: Setting = Setting::new(
     // With 1 every neighbour of a task that takes the process down would die with it.
     Kind::Count { min: 2, max: 1_000 },
     "3",
-    "A task is dead after so many deaths of its process, the last with it alone, or after twice as many.",
+    "A task is dead after so many deaths of its process, if it was alone in it at the last.",
 );
 /// First retry delay.
 pub static RETRY_BASE_MS: Setting = Setting::new(

@@ -1,10 +1,10 @@
-//! Suspects: a task that was there when its process died runs alone among suspects until it is cleared.
+//! Suspects: tasks that were there at two crashes are narrowed down in groups that halve, until the one that kills is alone.
 
 use std::time::Duration;
 
-use windlass_core::{NewTask, Outcome, Rules, State, source::Rest, task::AttemptResult};
+use windlass_core::{Claimed, Demand, NewTask, Outcome, Rules, State, source::Rest, task::AttemptResult};
 
-use super::rig::{MANY, Rig, task};
+use super::rig::{MANY, Rig, name, task};
 use crate::harness::Harness;
 
 pub async fn a_crash_gives_the_attempt_back_and_is_counted(harness: &dyn Harness) {
@@ -23,36 +23,148 @@ pub async fn a_crash_gives_the_attempt_back_and_is_counted(harness: &dyn Harness
     }
 }
 
-pub async fn a_worker_runs_one_suspect_at_a_time(harness: &dyn Harness) {
+/// One death says little: after it nobody waits for anybody.
+pub async fn after_one_crash_all_run_again_at_once(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
-    let ids = rig.add_many("a", 4).await;
+    let ids = rig.add_many("a", 20).await;
     let mut worker = rig.worker().await;
     worker.claim(MANY).await;
     rig.let_die(worker).await;
-    let (mut first, mut second) = (rig.worker().await, rig.worker().await);
-    let answer = first.try_claim(MANY).await.unwrap();
-    assert_eq!((answer.tasks.len(), answer.rest), (1, Rest::Blocked));
-    assert_eq!(first.try_claim(MANY).await.unwrap().tasks, [], "it has one already");
-    assert_eq!(second.claim(MANY).await.len(), 1, "another worker may run another");
-    let suspect = &answer.tasks[0];
-    assert_eq!((suspect.id, suspect.crashes), (ids[0], 1));
-    first.end(suspect, Outcome::retry_after(Duration::from_hours(1), "x")).await;
-    assert_eq!(first.claim_ids(MANY).await, [ids[2]], "one has ended, so the next may start");
-    let mut both = [rig.worker().await, rig.worker().await];
-    let demands = [both[0].demand(5).await, both[1].demand(5).await];
-    assert_eq!(rig.store.claim(&demands).await.unwrap().tasks.len(), 1, "also in one claim for many");
+    let plain = rig.add(task("a")).await;
+    let mut heir = rig.worker().await;
+    let answer = heir.try_claim(MANY).await.unwrap();
+    let taken: Vec<_> = answer.tasks.iter().map(|task| task.id).collect();
+    assert_eq!((taken, answer.rest), (ids.iter().copied().chain([plain]).collect(), Rest::Nothing));
+    assert!(answer.tasks.iter().all(|task| task.crashes == u32::from(task.id != plain)));
 }
 
-pub async fn a_suspect_is_taken_first_and_others_run_beside_it(harness: &dyn Harness) {
+/// Lets two processes die with these tasks, one after the other.
+async fn crash_twice(rig: &Rig<'_>, tasks: usize) {
+    for _ in 0..2 {
+        let mut worker = rig.worker().await;
+        assert_eq!(worker.claim(MANY).await.len(), tasks);
+        rig.let_die(worker).await;
+    }
+}
+
+pub async fn a_worker_runs_one_group_of_suspects_at_a_time(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
-    let suspects = rig.add_many("a", 2).await;
+    let ids = rig.add_many("a", 8).await;
+    crash_twice(&rig, 8).await;
+    let mut first = rig.worker().await;
+    assert_eq!(first.claim_ids(3).await, ids[..3]);
+    let answer = first.try_claim(MANY).await.unwrap();
+    let rest: Vec<_> = answer.tasks.iter().map(|task| (task.id, task.crashes)).collect();
+    assert_eq!((rest, answer.rest), (vec![(ids[3], 2)], Rest::Blocked), "more of its group, and no others");
+    let plain = rig.add(task("a")).await;
+    assert_eq!(first.claim_ids(MANY).await, [plain], "others run beside it");
+    let mut second = rig.worker().await;
+    let others = second.claim(MANY).await;
+    assert_eq!(
+        others.iter().map(|task| task.id).collect::<Vec<_>>(),
+        ids[4..],
+        "another worker, another group"
+    );
+    for suspect in &others {
+        second.end(suspect, Outcome::Release).await;
+    }
+    assert_eq!(rig.store.unclaim(first.id, 1).await.unwrap(), 3);
+    first.end(&answer.tasks[0], Outcome::Done(None)).await;
+    let mut both = [rig.worker().await, rig.worker().await];
+    let demands = [both[0].demand(50).await, both[1].demand(50).await];
+    let tasks = rig.store.claim(&demands).await.unwrap().tasks;
+    let of =
+        |worker| tasks.iter().filter(|task| task.worker == worker).map(|task| task.id).collect::<Vec<_>>();
+    assert_eq!(
+        (of(both[0].id), of(both[1].id)),
+        (ids[..3].to_vec(), ids[4..].to_vec()),
+        "also in one claim for many"
+    );
+}
+
+pub async fn a_group_that_has_ended_or_lived_lets_the_next_in(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ids = rig.add_many("a", 8).await;
+    crash_twice(&rig, 8).await;
     let mut worker = rig.worker().await;
-    worker.claim(MANY).await;
+    for suspect in worker.claim(2).await {
+        worker.end(&suspect, Outcome::Done(None)).await;
+    }
+    assert_eq!(worker.claim_ids(MANY).await, ids[2..4], "the rest of the group");
+    for _ in 0..4 {
+        rig.advance(Duration::from_secs(4)).await;
+        worker.renew().await.unwrap();
+        assert_eq!(worker.claim_ids(MANY).await, [], "it is quiet for ten seconds for each crash");
+    }
+    rig.advance(Duration::from_secs(5)).await;
+    assert_eq!(worker.claim_ids(MANY).await, ids[4..], "a long task does not hold up the other groups");
+}
+
+pub async fn a_crash_splits_the_group_that_ran(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ids = rig.add_many("a", 8).await;
+    crash_twice(&rig, 8).await;
+    let mut worker = rig.worker().await;
+    assert_eq!(worker.claim_ids(MANY).await, ids[..4]);
     rig.let_die(worker).await;
+    let mut heir = rig.worker().await;
+    let mut groups = Vec::new();
+    loop {
+        let tasks = heir.claim(MANY).await;
+        if tasks.is_empty() {
+            break;
+        }
+        groups.push(tasks.iter().map(|task| (task.id, task.crashes)).collect::<Vec<_>>());
+        for task in &tasks {
+            heir.end(task, Outcome::Done(None)).await;
+        }
+    }
+    let group = |range: std::ops::Range<usize>, crashes| {
+        ids[range].iter().map(|id| (*id, crashes)).collect::<Vec<_>>()
+    };
+    assert_eq!(groups, [group(4..8, 2), group(0..2, 3), group(2..4, 3)], "the older group is first");
+}
+
+/// What waits for its group is behind the gate of its job, and another task has its place.
+pub async fn a_suspect_that_waits_gives_its_room_to_others(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.limit("j", 4).await;
+    let mut ids = Vec::new();
+    for _ in 0..8 {
+        ids.push(rig.add(NewTask { job: Some(name("j")), ..task("a") }).await);
+    }
+    crash_twice(&rig, 4).await;
+    let mut worker = rig.worker().await;
+    let mut taken = worker.claim(MANY).await;
+    taken.sort_by_key(|task| task.id);
+    let of = |tasks: &[Claimed]| tasks.iter().map(|task| task.id).collect::<Vec<_>>();
+    assert_eq!(
+        of(&taken),
+        [ids[0], ids[1], ids[4], ids[5]],
+        "one group, and others in the room of the other"
+    );
+    assert_eq!((rig.state(ids[2]).await, rig.state(ids[3]).await), (State::Held, State::Held));
+    assert_eq!(worker.try_claim(MANY).await.unwrap().rest, Rest::Blocked);
+    rig.assert_sound().await;
+    for task in taken.drain(..2) {
+        worker.end(&task, Outcome::Done(None)).await;
+    }
+    let next = worker.claim(MANY).await;
+    assert_eq!(of(&next), ids[6..], "the job is at its limit throughout");
+    for task in next.iter().chain(&taken) {
+        worker.end(task, Outcome::Done(None)).await;
+    }
+    assert_eq!(worker.claim_ids(MANY).await, ids[2..4], "the group that is next came back to the line");
+}
+
+pub async fn suspects_are_taken_first_and_others_run_beside_them(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let suspects = rig.add_many("a", 4).await;
+    crash_twice(&rig, 4).await;
     let urgent = rig.add(NewTask { priority: 9, ..task("b") }).await;
     let plain = rig.add(task("a")).await;
     let mut heir = rig.worker().await;
-    assert_eq!(heir.claim_ids(1).await, [suspects[0]]);
+    assert_eq!(heir.claim_ids(2).await, suspects[..2]);
     let answer = heir.try_claim(MANY).await.unwrap();
     let ids: Vec<_> = answer.tasks.iter().map(|task| task.id).collect();
     assert_eq!((ids, answer.rest), (vec![urgent, plain], Rest::Blocked));
@@ -67,23 +179,20 @@ pub async fn any_outcome_of_its_own_clears_a_suspect(harness: &dyn Harness) {
         Outcome::dead("x"),
     ] {
         let id = rig.add(task("a")).await;
-        let mut worker = rig.worker().await;
-        worker.claim_one().await;
-        rig.let_die(worker).await;
-        assert_eq!(rig.task(id).await.crashes, 1);
+        crash_twice(&rig, 1).await;
+        assert_eq!(rig.task(id).await.crashes, 2);
         let mut heir = rig.worker().await;
         let claimed = heir.claim_one().await;
         heir.end(&claimed, outcome).await;
         assert_eq!(rig.task(id).await.crashes, 0);
+        rig.cancel(id).await.ok();
     }
 }
 
 pub async fn a_hand_back_does_not_clear_a_suspect(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
-    let ids = rig.add_many("a", 2).await;
-    let mut worker = rig.worker().await;
-    worker.claim(MANY).await;
-    rig.let_die(worker).await;
+    let ids = rig.add_many("a", 4).await;
+    crash_twice(&rig, 4).await;
     for way in 0..4 {
         let mut worker = rig.worker().await;
         let suspect = worker.claim_one().await;
@@ -98,11 +207,11 @@ pub async fn a_hand_back_does_not_clear_a_suspect(harness: &dyn Harness) {
             }
             _ => assert_eq!(rig.store.retire(worker.id).await.unwrap(), 1),
         }
-        assert_eq!(rig.task(suspect.id).await.crashes, 1, "it has neither finished nor crashed: way {way}");
+        assert_eq!(rig.task(suspect.id).await.crashes, 2, "it has neither finished nor crashed: way {way}");
     }
     let answer = rig.worker().await.try_claim(MANY).await.unwrap();
-    assert_eq!((answer.tasks.len(), answer.rest), (1, Rest::Blocked));
-    assert!(ids.contains(&answer.tasks[0].id));
+    assert_eq!((answer.tasks.len(), answer.rest), (2, Rest::Blocked));
+    assert!(answer.tasks.iter().all(|task| ids[..2].contains(&task.id)), "it is still in its group");
 }
 
 pub async fn a_task_that_crashes_too_often_is_dead_with_a_reason(harness: &dyn Harness) {
@@ -146,7 +255,7 @@ pub async fn one_poisonous_task_costs_its_neighbours_nothing(harness: &dyn Harne
             }
         }
     }
-    assert_eq!((deaths, rig.state(poison).await), (3, State::Dead));
+    assert_eq!((deaths, rig.state(poison).await), (6, State::Dead), "of 20: 10, 5, 3, 1, and alone");
     for id in ids {
         let seen = rig.task(id).await;
         assert_eq!((seen.state, seen.attempt), (State::Done, 1));
@@ -170,24 +279,35 @@ pub async fn only_a_crash_alone_ends_a_task(harness: &dyn Harness) {
     assert_eq!(rig.state(alone.id).await, State::Dead, "it died alone");
 }
 
-pub async fn a_suspect_on_its_last_chance_has_an_empty_worker_to_itself(harness: &dyn Harness) {
-    let rig = Rig::with(harness, Rules { max_crashes: 2, ..Rules::default() }).await;
+pub async fn a_last_chance_has_an_empty_worker_to_itself(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
     let suspects = rig.add_many("a", 2).await;
-    let mut worker = rig.worker().await;
-    worker.claim(MANY).await;
-    rig.let_die(worker).await;
+    crash_twice(&rig, 2).await;
     let plain = rig.add(NewTask { priority: 9, ..task("b") }).await;
     let mut heir = rig.worker().await;
     let answer = heir.try_claim(MANY).await.unwrap();
     assert_eq!((answer.tasks.len(), answer.tasks[0].id, answer.rest), (1, suspects[0], Rest::Blocked));
     assert_eq!(heir.claim_ids(MANY).await, [], "nothing beside it");
+    heir.end(&answer.tasks[0], Outcome::Release).await;
     let mut busy = rig.worker().await;
-    assert_eq!(busy.claim_ids(1).await, [suspects[1]], "another empty worker may take the other");
-    heir.end(&answer.tasks[0], Outcome::Done(None)).await;
-    assert_eq!(heir.claim_ids(MANY).await, [plain], "it has ended: work goes on");
-    rig.advance(Duration::from_secs(5)).await;
-    busy.renew().await.unwrap();
-    rig.advance(Duration::from_secs(6)).await;
-    let late = rig.add(task("b")).await;
-    assert_eq!(busy.claim_ids(MANY).await, [late], "one that has lasted does not idle its worker");
+    assert_eq!(busy.claim_ids(1).await, [suspects[0]], "it is first");
+    assert_eq!(heir.claim_ids(1).await, [suspects[1]], "another empty worker may take the other");
+    rig.store.unclaim(heir.id, heir.claim_no).await.unwrap();
+    rig.store.retire(busy.id).await.unwrap();
+    let second = rig.add(NewTask { priority: 9, ..task("b") }).await;
+    let lane = rig.task(plain).await.lane.id;
+    let demand = Demand { lanes: [lane].into(), ..heir.demand(1).await };
+    assert_eq!(rig.store.claim(&[demand]).await.unwrap().tasks[0].id, plain);
+    let answer = heir.try_claim(MANY).await.unwrap();
+    let ids: Vec<_> = answer.tasks.iter().map(|task| task.id).collect();
+    assert_eq!((ids, answer.rest), (vec![second], Rest::Blocked), "a worker that has something leaves it");
+    let mut last = rig.worker().await;
+    assert_eq!(last.claim_ids(MANY).await, [suspects[0]]);
+    for _ in 0..5 {
+        rig.advance(Duration::from_secs(4)).await;
+        last.renew().await.unwrap();
+    }
+    rig.advance(Duration::from_secs(1)).await;
+    let after_all = rig.add(task("b")).await;
+    assert_eq!(last.claim_ids(MANY).await, [after_all], "one that has lasted does not idle its worker");
 }

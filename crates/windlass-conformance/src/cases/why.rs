@@ -75,6 +75,11 @@ pub async fn a_plain_task_says_why_it_does_not_run(harness: &dyn Harness) {
     let suspect = rig.add(task("c")).await;
     worker.claim_one().await;
     rig.let_die(worker).await;
+    let mut worker = rig.worker().await;
+    free(&worker, 5).await;
+    assert_eq!(code(&rig, suspect).await, "about_to_start", "one crash says little");
+    worker.claim_one().await;
+    rig.let_die(worker).await;
     let worker = rig.worker().await;
     free(&worker, 5).await;
     assert_eq!(code(&rig, suspect).await, "suspect");

@@ -58,8 +58,8 @@ impl Model {
         self.settle_one(id, &Settlement::Release, now);
     }
 
-    /// The task's worker died with it: a suspect, or dead once it happened too often.
-    pub(super) fn crash(&mut self, id: TaskId, was_alone: bool, now: Now) {
+    /// The task's worker died with it, and perhaps that is its end.
+    pub(super) fn crash(&mut self, id: TaskId, is_end: bool, now: Now) {
         if self.end_if_cancelled(id, now) {
             return;
         }
@@ -69,9 +69,7 @@ impl Model {
         }
         self.edit(id, |task| task.crashes += 1);
         let crashes = self.tasks.get(&id).map_or(0, |task| task.record.crashes);
-        if self.rules.crash_ends(crashes, was_alone || self.has(Fault::CrowdIsBlamed))
-            && !self.has(Fault::CrashesWithoutEnd)
-        {
+        if is_end && !self.has(Fault::CrashesWithoutEnd) {
             let reason = format!("its worker died with it {crashes} times (max_crashes)");
             self.end(id, Event::CrashOut, Some(reason), now);
         } else {

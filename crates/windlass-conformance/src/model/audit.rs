@@ -47,7 +47,9 @@ impl Model {
     fn is_held_for_nothing(&self, task: &TaskRecord) -> bool {
         let Some(job) = task.job.as_ref().and_then(|name| self.job(name)) else { return true };
         let limit = job.concurrency.unwrap_or_else(|| self.window());
-        job.state == JobState::Active
+        let is_aside = self.tasks.get(&task.id).is_some_and(|task| task.aside);
+        !is_aside
+            && job.state == JobState::Active
             && job.delay.is_none()
             && self.is_live(&task.lane)
             && job.ready + job.running < u64::from(limit)

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use windlass_core::{
     ClaimAnswer, Claimed, Demand, Error, Event, LeaseRef, Result, State, TaskId, WorkerId,
     affinity::hand_over,
-    rules::ISOLATION,
+    crash::Turn,
     source::{Reconciled, Rest},
 };
 
@@ -19,6 +19,7 @@ impl Model {
             self.check_claimant(now, demand)?;
         }
         self.admit(now, u32::MAX);
+        self.stand_aside(now, demands);
         let mut tasks = Vec::new();
         let mut rests = Vec::new();
         for demand in demands {
@@ -44,8 +45,7 @@ impl Model {
     /// Steps go to the worker of the claim that prefers their workflow.
     fn exchange(&mut self, now: Now, demands: &[Demand], tasks: &mut [Claimed]) {
         let may_get = |place: usize| {
-            let held = demands.get(place).map(|demand| self.held_by(demand.worker)).unwrap_or_default();
-            !matches!(held.as_slice(), [alone] if self.is_isolated(*alone, now))
+            demands.get(place).is_some_and(|demand| self.suspects_turn(demand.worker, now) != Turn::Isolated)
         };
         for change in hand_over(demands, tasks, may_get) {
             let (Some(task), Some(to)) = (tasks.get_mut(change.task), demands.get(change.to)) else {
@@ -65,59 +65,37 @@ impl Model {
         if expired || late { Err(Error::WorkerExpired) } else { Ok(()) }
     }
 
-    /// What a demand gets, in order: a suspect first, if the worker runs none, so that suspicion is settled
-    /// soon; then by priority and place in the line. A suspect on its last chance has an empty worker to itself.
+    /// What a demand gets, in order: suspects of the group that is next, so that suspicion is settled soon; then by priority
+    /// and place in the line. A suspect on its last chance has an empty worker to itself.
     fn choose(&self, now: Now, demand: &Demand) -> Vec<TaskId> {
-        let held = self.held_by(demand.worker);
-        if let [alone] = held.as_slice()
-            && self.is_isolated(*alone, now)
-        {
+        if self.suspects_turn(demand.worker, now) == Turn::Isolated {
             return Vec::new();
         }
+        let groups = self.groups_of(demand, now);
         let mut line: Vec<_> = self
             .tasks
             .values()
             .filter(|task| task.record.state == State::Ready && demand.lanes.contains(&task.record.lane.id))
             .filter(|task| !self.paused.contains(&task.record.lane.queue))
-            .filter(|task| held.is_empty() || !self.is_last_chance(task.record.id))
+            .filter(|task| !self.is_suspect(task.record.id) || groups.contains(&task.group))
             .map(|task| {
-                let suspect = (self.is_last_chance(task.record.id), task.record.crashes > 0);
-                (Reverse(suspect), Reverse(task.record.priority), task.ready_seq, task.record.id)
+                let is_suspect = self.is_suspect(task.record.id);
+                (Reverse(is_suspect), Reverse(task.record.priority), task.ready_seq, task.record.id)
             })
             .collect();
         line.sort_unstable();
-        let mut may_take_suspect = !held.iter().any(|id| self.is_suspect(*id));
         let mut n = demand.n as usize + usize::from(self.has(Fault::ClaimTakesTooMany));
-        if line.first().is_some_and(|(.., id)| self.is_last_chance(*id)) && !self.has(Fault::SuspectsTogether)
-        {
+        if line.first().is_some_and(|(.., id)| self.is_last_chance(*id)) && !self.has(Fault::GroupsTogether) {
             n = n.min(1);
         }
-        let allowed = line.into_iter().filter(|(Reverse((_, suspect)), ..)| {
-            let take = !suspect || may_take_suspect || self.has(Fault::SuspectsTogether);
-            may_take_suspect &= !suspect;
-            take
-        });
-        allowed.take(n).map(|(.., id)| id).collect()
-    }
-
-    fn is_last_chance(&self, id: TaskId) -> bool {
-        !self.has(Fault::NoIsolation)
-            && self.tasks.get(&id).is_some_and(|task| self.rules.is_last_chance(task.record.crashes))
-    }
-
-    fn is_isolated(&self, id: TaskId, now: Now) -> bool {
-        let since = self.tasks.get(&id).and_then(|task| task.record.started_at);
-        self.is_last_chance(id) && since.is_some_and(|since| now.wall.since(since) < ISOLATION)
-    }
-
-    pub(super) fn is_suspect(&self, id: TaskId) -> bool {
-        self.tasks.get(&id).is_some_and(|task| task.record.crashes > 0)
+        line.into_iter().take(n).map(|(.., id)| id).collect()
     }
 
     fn has_ready(&self, demand: &Demand) -> bool {
-        self.tasks
-            .values()
-            .any(|task| task.record.state == State::Ready && demand.lanes.contains(&task.record.lane.id))
+        self.tasks.values().any(|task| {
+            (task.record.state == State::Ready || task.record.state == State::Held && task.aside)
+                && demand.lanes.contains(&task.record.lane.id)
+        })
     }
 
     pub(super) fn take(&mut self, now: Now, demand: &Demand, id: TaskId) -> Option<Claimed> {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use windlass_core::{
     Claimed, Demand, Enqueued, Error, Lane, LaneId, Name, NewTask, Payload, Result, Start, State, TaskId,
-    TaskRecord, store::only,
+    TaskRecord, crash::Group, store::only,
 };
 
 use super::{KeyRow, Model, Now, Task};
@@ -201,6 +201,8 @@ impl Model {
             step: 0,
             on_failure: new.on_failure,
             noticed_lease: 0,
+            group: Group::default(),
+            aside: false,
         };
         self.tasks.insert(id, task);
         // The job of a step is asked when the step has its turn.

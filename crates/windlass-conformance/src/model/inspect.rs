@@ -72,7 +72,7 @@ impl Model {
             let is_plain = |task: &&super::Task| {
                 task.record.lane.id == lane.id
                     && task.record.state == State::Ready
-                    && task.record.crashes == 0
+                    && !self.is_suspect(task.record.id)
             };
             let place = |task: &super::Task| (Reverse(task.record.priority), task.ready_seq);
             let (_, head) = self.tasks.values().filter(is_plain).map(place).min()?;

@@ -157,7 +157,8 @@ impl Model {
     }
 
     fn held_best_first(&self, name: &Name) -> Vec<TaskId> {
-        let live = |task: &&Task| task.record.state == State::Held && self.is_live(&task.record.lane);
+        let live =
+            |task: &&Task| task.record.state == State::Held && !task.aside && self.is_live(&task.record.lane);
         let mut held: Vec<_> = self
             .of_job(name)
             .filter(live)

@@ -147,10 +147,14 @@ impl Model {
             }
         }
         let ids: Vec<TaskId> = held.iter().copied().take(limit as usize).collect();
-        for id in &ids {
-            let holder = self.tasks.get(id).and_then(|task| task.record.worker);
-            let crowd = holder.and_then(|worker| self.workers.get(&worker)).map_or(0, |worker| worker.crowd);
-            self.crash(*id, crowd == 1, now);
+        let holder = |id: &TaskId| self.tasks.get(id).and_then(|task| task.record.worker);
+        let crashes: Vec<(Option<WorkerId>, Vec<TaskId>)> = ids
+            .chunk_by(|one, other| holder(one) == holder(other))
+            .map(|of| (of.first().and_then(holder), of.to_vec()))
+            .collect();
+        for (worker, ids) in crashes {
+            let crowd = worker.and_then(|worker| self.workers.get(&worker)).map_or(0, |worker| worker.crowd);
+            self.crash_all(&ids, crowd == 1, now);
         }
         self.follow_fleet(&fleet);
         self.give_turns(now);

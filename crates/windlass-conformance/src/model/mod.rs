@@ -16,6 +16,7 @@ mod operate;
 mod retain;
 mod schedule;
 mod settle;
+mod suspect;
 mod token;
 mod workflow;
 
@@ -24,7 +25,7 @@ use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duratio
 use windlass_core::{
     Event, Lane, LaneId, LeaseRef, Name, NewWorker, OnFailure, Payload, RetryPolicy, Rules, ScheduleRow,
     Settled, State, TaskId, TaskRecord, Timestamp, TokenRecord, TraceContext, WorkerId, WorkerReport,
-    epoch::Epoch, state,
+    crash::Group, epoch::Epoch, state,
 };
 
 use self::{gate::Touched, job::Job, workflow::Workflow};
@@ -48,6 +49,7 @@ pub struct Model {
     last_ready_seq: u64,
     last_step: u64,
     epoch: Epoch,
+    last_group: i64,
     lanes: Vec<Arc<Lane>>,
     paused: BTreeSet<Name>,
     tasks: BTreeMap<TaskId, Task>,
@@ -76,6 +78,10 @@ struct Task {
     on_failure: Option<OnFailure>,
     /// The last lease whose start its job has noticed.
     noticed_lease: u32,
+    /// Its group, if it is a suspect of crashes.
+    group: Group,
+    /// A suspect whose group waits stands aside: its job lets others through.
+    aside: bool,
 }
 
 /// An idempotency key.
@@ -114,6 +120,7 @@ impl Model {
             last_ready_seq: 0,
             last_step: 0,
             epoch: Epoch::default(),
+            last_group: 0,
             lanes: Vec::new(),
             paused: BTreeSet::new(),
             tasks: BTreeMap::new(),

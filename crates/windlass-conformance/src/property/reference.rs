@@ -49,7 +49,7 @@ impl Held {
 
 /// Small budgets, so that a run reaches their ends.
 pub fn rules() -> Rules {
-    Rules { max_crashes: 2, batch_max: 100, job_default_concurrency: Some(2), ..Rules::default() }
+    Rules { max_crashes: 1, batch_max: 100, job_default_concurrency: Some(2), ..Rules::default() }
 }
 
 /// Whether a job shows nothing of having been used: stores may make it sooner or later.

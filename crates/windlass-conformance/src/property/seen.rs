@@ -6,6 +6,7 @@ use std::{fmt::Write as _, sync::Arc};
 use windlass_core::{
     ClaimAnswer, Claimed, JobRecord, JobState, Lane, LeaseRef, Name, Result, State, Store, TaskRecord,
     Timestamp, WorkerRecord, WorkflowRecord,
+    crash::is_suspect,
     source::DutyReport,
     store::{Filter, LaneRecord},
     task::AttemptResult,
@@ -214,8 +215,8 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
         }
         Answer::Claimed(mut claim) => {
             claim.tasks = claim.tasks.into_iter().map(|task| eye.claimed(task)).collect();
-            // Where in its worker's part of the answer the suspect stands is the store's affair.
-            claim.tasks.sort_by_key(|task| (task.worker, task.crashes == 0));
+            // Where in its worker's part of the answer suspects stand is the store's affair.
+            claim.tasks.sort_by_key(|task| (task.worker, !is_suspect(task.crashes)));
             // A claim that brings something may leave it to the next to look.
             claim.next_due = claim.next_due.filter(|_| claim.tasks.is_empty()).map(|at| eye.time(at));
             claim.now = eye.time(claim.now);

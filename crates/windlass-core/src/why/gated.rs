@@ -1,7 +1,8 @@
 //! What a task waits for at its gates: its turn in a workflow, room in a job.
 
-use super::{Surroundings, Why, human, nobody_takes_it, word};
+use super::{Surroundings, Why, human, nobody_takes_it, suspect, word};
 use crate::{
+    crash::is_suspect,
     gate::{JobRecord, JobState, WINDOW_MIN},
     id::TaskId,
     state::State,
@@ -56,6 +57,7 @@ pub(super) fn held(task: &TaskRecord, around: &Surroundings) -> Why {
         .or_else(|| nobody_takes_it(task, around, "held:"))
         .or_else(|| by_limit(job, &around.gates.occupants))
         .or_else(|| by_delay(job, around))
+        .or_else(|| is_suspect(task.crashes).then(|| suspect(task, "held:")))
         .unwrap_or_else(|| {
             Why::new("admission", format!("held: job {} has room; it is about to let it through", job.name))
         })

@@ -280,7 +280,9 @@ fn a_ready_task_needs_a_slot() {
     let short = Surroundings { held_back: "memory".to_owned(), ..full.clone() };
     let sentence = "ready, but the 2 live worker(s) for it may not use all of their slots: memory";
     says(&ready, &short, "held_back", sentence, "`windlass workers ls` shows memory and factors");
-    let suspect = TaskRecord { crashes: 1, ..ready };
+    let crashed = TaskRecord { crashes: 1, ..ready.clone() };
+    assert_eq!(why(&crashed, &full).code, "no_free_slot", "one crash says little");
+    let suspect = TaskRecord { crashes: 2, ..ready };
     assert_eq!(why(&suspect, &full).code, "suspect");
 }
 

@@ -5,7 +5,7 @@ WITH pick AS MATERIALIZED (
   CROSS JOIN LATERAL (
     SELECT t.ctid AS place, t.id, t.lane
     FROM windlass.task AS t
-    WHERE t.job = u.name AND t.state = 3 AND NOT t.parked
+    WHERE t.job = u.name AND t.state = 3 AND NOT t.parked AND NOT t.aside
     ORDER BY t.priority DESC, t.id
     LIMIT u.n
   ) AS t

@@ -10,4 +10,4 @@ WHERE j.state = 0
       WHERE w.ended_at IS NULL HAVING count(*) > 1
     )
   )
-  AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.job = j.name AND t.state = 3 AND NOT t.parked OFFSET 0)
+  AND EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.job = j.name AND t.state = 3 AND NOT t.parked AND NOT t.aside OFFSET 0)

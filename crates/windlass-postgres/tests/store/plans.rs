@@ -85,6 +85,8 @@ const WAYS: &[(&str, Way)] = &[
     ("settle_stay", Way::Key),
     ("settle_stay_at", Way::Place),
     ("show_task", Way::Index),
+    ("suspect_aside", Way::Index),
+    ("suspect_groups", Way::Index),
     ("todo_held", Way::Index),
     ("todo_later", Way::Index),
     ("todo_room", Way::Index),
@@ -110,7 +112,7 @@ FROM generate_series(1, 100) AS n;
 INSERT INTO {s}.task (id, ready_seq, due_at, ended_at, worker, claim_no, lane, priority, lease, attempt, max_attempts, crashes,
   state, encoding, key, cancel, payload, job, workflow, step, parked)
 SELECT n, CASE WHEN s.state = 1 THEN n END, CASE WHEN s.state = 0 THEN n END, CASE WHEN s.state = 6 THEN n END,
-  CASE WHEN s.state = 2 THEN 1 + n % 7 END, 1, 1 + n % 20, n % 3, 1, 1, 10, CASE WHEN n % 10 = 0 THEN 1 ELSE 0 END, s.state, 0,
+  CASE WHEN s.state = 2 THEN 1 + n % 7 END, 1, 1 + n % 20, n % 3, 1, 1, 10, CASE WHEN n % 10 = 0 THEN 2 ELSE 0 END, s.state, 0,
   CASE WHEN n % 4 = 0 THEN 'key' || n END, CASE WHEN n % 50 = 2 THEN 'no' END, '1',
   CASE WHEN s.state = 3 OR n % 5 = 0 THEN 'job-' || n % 40 END, CASE WHEN s.state = 4 OR n % 7 = 0 THEN 'flow-' || n % 500 END,
   CASE WHEN n % 3 > 0 AND (s.state = 4 OR n % 7 = 0) THEN n END, s.state = 3 AND n % 11 = 0

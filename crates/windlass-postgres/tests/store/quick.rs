@@ -112,8 +112,8 @@ async fn where_more_must_be_known_it_takes_nothing() {
         "UPDATE {s}.worker SET min_claim_no = 6",
         "DELETE FROM {s}.worker",
         "INSERT INTO {s}.paused_queue (queue, paused_at) VALUES ('q', 0)",
-        "UPDATE {s}.task SET crashes = 1 WHERE id = 12",
-        "UPDATE {s}.task SET crashes = 1, state = 2, worker = 1 WHERE id = 21",
+        "UPDATE {s}.task SET crashes = 2 WHERE id = 12",
+        "UPDATE {s}.task SET crashes = 2, state = 2, worker = 1 WHERE id = 21",
         "UPDATE {s}.task SET paced = true WHERE id = 11",
     ] {
         let mut desk = Desk::new().await;

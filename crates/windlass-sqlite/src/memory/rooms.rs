@@ -28,6 +28,8 @@ pub(crate) struct Share {
     /// Those that are ready, about in the order of their line.
     pub ready: VecDeque<Ready>,
     pub held: u64,
+    /// Suspects whose group waits; they are not in the line.
+    pub aside: u64,
     /// The beginning of its line, if it was read.
     ahead: Option<Ahead>,
 }
@@ -59,6 +61,11 @@ impl Room {
     /// Its tasks that are held, over all lanes.
     pub(crate) fn held(&self) -> u64 {
         self.shares.iter().map(|share| share.held).sum()
+    }
+
+    /// Its suspects that stand aside, over all lanes.
+    pub(crate) fn aside(&self) -> u64 {
+        self.shares.iter().map(|share| share.aside).sum()
     }
 
     /// Whether its tasks may differ in priority, so that one can outrank another.
@@ -106,14 +113,14 @@ impl Room {
         if let Some(share) = self.shares.iter_mut().find(|share| share.lane == lane) {
             change(share);
         } else {
-            let mut share = Share { lane, ready: VecDeque::new(), held: 0, ahead: None };
+            let mut share = Share { lane, ready: VecDeque::new(), held: 0, aside: 0, ahead: None };
             change(&mut share);
             self.shares.push(share);
         }
     }
 
     fn tidy(&mut self) {
-        self.shares.retain(|share| !share.ready.is_empty() || share.held > 0);
+        self.shares.retain(|share| !share.ready.is_empty() || share.held + share.aside > 0);
     }
 }
 
@@ -192,6 +199,13 @@ impl Rooms {
     /// A ready task of the job ends.
     pub(crate) fn leave(&mut self, job: &Name, lane: LaneId, id: TaskId) {
         self.change(job, |room| room.remove_ready(lane, id));
+    }
+
+    /// A suspect of the job stands aside (or no more).
+    pub(crate) fn count_aside(&mut self, job: &Name, lane: LaneId, by: i64) {
+        self.change(job, |room| {
+            room.in_lane(lane, |share| share.aside = share.aside.saturating_add_signed(by));
+        });
     }
 
     /// A held task of the job ends.

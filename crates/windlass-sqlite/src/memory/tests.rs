@@ -1,5 +1,7 @@
 //! A rollback takes everything back.
 
+use windlass_core::crash::Group;
+
 use super::*;
 
 fn name(text: &str) -> Name {
@@ -11,6 +13,7 @@ fn held(crashes: u32) -> Held {
         lease: 1,
         attempt: 1,
         crashes,
+        group: Group::default(),
         claim_no: 1,
         claimed_at: Timestamp::from_ms(1),
         lane: LaneId(1),
@@ -29,7 +32,7 @@ fn a_rollback_takes_every_change_back() {
     memory.add_lane(&name("q"), &name("a"), LaneId(1));
     memory.add_worker(worker, Service::default());
     memory.add_worker(gone, Service::default());
-    memory.hold(worker, TaskId::from_raw(1), held(1));
+    memory.hold(worker, TaskId::from_raw(1), held(2));
     memory.note_receipt(worker, 1, 5);
     memory.count(LaneId(1), State::Ready, 3);
     memory.commit();
@@ -39,6 +42,7 @@ fn a_rollback_takes_every_change_back() {
     memory.count(LaneId(2), State::Scheduled, 4);
     memory.count_move(LaneId(1), State::Ready, State::Running, 2);
     memory.count_suspects(LaneId(1), 1);
+    memory.count_aside(LaneId(1), 1);
     memory.set_paused(&name("q"), true);
     assert!(memory.take(worker, lease(1)).is_some());
     memory.hold(worker, TaskId::from_raw(2), held(0));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use windlass_core::{Lane, LaneId, LeaseRef, Name, TaskId, Timestamp};
+use windlass_core::{Lane, LaneId, LeaseRef, Name, TaskId, Timestamp, crash::Group};
 
 use crate::id_map::IdMap;
 
@@ -12,6 +12,8 @@ pub(crate) struct Held {
     pub lease: u32,
     pub attempt: u32,
     pub crashes: u32,
+    /// Its group, if it is a suspect.
+    pub group: Group,
     pub claim_no: u64,
     pub claimed_at: Timestamp,
     pub lane: LaneId,
@@ -64,7 +66,7 @@ pub(crate) struct Worker {
     /// Where its next claim over very many lanes starts.
     pub rotation: usize,
     pub held: IdMap<TaskId, Held>,
-    /// How many of the held tasks are suspects of a crash.
+    /// How many of the held tasks are suspects of crashes.
     pub suspects: u32,
     /// The last batch number of each of its settlers.
     pub receipts: HashMap<u32, u64>,
