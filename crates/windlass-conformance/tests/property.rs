@@ -14,7 +14,7 @@ fn the_memory_store_behaves_like_the_model() {
     }
 }
 
-/// Faults that only show after a restart, a jump of the clock or in a schedule, which a run does not have, or in the crash of a
+/// Faults that only show after a restart, a jump of the clock, in a schedule or to a worker that lies, which a run does not have, or in the crash of a
 /// suspect that has outlived its isolation, which it hardly ever reaches, are left to the cases.
 #[test]
 fn the_property_notices_faults() {
@@ -24,6 +24,9 @@ fn the_property_notices_faults() {
         Fault::WallClockLeases,
         Fault::CrowdIsBlamed,
         Fault::TickFiredTwice,
+        Fault::TickFiredEarly,
+        Fault::ChangedScheduleFired,
+        Fault::RetryBeyondBudget,
     ];
     let escaped: Vec<_> = Fault::ALL
         .iter()

@@ -67,6 +67,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "table doorbell, for a moment: enqueues, claims of idle workers and renewals wait meanwhile",
         sql: include_str!("../sql/migrations/0006_offer.sql"),
     },
+    Migration {
+        version: 7,
+        oldest_writer: 1,
+        locks: "tables worker and token, for a moment: renewals wait meanwhile",
+        sql: include_str!("../sql/migrations/0007_owner.sql"),
+    },
 ];
 
 /// The versions that a schema records.

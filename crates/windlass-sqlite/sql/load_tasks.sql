@@ -1,5 +1,5 @@
 -- Where every unfinished task stands: one scan when the store is opened.
 SELECT
   id, lane, state, crashes, ready_seq, lease, attempt, worker, claim_no, claimed_at, key IS NOT NULL,
-  length(payload), cancel, priority, job, workflow, step
+  length(payload), cancel, priority, job, workflow, step, max_attempts
 FROM task

@@ -10,6 +10,7 @@ fn held(crashes: u32) -> Held {
     Held {
         lease: 1,
         attempt: 1,
+        max_attempts: 10,
         crashes,
         claim_no: 1,
         claimed_at: Timestamp::from_ms(1),
