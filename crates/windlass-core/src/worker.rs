@@ -37,7 +37,7 @@ pub struct Registration {
 }
 
 /// Longest lease of a worker. Its tasks stay with it for so long after it has died.
-pub const LEASE_TTL_MAX: Duration = Duration::from_hours(1);
+pub const LEASE_TTL_MAX: Duration = Duration::from_hours(24);
 
 /// Most slots that a worker may have.
 pub const SLOTS_MAX: u32 = 100_000;

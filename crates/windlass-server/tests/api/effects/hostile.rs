@@ -117,7 +117,7 @@ impl<'a> Arsenal<'a> {
         let (victim, own) = (self.victim(), self.own.worker.to_string());
         let both = [victim.clone(), own.clone()];
         match method {
-            "Register" => vec![Self::register(&["a", "tick", "idle"]).encode_to_vec()],
+            "Register" => vec![Self::register(&["a", "tick"]).encode_to_vec()],
             "Heartbeat" => vec![self.heartbeat().encode_to_vec()],
             "TaskHeartbeat" => both
                 .map(|worker_id| {

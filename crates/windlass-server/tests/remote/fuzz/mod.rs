@@ -97,14 +97,14 @@ impl Target {
             .header("authorization", format!("Bearer {token}"))
             .body(Body::new(Full::new(Bytes::from(body))))
             .unwrap();
-        let response = self.wire.call(request).await.unwrap_or_else(|error| panic!("{method}: {error}"));
+        let response = self.wire.call(request).await.unwrap_or_else(|error| panic!("{method}: {error:?}"));
         if let Some(told) = Status::from_header_map(response.headers()) {
             return Some(told);
         }
         if method.ends_with("/WatchHints") {
             return None;
         }
-        let body = response.into_body().collect().await.unwrap_or_else(|error| panic!("{method}: {error}"));
+        let body = response.into_body().collect().await.unwrap_or_else(|error| panic!("{method}: {error:?}"));
         body.trailers().and_then(Status::from_header_map)
     }
 
@@ -140,8 +140,10 @@ impl Target {
                 let told = tokio::time::timeout(most, self.send(&method, &token, body)).await;
                 assert!(told.is_ok() || waits, "no answer to {shown}");
                 let status = told.ok().flatten();
-                let is_broken =
-                    status.is_some_and(|status| status.code() == Code::Internal && !is_decode(&status));
+                let shown = format!("{shown:.400}: {status:?}");
+                let is_broken = status
+                    .as_ref()
+                    .is_some_and(|status| status.code() == Code::Internal && !is_decode(status));
                 assert!(!is_broken, "the server failed at {shown}");
             }
         }
@@ -151,7 +153,7 @@ impl Target {
 /// Whether a status says that a message could not be read, which the codec calls internal.
 fn is_decode(status: &Status) -> bool {
     let text = status.message();
-    ["decode", "protobuf", "compress", "protocol error", "EOF", "Unexpected"]
+    ["decode", "protobuf", "compress", "protocol error", "EOF", "Unexpected", "Missing request message"]
         .iter()
         .any(|word| text.contains(word))
 }
