@@ -62,7 +62,9 @@ async fn create(
     let wrong = |error: windlass_core::Error| Failure::usage(error.to_string());
     let scopes: Scopes = scope.parse().map_err(wrong)?;
     let name = name.map(|name| Name::new("name", name)).transpose().map_err(wrong)?;
-    let names = |what: &str, texts: &[String]| texts.iter().map(|text| Name::new(what, text)).collect();
+    let names = |what: &str, texts: &[String]| -> windlass_core::Result<Vec<Name>> {
+        texts.iter().map(|text| Name::new(what, text)).collect()
+    };
     let queues = names("queue", queues).map_err(wrong)?;
     let kinds = names("kind", kinds).map_err(wrong)?;
     let expires = expires.map(|text| duration::parse(&text)).transpose();
