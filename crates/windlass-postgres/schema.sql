@@ -242,6 +242,7 @@ TABLE token
   scopes text NOT NULL
   created_at bigint NOT NULL
   expires_at bigint
+  bound text
   CONSTRAINT token_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX token_pkey ON token USING btree (id)
 TABLE worker WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000)
@@ -265,6 +266,7 @@ TABLE worker WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_v
   memory_usage double precision NOT NULL DEFAULT 0
   factor double precision NOT NULL DEFAULT 1
   reason text NOT NULL DEFAULT ''::text
+  owner text
   CONSTRAINT worker_pkey PRIMARY KEY (id)
   CREATE INDEX worker_ended ON worker USING btree (ended_at) WHERE (ended_at IS NOT NULL)
   CREATE INDEX worker_live ON worker USING btree (id) WHERE (ended_at IS NULL)

@@ -89,7 +89,8 @@ impl Doors {
         let connections_max = settings.number(&table::CONNECTIONS_MAX) as usize;
         // Waiting must never take every place.
         let long_polls_max = connections_max - connections_max / 10;
-        let bounds = Options { connections_max, long_polls_max, ..Options::default() };
+        let retention = settings.retention();
+        let bounds = Options { connections_max, long_polls_max, retention, ..Options::default() };
         Ok(Self { listen, options: Options { access, tls, allowed_hosts, ..bounds } })
     }
 

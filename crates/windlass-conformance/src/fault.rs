@@ -132,6 +132,12 @@ faults! {
     DeadLaneTakesRoom breaks NoStranded, caught by lanes_alive::tasks_of_a_kind_that_nobody_handles_take_no_room;
     /// A tick can be fired again.
     TickFiredTwice breaks Schedule, caught by schedules::a_tick_is_fired_once;
+    /// A tick is fired before its time.
+    TickFiredEarly breaks Schedule, caught by schedules::a_tick_that_has_not_come_is_not_fired;
+    /// A tick is fired although its schedule says something else by now.
+    ChangedScheduleFired breaks Schedule, caught by schedules::a_schedule_that_changed_meanwhile_is_not_fired;
+    /// A failure is retried although the attempts are spent.
+    RetryBeyondBudget breaks AttemptBound, caught by settle::a_retry_after_the_last_attempt_is_the_end;
     /// The due duty does not look at the time.
     DueTooEarly breaks Schedule, caught by due::the_due_duty_promotes_nothing_before_its_time;
 }

@@ -54,6 +54,11 @@ pub trait Harness: Send + Sync {
         true
     }
 
+    /// Whether a tick enqueues what the caller says. A server decides that itself, from its own row.
+    fn fires_as_told(&self) -> bool {
+        true
+    }
+
     /// Whether tokens can be kept in it. Those behind a server never leave it.
     fn keeps_tokens(&self) -> bool {
         true

@@ -21,6 +21,7 @@ use windlass_core::{
     source::{DutyReport, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo},
     usage::{EnqueueMeter, ReadyLines, Usage},
+    worker::Registration,
 };
 
 use crate::{
@@ -98,9 +99,13 @@ impl MemoryStore {
 #[async_trait]
 impl Source for MemoryStore {
     async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
+        self.register_remote(worker, None).await
+    }
+
+    async fn register_remote(&self, worker: NewWorker, owner: Option<&str>) -> Result<WorkerId> {
         let (id, more_ready) = self.run(|model, now| {
             let before = model.last_ready_seq();
-            (model.register(now, worker), model.last_ready_seq() > before)
+            (model.register(now, worker, owner.map(str::to_owned)), model.last_ready_seq() > before)
         })?;
         if more_ready {
             self.hint(Hint::Ready);
@@ -291,6 +296,10 @@ impl Store for MemoryStore {
 
     async fn workers(&self) -> Result<Vec<WorkerRecord>> {
         self.run(|model, now| model.workers(now))
+    }
+
+    async fn registration(&self, worker: WorkerId) -> Result<Option<Registration>> {
+        self.run(|model, _| model.registration(worker))
     }
 
     async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()> {

@@ -131,6 +131,7 @@ cases! { ($)
         a_done_task_keeps_its_output_and_its_record [DoneDurable],
         a_failed_task_waits_for_its_next_attempt_with_the_error,
         a_task_that_always_fails_starts_as_often_as_granted [AttemptBound],
+        a_retry_after_the_last_attempt_is_the_end [AttemptBound],
         a_snoozed_task_waits_with_its_attempt_given_back [AttemptBound],
         a_released_task_is_ready_with_its_attempt_given_back [Drain],
         a_dead_task_stays_with_its_reason,
@@ -164,6 +165,7 @@ cases! { ($)
     lease {
         a_registered_worker_is_listed_with_what_it_says,
         ids_of_workers_are_never_reused,
+        a_worker_keeps_the_owner_that_registered_it,
         slots_that_were_set_come_back_with_the_next_renewal,
         slots_are_set_within_bounds_and_of_live_workers_only,
         slots_that_were_set_move_the_window_of_jobs,
@@ -376,12 +378,15 @@ cases! { ($)
         fires_at_once_have_one_winner [Schedule],
         a_paused_schedule_does_not_fire [Schedule],
         a_schedule_that_is_put_again_keeps_what_it_last_did,
+        a_tick_that_has_not_come_is_not_fired [Schedule],
+        a_schedule_that_changed_meanwhile_is_not_fired [Schedule],
         a_missed_tick_can_be_left_out,
         a_tick_whose_task_is_refused_is_not_spent [Schedule],
         the_task_of_a_tick_goes_through_keys_and_gates,
     }
     tokens {
         a_token_is_found_as_it_was_added,
+        what_a_token_is_bound_to_is_kept,
         two_tokens_of_one_name_live_at_once_and_each_is_removed_alone,
         a_token_expires_by_the_clock_of_the_store,
         an_id_is_taken_once,

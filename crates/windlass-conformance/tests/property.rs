@@ -14,8 +14,8 @@ fn the_memory_store_behaves_like_the_model() {
     }
 }
 
-/// Faults that only show after a restart or a crash, a jump of the clock or in a schedule, which a run does not have, or in the crash of a
-/// suspect that has outlived its isolation or has a job, which it hardly ever reaches, are left to the cases.
+/// Faults that only show after a restart or a crash, a jump of the clock, in a schedule or to a worker that lies, which a run does not have, or in the
+/// crash of a suspect that has outlived its isolation or has a job, which it hardly ever reaches, are left to the cases.
 #[test]
 fn the_property_notices_faults() {
     let unseen = [
@@ -26,6 +26,9 @@ fn the_property_notices_faults() {
         Fault::CrowdIsBlamed,
         Fault::TickFiredTwice,
         Fault::SuspectKeepsRoom,
+        Fault::TickFiredEarly,
+        Fault::ChangedScheduleFired,
+        Fault::RetryBeyondBudget,
     ];
     let escaped: Vec<_> = Fault::ALL
         .iter()

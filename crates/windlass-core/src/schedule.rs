@@ -35,7 +35,9 @@ pub struct DueSchedules {
 pub struct Fire {
     /// The schedule.
     pub name: Name,
-    /// The tick that it must still wait for.
+    /// What the row said when this was decided; it must still say that.
+    pub spec: String,
+    /// The tick that it must still wait for, and that must have come.
     pub tick: Timestamp,
     /// The task of the tick; `None` if the tick was missed and is left out. Its key makes it unique by name and tick.
     pub task: Option<NewTask>,

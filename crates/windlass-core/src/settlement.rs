@@ -68,6 +68,23 @@ impl Settlement {
         }
     }
 
+    /// The same with texts and an output as the rules allow them.
+    #[must_use]
+    pub fn within(self, rules: &Rules) -> Self {
+        match self {
+            Self::Done { output: Some(output), .. } if output.len() > rules.output_max_bytes => {
+                Self::Done { note: Some(too_large(output.len(), rules)), output: None }
+            }
+            Self::Done { output, note } => {
+                Self::Done { output, note: note.map(|note| rules.clip_error(&note)) }
+            }
+            Self::Retry { due_at, error } => Self::Retry { due_at, error: rules.clip_error(&error) },
+            Self::Dead { error } => Self::Dead { error: rules.clip_error(&error) },
+            Self::Cancelled { reason } => Self::Cancelled { reason: rules.clip_error(&reason) },
+            Self::Snooze { .. } | Self::Release => self,
+        }
+    }
+
     /// Whether the attempt is given back.
     pub fn gives_attempt_back(&self) -> bool {
         matches!(self, Self::Snooze { .. } | Self::Release)
@@ -84,20 +101,20 @@ impl Settlement {
     }
 }
 
+/// What is noted instead of an output that is not kept.
+fn too_large(bytes: usize, rules: &Rules) -> String {
+    format!("output of {bytes} bytes dropped: over output_max_bytes ({})", rules.output_max_bytes)
+}
+
 /// Decides what becomes of an attempt. `now` is a reading of the store's clock.
 ///
 /// A failure after the last granted attempt is the task's end; an output that is too large is dropped with a
 /// note rather than undoing a success; error text is made safe for every store.
 pub fn settle(task: &Claimed, outcome: Outcome, now: Timestamp, rules: &Rules) -> Settlement {
     match outcome {
-        Outcome::Done(Some(output)) if output.len() > rules.output_max_bytes => Settlement::Done {
-            note: Some(format!(
-                "output of {} bytes dropped: over output_max_bytes ({})",
-                output.len(),
-                rules.output_max_bytes
-            )),
-            output: None,
-        },
+        Outcome::Done(Some(output)) if output.len() > rules.output_max_bytes => {
+            Settlement::Done { note: Some(too_large(output.len(), rules)), output: None }
+        }
         Outcome::Done(output) => Settlement::Done { output, note: None },
         Outcome::Retry { error, .. } if task.attempt >= task.max_attempts => Settlement::Dead {
             error: rules.clip_error(&format!("attempt {} of {}: {error}", task.attempt, task.max_attempts)),

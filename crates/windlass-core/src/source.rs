@@ -1,15 +1,16 @@
 //! What a worker needs from a store: leases, claims, settlements, duties and hints.
 
-use std::{pin::Pin, sync::Arc};
+use std::{collections::HashSet, pin::Pin, sync::Arc};
 
 use async_trait::async_trait;
 
 use crate::{
     affinity::Prefers,
-    error::Result,
+    error::{Error, Result},
     gate::Gate,
     id::{LaneId, TaskId, WorkerId},
     name::Name,
+    rules::Rules,
     settlement::Settlement,
     task::{Claimed, Lane},
     time::Timestamp,
@@ -110,6 +111,26 @@ pub struct SettleBatch {
     pub items: Vec<SettleItem>,
 }
 
+impl SettleBatch {
+    /// A batch that a worker sent from outside, with texts and outputs as the rules allow them: the worker may be told other rules, or none.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if a task is named twice, or a number is too large to be kept.
+    pub fn from_outside(mut self, rules: &Rules) -> Result<Self> {
+        let mut seen = HashSet::with_capacity(self.items.len());
+        if let Some(item) = self.items.iter().find(|item| !seen.insert(item.lease.id)) {
+            return Err(Error::invalid(format!("a batch names task {} twice", item.lease.id)));
+        }
+        if i64::try_from(self.batch_no).is_err() {
+            return Err(Error::invalid("batch_no is too large"));
+        }
+        for item in &mut self.items {
+            item.settlement = std::mem::replace(&mut item.settlement, Settlement::Release).within(rules);
+        }
+        Ok(self)
+    }
+}
+
 /// The answer to a batch of settlements.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settled {
@@ -203,8 +224,10 @@ pub trait Source: Send + Sync + 'static {
     async fn register(&self, worker: NewWorker) -> Result<WorkerId>;
 
     /// The same for a worker that lives in another process than a store that is of one process only: it may outlive that, and is
-    /// not dead because that has ended. A server registers its workers so.
-    async fn register_remote(&self, worker: NewWorker) -> Result<WorkerId> {
+    /// not dead because that has ended. A server registers its workers so, with the caller that owns the registration: the server lets
+    /// no other caller speak for this worker.
+    async fn register_remote(&self, worker: NewWorker, owner: Option<&str>) -> Result<WorkerId> {
+        let _ = owner;
         self.register(worker).await
     }
 

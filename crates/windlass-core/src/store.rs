@@ -18,7 +18,7 @@ use crate::{
     time::Timestamp,
     token::{NewToken, TokenRecord},
     usage::{ReadyLines, Usage},
-    worker::WorkerRecord,
+    worker::{Registration, WorkerRecord},
 };
 
 /// Which tasks to list.
@@ -230,6 +230,12 @@ pub trait Store: Source {
     /// Every worker, also those that died or left in the last day.
     async fn workers(&self) -> Result<Vec<WorkerRecord>>;
 
+    /// What a worker registered with, also if it has ended since; `None` if there is no such worker.
+    async fn registration(&self, worker: WorkerId) -> Result<Option<Registration>> {
+        let _ = worker;
+        Ok(None)
+    }
+
     /// Sets how many slots a worker has; it learns of it with its next renewal. [`Error::Invalid`] out of bounds,
     /// [`Error::NotFound`] if there is no such worker, [`Error::Conflict`] if its lease is not in force.
     async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()>;
@@ -361,8 +367,15 @@ pub trait Schedules: Send + Sync {
     /// Schedules that are due, at most `limit`, and when the next one is.
     async fn due(&self, limit: u32) -> Result<DueSchedules>;
 
-    /// Enqueues the task of a tick and moves the schedule on, in one commit, if the schedule is not paused and still waits for
-    /// that tick; otherwise `None` (SCHEDULE).
+    /// One schedule.
+    async fn find(&self, name: &Name) -> Result<Option<ScheduleRow>> {
+        Ok(self.list().await?.into_iter().find(|row| row.name == *name))
+    }
+
+    /// Enqueues the task of a tick and moves the schedule on, in one commit, if the schedule is not paused, says what it said when
+    /// that was decided, still waits for that tick, and the tick has come by the store's clock; otherwise `None` (SCHEDULE).
+    ///
+    /// A store behind a server asks that server, which decides itself what the tick enqueues and when the next one is.
     async fn fire(&self, fire: Fire) -> Result<Option<Enqueued>>;
 }
 

@@ -3,6 +3,8 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     error::{Error, Result},
     name::Name,
@@ -121,9 +123,91 @@ impl FromStr for Scopes {
     }
 }
 
-/// SHA-256 of a whole token.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Queues and kinds that a token is for. Empty lists bind nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bound {
+    /// Only these queues; all if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<Name>,
+    /// Only these kinds; all if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<Name>,
+}
+
+/// What a store keeps of a token that is bound.
+#[derive(Serialize, Deserialize)]
+struct StoredBound {
+    scopes: String,
+    #[serde(flatten)]
+    bound: Bound,
+}
+
+/// Stands for the scopes of a bound token. A program that knows of no bounds takes it for a scope that allows nothing.
+const BOUND: &str = "bound";
+
+/// Most queues and most kinds that a token may name.
+pub const BOUND_MAX: usize = 100;
+
+impl Bound {
+    /// Whether it binds nothing.
+    pub fn is_open(&self) -> bool {
+        self.queues.is_empty() && self.kinds.is_empty()
+    }
+
+    /// Whether tasks of this queue are among them.
+    pub fn has_queue(&self, queue: &Name) -> bool {
+        self.queues.is_empty() || self.queues.contains(queue)
+    }
+
+    /// Whether tasks of this kind are among them.
+    pub fn has_kind(&self, kind: &Name) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(kind)
+    }
+
+    /// What a store keeps: a text for the scopes, and one more if the token is bound. The texts of a bound token mean nothing to a
+    /// program that cannot keep it in its bounds.
+    pub fn to_stored(&self, scopes: Scopes) -> (String, Option<String>) {
+        if self.is_open() {
+            return (scopes.to_string(), None);
+        }
+        let stored = StoredBound { scopes: scopes.to_string(), bound: self.clone() };
+        (BOUND.to_owned(), serde_json::to_string(&stored).ok())
+    }
+
+    /// Reads what a store kept. What cannot be read allows nothing.
+    pub fn from_stored(scopes: &str, bound: Option<&str>) -> (Scopes, Self) {
+        let Some(bound) = bound else { return (Scopes::from_stored(scopes), Self::default()) };
+        match serde_json::from_str::<StoredBound>(bound) {
+            Ok(stored) => (Scopes::from_stored(&stored.scopes), stored.bound),
+            Err(_) => (Scopes::NONE, Self::default()),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |names: &[Name]| names.iter().map(Name::as_str).collect::<Vec<_>>().join(",");
+        match (self.queues.is_empty(), self.kinds.is_empty()) {
+            (true, true) => Ok(()),
+            (false, true) => write!(f, "queue {}", list(&self.queues)),
+            (true, false) => write!(f, "kind {}", list(&self.kinds)),
+            (false, false) => write!(f, "queue {}, kind {}", list(&self.queues), list(&self.kinds)),
+        }
+    }
+}
+
+/// SHA-256 of a whole token. It has no `==` that ends at the first difference: see its `PartialEq`.
+#[derive(Clone, Copy)]
 pub struct TokenHash(pub [u8; 32]);
+
+impl PartialEq for TokenHash {
+    /// Looks at every byte, whatever the first ones are.
+    fn eq(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).fold(0, |differs, (one, two)| differs | (one ^ two)) == 0
+    }
+}
+
+impl Eq for TokenHash {}
 
 impl fmt::Debug for TokenHash {
     /// Not shown, so that no log can.
@@ -143,6 +227,8 @@ pub struct NewToken {
     pub hash: TokenHash,
     /// What it lets its bearer do.
     pub scopes: Scopes,
+    /// For which queues and kinds.
+    pub bound: Bound,
     /// How long it is good for, by the store's clock; for ever if absent.
     pub ttl: Option<Duration>,
 }
@@ -158,6 +244,8 @@ pub struct TokenRecord {
     pub hash: TokenHash,
     /// What it lets its bearer do.
     pub scopes: Scopes,
+    /// For which queues and kinds.
+    pub bound: Bound,
     /// When it was made.
     pub created_at: Timestamp,
     /// From when on it is good for nothing.
@@ -189,6 +277,32 @@ mod tests {
         assert!("read,root".parse::<Scopes>().is_err());
         assert!("".parse::<Scopes>().is_err());
         assert_eq!(Scopes::from_stored("root"), Scopes::NONE);
+    }
+
+    #[test]
+    fn a_bound_token_means_nothing_to_a_program_without_bounds() {
+        let name = |text: &str| Name::new("name", text).unwrap();
+        let work = Scopes::of([Scope::Work]);
+        let bound = Bound { queues: vec![name("mail"), name("a,b")], kinds: Vec::new() };
+        let (scopes, text) = bound.to_stored(work);
+        assert_eq!(Scopes::from_stored(&scopes), Scopes::NONE);
+        assert_eq!(Bound::from_stored(&scopes, text.as_deref()), (work, bound.clone()));
+        assert_eq!(Bound::default().to_stored(work), ("work".to_owned(), None));
+        assert_eq!(Bound::from_stored("work", None), (work, Bound::default()));
+        assert_eq!(Bound::from_stored("work", Some("{")), (Scopes::NONE, Bound::default()));
+        assert!(bound.has_queue(&name("mail")) && !bound.has_queue(&name("b")) && bound.has_kind(&name("k")));
+        assert_eq!(bound.to_string(), "queue mail,a,b");
+    }
+
+    #[test]
+    fn hashes_are_compared_to_the_last_byte() {
+        let hash = TokenHash([7; 32]);
+        assert_eq!(hash, TokenHash([7; 32]));
+        for place in 0..32 {
+            let mut other = hash;
+            other.0[place] ^= 1;
+            assert_ne!(hash, other, "{place}");
+        }
     }
 
     #[test]

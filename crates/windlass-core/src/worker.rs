@@ -25,6 +25,20 @@ pub struct NewWorker {
     pub lease_ttl: Duration,
 }
 
+/// What a server must know of a registration. It never changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registration {
+    /// The caller that registered it through a server.
+    pub owner: Option<String>,
+    /// Kinds that it has handlers for.
+    pub kinds: Vec<Name>,
+    /// Queues that it serves; empty means all.
+    pub queues: Vec<Name>,
+}
+
+/// Longest lease of a worker. Its tasks stay with it for so long after it has died.
+pub const LEASE_TTL_MAX: Duration = Duration::from_hours(24);
+
 /// Most slots that a worker may have.
 pub const SLOTS_MAX: u32 = 100_000;
 

@@ -1,6 +1,6 @@
 -- The same as settle_stay.sql for tasks that all go on in the same way, or all die, that have neither job nor workflow and are where their
 -- claim put them, once per batch number: all in one statement, so that it needs no transaction around it. One that is not found there
--- (moved, lost, asked to end, behind a gate after all) is looked for by its id afterwards; what lies in its place by now has another id.
+-- (moved, lost, asked to end, behind a gate after all, retried with its attempts spent) is looked for by its id afterwards; what lies in its place by now has another id.
 -- $1 worker, $2 settler, $3 batch, $4 tasks, $5 their leases, $6 how (not 3: who is released has a place to draw in the order of the
 -- tasks), $7 due times or nothing, $8 the error if it is the same for all, $9 places, ascending, with the others in that order, $10 the lease
 -- if it is the same for all, $11 errors where they differ. Answers whether the batch is new, what was not found, and, unless they die, when the
@@ -37,7 +37,7 @@ WITH clock AS MATERIALIZED (
       ))
     END
   WHERE t.ctid = ANY ($9::tid[]) AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1 AND t.cancel IS NULL
-    AND t.job IS NULL AND t.workflow IS NULL
+    AND t.job IS NULL AND t.workflow IS NULL AND ($6::smallint <> 1 OR t.attempt < t.max_attempts)
     AND t.id = ($4::bigint[])[width_bucket(t.ctid, $9::tid[])]
     AND t.lease = coalesce($10, ($5::integer[])[width_bucket(t.ctid, $9::tid[])])
     AND EXISTS (SELECT 1 FROM receipt)

@@ -1,4 +1,5 @@
 -- One token. $1 id.
-SELECT t.id, t.name, t.hash, t.scopes, t.created_at, t.expires_at, coalesce(t.expires_at <= windlass.now_ms(), false)
+SELECT t.id, t.name, t.hash, t.scopes, t.created_at, t.expires_at, coalesce(t.expires_at <= windlass.now_ms(), false),
+  t.bound
 FROM windlass.token AS t
 WHERE t.id = $1

@@ -68,6 +68,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../sql/migrations/0006_offer.sql"),
     },
     Migration {
+        version: 7,
+        oldest_writer: 1,
+        locks: "tables worker and token, for a moment: renewals wait meanwhile",
+        sql: include_str!("../sql/migrations/0007_owner.sql"),
+    },
+    Migration {
         version: 9,
         oldest_writer: 1,
         locks: "nothing that exists: it makes a new table only",

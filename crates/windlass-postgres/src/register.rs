@@ -9,7 +9,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use windlass_core::{Error, Name, NewWorker, Result, WorkerId};
+use windlass_core::{Error, Name, NewWorker, Result, WorkerId, worker::Registration};
 
 use crate::{
     gate,
@@ -22,7 +22,11 @@ use crate::{
 const FIRST_CLAIMS: Duration = Duration::from_millis(30);
 
 /// Stores a worker.
-pub(crate) async fn register(shared: &Arc<Shared>, worker: &NewWorker) -> Result<WorkerId> {
+pub(crate) async fn register(
+    shared: &Arc<Shared>,
+    worker: &NewWorker,
+    owner: Option<&str>,
+) -> Result<WorkerId> {
     shared.serve_lease(worker.lease_ttl);
     // Before its lease begins to run: it claims next, and waits for nothing then.
     tokio::join!(shared.beats.warm(), shared.claims.warm(), async {
@@ -34,7 +38,7 @@ pub(crate) async fn register(shared: &Arc<Shared>, worker: &NewWorker) -> Result
     let ways = Ways::of(shared, worker);
     let claims = Arc::clone(shared);
     shared.claims.spawn(Box::pin(async move { plan(&claims.claims, ways.first).await }));
-    let id = enter(shared, worker).await?;
+    let id = enter(shared, worker, owner).await?;
     if shared.options.trusts_hearsay {
         shared.looks.begin();
         shared.claims.spawn(Box::pin(follow_up(Weakly::new(shared), ways)));
@@ -44,17 +48,27 @@ pub(crate) async fn register(shared: &Arc<Shared>, worker: &NewWorker) -> Result
     Ok(id)
 }
 
-async fn enter(shared: &Shared, worker: &NewWorker) -> Result<WorkerId> {
+async fn enter(shared: &Shared, worker: &NewWorker, owner: Option<&str>) -> Result<WorkerId> {
     let mut session = shared.beats.session().await?;
     let names = |names: &[Name]| names.iter().map(|name| name.as_str().to_owned()).collect::<Vec<_>>();
     let (kinds, queues) = (names(&worker.kinds), names(&worker.queues));
     let ttl = i64::try_from(worker.lease_ttl.as_millis()).unwrap_or(i64::MAX);
     let (pid, slots) = (worker.pid as i32, worker.slots as i32);
     let row = session
-        .row(&sql::REGISTER, &[&worker.host, &pid, &worker.version, &kinds, &queues, &slots, &ttl])
+        .row(&sql::REGISTER, &[&worker.host, &pid, &worker.version, &kinds, &queues, &slots, &ttl, &owner])
         .await?;
     row.map(|row| WorkerId(row.get(0)))
         .ok_or_else(|| Error::Unavailable("the server registered no worker".to_owned()))
+}
+
+/// What a worker registered with.
+pub(crate) async fn registration(shared: &Shared, worker: WorkerId) -> Result<Option<Registration>> {
+    let row = shared.pool.session().await?.row(&sql::REGISTRATION, &[&worker.0]).await?;
+    let names = |row: &tokio_postgres::Row, column: usize| -> Vec<Name> {
+        let names: Vec<String> = row.get(column);
+        names.into_iter().filter_map(|name| Name::new("name", name).ok()).collect()
+    };
+    Ok(row.map(|row| Registration { owner: row.get(0), kinds: names(&row, 1), queues: names(&row, 2) }))
 }
 
 /// What need not come before the first claims of a worker that has its row.

@@ -20,6 +20,12 @@ pub(crate) async fn list(shared: &Shared) -> Result<Vec<ScheduleRow>> {
     Ok(rows.iter().filter_map(|row| record(row, 0)).collect())
 }
 
+/// One schedule.
+pub(crate) async fn find(shared: &Shared, name: &Name) -> Result<Option<ScheduleRow>> {
+    let row = shared.pool.session().await?.row(&sql::SCHEDULE_FIND, &[&name.as_str()]).await?;
+    Ok(row.and_then(|row| record(&row, 0)))
+}
+
 /// Removes a schedule.
 pub(crate) async fn remove(shared: &Shared, name: &Name) -> Result<bool> {
     let row = shared.pool.session().await?.row(&sql::SCHEDULE_REMOVE, &[&name.as_str()]).await?;
@@ -61,7 +67,7 @@ pub(crate) async fn fire(shared: &Shared, fire: &Fire) -> Result<Option<Enqueued
         let mut session = shared.pool.session().await?;
         session.begin().await?;
         let (name, tick) = (fire.name.as_str(), fire.tick.as_ms());
-        if session.row(&sql::SCHEDULE_LOCK, &[&name, &tick]).await?.is_none() {
+        if session.row(&sql::SCHEDULE_LOCK, &[&name, &tick, &fire.spec]).await?.is_none() {
             session.rollback().await;
             return Ok::<_, Failure>(None);
         }

@@ -156,15 +156,17 @@ statements! {
     RAISE_MIN_CLAIM_NO "raise_min_claim_no" [INT8, INT8];
     READY_LINES "ready_lines" [INT8];
     REDRIVE "redrive" [INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY];
-    REGISTER "register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8];
+    REGISTRATION "registration" [INT8];
+    REGISTER "register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8, TEXT];
     RENEW "renew" [INT8, INT4, INT4, BOOL, INT8, INT8, FLOAT8, FLOAT8, TEXT];
     RENEW_MANY "renew_many" [
         INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT8, INT8, FLOAT8_ARRAY, FLOAT8_ARRAY, TEXT_ARRAY
     ];
     RESUME_QUEUE "resume_queue" [TEXT, TEXT];
     SCHEDULE_DUE "schedule_due" [INT8];
+    SCHEDULE_FIND "schedule_find" [TEXT];
     SCHEDULE_LIST "schedule_list" [];
-    SCHEDULE_LOCK "schedule_lock" [TEXT, INT8];
+    SCHEDULE_LOCK "schedule_lock" [TEXT, INT8, TEXT];
     SCHEDULE_MOVE "schedule_move" [TEXT, INT8, INT8, INT8];
     SCHEDULE_PUT "schedule_put" [TEXT, TEXT, BOOL, INT8];
     SCHEDULE_REMOVE "schedule_remove" [TEXT];
@@ -189,7 +191,7 @@ statements! {
     TODO_PUT "todo_put" [INT2_ARRAY, TEXT_ARRAY];
     TODO_ROOM "todo_room" [];
     TODO_TAKE "todo_take" [INT8];
-    TOKEN_ADD "token_add" [TEXT, TEXT, BYTEA, TEXT, INT8, INT8];
+    TOKEN_ADD "token_add" [TEXT, TEXT, BYTEA, TEXT, INT8, INT8, TEXT];
     TOKEN_FIND "token_find" [TEXT];
     TOKEN_LIST "token_list" [];
     TOKEN_REMOVE "token_remove" [TEXT];

@@ -9,6 +9,7 @@ use windlass_core::{
     source::{DutyReport, Loop, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo, only},
     usage::{ReadyLines, Usage},
+    worker::Registration,
 };
 use windlass_core::{
     Fire, Gates, JobChange, JobRecord, ScheduleRow, Schedules, Tokens, WorkflowAction, WorkflowRecord,
@@ -88,7 +89,11 @@ impl Drop for PostgresStore {
 #[async_trait]
 impl Source for PostgresStore {
     async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
-        register::register(&self.shared, &worker).await
+        register::register(&self.shared, &worker, None).await
+    }
+
+    async fn register_remote(&self, worker: NewWorker, owner: Option<&str>) -> Result<WorkerId> {
+        register::register(&self.shared, &worker, owner).await
     }
 
     async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
@@ -236,6 +241,10 @@ impl Store for PostgresStore {
         info::workers(&self.shared).await
     }
 
+    async fn registration(&self, worker: WorkerId) -> Result<Option<Registration>> {
+        register::registration(&self.shared, worker).await
+    }
+
     async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()> {
         lease::set_slots(&self.shared, worker, slots).await
     }
@@ -334,6 +343,10 @@ impl Schedules for PostgresStore {
 
     async fn list(&self) -> Result<Vec<ScheduleRow>> {
         schedule::list(&self.shared).await
+    }
+
+    async fn find(&self, name: &Name) -> Result<Option<ScheduleRow>> {
+        schedule::find(&self.shared, name).await
     }
 
     async fn remove(&self, name: &Name) -> Result<bool> {

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use windlass_core::{
-    Error, Name, NewToken, Result, Scopes, Timestamp, TokenHash, TokenRecord, Tokens, token::TOKENS_MAX,
+    Error, Name, NewToken, Result, Timestamp, TokenHash, TokenRecord, Tokens,
+    token::{Bound, TOKENS_MAX},
 };
 
 use crate::{sql, store::PostgresStore};
@@ -12,11 +13,10 @@ impl Tokens for PostgresStore {
     async fn add(&self, token: &NewToken) -> Result<TokenRecord> {
         let name = token.name.as_ref().map(Name::as_str);
         let ttl = token.ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX / 2));
-        let (hash, scopes) = (token.hash.0.as_slice(), token.scopes.to_string());
+        let (hash, (scopes, bound)) = (token.hash.0.as_slice(), token.bound.to_stored(token.scopes));
+        let (id, most) = (token.id.as_str(), i64::from(TOKENS_MAX));
         let mut session = self.shared().pool.session().await?;
-        let added = session
-            .row(&sql::TOKEN_ADD, &[&token.id.as_str(), &name, &hash, &scopes, &ttl, &i64::from(TOKENS_MAX)])
-            .await?;
+        let added = session.row(&sql::TOKEN_ADD, &[&id, &name, &hash, &scopes, &ttl, &most, &bound]).await?;
         added.as_ref().map(record).transpose()?.ok_or_else(|| {
             Error::Conflict(format!("the id is taken, or there are {TOKENS_MAX} tokens already"))
         })
@@ -40,11 +40,13 @@ impl Tokens for PostgresStore {
 fn record(row: &tokio_postgres::Row) -> Result<TokenRecord> {
     let hash = <[u8; 32]>::try_from(row.get::<_, &[u8]>(2))
         .map_err(|_| Error::Unavailable("a token's row was changed by a foreign hand".to_owned()))?;
+    let (scopes, bound) = Bound::from_stored(row.get(3), row.get::<_, Option<&str>>(7));
     Ok(TokenRecord {
         id: Name::new("token", row.get::<_, &str>(0))?,
         name: row.get::<_, Option<&str>>(1).map(|name| Name::new("name", name)).transpose()?,
         hash: TokenHash(hash),
-        scopes: Scopes::from_stored(row.get(3)),
+        scopes,
+        bound,
         created_at: Timestamp::from_ms(row.get(4)),
         expires_at: row.get::<_, Option<i64>>(5).map(Timestamp::from_ms),
         is_expired: row.get(6),

@@ -16,7 +16,7 @@ use http::{HeaderMap, StatusCode, header};
 use tokio::time::Instant;
 use tonic::Code;
 use tracing::info;
-use windlass_core::{Name, Scope, Scopes, TokenRecord, store::SharedStore};
+use windlass_core::{Name, Scope, Scopes, TokenRecord, WorkerId, store::SharedStore, token::Bound};
 
 use crate::api::{ErrorCode, ErrorDetail};
 
@@ -65,6 +65,9 @@ pub struct Certificate {
     pub fingerprint: String,
 }
 
+/// What binds nothing.
+static OPEN: Bound = Bound { queues: Vec::new(), kinds: Vec::new() };
+
 /// Who calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
@@ -78,6 +81,8 @@ pub enum Caller {
         name: Option<Name>,
         /// What it allows.
         scopes: Scopes,
+        /// For which queues and kinds.
+        bound: Bound,
     },
     /// The holder of a client certificate.
     Certificate {
@@ -89,6 +94,28 @@ pub enum Caller {
 }
 
 impl Caller {
+    /// Whether the caller may do everything.
+    pub fn is_admin(&self) -> bool {
+        self.scopes().allow(Scope::Admin)
+    }
+
+    /// For which queues and kinds it may do it.
+    pub fn bound(&self) -> &Bound {
+        match self {
+            Self::Token { bound, .. } => bound,
+            Self::Anybody | Self::Certificate { .. } => &OPEN,
+        }
+    }
+
+    /// By what a worker that it registers is known as its own: no part of it is a secret.
+    pub fn owner(&self) -> Option<String> {
+        match self {
+            Self::Anybody => None,
+            Self::Token { id, .. } => Some(format!("token {id}")),
+            Self::Certificate { certificate, .. } => Some(format!("certificate {}", certificate.fingerprint)),
+        }
+    }
+
     /// What the caller may do.
     pub fn scopes(&self) -> Scopes {
         match self {
@@ -173,7 +200,8 @@ impl Access {
                 let text = text
                     .ok_or_else(|| unauthorized("the Authorization header is not \"Bearer\" with a token"))?;
                 let record = self.verify(text).await?;
-                Ok(Caller::Token { id: record.id, name: record.name, scopes: record.scopes })
+                let TokenRecord { id, name, scopes, bound, .. } = record;
+                Ok(Caller::Token { id, name, scopes, bound })
             }
             (Some(_), Some(_), _) => Err(unauthorized("there is more than one Authorization header")),
             (None, _, Some(certificate)) => {
@@ -306,6 +334,35 @@ pub fn audit(caller: &Caller, call: &Call, (path, about): (&str, &str), answered
             );
         }
     }
+}
+
+/// Tells of a caller that named a worker which another caller registered. After a token was replaced its workers do that once.
+pub(crate) fn audit_foreign_worker(caller: &Caller, worker: WorkerId) {
+    info!(target: AUDIT, who = %caller, call = "speak for a worker", about = %worker, outcome = "denied", "audit");
+}
+
+/// Refuses a task that is not for the bearer of a bound token.
+///
+/// # Errors
+/// `forbidden` (403).
+pub(crate) fn may_have(caller: &Caller, queue: &Name, kind: &Name) -> Result<(), ErrorDetail> {
+    let bound = caller.bound();
+    if !bound.has_queue(queue) {
+        return Err(out_of_bounds(caller, &format!("queue {queue}")));
+    }
+    if !bound.has_kind(kind) {
+        return Err(out_of_bounds(caller, &format!("kind {kind}")));
+    }
+    Ok(())
+}
+
+/// The refusal of something that a bound token is not for.
+pub(crate) fn out_of_bounds(caller: &Caller, what: &str) -> ErrorDetail {
+    let bound = caller.bound();
+    info!(target: AUDIT, who = %caller, call = "leave its bounds", about = what, outcome = "denied", "audit");
+    ErrorDetail::new(ErrorCode::Forbidden, format!("{caller} is for {bound}, not for {what}")).hint(
+        "`windlass token create` takes --queue and --kind more than once; without them a token is for all",
+    )
 }
 
 /// The target of audit lines in the log, whatever its level is.

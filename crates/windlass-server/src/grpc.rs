@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`tasks`] and [`control`] (what clients and operators do), [`workers`] (what workers do, call by call),
 //! [`work`] and [`hub`] (the same over one stream, with push: [`straight`] to one who waits, [`preferences`] for workflows,
-//! [`downstream`] to those who read), [`store`] (what our own runtime needs beyond that), [`room`] (what messages may
+//! [`downstream`] to those who read), [`store`] (what our own runtime needs beyond that), [`speaker`] (for which workers a caller
+//! speaks), [`room`] (what messages may
 //! take of memory), [`health`], [`status`] (how errors look).
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ mod member;
 mod preferences;
 mod room;
 mod shares;
+mod speaker;
 mod status;
 mod store;
 mod straight;
@@ -39,6 +41,7 @@ mod workers;
 use ends::Ends;
 use hub::Hub;
 pub use preferences::Affinity;
+use speaker::Registrations;
 use status::status;
 
 /// What every call can reach. Cheap to clone.
@@ -47,6 +50,7 @@ pub(crate) struct Api {
     server: Arc<Server>,
     ends: Arc<Ends>,
     hub: Arc<Hub>,
+    registrations: Arc<Registrations>,
 }
 
 impl Api {
@@ -77,7 +81,8 @@ pub(crate) fn router(server: &Arc<Server>) -> Router<Arc<Server>> {
     server.operations.set_adds(Arc::new(straight::Straight(Arc::clone(&hub))));
     // Ends with the server.
     tokio::spawn(async move { pushing.run(stopping.closed()).await });
-    let api = Api { server: Arc::clone(server), ends: Arc::new(Ends::new()), hub };
+    let (server_of, ends) = (Arc::clone(server), Arc::new(Ends::new()));
+    let api = Api { server: server_of, ends, hub, registrations: Arc::default() };
     let max = enqueue_max_bytes(api.store().rules().payload_max_bytes);
     let router = Router::new();
     let router = add(

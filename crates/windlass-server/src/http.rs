@@ -13,6 +13,7 @@ use tokio::{
     net::TcpListener,
     sync::{Semaphore, SemaphorePermit, watch},
 };
+use windlass_core::store::Retention;
 
 use crate::{
     access::{self as rights, Access},
@@ -77,6 +78,8 @@ pub struct Options {
     pub shutdown_max: Duration,
     /// Whether the next step of a workflow prefers the remote worker that ran the one before.
     pub affinity: Affinity,
+    /// How long ended tasks are kept when a remote worker asks the server to see to that.
+    pub retention: Retention,
 }
 
 impl Default for Options {
@@ -94,6 +97,7 @@ impl Default for Options {
             write_stall_max: Duration::from_secs(30),
             shutdown_max: Duration::from_secs(5),
             affinity: Affinity::On,
+            retention: Retention::default(),
         }
     }
 }

@@ -2,5 +2,5 @@
 SELECT
   id, lane, state, crashes, ready_seq, lease, attempt, worker, claim_no, claimed_at, key IS NOT NULL,
   length(payload), cancel, priority, job, workflow, step,
-  coalesce(suspect, 0), aside
+  coalesce(suspect, 0), aside, max_attempts
 FROM task

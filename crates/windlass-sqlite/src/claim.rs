@@ -313,9 +313,11 @@ fn read_row(tx: &Tx<'_>, demand: &Demand, lane: &Arc<Lane>, row: &Row<'_>) -> St
             start_no: 0,
         })),
     };
+    let max_attempts = row.get(5)?;
     let held = Held {
         lease,
         attempt,
+        max_attempts,
         crashes,
         group: Group::from_stored(row.get::<_, Option<i64>>(16)?.unwrap_or(0)),
         claim_no: demand.claim_no,
@@ -330,7 +332,7 @@ fn read_row(tx: &Tx<'_>, demand: &Demand, lane: &Arc<Lane>, row: &Row<'_>) -> St
         id: TaskId::from_raw(row.get(0)?),
         lease,
         attempt,
-        max_attempts: row.get(5)?,
+        max_attempts,
         crashes,
         worker: demand.worker,
         claim_no: demand.claim_no,

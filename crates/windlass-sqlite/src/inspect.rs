@@ -2,11 +2,12 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::{
-    Name, Result, State, TaskId, TaskRecord,
+    Name, Result, State, TaskId, TaskRecord, WorkerId,
     store::{Filter, PAGE_MAX, Page},
+    worker::Registration,
 };
 
-use crate::{reader::read_error, record, sql};
+use crate::{lease::names_from_stored, reader::read_error, record, sql};
 
 /// Rows of each table that one page may look at, so that a filter that matches nothing costs little.
 const SCAN_MAX: i64 = 20_000;
@@ -151,4 +152,16 @@ fn dead_are_few(conn: &Connection) -> rusqlite::Result<bool> {
 
 fn text(name: Option<&Name>) -> Option<&str> {
     name.map(Name::as_str)
+}
+
+/// What a worker registered with.
+pub(crate) fn registration(conn: &Connection, worker: WorkerId) -> rusqlite::Result<Option<Registration>> {
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(Registration {
+            owner: row.get(0)?,
+            kinds: names_from_stored(row.get_ref(1)?.as_str()?),
+            queues: names_from_stored(row.get_ref(2)?.as_str()?),
+        })
+    };
+    conn.prepare_cached(sql::FIND_REGISTRATION)?.query_row([worker.0], read).optional()
 }

@@ -16,8 +16,24 @@ use crate::{
     tx::{Step, Tx, disagree},
 };
 
+/// Where a worker lives.
+#[derive(Debug, Clone)]
+pub(crate) enum Home {
+    /// In the process that has the store.
+    Here,
+    /// In another one, behind a server.
+    Elsewhere {
+        /// The caller that registered it.
+        owner: Option<String>,
+    },
+}
+
 /// Stores a worker. Its lease starts when that is committed; that of a remote one outlives this process.
-pub(crate) fn register(tx: &mut Tx<'_>, worker: &NewWorker, is_remote: bool) -> Step<WorkerId> {
+pub(crate) fn register(tx: &mut Tx<'_>, worker: &NewWorker, home: Home) -> Step<WorkerId> {
+    let (is_remote, owner) = match home {
+        Home::Here => (false, None),
+        Home::Elsewhere { owner } => (true, owner),
+    };
     tx.sql(sql::INSERT_WORKER)?.execute(params![
         worker.host,
         worker.pid,
@@ -27,7 +43,8 @@ pub(crate) fn register(tx: &mut Tx<'_>, worker: &NewWorker, is_remote: bool) -> 
         worker.slots,
         i64::try_from(worker.lease_ttl.as_millis()).unwrap_or(i64::MAX),
         tx.now.as_ms(),
-        is_remote
+        is_remote,
+        owner
     ])?;
     let id = WorkerId(tx.conn.last_insert_rowid());
     gates::change_fleet(tx, |memory| memory.add_worker(id, gates::service(worker)))?;

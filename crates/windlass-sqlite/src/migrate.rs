@@ -28,6 +28,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, oldest_writer: 1, sql: include_str!("../sql/migrations/0003_admission.sql") },
     Migration { version: 4, oldest_writer: 1, sql: include_str!("../sql/migrations/0004_token.sql") },
     Migration { version: 5, oldest_writer: 1, sql: include_str!("../sql/migrations/0005_remote.sql") },
+    Migration { version: 6, oldest_writer: 1, sql: include_str!("../sql/migrations/0006_owner.sql") },
     Migration { version: 9, oldest_writer: 1, sql: include_str!("../sql/migrations/0009_suspect.sql") },
 ];
 

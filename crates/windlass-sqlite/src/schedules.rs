@@ -38,6 +38,16 @@ impl Schedules for SqliteStore {
         .await
     }
 
+    async fn find(&self, name: &Name) -> Result<Option<ScheduleRow>> {
+        let name = name.clone();
+        self.read(move |conn| {
+            let find =
+                || conn.prepare_cached(sql::FIND_SCHEDULE)?.query_row([name.as_str()], read).optional();
+            find().map_err(|error| read_error(&error))
+        })
+        .await
+    }
+
     async fn remove(&self, name: &Name) -> Result<bool> {
         let name = name.clone();
         let work = move |tx: &mut Tx<'_>| -> Step<bool> {
@@ -89,7 +99,10 @@ fn due(tx: &Tx<'_>, limit: u32) -> Step<DueSchedules> {
 /// Enqueues the task of a tick and moves the schedule on, if it still waits for that tick.
 fn fire(tx: &mut Tx<'_>, tick: &Fire) -> Step<Option<Enqueued>> {
     let found = tx.sql(sql::FIND_SCHEDULE)?.query_row([tick.name.as_str()], read).optional()?;
-    let Some(row) = found.filter(|row| !row.paused && row.next_at == Some(tick.tick)) else {
+    let awaited = |row: &ScheduleRow| {
+        !row.paused && row.next_at == Some(tick.tick) && row.spec == tick.spec && tick.tick <= tx.now
+    };
+    let Some(row) = found.filter(awaited) else {
         return Ok(None);
     };
     let answer = match &tick.task {

@@ -116,6 +116,10 @@ fn apply<'a>(
             Ok(())
         }
         Settlement::Done { output, note } => ending.leave(tx, State::Done, note.as_deref(), output.as_ref()),
+        // The row knows how many attempts were granted; the worker only says that it failed.
+        Settlement::Retry { error, .. } if ending.held.attempt >= ending.held.max_attempts => {
+            ending.fail(tx, error)
+        }
         Settlement::Retry { due_at, error } => {
             later.add(ending, *due_at, Some(error));
             Ok(())

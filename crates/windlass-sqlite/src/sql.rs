@@ -64,6 +64,7 @@ statements! {
     FIND_JOB = "find_job";
     FIND_KEY = "find_key";
     FIND_RECEIPT = "find_receipt";
+    FIND_REGISTRATION = "find_registration";
     FIND_SCHEDULE = "find_schedule";
     FIND_STEPS = "find_steps";
     FIND_TASK = "find_task";

@@ -18,6 +18,7 @@ use windlass_core::{
     source::{DutyReport, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo},
     usage::{PoolMeter, ReadyLines, Usage},
+    worker::Registration,
 };
 
 use crate::{
@@ -25,11 +26,13 @@ use crate::{
     call::{Call, Class, Sync},
     claim, enqueue,
     error::OpenError,
-    figures, gates, inspect, lease, maintain,
+    figures, gates, inspect,
+    lease::{self, Home},
+    maintain,
     migrate::{MIGRATIONS, Migration},
     open, operate,
     options::{Location, Options},
-    reader::closed,
+    reader::{closed, read_error},
     settle,
     shared::Shared,
     straight,
@@ -217,11 +220,12 @@ impl Drop for SqliteStore {
 #[async_trait]
 impl Source for SqliteStore {
     async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
-        self.write(Class::Control, Sync::Durable, move |tx| lease::register(tx, &worker, false)).await
+        self.write(Class::Control, Sync::Durable, move |tx| lease::register(tx, &worker, Home::Here)).await
     }
 
-    async fn register_remote(&self, worker: NewWorker) -> Result<WorkerId> {
-        self.write(Class::Control, Sync::Durable, move |tx| lease::register(tx, &worker, true)).await
+    async fn register_remote(&self, worker: NewWorker, owner: Option<&str>) -> Result<WorkerId> {
+        let home = Home::Elsewhere { owner: owner.map(str::to_owned) };
+        self.write(Class::Control, Sync::Durable, move |tx| lease::register(tx, &worker, home.clone())).await
     }
 
     async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
@@ -411,6 +415,10 @@ impl Store for SqliteStore {
         let now = self.now();
         let ended = self.read(move |conn| figures::ended_workers(conn, now)).await?;
         Ok(figures::with_live(ended, self.shared.leases.records(self.shared.options.clock.monotonic())))
+    }
+
+    async fn registration(&self, worker: WorkerId) -> Result<Option<Registration>> {
+        self.read(move |conn| inspect::registration(conn, worker).map_err(|error| read_error(&error))).await
     }
 
     async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()> {

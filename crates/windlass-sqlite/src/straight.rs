@@ -67,6 +67,7 @@ fn lease(tx: &mut Tx<'_>, task: &NewTask, demand: &Demand, lane: Arc<Lane>) -> S
     let held = Held {
         lease: FIRST,
         attempt: FIRST,
+        max_attempts,
         crashes: 0,
         group: Group::default(),
         claim_no: demand.claim_no,

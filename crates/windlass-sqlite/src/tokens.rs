@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, types::Type};
 use windlass_core::{
-    Error, Name, NewToken, Result, Scopes, Timestamp, TokenHash, TokenRecord, Tokens, token::TOKENS_MAX,
+    Error, Name, NewToken, Result, Timestamp, TokenHash, TokenRecord, Tokens,
+    token::{Bound, TOKENS_MAX},
 };
 
 use crate::{
@@ -43,22 +44,24 @@ impl Tokens for SqliteStore {
 
 fn add(tx: &mut Tx<'_>, token: NewToken) -> Step<TokenRecord> {
     let expires_at = token.ttl.map(|ttl| tx.now.after(ttl));
+    let (scopes, bound) = token.bound.to_stored(token.scopes);
     let added = tx.sql(sql::ADD_TOKEN)?.execute((
         token.id.as_str(),
         token.name.as_ref().map(Name::as_str),
         &token.hash.0,
-        token.scopes.to_string(),
+        scopes,
         tx.now.as_ms(),
         expires_at.map(Timestamp::as_ms),
+        bound,
         TOKENS_MAX,
     ))?;
     if added == 0 {
         let full = format!("the id is taken, or there are {TOKENS_MAX} tokens already");
         return Err(Error::Conflict(full).into());
     }
-    let NewToken { id, name, hash, scopes, .. } = token;
+    let NewToken { id, name, hash, scopes, bound, .. } = token;
     let is_expired = expires_at.is_some_and(|at| at <= tx.now);
-    Ok(TokenRecord { id, name, hash, scopes, created_at: tx.now, expires_at, is_expired })
+    Ok(TokenRecord { id, name, hash, scopes, bound, created_at: tx.now, expires_at, is_expired })
 }
 
 fn list(conn: &Connection, now: Timestamp) -> rusqlite::Result<Vec<TokenRecord>> {
@@ -74,11 +77,14 @@ fn read(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<TokenRecord> {
     let hash = <[u8; 32]>::try_from(hash.as_slice())
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(2, Type::Blob, Box::new(error)))?;
     let expires_at = row.get::<_, Option<i64>>(5)?.map(Timestamp::from_ms);
+    let (scopes, bound) =
+        Bound::from_stored(row.get_ref(3)?.as_str()?, row.get::<_, Option<String>>(6)?.as_deref());
     Ok(TokenRecord {
         id: name(row, 0)?,
         name: optional_name(row, 1)?,
         hash: TokenHash(hash),
-        scopes: Scopes::from_stored(row.get_ref(3)?.as_str()?),
+        scopes,
+        bound,
         created_at: Timestamp::from_ms(row.get(4)?),
         expires_at,
         is_expired: expires_at.is_some_and(|at| at <= now),

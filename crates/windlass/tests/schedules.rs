@@ -103,10 +103,12 @@ async fn run_enqueues_now_and_leaves_the_ticks_alone() {
 
 #[tokio::test]
 async fn what_a_schedule_last_did_is_shown() {
-    let Place { client, store, .. } = place();
+    let Place { client, store, clock } = place();
     let set = client.schedules().set("s", Spec::new("0 * * * *", &report()).unwrap()).await.unwrap();
     let (tick, task) = (set.next_at.unwrap(), report().new_task().unwrap());
-    let fire = Fire { name: set.name.clone(), tick, task: Some(task), next_at: Some(at("11:00:00")) };
+    let spec = store.schedules().find(&set.name).await.unwrap().unwrap().spec;
+    let fire = Fire { name: set.name.clone(), spec, tick, task: Some(task), next_at: Some(at("11:00:00")) };
+    clock.advance(tick.since(clock.wall()));
     let fired = store.schedules().fire(fire).await.unwrap().unwrap();
     let after = client.schedules().get("s").await.unwrap();
     assert_eq!((after.last_at, after.last_task), (Some(tick), Some(fired.id)));

@@ -1,7 +1,7 @@
 //! `windlass token create|ls|revoke`.
 
 use clap::Subcommand;
-use windlass_core::{Name, Scopes};
+use windlass_core::{Name, Scopes, token::Bound};
 use windlass_server::api::{TokenRequest, TokenView};
 
 use crate::{
@@ -22,6 +22,12 @@ pub enum TokenCommand {
         /// What to call it; two may share a name while one takes over from the other
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
+        /// A queue that it is for, with the scopes enqueue and work; may be given more than once; all without
+        #[arg(long = "queue", value_name = "QUEUE")]
+        queues: Vec<String>,
+        /// A kind that it is for, with the scopes enqueue and work; may be given more than once; all without
+        #[arg(long = "kind", value_name = "KIND")]
+        kinds: Vec<String>,
         /// How long it is good for, such as 90d; for ever without
         #[arg(long, value_name = "DURATION")]
         expires: Option<String>,
@@ -38,7 +44,9 @@ pub enum TokenCommand {
 /// Runs it.
 pub async fn run(session: &Session, command: TokenCommand) -> anyhow::Result<Exit> {
     match command {
-        TokenCommand::Create { scope, name, expires } => create(session, &scope, name, expires).await,
+        TokenCommand::Create { scope, name, queues, kinds, expires } => {
+            create(session, &scope, name, (&queues, &kinds), expires).await
+        }
         TokenCommand::Ls => list(session).await,
         TokenCommand::Revoke { id } => revoke(session, &id).await,
     }
@@ -48,16 +56,24 @@ async fn create(
     session: &Session,
     scope: &str,
     name: Option<String>,
+    (queues, kinds): (&[String], &[String]),
     expires: Option<String>,
 ) -> anyhow::Result<Exit> {
     let wrong = |error: windlass_core::Error| Failure::usage(error.to_string());
     let scopes: Scopes = scope.parse().map_err(wrong)?;
     let name = name.map(|name| Name::new("name", name)).transpose().map_err(wrong)?;
+    let names = |what: &str, texts: &[String]| -> windlass_core::Result<Vec<Name>> {
+        texts.iter().map(|text| Name::new(what, text)).collect()
+    };
+    let queues = names("queue", queues).map_err(wrong)?;
+    let kinds = names("kind", kinds).map_err(wrong)?;
     let expires = expires.map(|text| duration::parse(&text)).transpose();
     let expires = expires.map_err(|problem| Failure::usage(format!("--expires: {problem}")))?;
     let request = TokenRequest {
         scopes: scopes.iter().map(|scope| scope.to_string()).collect(),
         name,
+        queues,
+        kinds,
         expires_in_ms: expires.map(|time| time.as_millis() as u64),
     };
     let backend = session.backend().await?;
@@ -71,9 +87,13 @@ async fn create(
     // Data alone goes to stdout, so that it can go straight into a file.
     out.line(&created.token)?;
     out.note(format!(
-        "{} may {}; keep it, it is not shown again. `windlass token revoke {}` ends it",
+        "{} may {}{}; keep it, it is not shown again. `windlass token revoke {}` ends it",
         shown(&created.view),
         scopes,
+        match bound(&created.view) {
+            bound if bound.is_empty() => bound,
+            bound => format!(" for {bound}"),
+        },
         created.view.id
     ));
     Ok(Exit::Done)
@@ -84,6 +104,12 @@ fn shown(token: &TokenView) -> String {
         Some(name) => format!("token {} ({})", token.id, text::clean(name.as_str())),
         None => format!("token {}", token.id),
     }
+}
+
+/// For which queues and kinds a token is.
+fn bound(token: &TokenView) -> String {
+    let bound = Bound { queues: token.queues.clone(), kinds: token.kinds.clone() };
+    text::clean(&bound.to_string())
 }
 
 async fn list(session: &Session) -> anyhow::Result<Exit> {
@@ -99,7 +125,7 @@ async fn list(session: &Session) -> anyhow::Result<Exit> {
         out.note("no tokens; `windlass token create --scope read` makes one");
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["ID", "NAME", "SCOPES", "CREATED", "EXPIRES"]);
+    let mut table = Table::new(&["ID", "NAME", "SCOPES", "FOR", "CREATED", "EXPIRES"]);
     for token in &tokens.tokens {
         let expires = match (token.expired, token.expires_at) {
             (true, _) => out.paint(Colour::Yellow, "expired"),
@@ -110,6 +136,10 @@ async fn list(session: &Session) -> anyhow::Result<Exit> {
             token.id.to_string(),
             token.name.as_ref().map_or_else(|| "-".to_owned(), |name| text::clean(name.as_str())),
             token.scopes.join(","),
+            match bound(token) {
+                bound if bound.is_empty() => "all".to_owned(),
+                bound => bound,
+            },
             text::time(out, token.created_at),
             expires,
         ]);

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use windlass_core::{Error, NewTask, Outcome, State, WorkerId, WorkerReport, gate};
+use windlass_core::{
+    Error, NewTask, NewWorker, Outcome, State, WorkerId, WorkerReport, gate, worker::Registration,
+};
 
 use super::rig::{MANY, Rig, SWEPT_AFTER, TTL, name, task};
 use crate::harness::Harness;
@@ -173,4 +175,45 @@ pub async fn a_jump_of_the_wall_clock_moves_no_lease(harness: &dyn Harness) {
     assert_eq!(lost.id, id);
     rig.advance(SWEPT_AFTER).await;
     assert_eq!(rig.sweep().await, 1, "an hour back in wall time delays no recovery");
+}
+
+pub async fn a_worker_keeps_the_owner_that_registered_it(harness: &dyn Harness) {
+    // Behind a server the server says who the owner is.
+    if !harness.keeps_tokens() {
+        return;
+    }
+    let rig = Rig::open(harness).await;
+    let worker = |host: &str| NewWorker {
+        host: host.to_owned(),
+        pid: 1,
+        version: "0".to_owned(),
+        kinds: vec![name("a")],
+        queues: vec![name("q")],
+        slots: 1,
+        lease_ttl: Duration::from_secs(10),
+    };
+    let owned = rig.store.register_remote(worker("one"), Some("token abc")).await.unwrap();
+    let free = rig.store.register_remote(worker("two"), None).await.unwrap();
+    let local = rig.store.register(worker("three")).await.unwrap();
+    let registered = |owner: Option<&str>| {
+        Some(Registration {
+            owner: owner.map(str::to_owned),
+            kinds: vec![name("a")],
+            queues: vec![name("q")],
+        })
+    };
+    let found = async |rig: &Rig<'_>| {
+        let mut found = Vec::new();
+        for worker in [owned, free, local, WorkerId(i64::MAX)] {
+            found.push(rig.store.registration(worker).await.unwrap());
+        }
+        found
+    };
+    let expected = [registered(Some("token abc")), registered(None), registered(None), None];
+    assert_eq!(found(&rig).await, expected);
+    rig.store.retire(owned).await.unwrap();
+    assert_eq!(found(&rig).await, expected, "a tombstone tells too");
+    if let Some(rig) = rig.reopen().await {
+        assert_eq!(found(&rig).await, expected);
+    }
 }

@@ -84,7 +84,7 @@ impl<'h> Rig<'h> {
         };
         let store = self.harness.connect(&self.store).await;
         let registered =
-            if is_remote { store.register_remote(worker).await } else { store.register(worker).await };
+            if is_remote { store.register_remote(worker, None).await } else { store.register(worker).await };
         let id = registered.unwrap();
         let (kinds, queues) = (kinds.iter().copied().map(name), queues.iter().copied().map(name));
         let (kinds, queues) = (kinds.collect(), queues.collect());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass_core::{NewTask, Outcome, Payload, Rules, State, task::AttemptResult};
 
-use super::rig::{MANY, Rig, task};
+use super::rig::{MANY, Rig, of_job, step_of, task};
 use crate::harness::Harness;
 
 pub async fn a_done_task_keeps_its_output_and_its_record(harness: &dyn Harness) {
@@ -69,6 +69,37 @@ pub async fn a_task_that_always_fails_starts_as_often_as_granted(harness: &dyn H
     let results: Vec<_> = seen.attempts.iter().map(|attempt| attempt.result).collect();
     assert_eq!(results, [AttemptResult::Retry, AttemptResult::Retry, AttemptResult::Dead]);
     assert_eq!(seen.error.as_deref(), Some("attempt 3 of 3: no"));
+}
+
+pub async fn a_retry_after_the_last_attempt_is_the_end(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    let once = |task: NewTask| NewTask { max_attempts: Some(1), ..task };
+    let mut ids = vec![rig.add(once(task("a"))).await];
+    ids.push(rig.add(once(of_job("j"))).await);
+    ids.push(rig.add(once(step_of("w"))).await);
+    let next = rig.add(step_of("w")).await;
+    for mut claimed in worker.claim(MANY).await {
+        // As a worker that was told wrong, or lies.
+        claimed.max_attempts = 1_000;
+        worker.end(&claimed, Outcome::retry("no")).await;
+    }
+    for id in &ids {
+        let seen = rig.task(*id).await;
+        let end = (seen.state, seen.attempt, seen.due_at, seen.error.as_deref());
+        assert_eq!(end, (State::Dead, 1, None, Some("no")), "{seen:?}");
+        assert_eq!(seen.attempts[0].result, AttemptResult::Dead);
+    }
+    assert_eq!(rig.state(next).await, State::Waiting, "a dead step blocks its workflow");
+    rig.advance(Duration::from_hours(1)).await;
+    rig.promote().await;
+    assert_eq!(worker_of(&rig).await, [], "none of them starts again");
+    rig.assert_sound().await;
+}
+
+/// What a new worker gets.
+async fn worker_of(rig: &Rig<'_>) -> Vec<windlass_core::TaskId> {
+    rig.worker().await.claim_ids(MANY).await
 }
 
 pub async fn a_snoozed_task_waits_with_its_attempt_given_back(harness: &dyn Harness) {

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use windlass_core::{Error, NewToken, Scope, Scopes, TokenHash, token::TOKENS_MAX};
+use windlass_core::{
+    Error, NewToken, Scope, Scopes, TokenHash,
+    token::{Bound, TOKENS_MAX},
+};
 
 use super::rig::{Rig, name};
 use crate::harness::Harness;
@@ -12,7 +15,8 @@ const HOUR: Duration = Duration::from_hours(1);
 fn token(id: &str, scopes: impl IntoIterator<Item = Scope>, ttl: Option<Duration>) -> NewToken {
     let mut hash = [0; 32];
     hash[..id.len()].copy_from_slice(id.as_bytes());
-    NewToken { id: name(id), name: Some(name("ci")), hash: TokenHash(hash), scopes: Scopes::of(scopes), ttl }
+    let (scopes, bound) = (Scopes::of(scopes), Bound::default());
+    NewToken { id: name(id), name: Some(name("ci")), hash: TokenHash(hash), scopes, bound, ttl }
 }
 
 /// Whether there is anything to show: a store behind a server must keep its tokens to itself.
@@ -46,6 +50,20 @@ pub async fn a_token_is_found_as_it_was_added(harness: &dyn Harness) {
     let added = tokens.add(&nameless).await.unwrap();
     assert_eq!((added.name.clone(), added.expires_at), (None, None));
     assert_eq!(tokens.find(&name("b")).await, Ok(Some(added)));
+}
+
+pub async fn what_a_token_is_bound_to_is_kept(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    if !keeps_tokens(harness, &rig).await {
+        return;
+    }
+    let tokens = rig.store.tokens();
+    let bound = Bound { queues: vec![name("mail"), name("a,b \"c\"")], kinds: vec![name("a")] };
+    let new = NewToken { bound: bound.clone(), ..token("a", [Scope::Work], None) };
+    let added = tokens.add(&new).await.unwrap();
+    assert_eq!((&added.bound, added.scopes), (&bound, Scopes::of([Scope::Work])));
+    assert_eq!(tokens.find(&name("a")).await, Ok(Some(added.clone())));
+    assert_eq!(tokens.list().await, Ok(vec![added]));
 }
 
 pub async fn two_tokens_of_one_name_live_at_once_and_each_is_removed_alone(harness: &dyn Harness) {

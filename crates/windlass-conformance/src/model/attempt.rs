@@ -14,6 +14,14 @@ impl Model {
         if !matches!(settlement, Settlement::Done { .. }) && self.end_if_cancelled(id, now) {
             return;
         }
+        let spent = self.tasks.get(&id).is_some_and(|task| task.record.attempt >= task.record.max_attempts);
+        let settlement = match settlement {
+            // The row knows how many attempts were granted; the worker only says that it failed.
+            Settlement::Retry { error, .. } if spent && !self.has(Fault::RetryBeyondBudget) => {
+                &Settlement::Dead { error: error.clone() }
+            }
+            other => other,
+        };
         self.note_attempt(id, result_of(settlement), settlement.error(), now);
         let error = settlement.error().map(str::to_owned);
         match settlement {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use windlass_core::{
     Error, Event, LeaseRef, NewWorker, Result, State, TaskId, WorkerId, WorkerReport,
     source::{DutyReport, Renewed},
-    worker::{check_slots, not_live},
+    worker::{Registration, check_slots, not_live},
 };
 
 use super::{Model, Now, Worker};
@@ -22,7 +22,7 @@ impl Worker {
 
 impl Model {
     /// Registers a worker under an id that was never used.
-    pub fn register(&mut self, now: Now, about: NewWorker) -> WorkerId {
+    pub fn register(&mut self, now: Now, about: NewWorker, owner: Option<String>) -> WorkerId {
         let before = self.fleet();
         let id = WorkerId(self.workers.last_key_value().map_or(1, |(last, _)| last.0 + 1));
         let clock = self.lease_clock(now);
@@ -31,6 +31,7 @@ impl Model {
         let (registered_at, renewed_at) = (clock.wall, clock.wall);
         let worker = Worker {
             about,
+            owner,
             report,
             registered_at,
             renewed_at,
@@ -43,6 +44,13 @@ impl Model {
         self.follow_fleet(&before);
         self.give_turns(now);
         id
+    }
+
+    /// What a worker registered with.
+    pub fn registration(&self, worker: WorkerId) -> Option<Registration> {
+        let Worker { about, owner, .. } = self.workers.get(&worker)?;
+        let (kinds, queues) = (about.kinds.clone(), about.queues.clone());
+        Some(Registration { owner: owner.clone(), kinds, queues })
     }
 
     /// Prolongs a lease that is in force.

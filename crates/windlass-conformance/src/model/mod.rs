@@ -98,6 +98,7 @@ struct KeyRow {
 #[derive(Debug, Clone)]
 struct Worker {
     about: NewWorker,
+    owner: Option<String>,
     report: WorkerReport,
     registered_at: Timestamp,
     renewed_at: Timestamp,

@@ -44,7 +44,10 @@ impl Model {
     /// Enqueues the task of a tick and moves the schedule on, if it still waits for that tick.
     pub fn fire(&mut self, now: Now, fire: &Fire) -> Result<Option<Enqueued>> {
         let awaited = |row: &ScheduleRow| {
-            !row.paused && (row.next_at == Some(fire.tick) || self.has(Fault::TickFiredTwice))
+            !row.paused
+                && (row.next_at == Some(fire.tick) || self.has(Fault::TickFiredTwice))
+                && (row.spec == fire.spec || self.has(Fault::ChangedScheduleFired))
+                && (fire.tick <= now.wall || self.has(Fault::TickFiredEarly))
         };
         if !self.schedules.get(&fire.name).is_some_and(awaited) {
             return Ok(None);

@@ -16,6 +16,7 @@ impl Model {
             name: token.name.clone(),
             hash: token.hash,
             scopes: token.scopes,
+            bound: token.bound.clone(),
             created_at: now.wall,
             expires_at: token.ttl.map(|ttl| now.wall.after(ttl)),
             is_expired: false,

@@ -97,7 +97,7 @@ impl Call {
     pub fn on_model(self, model: &mut Model, now: Now) -> Answer {
         match self {
             Self::Nothing => Answer::Nothing,
-            Self::Register(worker) => Answer::Registered(model.register(now, worker)),
+            Self::Register(worker) => Answer::Registered(model.register(now, worker, None)),
             Self::Enqueue(tasks) => answer(model.enqueue(now, &tasks), Answer::Enqueued),
             Self::Claim(demands) => answer(model.claim(now, &demands), Answer::Claimed),
             Self::Settle(batch) => answer(model.settle(now, &batch), Answer::Settled),

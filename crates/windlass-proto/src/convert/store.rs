@@ -257,16 +257,3 @@ impl From<Fire> for v1::FireScheduleRequest {
         }
     }
 }
-
-impl TryFrom<v1::FireScheduleRequest> for Fire {
-    type Error = Error;
-
-    fn try_from(fire: v1::FireScheduleRequest) -> Result<Self, Error> {
-        Ok(Self {
-            name: Name::new("schedule", fire.name)?,
-            tick: Timestamp::from_ms(fire.tick_ms),
-            task: fire.task.map(TryInto::try_into).transpose()?,
-            next_at: fire.next_at_ms.map(Timestamp::from_ms),
-        })
-    }
-}

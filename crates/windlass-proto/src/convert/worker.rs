@@ -5,7 +5,7 @@ use std::time::Duration;
 use windlass_core::{
     Error, LeaseRef, NewWorker, Timestamp, WorkerRecord, WorkerReport,
     source::{Reconciled, Renewed},
-    worker::check_slots,
+    worker::{LEASE_TTL_MAX, check_slots},
 };
 
 use super::{ms, names, task_id, texts, worker_id};
@@ -13,6 +13,24 @@ use crate::v1;
 
 /// How long a worker is believed alive that does not say.
 const LEASE_TTL: Duration = Duration::from_secs(10);
+
+/// Letters of a text that a worker says of itself; the rest is cut.
+const TEXT_MAX: usize = 255;
+/// Most kinds and most queues that a worker may name: stores have no more lanes than this.
+const NAMES_MAX: usize = 10_000;
+
+/// A text for people as it may be kept.
+fn clipped(text: String) -> String {
+    if text.len() <= TEXT_MAX && !text.contains('\0') {
+        return text;
+    }
+    text.replace('\0', "\u{fffd}").chars().take(TEXT_MAX).collect()
+}
+
+/// A share as it may be kept: a number, and not an absurd one.
+fn share(figure: f64, otherwise: f64) -> f64 {
+    if figure.is_finite() { figure.clamp(0.0, 1_000.0) } else { otherwise }
+}
 
 /// The figure that a `float` on the wire stands for: 0.42 stays 0.42.
 pub fn exact(figure: f32) -> f64 {
@@ -49,17 +67,30 @@ impl TryFrom<v1::RegisterRequest> for NewWorker {
         check_slots(slots).map_err(|_| {
             Error::invalid(format!("max_capacity must be 1 or more, not {}", worker.max_capacity))
         })?;
+        let lease_ttl = match worker.lease_ttl_ms {
+            0 => LEASE_TTL,
+            ms => Duration::from_millis(ms),
+        };
+        if lease_ttl > LEASE_TTL_MAX {
+            let most = LEASE_TTL_MAX.as_millis();
+            return Err(Error::invalid(format!(
+                "lease_ttl_ms must be at most {most}, not {}",
+                ms(lease_ttl)
+            )));
+        }
+        for (what, names) in [("kinds", &worker.kinds), ("queues", &worker.queues)] {
+            if names.len() > NAMES_MAX {
+                return Err(Error::invalid(format!("{what} has {} names; at most {NAMES_MAX}", names.len())));
+            }
+        }
         Ok(Self {
-            host: worker.host,
+            host: clipped(worker.host),
             pid: worker.pid,
-            version: worker.version,
+            version: clipped(worker.version),
             kinds: names("kind", &worker.kinds)?,
             queues: names("queue", &worker.queues)?,
             slots,
-            lease_ttl: match worker.lease_ttl_ms {
-                0 => LEASE_TTL,
-                ms => Duration::from_millis(ms),
-            },
+            lease_ttl,
         })
     }
 }
@@ -67,13 +98,15 @@ impl TryFrom<v1::RegisterRequest> for NewWorker {
 /// What a heartbeat reports.
 pub fn report(beat: &v1::HeartbeatRequest) -> WorkerReport {
     let available = count(beat.available_capacity);
+    let in_flight = beat.in_flight.unwrap_or_else(|| count(beat.max_capacity).saturating_sub(available));
     WorkerReport {
         available,
-        in_flight: beat.in_flight.unwrap_or_else(|| count(beat.max_capacity).saturating_sub(available)),
+        // As many as the field of the capacity can say.
+        in_flight: in_flight.min(i32::MAX as u32),
         draining: beat.draining,
-        memory_usage: exact(beat.memory_usage),
-        factor: beat.factor.unwrap_or(1.0),
-        reason: beat.reason.clone(),
+        memory_usage: share(exact(beat.memory_usage), 0.0),
+        factor: share(beat.factor.unwrap_or(1.0), 1.0),
+        reason: clipped(beat.reason.clone()),
     }
 }
 
@@ -192,6 +225,35 @@ impl TryFrom<v1::Worker> for WorkerRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_worker_says_of_itself_is_bounded() {
+        let said = v1::RegisterRequest {
+            host: "h\0".repeat(10_000),
+            max_capacity: 1,
+            kinds: vec!["a".into()],
+            ..v1::RegisterRequest::default()
+        };
+        let worker = NewWorker::try_from(said.clone()).unwrap();
+        assert!(worker.host.chars().count() <= TEXT_MAX && !worker.host.contains('\0'));
+        for bad in [
+            v1::RegisterRequest { lease_ttl_ms: u64::MAX, ..said.clone() },
+            v1::RegisterRequest { kinds: vec!["a".into(); NAMES_MAX + 1], ..said.clone() },
+            v1::RegisterRequest { max_capacity: -1, ..said },
+        ] {
+            NewWorker::try_from(bad).unwrap_err();
+        }
+        let beat = v1::HeartbeatRequest {
+            memory_usage: f32::NAN,
+            factor: Some(f64::INFINITY),
+            in_flight: Some(u32::MAX),
+            reason: "r".repeat(1_000),
+            ..v1::HeartbeatRequest::default()
+        };
+        let report = report(&beat);
+        assert_eq!((report.memory_usage, report.factor, report.in_flight), (0.0, 1.0, i32::MAX as u32));
+        assert_eq!(report.reason.len(), TEXT_MAX);
+    }
 
     #[test]
     fn a_share_of_memory_survives_the_narrow_field() {

@@ -4080,6 +4080,7 @@ pub struct DutyRequest {
     pub duty: i32,
     #[prost(uint32, tag = "2")]
     pub limit: u32,
+    /// Looked at only if the caller has the scope admin; otherwise the server keeps to its own.
     #[prost(message, optional, tag = "3")]
     pub retention: ::core::option::Option<Retention>,
 }
@@ -4238,14 +4239,17 @@ pub struct DueSchedulesResponse {
     #[prost(int64, optional, tag = "3")]
     pub next_at_ms: ::core::option::Option<i64>,
 }
+/// Which tick of which schedule has come. What it enqueues and when the next one is, the server reads from its own row.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FireScheduleRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     #[prost(int64, tag = "2")]
     pub tick_ms: i64,
+    /// Not looked at since servers decide this themselves; said for older servers.
     #[prost(message, optional, tag = "3")]
     pub task: ::core::option::Option<NewTask>,
+    /// Not looked at either.
     #[prost(int64, optional, tag = "4")]
     pub next_at_ms: ::core::option::Option<i64>,
 }

@@ -85,6 +85,20 @@ mod tests {
     }
 
     #[test]
+    fn a_token_is_compared_without_an_early_exit() {
+        // Of a hash, never of the text; by `ct_eq`; and the type has no derived `==` that would stop at the first difference.
+        let here = include_str!("token.rs").split("#[cfg(test)]").next().unwrap();
+        let compare = here.split("pub fn is_of").nth(1).unwrap().split('}').next().unwrap();
+        assert!(compare.contains("hash(text).0.ct_eq(&kept.0)"), "{compare}");
+        let core = include_str!("../../../windlass-core/src/token.rs");
+        let derives = core.split("pub struct TokenHash").next().unwrap().lines().next_back().unwrap();
+        assert_eq!(derives, "#[derive(Clone, Copy)]");
+        let look_up = include_str!("../access.rs").split("async fn verify").nth(1).unwrap();
+        let look_up = look_up.split("async fn look_up").next().unwrap();
+        assert!(look_up.contains("token::is_of(text, record.hash)") && !look_up.contains("=="), "{look_up}");
+    }
+
+    #[test]
     fn what_has_not_the_shape_of_a_token_is_not_looked_up() {
         let good = make().unwrap().text;
         for text in

@@ -12,6 +12,12 @@ pub struct TokenRequest {
     /// What it is called, for people. Two may share a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
+    /// Queues that it is for, with the scopes `enqueue` and `work`; all if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<Name>,
+    /// Kinds that it is for, with the scopes `enqueue` and `work`; all if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<Name>,
     /// How long it is good for; for ever if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_ms: Option<u64>,
@@ -27,6 +33,12 @@ pub struct TokenView {
     pub name: Option<Name>,
     /// What its bearer may do.
     pub scopes: Vec<String>,
+    /// For which queues; all if absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<Name>,
+    /// For which kinds; all if absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<Name>,
     /// When it was made.
     pub created_at: Timestamp,
     /// From when on it is good for nothing.
@@ -42,6 +54,8 @@ impl From<TokenRecord> for TokenView {
             id: token.id,
             name: token.name,
             scopes: token.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
+            queues: token.bound.queues,
+            kinds: token.bound.kinds,
             created_at: token.created_at,
             expires_at: token.expires_at,
             expired: token.is_expired,

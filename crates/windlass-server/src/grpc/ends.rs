@@ -17,10 +17,10 @@ use std::{
 use tokio::sync::Mutex;
 use windlass_core::{
     Claimed, Error, Lane, LaneId, Name, Outcome, Payload, Result, SettleBatch, SettleItem, State, Store,
-    Timestamp, settle,
+    Timestamp, WorkerId, settle,
 };
 use windlass_proto::{
-    convert::{required, some_name, task_id, worker_id},
+    convert::{some_name, task_id},
     v1,
 };
 
@@ -55,10 +55,14 @@ impl Ends {
     pub(super) async fn end(
         &self,
         store: &Arc<dyn Store>,
-        lease: Option<v1::Lease>,
+        worker: WorkerId,
+        lease: &v1::Lease,
         outcome: Outcome,
     ) -> Result<State> {
-        let claimed = claimed(&required("lease", lease)?)?;
+        let mut claimed = claimed(worker, lease)?;
+        if matches!(outcome, Outcome::Retry { .. }) {
+            grant(&**store, &mut claimed).await?;
+        }
         let now = self.now(store).await?;
         let settlement = settle(&claimed, outcome, now, store.rules());
         let state = settlement.state();
@@ -105,8 +109,18 @@ async fn own_end(store: &dyn Store, claimed: &Claimed) -> Result<Option<State>> 
     Ok((was_last || is_recorded).then_some(task.state))
 }
 
+/// How many attempts a task was granted is for its row to say, not for the caller.
+async fn grant(store: &dyn Store, claimed: &mut Claimed) -> Result<()> {
+    if let Some(task) = store.task(claimed.id).await?
+        && (task.lease, task.worker) == (claimed.lease, Some(claimed.worker))
+    {
+        (claimed.attempt, claimed.max_attempts) = (task.attempt, task.max_attempts);
+    }
+    Ok(())
+}
+
 /// As much of a claimed task as the decision about its end needs.
-fn claimed(lease: &v1::Lease) -> Result<Claimed> {
+fn claimed(worker: WorkerId, lease: &v1::Lease) -> Result<Claimed> {
     let unknown = Name::new("lane", "-")?;
     Ok(Claimed {
         id: task_id(&lease.task_id)?,
@@ -114,7 +128,7 @@ fn claimed(lease: &v1::Lease) -> Result<Claimed> {
         attempt: lease.attempt,
         max_attempts: lease.max_attempts,
         crashes: 0,
-        worker: worker_id(&lease.worker_id)?,
+        worker,
         claim_no: 0,
         lane: Arc::new(Lane { id: LaneId(0), queue: unknown.clone(), kind: unknown }),
         priority: 0,

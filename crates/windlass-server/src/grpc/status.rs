@@ -15,7 +15,11 @@ use crate::{
 
 /// The status of an error.
 pub(super) fn status(error: impl Into<Refusal>) -> Status {
-    let Refusal { detail, message } = error.into();
+    let Refusal { mut detail, mut message } = error.into();
+    clip(&mut detail.message);
+    clip(&mut message.message);
+    clip(&mut message.hint);
+    clip(&mut message.detail);
     let code = code(detail.code);
     if code == Code::Internal {
         tracing::error!(code = ?detail.code, message = %detail.message, "a call failed");
@@ -23,6 +27,19 @@ pub(super) fn status(error: impl Into<Refusal>) -> Status {
     let mut trailers = MetadataMap::new();
     trailers.insert_bin(ERROR_TRAILER, MetadataValue::from_bytes(&message.encode_to_vec()));
     Status::with_metadata(code, detail.message, trailers)
+}
+
+/// Bytes of a text of a status. It travels as a header, percent-encoded and once more in the trailer; a client takes 16 KiB of headers,
+/// and gives the connection up if there are more.
+const TEXT_MAX_BYTES: usize = 1_000;
+
+/// Cuts a text that repeats what a caller sent.
+fn clip(text: &mut String) {
+    if text.len() > TEXT_MAX_BYTES {
+        let end = (0..=TEXT_MAX_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
 }
 
 /// An error with its message.
@@ -86,6 +103,14 @@ mod tests {
     use windlass_proto::convert::error_of;
 
     use super::*;
+
+    #[test]
+    fn a_status_that_repeats_a_long_text_fits_into_headers() {
+        let status = status(Error::invalid("ä\0".repeat(100_000)));
+        let sent = status.into_http::<()>();
+        let bytes: usize = sent.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+        assert!(bytes < 8 << 10, "{bytes}");
+    }
 
     #[test]
     fn a_status_has_the_sentence_of_http_and_the_whole_error_in_its_trailer() {

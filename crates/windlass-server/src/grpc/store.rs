@@ -6,14 +6,17 @@ use tonic::{
     Request, Response, Status,
     codegen::tokio_stream::{Stream, wrappers::ReceiverStream},
 };
-use windlass_core::{Error, Fire, Name, TaskRecord, store::Retention};
+use windlass::schedule::{Spec, tick};
+use windlass_core::{
+    Enqueued, Error, Name, ScheduleRow, SettleBatch, TaskRecord, Timestamp, store::Retention,
+};
 use windlass_proto::{
-    convert::{names, required, worker_id},
+    convert::{names, required},
     v1::{self, Duty, store_server::Store},
 };
 
-use super::{Answer, Api, status, work::settle_with_preference};
-use crate::access::Subject;
+use super::{Answer, Api, speaker::check_claim_no, status, work::settle_with_preference};
+use crate::access::{Caller, Subject};
 
 /// Most that one step of a duty may move.
 const DUTY_MAX: u32 = 10_000;
@@ -31,9 +34,11 @@ impl Store for Api {
     }
 
     async fn list_lanes(&self, request: Request<v1::ListLanesRequest>) -> Answer<v1::ListLanesResponse> {
+        let speaker = self.speaker(&request)?;
         let request = request.into_inner();
         let kinds = names("kind", &request.kinds).map_err(status)?;
         let queues = names("queue", &request.queues).map_err(status)?;
+        let (kinds, queues) = speaker.within(kinds, queues)?;
         let lanes = self.store().lanes(&kinds, &queues).await.map_err(status)?;
         Ok(Response::new(v1::ListLanesResponse {
             lanes: lanes.iter().map(|lane| (&**lane).into()).collect(),
@@ -41,35 +46,44 @@ impl Store for Api {
     }
 
     async fn claim_for(&self, request: Request<v1::ClaimForRequest>) -> Answer<v1::ClaimForResponse> {
-        let demands = request.into_inner().demands.into_iter().map(TryInto::try_into);
-        let demands: Vec<_> = demands.collect::<Result<_, Error>>().map_err(status)?;
+        let speaker = self.speaker(&request)?;
+        let wanted = request.into_inner().demands.into_iter().map(TryInto::try_into);
+        let wanted: Vec<_> = wanted.collect::<Result<_, Error>>().map_err(status)?;
+        let mut demands = Vec::with_capacity(wanted.len());
+        for demand in wanted {
+            demands.push(speaker.demand(demand).await?);
+        }
         Ok(Response::new(self.store().claim(&demands).await.map_err(status)?.into()))
     }
 
     async fn unclaim(&self, request: Request<v1::UnclaimRequest>) -> Answer<v1::Moved> {
-        let request = request.into_inner();
-        let worker = worker_id(&request.worker_id).map_err(status)?;
-        let tasks = self.store().unclaim(worker, request.claim_no).await.map_err(status)?;
+        let worker = self.speaker(&request)?.worker(&request.get_ref().worker_id).await?;
+        let claim_no = check_claim_no(request.get_ref().claim_no).map_err(status)?;
+        let tasks = self.store().unclaim(worker, claim_no).await.map_err(status)?;
         Ok(Response::new(v1::Moved { tasks }))
     }
 
     async fn settle(&self, request: Request<v1::SettleBatch>) -> Answer<v1::Settled> {
-        let batch = request.into_inner().try_into().map_err(status)?;
+        let speaker = self.speaker(&request)?;
+        let batch = SettleBatch::try_from(request.into_inner()).map_err(status)?;
+        speaker.speaks_for(batch.worker).await?;
         let settled = settle_with_preference(&self.hub, &**self.store(), batch).await;
         Ok(Response::new(settled.map_err(status)?.into()))
     }
 
     async fn do_duty(&self, request: Request<v1::DutyRequest>) -> Answer<v1::DutyReport> {
+        let speaker = self.speaker(&request)?;
         let request = request.into_inner();
-        let (store, limit) = (self.store(), request.limit.min(DUTY_MAX));
+        let (store, limit) = (self.store(), request.limit.clamp(1, DUTY_MAX));
         let report = match request.duty() {
             Duty::Admit => store.admit(limit).await,
             Duty::PromoteDue => store.promote_due(limit).await,
             Duty::ExpireWorkers => store.expire_workers(limit).await,
-            Duty::Retain => match required("retention", request.retention) {
-                Ok(retention) => store.retain(&Retention::from(retention)).await,
-                Err(error) => Err(error),
-            },
+            Duty::Retain => {
+                // How long tasks are kept is for the server to say, or for a caller who may remove them anyway.
+                let told = request.retention.filter(|_| speaker.caller.is_admin()).map(Retention::from);
+                store.retain(&told.unwrap_or(self.server.options.retention)).await
+            }
             Duty::Unspecified => Err(Error::invalid("duty must be named")),
         };
         Ok(Response::new(report.map_err(status)?.into()))
@@ -145,17 +159,24 @@ impl Store for Api {
         &self,
         request: Request<v1::DueSchedulesRequest>,
     ) -> Answer<v1::DueSchedulesResponse> {
+        let speaker = self.speaker(&request)?;
         let limit = request.into_inner().limit.min(DUTY_MAX);
-        Ok(Response::new(self.store().schedules().due(limit).await.map_err(status)?.into()))
+        let mut due = self.store().schedules().due(limit).await.map_err(status)?;
+        due.due.retain(|row| may_fire(&speaker.caller, row));
+        Ok(Response::new(due.into()))
     }
 
+    /// The caller says only which tick of which schedule has come. What that enqueues, and when the next one is, the server reads from
+    /// its own row; fields of older callers that say otherwise are not looked at.
     async fn fire_schedule(
         &self,
         request: Request<v1::FireScheduleRequest>,
     ) -> Answer<v1::FireScheduleResponse> {
-        let fire = Fire::try_from(request.into_inner()).map_err(status)?;
-        let fired = self.store().schedules().fire(fire).await.map_err(status)?;
-        Ok(Response::new(match fired {
+        let speaker = self.speaker(&request)?;
+        let request = request.into_inner();
+        let name = Name::new("schedule", request.name).map_err(status)?;
+        let fired = self.fire(&speaker.caller, &name, Timestamp::from_ms(request.tick_ms)).await;
+        Ok(Response::new(match fired.map_err(status)? {
             Some(task) => v1::FireScheduleResponse {
                 fired: true,
                 task_id: task.id.to_string(),
@@ -164,4 +185,33 @@ impl Store for Api {
             None => v1::FireScheduleResponse::default(),
         }))
     }
+}
+
+impl Api {
+    /// Fires a tick that has come by the store's clock; `None` if it has not, or another caller was first.
+    async fn fire(&self, caller: &Caller, name: &Name, tick: Timestamp) -> Result<Option<Enqueued>, Error> {
+        let schedules = self.store().schedules();
+        let Some(row) = schedules.find(name).await?.filter(|row| may_fire(caller, row)) else {
+            return Ok(None);
+        };
+        let now = schedules.due(1).await?.now;
+        if row.paused || row.next_at != Some(tick) || tick > now {
+            return Ok(None);
+        }
+        let ticked = tick::fire(schedules, &row, now).await?;
+        if let Some(problem) = &ticked.problem {
+            tracing::error!(schedule = %name, problem, "a schedule cannot be fired; set it again or remove it");
+        }
+        Ok(ticked.task)
+    }
+}
+
+/// Whether a caller may see to a schedule: a bound token only to one whose tasks it is for.
+fn may_fire(caller: &Caller, row: &ScheduleRow) -> bool {
+    let bound = caller.bound();
+    if bound.is_open() {
+        return true;
+    }
+    let spec = Spec::from_stored(&row.spec);
+    spec.is_ok_and(|spec| bound.has_queue(&spec.task.queue) && bound.has_kind(&spec.task.kind))
 }

@@ -18,9 +18,10 @@ use crate::{
 #[async_trait::async_trait]
 impl Tasks for Api {
     async fn enqueue(&self, request: Request<v1::EnqueueRequest>) -> Answer<v1::EnqueueResponse> {
+        let speaker = self.speaker(&request)?;
         let task = required("task", request.into_inner().task).map_err(status)?;
         let task = NewTask::try_from(task).map_err(status)?;
-        let answer = self.operations().enqueue_tasks(vec![task]).await.map_err(status)?;
+        let answer = self.operations().enqueue_tasks(&speaker.caller, vec![task]).await.map_err(status)?;
         let Some(only) = answer.tasks.first() else {
             let message = "the store did not say which task it added";
             return Err(status(ErrorDetail::new(ErrorCode::UnknownOutcome, message)));
@@ -36,10 +37,11 @@ impl Tasks for Api {
         &self,
         request: Request<v1::EnqueueBatchRequest>,
     ) -> Answer<v1::EnqueueBatchResponse> {
+        let speaker = self.speaker(&request)?;
         let tasks = request.into_inner().tasks;
         self.operations().check_batch_len(tasks.len()).map_err(status)?;
         let tasks = tasks.into_iter().map(NewTask::try_from).collect::<Result<_, _>>().map_err(status)?;
-        let answer = self.operations().enqueue_tasks(tasks).await.map_err(status)?;
+        let answer = self.operations().enqueue_tasks(&speaker.caller, tasks).await.map_err(status)?;
         let tasks = answer
             .tasks
             .into_iter()

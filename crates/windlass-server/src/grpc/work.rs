@@ -9,7 +9,7 @@ use windlass_core::{
     Error, LeaseRef, NewWorker, Outcome, Result, SettleBatch, Store, WorkerId, source::Reconciled,
 };
 use windlass_proto::{
-    convert::{checked_payload, message_of, ms, report, required, some_name, task_id, worker_id},
+    convert::{checked_payload, message_of, ms, report, required, some_name, task_id},
     v1::{self, work_down::Message, work_up},
 };
 
@@ -18,6 +18,7 @@ use super::{
     downstream::Downstream,
     hub::{Hub, Seat},
     member::{DOWN_MAX, Down, Member},
+    speaker::{Speaker, check_claim_no},
     status,
     workers::next_claim_no,
 };
@@ -28,7 +29,11 @@ const HELLO_MAX: Duration = Duration::from_secs(10);
 const ENDS_MAX: usize = 64;
 
 /// Opens the stream of a worker.
-pub(super) async fn open(api: Api, mut up: Streaming<v1::WorkUp>) -> Result<Downstream, Status> {
+pub(super) async fn open(
+    api: Api,
+    speaker: Speaker,
+    mut up: Streaming<v1::WorkUp>,
+) -> Result<Downstream, Status> {
     let first = tokio::time::timeout(HELLO_MAX, up.message())
         .await
         .map_err(|_| status(Error::invalid("the stream did not start with hello in time")))??;
@@ -36,7 +41,7 @@ pub(super) async fn open(api: Api, mut up: Streaming<v1::WorkUp>) -> Result<Down
         return Err(status(Error::invalid("the first message of a stream must be hello")));
     };
     let (down, told) = mpsc::channel(DOWN_MAX);
-    let (member, welcome) = greet(&api, hello, down.clone()).await.map_err(status)?;
+    let (member, welcome) = greet(&api, &speaker, hello, down.clone()).await?;
     let worker = member.worker;
     // Nothing is in the channel yet.
     let _ = down.try_send(Down::Message(Box::new(Message::Welcome(welcome))));
@@ -56,36 +61,46 @@ pub(super) async fn open(api: Api, mut up: Streaming<v1::WorkUp>) -> Result<Down
 }
 
 /// Who the worker is; the store hands back what it does not own up to, and the worker is told what it has lost.
-async fn greet(api: &Api, hello: v1::Hello, down: mpsc::Sender<Down>) -> Result<(Member, v1::Welcome)> {
-    let introduced = NewWorker::try_from(required("register", hello.register)?)?;
+async fn greet(
+    api: &Api,
+    speaker: &Speaker,
+    hello: v1::Hello,
+    down: mpsc::Sender<Down>,
+) -> Result<(Member, v1::Welcome), Status> {
+    let introduced = required("register", hello.register).and_then(NewWorker::try_from).map_err(status)?;
     if introduced.kinds.is_empty() {
-        return Err(Error::invalid("kinds must name the kinds that the worker handles"));
+        return Err(status(Error::invalid("kinds must name the kinds that the worker handles")));
     }
-    let (kinds, queues) = (introduced.kinds.clone(), introduced.queues.clone());
+    let (kinds, queues) = speaker.within(introduced.kinds.clone(), introduced.queues.clone())?;
     let lease_ttl_ms = ms(introduced.lease_ttl);
     // Above every claim that an earlier stream of this worker made, here or at another server: whatever of those it does not own up
     // to goes back, and one that is still on its way is undone under a number that nobody else has.
-    let now = api.ends.now(api.store()).await?;
-    let claim_no = hello.up_to_claim_no.max(next_claim_no(now));
+    let now = api.ends.now(api.store()).await.map_err(status)?;
+    let claim_no = check_claim_no(hello.up_to_claim_no).map_err(status)?.max(next_claim_no(now));
     let (worker, compared) = if hello.worker_id.is_empty() {
-        (api.store().register_remote(introduced).await?, Reconciled::default())
+        (speaker.register(introduced).await?, Reconciled::default())
     } else {
-        let worker = worker_id(&hello.worker_id)?;
-        api.hub.dismiss(worker);
-        let held = hello.in_flight.into_iter().map(TryInto::try_into).collect::<Result<Vec<LeaseRef>>>()?;
-        // First of all nobody claims for an older stream any more: another server may not know yet that it is gone, and what it claims
-        // after the comparison would stay with a worker that never hears of it.
-        api.store().unclaim(worker, claim_no).await?;
-        (worker, api.store().reconcile(worker, claim_no, &held).await?)
+        let worker = speaker.worker(&hello.worker_id).await?;
+        let held = hello.in_flight.into_iter().map(TryInto::try_into).collect::<Result<Vec<LeaseRef>>>();
+        (worker, come_back(api, worker, claim_no, &held.map_err(status)?).await.map_err(status)?)
     };
-    let lanes = api.hub.lanes(&kinds, &queues).await?;
-    let now_ms = api.ends.now(api.store()).await?.as_ms();
+    let lanes = api.hub.lanes(&kinds, &queues).await.map_err(status)?;
+    let now_ms = api.ends.now(api.store()).await.map_err(status)?.as_ms();
     let member = Member::new(worker, (kinds, queues), lanes, claim_no, down);
     let v1::ReconcileResponse { tasks: handed_back, lost } = compared.into();
     Ok((
         member,
         v1::Welcome { worker_id: worker.to_string(), lease_ttl_ms, handed_back, now_ms, claim_no, lost },
     ))
+}
+
+/// A worker is back with a new stream; answers what it does not own up to and what it has lost.
+async fn come_back(api: &Api, worker: WorkerId, claim_no: u64, held: &[LeaseRef]) -> Result<Reconciled> {
+    api.hub.dismiss(worker);
+    // First of all nobody claims for an older stream any more: another server may not know yet that it is gone, and what it claims
+    // after the comparison would stay with a worker that never hears of it.
+    api.store().unclaim(worker, claim_no).await?;
+    api.store().reconcile(worker, claim_no, held).await
 }
 
 /// Reads what the worker says until it says no more.
@@ -165,8 +180,9 @@ async fn act(api: &Api, worker: WorkerId, message: work_up::Message) -> Option<M
 async fn settle(api: &Api, worker: WorkerId, batch: v1::SettleBatch) -> v1::SettledBatch {
     let (settler_no, batch_no) = (batch.settler_no, batch.batch_no);
     let settled = async {
-        let batch = SettleBatch { worker, ..batch.try_into()? };
-        settle_with_preference(&api.hub, &**api.store(), batch).await
+        // A stream speaks for its own worker only.
+        let batch = v1::SettleBatch { worker_id: worker.to_string(), ..batch };
+        settle_with_preference(&api.hub, &**api.store(), batch.try_into()?).await
     };
     match settled.await {
         Ok(settled) => v1::SettledBatch { settler_no, batch_no, settled: Some(settled.into()), error: None },
@@ -182,6 +198,7 @@ pub(super) async fn settle_with_preference(
     store: &dyn Store,
     batch: SettleBatch,
 ) -> Result<windlass_core::Settled> {
+    let batch = batch.from_outside(store.rules())?;
     hub.prefer(batch.worker, batch.items.iter().filter_map(|item| item.gate.workflow.as_ref()));
     store.settle(Arc::new(batch)).await
 }
@@ -189,11 +206,11 @@ pub(super) async fn settle_with_preference(
 async fn end_one(api: &Api, worker: WorkerId, lease: Option<v1::Lease>, outcome: Result<Outcome>) -> Message {
     let (id, number) = lease.as_ref().map(|l| (l.task_id.clone(), l.lease)).unwrap_or_default();
     let ended = async {
-        // A stream speaks for its own worker only.
-        let lease = lease.map(|lease| v1::Lease { worker_id: worker.to_string(), ..lease });
-        let workflow = lease.as_ref().and_then(|lease| some_name("workflow", &lease.workflow).ok()).flatten();
+        let lease = required("lease", lease)?;
+        let workflow = some_name("workflow", &lease.workflow)?;
         api.hub.prefer(worker, workflow.iter());
-        api.ends.end(api.store(), lease, outcome?).await
+        // A stream speaks for its own worker only.
+        api.ends.end(api.store(), worker, &lease, outcome?).await
     };
     let (state, error) = match ended.await {
         Ok(state) => (v1::TaskState::from(state), None),

@@ -37,6 +37,8 @@ pub(super) async fn access(State(rights): State<Arc<Access>>, mut request: Reque
     if call.destructive && is_grpc {
         request.extensions_mut().insert(subject.clone());
     }
+    let caller = Arc::new(caller);
+    request.extensions_mut().insert(Arc::clone(&caller));
     let response = next.run(request).await;
     access::audit(&caller, call, (&path, subject.get()), answered(call, &response));
     response

@@ -27,7 +27,7 @@ use super::{
     schedules, tokens,
 };
 use crate::{
-    access::{Access, Auth},
+    access::{Access, Auth, Caller},
     api::{BatchRequest, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
     grpc,
     json::{BatchShape, parse},
@@ -122,14 +122,17 @@ async fn enqueue(State(server): Shared, request: Request) -> Result<Response> {
     let operations = &server.operations;
     let max = body::enqueue_max_bytes(operations.store().rules().payload_max_bytes);
     let trace = trace_of(request.headers());
+    // The door puts it there; without it there was no door.
+    let caller = request.extensions().get::<Arc<Caller>>().cloned();
+    let caller = caller.ok_or_else(|| ErrorDetail::new(ErrorCode::Forbidden, "nobody let this call in"))?;
     let bytes = body::read(&server, request, max).await?;
     // Counted before it is built: a body of a million small tasks is refused for the price of a scan.
     if let Some(len) = parse::<BatchShape>(&bytes)?.len {
         operations.check_batch_len(len.0)?;
-        let answer = operations.enqueue_batch_in(trace, parse::<BatchRequest>(&bytes)?).await?;
+        let answer = operations.enqueue_batch_in(&caller, trace, parse::<BatchRequest>(&bytes)?).await?;
         return Ok(json(StatusCode::CREATED, &answer));
     }
-    let answer = operations.enqueue_in(trace, parse::<EnqueueRequest>(&bytes)?).await?;
+    let answer = operations.enqueue_in(&caller, trace, parse::<EnqueueRequest>(&bytes)?).await?;
     Ok(json(if answer.existing { StatusCode::OK } else { StatusCode::CREATED }, &answer))
 }
 

@@ -10,8 +10,11 @@ use windlass::trace;
 use windlass_core::{Enqueued, Error, Name, NewTask, TraceContext, WorkerRecord};
 
 use super::{Operations, Result, new_task::new_task};
-use crate::api::{
-    BatchRequest, BatchResponse, EnqueueRequest, EnqueueResponse, EnqueuedTask, ErrorCode, ErrorDetail,
+use crate::{
+    access::{Caller, may_have},
+    api::{
+        BatchRequest, BatchResponse, EnqueueRequest, EnqueueResponse, EnqueuedTask, ErrorCode, ErrorDetail,
+    },
 };
 
 /// How long a look at the workers is believed, so that a stream of enqueues costs one look a second.
@@ -44,16 +47,18 @@ pub(crate) enum Refused {
 impl Operations {
     /// Adds one task. It succeeds also if nobody alive would run it, with a warning.
     pub async fn enqueue(&self, request: EnqueueRequest) -> Result<EnqueueResponse> {
-        self.enqueue_in(None, request).await
+        self.enqueue_in(&Caller::Anybody, None, request).await
     }
 
-    /// The same as part of the caller's trace.
+    /// The same for a caller that may be bound to queues or kinds, as part of its trace.
     pub async fn enqueue_in(
         &self,
+        caller: &Caller,
         trace: Option<TraceContext>,
         request: EnqueueRequest,
     ) -> Result<EnqueueResponse> {
         let task = self.checked(request)?;
+        may_have(caller, &task.queue, &task.kind)?;
         let lanes = BTreeSet::from([(task.queue.clone(), task.kind.clone())]);
         let enqueued = trace::enqueue(self.adds(), self.tracer.as_ref(), trace, vec![task]).await?;
         self.count(&enqueued);
@@ -69,12 +74,13 @@ impl Operations {
 
     /// Adds several tasks, all or none.
     pub async fn enqueue_batch(&self, request: BatchRequest) -> Result<BatchResponse> {
-        self.enqueue_batch_in(None, request).await
+        self.enqueue_batch_in(&Caller::Anybody, None, request).await
     }
 
-    /// The same as part of the caller's trace.
+    /// The same for a caller that may be bound to queues or kinds, as part of its trace.
     pub async fn enqueue_batch_in(
         &self,
+        caller: &Caller,
         trace: Option<TraceContext>,
         request: BatchRequest,
     ) -> Result<BatchResponse> {
@@ -84,7 +90,9 @@ impl Operations {
             .into_iter()
             .enumerate()
             .map(|(index, task)| {
-                self.checked(task).map_err(|mut error| {
+                let task = self.checked(task);
+                let allowed = task.and_then(|task| may_have(caller, &task.queue, &task.kind).map(|()| task));
+                allowed.map_err(|mut error| {
                     error.message = format!("tasks[{index}]: {}", error.message);
                     error
                 })
@@ -94,9 +102,14 @@ impl Operations {
     }
 
     /// Adds tasks that are made already, all or none; each is checked like one that came as JSON.
-    pub(crate) async fn enqueue_tasks(&self, tasks: Vec<NewTask>) -> Result<BatchResponse, Refused> {
+    pub(crate) async fn enqueue_tasks(
+        &self,
+        caller: &Caller,
+        tasks: Vec<NewTask>,
+    ) -> Result<BatchResponse, Refused> {
         for (index, task) in tasks.iter().enumerate() {
-            self.check_task(task).map_err(|mut error| {
+            let allowed = self.check_task(task).and_then(|()| may_have(caller, &task.queue, &task.kind));
+            allowed.map_err(|mut error| {
                 if tasks.len() > 1 {
                     error.message = format!("tasks[{index}]: {}", error.message);
                 }

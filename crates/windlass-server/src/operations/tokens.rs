@@ -1,6 +1,9 @@
 //! Tokens: make, list, revoke.
 
-use windlass_core::{Error, Name, NewToken, Result as CoreResult, Scope, Scopes};
+use windlass_core::{
+    Error, Name, NewToken, Result as CoreResult, Scope, Scopes,
+    token::{BOUND_MAX, Bound},
+};
 
 use super::{Operations, Result, duration};
 use crate::{
@@ -22,7 +25,9 @@ impl Operations {
         }
         let fresh = token::make()?;
         let scopes = Scopes::of(scopes);
-        let new = NewToken { id: fresh.id, name: request.name, hash: fresh.hash, scopes, ttl };
+        let bound = Bound { queues: request.queues, kinds: request.kinds };
+        check_bound(scopes, &bound)?;
+        let new = NewToken { id: fresh.id, name: request.name, hash: fresh.hash, scopes, bound, ttl };
         let kept = self.store.tokens().add(&new).await?;
         Ok(TokenCreated { token: fresh.text, view: kept.into() })
     }
@@ -55,4 +60,18 @@ impl Operations {
         }
         Ok(TokenRevoked { id: found.id.clone(), name: found.name.clone() })
     }
+}
+
+/// Refuses bounds that would not hold: who may look at everything, or change it, is bound by nothing.
+fn check_bound(scopes: Scopes, bound: &Bound) -> Result<()> {
+    if bound.queues.len() > BOUND_MAX || bound.kinds.len() > BOUND_MAX {
+        return Err(ErrorDetail::invalid(format!(
+            "a token names at most {BOUND_MAX} queues and {BOUND_MAX} kinds"
+        )));
+    }
+    if !bound.is_open() && scopes.allow(Scope::Read) {
+        return Err(ErrorDetail::invalid("queues and kinds bind the scopes enqueue and work only")
+            .hint("make another token for read or admin"));
+    }
+    Ok(())
 }

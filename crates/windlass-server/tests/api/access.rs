@@ -34,6 +34,14 @@ impl Guarded {
         Self { api, operations }
     }
 
+    /// Another server on the same store.
+    pub async fn again(&self) -> Api {
+        let (store, clock) = (self.api.store.clone(), self.api.clock.clone());
+        let access = access::Options { auth: Auth::Tokens, ..access::Options::default() };
+        let options = Options { access, ..Options::default() };
+        Api::around(store.clone(), clock, Operations::new(store), options).await
+    }
+
     /// A token with these scopes.
     pub async fn token(&self, scopes: &[Scope]) -> String {
         let scopes = scopes.iter().map(ToString::to_string).collect();
@@ -239,7 +247,11 @@ const TOKENS: access::Options = access::Options {
 async fn a_token_revoked_elsewhere_or_expired_stops_within_the_time_that_it_is_remembered() {
     let (store, clock, operations, access) = decider(TOKENS);
     let list = of("GET /v1/tasks");
-    let request = |expires_in_ms| TokenRequest { scopes: vec!["read".into()], name: None, expires_in_ms };
+    let request = |expires_in_ms| TokenRequest {
+        scopes: vec!["read".into()],
+        expires_in_ms,
+        ..TokenRequest::default()
+    };
     let revoked = operations.create_token(request(None)).await.unwrap();
     let expired = operations.create_token(request(Some(60_000))).await.unwrap();
     let (revoked_head, expired_head) = (bearer(&revoked.token), bearer(&expired.token));
@@ -337,7 +349,7 @@ async fn a_token_is_revoked_by_a_name_that_only_one_has() {
     let make = |name: &str| TokenRequest {
         scopes: vec!["read".into()],
         name: Some(Name::new("name", name).unwrap()),
-        expires_in_ms: None,
+        ..TokenRequest::default()
     };
     for name in ["ci", "ci", "laptop"] {
         server.operations.create_token(make(name)).await.unwrap();

@@ -3,10 +3,11 @@
 use std::{fmt::Write, time::Duration};
 
 use serde_json::json;
+use tokio::io::AsyncReadExt;
 use windlass_core::Rules;
 use windlass_server::http::Options;
 
-use crate::harness::{Api, Setup};
+use crate::harness::{Api, Connection, Setup};
 
 async fn with(options: Options) -> Api {
     Api::with(Setup { options, ..Setup::default() }).await
@@ -126,4 +127,36 @@ async fn bodies_share_a_budget_of_memory() {
     assert_eq!(refused.error(503).0, "unavailable");
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert_eq!(api.post("/v1/tasks", r#"{"kind":"a"}"#).await.status, 201);
+}
+
+/// The status of the answer to a request on a connection; `None` if it was closed without one.
+async fn status(connection: &mut Connection) -> Option<u16> {
+    connection.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    let mut line = Vec::new();
+    while !line.ends_with(b"\r\n") {
+        line.push(connection.0.read_u8().await.ok()?);
+    }
+    String::from_utf8(line).unwrap().split(' ').nth(1)?.parse().ok()
+}
+
+#[tokio::test]
+async fn of_many_connections_as_many_are_served_as_there_are_places() {
+    let connections = if std::env::var_os("WINDLASS_LONG").is_some() { 10_000 } else { 500 };
+    let places = connections / 10;
+    let api = with(Options { connections_max: places, ..Options::default() }).await;
+    let (mut served, mut refused) = (Vec::new(), Vec::new());
+    for _ in 0..connections {
+        let mut connection = api.connect().await;
+        match status(&mut connection).await {
+            Some(200) => served.push(connection),
+            told => {
+                assert!(matches!(told, None | Some(503)), "{told:?}");
+                refused.push(connection);
+            }
+        }
+    }
+    assert_eq!((served.len(), refused.len()), (places, connections - places));
+    drop((served, refused));
+    // Their places are free a moment after the close.
+    while status(&mut api.connect().await).await != Some(200) {}
 }

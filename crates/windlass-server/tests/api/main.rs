@@ -5,8 +5,10 @@
 mod access;
 mod audit;
 mod bad_input;
+mod bound;
 mod bulk;
 mod dead_store;
+mod effects;
 mod enqueue;
 mod fleet;
 mod foreign;

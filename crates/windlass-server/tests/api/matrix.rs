@@ -42,7 +42,7 @@ struct Method {
 }
 
 /// Every method that the server's descriptors name, and whether its answer is a stream.
-fn methods() -> Vec<(String, bool)> {
+pub fn methods() -> Vec<(String, bool)> {
     let mut methods = Vec::new();
     for set in [
         windlass_proto::DESCRIPTORS,

@@ -123,6 +123,10 @@ impl<H: Harness> Harness for Remote<H> {
         false
     }
 
+    fn fires_as_told(&self) -> bool {
+        false
+    }
+
     fn enqueues_for_workers(&self) -> bool {
         false
     }

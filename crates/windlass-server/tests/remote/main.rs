@@ -4,9 +4,11 @@
 
 mod callers;
 mod crowd;
+mod fuzz;
 mod harness;
 mod lost_stream;
 mod memory;
+mod names;
 mod postgres;
 mod push;
 mod room;

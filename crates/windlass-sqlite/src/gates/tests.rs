@@ -91,7 +91,7 @@ fn a_job_at_its_limit_is_told_once_and_once_when_it_has_left_it() {
             slots: 10,
             lease_ttl: Duration::from_mins(1),
         };
-        let worker = writer.in_one(|tx| lease::register(tx, &worker, false)).unwrap().unwrap();
+        let worker = writer.in_one(|tx| lease::register(tx, &worker, lease::Home::Here)).unwrap().unwrap();
         add(&mut writer, 2);
         assert_eq!(told(), [""; 0], "it is full, but nothing is left over");
         add(&mut writer, 3);

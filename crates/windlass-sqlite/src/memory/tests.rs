@@ -12,6 +12,7 @@ fn held(crashes: u32) -> Held {
     Held {
         lease: 1,
         attempt: 1,
+        max_attempts: 10,
         crashes,
         group: Group::default(),
         claim_no: 1,

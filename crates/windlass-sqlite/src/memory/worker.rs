@@ -11,6 +11,7 @@ use crate::id_map::IdMap;
 pub(crate) struct Held {
     pub lease: u32,
     pub attempt: u32,
+    pub max_attempts: u32,
     pub crashes: u32,
     /// Its group, if it is a suspect.
     pub group: Group,

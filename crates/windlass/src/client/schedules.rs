@@ -155,7 +155,7 @@ impl Schedules {
     }
 
     async fn row(&self, name: &Name) -> Result<Option<ScheduleRow>> {
-        Ok(self.store.schedules().list().await?.into_iter().find(|row| row.name == *name))
+        self.store.schedules().find(name).await
     }
 
     async fn known(&self, name: &str) -> Result<ScheduleRow> {

@@ -5,12 +5,9 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use windlass_core::{Error, Fire, Name, Result, ScheduleRow, Timestamp};
+use windlass_core::{Error, Name, Result, ScheduleRow, Timestamp};
 
-use super::{
-    plan,
-    spec::{Spec, Unreadable},
-};
+use super::tick;
 use crate::{
     backoff::Backoff,
     telemetry,
@@ -98,47 +95,28 @@ impl Duty {
         }
     }
 
-    /// Does what is to be done about a schedule that is due; answers when it is due again.
+    /// Fires the tick of a schedule that is due; answers when it is due again.
     async fn handle(&mut self, row: &ScheduleRow, now: Timestamp) -> Result<Option<Timestamp>> {
-        let Some(tick) = row.next_at else { return Ok(None) };
-        let fire = match Spec::from_stored(&row.spec) {
-            Ok(spec) => plan::plan(row, &spec, tick, now),
-            Err(unreadable @ Unreadable::Newer(_)) => {
-                // Those who can read it fire it.
-                self.left_alone += 1;
-                self.complain(row, &unreadable.to_string());
-                return Ok(None);
-            }
-            Err(unreadable @ Unreadable::Broken(_)) => {
-                self.complain(row, &unreadable.to_string());
-                plan::give_up(&row.name, tick)
-            }
-        };
-        let next = fire.next_at;
-        match self.fire(fire.clone()).await {
-            Ok(()) => {}
-            Err(error) if is_refusal(&error) => {
-                self.complain(row, &error.to_string());
-                self.fire(Fire { task: None, ..fire }).await?;
-            }
-            Err(error) => return Err(error),
+        let shared = self.shared.clone();
+        let ticked = tick::fire(shared.store.schedules(), row, now).await?;
+        let (name, tick) = (&row.name, row.next_at.unwrap_or(now));
+        if let Some(problem) = &ticked.problem {
+            self.complain(row, problem);
         }
-        Ok(next)
-    }
-
-    async fn fire(&self, fire: Fire) -> Result<()> {
-        let (name, tick, left_out) = (fire.name.clone(), fire.tick, fire.task.is_none());
-        let fired = self.shared.store.schedules().fire(fire).await?;
-        if left_out {
-            Counters::add(&self.shared.counters.ticks_left_out, 1);
+        if ticked.left_alone {
+            // Those who can read it fire it.
+            self.left_alone += 1;
+        }
+        if ticked.left_out {
+            Counters::add(&shared.counters.ticks_left_out, 1);
             tracing::warn!(schedule = %name, %tick, "a tick was left out");
         }
-        if let Some(task) = fired {
-            Counters::add(&self.shared.counters.ticks_fired, 1);
+        if let Some(task) = ticked.task {
+            Counters::add(&shared.counters.ticks_fired, 1);
             tracing::debug!(schedule = %name, %tick, task = %task.id, existing = task.existing, "fired a tick");
-            self.shared.wake.work();
+            shared.wake.work();
         }
-        Ok(())
+        Ok(ticked.next_at)
     }
 
     /// Says once what is wrong with a schedule, and again only when that has changed.
@@ -161,11 +139,6 @@ fn pause(spread: &mut Backoff, now: Timestamp, next: Option<Timestamp>) -> Durat
     // A spread moves by a quarter either way, so this is nothing to the most.
     let after_others = spread.spread(2 * SPREAD_MAX).saturating_sub(SPREAD_MAX * 3 / 2);
     next.since(now).saturating_add(after_others).min(longest)
-}
-
-/// Whether the store would refuse the same task again.
-fn is_refusal(error: &Error) -> bool {
-    matches!(error, Error::Invalid(_) | Error::Conflict(_) | Error::KeyConflict { .. } | Error::NotFound(_))
 }
 
 #[cfg(test)]

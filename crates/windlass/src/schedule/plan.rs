@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_core::{Fire, Name, ScheduleRow, Timestamp};
+use windlass_core::{Fire, ScheduleRow, Timestamp};
 
 use super::spec::{Missed, Spec};
 
@@ -26,17 +26,18 @@ pub(super) fn plan(row: &ScheduleRow, spec: &Spec, tick: Timestamp, now: Timesta
         (None, Missed::Skip) if now.since(tick) <= LATE_MAX => (task(), tick),
         (None, Missed::Skip) => (None, now.before(LATE_MAX + Duration::from_millis(1))),
     };
-    Fire { name: row.name.clone(), tick, task, next_at: spec.next_after(after.max(tick)) }
+    let next_at = spec.next_after(after.max(tick));
+    Fire { name: row.name.clone(), spec: row.spec.clone(), tick, task, next_at }
 }
 
 /// Gives a tick up and waits for no other: nobody knows when that would be.
-pub(super) fn give_up(name: &Name, tick: Timestamp) -> Fire {
-    Fire { name: name.clone(), tick, task: None, next_at: None }
+pub(super) fn give_up(row: &ScheduleRow, tick: Timestamp) -> Fire {
+    Fire { name: row.name.clone(), spec: row.spec.clone(), tick, task: None, next_at: None }
 }
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::{NewTask, Payload};
+    use windlass_core::{Name, NewTask, Payload};
 
     use super::*;
 

@@ -1,0 +1,4 @@
+-- The caller that registered a worker through a server: no other caller speaks for that worker.
+ALTER TABLE windlass.worker ADD COLUMN owner text;
+-- What a token is bound to, with its scopes. Programs that do not know this column read "bound" as its scope, which allows nothing.
+ALTER TABLE windlass.token ADD COLUMN bound text;

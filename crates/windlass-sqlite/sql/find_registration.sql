@@ -1,0 +1,3 @@
+-- What a worker registered with. Index: primary key.
+SELECT owner, kinds, queues FROM worker
+WHERE id = ?1
