@@ -13,7 +13,7 @@ use hyper_util::{
 use serde_json::Value;
 
 /// How long one call may take; long polls are asked for less.
-const CALL_LIMIT: Duration = Duration::from_secs(20);
+const CALL_LIMIT: Duration = Duration::from_mins(1);
 
 /// Talks to one server.
 #[derive(Clone)]

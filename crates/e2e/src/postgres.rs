@@ -19,7 +19,7 @@ pub use wire::Wire;
 use crate::until::within;
 
 /// How long anything may take that a test waits for: generous, it only bounds a failure.
-pub const LIMIT: Duration = Duration::from_secs(45);
+pub const LIMIT: Duration = Duration::from_mins(2);
 
 /// Waits until something is so.
 ///

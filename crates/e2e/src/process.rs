@@ -13,9 +13,9 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// How long a process may take to say that it is ready: generous, because test machines are busy.
-pub const START_LIMIT: Duration = Duration::from_secs(30);
+pub const START_LIMIT: Duration = Duration::from_mins(2);
 /// How long a command may take to end.
-pub const END_LIMIT: Duration = Duration::from_mins(1);
+pub const END_LIMIT: Duration = Duration::from_mins(2);
 /// How often the end of a process is looked for. The standard library has no wait with a limit.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -43,7 +43,12 @@ pub fn windlass() -> Result<PathBuf> {
     built.filter(|path| path.is_file()).context("windlass is not beside the tests; set WINDLASS_BIN")
 }
 
-/// A command with a clean environment: no setting of the machine changes what a test sees.
+/// An address at which no server can be found, and which stands for any free port where one listens: neither a command of a
+/// test nor a server of a test meets what else runs on this machine.
+const NO_USUAL_ADDRESS: &str = "127.0.0.1:0";
+
+/// A command with a clean environment: no setting of the machine changes what a test sees, and no server of the machine is
+/// found by it. Every program of a test is started with it.
 pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
@@ -52,7 +57,7 @@ pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
             command.env_remove(&name);
         }
     }
-    command.env("NO_COLOR", "1").stdin(Stdio::null());
+    command.env("NO_COLOR", "1").env("WINDLASS_LISTEN", NO_USUAL_ADDRESS).stdin(Stdio::null());
     command
 }
 

@@ -1,7 +1,6 @@
 //! A real terminal that a test can look at and type into: tmux, on a server of its own.
 
 use std::{
-    process::Command,
     sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
@@ -10,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 /// How long something may take to appear: generous, it only bounds a failure.
-const LIMIT: Duration = Duration::from_secs(45);
+const LIMIT: Duration = Duration::from_mins(2);
 /// How often it is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -38,8 +37,9 @@ impl Terminal {
     }
 
     fn tmux<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<String> {
-        let mut command = Command::new("tmux");
-        command.args(["-L", &self.socket]).args(arguments).env_remove("TMUX").env("LC_ALL", "C.UTF-8");
+        let mut command = crate::process::command("tmux");
+        command.args(["-L", &self.socket]).args(arguments);
+        command.env_remove("TMUX").env_remove("NO_COLOR").env("LC_ALL", "C.UTF-8");
         let said = command.output().context("tmux is needed: scripts/install installs it")?;
         ensure!(said.status.success(), "tmux: {}", String::from_utf8_lossy(&said.stderr));
         Ok(String::from_utf8_lossy(&said.stdout).into_owned())

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use tokio::time::{Instant, sleep};
 
 /// How long something may take to show up: generous, because test machines are busy.
-pub const LIMIT: Duration = Duration::from_secs(90);
+pub const LIMIT: Duration = Duration::from_mins(2);
 /// How often it is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{
+    CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 use crate::{
     commands::{
@@ -32,6 +35,42 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads the command line of this process.
+    ///
+    /// # Errors
+    /// What clap says of it, help and version included.
+    pub fn read() -> Result<Self, clap::Error> {
+        let mut command = with_negative_numbers(Self::command());
+        let read = command
+            .try_get_matches_from_mut(std::env::args_os())
+            .and_then(|matches| Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command)));
+        read.map_err(without_wrong_tip)
+    }
+}
+
+/// The same commands, which read `-1` as a value behind an option: its own check says what is wrong with it. Left to itself
+/// clap takes it for a flag.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|arg| {
+            let is_option = !arg.is_positional() && arg.get_action().takes_values();
+            arg.allow_negative_numbers(is_option)
+        })
+        .mut_subcommands(with_negative_numbers)
+}
+
+/// clap advises `-- -1` wherever a command has a free argument, also if that is given already or takes no such thing.
+fn without_wrong_tip(mut error: clap::Error) -> clap::Error {
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::StyledStrs(tips)) = error.get(ContextKind::Suggested)
+        && tips.iter().any(|tip| tip.to_string().contains("as a value, use '"))
+    {
+        error.remove(ContextKind::Suggested);
+    }
+    error
 }
 
 /// Options that every command has.

@@ -16,7 +16,6 @@ use crate::{
     backend::local,
     config::{Settings, table},
     failure::Failure,
-    spans,
     store::Opened,
 };
 
@@ -45,7 +44,7 @@ pub struct Engine {
 }
 
 /// Puts a worker on a store that is open.
-pub fn build(settings: &Settings, store: Opened) -> anyhow::Result<Engine> {
+pub fn build(settings: &Settings, store: Opened, spans: Option<Arc<Exporter>>) -> anyhow::Result<Engine> {
     let http_times = Arc::new(OutcomeTimes::default());
     let mut registry = Registry::new();
     let mut kinds = Vec::new();
@@ -56,7 +55,6 @@ pub fn build(settings: &Settings, store: Opened) -> anyhow::Result<Engine> {
         kinds.push(kind.clone());
         registry.insert(kind, handler)?;
     }
-    let spans = spans::exporter(settings)?;
     let tracer = spans.clone().map(|spans| Tracer::new(spans));
     if let Some(tracer) = &tracer {
         registry.set_tracer(tracer.clone());

@@ -24,8 +24,6 @@ mod version;
 
 use std::{io, process::ExitCode, time::Duration};
 
-use clap::Parser as _;
-
 use crate::{
     args::{Cli, Command},
     commands::{config::ConfigCommand, store_copy::StoreCommand},
@@ -34,7 +32,7 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version come this way too; a closed pipe is no reason to fail.

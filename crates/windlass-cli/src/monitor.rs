@@ -18,12 +18,12 @@ pub struct Monitor {
 }
 
 /// Opens the address that the settings name, if they name one.
-pub async fn listen(settings: &Settings, insecure: bool) -> anyhow::Result<Option<(TcpListener, Doors)>> {
+pub fn listen(settings: &Settings, insecure: bool) -> anyhow::Result<Option<(TcpListener, Doors)>> {
     if settings.text(&table::METRICS_LISTEN).is_empty() {
         return Ok(None);
     }
     let doors = Doors::from_settings(settings, &table::METRICS_LISTEN, insecure)?;
-    Ok(Some((up::bind(doors.listen).await?, doors)))
+    Ok(Some((up::bind(doors.listen)?, doors)))
 }
 
 impl Monitor {

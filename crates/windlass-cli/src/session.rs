@@ -2,10 +2,10 @@
 
 use crate::{
     args::Global,
-    backend::{self, Backend},
+    backend::{self, Backend, connect::Found},
     config::{self, Setting, Settings, Sources, setting::Raw},
     logging,
-    output::{Form, Output},
+    output::{Form, Output, text},
 };
 
 /// One run of the program.
@@ -32,8 +32,26 @@ impl Session {
         Ok(Self { settings, out })
     }
 
-    /// The running server, else the store itself.
+    /// Whom a command asks that only looks. A server that the caller did not choose is named.
     pub async fn backend(&self) -> anyhow::Result<Box<dyn Backend>> {
-        backend::connect(&self.settings).await
+        let Found { backend, is_expected } = backend::connect(&self.settings).await?;
+        if !is_expected {
+            self.name_target(&*backend).await;
+        }
+        Ok(backend)
+    }
+
+    /// Whom a command asks that changes something. Where the change goes is said first.
+    pub async fn backend_to_change(&self) -> anyhow::Result<Box<dyn Backend>> {
+        let Found { backend, .. } = backend::connect(&self.settings).await?;
+        self.name_target(&*backend).await;
+        Ok(backend)
+    }
+
+    /// To stderr, also with --json: what is on stdout stays as it is.
+    async fn name_target(&self, backend: &dyn Backend) {
+        if !self.out.is_quiet() {
+            self.out.note(format!("target: {}", text::clean(&backend.target().await)));
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// What was found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one thing that was looked at")]
 pub struct Examination {
     /// The server's version.

@@ -22,9 +22,32 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ErrorDetail> {
         let message = error.to_string();
         unknown_field(&message).unwrap_or_else(|| {
             let what = if error.is_data() { "the body does not fit" } else { "the body is not valid JSON" };
-            ErrorDetail::invalid(clipped(&format!("{what}: {message}")))
+            ErrorDetail::invalid(clipped(&format!("{what}: {}", without_rust(&message))))
         })
     })
+}
+
+/// serde's message with what it expected in words: the types of this program mean nothing to a caller.
+fn without_rust(message: &str) -> String {
+    // What came from outside stands before the last of these.
+    let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let (type_name, rest) = expected.split_at(expected.find(" at line ").unwrap_or(expected.len()));
+    let words = match type_name {
+        "u8" => format!("a whole number from 0 to {}", u8::MAX),
+        "u16" => format!("a whole number from 0 to {}", u16::MAX),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "u64" | "usize" => format!("a whole number from 0 to {}", u64::MAX),
+        "i8" => format!("a whole number from {} to {}", i8::MIN, i8::MAX),
+        "i16" => format!("a whole number from {} to {}", i16::MIN, i16::MAX),
+        "i32" => format!("a whole number from {} to {}", i32::MIN, i32::MAX),
+        "i64" | "isize" => format!("a whole number from {} to {}", i64::MIN, i64::MAX),
+        "f32" | "f64" => "a number".to_owned(),
+        "a sequence" => "an array".to_owned(),
+        "a map" => "an object".to_owned(),
+        other if other.starts_with("struct ") => "an object".to_owned(),
+        other => other.to_owned(),
+    };
+    format!("{found}, expected {words}{rest}")
 }
 
 /// Turns serde's "unknown field" into an error with the nearest known field as its hint.
@@ -135,6 +158,28 @@ mod tests {
         assert!(refused::<EnqueueRequest>(b"{\"kind\":\"\xff\"}").message.contains("UTF-8 (at byte 9)"));
         let long = format!(r#"{{"kind":"a","priority":"{}"}}"#, "x".repeat(5_000));
         assert!(refused::<EnqueueRequest>(long).message.chars().count() < 320);
+    }
+
+    #[test]
+    fn what_was_expected_is_said_without_types_of_this_program() {
+        for (text, words) in [
+            (
+                r#"{"kind":"a","max_attempts":"x"}"#,
+                "string \"x\", expected a whole number from 0 to 4294967295 at line 1",
+            ),
+            (r#"{"kind":"a","max_attempts":-1}"#, "expected a whole number from 0 to 4294967295"),
+            (r#"{"kind":"a","priority":3000000000}"#, "expected a whole number from -"),
+            (r#"{"kind":"a","delay_ms":1.5}"#, "expected a whole number from 0 to 18446744073709551615"),
+            (r#"{"kind":"a","retry":5}"#, "expected an object"),
+            (r#"{"kind":5}"#, "expected a string"),
+        ] {
+            let message = refused::<EnqueueRequest>(text).message;
+            assert!(message.contains(words), "{text}: {message}");
+        }
+        let words = "\", expected a whole number from 0 to 4294967295 at line 1 column";
+        let tricky =
+            refused::<EnqueueRequest>(r#"{"kind":"a","max_attempts":", expected u32 at line 9"}"#).message;
+        assert!(tricky.contains(words), "{tricky}");
     }
 
     #[test]

@@ -229,7 +229,7 @@ fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
             let held = Held {
                 lease: row.get(5)?,
                 attempt: row.get(6)?,
-                max_attempts: row.get(17)?,
+                max_attempts: row.get(19)?,
                 crashes,
                 group,
                 claim_no: row.get::<_, Option<i64>>(8)?.unwrap_or(0) as u64,

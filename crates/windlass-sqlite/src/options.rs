@@ -27,6 +27,16 @@ impl Location {
             Self::Memory => None,
         }
     }
+
+    /// The same place as every folder of this machine knows it. Links stay as they are.
+    #[must_use]
+    pub fn absolute(self) -> Self {
+        match self {
+            // It fails only where the working folder is gone; then the path is shown as it was written.
+            Self::File(path) => Self::File(std::path::absolute(&path).unwrap_or(path)),
+            Self::Memory => Self::Memory,
+        }
+    }
 }
 
 impl fmt::Display for Location {

@@ -76,6 +76,8 @@ impl SqliteStore {
         options: Options,
         migrations: &'static [Migration],
     ) -> Result<Arc<Self>, OpenError> {
+        // The process may change its folder later, and others read the location in theirs.
+        let location = location.clone().absolute();
         let shown = location.path().unwrap_or(Path::new(":memory:")).to_owned();
         let (told, opened) = oneshot::channel();
         let place = location.clone();
@@ -96,7 +98,7 @@ impl SqliteStore {
         let (shared, migrated, recovered) = opened.await.map_err(|_| lost())??;
         Ok(Arc::new(Self {
             shared,
-            location: location.clone(),
+            location,
             schema_version: migrated.version,
             created: migrated.created,
             recovered,

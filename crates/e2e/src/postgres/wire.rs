@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::Place;
 
 /// How long an answer may take.
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+const ANSWER_LIMIT: Duration = Duration::from_mins(1);
 /// The protocol's version, 3.0.
 const PROTOCOL: u32 = 196_608;
 

@@ -25,6 +25,18 @@ fn a_taken_port_is_refused_and_named() {
     let address = taken.local_addr().unwrap().to_string();
     let said = say(folder.path(), ["up", "--store", "sqlite:windlass.db", "--listen", &address]);
     assert_refused(&said, 4, &[&address, "--listen"]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "it leaves no store behind");
+}
+
+#[test]
+fn a_port_taken_by_the_server_of_this_store_is_told_as_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("windlass.db");
+    let first = Up::on(&store, NONE).unwrap();
+    let address = first.address.strip_prefix("http://").unwrap();
+    let said = say(folder.path(), ["up", "--listen", address]);
+    let pid = first.process.pid().to_string();
+    assert_refused(&said, 4, &["windlass.db is in use by process", &pid, &first.address]);
 }
 
 #[test]

@@ -125,6 +125,7 @@ fn an_address_that_cannot_be_a_collector_is_refused_by_name() {
         assert_eq!(said.code, Some(2), "{said:?}");
         assert!(said.stderr.contains("otlp_endpoint") && !said.stderr.contains("hush"), "{said:?}");
     }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no store is made for a wrong start");
 }
 
 #[derive(serde::Serialize, serde::Deserialize, Task)]

@@ -57,3 +57,29 @@ async fn two_servers_on_one_schema_serve_the_same_tasks_and_one_goes_on_alone() 
         assert_eq!(seen.body["state"], "done", "{seen:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_and_health_find_the_server_of_a_database_at_the_usual_address() {
+    let place = Place::shared().unwrap();
+    let say = |listen: &str, arguments: &[&str]| {
+        let mut command = place.command(arguments.iter().copied()).unwrap();
+        command.env("WINDLASS_LISTEN", listen);
+        e2e::process::run(command).unwrap()
+    };
+    let up = Up::start(place.command(["up", "--listen", "127.0.0.1:0", "--slots", "4"]).unwrap()).unwrap();
+    until("it is registered", || place.is_live(up.process.pid())).await.unwrap();
+    let listen = up.address.strip_prefix("http://").unwrap().to_owned();
+    let said = say(&listen, &["doctor"]);
+    assert!(said.stdout.contains(&format!("{} (version", up.address)), "{said:?}");
+    assert!(!said.stdout.contains("no worker runs"), "{said:?}");
+    assert_eq!(say(&listen, &["health"]).code, Some(0));
+
+    // A server of another store at that address is none of this one.
+    let folder = tempfile::tempdir().unwrap();
+    let other = Up::on(&folder.path().join("windlass.db"), [""; 0]).unwrap();
+    let listen = other.address.strip_prefix("http://").unwrap().to_owned();
+    let said = say(&listen, &["doctor"]);
+    assert!(said.stdout.contains(&format!("none for this store at {}", other.address)), "{said:?}");
+    assert!(said.stdout.contains("--server") && !said.stdout.contains("no worker runs"), "{said:?}");
+    assert_eq!(say(&listen, &["health"]).code, Some(5));
+}

@@ -42,6 +42,47 @@ fn nothing_unfinished_is_left_in_the_code() {
     assert_eq!(places(&needles), Vec::<String>::new());
 }
 
+/// Where tests start programs. Each cleans the environment, so that no server of the machine is found.
+const STARTERS: [&str; 2] = ["crates/e2e/src/process.rs", "crates/windlass-cli/tests/cli/support.rs"];
+
+#[test]
+fn tests_start_the_program_where_no_server_can_be_found() {
+    // Other programs may be started anywhere: each is a word in quotes, or one of these.
+    let others = [
+        "(compiler)",
+        "(python)",
+        "(program)",
+        "(place.join(",
+        "(workspace_root()",
+        "(e2e::workspace_root()",
+        "(env!(\"CARGO\")",
+    ];
+    let mut wrong = Vec::new();
+    for path in e2e::files().into_iter().filter(|path| path.extension().is_some_and(|e| e == "rs")) {
+        let shown = path.display().to_string();
+        // Its tests start its own program only.
+        let is_scratch = shown.starts_with("crates/windlass-scratch/");
+        let is_test = !is_scratch && (is_exempt(&path) || shown.starts_with("crates/e2e/"));
+        if !is_test || STARTERS.contains(&shown.as_str()) {
+            continue;
+        }
+        for (number, line) in e2e::read(&path).lines().enumerate() {
+            let started = line.split_once(concat!("Command", "::new")).map(|(_, rest)| rest);
+            let is_other = |rest: &str| {
+                rest.starts_with("(\"")
+                    || rest.contains("current_exe")
+                    || others.iter().any(|other| rest.starts_with(other))
+            };
+            if started.is_some_and(|rest| !is_other(rest))
+                || line.contains(concat!("CARGO_BIN_EXE_", "windlass\""))
+            {
+                wrong.push(format!("{shown}:{}", number + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "start it with one of {STARTERS:?}: {wrong:#?}");
+}
+
 #[test]
 fn no_test_is_switched_off() {
     let needles = [concat!("#[", "ignore"), concat!("should_", "panic")];

@@ -23,6 +23,14 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// Largest answer: a page of a thousand tasks, each with a large payload, fits.
 const ANSWER_MAX_BYTES: usize = 2 << 30;
 
+/// How the error of a server starts that was reached and with which TLS does not come about.
+const NO_TLS: &str = "no TLS with ";
+
+/// Whether a server was reached, and only TLS does not come about: other settings help, another try does not.
+pub fn is_no_tls(error: &ErrorDetail) -> bool {
+    error.message.starts_with(NO_TLS)
+}
+
 /// A client of one server.
 #[derive(Clone)]
 pub struct Client {
@@ -186,9 +194,7 @@ impl Client {
     fn lost(&self, error: &hyper_util::client::legacy::Error, effect: Effect) -> ErrorDetail {
         let cause = std::error::Error::source(error);
         if let Some(problem) = cause.and_then(|cause| cause.downcast_ref::<Handshake>()) {
-            let message = format!("no TLS with {}: {problem}", self.base);
-            return ErrorDetail::new(ErrorCode::Unavailable, message)
-                .hint("name the authority of its certificate with --ca FILE, and the server as its certificate does");
+            return self.no_tls(problem);
         }
         if error.is_connect() {
             return ErrorDetail::new(ErrorCode::Unavailable, format!("no server at {}", self.base))
@@ -199,6 +205,19 @@ impl Client {
             let _ = write!(text, ": {cause}");
         }
         self.cut_off(&text, effect)
+    }
+
+    fn no_tls(&self, problem: &Handshake) -> ErrorDetail {
+        let error = |problem: &str| {
+            ErrorDetail::new(ErrorCode::Unavailable, format!("{NO_TLS}{}: {problem}", self.base))
+        };
+        if problem.is_plain() {
+            let plain = self.base.replacen("https://", "http://", 1);
+            return error("what answers there does not speak it").hint(format!("write {plain}"));
+        }
+        error(&problem.to_string()).hint(
+            "name the authority of its certificate with --ca FILE, and the server as its certificate does",
+        )
     }
 
     fn cut_off(&self, problem: &str, effect: Effect) -> ErrorDetail {

@@ -54,6 +54,10 @@ impl Backend for Local {
         self.place.clone()
     }
 
+    async fn target(&self) -> String {
+        self.place.clone()
+    }
+
     fn has_worker(&self) -> bool {
         // A file that this process has opened is nobody else's; a database may have workers anywhere.
         self.store.schema().is_some()

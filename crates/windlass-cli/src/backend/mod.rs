@@ -27,8 +27,10 @@ pub type Answer<T> = Result<T, ErrorDetail>;
 /// What a command can ask for.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// For people: "http://127.0.0.1:7878" or "sqlite:windlass.db".
+    /// For people: "http://127.0.0.1:7878" or "sqlite:/srv/windlass.db".
     fn place(&self) -> String;
+    /// For people, with the store behind a server: "http://127.0.0.1:7878, store sqlite:/srv/windlass.db".
+    async fn target(&self) -> String;
     /// Whether tasks can run while this backend is used: on a store that we hold ourselves, nobody runs them.
     fn has_worker(&self) -> bool;
     /// Adds one task.

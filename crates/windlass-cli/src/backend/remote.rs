@@ -26,12 +26,20 @@ const AUDIT_TIME: Duration = Duration::from_mins(5);
 #[derive(Debug, Clone)]
 pub struct Remote {
     client: Client,
+    /// Its store, if that is known already.
+    store: Option<String>,
 }
 
 impl Remote {
     /// The server at a URL.
     pub fn new(url: &str, credentials: &Credentials) -> Result<Self, Failure> {
-        Ok(Self { client: Client::new(url, credentials)? })
+        Ok(Self { client: Client::new(url, credentials)?, store: None })
+    }
+
+    /// The same server, which has told its store.
+    #[must_use]
+    pub fn on_store(self, location: String) -> Self {
+        Self { store: Some(location), ..self }
     }
 
     /// Whether it can do its work.
@@ -54,6 +62,18 @@ impl Remote {
 impl Backend for Remote {
     fn place(&self) -> String {
         self.client.base().to_owned()
+    }
+
+    async fn target(&self) -> String {
+        let store = match &self.store {
+            Some(store) => Some(store.clone()),
+            // It may not tell everybody.
+            None => self.info().await.ok().map(|info| info.store.location),
+        };
+        match store {
+            Some(store) => format!("{}, store {store}", self.client.base()),
+            None => self.client.base().to_owned(),
+        }
     }
 
     fn has_worker(&self) -> bool {

@@ -17,7 +17,7 @@ use hyper_util::{
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{
     TlsConnector,
-    rustls::{ClientConfig, pki_types::ServerName},
+    rustls::{self, ClientConfig, pki_types::ServerName},
 };
 use tower_service::Service;
 
@@ -81,9 +81,17 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// Somebody is there, and TLS does not come about.
+/// A server is there, and TLS does not come about.
 #[derive(Debug)]
 pub struct Handshake(pub io::Error);
+
+impl Handshake {
+    /// Whether the other side answered something that is not TLS at all, as a server without TLS does.
+    pub fn is_plain(&self) -> bool {
+        let cause = self.0.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+        matches!(cause, Some(rustls::Error::InvalidMessage(_)))
+    }
+}
 
 impl std::fmt::Display for Handshake {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

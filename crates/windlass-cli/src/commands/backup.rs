@@ -8,7 +8,7 @@ use windlass_core::Store as _;
 use windlass_sqlite::OpenError;
 
 use crate::{
-    backend::connect,
+    backend::connect::{self, Choice},
     config::{Settings, table},
     failure::{Exit, Failure},
     output::text,
@@ -41,11 +41,11 @@ pub async fn run(session: &Session, args: &BackupArgs) -> anyhow::Result<Exit> {
 pub async fn source(settings: &Settings) -> anyhow::Result<PathBuf> {
     let own = file(settings, "copied")?;
     if !settings.is_given(&table::STORE)
-        && let Some(server) = connect::find_server(settings).await?
+        && let Some(server) = Choice::of(settings)?.server(settings).await?
     {
         let info = crate::backend::Backend::info(&server).await?;
         let path = PathBuf::from(info.store.location.trim_start_matches("sqlite:"));
-        // The server's path is relative to its own folder; from here it may lead to nothing, or to another store.
+        // The server's path is that of its own machine; from here it may lead to nothing, or to another store.
         return if connect::owner_pid(&path) == Some(info.pid) {
             Ok(path)
         } else {

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::{
-    config::{Value, amqp, docs},
+    config::{Resolved, Value, amqp, docs, setting::Kind, table},
     duration,
     failure::{Exit, Failure},
     output::{Form, Output, table::Table, text},
@@ -62,9 +62,7 @@ pub fn check(session: &Session) -> anyhow::Result<Exit> {
             .settings
             .resolved
             .iter()
-            .map(|one| {
-                json!({"key": one.setting.key, "value": shown(&one.value), "origin": one.origin.to_string()})
-            })
+            .map(|one| json!({"key": one.setting.key, "value": shown(one), "origin": one.origin.to_string()}))
             .collect();
         let file = session.settings.file.as_ref().map(|file| file.display().to_string());
         out.json(&json!({"file": file, "warnings": session.settings.warnings, "settings": settings}))?;
@@ -72,7 +70,7 @@ pub fn check(session: &Session) -> anyhow::Result<Exit> {
     }
     let mut table = Table::new(&["SETTING", "VALUE", "FROM"]);
     for one in &session.settings.resolved {
-        let value = text::clean(&shown(&one.value));
+        let value = text::clean(&shown(one));
         table.row(vec![one.setting.key.to_owned(), value, text::clean(&one.origin.to_string())]);
     }
     for line in table.lines() {
@@ -85,13 +83,57 @@ pub fn check(session: &Session) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn shown(value: &Value) -> String {
-    match value {
+/// A value as a person would write it.
+fn shown(one: &Resolved) -> String {
+    match &one.value {
+        Value::Number(number) => match one.setting.kind {
+            Kind::Share { .. } => (*number as f64 / 1e3).to_string(),
+            Kind::Bytes { .. } => exact_bytes(*number),
+            _ => number.to_string(),
+        },
+        // A relative path looks right in every folder.
+        Value::Text(text) if one.setting.key == table::STORE.key => {
+            store::place_of(text).map_or_else(|_| store::redacted(text), |place| place.to_string())
+        }
         Value::None => "none".to_owned(),
         Value::Text(text) => store::redacted(text),
-        Value::Number(number) => number.to_string(),
         Value::Duration(duration) => duration::exact(*duration),
         Value::List(items) if items.is_empty() => "none".to_owned(),
         Value::List(items) => items.join(", "),
+    }
+}
+
+/// Bytes in the largest unit that has no rest: what the settings read back as the same number.
+fn exact_bytes(bytes: u64) -> String {
+    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let unit = units.into_iter().find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift));
+    unit.map_or_else(|| bytes.to_string(), |(unit, shift)| format!("{} {unit}", bytes >> shift))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Origin, Setting, setting::Raw};
+
+    #[test]
+    fn every_default_is_shown_as_it_can_be_written() {
+        // The store is shown with its whole path, which depends on the folder.
+        let is_written = |setting: &&&Setting| !setting.default.is_empty() && setting.key != table::STORE.key;
+        for setting in table::ALL.iter().filter(is_written) {
+            let value = setting.default_value();
+            let one = Resolved { setting, value: value.clone(), origin: Origin::Default };
+            let again = setting.read(&Raw::Text(shown(&one))).unwrap();
+            assert_eq!(again.value, value, "{}: {}", setting.key, shown(&one));
+        }
+    }
+
+    #[test]
+    fn shares_and_bytes_are_shown_with_their_meaning() {
+        let of = |setting, value| shown(&Resolved { setting, value, origin: Origin::Default });
+        assert_eq!(of(&table::MEMORY_HIGH, Value::Number(800)), "0.8");
+        assert_eq!(of(&table::HISTORY_MAX_BYTES, Value::Number(1 << 30)), "1 GiB");
+        assert_eq!(of(&table::HISTORY_MAX_BYTES, Value::Number(1_500_000)), "1500000");
+        assert_eq!(of(&table::MIN_FREE_DISK_BYTES, Value::Number(0)), "0");
+        assert_eq!(of(&table::SLOTS, Value::Number(1024)), "1024");
     }
 }

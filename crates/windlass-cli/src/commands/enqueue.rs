@@ -80,13 +80,13 @@ pub struct EnqueueArgs {
 pub async fn run(session: &Session, args: EnqueueArgs) -> anyhow::Result<Exit> {
     if let Some(file) = &args.from {
         let file = file.clone();
-        let backend = session.backend().await?;
+        let backend = session.backend_to_change().await?;
         let exit = import::run(session, &*backend, &file).await?;
         backend.close().await?;
         return Ok(exit);
     }
     let request = request(&args)?;
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     if args.wait && !backend.has_worker() {
         return Err(wait::nobody_runs_them(&*backend).into());
     }

@@ -1,22 +1,13 @@
 //! `windlass health`: for probes and scripts; the exit code is the answer.
 
-use crate::{
-    backend::connect,
-    config::table,
-    failure::{Exit, Failure},
-    session::Session,
-};
+use crate::{backend::connect::Choice, failure::Exit, session::Session};
 
 /// Asks the server whether it can do its work.
 pub async fn run(session: &Session) -> anyhow::Result<Exit> {
     let settings = &session.settings;
-    let server = match connect::find_server(settings).await? {
-        Some(server) => server,
-        None if settings.is_given(&table::STORE) => {
-            let message = format!("no server runs on {}", settings.text(&table::STORE));
-            return Err(Failure::new(Exit::Unreachable, message).hint("start one with `windlass up`").into());
-        }
-        None => connect::usual(settings)?,
+    let choice = Choice::of(settings)?;
+    let Some(server) = choice.server_to_watch(settings).await? else {
+        return Err(choice.no_server(settings).into());
     };
     let health = server.health().await?;
     if session.out.is_json() {

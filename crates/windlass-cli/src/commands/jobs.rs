@@ -220,7 +220,7 @@ async fn set(session: &Session, args: &SetArgs) -> anyhow::Result<Exit> {
         delay_ms: args.delay.map(|delay| delay.value().map(|delay| delay.as_millis() as u64)),
         ..JobRequest::default()
     };
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     let job = backend.set_job(&name, request).await?;
     backend.close().await?;
     told(session, &job)
@@ -229,7 +229,7 @@ async fn set(session: &Session, args: &SetArgs) -> anyhow::Result<Exit> {
 /// Sets the state. A job can be paused before its first task; resuming or cancelling what is not there is a mistake.
 async fn set_state(session: &Session, name: &str, state: JobState, now: bool) -> anyhow::Result<Exit> {
     let name = job_name(name)?;
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     let before = match backend.job(&name).await {
         Ok(job) => Some(job),
         Err(_) if state == JobState::Paused => None,
@@ -256,7 +256,7 @@ async fn set_state(session: &Session, name: &str, state: JobState, now: bool) ->
 
 async fn remove(session: &Session, args: &EndArgs) -> anyhow::Result<Exit> {
     let name = job_name(&args.name)?;
-    let backend: Box<dyn Backend> = session.backend().await?;
+    let backend: Box<dyn Backend> = session.backend_to_change().await?;
     let removal = backend.remove_job(&name, args.now).await?;
     backend.close().await?;
     let out = session.out;

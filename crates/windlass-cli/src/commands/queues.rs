@@ -83,7 +83,7 @@ enum Claims {
 
 async fn set_paused(session: &Session, name: &str, claims: Claims) -> anyhow::Result<Exit> {
     let name = Name::new("queue", name).map_err(|error| Failure::usage(error.to_string()))?;
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     let change = backend.set_queue_paused(&name, claims == Claims::Paused).await?;
     backend.close().await?;
     if session.out.is_json() {

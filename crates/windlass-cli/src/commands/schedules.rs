@@ -178,7 +178,7 @@ async fn set(session: &Session, args: SetArgs) -> anyhow::Result<Exit> {
         ..EnqueueRequest::default()
     };
     let request = ScheduleRequest { cron: args.cron, tz: args.tz, missed: args.missed, task };
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     let schedule = backend.set_schedule(&name, request).await?;
     backend.close().await?;
     for warning in &schedule.warnings {
@@ -188,14 +188,14 @@ async fn set(session: &Session, args: SetArgs) -> anyhow::Result<Exit> {
 }
 
 async fn pause(session: &Session, name: &Name) -> anyhow::Result<Exit> {
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     let schedule = backend.set_schedule_paused(name, true).await?;
     backend.close().await?;
     say_next(session.out, &schedule, "paused")
 }
 
 async fn resume(session: &Session, name: &Name) -> anyhow::Result<Exit> {
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     let schedule = backend.set_schedule_paused(name, false).await?;
     backend.close().await?;
     say_next(session.out, &schedule, "resumed")
@@ -275,7 +275,7 @@ fn task_facts(task: &ScheduledTask) -> Vec<(&'static str, Option<String>)> {
 }
 
 async fn enqueue(session: &Session, name: &Name) -> anyhow::Result<Exit> {
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     let answer = backend.run_schedule(name).await?;
     backend.close().await?;
     let out = session.out;
@@ -291,7 +291,7 @@ async fn enqueue(session: &Session, name: &Name) -> anyhow::Result<Exit> {
 }
 
 async fn remove(session: &Session, name: &Name) -> anyhow::Result<Exit> {
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     let answer = backend.remove_schedule(name).await?;
     backend.close().await?;
     if session.out.is_json() {

@@ -76,7 +76,7 @@ async fn create(
         kinds,
         expires_in_ms: expires.map(|time| time.as_millis() as u64),
     };
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     let created = backend.create_token(request).await?;
     backend.close().await?;
     let out = session.out;
@@ -151,7 +151,7 @@ async fn list(session: &Session) -> anyhow::Result<Exit> {
 }
 
 async fn revoke(session: &Session, id: &str) -> anyhow::Result<Exit> {
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     let revoked = backend.revoke_token(id).await?;
     backend.close().await?;
     if session.out.is_json() {

@@ -3,7 +3,10 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use clap::Args;
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    sync::oneshot,
+};
 use windlass::{DrainReport, WorkerError, telemetry::Exposition};
 use windlass_core::store::SharedStore;
 use windlass_server::{access::Auth, http};
@@ -11,7 +14,8 @@ use windlass_server::{access::Auth, http};
 use super::worker::{AccessFlags, WorkerFlags};
 use crate::{
     access::{self, Doors},
-    config::{Setting, setting::Raw, table},
+    backend::{Backend as _, connect},
+    config::{Setting, Settings, setting::Raw, table},
     engine::{self, Engine},
     failure::{Exit, Failure},
     screen::Screen,
@@ -24,6 +28,9 @@ use crate::{
 
 /// How long the store may take to write what it has taken, at the end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Connections that may wait to be accepted, as in the standard library.
+const BACKLOG: u32 = 1024;
 
 /// Arguments of `up`.
 #[derive(Debug, Args)]
@@ -51,9 +58,15 @@ impl UpArgs {
 pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     let settings = &session.settings;
     let doors = Doors::from_settings(settings, &table::LISTEN, args.access.insecure)?;
+    // What can be refused without a store comes first: a wrong start leaves no file behind.
+    let spans = spans::exporter(settings)?;
+    let socket = match reserve(doors.listen) {
+        Ok(socket) => socket,
+        Err(failure) => return Err(taken(settings, failure).await.into()),
+    };
     // In dependency order: store, listener, worker, API. What fails closes what was opened before it.
     let store = store::open(settings, args.worker.access()).await?;
-    let listener = match bind(doors.listen).await {
+    let listener = match listen(socket, doors.listen) {
         Ok(listener) => listener,
         Err(failure) => {
             store.store.close().await?;
@@ -62,14 +75,14 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     };
     let address = format!("{}://{}", doors.scheme(), listener.local_addr()?);
     store.set_address(&address);
-    let engine = engine::build(settings, store.clone())?;
+    let engine = engine::build(settings, store.clone(), spans.clone())?;
     let info = store.store.info().await?;
     let kinds = engine.kinds.clone();
     let screen = Screen { settings, store: &info, kinds: &kinds, address: Some(&address), monitor: None };
     tracing::info!(%address, store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
         recovered = info.recovered, access = ?doors.options.access.auth, "started");
 
-    let (spans, systemd) = (engine.spans.clone(), Arc::new(Systemd::from_env()));
+    let systemd = Arc::new(Systemd::from_env());
     let operations = engine::operations(&engine);
     let _watchdog = systemd.watch(engine::alive(operations.vitals()))?;
     let (stop_api, api_stopped) = oneshot::channel::<()>();
@@ -118,8 +131,28 @@ async fn warn_of_no_tokens(session: &Session, doors: &Doors, store: &SharedStore
 }
 
 /// Listens on an address.
-pub async fn bind(listen: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(listen).await.map_err(|error| match error.kind() {
+pub fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    listen(reserve(address)?, address)
+}
+
+/// Takes an address. Callers are still refused there, as they are where no server runs.
+fn reserve(address: SocketAddr) -> Result<TcpSocket, Failure> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
+    let reserved = socket.and_then(|socket| {
+        // Connections of a server that has just ended do not keep the next one from starting.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok(socket)
+    });
+    reserved.map_err(|error| not_listening(address, &error))
+}
+
+fn listen(socket: TcpSocket, address: SocketAddr) -> Result<TcpListener, Failure> {
+    socket.listen(BACKLOG).map_err(|error| not_listening(address, &error))
+}
+
+fn not_listening(listen: SocketAddr, error: &std::io::Error) -> Failure {
+    match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             Failure::new(Exit::Refused, format!("{listen} is taken by another process"))
                 .hint("choose another with --listen, such as --listen 127.0.0.1:0 for any free port")
@@ -130,7 +163,20 @@ pub async fn bind(listen: SocketAddr) -> Result<TcpListener, Failure> {
         }
         _ => Failure::new(Exit::Failed, format!("cannot listen on {listen}: {error}"))
             .hint("choose another address with --listen"),
-    })
+    }
+}
+
+/// Says of a taken address that it is the server of this very store, if it is.
+async fn taken(settings: &Settings, failure: Failure) -> Failure {
+    let Ok(Some(path)) = store::path(settings) else { return failure };
+    match connect::server_on(&path, settings).await {
+        Ok(Some(server)) => store::sqlite::failure(windlass_sqlite::OpenError::InUse {
+            pid: connect::owner_pid(&path),
+            path,
+            address: Some(server.place()),
+        }),
+        _ => failure,
+    }
 }
 
 /// Starts to listen for signals at once and runs the worker until it is told to stop, or the store fails.

@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug, Clone, Default, Args)]
 pub struct WorkerFlags {
     /// How many tasks run at once
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     slots: Option<String>,
     /// A preset of slots: production 500, staging 60, development 10
     #[arg(long, value_name = "production|staging|development")]
@@ -153,13 +153,14 @@ async fn introduced<T>(mut ask: impl AsyncFnMut() -> Result<T>) -> Result<T> {
 
 /// Runs until it is told to stop.
 pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
-    let listener = monitor::listen(&session.settings, args.access.insecure).await?;
+    let spans = spans::exporter(&session.settings)?;
+    let listener = monitor::listen(&session.settings, args.access.insecure)?;
     let store = if session.settings.is_given(&table::SERVER) {
         store::remote::open(&session.settings).await?
     } else {
         store::open(&session.settings, args.worker.access()).await?
     };
-    let mut engine = engine::build(&session.settings, store.clone())?;
+    let mut engine = engine::build(&session.settings, store.clone(), spans.clone())?;
     let monitor = listener
         .map(|(listener, doors)| Monitor::start(listener, doors, engine::operations(&engine).vitals()))
         .transpose()?;
@@ -174,7 +175,7 @@ pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
     let screen = Screen { settings, store: &info, kinds: &kinds, address: None, monitor: address };
     tracing::info!(store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
         recovered = info.recovered, "started");
-    let (spans, systemd) = (engine.spans.clone(), Arc::new(Systemd::from_env()));
+    let systemd = Arc::new(Systemd::from_env());
     let _watchdog = systemd.watch(engine::alive(engine::operations(&engine).vitals()))?;
     let started = engine.handle.clone();
     let ended = {

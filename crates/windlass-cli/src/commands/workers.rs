@@ -38,7 +38,7 @@ pub async fn run(session: &Session, command: &WorkersCommand) -> anyhow::Result<
 
 async fn set(session: &Session, id: &str, slots: u32) -> anyhow::Result<Exit> {
     let id: WorkerId = id.parse().map_err(|error: windlass_core::Error| Failure::usage(error.to_string()))?;
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     let changed = backend.set_worker(id, WorkerRequest { slots }).await;
     backend.close().await?;
     let worker = changed.map_err(|error| {

@@ -136,7 +136,7 @@ async fn show(session: &Session, name: &str) -> anyhow::Result<Exit> {
 
 async fn change(session: &Session, name: &str, action: WorkflowAction) -> anyhow::Result<Exit> {
     let name = workflow_name(name)?;
-    let backend = session.backend().await?;
+    let backend = session.backend_to_change().await?;
     let change = backend.change_workflow(&name, action).await?;
     backend.close().await?;
     let out = session.out;

@@ -55,7 +55,9 @@ pub fn page() -> String {
          - An unknown key of the file is refused with its line and the nearest known key.\n\
          - A number outside of its bounds is moved to the nearest bound with a warning that has both numbers. Zero where one is\n  \
            the least, text where a number belongs, and an unknown word are refused with the setting's name.\n\
-         - Times without a unit are milliseconds (`_ms`) or days (`_days`); `30s`, `5m`, `12h` work too. Bytes may be written `64KiB`.\n\
+         - A time is written with its unit: `30s`, `5m`, `12h`. A number alone is taken only where the name has the unit: milliseconds\n  \
+           (`drain_timeout_ms = 30000`, `WINDLASS_DRAIN_TIMEOUT_MS`) or days (`_days`). A flag has none in its name: `--drain-timeout 30` is\n  \
+           refused, and so is `mail=250` in `kind_latency_thresholds`. Bytes may be written `64KiB`.\n\
          - A `WINDLASS_*` variable wins over the other name in its row. One of those others that took effect is shown at start.\n\
          - `WINDLASS_STORE_FILE` names a file that holds the store's address.\n\
          - `WINDLASS_TOKEN` holds the token that commands show to a server; it is no setting, so that no file has to hold it.\n\

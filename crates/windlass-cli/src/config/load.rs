@@ -68,8 +68,11 @@ pub fn load(sources: &Sources) -> Result<Settings, Failure> {
         let (value, origin) = match found {
             None => (setting.default_value(), Origin::Default),
             Some((raw, origin)) => {
-                let read =
-                    setting.read(&raw).map_err(|problem| Failure::usage(format!("{problem} ({origin})")))?;
+                let read = match origin {
+                    Origin::Flag(_) => setting.read_flag(&raw),
+                    _ => setting.read(&raw),
+                };
+                let read = read.map_err(|problem| Failure::usage(format!("{problem} ({origin})")))?;
                 if let Some(clamped) = read.clamped {
                     settings.warnings.push(format!("{} {clamped} ({origin})", setting.key));
                 }

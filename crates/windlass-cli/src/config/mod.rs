@@ -16,4 +16,4 @@ pub mod table;
 
 pub use load::{Sources, load};
 pub use setting::{Setting, Value};
-pub use settings::{Origin, Settings};
+pub use settings::{Origin, Resolved, Settings};

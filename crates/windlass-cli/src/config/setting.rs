@@ -63,6 +63,18 @@ impl Setting {
     pub fn read(&self, raw: &Raw) -> Result<Read, String> {
         self.kind.read(raw).map_err(|problem| format!("{} {problem}", self.key))
     }
+
+    /// Reads what stands behind its flag. The unit of a time is part of the key's name and not of the flag's, so that a bare
+    /// number behind a flag says nothing: `--drain-timeout 30` is no time.
+    ///
+    /// # Errors
+    /// One line that starts with the setting's name.
+    pub fn read_flag(&self, raw: &Raw) -> Result<Read, String> {
+        if let (Kind::Millis { .. } | Kind::Days, Raw::Text(text)) = (self.kind, raw) {
+            timed(text.trim()).map_err(|problem| format!("{} {problem}", self.key))?;
+        }
+        self.read(raw)
+    }
 }
 
 /// What somebody wrote, before it is understood.
@@ -258,6 +270,11 @@ fn span(text: &str, unit_ms: u64) -> Result<u64, String> {
     if let Ok(number) = text.replace('_', "").parse::<u64>() {
         return Ok(number.saturating_mul(unit_ms));
     }
+    timed(text)
+}
+
+/// A duration with its unit, in milliseconds.
+fn timed(text: &str) -> Result<u64, String> {
     let duration = duration::parse(text).map_err(|problem| format!("is wrong: {problem}"))?;
     Ok(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
@@ -270,12 +287,12 @@ fn share(text: &str) -> Result<u64, String> {
     if parsed.is_finite() && parsed >= 0.0 { Ok((parsed * unit).round() as u64) } else { Err(wrong()) }
 }
 
-/// A kind and its time, as `http=5s`; a bare number is milliseconds.
+/// A kind and its time with its unit, as `http=5s`.
 pub fn kind_time(text: &str) -> Result<(Name, Duration), String> {
     let wrong = || format!("has {text:?}, which is not a kind with a time such as http=5s");
     let (kind, time) = text.split_once('=').ok_or_else(wrong)?;
     let kind = Name::new("kind", kind.trim()).map_err(|error| error.to_string())?;
-    let ms = span(time.trim(), 1).map_err(|_| wrong())?;
+    let ms = timed(time.trim()).map_err(|problem| format!("has {text:?}, which {problem}"))?;
     if ms == 0 { Err(wrong()) } else { Ok((kind, Duration::from_millis(ms))) }
 }
 
@@ -379,6 +396,23 @@ mod tests {
     }
 
     #[test]
+    fn a_time_behind_a_flag_must_bring_its_unit() {
+        let millis = Setting::new("drain_timeout_ms", Kind::Millis { min: 0, max: 10_000_000 }, "", "");
+        let days = Setting::new("history_days", Kind::Days, "", "");
+        let text = |text: &str| Raw::Text(text.to_owned());
+        for setting in [&millis, &days] {
+            for wrong in ["30", "0", "30_000"] {
+                assert!(setting.read(&text(wrong)).is_ok(), "the key has the unit in its name");
+                assert!(setting.read_flag(&text(wrong)).is_err(), "{wrong}");
+            }
+            assert_eq!(setting.read_flag(&text("30s")), setting.read(&text("30s")));
+        }
+        assert!(millis.read_flag(&text("30")).unwrap_err().contains("30s or 30ms"));
+        let count = Setting::new("slots", Kind::Count { min: 1, max: 100 }, "", "");
+        assert_eq!(count.read_flag(&text("30")).unwrap().value, Value::Number(30));
+    }
+
+    #[test]
     fn shares_and_kinds_with_times_are_understood_and_nonsense_is_refused() {
         let kind = Kind::Share { min: 100, max: 950 };
         for (text, value) in [("0.8", 800), ("80%", 800), ("0.95", 950), ("12.5%", 125)] {
@@ -392,8 +426,8 @@ mod tests {
             kind_time("http=5s").unwrap(),
             (Name::new("kind", "http").unwrap(), Duration::from_secs(5))
         );
-        assert_eq!(kind_time(" mail = 250 ").unwrap().1, Duration::from_millis(250));
-        for text in ["http", "=5s", "http=", "http=0", "http=soon"] {
+        assert_eq!(kind_time(" mail = 250ms ").unwrap().1, Duration::from_millis(250));
+        for text in ["http", "=5s", "http=", "http=0s", "http=250", "http=soon"] {
             assert!(read(Kind::Thresholds, text).is_err(), "{text}");
         }
     }

@@ -28,6 +28,18 @@ pub enum Origin {
     Default,
 }
 
+impl Origin {
+    /// How far from the command that was typed: what is nearer wins.
+    pub fn distance(&self) -> u8 {
+        match self {
+            Self::Flag(_) => 0,
+            Self::Variable(_) | Self::Document(_) => 1,
+            Self::File(..) => 2,
+            Self::Preset(_) | Self::Default => 3,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -51,7 +51,7 @@ pub static SERVER: Setting = Setting::new(
     "server",
     Kind::Text,
     "",
-    "The server that commands talk to; without it the one that runs on the store or on `listen`.",
+    "The server that commands talk to. Without it: the store that `store` names or that is in this folder, through the server that runs on it; where there is none, the server at `listen`.",
 )
 .flag("--server");
 /// Where the server listens.

@@ -48,6 +48,11 @@ impl Output {
         self.form == Form::Json
     }
 
+    /// Whether only data and errors are wanted.
+    pub fn is_quiet(self) -> bool {
+        self.quiet
+    }
+
     /// Whether a person sees stdout.
     pub fn is_terminal(self) -> bool {
         self.stdout_is_terminal

@@ -66,8 +66,9 @@ pub fn place_of(text: &str) -> Result<Place, Failure> {
         let message = format!("store {:?} is of a kind that this version does not have", redacted(text));
         return Err(wrong(message));
     }
+    // Absolute from here on: a relative path looks right in every folder.
     text.parse()
-        .map(Place::Sqlite)
+        .map(|location: windlass_sqlite::Location| Place::Sqlite(location.absolute()))
         .map_err(|_| wrong(format!("store {text:?} is not the address of a store")))
 }
 

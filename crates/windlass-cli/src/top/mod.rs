@@ -35,7 +35,7 @@ use self::{
     view::{Action, Key, Of, Screen, View},
 };
 use crate::{
-    backend::{connect, remote::Remote},
+    backend::{connect::Choice, remote::Remote},
     duration,
     failure::{Exit, Failure},
     session::Session,
@@ -84,12 +84,11 @@ pub async fn run(session: &Session, args: &TopArgs) -> anyhow::Result<Exit> {
         return Err(Failure::usage("--interval must be longer than zero").into());
     }
     let settings = &session.settings;
-    let server = match connect::find_server(settings).await? {
-        Some(server) => server,
-        None => connect::usual(settings)?,
+    let choice = Choice::of(settings)?;
+    // Says so at once, in a line, if there is nothing to look at.
+    let Some(server) = choice.server_to_watch(settings).await? else {
+        return Err(choice.no_server(settings).into());
     };
-    // Says so at once, in a line, if there is nobody to look at.
-    server.ping().await?;
     // Also restores the terminal when something panics.
     let terminal = ratatui::try_init()?;
     let ended = watch(server, args.interval, terminal).await;
@@ -105,7 +104,7 @@ async fn watch(server: Remote, interval: Duration, mut terminal: DefaultTerminal
     let (news, mut heard) = mpsc::channel(NEWS_MAX);
     let mut ticks = tokio::time::interval(interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let (started, mut view) = (Instant::now(), View::new(server.place()));
+    let (started, mut view) = (Instant::now(), View::new(server.target().await));
     let mut asking = None;
     loop {
         draw(&mut terminal, &view)?;

@@ -156,6 +156,15 @@ fn tls_is_spoken_checked_and_renewed_without_a_restart() {
 }
 
 #[test]
+fn a_server_without_tls_is_not_blamed_for_its_certificate() {
+    let up = Running::up(&[]);
+    let address = up.address.replace("http:", "https:");
+    let said = up.say(&["queues", "ls", "--server", &address]);
+    let said = said.failed(5, &[&format!("no TLS with {address}"), &format!("hint: write {}", up.address)]);
+    assert!(!said.stderr.contains("--ca"), "{said:?}");
+}
+
+#[test]
 fn half_of_tls_is_refused_and_a_wrong_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let up = |arguments: &[&str]| windlass(folder.path(), &[&["up", "--listen", NOBODY], arguments].concat());

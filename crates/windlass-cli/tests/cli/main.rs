@@ -19,3 +19,4 @@ mod stop;
 mod store_copy;
 mod stores;
 mod support;
+mod target;

@@ -9,11 +9,12 @@ const REFUSED_TARGET: &str = r#"{"url":"http://127.0.0.1:1/"}"#;
 fn the_first_screen_says_what_runs_and_what_to_type_next() {
     let up = Running::up(&["--slots", "20"]);
     up.enqueue(&["echo", "--wait"]);
+    let store = up.folder.path().join("windlass.db");
     up.signal(rustix::process::Signal::INT);
     let said = up.end().done();
     for part in [
         concat!("windlass ", env!("CARGO_PKG_VERSION"), " · http://127.0.0.1:"),
-        "  store    sqlite:windlass.db (new, durable: fsync on every commit)",
+        &format!("  store    sqlite:{} (new, durable: fsync on every commit)", store.display()),
         "  worker   20 slots (--slots) · kinds http, sleep, echo",
         "  history  7 days or 1 GiB · dead tasks 30 days",
         "try:  windlass enqueue echo --payload '{\"hello\":\"world\"}' --wait",

@@ -100,6 +100,9 @@ fn nonsense_is_refused_with_the_name_of_the_setting() {
         (vec!["up", "--env", "prod"], vec!["env", "production, staging, development"]),
         (vec!["up", "--listen", "7878"], vec!["listen", "127.0.0.1:7878"]),
         (vec!["up", "--drain-timeout", "soon"], vec!["drain_timeout_ms", "soon"]),
+        (vec!["up", "--drain-timeout", "30"], vec!["drain_timeout_ms", "30s or 30ms", "--drain-timeout"]),
+        (vec!["worker", "--drain-timeout", "0"], vec!["drain_timeout_ms", "0s"]),
+        (vec!["consume", "--drain-timeout", "30"], vec!["drain_timeout_ms", "30s"]),
         (vec!["up", "--allow-target", "10.0.0.0/99"], vec!["allow_target", "10.0.0.0/99"]),
         (vec!["up", "--durability", "some"], vec!["durability", "full, normal"]),
         (vec!["up", "--config", "nowhere.toml"], vec!["nowhere.toml"]),
@@ -108,9 +111,35 @@ fn nonsense_is_refused_with_the_name_of_the_setting() {
         windlass(folder.path(), &arguments).failed(2, &parts);
     }
     let mut up = command(folder.path(), &["up"]);
+    up.env("WINDLASS_KIND_LATENCY_THRESHOLDS", "mail=250");
+    finish(up).failed(2, &["kind_latency_thresholds", "250ms"]);
+    let mut up = command(folder.path(), &["up"]);
     up.env("WINDLASS_HEARTBEAT_MS", "9000");
     finish(up).failed(2, &["heartbeat_ms", "lease_ttl_ms"]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was created");
+}
+
+#[test]
+fn what_is_in_force_is_shown_as_it_would_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut check = command(folder.path(), &["config", "check"]);
+    // The unit is part of these names.
+    check.env("WINDLASS_DRAIN_TIMEOUT_MS", "1500").env("WINDLASS_MEMORY_LIMIT", "3MiB");
+    std::fs::write(folder.path().join("windlass.toml"), "audit_ms = 60000\nmemory_high = \"75%\"\n").unwrap();
+    let said = finish(check).done();
+    let store = format!("sqlite:{}", folder.path().join("windlass.db").display());
+    for (setting, value) in [
+        ("drain_timeout_ms", "1500ms"),
+        ("audit_ms", "1m"),
+        ("memory_high", "0.75"),
+        ("history_max_bytes", "1 GiB"),
+        ("memory_limit", "3 MiB"),
+        ("store", &store),
+    ] {
+        let line = said.stdout.lines().find(|line| line.split_whitespace().next() == Some(setting)).unwrap();
+        let shown = line.strip_prefix(setting).unwrap().trim_start();
+        assert!(shown.starts_with(&format!("{value} ")), "{line}");
+    }
 }
 
 #[test]

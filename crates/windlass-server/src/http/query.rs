@@ -43,7 +43,7 @@ impl ListQuery {
     }
 
     pub(super) fn limit(&self) -> Result<Option<u32>, ErrorDetail> {
-        parsed("limit", self.limit.as_ref())
+        number("limit", self.limit.as_ref())
     }
 }
 
@@ -61,7 +61,7 @@ impl NamesQuery {
     }
 
     pub(super) fn limit(&self) -> Result<Option<u32>, ErrorDetail> {
-        parsed("limit", self.limit.as_ref())
+        number("limit", self.limit.as_ref())
     }
 }
 
@@ -106,7 +106,7 @@ pub(super) struct WaitQuery {
 
 impl WaitQuery {
     pub(super) fn timeout_ms(&self) -> Result<Option<u64>, ErrorDetail> {
-        parsed("timeout_ms", self.timeout_ms.as_ref())
+        number("timeout_ms", self.timeout_ms.as_ref())
     }
 }
 
@@ -130,6 +130,15 @@ fn flag(what: &str, text: Option<&String>) -> Result<bool, ErrorDetail> {
         Some("" | "true") => Ok(true),
         Some(_) => Err(ErrorDetail::invalid(format!("{what} must be true or false"))),
     }
+}
+
+/// A number that is not one is refused in words.
+fn number<T: FromStr>(what: &str, text: Option<&String>) -> Result<Option<T>, ErrorDetail> {
+    let wrong = |text: &String| {
+        let shown: String = text.chars().take(40).collect();
+        ErrorDetail::invalid(format!("{what} must be a whole number, not {shown:?}"))
+    };
+    text.map(|text| text.parse().map_err(|_| wrong(text))).transpose()
 }
 
 fn parsed<T: FromStr<Err: std::fmt::Display>>(

@@ -23,7 +23,7 @@ use self::server::Server;
 use super::up;
 use crate::{
     args::given,
-    backend::{Backend as _, connect},
+    backend::{Backend as _, connect::Choice},
     config::{
         Setting,
         amqp::{Section, To},
@@ -87,7 +87,7 @@ pub async fn run(session: &Session, args: &ConsumeArgs) -> anyhow::Result<Exit> 
             .hint("docs/guides/consume.toml is an example")
             .into());
     }
-    let listener = monitor::listen(settings, args.insecure).await?;
+    let listener = monitor::listen(settings, args.insecure)?;
     // Before anybody can send a signal because the first line is there.
     let mut signals = shutdown_signal();
     let consuming = Consuming::start(session, &url, section).await?;
@@ -139,18 +139,18 @@ struct Consuming {
 impl Consuming {
     async fn start(session: &Session, url: &str, section: Section) -> anyhow::Result<Self> {
         let settings = &session.settings;
+        let spans = spans::exporter(settings)?;
         let needs_store = section.consumers.iter().any(|consumer| consumer.to == To::Store);
         // As for every command: the server that was named, else the one that has the store, else the store itself.
-        let server = if needs_store { connect::find_server(settings).await? } else { None };
+        let server = if needs_store { Choice::of(settings)?.server(settings).await? } else { None };
         let store = match &server {
             None if needs_store => Some(store::open(settings, Access::Usual).await?),
             _ => None,
         };
-        let spans = spans::exporter(settings)?;
         let tracer = spans.clone().map(|spans| Tracer::new(spans));
         let sink: Option<SharedSink> = match (server, &store) {
             (Some(server), _) => {
-                session.out.note(format!("tasks go to the server at {}", server.place()));
+                session.out.note(format!("tasks go to the server at {}", server.target().await));
                 Some(Arc::new(Server::new(server)))
             }
             (None, Some(store)) => {

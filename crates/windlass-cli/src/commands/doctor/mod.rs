@@ -12,7 +12,10 @@ use windlass_core::store::{Finding, StoreInfo};
 use windlass_server::api::{Queues, TaskFilter, Workers};
 
 use crate::{
-    backend::{Backend, connect},
+    backend::{
+        Backend,
+        connect::{self, Choice},
+    },
     config::{Settings, table},
     duration,
     failure::Exit,
@@ -69,7 +72,8 @@ impl Report {
 pub async fn run(session: &Session, args: &DoctorArgs) -> anyhow::Result<Exit> {
     let settings = &session.settings;
     let mut report = Report::default();
-    let server = connect::find_server(settings).await?;
+    let choice = Choice::of(settings)?;
+    let server = choice.server_to_watch(settings).await?;
     match &server {
         Some(server) => {
             let health = server.health().await?;
@@ -77,7 +81,7 @@ pub async fn run(session: &Session, args: &DoctorArgs) -> anyhow::Result<Exit> {
             let state = health.reason.unwrap_or_else(|| "ready".to_owned());
             report.add("server", level, format!("{} (version {}): {state}", server.place(), health.version));
         }
-        None => report.add("server", Level::Note, "none runs; looking at the store itself"),
+        None => report.add("server", Level::Note, no_server(&choice, settings)),
     }
     let has_server = server.is_some();
     if !has_server && !args.audit && amqp::is_all_there_is(settings)? {
@@ -99,7 +103,8 @@ pub async fn run(session: &Session, args: &DoctorArgs) -> anyhow::Result<Exit> {
 
     store_checks(&mut report, settings, &info.store);
     if let Place::Postgres(location) = store::place(settings)? {
-        postgres::checks(&mut report, settings, &location).await?;
+        let live = workers.workers.iter().filter(|worker| worker.live).count();
+        postgres::checks(&mut report, settings, &location, live).await?;
     }
     clock_check(&mut report, newest.tasks.first().map(|task| task.enqueued_at));
     files_check(&mut report, settings);
@@ -109,6 +114,17 @@ pub async fn run(session: &Session, args: &DoctorArgs) -> anyhow::Result<Exit> {
         audit_checks(&mut report, audit.findings);
     }
     show(session, &report)
+}
+
+/// Why the store itself is looked at. Servers of a database can run anywhere, so that none here does not mean none at all.
+fn no_server(choice: &Choice, settings: &Settings) -> String {
+    match choice {
+        Choice::Store(Place::Postgres(_)) => format!(
+            "none for this store at {}; looking at the store itself. A server elsewhere can be named with --server",
+            connect::default_server(settings)
+        ),
+        _ => "none runs; looking at the store itself".to_owned(),
+    }
 }
 
 fn store_checks(report: &mut Report, settings: &Settings, store: &StoreInfo) {

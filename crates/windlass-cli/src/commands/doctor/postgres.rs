@@ -21,6 +21,7 @@ pub(super) async fn checks(
     report: &mut Report,
     settings: &Settings,
     location: &Location,
+    live_workers: usize,
 ) -> anyhow::Result<()> {
     let options = store::postgres::options(settings)?;
     let found = windlass_postgres::examine(location, &options)
@@ -32,7 +33,7 @@ pub(super) async fn checks(
     }
     horizon(report, &found);
     indexes(report, &found);
-    history(report, &found);
+    history(report, &found, live_workers);
     if found.notifications > NOTIFICATIONS_FULL {
         let share = found.notifications * 100.0;
         let detail = format!(
@@ -100,12 +101,18 @@ fn indexes(report: &mut Report, found: &Examination) {
     report.add("indexes", Level::Ok, sizes.join(", "));
 }
 
-fn history(report: &mut Report, found: &Examination) {
-    let leader = if found.has_leader {
-        format!("led in term {}", found.leader_term)
-    } else {
-        "nobody leads: no worker runs".to_owned()
-    };
+/// Who does what one worker does for all. A worker asks to lead every few seconds, so that a young one leads nothing yet.
+fn leader(found: &Examination, live_workers: usize) -> String {
+    match live_workers {
+        _ if found.has_leader => format!("led in term {}", found.leader_term),
+        0 => "without a leader: no worker runs".to_owned(),
+        1 => "without a leader at this moment: the live worker leads within seconds".to_owned(),
+        live => format!("without a leader at this moment: one of {live} live workers leads within seconds"),
+    }
+}
+
+fn history(report: &mut Report, found: &Examination, live_workers: usize) {
+    let leader = leader(found, live_workers);
     let parts = format!("{} parts, {leader}", found.history_parts);
     match found.history_ahead {
         Some(ahead) if !ahead.is_zero() => {
@@ -116,5 +123,22 @@ fn history(report: &mut Report, found: &Examination) {
             Level::Note,
             format!("{parts}, none made ahead: a worker makes them within seconds"),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn live_workers_without_a_leader_are_not_called_absent() {
+        let found = |has_leader| Examination { has_leader, leader_term: 7, ..Examination::default() };
+        assert_eq!(leader(&found(true), 0), "led in term 7");
+        assert!(leader(&found(false), 0).ends_with("no worker runs"));
+        for live in [1, 2] {
+            let said = leader(&found(false), live);
+            assert!(said.ends_with("within seconds") && !said.contains("no worker"), "{said}");
+        }
+        assert!(leader(&found(false), 2).contains("one of 2 live workers"));
     }
 }

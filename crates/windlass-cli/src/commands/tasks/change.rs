@@ -95,7 +95,7 @@ impl Verb {
 pub async fn cancel(session: &Session, args: CancelArgs) -> anyhow::Result<Exit> {
     let filter = TaskFilter::from(args.filter);
     check_choice(&args.ids, &filter)?;
-    let backend = session.backend().await?;
+    let backend = backend(session, args.bulk).await?;
     if args.ids.is_empty() {
         let request = BulkRequest { filter, reason: args.reason, ..BulkRequest::default() };
         return bulk(session, &*backend, Verb::Cancel, request, args.bulk).await;
@@ -112,7 +112,7 @@ pub async fn cancel(session: &Session, args: CancelArgs) -> anyhow::Result<Exit>
 pub async fn retry(session: &Session, args: RetryArgs) -> anyhow::Result<Exit> {
     let filter = TaskFilter::from(args.filter);
     check_choice(&args.ids, &filter)?;
-    let backend = session.backend().await?;
+    let backend = backend(session, args.bulk).await?;
     let over_ms = args.over.map(|over| over.as_millis() as u64);
     if args.ids.is_empty() {
         let request = BulkRequest { filter, over_ms, ..BulkRequest::default() };
@@ -126,6 +126,11 @@ pub async fn retry(session: &Session, args: RetryArgs) -> anyhow::Result<Exit> {
     }
     backend.close().await?;
     Ok(changes.exit)
+}
+
+/// A dry run changes nothing.
+async fn backend(session: &Session, args: BulkArgs) -> anyhow::Result<Box<dyn Backend>> {
+    if args.dry_run { session.backend().await } else { session.backend_to_change().await }
 }
 
 fn check_choice(ids: &[TaskId], filter: &TaskFilter) -> Result<(), Failure> {

@@ -1,0 +1,205 @@
+//! Whom a command talks to, and how the caller learns it.
+
+use std::{collections::BTreeSet, path::Path};
+
+use crate::support::{NOBODY, Running, Said, command, finish, windlass};
+
+/// Runs a command in a folder on a machine where this server has the usual address.
+fn beside(up: &Running, folder: &Path, arguments: &[&str]) -> Said {
+    let mut command = command(folder, arguments);
+    command.env("WINDLASS_LISTEN", up.address.strip_prefix("http://").unwrap());
+    finish(command)
+}
+
+fn store_in(folder: &Path) -> String {
+    format!("sqlite:{}", folder.join("windlass.db").display())
+}
+
+fn is_paused(folder: &Path, queue: &str) -> bool {
+    let queues = windlass(folder, &["queues", "ls", "--json"]).done().json();
+    let queues = queues["queues"].as_array().unwrap();
+    queues.iter().any(|one| one["queue"] == queue && one["paused"] == true)
+}
+
+#[test]
+fn a_store_in_this_folder_wins_over_a_server_at_the_usual_address() {
+    let (other, own) = (Running::up(&[]), tempfile::tempdir().unwrap());
+    windlass(own.path(), &["migrate"]).done();
+    let said = beside(&other, own.path(), &["queues", "pause", "mail"]).done();
+    assert!(said.stderr.contains(&format!("target: {}\n", store_in(own.path()))), "{said:?}");
+    assert!(is_paused(own.path(), "mail"));
+    assert!(!is_paused(other.folder.path(), "mail"), "another project's queue was paused");
+
+    beside(&other, own.path(), &["enqueue", "echo"]).done();
+    let tasks = other.say(&["tasks", "ls", "--json"]).done().json();
+    assert_eq!(tasks["tasks"].as_array().unwrap().len(), 0, "another project got the task");
+    let said = beside(&other, own.path(), &["doctor"]).done();
+    assert!(said.stdout.contains(&store_in(own.path())), "{said:?}");
+    let said = beside(&other, own.path(), &["health"]);
+    said.failed(5, &[&format!("no server runs on {}", store_in(own.path()))]);
+}
+
+#[test]
+fn without_a_store_here_the_server_at_the_usual_address_is_named() {
+    let (up, elsewhere) = (Running::up(&[]), tempfile::tempdir().unwrap());
+    let target = format!("target: {}, store {}\n", up.address, store_in(up.folder.path()));
+    let said = beside(&up, elsewhere.path(), &["queues", "pause", "mail"]).done();
+    assert!(said.stderr.contains(&target), "{said:?}");
+    assert!(is_paused(up.folder.path(), "mail"));
+    // Also to those who only look: they would take these for their own.
+    let said = beside(&up, elsewhere.path(), &["queues", "ls"]).done();
+    assert!(said.stderr.contains(&target), "{said:?}");
+    let said = up.say(&["queues", "ls"]).done();
+    assert_eq!(said.stderr, "", "in its own folder a look has nothing to add");
+}
+
+#[test]
+fn what_was_named_wins_and_the_nearer_name_over_the_farther() {
+    let (up, own) = (Running::up(&[]), tempfile::tempdir().unwrap());
+    windlass(own.path(), &["migrate"]).done();
+    let there = format!("target: {}, store {}\n", up.address, store_in(up.folder.path()));
+    let here = format!("target: {}\n", store_in(own.path()));
+    let said = windlass(own.path(), &["queues", "pause", "a", "--server", &up.address]).done();
+    assert!(said.stderr.contains(&there), "{said:?}");
+    // A flag wins over the environment, whichever of the two names a server.
+    let mut by_flag = command(own.path(), &["queues", "pause", "b", "--store", "sqlite:windlass.db"]);
+    by_flag.env("WINDLASS_SERVER", &up.address);
+    assert!(finish(by_flag).done().stderr.contains(&here));
+    let mut by_flag = command(own.path(), &["queues", "pause", "c", "--server", &up.address]);
+    by_flag.env("WINDLASS_STORE", "sqlite:windlass.db");
+    assert!(finish(by_flag).done().stderr.contains(&there));
+    let both = ["queues", "pause", "e", "--server", &up.address, "--store", "sqlite:windlass.db"];
+    assert!(windlass(own.path(), &both).done().stderr.contains(&there));
+    // A store that is named is used through the server that runs on it.
+    let store = store_in(up.folder.path());
+    let said = windlass(own.path(), &["queues", "pause", "d", "--store", &store]).done();
+    assert!(said.stderr.contains(&there), "{said:?}");
+}
+
+#[test]
+fn a_lock_file_of_a_dead_server_leads_to_no_other() {
+    let folder = Running::up(&[]).kill();
+    // Another server has its port by now, and in a container also its process number.
+    let other = Running::up(&[]);
+    let owner = format!(r#"{{"pid":{},"address":"{}"}}"#, other.pid(), other.address);
+    std::fs::write(folder.path().join("windlass.db.lock"), owner).unwrap();
+    let said = windlass(folder.path(), &["queues", "pause", "mail"]).done();
+    assert!(said.stderr.contains(&format!("target: {}\n", store_in(folder.path()))), "{said:?}");
+    assert!(!is_paused(other.folder.path(), "mail"));
+}
+
+#[test]
+fn a_wish_for_quiet_or_json_keeps_the_data_clean() {
+    let up = Running::up(&[]);
+    let said = up.say(&["enqueue", "echo", "--quiet"]).done();
+    assert_eq!(said.stderr, "", "{said:?}");
+    let said = up.say(&["enqueue", "echo", "--json"]).done();
+    assert!(said.json()["id"].is_string() && said.stderr.starts_with("target: "), "{said:?}");
+}
+
+/// Commands that change something, in an order in which each can: with what they need, and on a store that nobody runs.
+const CHANGES: [&[&str]; 25] = [
+    &["enqueue", "echo", "--job", "j", "--workflow", "w"],
+    &["tasks", "cancel", "--state", "scheduled", "--yes"],
+    &["tasks", "retry", "--state", "dead", "--yes"],
+    &["queues", "pause", "default"],
+    &["queues", "resume", "default"],
+    &["jobs", "set", "j", "--concurrency", "3"],
+    &["jobs", "pause", "j"],
+    &["jobs", "resume", "j"],
+    &["jobs", "cancel", "j"],
+    &["jobs", "rm", "j"],
+    &["workflows", "retry", "w"],
+    &["workflows", "skip", "w"],
+    &["workflows", "cancel", "w"],
+    &["schedules", "set", "s", "--cron", "0 3 * * *", "echo"],
+    &["schedules", "pause", "s"],
+    &["schedules", "resume", "s"],
+    &["schedules", "run", "s"],
+    &["schedules", "rm", "s"],
+    &["workers", "set", "w1", "--slots", "3"],
+    &["token", "create", "--scope", "read", "--name", "t"],
+    &["token", "revoke", "t"],
+    // These work on files, and say on which.
+    &["migrate"],
+    &["backup", "copy.db"],
+    &["restore", "copy.db", "--force"],
+    &["store", "copy"],
+];
+
+/// Commands that only look, or that run until they are stopped and say on their first screen what on.
+const OTHERS: [&str; 24] = [
+    "up",
+    "worker",
+    "consume",
+    "top",
+    "demo",
+    "bench",
+    "doctor",
+    "health",
+    "completions",
+    "config init",
+    "config check",
+    "tasks ls",
+    "tasks show",
+    "tasks why",
+    "tasks wait",
+    "queues ls",
+    "jobs ls",
+    "jobs show",
+    "workflows ls",
+    "workflows show",
+    "schedules ls",
+    "schedules show",
+    "workers ls",
+    "token ls",
+];
+
+/// The commands that a help text lists.
+fn listed(folder: &Path, of: &[&str]) -> Vec<String> {
+    let help = windlass(folder, &[of, &["--help"]].concat()).done().stdout;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| !line.is_empty());
+    // What a command does may go on in the next line, further in.
+    let names = commands.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+}
+
+#[test]
+fn every_command_that_changes_something_names_its_target() {
+    let folder = tempfile::tempdir().unwrap();
+    windlass(folder.path(), &["migrate"]).done();
+    for arguments in CHANGES.iter().take_while(|arguments| **arguments != ["migrate"]) {
+        let said = windlass(folder.path(), arguments);
+        assert!(said.code.is_some_and(|code| code != 2), "wrong usage: {said:?}");
+        let target = format!("target: {}\n", store_in(folder.path()));
+        assert!(said.stderr.starts_with(&target), "{arguments:?}: {said:?}");
+    }
+    // A new command has to be told from those that only look.
+    let mut leaves = BTreeSet::new();
+    for command in listed(folder.path(), &[]) {
+        // What is below `bench` makes stores of its own.
+        let below = if command == "bench" { Vec::new() } else { listed(folder.path(), &[&command]) };
+        leaves.extend(below.iter().map(|name| format!("{command} {name}")));
+        if below.is_empty() {
+            leaves.insert(command);
+        }
+    }
+    assert!(leaves.len() > 40, "{leaves:?}");
+    let changes = CHANGES.map(|words| words[..words.len().min(2)].join(" "));
+    let unknown: Vec<&String> = leaves
+        .iter()
+        .filter(|leaf| !changes.iter().any(|known| known == *leaf || known.split(' ').next() == Some(leaf)))
+        .filter(|leaf| !OTHERS.contains(&leaf.as_str()))
+        .collect();
+    assert!(unknown.is_empty(), "does it change something? {unknown:?}");
+}
+
+#[test]
+fn a_server_that_is_gone_is_told_with_where_it_was() {
+    let folder = Running::up(&[]).kill();
+    let said = windlass(folder.path(), &["health"]);
+    said.failed(5, &["no server runs on", "the last one was at http://127.0.0.1:"]);
+    let empty = tempfile::tempdir().unwrap();
+    windlass(empty.path(), &["health"]).failed(5, &[&format!("no server at http://{NOBODY}")]);
+}
