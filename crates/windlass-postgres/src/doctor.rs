@@ -85,8 +85,10 @@ pub async fn examine(location: &Location, options: &Options) -> Result<Examinati
     let unreachable = |reason: String| OpenError::Unreachable { location: location.to_string(), reason };
     let driver = Driver::start("windlass-doctor").map_err(|error| unreachable(error.to_string()))?;
     let server = Arc::new(Server::new(location, options).map_err(OpenError::Invalid)?);
-    let conn =
-        server.connect(&driver, "doctor", &server.patience(), Commits::Safe).await.map_err(unreachable)?;
+    let conn = server
+        .connect(&driver, "doctor", &server.patience(), Commits::Safe)
+        .await
+        .map_err(|refusal| unreachable(refusal.text))?;
     look(&conn, options.schema.as_str()).await.map_err(|failure| refused(location, "examine", &failure))
 }
 

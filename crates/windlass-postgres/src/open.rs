@@ -69,8 +69,10 @@ async fn prepare(
     migrations: &'static [Migration],
 ) -> Result<Origin, OpenError> {
     let unreachable = |reason: String| OpenError::Unreachable { location: location.to_string(), reason };
-    let conn =
-        server.connect(driver, "open", &server.patience(), Commits::Safe).await.map_err(unreachable)?;
+    let conn = server
+        .connect(driver, "open", &server.patience(), Commits::Safe)
+        .await
+        .map_err(|refusal| unreachable(refusal.text))?;
     if options.migrate {
         let migrated = migrate::apply(&conn, location, &options.schema, migrations).await?;
         return Ok(Origin { schema_version: migrated.version, created: migrated.created });
