@@ -64,6 +64,8 @@ pub struct TableHealth {
     pub cleaned_at: Option<Timestamp>,
     /// Whether somebody told the server not to clean it up.
     pub is_left_alone: bool,
+    /// Whether this user may clean it up.
+    pub is_ours: bool,
 }
 
 /// Who keeps the server from cleaning up.
@@ -134,5 +136,6 @@ fn table(row: &tokio_postgres::Row) -> TableHealth {
         bytes: row.get::<_, i64>(3) as u64,
         cleaned_at: row.get::<_, Option<i64>>(4).map(Timestamp::from_ms),
         is_left_alone: row.get(5),
+        is_ours: row.get(6),
     }
 }

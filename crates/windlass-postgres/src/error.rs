@@ -104,6 +104,11 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// Whether the server gave the statement up because it took too long.
+    pub(crate) fn ran_out_of_time(&self) -> bool {
+        self.error.to_string().contains(&format!("({})", SqlState::QUERY_CANCELED.code()))
+    }
+
     /// The same where what came before it has taken effect, and may be lost all the same.
     pub(crate) fn in_doubt(self) -> Self {
         Self { error: Error::Unknown(self.error.to_string()), is_worth_repeating: false, ..self }

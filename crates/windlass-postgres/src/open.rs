@@ -19,6 +19,7 @@ use crate::{
     renew::{self, Renewals},
     shared::{Shared, Weakly},
     store::PostgresStore,
+    vacuum,
 };
 
 /// Opens a store whose schema is made by these steps.
@@ -53,6 +54,7 @@ pub(crate) async fn open(
     let renewals = Arc::new(Renewals::new());
     beat.handle().spawn(renew::run(Arc::clone(&renewals), Weakly::new(&shared)));
     driver.handle().spawn(gate::run(Arc::clone(&shared.admission), Weakly::new(&shared)));
+    driver.handle().spawn(vacuum::run(Arc::clone(&shared.vacuum), Weakly::new(&shared)));
     driver.handle().spawn(offer::run(chores, Weakly::new(&shared)));
     if let Some(server) = listen_at {
         driver.handle().spawn(doorbell::listen(Weakly::new(&shared), server, Arc::clone(&driver)));

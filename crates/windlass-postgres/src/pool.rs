@@ -162,11 +162,16 @@ impl Pool {
         self.lock_outage().over_at.map(|at| at.elapsed())
     }
 
+    /// Closes what is idle; the next call connects again.
+    pub(crate) fn let_go(&self) {
+        self.lock_idle().clear();
+    }
+
     /// Refuses every later call and closes what is idle.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.permits.close();
-        self.lock_idle().clear();
+        self.let_go();
     }
 
     async fn connect(&self) -> Result<Conn> {
@@ -296,6 +301,27 @@ impl Session<'_> {
         let answer = conn.number(text).await;
         self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
         answer
+    }
+
+    /// Runs a statement that the server gives up when it takes too long; nothing then. For what may have to read past many dead rows.
+    pub(crate) async fn query_within(
+        &mut self,
+        limit: Duration,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Option<Vec<Row>>, Failure> {
+        self.begin().await?;
+        self.batch(&format!("SET LOCAL statement_timeout = {}", limit.as_millis().max(1))).await?;
+        match self.query(sql, params).await {
+            Ok(rows) => {
+                self.commit().await?;
+                Ok(Some(rows))
+            }
+            Err(failure) => {
+                self.rollback().await;
+                if failure.ran_out_of_time() { Ok(None) } else { Err(failure) }
+            }
+        }
     }
 
     /// Opens a transaction; without [`Session::commit`] the server undoes it.

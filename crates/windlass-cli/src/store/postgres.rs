@@ -26,6 +26,7 @@ pub fn options(settings: &Settings) -> Result<Options, Failure> {
         notify,
         pooled: settings.text(&table::POOLER) == "transaction",
         pool_size: settings.number(&table::STORE_CONNECTIONS) as usize,
+        vacuum: settings.text(&table::VACUUM) == "on",
         ..Options::default()
     })
 }
