@@ -38,6 +38,7 @@ pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How a store is opened.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Options {
     /// Limits and budgets.
     pub rules: Rules,
