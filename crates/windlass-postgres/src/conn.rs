@@ -23,6 +23,7 @@ use crate::{
     driver::Driver,
     error::{self, Failure},
     options::{Location, Options},
+    reach::{Reach, Refusal},
     sql::{self, Rendered, Sql},
     tls,
     wire::{Line, Wire},
@@ -84,6 +85,7 @@ pub(crate) struct Server {
     is_here: bool,
     connect_timeout: Duration,
     statement_timeout: Duration,
+    reach: Reach,
 }
 
 /// How long a statement may take before its connection is given up. A peer that fell silent is noticed by nothing else.
@@ -116,6 +118,7 @@ impl Server {
             is_here: location.is_here(),
             connect_timeout: options.connect_timeout,
             statement_timeout: options.statement_timeout,
+            reach: Reach::default(),
         })
     }
 
@@ -126,6 +129,11 @@ impl Server {
 
     pub(crate) fn location(&self) -> &Location {
         &self.location
+    }
+
+    /// Whether it is there.
+    pub(crate) fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// How long a statement may take unless somebody says otherwise.
@@ -140,7 +148,7 @@ impl Server {
         purpose: &str,
         patience: &Arc<Patience>,
         commits: Commits,
-    ) -> Result<Conn, String> {
+    ) -> Result<Conn, Refusal> {
         let (client, connection) = self.dial(driver, purpose).await?;
         let wire = Wire::new(connection);
         let moving = Arc::clone(&wire).run();
@@ -159,7 +167,8 @@ impl Server {
             drive: drive.abort_handle(),
         };
         if !self.pooled {
-            conn.batch(&settings(commits)).await.map_err(|failure| failure.error.to_string())?;
+            let told = conn.batch(&settings(commits)).await;
+            told.map_err(|failure| Refusal { text: failure.error.to_string(), is_full: false })?;
         }
         Ok(conn)
     }
@@ -169,7 +178,7 @@ impl Server {
         self: &Arc<Self>,
         driver: &Driver,
         purpose: &str,
-    ) -> Result<(Client, Line), String> {
+    ) -> Result<(Client, Line), Refusal> {
         let server = Arc::clone(self);
         let mut config = self.location.config.clone();
         // The server's list of sessions tells what each is for.
@@ -180,10 +189,14 @@ impl Server {
             match tokio::time::timeout(server.connect_timeout, dial).await {
                 Ok(Ok(connected)) => Ok(connected),
                 Ok(Err(error)) => Err(error::of_connect(&error)),
-                Err(_) => Err(format!("no answer within {:?}", server.connect_timeout)),
+                Err(_) => Err(Refusal {
+                    text: format!("no answer within {:?}", server.connect_timeout),
+                    is_full: false,
+                }),
             }
         });
-        dial.await.unwrap_or_else(|_| Err("the store was closed".to_owned()))
+        dial.await
+            .unwrap_or_else(|_| Err(Refusal { text: "the store was closed".to_owned(), is_full: false }))
     }
 }
 

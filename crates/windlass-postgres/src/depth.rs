@@ -9,7 +9,7 @@ use std::{
 
 use tokio_postgres::Row;
 use windlass_core::{
-    Result, State,
+    Name, Result, State,
     store::{Depth, LaneRecord, READY_LANES_MAX},
     usage::ReadyLines,
 };
@@ -20,6 +20,10 @@ use crate::{leader::Term, operate, repeat::repeat, shared::Shared, sql};
 const LOOK_MAX: i64 = 10_000;
 /// Up to so many by the leader.
 const COUNT_MAX: i64 = 1_000_000;
+/// How long the server counts for whoever asks, and for the leader. A snapshot that a session holds keeps dead rows where they are, and a count
+/// reads past all of them: it must not take the server's time from the tasks.
+const LOOK_TIME_MAX: Duration = Duration::from_millis(250);
+const COUNT_TIME_MAX: Duration = Duration::from_secs(2);
 /// How often the leader counts at most.
 const EVERY: Duration = Duration::from_secs(10);
 /// Counting takes at most this share of the time: one part in so many.
@@ -47,6 +51,11 @@ impl Pace {
         is_news
     }
 
+    /// Notes a count that took too long: the last figures stay.
+    fn gave_up(&self, took: Duration) {
+        self.lock().0 = Some(Instant::now() + EVERY.max(took * SHARE));
+    }
+
     fn lock(&self) -> MutexGuard<'_, Counted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,8 +74,12 @@ pub(crate) async fn count(shared: &Shared, term: Term) -> Result<()> {
     }
     let started = Instant::now();
     let mut session = shared.duties.session().await?;
-    let counted = figures(&session.query(&sql::DEPTH_NOW, &[&COUNT_MAX]).await?);
+    let counted = session.query_within(COUNT_TIME_MAX, &sql::DEPTH_NOW, &[&COUNT_MAX]).await?;
     drop(session);
+    let Some(counted) = counted.as_deref().map(figures) else {
+        shared.leadership.depths.gave_up(started.elapsed());
+        return Ok(());
+    };
     if !shared.leadership.depths.counted(started.elapsed(), term.number, &counted) {
         return Ok(());
     }
@@ -87,7 +100,12 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
     let mut session = shared.pool.session().await?;
     shared.lanes.load(&mut session).await?;
     let bound = LOOK_MAX + 1;
-    let seen = figures(&session.query(&sql::DEPTH_NOW, &[&bound]).await?);
+    let Some(seen) = session.query_within(LOOK_TIME_MAX, &sql::DEPTH_NOW, &[&bound]).await? else {
+        // The leader's figures are older, and better than none.
+        let kept = figures(&session.query(&sql::DEPTH_KEPT, &[]).await?);
+        return Ok(records(shared, &paused, |place| kept.get(&place).copied().unwrap_or(0)));
+    };
+    let seen = figures(&seen);
     let mut large: Vec<i16> = Vec::new();
     for state in seen.keys().map(|(_, state)| *state) {
         let n: i64 = seen.iter().filter(|((_, of), _)| *of == state).map(|(_, n)| *n).sum();
@@ -97,17 +115,18 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
     }
     let kept =
         if large.is_empty() { Figures::new() } else { figures(&session.query(&sql::DEPTH_KEPT, &[]).await?) };
+    Ok(records(shared, &paused, |place| {
+        let look = seen.get(&place).copied().unwrap_or(0);
+        if large.contains(&place.1) { kept.get(&place).copied().unwrap_or(0).max(look) } else { look }
+    }))
+}
+
+/// Every lane with the figures that `n` has for its place and state.
+fn records(shared: &Shared, paused: &[Name], n: impl Fn((i32, i16)) -> i64) -> Vec<LaneRecord> {
     let record = |lane: &std::sync::Arc<windlass_core::Lane>| {
         let mut depth = Depth::default();
         for state in State::ALL {
-            let place = (lane.id.0 as i32, state.code() as i16);
-            let look = seen.get(&place).copied().unwrap_or(0);
-            let n = if large.contains(&place.1) {
-                kept.get(&place).copied().unwrap_or(0).max(look)
-            } else {
-                look
-            };
-            depth.change(state, n);
+            depth.change(state, n((lane.id.0 as i32, state.code() as i16)));
         }
         LaneRecord {
             queue: lane.queue.clone(),
@@ -116,7 +135,7 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
             depth,
         }
     };
-    Ok(shared.lanes.all().iter().map(record).collect())
+    shared.lanes.all().iter().map(record).collect()
 }
 
 /// Where the ready lines begin.

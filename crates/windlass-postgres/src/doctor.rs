@@ -64,6 +64,8 @@ pub struct TableHealth {
     pub cleaned_at: Option<Timestamp>,
     /// Whether somebody told the server not to clean it up.
     pub is_left_alone: bool,
+    /// Whether this user may clean it up.
+    pub is_ours: bool,
 }
 
 /// Who keeps the server from cleaning up.
@@ -85,8 +87,10 @@ pub async fn examine(location: &Location, options: &Options) -> Result<Examinati
     let unreachable = |reason: String| OpenError::Unreachable { location: location.to_string(), reason };
     let driver = Driver::start("windlass-doctor").map_err(|error| unreachable(error.to_string()))?;
     let server = Arc::new(Server::new(location, options).map_err(OpenError::Invalid)?);
-    let conn =
-        server.connect(&driver, "doctor", &server.patience(), Commits::Safe).await.map_err(unreachable)?;
+    let conn = server
+        .connect(&driver, "doctor", &server.patience(), Commits::Safe)
+        .await
+        .map_err(|refusal| unreachable(refusal.text))?;
     look(&conn, options.schema.as_str()).await.map_err(|failure| refused(location, "examine", &failure))
 }
 
@@ -132,5 +136,6 @@ fn table(row: &tokio_postgres::Row) -> TableHealth {
         bytes: row.get::<_, i64>(3) as u64,
         cleaned_at: row.get::<_, Option<i64>>(4).map(Timestamp::from_ms),
         is_left_alone: row.get(5),
+        is_ours: row.get(6),
     }
 }

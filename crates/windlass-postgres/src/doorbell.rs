@@ -22,6 +22,7 @@ use crate::{
     driver::Driver,
     offer::{self, Ear},
     pool::Session,
+    reach::Refusal,
     shared::{Shared, Weakly},
     sql,
 };
@@ -34,8 +35,10 @@ const THICK: u32 = 50;
 const THICK_WITHIN: Duration = Duration::from_millis(100);
 /// Pauses between attempts to listen again.
 const RETRY_MIN: Duration = Duration::from_millis(50);
-/// Longest of them.
-const RETRY_MAX: Duration = Duration::from_secs(2);
+/// Longest of them: who listens again tells this process that the server is back.
+const RETRY_MAX: Duration = Duration::from_millis(250);
+/// Longest of them while the server has no connection left.
+const FULL_RETRY_MAX: Duration = Duration::from_secs(2);
 
 /// This process's bell.
 pub(crate) struct Doorbell {
@@ -165,16 +168,18 @@ pub(crate) async fn listen(shared: Weakly, server: Arc<crate::conn::Server>, dri
                 let Some(shared) = shared.upgrade() else { return };
                 shared.doorbell.lost();
                 shared.offers.listens(None);
-                pause = if was_up { RETRY_MIN } else { (pause * 2).min(RETRY_MAX) };
-                tracing::debug!(%reason, again_in = ?pause, "not listening; workers poll meanwhile");
+                let longest = if reason.is_full { FULL_RETRY_MAX } else { RETRY_MAX };
+                pause = if was_up { RETRY_MIN } else { (pause * 2).min(longest) };
+                tracing::debug!(reason = reason.text, again_in = ?pause, "not listening; workers poll meanwhile");
             }
         }
-        tokio::time::sleep(pause).await;
+        let Some(server) = shared.upgrade().map(|shared| Arc::clone(&shared.server)) else { return };
+        server.reach().back_within(pause).await;
     }
 }
 
 struct Ended {
-    reason: String,
+    reason: Refusal,
     was_up: bool,
 }
 
@@ -184,6 +189,7 @@ async fn listen_once(
     driver: &Arc<Driver>,
 ) -> std::result::Result<(), Ended> {
     let down = |reason| Ended { reason, was_up: false };
+    let ended = |text: String, was_up| Ended { reason: Refusal { text, is_full: false }, was_up };
     let (client, mut connection) = server.dial(driver, "listen").await.map_err(down)?;
     let channel = shared.upgrade().map(|shared| shared.doorbell.channel.clone()).unwrap_or_default();
     // Another one with every connection: an older one may not know yet that it is gone.
@@ -201,9 +207,10 @@ async fn listen_once(
     loop {
         let message = tokio::select! {
             answer = &mut subscribe, if !is_subscribed => {
-                let is_open = answer.map_err(|error| down(crate::error::text_of(&error)))?;
+                let is_open = answer.map_err(|error| ended(crate::error::text_of(&error), false))?;
                 is_subscribed = true;
                 let Some(shared) = shared.upgrade() else { return Ok(()) };
+                shared.server.reach().connected();
                 shared.doorbell.is_listening.store(true, Ordering::Release);
                 shared.offers.listens(ear.clone().filter(|_| is_open));
                 shared.lanes.mark_stale();
@@ -224,15 +231,8 @@ async fn listen_once(
                 }
             }
             Some(Ok(_)) => {}
-            Some(Err(error)) => {
-                return Err(Ended { reason: crate::error::text_of(&error), was_up: is_subscribed });
-            }
-            None => {
-                return Err(Ended {
-                    reason: "the server closed the connection".to_owned(),
-                    was_up: is_subscribed,
-                });
-            }
+            Some(Err(error)) => return Err(ended(crate::error::text_of(&error), is_subscribed)),
+            None => return Err(ended("the server closed the connection".to_owned(), is_subscribed)),
         }
     }
 }

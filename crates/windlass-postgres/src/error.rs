@@ -3,6 +3,8 @@
 use tokio_postgres::error::{Severity, SqlState};
 use windlass_core::Error;
 
+use crate::reach::Refusal;
+
 /// Why a store could not be opened. Each is one line that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -102,6 +104,11 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// Whether the server gave the statement up because it took too long.
+    pub(crate) fn ran_out_of_time(&self) -> bool {
+        self.error.to_string().contains(&format!("({})", SqlState::QUERY_CANCELED.code()))
+    }
+
     /// The same where what came before it has taken effect, and may be lost all the same.
     pub(crate) fn in_doubt(self) -> Self {
         Self { error: Error::Unknown(self.error.to_string()), is_worth_repeating: false, ..self }
@@ -173,14 +180,13 @@ fn is_fatal(error: &tokio_postgres::Error) -> bool {
 }
 
 /// What a failure to connect means: nothing was sent, so nothing changed.
-pub(crate) fn of_connect(error: &tokio_postgres::Error) -> String {
-    let text = text_of(error);
-    match error.code() {
-        Some(state) if *state == SqlState::TOO_MANY_CONNECTIONS => {
-            format!("{text}; the server has no connection left: raise max_connections or run fewer processes")
-        }
-        _ => text,
+pub(crate) fn of_connect(error: &tokio_postgres::Error) -> Refusal {
+    let is_full = error.code().is_some_and(|state| *state == SqlState::TOO_MANY_CONNECTIONS);
+    let mut text = text_of(error);
+    if is_full {
+        text.push_str("; the server has no connection left: raise max_connections or run fewer processes");
     }
+    Refusal { text, is_full }
 }
 
 /// The driver's text with what lies beneath. It never has a password; parameters are not in it either.

@@ -74,8 +74,10 @@ impl Import {
         let driver = Driver::start("windlass-copy").map_err(|error| unreachable(error.to_string()))?;
         let options = Options { statement_timeout: STATEMENT_TIMEOUT, ..options.clone() };
         let server = Arc::new(Server::new(location, &options).map_err(OpenError::Invalid)?);
-        let conn =
-            server.connect(&driver, "copy", &server.patience(), Commits::Safe).await.map_err(unreachable)?;
+        let conn = server
+            .connect(&driver, "copy", &server.patience(), Commits::Safe)
+            .await
+            .map_err(|refusal| unreachable(refusal.text))?;
         let schema = options.schema.clone();
         if options.migrate {
             migrate::apply(&conn, location, &schema, MIGRATIONS).await?;

@@ -17,6 +17,7 @@ use crate::{
     repeat::repeat,
     shared::Shared,
     sql::{self, Sql},
+    vacuum,
 };
 
 /// How long a leader leads without saying so again.
@@ -41,6 +42,8 @@ const AWAITED_AGE: Duration = crate::awaited::KEPT_FOR;
 pub(crate) struct Leadership {
     /// Until then another one leads, and asking is of no use.
     led_until: Mutex<Option<Instant>>,
+    /// Until then this one leads.
+    leads_until: Mutex<Option<Instant>>,
     /// When the history was last found to be small enough.
     measured_at: Mutex<Option<Instant>>,
     gates_checked_at: Mutex<Option<Instant>>,
@@ -119,6 +122,7 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
         report.moved += moved;
         report.more |= more;
     }
+    vacuum::look(shared).await?;
     depth::count(shared, term).await?;
     if shared.leadership.must_check_gates() {
         job::check_gates(shared).await;
@@ -138,6 +142,7 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
     let (term_ms, dead_age, age) = (ms(TERM), ms(retention.dead_age), ms(age));
     let ahead = ms(history::AHEAD);
     let mut session = shared.duties.session().await?;
+    let asked_at = Instant::now();
     let row = session
         .row(&sql::LEAD, &[&shared.doorbell.listener, &term_ms, &dead_age, &age, &ahead])
         .await?
@@ -148,6 +153,7 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
         return Ok(None);
     };
     *leadership.lock() = None;
+    *leadership.leads_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked_at + TERM);
     let due = Due {
         dead: row.get(3),
         keys: row.get(4),
@@ -161,6 +167,12 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
 }
 
 impl Leadership {
+    /// Whether this process leads, as far as it knows.
+    pub(crate) fn leads(&self) -> bool {
+        let until = *self.leads_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
     /// Whether the history should be measured.
     pub(crate) fn must_measure(&self) -> bool {
         let at = *self.measured_at.lock().unwrap_or_else(PoisonError::into_inner);

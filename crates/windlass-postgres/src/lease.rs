@@ -30,6 +30,8 @@ use crate::{
 const HAND_BACK_MAX: usize = 1_000;
 /// How often a sweep looks at tombstones too.
 const TOMBSTONES_EVERY: Duration = Duration::from_secs(30);
+/// How long the server reads the leases of a worker to compare them; the next comparison tries again.
+const COMPARE_TIME_MAX: Duration = Duration::from_secs(2);
 /// For how long a renewal's word that nobody is expired is taken instead of a look.
 const NOBODY_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
 
@@ -104,6 +106,10 @@ pub(crate) async fn hand_back_claim(shared: &Shared, worker: WorkerId, claim_no:
     take_back(shared, &shared.duties, worker, (claim_no, claim_no), None, |_, _| true).await
 }
 
+fn too_slow() -> Error {
+    Error::Unavailable(format!("the leases of a worker could not be read within {COMPARE_TIME_MAX:?}"))
+}
+
 /// Hands back what the worker holds and does not own up to; says what it names and does not hold.
 pub(crate) async fn reconcile(
     shared: &Shared,
@@ -112,13 +118,15 @@ pub(crate) async fn reconcile(
     in_flight: &[LeaseRef],
 ) -> Result<Reconciled> {
     let in_flight: HashSet<LeaseRef> = in_flight.iter().copied().collect();
-    // Between two renewals, so on their connection: it waits for no duty.
-    let pool = &shared.beats;
+    // Not on the connection of renewals: how long this takes depends on dead rows, and a renewal must not wait for that.
+    let pool = &shared.duties;
     let mut session = pool.session().await?;
     let up_to = i64::try_from(up_to_claim_no).unwrap_or(i64::MAX);
     // Usually nothing is to be handed back; that is seen without a lock.
     let limit = i64::try_from(in_flight.len() + HAND_BACK_MAX).unwrap_or(i64::MAX);
-    let rows = session.query(&sql::HELD, &[&worker.0, &0_i64, &up_to, &limit]).await?;
+    let rows =
+        session.query_within(COMPARE_TIME_MAX, &sql::HELD, &[&worker.0, &0_i64, &up_to, &limit]).await?;
+    let rows = rows.ok_or_else(too_slow)?;
     let began = Instant::now();
     let mut unseen = in_flight.clone();
     for row in &rows {

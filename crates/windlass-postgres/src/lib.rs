@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`PostgresStore`] in `store` sends each call to the file of its name; `enqueue`, `claim`, `settle`,
 //! `lease`, `operate` are what tasks go through; `register` is how a worker comes; `gate`, `turns`, `job` and `workflow` decide who passes, `schedule` keeps recurring tasks; `within` is enqueue inside a caller's own transaction; `gather` is the group commit of enqueues, `keys` their idempotency; `renew` renews the leases of one moment together;
-//! `cursor` is where claims start, `looks` which way they go, `short` the ways that do not look around, `place` where what they took lies, `doorbell` how idle workers hear of new tasks, `offer` how they have one without a claim; `leader`, `history` and `depth` are what
-//! one process does for all. `import` takes a whole store in from elsewhere. `pool` and `conn` are connections, `wire` and `driver` what moves their bytes. Every statement
+//! `cursor` is where claims start, `looks` which way they go, `short` the ways that do not look around, `place` where what they took lies, `doorbell` how idle workers hear of new tasks, `offer` how they have one without a claim; `leader`, `history`, `vacuum` and `depth` are what
+//! one process does for all. `import` takes a whole store in from elsewhere. `pool` and `conn` are connections, `reach` is whether the server is there, `wire` and `driver` what moves their bytes. Every statement
 //! lies in `sql/`, one a file.
 
 mod audit;
@@ -45,6 +45,7 @@ mod operate;
 mod options;
 mod place;
 mod pool;
+mod reach;
 mod record;
 mod register;
 mod renew;
@@ -61,6 +62,7 @@ mod taken;
 mod tls;
 mod token;
 mod turns;
+mod vacuum;
 mod wire;
 mod within;
 mod workflow;

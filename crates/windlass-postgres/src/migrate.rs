@@ -169,8 +169,10 @@ async fn connect(location: &Location, options: &Options) -> Result<(Conn, Driver
     let unreachable = |reason: String| OpenError::Unreachable { location: location.to_string(), reason };
     let driver = Driver::start("windlass-migrate").map_err(|error| unreachable(error.to_string()))?;
     let server = Arc::new(Server::new(location, options).map_err(OpenError::Invalid)?);
-    let conn =
-        server.connect(&driver, "migrate", &server.patience(), Commits::Safe).await.map_err(unreachable)?;
+    let conn = server
+        .connect(&driver, "migrate", &server.patience(), Commits::Safe)
+        .await
+        .map_err(|refusal| unreachable(refusal.text))?;
     Ok((conn, driver))
 }
 

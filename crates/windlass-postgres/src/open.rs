@@ -19,6 +19,7 @@ use crate::{
     renew::{self, Renewals},
     shared::{Shared, Weakly},
     store::PostgresStore,
+    vacuum,
 };
 
 /// Opens a store whose schema is made by these steps.
@@ -53,6 +54,7 @@ pub(crate) async fn open(
     let renewals = Arc::new(Renewals::new());
     beat.handle().spawn(renew::run(Arc::clone(&renewals), Weakly::new(&shared)));
     driver.handle().spawn(gate::run(Arc::clone(&shared.admission), Weakly::new(&shared)));
+    driver.handle().spawn(vacuum::run(Arc::clone(&shared.vacuum), Weakly::new(&shared)));
     driver.handle().spawn(offer::run(chores, Weakly::new(&shared)));
     if let Some(server) = listen_at {
         driver.handle().spawn(doorbell::listen(Weakly::new(&shared), server, Arc::clone(&driver)));
@@ -69,8 +71,10 @@ async fn prepare(
     migrations: &'static [Migration],
 ) -> Result<Origin, OpenError> {
     let unreachable = |reason: String| OpenError::Unreachable { location: location.to_string(), reason };
-    let conn =
-        server.connect(driver, "open", &server.patience(), Commits::Safe).await.map_err(unreachable)?;
+    let conn = server
+        .connect(driver, "open", &server.patience(), Commits::Safe)
+        .await
+        .map_err(|refusal| unreachable(refusal.text))?;
     if options.migrate {
         let migrated = migrate::apply(&conn, location, &options.schema, migrations).await?;
         return Ok(Origin { schema_version: migrated.version, created: migrated.created });

@@ -61,6 +61,8 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How long a statement may take before its connection is given up.
     pub statement_timeout: Duration,
+    /// Whether the leader cleans up the tables that every task writes to, besides autovacuum. Only as the owner of the tables.
+    pub vacuum: bool,
     /// Whether what was heard a moment ago saves a look: that no lease ran out, that there is no new lane, that another one
     /// leads, how things stood at the last claim. Not in tests that move the store's clock by hand and expect the next call to know everything.
     #[doc(hidden)]
@@ -83,6 +85,7 @@ impl Default for Options {
             pool_size: POOL_SIZE,
             connect_timeout: CONNECT_TIMEOUT,
             statement_timeout: STATEMENT_TIMEOUT,
+            vacuum: true,
             trusts_hearsay: true,
             replaced: Vec::new(),
         }

@@ -26,16 +26,12 @@ use crate::{
     conn::{Commits, Conn, Param, Patience, Server},
     driver::Driver,
     error::Failure,
+    reach::Refusal,
     sql::Sql,
 };
 
 /// How long a caller waits for a connection that others use.
 const WAIT_MAX: Duration = Duration::from_secs(10);
-/// Pause after the first failed attempt to connect; doubled with each, so that a server that is down or full is not
-/// stormed. Within it calls fail at once.
-const REFUSED_MIN: Duration = Duration::from_millis(50);
-/// Longest such pause.
-const REFUSED_MAX: Duration = Duration::from_secs(2);
 
 /// Connections for one purpose.
 pub(crate) struct Pool {
@@ -46,16 +42,15 @@ pub(crate) struct Pool {
     patience: Arc<Patience>,
     permits: Semaphore,
     idle: Mutex<Vec<Conn>>,
-    refusals: Mutex<Refusals>,
+    outage: Mutex<Outage>,
     is_closed: AtomicBool,
     meter: PoolMeter,
 }
 
+/// When these connections could not be had.
 #[derive(Default)]
-struct Refusals {
-    pause: Duration,
-    until: Option<Instant>,
-    reason: String,
+struct Outage {
+    is_on: bool,
     /// When a connection was made again after the server could not be reached.
     over_at: Option<Instant>,
 }
@@ -75,7 +70,7 @@ impl Pool {
             patience: server.patience(),
             permits: Semaphore::new(size),
             idle: Mutex::default(),
-            refusals: Mutex::default(),
+            outage: Mutex::default(),
             is_closed: AtomicBool::new(false),
             meter: PoolMeter::new(purpose, size as u32),
         }
@@ -164,38 +159,49 @@ impl Pool {
 
     /// How long ago the server was found again after an outage; `None` if there was none.
     pub(crate) fn since_outage(&self) -> Option<Duration> {
-        self.lock_refusals().over_at.map(|at| at.elapsed())
+        self.lock_outage().over_at.map(|at| at.elapsed())
+    }
+
+    /// Closes what is idle; the next call connects again.
+    pub(crate) fn let_go(&self) {
+        self.lock_idle().clear();
     }
 
     /// Refuses every later call and closes what is idle.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.permits.close();
-        self.lock_idle().clear();
+        self.let_go();
     }
 
     async fn connect(&self) -> Result<Conn> {
-        {
-            let refusals = self.lock_refusals();
-            if refusals.until.is_some_and(|until| Instant::now() < until) {
-                return Err(Error::Unavailable(refusals.reason.clone()));
-            }
-        }
-        match self.server.connect(&self.driver, self.purpose, &self.patience, self.commits).await {
+        let connected = self.dial().await;
+        let mut outage = self.lock_outage();
+        match connected {
             Ok(conn) => {
-                let mut refusals = self.lock_refusals();
-                if refusals.until.take().is_some() {
-                    refusals.over_at = Some(Instant::now());
+                if std::mem::take(&mut outage.is_on) {
+                    outage.over_at = Some(Instant::now());
                 }
-                refusals.pause = Duration::ZERO;
                 Ok(conn)
             }
-            Err(reason) => {
-                let mut refusals = self.lock_refusals();
-                refusals.pause = (refusals.pause * 2).clamp(REFUSED_MIN, REFUSED_MAX);
-                refusals.until = Some(Instant::now() + refusals.pause);
-                refusals.reason = format!("{}: {reason}", self.server.location());
-                Err(Error::Unavailable(refusals.reason.clone()))
+            Err(refusal) => {
+                outage.is_on = true;
+                Err(Error::Unavailable(format!("{}: {}", self.server.location(), refusal.text)))
+            }
+        }
+    }
+
+    async fn dial(&self) -> Result<Conn, Refusal> {
+        let reach = self.server.reach();
+        let _turn = reach.turn().await?;
+        match self.server.connect(&self.driver, self.purpose, &self.patience, self.commits).await {
+            Ok(conn) => {
+                reach.connected();
+                Ok(conn)
+            }
+            Err(refusal) => {
+                reach.refused(&refusal);
+                Err(refusal)
             }
         }
     }
@@ -208,8 +214,8 @@ impl Pool {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_refusals(&self) -> MutexGuard<'_, Refusals> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_outage(&self) -> MutexGuard<'_, Outage> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -295,6 +301,27 @@ impl Session<'_> {
         let answer = conn.number(text).await;
         self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
         answer
+    }
+
+    /// Runs a statement that the server gives up when it takes too long; nothing then. For what may have to read past many dead rows.
+    pub(crate) async fn query_within(
+        &mut self,
+        limit: Duration,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Option<Vec<Row>>, Failure> {
+        self.begin().await?;
+        self.batch(&format!("SET LOCAL statement_timeout = {}", limit.as_millis().max(1))).await?;
+        match self.query(sql, params).await {
+            Ok(rows) => {
+                self.commit().await?;
+                Ok(Some(rows))
+            }
+            Err(failure) => {
+                self.rollback().await;
+                if failure.ran_out_of_time() { Ok(None) } else { Err(failure) }
+            }
+        }
     }
 
     /// Opens a transaction; without [`Session::commit`] the server undoes it.

@@ -25,6 +25,7 @@ use crate::{
     options::{History, Options},
     place::Places,
     pool::Pool,
+    vacuum::Vacuum,
 };
 
 /// An open store, as its parts see it. Each purpose has connections of its own.
@@ -42,6 +43,8 @@ pub(crate) struct Shared {
     pub duties: Pool,
     /// One for admission.
     pub gates: Pool,
+    /// One for cleaning up, open only while that goes on.
+    pub cleaning: Pool,
     /// A few for everything else.
     pub pool: Pool,
     pub lanes: Lanes,
@@ -52,6 +55,7 @@ pub(crate) struct Shared {
     pub awaited: Awaited,
     pub leadership: Leadership,
     pub admission: Arc<Admission>,
+    pub vacuum: Arc<Vacuum>,
     pub closing: watch::Sender<bool>,
     pub enqueues: EnqueueMeter,
     pub looks: Looks,
@@ -77,6 +81,7 @@ impl Shared {
             beats: Pool::new(server, beat, "renewals", 1),
             duties: Pool::new(server, driver, "duties", 1),
             gates: Pool::new(server, driver, "gates", 1),
+            cleaning: Pool::new(server, driver, "vacuum", 1),
             pool: Pool::new(server, driver, "clients", options.pool_size.max(1)),
             lanes: Lanes::default(),
             subscribers: Subscribers::default(),
@@ -86,6 +91,7 @@ impl Shared {
             awaited: Awaited::default(),
             leadership: Leadership::default(),
             admission: Arc::default(),
+            vacuum: Arc::default(),
             closing: watch::Sender::new(false),
             enqueues: EnqueueMeter::default(),
             looks: Looks::new(options.trusts_hearsay),
@@ -168,8 +174,8 @@ impl Shared {
     }
 
     /// The connections of every purpose.
-    pub(crate) fn pools(&self) -> [&Pool; 6] {
-        [&self.claims, &self.settles, &self.beats, &self.duties, &self.gates, &self.pool]
+    pub(crate) fn pools(&self) -> [&Pool; 7] {
+        [&self.claims, &self.settles, &self.beats, &self.duties, &self.gates, &self.cleaning, &self.pool]
     }
 
     /// A worker with this lease time is here: what keeps its tasks going must not wait for a silent server longer than

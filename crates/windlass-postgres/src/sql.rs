@@ -196,6 +196,7 @@ statements! {
     TOKEN_LIST "token_list" [];
     TOKEN_REMOVE "token_remove" [TEXT];
     UNPARK "unpark" [INT8];
+    VACUUM_LOOK "vacuum_look" [TEXT, TEXT_ARRAY];
     WORKERS "workers" [INT8];
     WORKFLOW_BLOCK "workflow_block" [TEXT_ARRAY, INT8_ARRAY];
     WORKFLOW_FORGET "workflow_forget" [TEXT_ARRAY];

@@ -15,7 +15,7 @@ use std::{
 use http::{HeaderValue, Uri, header::AUTHORIZATION};
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::Notify};
 use tonic::{Status, body::Body};
 use windlass_core::{Error, Result};
 use windlass_proto::v1::{
@@ -168,6 +168,8 @@ pub(crate) struct Channel {
     unbelieved: AtomicBool,
     /// Held by whoever connects, so that a broken connection is followed by one attempt and not by a hundred.
     connecting: tokio::sync::Mutex<()>,
+    /// Rung with every new connection.
+    connected: Notify,
 }
 
 impl Channel {
@@ -189,6 +191,7 @@ impl Channel {
             current: Mutex::default(),
             unbelieved: AtomicBool::new(false),
             connecting: tokio::sync::Mutex::default(),
+            connected: Notify::new(),
         }))
     }
 
@@ -206,6 +209,11 @@ impl Channel {
     /// does not help against that.
     pub(crate) fn is_unbelieved(&self) -> bool {
         self.unbelieved.load(Ordering::Relaxed)
+    }
+
+    /// Waits until somebody else has connected, and not longer than `limit`.
+    pub(crate) async fn connected_within(&self, limit: Duration) {
+        let _ = tokio::time::timeout(limit, self.connected.notified()).await;
     }
 
     /// A connection that was open a moment ago, for one call.
@@ -238,6 +246,7 @@ impl Channel {
             match self.connect(server).await {
                 Ok(line) => {
                     *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.clone());
+                    self.connected.notify_waiters();
                     return Ok(line);
                 }
                 Err(error) => {

@@ -68,8 +68,10 @@ async fn run(channel: Weak<Channel>, push: Weak<Push>) {
             // Also if the server says that the lease has run out: the heartbeat finds out, and registers anew.
             Err(error) => tracing::debug!(%error, "no stream of tasks; claiming by calls"),
         }
-        drop((channel, push));
-        tokio::time::sleep(pause).await;
+        drop(push);
+        // A server that another call has reached is not waited for any longer. At most for the pause, so this keeps no store alive.
+        channel.connected_within(pause).await;
+        drop(channel);
         pause = (pause * 2).min(PAUSE_MAX);
     }
 }

@@ -32,6 +32,7 @@ use crate::{
     worker::{
         ClaimBatch,
         lanes::Lanes,
+        reach::Again,
         shared::{Phase, Shared},
         status::Counters,
     },
@@ -39,8 +40,10 @@ use crate::{
 
 /// Most tasks that one duty of the coordinator makes ready before a claim.
 const DUE_MAX: u32 = 1_000;
-/// The first pause after a failed claim, and the shortest after any.
+/// The first pause after a failed claim.
 const FAILED_PAUSE: Duration = Duration::from_millis(100);
+/// The longest.
+const FAILED_PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// What the coordinator waits for before it looks again.
 enum Pause {
@@ -82,6 +85,8 @@ pub(crate) struct Coordinator {
     /// What the last claim brought, while the next one is about to be sent. Never kept across a wait.
     brought: Option<Brought>,
     failures: Backoff,
+    /// Tells when a claim that failed is worth another try.
+    again: Option<Again>,
     poll: Backoff,
     ended_at_last_claim: u64,
     began: Instant,
@@ -98,8 +103,9 @@ impl Coordinator {
         Self {
             lanes: Lanes::new(&shared.registry),
             brought: None,
-            failures: Backoff::new(config.poll_interval.min(FAILED_PAUSE), Duration::from_secs(5), seed),
+            failures: Backoff::new(config.poll_interval.min(FAILED_PAUSE), FAILED_PAUSE_MAX, seed),
             poll: Backoff::new(config.poll_interval, config.poll_interval_max, seed.wrapping_add(1)),
+            again: None,
             ended_at_last_claim: 0,
             began: Instant::now(),
             gathering: Gathering::default(),
@@ -218,6 +224,7 @@ impl Coordinator {
                 Poll::Pending => claim.await?,
             }
         };
+        self.reached();
         self.store_clock = Some((answer.now, Instant::now()));
         self.note_due(answer.next_due);
         let pause = self.pause_after(&answer);
@@ -296,11 +303,8 @@ impl Coordinator {
             Error::Fatal(_) => shared.set_fatal(error),
             // The heartbeat registers anew; until then there is no worker to claim for.
             Error::WorkerExpired => shared.claim_answered(),
-            error => {
-                if self.failures.failures() == 0 && !shared.is_draining() {
-                    tracing::warn!(%error, "claim failed; trying again with growing pauses");
-                }
-            }
+            error if shared.is_draining() => tracing::debug!(%error, "a claim failed in the drain"),
+            error => self.again = Some(shared.reach.failed("claims", &error)),
         }
         self.settle_doubt().await;
         Pause::Failed
@@ -310,16 +314,25 @@ impl Coordinator {
     async fn settle_doubt(&mut self) {
         while let Some((worker, claim_no)) = self.shared.claim_in_doubt() {
             match self.shared.source.unclaim(worker, claim_no).await {
-                Ok(_) | Err(Error::WorkerExpired | Error::NotFound(_)) => self.shared.claim_answered(),
+                Ok(_) | Err(Error::WorkerExpired | Error::NotFound(_)) => {
+                    self.shared.claim_answered();
+                    self.reached();
+                }
                 Err(error) => {
-                    let pause = self.failures.next();
-                    tracing::warn!(%error, again_in = ?pause, "a claim in doubt could not be undone yet");
+                    let mut again = self.shared.reach.failed("a claim in doubt", &error);
                     tokio::select! {
-                        () = tokio::time::sleep(pause) => {}
+                        () = again.after(self.failures.next()) => {}
                         () = self.shared.phase_reached(Phase::HandingBack) => return,
                     }
                 }
             }
+        }
+    }
+
+    /// A claim was answered. Where tasks come by themselves that says nothing of the store.
+    fn reached(&self) {
+        if !self.shared.source.pushes() {
+            self.shared.reach.answered();
         }
     }
 
@@ -365,12 +378,19 @@ impl Coordinator {
         let until_due = self.next_due.map_or(timer, |due| due.saturating_duration_since(Instant::now()));
         let wakes = matches!(pause, Pause::Idle | Pause::Blocked);
         let has_failed = matches!(pause, Pause::Failed);
-        // A server that is back rings, and is not waited for any longer; but however often it rings, claims do not fail in a flood.
+        let mut again = self.again.take().filter(|_| has_failed);
+        // A store that is back is not waited for any longer; but however often it rings, claims do not fail in a flood.
         let woken = async {
             if has_failed {
                 tokio::time::sleep(FAILED_PAUSE).await;
             }
             shared.wake.woken().await;
+        };
+        let reached = async {
+            match &mut again {
+                Some(again) => again.wanted().await,
+                None => std::future::pending().await,
+            }
         };
         tokio::select! {
             () = shared.phase_reached(Phase::Draining) => {}
@@ -378,6 +398,7 @@ impl Coordinator {
             () = shared.pool.freed(), if matches!(pause, Pause::Saturated | Pause::Gathering(_)) => {}
             () = shared.settle_queue.shrunk(), if matches!(pause, Pause::Unsettled) => {}
             () = woken, if wakes || has_failed => self.reset_poll(),
+            () = reached => {}
             () = tokio::time::sleep(if wakes { timer.min(until_due) } else { timer }) => {
                 if !matches!(pause, Pause::Gathering(_)) {
                     self.lanes.mark_stale();

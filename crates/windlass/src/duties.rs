@@ -11,6 +11,7 @@ use crate::{
     cancel::CancelReason,
     telemetry::Duty,
     worker::{
+        reach::Again,
         shared::{Phase, Shared},
         status::Counters,
     },
@@ -29,9 +30,10 @@ where
 {
     let name = which.as_str();
     let mut spread = Backoff::new(every, every, name.len() as u64);
+    let mut again = None;
     loop {
         tokio::select! {
-            () = tokio::time::sleep(spread.spread(every)) => {}
+            () = wait(again.take(), spread.spread(every)) => {}
             () = shared.phase_reached(Phase::Draining) => return,
         }
         loop {
@@ -53,11 +55,19 @@ where
                 }
                 Err(error) => {
                     Counters::add(&shared.counters.duty_failures, 1);
-                    tracing::warn!(duty = name, %error, "duty failed; it is tried again");
+                    again = Some(shared.reach.failed(name, &error));
                     break;
                 }
             }
         }
+    }
+}
+
+/// Waits for the next turn of a duty; one that failed has it when the store is back.
+pub(crate) async fn wait(again: Option<Again>, pause: Duration) {
+    match again {
+        Some(mut again) => again.after(pause).await,
+        None => tokio::time::sleep(pause).await,
     }
 }
 
@@ -82,8 +92,14 @@ pub(crate) async fn listen(shared: Arc<Shared>) {
             () = shared.phase_reached(Phase::Stopped) => return,
         };
         match hint {
-            Hint::Ready => shared.wake.work(),
-            Hint::Lanes => shared.wake.lanes(),
+            Hint::Ready => {
+                shared.wake.work();
+                shared.reach.may_be_back();
+            }
+            Hint::Lanes => {
+                shared.wake.lanes();
+                shared.reach.may_be_back();
+            }
             Hint::Due(at) => shared.wake.due(at.as_ms()),
             Hint::Cancel(lease, reason) => {
                 shared.in_flight.cancel(lease, CancelReason::Requested(reason));

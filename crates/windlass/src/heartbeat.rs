@@ -24,6 +24,10 @@ use crate::{
 const RENEWALS_PER_RECONCILE: u64 = 5;
 /// The same for a worker that has nothing and claimed nothing since it was last compared.
 const IDLE_RENEWALS_PER_RECONCILE: u64 = 30;
+/// Pauses between two tries to register anew.
+const REGISTER_PAUSE_MIN: Duration = Duration::from_millis(100);
+/// Longest of them.
+const REGISTER_PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Starts the thread. It ends when the worker has stopped. The lease that it has is ours until `valid_until`.
 ///
@@ -50,15 +54,15 @@ async fn beat(shared: &Shared, mut valid_until: Instant) {
     // The epoch of the store's leases when they were last compared; another one may have forgotten some.
     let mut epoch = None;
     loop {
-        shared.set_lease_until(valid_until);
-        let pause = spread.spread(shared.config.heartbeat * 4 / 5);
-        // Sooner where little is left, as after a registration that was long under way.
-        let left = valid_until.saturating_duration_since(Instant::now());
-        tokio::time::sleep(if left.is_zero() { pause } else { pause.min(left / 2) }).await;
         let Some(worker) = shared.worker() else {
             valid_until = register_anew(shared).await;
             continue;
         };
+        shared.set_lease_until(valid_until);
+        let pause = spread.spread(shared.config.heartbeat * 4 / 5);
+        // Sooner where little is left, as after a registration that was long under way.
+        let left = valid_until.saturating_duration_since(Instant::now());
+        tokio::time::sleep(pause.min(left / 2)).await;
         let sent = Instant::now();
         // Renewals are retried until the lease is no longer ours; then there is nothing left to renew.
         let Ok(answer) = tokio::time::timeout_at(valid_until, renew(shared, worker)).await else {
@@ -107,6 +111,7 @@ async fn renew(shared: &Shared, worker: WorkerId) -> Result<Renewed, Error> {
         match shared.source.renew(worker, shared.report()).await {
             Ok(renewed) => {
                 Counters::add(&shared.counters.renewals, 1);
+                shared.reach.answered();
                 return Ok(renewed);
             }
             Err(Error::WorkerExpired | Error::NotFound(_)) => return Err(Error::WorkerExpired),
@@ -116,8 +121,7 @@ async fn renew(shared: &Shared, worker: WorkerId) -> Result<Renewed, Error> {
             }
             Err(error) => {
                 Counters::add(&shared.counters.renewals_failed, 1);
-                tracing::warn!(%worker, %error, "the lease could not be renewed");
-                tokio::time::sleep(backoff.next()).await;
+                shared.reach.failed("renewals", &error).after(backoff.next()).await;
             }
         }
     }
@@ -132,13 +136,14 @@ fn fence(shared: &Shared, worker: WorkerId, why: &str) {
 }
 
 async fn register_anew(shared: &Shared) -> Instant {
-    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5), 17);
+    let mut backoff = Backoff::new(REGISTER_PAUSE_MIN, REGISTER_PAUSE_MAX, 17);
     loop {
         let valid_until = Instant::now() + shared.config.lease_ttl;
         match shared.source.register(shared.introduction()).await {
             Ok(worker) if Instant::now() < valid_until => {
                 shared.set_lease_until(valid_until);
                 shared.set_worker(Some(worker));
+                shared.reach.answered();
                 shared.wake.lanes();
                 tracing::info!(%worker, "registered anew");
                 return valid_until;
@@ -150,9 +155,7 @@ async fn register_anew(shared: &Shared) -> Instant {
                 if matches!(error, Error::Fatal(_)) {
                     shared.set_fatal(error.clone());
                 }
-                let pause = backoff.next();
-                tracing::warn!(%error, again_in = ?pause, "could not register");
-                tokio::time::sleep(pause).await;
+                shared.reach.failed("registration", &error).after(backoff.next()).await;
             }
         }
     }

@@ -159,13 +159,14 @@ async fn send(shared: &Shared, batch: &Arc<SettleBatch>) -> Result<Settled, Erro
     let mut backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(2), batch.batch_no);
     loop {
         match shared.source.settle(batch.clone()).await {
-            Ok(settled) => return Ok(settled),
+            Ok(settled) => {
+                shared.reach.answered();
+                return Ok(settled);
+            }
             Err(error @ (Error::Fatal(_) | Error::Conflict(_) | Error::Invalid(_))) => return Err(error),
             Err(error) => {
                 Counters::add(&shared.counters.settle_failures, 1);
-                let pause = backoff.next();
-                tracing::warn!(%error, waiting = batch.items.len(), again_in = ?pause, "settlements could not be written");
-                tokio::time::sleep(pause).await;
+                shared.reach.failed("settlements", &error).after(backoff.next()).await;
             }
         }
     }

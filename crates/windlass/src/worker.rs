@@ -5,6 +5,7 @@ pub(crate) mod claim_times;
 pub(crate) mod config;
 pub(crate) mod in_flight;
 pub(crate) mod lanes;
+pub(crate) mod reach;
 pub(crate) mod shared;
 pub(crate) mod status;
 

@@ -34,7 +34,7 @@ async fn a_settlement_whose_answer_is_lost_is_known_by_its_receipt() {
     let judged = judge(&place, &acknowledged, &target).await.unwrap();
     assert_eq!(judged.claimed_again(), 0, "what was settled did not run again");
     let text = worker.transcript();
-    assert!(text.contains("settlements could not be written"), "no settlement was in doubt: {text}");
+    assert!(text.contains("the store cannot be reached"), "no settlement was in doubt: {text}");
     assert!(!text.contains("lease lost"), "its own settlement was taken for another's: {text}");
     assert_eq!(place.count("SELECT count(*) FROM windlass.fenced").unwrap(), 0);
 }

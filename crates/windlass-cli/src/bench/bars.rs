@@ -302,6 +302,21 @@ pub(super) const POSTGRES: &[Bench] = &[
         figures: |v| Some(vec![at_least("failing / succeeding", number(v, "ratio")?, 0.8)]),
     },
     Bench {
+        name: "pg_bloat",
+        full: &["bloat", "--store", "postgres"],
+        quick: &["bloat", "--store", "postgres", "--seconds", "60", "--held-seconds", "20"],
+        figures: |v| {
+            let held = v.get("held")?;
+            Some(vec![
+                at_least("last / first", number(v, "ratio")?, 0.95),
+                at_most("dead rows", number(v, "dead_rows_max")?, 200_000.0),
+                at_most("table / loaded", number(v, "table_growth")?, 4.0),
+                at_least("snapshot held / before", number(held, "ratio")?, 0.9),
+                at_most("back after, s", number(held, "back_s")?, 10.0),
+            ])
+        },
+    },
+    Bench {
         name: "pg_backlog",
         full: &["backlog", "--store", "postgres"],
         quick: &[

@@ -7,6 +7,7 @@ mod affinity;
 mod amqp;
 mod backlog;
 mod bars;
+mod bloat;
 mod ceiling;
 mod ceiling_postgres;
 mod ceiling_sqlite;
@@ -162,6 +163,13 @@ enum Which {
         #[arg(long)]
         remote: bool,
     },
+    /// Saturation for minutes, and a snapshot that a session holds: dead rows, sizes, speed. PostgreSQL only.
+    Bloat {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        plan: bloat::Plan,
+    },
     /// Time of a claim with small and large backlogs.
     Backlog {
         #[command(flatten)]
@@ -304,6 +312,7 @@ impl Which {
             | Self::Enqueue { common, .. }
             | Self::Latency { common, .. }
             | Self::Backlog { common, .. }
+            | Self::Bloat { common, .. }
             | Self::Jobs { common, .. }
             | Self::Affinity { common, .. }
             | Self::Memory { common, .. }
@@ -347,6 +356,7 @@ pub fn run(mut args: BenchArgs, global: &Global) -> anyhow::Result<u8> {
         Which::Backlog { common, waiting, claims, finished } => {
             backlog::run(&common, backlog::Sizes { waiting, claims, finished })?
         }
+        Which::Bloat { common, plan } => bloat::run(&common, plan)?,
         Which::Affinity { common, workflows, steps } => {
             affinity::run(&common, affinity::Sizes { workflows, steps })?
         }

@@ -46,6 +46,13 @@ pub static STORE_CONNECTIONS: Setting = Setting::new(
     "3",
     "Connections of this process to PostgreSQL for enqueues, look-ups and commands; claims, settlements, renewals, duties and notifications have one each besides.",
 );
+/// Whether the leader cleans up.
+pub static VACUUM: Setting = Setting::new(
+    "vacuum",
+    Kind::Choice(&["on", "off"]),
+    "on",
+    "Whether one worker of a PostgreSQL store cleans up the tables that every task writes to as soon as it is worth it, as their owner; `off` leaves it to autovacuum.",
+);
 /// The server that commands talk to.
 pub static SERVER: Setting = Setting::new(
     "server",
@@ -389,6 +396,7 @@ pub static ALL: &[&Setting] = &[
     &NOTIFY,
     &POOLER,
     &STORE_CONNECTIONS,
+    &VACUUM,
     &SERVER,
     &TOKEN_FILE,
     &CA,

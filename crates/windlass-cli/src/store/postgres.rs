@@ -27,6 +27,7 @@ pub fn options(settings: &Settings) -> Result<Options, Failure> {
         durable_claims: settings.text(&table::CLAIMS) == "durable",
         pooled: settings.text(&table::POOLER) == "transaction",
         pool_size: settings.number(&table::STORE_CONNECTIONS) as usize,
+        vacuum: settings.text(&table::VACUUM) == "on",
         ..Options::default()
     })
 }

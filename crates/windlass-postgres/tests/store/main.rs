@@ -31,4 +31,5 @@ mod statements;
 #[path = "../support/mod.rs"]
 mod support;
 mod tls;
+mod vacuum;
 mod wait;

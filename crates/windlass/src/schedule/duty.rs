@@ -10,7 +10,7 @@ use windlass_core::{Error, Name, Result, ScheduleRow, Timestamp};
 use super::tick;
 use crate::{
     backoff::Backoff,
-    telemetry,
+    duties, telemetry,
     worker::{
         shared::{Phase, Shared},
         status::Counters,
@@ -42,6 +42,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         if let Some(meters) = &duty.shared.meters {
             meters.duty(telemetry::Duty::Schedules, &looked);
         }
+        let mut again = None;
         let pause = match looked {
             Ok(pause) => {
                 duty.spread.reset();
@@ -51,12 +52,12 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             Err(Error::Unsupported(_)) => return,
             Err(error) => {
                 Counters::add(&duty.shared.counters.duty_failures, 1);
-                tracing::warn!(duty = "schedules", %error, "duty failed; it is tried again");
+                again = Some(duty.shared.reach.failed("schedules", &error));
                 duty.spread.next()
             }
         };
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            () = duties::wait(again, pause) => {}
             () = duty.shared.schedules_changed.notified() => {}
             () = duty.shared.phase_reached(Phase::Draining) => return,
         }

@@ -16,6 +16,7 @@ use windlass_core::{
 use super::{
     config::{Metrics, WorkerConfig},
     in_flight::InFlight,
+    reach::Reach,
     status::{Counters, WorkerStatus},
 };
 use crate::{
@@ -60,6 +61,7 @@ pub(crate) struct Shared {
     /// Left out if nobody wants metrics.
     pub(crate) meters: Option<Arc<Meters>>,
     pub(crate) wake: Wake,
+    pub(crate) reach: Reach,
     pub(crate) schedules_changed: Notify,
     pub(crate) phase: watch::Sender<Phase>,
     attempt_ended: Notify,
@@ -98,6 +100,7 @@ impl Shared {
             counters: Counters::default(),
             meters,
             wake: Wake::default(),
+            reach: Reach::default(),
             schedules_changed: Notify::new(),
             phase: watch::Sender::new(Phase::Running),
             attempt_ended: Notify::new(),

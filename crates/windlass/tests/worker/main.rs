@@ -7,6 +7,7 @@ mod claiming;
 mod gates;
 mod leases;
 mod metrics;
+mod outages;
 mod outcomes;
 mod registering;
 mod rig;

@@ -30,6 +30,7 @@ pub(super) async fn checks(
     connections(report, &found);
     for table in found.tables.iter().filter(|table| table.name == "task") {
         dead_rows(report, &found, table);
+        clean_up(report, options.vacuum, table);
     }
     horizon(report, &found);
     indexes(report, &found);
@@ -71,6 +72,17 @@ fn dead_rows(report: &mut Report, found: &Examination, table: &TableHealth) {
         report.add("dead rows", Level::Note, format!("{detail}; {advice}"));
     } else {
         report.add("dead rows", Level::Ok, detail);
+    }
+}
+
+/// Says so where workers leave dead rows to autovacuum, which looks once a minute.
+fn clean_up(report: &mut Report, is_wanted: bool, table: &TableHealth) {
+    if !is_wanted {
+        report.add("clean-up", Level::Note, "left to autovacuum: `vacuum` is off");
+    } else if !table.is_ours {
+        let detail =
+            "left to autovacuum: this user does not own the tables, so that workers cannot clean them up";
+        report.add("clean-up", Level::Note, detail);
     }
 }
 

@@ -1,0 +1,153 @@
+//! Whether the server is there, as all connections of a store find out together: while it is not, one of them tries at a time, and the
+//! first that is connected lets all others try.
+//!
+//! A call is never refused with what was heard before the call was made: it waits for the next try. Only a server that has no connection
+//! left is not asked that often, because each refusal costs it a process.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::{MutexGuard as Turn, Notify};
+
+/// Pause after the first attempt that failed; doubled with each, so that a server that is down is not stormed.
+const PAUSE_MIN: Duration = Duration::from_millis(25);
+/// Longest such pause.
+const PAUSE_MAX: Duration = Duration::from_millis(100);
+/// Longest such pause while the server has no connection left.
+const FULL_PAUSE_MAX: Duration = Duration::from_secs(2);
+/// How long one who wants to connect waits for another who tries: one that hangs holds up nobody for longer.
+const TURN_MAX: Duration = Duration::from_millis(250);
+
+/// Why there is no connection. Nothing was sent, so nothing changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub text: String,
+    /// The server is there and has no connection left.
+    pub is_full: bool,
+}
+
+/// Whether the server is there.
+#[derive(Debug, Default)]
+pub(crate) struct Reach {
+    state: Mutex<State>,
+    /// Held by the one who tries.
+    turn: tokio::sync::Mutex<()>,
+    back: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pause: Duration,
+    refused: Option<Refused>,
+}
+
+#[derive(Debug)]
+struct Refused {
+    refusal: Refusal,
+    at: Instant,
+    until: Instant,
+}
+
+impl Reach {
+    /// Waits for a turn to connect. While there is an outage only one has it; the others are told what that one heard.
+    pub(crate) async fn turn(&self) -> Result<Option<Turn<'_, ()>>, Refusal> {
+        if self.lock().refused.is_none() {
+            return Ok(None);
+        }
+        let asked_at = Instant::now();
+        let turn = tokio::time::timeout(TURN_MAX, self.turn.lock()).await.ok();
+        let back = self.back.notified();
+        let Some(wait) = self.wait(asked_at)? else { return Ok(turn) };
+        let _ = tokio::time::timeout(wait, back).await;
+        Ok(turn)
+    }
+
+    /// How long the next attempt is to wait, if there is an outage.
+    fn wait(&self, asked_at: Instant) -> Result<Option<Duration>, Refusal> {
+        let state = self.lock();
+        let Some(refused) = &state.refused else { return Ok(None) };
+        let left = refused.until.saturating_duration_since(Instant::now());
+        if refused.at >= asked_at || (refused.refusal.is_full && !left.is_zero()) {
+            return Err(refused.refusal.clone());
+        }
+        Ok(Some(left))
+    }
+
+    /// An attempt failed.
+    pub(crate) fn refused(&self, refusal: &Refusal) {
+        let mut state = self.lock();
+        let longest = if refusal.is_full { FULL_PAUSE_MAX } else { PAUSE_MAX };
+        state.pause = (state.pause * 2).clamp(PAUSE_MIN, longest);
+        let at = Instant::now();
+        state.refused = Some(Refused { refusal: refusal.clone(), at, until: at + state.pause });
+    }
+
+    /// There is a connection: the outage is over, if there was one.
+    pub(crate) fn connected(&self) {
+        let mut state = self.lock();
+        state.pause = Duration::ZERO;
+        if state.refused.take().is_some() {
+            self.back.notify_waiters();
+        }
+    }
+
+    /// Waits until the outage is over, if there is one, and not longer than `limit`.
+    pub(crate) async fn back_within(&self, limit: Duration) {
+        let _ = tokio::time::timeout(limit, self.back.notified()).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn down() -> Refusal {
+        Refusal { text: "down".to_owned(), is_full: false }
+    }
+
+    #[tokio::test]
+    async fn a_call_is_not_refused_with_what_was_heard_before_it() {
+        let reach = Reach::default();
+        reach.refused(&down());
+        // It has its turn: whether the server is back is for it to find out.
+        assert!(reach.turn().await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn what_one_heard_is_told_to_all_who_waited_for_it() {
+        let reach = std::sync::Arc::new(Reach::default());
+        reach.refused(&down());
+        let turn = reach.turn().await.unwrap();
+        let other = std::sync::Arc::clone(&reach);
+        let waits = tokio::spawn(async move { other.turn().await.map(|turn| turn.is_some()) });
+        // The other one asks before this one is refused.
+        tokio::task::yield_now().await;
+        reach.refused(&down());
+        drop(turn);
+        assert_eq!(waits.await.unwrap(), Err(down()));
+    }
+
+    #[tokio::test]
+    async fn the_first_connection_ends_the_outage_for_all() {
+        let reach = Reach::default();
+        for _ in 0..10 {
+            reach.refused(&down());
+        }
+        reach.connected();
+        assert!(reach.turn().await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_full_server_is_not_asked_again_at_once() {
+        let reach = Reach::default();
+        let full = Refusal { text: "full".to_owned(), is_full: true };
+        reach.refused(&full);
+        assert_eq!(reach.turn().await.map(|turn| turn.is_some()), Err(full));
+    }
+}

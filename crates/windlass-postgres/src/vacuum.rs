@@ -1,0 +1,221 @@
+//! Cleaning up what tasks leave behind. The server's own autovacuum looks once a minute, and a busy fleet leaves a million dead rows in that
+//! time: the leader cleans up as soon as it is worth it.
+//!
+//! ```text
+//!   retention, every few seconds ──► a look at the server's figures ──► few dead rows: nothing
+//!                                                    │ many
+//!                                                    ▼
+//!                     vacuum, then a look every second ──► none needed for a while: over, the connection is closed
+//! ```
+//! A snapshot that a session holds keeps dead rows from being removed. A vacuum that removes little is followed by a long pause, so
+//! that it costs a small share of the time. Autovacuum goes on as before, and does all of it where this is switched off or the user of
+//! the connection does not own the tables.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::sync::Notify;
+use tokio_postgres::Row;
+use windlass_core::Result;
+
+use crate::{
+    shared::{Shared, Weakly},
+    sql,
+};
+
+/// Tables that every task writes to, with the dead rows from which on cleaning up is worth it. The small ones clean themselves while
+/// they are read, unless a snapshot is held.
+const HOT: [(&str, u64); 8] = [
+    ("arrival", 20_000),
+    ("doorbell", 5_000),
+    ("freed", 10_000),
+    ("gate_todo", 20_000),
+    ("job", 10_000),
+    ("receipt", 5_000),
+    ("task", 40_000),
+    ("worker", 5_000),
+];
+/// How often the figures are looked at while there is something to do. The server brings them up to date no more often.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// So many looks in a row that found nothing to do end it.
+const CALM_LOOKS: u32 = 5;
+/// A table whose last vacuum left more than this share of the dead rows, in parts of a hundred, waits for [`FRUITLESS_PAUSE_MIN`].
+const FRUITLESS_LEFT_PERCENT: u64 = 50;
+/// The shortest pause after a vacuum that removed little.
+const FRUITLESS_PAUSE_MIN: Duration = Duration::from_secs(5);
+/// Such vacuums take at most this share of the time: one part in so many.
+const FRUITLESS_SHARE: u32 = 10;
+/// What is said to the server. Without the indexes dead rows stay; without a truncation nobody waits for the table; a table that is being
+/// cleaned up already, or altered, is left alone.
+const VACUUM: &str = "VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON, TRUNCATE OFF, PARALLEL 0)";
+
+/// What this process knows of cleaning up.
+#[derive(Debug, Default)]
+pub(crate) struct Vacuum {
+    wanted: Notify,
+}
+
+/// A table as one look found it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    table: &'static str,
+    worth: u64,
+    dead: u64,
+}
+
+impl Seen {
+    fn is_worth_it(&self) -> bool {
+        self.dead >= self.worth
+    }
+}
+
+/// What the last vacuum of a table did.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    /// Dead rows before and after it.
+    dead: u64,
+    left: u64,
+    took: Duration,
+    ended_at: Instant,
+}
+
+impl Last {
+    /// How long the table is left alone after it: as long as it took, so that cleaning up takes at most half of the time, and longer if
+    /// it removed little.
+    fn pause(&self) -> Duration {
+        if self.left.saturating_mul(100) > self.dead.saturating_mul(FRUITLESS_LEFT_PERCENT) {
+            FRUITLESS_PAUSE_MIN.max(self.took * FRUITLESS_SHARE)
+        } else {
+            self.took
+        }
+    }
+}
+
+/// What was done to each table.
+#[derive(Debug, Default)]
+struct Book(BTreeMap<&'static str, Last>);
+
+impl Book {
+    /// The tables that should be cleaned up now.
+    fn due(&self, seen: &[Seen], now: Instant) -> Vec<Seen> {
+        let is_rested = |last: &Last| now.saturating_duration_since(last.ended_at) >= last.pause();
+        let is_due = |table: &&Seen| table.is_worth_it() && self.0.get(table.table).is_none_or(is_rested);
+        seen.iter().filter(is_due).copied().collect()
+    }
+}
+
+/// A step of the leader: has the tables cleaned up if that is worth it.
+pub(crate) async fn look(shared: &Shared) -> Result<()> {
+    if shared.options.vacuum && seen(shared).await?.iter().any(Seen::is_worth_it) {
+        shared.vacuum.wanted.notify_one();
+    }
+    Ok(())
+}
+
+/// The tables that this user may clean up.
+async fn seen(shared: &Shared) -> Result<Vec<Seen>> {
+    let names: Vec<&str> = HOT.iter().map(|(name, _)| *name).collect();
+    let schema = shared.options.schema.as_str();
+    let mut session = shared.duties.session().await?;
+    let rows = session.query(&sql::VACUUM_LOOK, &[&schema, &names]).await?;
+    Ok(rows.iter().filter_map(of_row).collect())
+}
+
+fn of_row(row: &Row) -> Option<Seen> {
+    let (name, dead): (&str, i64) = (row.get(0), row.get(1));
+    let (is_ours, is_left_alone): (bool, bool) = (row.get(2), row.get(3));
+    let (table, worth) = HOT.into_iter().find(|(table, _)| *table == name)?;
+    (is_ours && !is_left_alone).then_some(Seen { table, worth, dead: u64::try_from(dead).unwrap_or(0) })
+}
+
+/// Cleans up when that is wanted, until the store is closed.
+pub(crate) async fn run(vacuum: Arc<Vacuum>, shared: Weakly) {
+    loop {
+        tokio::select! {
+            () = vacuum.wanted.notified() => {}
+            () = shared.closed() => return,
+        }
+        if let Err(error) = clean(&shared).await {
+            tracing::debug!(%error, "cleaning up failed; autovacuum does it meanwhile");
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        shared.cleaning.let_go();
+    }
+}
+
+/// Cleans up until there has been nothing to do for a while, or another process leads.
+async fn clean(shared: &Weakly) -> Result<()> {
+    let (mut book, mut calm) = (Book::default(), 0);
+    while calm < CALM_LOOKS {
+        // Not held across the pause: it must not keep the store open.
+        let Some(store) = shared.upgrade().filter(|store| store.leadership.leads()) else { break };
+        let seen = seen(&store).await?;
+        calm = if seen.iter().any(Seen::is_worth_it) { 0 } else { calm + 1 };
+        for table in book.due(&seen, Instant::now()) {
+            let last = vacuum(&store, &table).await?;
+            tracing::debug!(table = table.table, ?last, "cleaned up");
+            book.0.insert(table.table, last);
+        }
+        drop(store);
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = shared.closed() => break,
+        }
+    }
+    Ok(())
+}
+
+async fn vacuum(shared: &Shared, table: &Seen) -> Result<Last> {
+    let began = Instant::now();
+    let text = shared.options.schema.render(&format!("{VACUUM} windlass.{}", table.table));
+    shared.cleaning.session().await?.batch(&text).await?;
+    let took = began.elapsed();
+    let left = seen(shared).await?.into_iter().find(|seen| seen.table == table.table);
+    let left = left.map_or(0, |seen| seen.dead);
+    Ok(Last { dead: table.dead, left, took, ended_at: Instant::now() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn seen(dead: u64) -> [Seen; 1] {
+        [Seen { table: "task", worth: 100, dead }]
+    }
+
+    /// A vacuum of 1,000 dead rows that left some of them.
+    fn after(left: u64, took: Duration, ended_at: Instant) -> Book {
+        Book(BTreeMap::from([("task", Last { dead: 1_000, left, took, ended_at })]))
+    }
+
+    #[test]
+    fn a_table_is_cleaned_up_when_it_is_worth_it() {
+        let (book, now) = (Book::default(), Instant::now());
+        assert!(book.due(&seen(99), now).is_empty());
+        assert_eq!(book.due(&seen(100), now), seen(100));
+    }
+
+    #[test]
+    fn cleaning_up_takes_at_most_half_of_the_time() {
+        let now = Instant::now();
+        let book = after(10, 3 * SECOND, now);
+        assert!(book.due(&seen(9_000), now + 2 * SECOND).is_empty());
+        assert_eq!(book.due(&seen(9_000), now + 3 * SECOND), seen(9_000));
+    }
+
+    #[test]
+    fn a_vacuum_that_removes_little_is_followed_by_a_long_pause() {
+        let now = Instant::now();
+        let book = after(990, SECOND, now);
+        assert!(book.due(&seen(9_000), now + 9 * SECOND).is_empty(), "one part in ten");
+        assert_eq!(book.due(&seen(9_000), now + 10 * SECOND), seen(9_000));
+        let book = after(990, SECOND / 100, now);
+        assert!(book.due(&seen(9_000), now + 4 * SECOND).is_empty(), "and not less than five seconds");
+        assert_eq!(book.due(&seen(9_000), now + 5 * SECOND), seen(9_000));
+    }
+}
