@@ -67,6 +67,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "table doorbell, for a moment: enqueues, claims of idle workers and renewals wait meanwhile",
         sql: include_str!("../sql/migrations/0006_offer.sql"),
     },
+    Migration {
+        version: 13,
+        oldest_writer: 1,
+        locks: "no table: function enqueue is made anew, and what was granted or revoked on it by name must be again",
+        sql: include_str!("../sql/migrations/0013_enqueue_says_more.sql"),
+    },
 ];
 
 /// The versions that a schema records.

@@ -68,7 +68,7 @@ async fn a_store_without_a_schema_says_how_to_make_it() {
 async fn a_plan_tells_everything_and_changes_nothing() {
     let place = Place::new();
     let made = plan(&place.location(), &place.options()).await.unwrap();
-    assert_eq!((made.from, made.to as usize), (None, made.steps.len()));
+    assert_eq!((made.from, Some(made.to)), (None, made.steps.last().map(|step| step.version)));
     let step = &made.steps[0];
     assert!(step.sql.contains("CREATE TABLE") && step.sql.contains(&place.schema), "{}", step.sql);
     assert!(!step.locks.is_empty() && !step.old_workers_must_stop, "there are no old workers yet");
@@ -100,7 +100,9 @@ async fn a_planned_step_can_be_run_by_hand() {
 async fn a_second_migration_does_nothing() {
     let place = Place::new();
     let first = migrate(&place.location(), &place.options()).await.unwrap();
-    assert!(first.created && first.steps == first.version, "{first:?}");
+    let empty = Place::new();
+    let steps = plan(&empty.location(), &empty.options()).await.unwrap().steps.len();
+    assert!(first.created && first.steps as usize == steps, "{first:?}");
     let store = place.open().await.unwrap();
     store.enqueue(tasks("a", 3)).await.unwrap();
     let second = migrate(&place.location(), &place.options()).await.unwrap();
