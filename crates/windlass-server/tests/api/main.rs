@@ -19,6 +19,7 @@ mod look;
 mod matrix;
 mod metrics;
 mod openapi;
+mod operate;
 mod ready;
 mod schedules;
 mod tls;
