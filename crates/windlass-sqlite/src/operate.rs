@@ -205,10 +205,7 @@ pub(crate) fn remove(tx: &mut Tx<'_>, ids: &[TaskId]) -> Step<Vec<Changed>> {
 }
 
 fn remove_one(tx: &mut Tx<'_>, id: TaskId) -> Step<State> {
-    let found = match find(tx, id)? {
-        Some(found) => found,
-        None => return Err(absent(tx, id)?.into()),
-    };
+    let Some(found) = find(tx, id)? else { return Err(absent(tx, id)?.into()) };
     if found.state != State::Dead {
         let state = found.state;
         return Err(Error::Conflict(format!("task {id} is {state}; only a dead task can be removed")).into());
