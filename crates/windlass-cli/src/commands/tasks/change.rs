@@ -157,7 +157,7 @@ pub async fn remove(session: &Session, args: RemoveArgs) -> anyhow::Result<Exit>
     for id in args.ids {
         changes.add(id, backend.remove(id).await, |out, removed| {
             if out.is_json() {
-                out.json(&removed)
+                out.json(removed)
             } else {
                 Ok(out.line(format!("{} removed", removed.removed))?)
             }
@@ -168,9 +168,9 @@ pub async fn remove(session: &Session, args: RemoveArgs) -> anyhow::Result<Exit>
 }
 
 /// One changed task: its state, and the one that it repeats.
-fn changed(out: Output, change: ChangeResponse) -> anyhow::Result<()> {
+fn changed(out: Output, change: &ChangeResponse) -> anyhow::Result<()> {
     if out.is_json() {
-        return out.json(&change);
+        return out.json(change);
     }
     let repeats = change.repeats.map_or_else(String::new, |id| format!("  repeats {id}"));
     Ok(out.line(format!("{} {}{repeats}", change.id, text::state(out, change.state)))?)
@@ -201,10 +201,10 @@ impl<'a> Changes<'a> {
         &mut self,
         id: TaskId,
         answer: Answer<T>,
-        show: impl FnOnce(Output, T) -> anyhow::Result<()>,
+        show: impl FnOnce(Output, &T) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         match answer {
-            Ok(change) => show(self.session.out, change),
+            Ok(change) => show(self.session.out, &change),
             Err(error) => {
                 let mut failure = Failure::from(error);
                 if !failure.message.contains(&id.to_string()) {
