@@ -33,7 +33,7 @@ UNLOGGED TABLE doorbell WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, a
   presence bigint
   CONSTRAINT doorbell_pkey PRIMARY KEY (listener)
   CREATE UNIQUE INDEX doorbell_pkey ON doorbell USING btree (listener)
-FUNCTION enqueue(kind text, payload json DEFAULT 'null'::json, queue text DEFAULT NULL::text, job text DEFAULT NULL::text, workflow text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, key text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, ignore_conflict boolean DEFAULT NULL::boolean, on_failure text DEFAULT NULL::text, OUT id text, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE
+FUNCTION enqueue(kind text, payload json DEFAULT 'null'::json, queue text DEFAULT NULL::text, job text DEFAULT NULL::text, workflow text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, key text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, ignore_conflict boolean DEFAULT NULL::boolean, on_failure text DEFAULT NULL::text, ignore_key_conflict boolean DEFAULT NULL::boolean, OUT id text, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE
 FUNCTION enqueue_task(new_kind text, new_encoding smallint, new_payload bytea, new_queue text, new_job text, new_workflow text, new_priority integer, new_due_at bigint, new_delay_ms bigint, new_key text, ignore_conflict boolean, new_max_attempts integer, new_timeout_ms bigint, new_retry text, new_on_failure smallint, OUT task bigint, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path=pg_catalog, pg_temp, enable_seqscan=off, jit=off
 TABLE fenced
   worker bigint NOT NULL
@@ -235,6 +235,7 @@ TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2
   CREATE INDEX task_suspect_waiting ON task USING btree (lane) WHERE ((crashes >= 2) AND ((state = 1) OR ((state = 3) AND aside)))
   CREATE UNIQUE INDEX task_pkey ON task USING btree (id) WITH (fillfactor='50')
 FUNCTION task_id(at_ms bigint, seq bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
+FUNCTION tell_cancelled(job text) RETURNS void LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path=pg_catalog, pg_temp
 TABLE token
   id text NOT NULL
   name text

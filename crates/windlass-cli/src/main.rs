@@ -10,6 +10,7 @@ mod demo;
 mod duration;
 mod engine;
 mod failure;
+mod hints;
 mod logging;
 mod monitor;
 mod output;
@@ -24,6 +25,8 @@ mod version;
 
 use std::{io, process::ExitCode, time::Duration};
 
+use clap::CommandFactory as _;
+
 use crate::{
     args::{Cli, Command},
     commands::{config::ConfigCommand, store_copy::StoreCommand},
@@ -32,8 +35,8 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    let cli = match Cli::read() {
-        Ok(cli) => cli,
+    let (cli, path) = match Cli::read() {
+        Ok((cli, typed)) => (cli, command_path(&typed)),
         Err(error) => {
             // Help and version come this way too; a closed pipe is no reason to fail.
             let _ = error.print();
@@ -46,9 +49,30 @@ fn main() -> ExitCode {
         Err(error) => {
             let failure = Failure::of(&error);
             output::report(&failure);
+            // The tests of the program run it as a debug build: each checks the hints that it sees.
+            if cfg!(debug_assertions)
+                && let Some(flag) =
+                    failure.hint.and_then(|hint| hints::stray_flag(&Cli::command(), &path, &hint))
+            {
+                output::report(&Failure::usage(format!(
+                    "the hint names --{flag}, which `{}` has not",
+                    path.join(" ")
+                )));
+            }
             failure.exit.into()
         }
     }
+}
+
+/// The names of the command and its subcommands, as they were typed.
+fn command_path(typed: &clap::ArgMatches) -> Vec<String> {
+    let mut path = Vec::new();
+    let mut here = typed.subcommand();
+    while let Some((name, inner)) = here {
+        path.push(name.to_owned());
+        here = inner.subcommand();
+    }
+    path
 }
 
 /// The reader of our output went away (`windlass tasks ls | head`): that is its right.

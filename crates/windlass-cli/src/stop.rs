@@ -47,16 +47,22 @@ impl Shutdown for Announced {
     }
 }
 
-/// The last line.
-pub fn stopped(report: &DrainReport) -> String {
-    let DrainReport { finished, handed_back, aborted } = report;
-    match aborted {
-        0 => format!("stopped: {finished} finished, {handed_back} handed back, 0 lost"),
-        n => format!(
-            "stopped: {finished} finished, {} handed back ({n} of them still running when the process ended), 0 lost",
-            handed_back + n
-        ),
-    }
+/// The last line: what finished since the start, and what became of the rest.
+pub fn stopped(finished: u64, report: &DrainReport) -> String {
+    let DrainReport { finished: late, handed_back, aborted } = report;
+    let late = match late {
+        0 => String::new(),
+        late => format!(" ({} of them while draining)", text::count(*late)),
+    };
+    let stuck = match aborted {
+        0 => String::new(),
+        n => format!(" ({n} of them still running when the process ended)"),
+    };
+    let finished = text::tasks(finished);
+    format!(
+        "stopped: {finished} finished since the start{late}, {} handed back{stuck}, 0 lost",
+        handed_back + aborted
+    )
 }
 
 #[cfg(test)]
@@ -65,9 +71,16 @@ mod tests {
 
     #[test]
     fn the_last_line_accounts_for_every_task() {
-        let report = DrainReport { finished: 37, handed_back: 0, aborted: 0 };
-        assert_eq!(stopped(&report), "stopped: 37 finished, 0 handed back, 0 lost");
+        let report = DrainReport::default();
+        assert_eq!(
+            stopped(240, &report),
+            "stopped: 240 tasks finished since the start, 0 handed back, 0 lost"
+        );
         let report = DrainReport { finished: 1, handed_back: 2, aborted: 3 };
-        assert!(stopped(&report).contains("5 handed back (3 of them"));
+        assert_eq!(
+            stopped(1_000, &report),
+            "stopped: 1,000 tasks finished since the start (1 of them while draining), 5 handed back (3 of them still running \
+             when the process ended), 0 lost"
+        );
     }
 }

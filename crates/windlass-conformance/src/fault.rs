@@ -126,6 +126,8 @@ faults! {
     OrderByPriority breaks WfOrder, caught by workflows::priority_does_not_reorder_steps;
     /// A blocked workflow goes on.
     BlockedWorkflowPasses breaks WfOrder, caught by workflow_states::a_failed_step_blocks_the_rest_until_somebody_decides;
+    /// The dead step that a workflow waits for can be removed.
+    BlockerRemoved breaks NoStranded, caught by remove::the_culprit_of_a_blocked_workflow_cannot_be_removed;
     /// A job's delay is not kept.
     DelayIgnored breaks Schedule, caught by delay::starts_of_a_job_are_at_least_its_delay_apart;
     /// Tasks that nobody can take have a job's room.

@@ -177,6 +177,14 @@ impl<S: Store + ?Sized> Store for Lying<S> {
         self.inner.redrive(tasks).await
     }
 
+    async fn remove(&self, ids: &[TaskId]) -> Result<Vec<Changed>> {
+        self.inner.remove(ids).await
+    }
+
+    async fn key_holder(&self, queue: &Name, key: &str) -> Result<Option<TaskId>> {
+        self.inner.key_holder(queue, key).await
+    }
+
     async fn lane_records(&self) -> Result<Vec<LaneRecord>> {
         self.inner.lane_records().await
     }

@@ -278,6 +278,14 @@ impl Store for MemoryStore {
         Ok(changed)
     }
 
+    async fn remove(&self, ids: &[TaskId]) -> Result<Vec<Changed>> {
+        self.run(|model, _| model.remove_dead(ids))
+    }
+
+    async fn key_holder(&self, queue: &Name, key: &str) -> Result<Option<TaskId>> {
+        self.run(|model, now| model.key_holder(now, queue, key))
+    }
+
     async fn lane_records(&self) -> Result<Vec<LaneRecord>> {
         self.run(|model, _| model.lane_records())
     }

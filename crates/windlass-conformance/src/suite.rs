@@ -262,6 +262,13 @@ cases! { ($)
         the_store_says_what_it_is,
         a_closed_store_refuses_every_call,
     }
+    remove {
+        a_dead_task_can_be_removed_for_good,
+        only_a_dead_task_can_be_removed [OneTerminal],
+        the_culprit_of_a_blocked_workflow_cannot_be_removed [NoStranded],
+        the_key_of_a_removed_task_is_remembered [EnqIdempotent],
+        a_key_leads_to_its_task,
+    }
     retention {
         ended_tasks_are_removed_after_their_time,
         a_task_that_ended_long_after_its_neighbours_is_removed_in_its_turn,
@@ -309,6 +316,7 @@ cases! { ($)
         a_paused_job_starts_nothing_and_goes_on_when_resumed [NoStranded],
         a_job_can_be_paused_before_its_first_task,
         a_cancelled_job_ends_what_waits_and_what_comes,
+        an_enqueue_to_a_cancelled_job_says_so,
         what_comes_back_to_a_cancelled_job_ends,
         a_job_cancelled_now_asks_what_runs_to_end,
         a_removed_job_is_forgotten_and_its_name_is_a_new_job,

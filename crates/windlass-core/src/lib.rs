@@ -19,6 +19,7 @@ pub mod outcome;
 pub mod payload;
 #[doc(hidden)]
 pub mod percent;
+pub mod repeat;
 pub mod retry;
 pub mod rules;
 pub mod schedule;

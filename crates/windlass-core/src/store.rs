@@ -217,6 +217,13 @@ pub trait Store: Source {
     /// Grants dead tasks a fresh budget of attempts, which is recorded.
     async fn redrive(&self, tasks: &[Redrive]) -> Result<Vec<Changed>>;
 
+    /// Removes dead tasks for good, as retention does later; each answers with the state that it had. [`Error::Conflict`] for a task
+    /// that is not dead, and for one that blocks its workflow.
+    async fn remove(&self, ids: &[TaskId]) -> Result<Vec<Changed>>;
+
+    /// The task that an idempotency key belongs to, while the key is remembered.
+    async fn key_holder(&self, queue: &Name, key: &str) -> Result<Option<TaskId>>;
+
     /// Every lane with its figures.
     async fn lane_records(&self) -> Result<Vec<LaneRecord>>;
 

@@ -143,6 +143,22 @@ pub struct Enqueued {
     pub id: TaskId,
     /// Whether a task with this key was already there.
     pub existing: bool,
+    /// Whether its job is cancelled: a new task is then cancelled too, at once or when its turn in its workflow comes. Not
+    /// known of a task that is added inside a caller's transaction, whose job is looked at after the commit.
+    #[serde(default)]
+    pub cancelled: bool,
+}
+
+impl Enqueued {
+    /// A new task.
+    pub fn new(id: TaskId) -> Self {
+        Self { id, existing: false, cancelled: false }
+    }
+
+    /// A task that was already there.
+    pub fn existing(id: TaskId) -> Self {
+        Self { id, existing: true, cancelled: false }
+    }
 }
 
 /// An interned pair of queue and kind.

@@ -1,7 +1,8 @@
 -- Adds tasks of any sort whose keys are settled, and rings an idle worker that serves them. The answer has the order of the
 -- tasks. $1 lanes, $2 priorities, $3 attempts, $4 encodings, $5 payloads, $6 channel, $7 whether to ring, $8 the caller's
 -- listener, $9 delays, $10 due times, $11 time limits, $12 retry policies, $13 jobs, $14 keys, $15 ids that were drawn with
--- the keys, $16 workflows, $17 what a failure means for them, $18 traces. Jobs and workflows are not touched: admission decides.
+-- the keys, $16 workflows, $17 what a failure means for them, $18 traces. Jobs and workflows are not touched: admission
+-- decides. Whether a job is cancelled is read by its primary key, so that the caller hears of it.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), item AS MATERIALIZED (
@@ -51,5 +52,8 @@ WITH clock AS MATERIALIZED (
     LIMIT 1
   ) AS d
 )
-SELECT coalesce(item.id, windlass.task_id(clock.now, item.seq)), (SELECT count(*) FROM rung), item.due_at, item.state
+SELECT
+  coalesce(item.id, windlass.task_id(clock.now, item.seq)), (SELECT count(*) FROM rung), item.due_at, item.state,
+  -- Not as EXISTS, which the planner may answer from all jobs at once.
+  item.job IS NOT NULL AND coalesce((SELECT j.state = 2 FROM windlass.job AS j WHERE j.name = item.job), false)
 FROM item CROSS JOIN clock

@@ -35,12 +35,12 @@ pub(crate) async fn add(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<Enqueu
     }
     let added = insert(shared, &mut session, tasks, &lanes, None).await?;
     tell(shared, &added);
-    Ok(added.ids.into_iter().map(|id| Enqueued { id, existing: false }).collect())
+    Ok(added.tasks)
 }
 
 /// What an insert made.
 pub(crate) struct Added {
-    pub ids: Vec<TaskId>,
+    pub tasks: Vec<Enqueued>,
     pub is_ready: bool,
     pub due: Option<Timestamp>,
 }
@@ -98,8 +98,7 @@ pub(crate) async fn insert(
                 &[&lanes, &priorities, &attempts, &encodings, &payloads, channel, &ring, &listener],
             )
             .await?;
-        let ids = rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
-        return Ok(Added { ids, is_ready: true, due: None });
+        return Ok(Added { tasks: rows.iter().map(added).collect(), is_ready: true, due: None });
     }
     let delays: Vec<Option<i64>> = tasks.iter().map(|task| delay_ms(task.start)).collect();
     let dues: Vec<Option<i64>> = tasks.iter().map(|task| due_ms(task.start)).collect();
@@ -146,7 +145,7 @@ pub(crate) async fn insert(
         .await?;
     let due = |row: &tokio_postgres::Row| row.get::<_, Option<i64>>(2).map(Timestamp::from_ms);
     Ok(Added {
-        ids: rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect(),
+        tasks: rows.iter().map(|row| Enqueued { cancelled: row.get(4), ..added(row) }).collect(),
         is_ready: rows.iter().any(|row| row.get::<_, i32>(3) == State::Ready.code() as i32),
         due: rows.iter().filter_map(due).min(),
     })
@@ -208,7 +207,7 @@ async fn add_one(
 }
 
 fn added(row: &tokio_postgres::Row) -> Enqueued {
-    Enqueued { id: TaskId::from_raw(row.get(0)), existing: false }
+    Enqueued::new(TaskId::from_raw(row.get(0)))
 }
 
 fn is_plain(task: &NewTask) -> bool {

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use windlass_core::{Enqueued, Error, NewTask, Result, TaskId};
+use windlass_core::{Enqueued, Error, Name, NewTask, Result, TaskId};
 
 use crate::{
     enqueue::{self, Added, insert, lanes_of},
@@ -89,13 +89,20 @@ async fn insert_planned(
     };
     let mut answers: Vec<Option<Enqueued>> = vec![None; tasks.len()];
     if let Some(added) = &added {
-        for (place, id) in places.iter().zip(&added.ids) {
+        for (place, task) in places.iter().zip(&added.tasks) {
             if let Some(answer) = answers.get_mut(*place) {
-                *answer = Some(Enqueued { id: *id, existing: false });
+                *answer = Some(*task);
             }
         }
     }
     Ok((plan.answers(&holders, answers)?, added))
+}
+
+/// The task that a key belongs to, while that is remembered.
+pub(crate) async fn holder(shared: &Shared, queue: &Name, key: &str) -> Result<Option<TaskId>> {
+    let mut session = shared.pool.session().await?;
+    let row = session.row(&sql::KEY_HOLDER, &[&queue.as_str(), &key]).await?;
+    Ok(row.map(|row| TaskId::from_raw(row.get(0))))
 }
 
 /// What one task of a batch is with regard to keys.
@@ -205,11 +212,12 @@ impl<'a> Plan<'a> {
         for (place, role) in self.roles.iter().enumerate() {
             let found = match role {
                 Role::Plain => continue,
-                Role::First => holders.get(&place).map(|holder| (holder.task, !holder.is_ours)),
-                Role::SameAs(first) => holders.get(first).map(|holder| (holder.task, true)),
+                // What is ours was just added, and has its answer.
+                Role::First => holders.get(&place).filter(|holder| !holder.is_ours),
+                Role::SameAs(first) => holders.get(first),
             };
-            if let (Some(answer), Some((id, existing))) = (answers.get_mut(place), found) {
-                *answer = Some(Enqueued { id: TaskId::from_raw(id), existing });
+            if let (Some(answer), Some(holder)) = (answers.get_mut(place), found) {
+                *answer = Some(Enqueued::existing(TaskId::from_raw(holder.task)));
             }
         }
         answers.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| {

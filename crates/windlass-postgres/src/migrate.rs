@@ -85,6 +85,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "the table of tasks, for as long as it takes to make the index of ready ones anew: about a second for each million of them",
         sql: include_str!("../sql/migrations/0010_suspect.sql"),
     },
+    Migration {
+        version: 13,
+        oldest_writer: 1,
+        locks: "no table: function enqueue is made anew, and what was granted or revoked on it by name must be again",
+        sql: include_str!("../sql/migrations/0013_enqueue_says_more.sql"),
+    },
 ];
 
 /// The versions that a schema records.

@@ -201,6 +201,39 @@ async fn redrive_steps(session: &mut Session<'_>, ids: &[i64], delays: &[i64]) -
     Ok(rows)
 }
 
+/// Removes dead tasks that no workflow waits for.
+pub(crate) async fn remove(shared: &Shared, ids: &[TaskId]) -> Result<Vec<Changed>> {
+    let mut results = HashMap::new();
+    for chunk in in_order(ids).chunks(CHANGES_MAX) {
+        results.extend(repeat(|| remove_some(shared, chunk)).await?);
+    }
+    Ok(answers(ids.iter().copied(), &results, |_| Err(Refusal::NotFound)))
+}
+
+async fn remove_some(
+    shared: &Shared,
+    ids: &[TaskId],
+) -> Result<HashMap<TaskId, Result<State, Refusal>>, Failure> {
+    let mut session = shared.pool.session().await?;
+    let raw: Vec<i64> = ids.iter().map(|id| id.raw()).collect();
+    let gone = session.query(&sql::REMOVE_DEAD, &[&raw, &shared.key_ttl_ms()]).await?;
+    let mut results: HashMap<_, _> =
+        gone.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Dead))).collect();
+    let left: Vec<TaskId> = ids.iter().copied().filter(|id| !results.contains_key(id)).collect();
+    if !left.is_empty() {
+        let states = states_of(&mut session, &left).await?;
+        results.extend(left.into_iter().map(|id| {
+            let refusal = match states.get(&id) {
+                None => Refusal::NotFound,
+                Some(State::Dead) => Refusal::Blocks,
+                Some(state) => Refusal::CannotGo(*state),
+            };
+            (id, Err(refusal))
+        }));
+    }
+    Ok(results)
+}
+
 async fn states_of(session: &mut Session<'_>, ids: &[TaskId]) -> Result<HashMap<TaskId, State>, Failure> {
     inspect::states(session, ids).await
 }
@@ -211,6 +244,8 @@ enum Refusal {
     NotFound,
     Ended(State),
     NotDead(State),
+    CannotGo(State),
+    Blocks,
 }
 
 fn has_ended(state: State) -> Refusal {
@@ -224,6 +259,12 @@ impl Refusal {
             Self::Ended(state) => Error::Conflict(format!("task {id} has already ended: {state}")),
             Self::NotDead(state) => {
                 Error::Conflict(format!("task {id} is {state}; only a dead task can be retried"))
+            }
+            Self::CannotGo(state) => {
+                Error::Conflict(format!("task {id} is {state}; only a dead task can be removed"))
+            }
+            Self::Blocks => {
+                Error::Conflict(format!("task {id} blocks its workflow; skip or cancel that first"))
             }
         }
     }

@@ -22,7 +22,7 @@ use crate::{
     gate,
     gather::Gather,
     info::{self, Origin},
-    inspect, job, leader, lease,
+    inspect, job, keys, leader, lease,
     migrate::MIGRATIONS,
     open, operate,
     options::{Location, Options},
@@ -223,6 +223,14 @@ impl Store for PostgresStore {
 
     async fn redrive(&self, tasks: &[Redrive]) -> Result<Vec<Changed>> {
         operate::redrive(&self.shared, tasks).await
+    }
+
+    async fn remove(&self, ids: &[TaskId]) -> Result<Vec<Changed>> {
+        operate::remove(&self.shared, ids).await
+    }
+
+    async fn key_holder(&self, queue: &Name, key: &str) -> Result<Option<TaskId>> {
+        keys::holder(&self.shared, queue, key).await
     }
 
     async fn lane_records(&self) -> Result<Vec<LaneRecord>> {

@@ -111,7 +111,7 @@ async fn write(
                     shared.tell_of(Some(id.raw()));
                 }
                 // Nobody listens if the call was dropped; then the lease is found by a comparison.
-                let _ = visible.send((Enqueued { id, existing: false }, claimed));
+                let _ = visible.send((Enqueued::new(id), claimed));
             },
         )
         .await?;

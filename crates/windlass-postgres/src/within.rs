@@ -179,5 +179,6 @@ fn read(
     };
     let row = row.map_err(unreadable)?;
     let id = row.try_get(0).map_err(unreadable)?;
-    Ok(Enqueued { id: TaskId::from_raw(id), existing: row.try_get(1).map_err(unreadable)? })
+    let existing = row.try_get(1).map_err(unreadable)?;
+    Ok(Enqueued { existing, ..Enqueued::new(TaskId::from_raw(id)) })
 }

@@ -34,6 +34,6 @@ impl Schedules for RemoteStore {
         if !answer.fired {
             return Ok(None);
         }
-        Ok(Some(Enqueued { id: task_id(&answer.task_id)?, existing: answer.existing }))
+        Ok(Some(Enqueued { existing: answer.existing, ..Enqueued::new(task_id(&answer.task_id)?) }))
     }
 }

@@ -239,6 +239,17 @@ impl Store for RemoteStore {
         all(self.change(|wire| async move { wire.tasks().retry_tasks(request).await }).await?.tasks)
     }
 
+    async fn remove(&self, ids: &[TaskId]) -> Result<Vec<Changed>> {
+        let request = v1::RemoveTasksRequest { task_ids: ids.iter().map(ToString::to_string).collect() };
+        all(self.change(|wire| async move { wire.tasks().remove_tasks(request).await }).await?.tasks)
+    }
+
+    async fn key_holder(&self, queue: &Name, key: &str) -> Result<Option<TaskId>> {
+        let request = v1::FindKeyRequest { queue: queue.to_string(), key: key.to_owned() };
+        let answer = self.look(|wire| async move { wire.tasks().find_key(request).await }).await?;
+        some_task_id(&answer.task_id)
+    }
+
     async fn lane_records(&self) -> Result<Vec<LaneRecord>> {
         let request = v1::ListQueuesRequest {};
         all(self.look(|wire| async move { wire.control().list_queues(request).await }).await?.lanes)

@@ -370,8 +370,8 @@ pub const AUDIT: &str = "windlass::audit";
 
 fn unauthorized(message: impl Into<String>) -> ErrorDetail {
     ErrorDetail::new(ErrorCode::Unauthorized, message).hint(
-        "make one on the server's machine with `windlass token create --scope read`, and give it with WINDLASS_TOKEN or \
-         --token-file; over HTTP: `Authorization: Bearer TOKEN`",
+        "show one with WINDLASS_TOKEN or --token-file, over HTTP with `Authorization: Bearer TOKEN`; a caller of scope admin makes \
+         it with `windlass token create --scope read`, and the first is made while the server does not run",
     )
 }
 

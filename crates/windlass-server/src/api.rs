@@ -58,8 +58,8 @@ mod token;
 mod workflow;
 
 pub use change::{
-    BULK_LIMIT_MAX, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, REFUSALS_MAX, Refusal,
-    RetryRequest, TaskFilter,
+    BULK_LIMIT_MAX, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, PurgeRequest, PurgeResponse,
+    REFUSALS_MAX, Refusal, RetryRequest, TaskFilter, TaskRemoved,
 };
 pub use enqueue::{
     BatchRequest, BatchResponse, EnqueueRequest, EnqueueResponse, EnqueuedTask, KeyConflict, RetryDelays,
@@ -77,7 +77,7 @@ pub use task::{
     WaitRequest, WaitResponse, WhyView,
 };
 pub use token::{TokenCreated, TokenRequest, TokenRevoked, TokenView, Tokens};
-pub use workflow::{WorkflowChange, WorkflowView, Workflows};
+pub use workflow::{EndedSteps, WorkflowChange, WorkflowView, Workflows};
 
 /// Reads an explicit `null` as a value, which a plain `Option` would take for absent.
 fn present<'de, D: serde::Deserializer<'de>, T: serde::Deserialize<'de>>(

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use rusqlite::{CachedStatement, params};
 use windlass_core::{
-    Enqueued, Error, LaneId, Name, NewTask, OnFailure, Result, Rules, Start, State, TaskId, Timestamp,
+    Enqueued, Error, JobState, LaneId, Name, NewTask, OnFailure, Result, Rules, Start, State, TaskId,
+    Timestamp,
 };
 
 use crate::{
-    gates,
+    gates, jobs,
     keys::{self, Admitted},
     line,
     memory::Waiting,
@@ -54,22 +55,30 @@ fn append(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {
     let mut plain = tx.sql(sql::INSERT_PLAIN_TASK)?;
     for (place, (task, lane)) in tasks.iter().zip(lanes).enumerate() {
         let answer = match admitted.get(place) {
-            Some(Admitted::Existing(id)) => keys::existing(*id),
+            Some(Admitted::Existing(id)) => Enqueued::existing(*id),
             Some(Admitted::SameAs(first)) => {
-                keys::existing(answers.get(*first).map_or(TaskId::from_raw(0), |answer| answer.id))
+                Enqueued::existing(answers.get(*first).map_or(TaskId::from_raw(0), |answer| answer.id))
             }
             Some(Admitted::New(Some(digest))) => {
                 let id = insert(tx, &mut plain, task, lane)?;
                 keys::put(tx, task, id, digest)?;
-                Enqueued { id, existing: false }
+                added(tx, task, id)?
             }
             Some(Admitted::New(None)) | None => {
-                Enqueued { id: insert(tx, &mut plain, task, lane)?, existing: false }
+                let id = insert(tx, &mut plain, task, lane)?;
+                added(tx, task, id)?
             }
         };
         answers.push(answer);
     }
     Ok(answers)
+}
+
+/// The answer for a new task; a job that is cancelled cancels it.
+fn added(tx: &mut Tx<'_>, task: &NewTask, id: TaskId) -> Step<Enqueued> {
+    let job = task.job.as_ref().map(|job| jobs::recall(tx, job)).transpose()?.flatten();
+    let cancelled = job.is_some_and(|job| job.state == JobState::Cancelled);
+    Ok(Enqueued { cancelled, ..Enqueued::new(id) })
 }
 
 /// The lane of each task; lanes that are new are stored. Refuses before it writes.

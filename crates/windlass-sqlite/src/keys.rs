@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::OptionalExtension;
-use windlass_core::{Enqueued, Error, Name, NewTask, TaskId, task::Key};
+use windlass_core::{Error, Name, NewTask, TaskId, task::Key};
 
 use crate::{
     sql,
@@ -52,7 +52,7 @@ pub(crate) fn admit(tx: &Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Admitted>> {
                 .into());
             }
             admitted.push(Admitted::SameAs(*first));
-        } else if let Some(id) = holder(tx, task, key, &digest)? {
+        } else if let Some(id) = existing(tx, task, key, &digest)? {
             admitted.push(Admitted::Existing(id));
         } else {
             seen.insert((&task.queue, &key.text), (place, digest));
@@ -62,25 +62,30 @@ pub(crate) fn admit(tx: &Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Admitted>> {
     Ok(admitted)
 }
 
-/// The task that has a key, if it is remembered and may be given for this one.
-fn holder(tx: &Tx<'_>, task: &NewTask, key: &Key, digest: &Digest) -> Step<Option<TaskId>> {
-    let found = tx
-        .sql(sql::FIND_KEY)?
-        .query_row((task.queue.as_str(), &key.text), |row| {
-            let id = TaskId::from_raw(row.get(0)?);
-            let same = row.get_ref(1)?.as_bytes().is_ok_and(|known| known == digest);
-            let expires_at: Option<i64> = row.get(2)?;
-            Ok((id, same, expires_at, row.get::<_, bool>(3)?))
-        })
-        .optional()?;
-    match found {
-        Some((_, _, Some(expires_at), false)) if expires_at <= tx.now.as_ms() => Ok(None),
-        Some((existing, false, ..)) if !key.ignore_conflict => {
+/// The task that has a key, if it may be given for this one.
+fn existing(tx: &Tx<'_>, task: &NewTask, key: &Key, digest: &Digest) -> Step<Option<TaskId>> {
+    match find(tx, &task.queue, &key.text)? {
+        Some((existing, known)) if known != digest && !key.ignore_conflict => {
             Err(Error::KeyConflict { key: key.text.clone(), existing }.into())
         }
-        Some((existing, ..)) => Ok(Some(existing)),
-        None => Ok(None),
+        found => Ok(found.map(|(existing, _)| existing)),
     }
+}
+
+/// The task that has a key, if that is remembered.
+pub(crate) fn holder(tx: &Tx<'_>, queue: &Name, key: &str) -> Step<Option<TaskId>> {
+    Ok(find(tx, queue, key)?.map(|(id, _)| id))
+}
+
+/// The task that has a key and what the key stands for, if it is remembered.
+fn find(tx: &Tx<'_>, queue: &Name, key: &str) -> Step<Option<(TaskId, Vec<u8>)>> {
+    let found = tx.sql(sql::FIND_KEY)?.query_row((queue.as_str(), key), |row| {
+        let expires_at: Option<i64> = row.get(2)?;
+        let is_kept: bool = row.get(3)?;
+        let is_over = !is_kept && expires_at.is_some_and(|expires_at| expires_at <= tx.now.as_ms());
+        Ok((TaskId::from_raw(row.get(0)?), row.get_ref(1)?.as_bytes().unwrap_or_default().to_vec(), is_over))
+    });
+    Ok(found.optional()?.filter(|(.., is_over)| !is_over).map(|(id, digest, _)| (id, digest)))
 }
 
 /// Gives a key to a new task.
@@ -96,11 +101,6 @@ pub(crate) fn expire(tx: &Tx<'_>, id: TaskId) -> Step<()> {
     let until = tx.now.after(tx.options.rules.idempotency_ttl);
     tx.sql(sql::EXPIRE_KEY)?.execute((id.raw(), until.as_ms()))?;
     Ok(())
-}
-
-/// The answer for a task that was there before.
-pub(crate) fn existing(id: TaskId) -> Enqueued {
-    Enqueued { id, existing: true }
 }
 
 #[cfg(test)]

@@ -239,12 +239,20 @@ fn dead_tasks(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
         })?
         .collect::<rusqlite::Result<_>>()?;
     for (id, lane) in &dead {
-        keys::expire(tx, *id)?;
-        tx.sql(sql::DELETE_DEAD)?.execute([id.raw()])?;
-        tx.memory.count(*lane, State::Dead, -1);
-        tx.effects.figures = true;
+        remove_dead(tx, *id, *lane)?;
     }
     Ok((dead.len() as u64, dead.len() == CHUNK_ROWS))
+}
+
+/// Removes one dead task, and starts the time of its key.
+pub(crate) fn remove_dead(tx: &mut Tx<'_>, id: TaskId, lane: LaneId) -> Step<()> {
+    keys::expire(tx, id)?;
+    if tx.sql(sql::DELETE_DEAD)?.execute([id.raw()])? != 1 {
+        return Err(disagree("a dead task"));
+    }
+    tx.memory.count(lane, State::Dead, -1);
+    tx.effects.figures = true;
+    Ok(())
 }
 
 fn expired_keys(tx: &mut Tx<'_>, _: &Retention) -> Step<Swept> {

@@ -13,7 +13,7 @@ use crate::{
     end::{count_kept, must_keep},
     gates,
     jobs::optional_name,
-    keys, line,
+    keys, line, maintain,
     memory::Waiting,
     sql,
     tx::{Failure, Step, Tx, disagree},
@@ -201,6 +201,26 @@ pub(crate) fn redrive_one(tx: &mut Tx<'_>, id: TaskId, due_at: Timestamp) -> Ste
         tx.touched.job(job);
     }
     Ok(State::Scheduled)
+}
+
+/// Removes dead tasks that no workflow waits for.
+pub(crate) fn remove(tx: &mut Tx<'_>, ids: &[TaskId]) -> Step<Vec<Changed>> {
+    each(ids.iter().copied(), |id| remove_one(tx, id))
+}
+
+fn remove_one(tx: &mut Tx<'_>, id: TaskId) -> Step<State> {
+    let Some(found) = find(tx, id)? else { return Err(absent(tx, id)?.into()) };
+    if found.state != State::Dead {
+        let state = found.state;
+        return Err(Error::Conflict(format!("task {id} is {state}; only a dead task can be removed")).into());
+    }
+    let workflow = found.workflow.as_ref().map(|name| workflows::find(tx, name)).transpose()?.flatten();
+    if workflow.is_some_and(|workflow| workflow.blocked_by == Some(id)) {
+        let message = format!("task {id} blocks its workflow; skip or cancel that first");
+        return Err(Error::Conflict(message).into());
+    }
+    maintain::remove_dead(tx, id, found.lane)?;
+    Ok(State::Dead)
 }
 
 /// Lets a workflow go on with the task that blocks it; false if that is not what blocks it.

@@ -26,7 +26,7 @@ use crate::{
     call::{Call, Class, Sync},
     claim, enqueue,
     error::OpenError,
-    figures, gates, inspect,
+    figures, gates, inspect, keys,
     lease::{self, Home},
     maintain,
     migrate::{MIGRATIONS, Migration},
@@ -149,6 +149,21 @@ impl SqliteStore {
         let (request, answer) = Call::pair(class, sync, timed(Arc::clone(writer), work));
         self.shared.queue.push(request);
         answered(answer).await
+    }
+
+    /// Changes tasks in several requests if they are many.
+    async fn change_all<T: Clone + Send + 'static>(
+        &self,
+        tasks: &[T],
+        change: impl Fn(&mut Tx<'_>, &[T]) -> Step<Vec<Changed>> + Clone + Send + 'static,
+    ) -> Result<Vec<Changed>> {
+        let mut changed = Vec::with_capacity(tasks.len());
+        for tasks in tasks.chunks(CHANGES_PER_REQUEST) {
+            let (tasks, change) = (tasks.to_vec(), change.clone());
+            let class = Class::of_client(tasks.len());
+            changed.extend(self.write(class, Sync::Durable, move |tx| change(tx, &tasks)).await?);
+        }
+        Ok(changed)
     }
 
     /// Has everything that was written before synced.
@@ -379,25 +394,20 @@ impl Store for SqliteStore {
 
     async fn cancel(&self, ids: &[TaskId], reason: &str) -> Result<Vec<Changed>> {
         let reason: Arc<str> = self.rules().clip_error(reason).into();
-        let mut changed = Vec::with_capacity(ids.len());
-        for ids in ids.chunks(CHANGES_PER_REQUEST) {
-            let (ids, reason) = (ids.to_vec(), Arc::clone(&reason));
-            let class = Class::of_client(ids.len());
-            let work = move |tx: &mut Tx<'_>| operate::cancel(tx, &ids, &reason);
-            changed.extend(self.write(class, Sync::Durable, work).await?);
-        }
-        Ok(changed)
+        self.change_all(ids, move |tx, ids| operate::cancel(tx, ids, &reason)).await
     }
 
     async fn redrive(&self, tasks: &[Redrive]) -> Result<Vec<Changed>> {
-        let mut changed = Vec::with_capacity(tasks.len());
-        for tasks in tasks.chunks(CHANGES_PER_REQUEST) {
-            let tasks = tasks.to_vec();
-            let class = Class::of_client(tasks.len());
-            let work = move |tx: &mut Tx<'_>| operate::redrive(tx, &tasks);
-            changed.extend(self.write(class, Sync::Durable, work).await?);
-        }
-        Ok(changed)
+        self.change_all(tasks, operate::redrive).await
+    }
+
+    async fn remove(&self, ids: &[TaskId]) -> Result<Vec<Changed>> {
+        self.change_all(ids, operate::remove).await
+    }
+
+    async fn key_holder(&self, queue: &Name, key: &str) -> Result<Option<TaskId>> {
+        let (queue, key) = (queue.clone(), key.to_owned());
+        self.write(Class::Client, Sync::Read, move |tx| keys::holder(tx, &queue, &key)).await
     }
 
     async fn lane_records(&self) -> Result<Vec<LaneRecord>> {

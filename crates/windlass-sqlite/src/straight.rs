@@ -25,7 +25,7 @@ pub(crate) fn enqueue_for(
 ) -> Step<(Enqueued, Option<Claimed>)> {
     if let Some(lane) = open_lane(tx, task, demand) {
         let claimed = lease(tx, task, demand, lane)?;
-        return Ok((Enqueued { id: claimed.id, existing: false }, Some(claimed)));
+        return Ok((Enqueued::new(claimed.id), Some(claimed)));
     }
     Ok((only(enqueue::enqueue(tx, std::slice::from_ref(task))?)?, None))
 }

@@ -82,7 +82,7 @@ pub(crate) fn settled(counters: &Counters, attempt: &Attempt, settlement: &Settl
         }
         Settlement::Dead { .. } => {
             if has_line(&lines.dead, "tasks died") {
-                about!(warn, attempt, "the task is dead: `windlass tasks show` says why");
+                about!(warn, attempt, "the task is dead: `windlass tasks show ID` says why");
             }
         }
         Settlement::Cancelled { .. } => {

@@ -119,7 +119,7 @@ async fn a_key_gives_one_task_and_another_payload_under_it_is_refused_unless_tol
     assert_eq!((again.id, again.existing), (first.id, true));
     let error = client.enqueue(mail("b")).key("k").await.unwrap_err();
     assert_eq!(error, Error::KeyConflict { key: "k".into(), existing: first.id });
-    let ignoring = client.enqueue(mail("b")).key_ignoring_conflict("k").await.unwrap();
+    let ignoring = client.enqueue(mail("b")).key("k").ignore_key_conflict().await.unwrap();
     assert_eq!((ignoring.id, ignoring.existing), (first.id, true));
 }
 

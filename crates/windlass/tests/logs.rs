@@ -109,7 +109,7 @@ async fn every_event_that_matters_has_one_line_that_finds_its_task_and_success_h
     let ways = [
         (Way::Fine, vec![]),
         (Way::Retry, vec![("INFO", "the attempt failed; the task is tried again")]),
-        (Way::Dead, vec![("WARN", "the task is dead: `windlass tasks show` says why")]),
+        (Way::Dead, vec![("WARN", "the task is dead: `windlass tasks show ID` says why")]),
         (
             Way::Panic,
             vec![("WARN", "handler panicked"), ("INFO", "the attempt failed; the task is tried again")],

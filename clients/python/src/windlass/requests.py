@@ -28,7 +28,7 @@ def enqueue(task: NewTask) -> tasks_pb2.EnqueueRequest:
 
 def enqueued(answer: tasks_pb2.EnqueueResponse) -> Enqueued:
     """What became of it."""
-    return Enqueued(answer.task_id, answer.existing, tuple(answer.warnings))
+    return Enqueued(answer.task_id, answer.existing, tuple(answer.warnings), answer.cancelled)
 
 
 def enqueue_batch(tasks: Iterable[NewTask]) -> tasks_pb2.EnqueueBatchRequest:
@@ -39,7 +39,7 @@ def enqueue_batch(tasks: Iterable[NewTask]) -> tasks_pb2.EnqueueBatchRequest:
 def enqueued_batch(answer: tasks_pb2.EnqueueBatchResponse) -> Sequence[Enqueued]:
     """What became of them, in order; what the caller should know stands with each."""
     warnings = tuple(answer.warnings)
-    return [Enqueued(task.task_id, task.existing, warnings) for task in answer.tasks]
+    return [Enqueued(task.task_id, task.existing, warnings, task.cancelled) for task in answer.tasks]
 
 
 def is_repeatable(tasks: Iterable[NewTask]) -> bool:

@@ -147,6 +147,8 @@ class Enqueued:
     existing: bool = False
     #: What the caller should know, for example that no live worker has this kind.
     warnings: Sequence[str] = ()
+    #: Whether its job is cancelled, and with it the task: at once, or when its turn in its workflow comes.
+    cancelled: bool = False
 
 
 @dataclass(frozen=True)

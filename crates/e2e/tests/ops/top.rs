@@ -76,6 +76,30 @@ async fn top_shows_the_fleet_at_two_sizes_and_pauses_a_queue() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn top_retries_and_cancels_a_task_after_a_yes() {
+    let folder = tempfile::tempdir().unwrap();
+    let up = busy(folder.path()).await;
+    let terminal = top(&up, 120, 24);
+    terminal.wait_for(&["QUEUES 2"]).unwrap();
+    terminal.press("Enter").unwrap();
+    // The newest comes first: the one that is held.
+    terminal.wait_for(&["newest tasks of queue mail", "held", "c cancel"]).unwrap();
+    terminal.press("c").unwrap();
+    terminal.wait_for(&["cancel task", "y does it"]).unwrap();
+    terminal.press("n").unwrap();
+    let shown = terminal.wait_for(&["nothing changed", "held"]).unwrap();
+    assert!(!shown.contains("cancelled"), "{shown}");
+    terminal.press("c").unwrap();
+    terminal.wait_for(&["y does it"]).unwrap();
+    terminal.press("y").unwrap();
+    terminal.wait_for(&["is cancelled"]).unwrap();
+    terminal.press("r").unwrap();
+    terminal.wait_for(&["retry task"]).unwrap();
+    terminal.press("y").unwrap();
+    terminal.wait_for(&[" repeats "]).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn top_says_that_the_server_is_gone_and_goes_on_when_it_is_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut up = busy(folder.path()).await;

@@ -9,9 +9,10 @@ use windlass_server::{
     api::{
         Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse,
         DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, JobRemoval, JobRequest, JobView, Jobs,
-        QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules,
-        TaskFilter, TaskPage, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitRequest,
-        WaitResponse, WhyView, WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
+        PurgeRequest, PurgeResponse, QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest,
+        ScheduleView, Schedules, TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest,
+        TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers,
+        WorkflowChange, WorkflowView, Workflows,
     },
 };
 
@@ -104,6 +105,14 @@ impl Backend for Local {
         self.operations.bulk_retry(request).await
     }
 
+    async fn remove(&self, id: TaskId) -> Answer<TaskRemoved> {
+        self.operations.remove(id).await
+    }
+
+    async fn remove_many(&self, request: BulkRequest) -> Answer<BulkResponse> {
+        self.operations.bulk_remove(request).await
+    }
+
     async fn dead(&self, filter: &TaskFilter) -> Answer<DeadGroups> {
         self.operations.dead_groups(filter.clone()).await
     }
@@ -118,6 +127,10 @@ impl Backend for Local {
         } else {
             self.operations.resume(queue.as_str()).await
         }
+    }
+
+    async fn purge_queue(&self, queue: &Name, request: PurgeRequest) -> Answer<PurgeResponse> {
+        self.operations.purge(queue.as_str(), request).await
     }
 
     async fn jobs(&self, after: Option<&Name>, limit: u32) -> Answer<Jobs> {

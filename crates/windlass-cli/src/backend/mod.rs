@@ -14,9 +14,10 @@ use windlass_core::{Name, TaskId, WorkerId, WorkflowAction};
 use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, JobRemoval, JobRequest, JobView, Jobs,
-    QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter,
-    TaskPage, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitResponse, WhyView,
-    WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
+    PurgeRequest, PurgeResponse, QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest,
+    ScheduleView, Schedules, TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest,
+    TokenRevoked, Tokens, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers, WorkflowChange,
+    WorkflowView, Workflows,
 };
 
 pub use connect::connect;
@@ -53,12 +54,18 @@ pub trait Backend: Send + Sync {
     async fn cancel_many(&self, request: BulkRequest) -> Answer<BulkResponse>;
     /// Retries many dead tasks.
     async fn retry_many(&self, request: BulkRequest) -> Answer<BulkResponse>;
+    /// Removes a dead task.
+    async fn remove(&self, id: TaskId) -> Answer<TaskRemoved>;
+    /// Removes many dead tasks.
+    async fn remove_many(&self, request: BulkRequest) -> Answer<BulkResponse>;
     /// Dead tasks by error.
     async fn dead(&self, filter: &TaskFilter) -> Answer<DeadGroups>;
     /// Every queue.
     async fn queues(&self) -> Answer<Queues>;
     /// Pauses or resumes a queue.
     async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Answer<QueueChange>;
+    /// Cancels what waits in a queue, and removes what is dead.
+    async fn purge_queue(&self, queue: &Name, request: PurgeRequest) -> Answer<PurgeResponse>;
     /// One page of jobs by name.
     async fn jobs(&self, after: Option<&Name>, limit: u32) -> Answer<Jobs>;
     /// One job.

@@ -7,9 +7,10 @@ use windlass_core::{Name, TaskId, WorkerId, WorkflowAction};
 use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, HealthView, InfoView, JobRemoval, JobRequest, JobView, Jobs,
-    QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, TaskFilter,
-    TaskPage, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView,
-    WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
+    PurgeRequest, PurgeResponse, QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest,
+    ScheduleView, Schedules, TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest,
+    TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers,
+    WorkflowChange, WorkflowView, Workflows,
 };
 
 use super::{
@@ -123,6 +124,14 @@ impl Backend for Remote {
         self.client.post("/v1/tasks/retry", &request).await
     }
 
+    async fn remove(&self, id: TaskId) -> Answer<TaskRemoved> {
+        self.client.delete(&format!("/v1/tasks/{id}")).await
+    }
+
+    async fn remove_many(&self, request: BulkRequest) -> Answer<BulkResponse> {
+        self.client.post("/v1/tasks/remove", &request).await
+    }
+
     async fn dead(&self, filter: &TaskFilter) -> Answer<DeadGroups> {
         let query = query(filtered(filter).filter(|(name, _)| *name != "state"));
         self.client.get(&format!("/v1/dead{query}"), Duration::ZERO).await
@@ -136,6 +145,10 @@ impl Backend for Remote {
         let verb = if paused { "pause" } else { "resume" };
         let path = format!("/v1/queues/{}/{verb}", escape(queue.as_str()));
         self.client.post(&path, &serde_json::Map::new()).await
+    }
+
+    async fn purge_queue(&self, queue: &Name, request: PurgeRequest) -> Answer<PurgeResponse> {
+        self.client.post(&format!("/v1/queues/{}/purge", escape(queue.as_str())), &request).await
     }
 
     async fn jobs(&self, after: Option<&Name>, limit: u32) -> Answer<Jobs> {

@@ -10,7 +10,10 @@ use serde_json::{json, value::RawValue};
 use windlass_core::{JobState, Name, OnFailure, Payload, State, TaskId, Timestamp, why::word};
 use windlass_server::api::{BatchRequest, EnqueueRequest, JobView, TaskView};
 
-use super::{import, tasks::wait};
+use super::{
+    import::{self, Bad},
+    tasks::wait,
+};
 use crate::{
     backend::Backend,
     duration,
@@ -59,6 +62,9 @@ pub struct EnqueueArgs {
     /// Idempotency key: the same queue and key give one task
     #[arg(long, conflicts_with_all = ["count", "from"])]
     key: Option<String>,
+    /// Print the task that has the key if that is of another kind or payload, instead of refusing
+    #[arg(long, requires = "key")]
+    ignore_key_conflict: bool,
     /// Attempts granted
     #[arg(long, value_name = "N", conflicts_with = "from")]
     max_attempts: Option<u32>,
@@ -68,31 +74,54 @@ pub struct EnqueueArgs {
     /// Enqueue it this many times
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     count: Option<u64>,
-    /// Wait until it has ended and print its output
+    /// Wait until it has ended and print its output; its id goes to stderr at once
     #[arg(long, conflicts_with = "from")]
     wait: bool,
-    /// Read tasks from a file (or - for stdin), one JSON object a line
+    /// Wait at most this long, such as 30s; then the exit code is 1 and the task goes on
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "from")]
+    wait_timeout: Option<Duration>,
+    /// Read tasks from a file (or - for stdin), one JSON object a line; all are checked before the first is added
     #[arg(long, value_name = "FILE|-", conflicts_with = "count")]
     from: Option<String>,
+    /// Leave out lines that are no tasks, and add the others
+    #[arg(long, requires = "from")]
+    skip_bad: bool,
+    /// A name for this reading of the file: a second run of the same name adds only what the first did not
+    #[arg(long, value_name = "NAME", requires = "from")]
+    run: Option<String>,
+}
+
+impl EnqueueArgs {
+    /// Whether to wait, and for how long.
+    fn waits(&self) -> Option<Waits> {
+        (self.wait || self.wait_timeout.is_some()).then_some(Waits { limit: self.wait_timeout })
+    }
+}
+
+/// Waiting for the end of what was enqueued.
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    limit: Option<Duration>,
 }
 
 /// Runs it.
 pub async fn run(session: &Session, args: EnqueueArgs) -> anyhow::Result<Exit> {
     if let Some(file) = &args.from {
-        let file = file.clone();
         let backend = session.backend_to_change().await?;
-        let exit = import::run(session, &*backend, &file).await?;
+        let bad = if args.skip_bad { Bad::LeftOut } else { Bad::Refused };
+        let exit = import::run(session, &*backend, file, bad, args.run.as_deref()).await?;
         backend.close().await?;
         return Ok(exit);
     }
     let request = request(&args)?;
     let backend = session.backend_to_change().await?;
-    if args.wait && !backend.has_worker() {
+    let waits = args.waits();
+    if waits.is_some() && !backend.has_worker() {
         return Err(wait::nobody_runs_them(&*backend).into());
     }
     let exit = match args.count {
-        None => one(session, &*backend, request, args.wait).await?,
-        Some(count) => many(session, &*backend, &request, count, args.wait).await?,
+        None => one(session, &*backend, request, waits).await?,
+        Some(count) => many(session, &*backend, &request, count, waits).await?,
     };
     backend.close().await?;
     Ok(exit)
@@ -111,6 +140,7 @@ fn request(args: &EnqueueArgs) -> anyhow::Result<EnqueueRequest> {
         run_at: args.at,
         delay_ms: args.delay.map(|delay| delay.as_millis() as u64),
         key: args.key.clone(),
+        ignore_key_conflict: args.ignore_key_conflict.then_some(true),
         max_attempts: args.max_attempts,
         timeout_ms: args.timeout.map(|timeout| timeout.as_millis() as u64),
         ..EnqueueRequest::default()
@@ -143,7 +173,7 @@ async fn one(
     session: &Session,
     backend: &dyn Backend,
     request: EnqueueRequest,
-    waits: bool,
+    waits: Option<Waits>,
 ) -> anyhow::Result<Exit> {
     let out = session.out;
     let start = Instant::now();
@@ -155,7 +185,7 @@ async fn one(
     if answer.existing {
         out.note("a task with this key was already there");
     }
-    if !waits {
+    let Some(waits) = waits else {
         return if out.is_json() {
             out.json(&answer).map(|()| Exit::Done)
         } else {
@@ -167,8 +197,10 @@ async fn one(
             }
             Ok(Exit::Done)
         };
-    }
-    wait::each_ended(backend, vec![answer.id], None, |task| {
+    };
+    // Now, because whoever ends the wait must be able to find the task; to stderr, because stdout has the result.
+    out.note(format!("{} enqueued; waiting for its end", answer.id));
+    wait::each_ended(backend, vec![answer.id], waits.limit, |task| {
         if out.is_json() {
             return out.json(task);
         }
@@ -182,7 +214,7 @@ async fn many(
     backend: &dyn Backend,
     request: &EnqueueRequest,
     count: u64,
-    waits: bool,
+    waits: Option<Waits>,
 ) -> anyhow::Result<Exit> {
     let out = session.out;
     let start = Instant::now();
@@ -193,13 +225,15 @@ async fn many(
     while (ids.len() as u64) < count {
         let n = per_call.min(count - ids.len() as u64);
         let tasks = std::iter::repeat_n(request, n as usize).cloned().collect();
-        let answer = backend.enqueue_batch(BatchRequest { tasks }).await.map_err(|error| {
-            let mut failure = Failure::from(error);
-            if !ids.is_empty() {
-                failure.message = format!("{} (after {})", failure.message, text::tasks(ids.len() as u64));
-            }
-            failure
-        })?;
+        let answer =
+            backend.enqueue_batch(BatchRequest { tasks, dry_run: false }).await.map_err(|error| {
+                let mut failure = Failure::from(error);
+                if !ids.is_empty() {
+                    failure.message =
+                        format!("{} (after {})", failure.message, text::tasks(ids.len() as u64));
+                }
+                failure
+            })?;
         ids.extend(answer.tasks.iter().map(|task| task.id));
         for warning in answer.warnings {
             if !warnings.contains(&warning) {
@@ -210,7 +244,7 @@ async fn many(
         out.progress(format!("{} of {} enqueued", text::count(ids.len() as u64), text::tasks(count)));
     }
     out.end_progress();
-    if !waits {
+    let Some(waits) = waits else {
         if out.is_json() {
             out.json(&json!({"enqueued": ids.len(), "ids": ids, "warnings": warnings}))?;
         } else {
@@ -219,9 +253,12 @@ async fn many(
             out.line(format!("{} enqueued{job}", text::tasks(count)))?;
         }
         return Ok(Exit::Done);
+    };
+    if let (Some(first), Some(last)) = (ids.first(), ids.last()) {
+        out.note(format!("{} enqueued, from {first} to {last}; waiting for their ends", text::tasks(count)));
     }
     let mut tally = Tally::default();
-    let exit = wait::each_ended(backend, ids, None, |task| {
+    let exit = wait::each_ended(backend, ids, waits.limit, |task| {
         tally.add(task);
         out.progress(format!("{} of {} ended", text::count(tally.total()), text::tasks(count)));
         Ok(())

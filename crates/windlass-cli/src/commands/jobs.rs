@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use windlass_core::{JobState, Name, gate::COUNT_MAX, store::PAGE_MAX};
-use windlass_server::api::{JobRequest, JobView};
+use windlass_server::api::{ErrorCode, JobRequest, JobView};
 
 use crate::{
     backend::Backend,
+    config::nearest,
     duration,
     failure::{Exit, Failure},
     output::{Colour, Output, table::Table, text},
@@ -24,7 +25,7 @@ pub enum JobsCommand {
     /// Set a job's limit or delay, also before its first task and while its tasks run
     Set(SetArgs),
     /// Start nothing more of a job; what runs goes on
-    Pause(NameArgs),
+    Pause(PauseArgs),
     /// Start tasks of a job again
     Resume(NameArgs),
     /// Cancel what waits in a job and what comes
@@ -49,6 +50,16 @@ pub struct PageArgs {
 pub struct NameArgs {
     /// The job
     name: String,
+}
+
+/// Arguments of `jobs pause`.
+#[derive(Debug, Args)]
+pub struct PauseArgs {
+    /// The job
+    name: String,
+    /// Also if it is not there yet: its first tasks wait then
+    #[arg(long)]
+    create: bool,
 }
 
 /// Arguments of `jobs set`.
@@ -111,7 +122,7 @@ pub async fn run(session: &Session, command: JobsCommand) -> anyhow::Result<Exit
         JobsCommand::Ls(args) => list(session, &args).await,
         JobsCommand::Show(args) => show(session, &args.name).await,
         JobsCommand::Set(args) => set(session, &args).await,
-        JobsCommand::Pause(args) => set_state(session, &args.name, JobState::Paused, false).await,
+        JobsCommand::Pause(args) => pause(session, &args).await,
         JobsCommand::Resume(args) => set_state(session, &args.name, JobState::Active, false).await,
         JobsCommand::Cancel(args) => set_state(session, &args.name, JobState::Cancelled, args.now).await,
         JobsCommand::Rm(args) => remove(session, &args).await,
@@ -221,20 +232,58 @@ async fn set(session: &Session, args: &SetArgs) -> anyhow::Result<Exit> {
         ..JobRequest::default()
     };
     let backend = session.backend_to_change().await?;
+    let is_new = backend.job(&name).await.is_err_and(|error| error.code == ErrorCode::NotFound);
     let job = backend.set_job(&name, request).await?;
     backend.close().await?;
+    if is_new {
+        session.out.note(format!("job {} made", text::clean(name.as_str())));
+    }
     told(session, &job)
 }
 
-/// Sets the state. A job can be paused before its first task; resuming or cancelling what is not there is a mistake.
+/// Pauses a job. One that is not there is a typing mistake, unless the caller says otherwise.
+async fn pause(session: &Session, args: &PauseArgs) -> anyhow::Result<Exit> {
+    if args.create {
+        let name = job_name(&args.name)?;
+        let backend = session.backend_to_change().await?;
+        let request = JobRequest { state: Some(JobState::Paused), ..JobRequest::default() };
+        let is_new = backend.job(&name).await.is_err_and(|error| error.code == ErrorCode::NotFound);
+        if is_new {
+            backend.set_job(&name, request).await?;
+            backend.close().await?;
+            session.out.note(format!("job {} made, paused", text::clean(name.as_str())));
+            return Ok(Exit::Done);
+        }
+        backend.close().await?;
+    }
+    set_state(session, &args.name, JobState::Paused, false).await
+}
+
+/// A job, or which one was probably meant.
+async fn find(backend: &dyn Backend, name: &Name, state: JobState) -> anyhow::Result<JobView> {
+    let error = match backend.job(name).await {
+        Ok(job) => return Ok(job),
+        Err(error) if error.code == ErrorCode::NotFound => error,
+        Err(error) => return Err(error.into()),
+    };
+    let known = backend.jobs(None, PAGE_MAX).await?.jobs;
+    let failure = Failure::from(error);
+    Err(match nearest(name.as_str(), known.iter().map(|job| job.job.as_str())) {
+        Some(near) => failure.hint(format!("did you mean {near:?}?")),
+        None if state == JobState::Paused => failure.hint(format!(
+            "to pause it before its first task: `windlass jobs pause {} --create`",
+            windlass_core::why::word(name)
+        )),
+        None => failure,
+    }
+    .into())
+}
+
+/// Sets the state of a job that is there.
 async fn set_state(session: &Session, name: &str, state: JobState, now: bool) -> anyhow::Result<Exit> {
     let name = job_name(name)?;
     let backend = session.backend_to_change().await?;
-    let before = match backend.job(&name).await {
-        Ok(job) => Some(job),
-        Err(_) if state == JobState::Paused => None,
-        Err(error) => return Err(error.into()),
-    };
+    let before = find(&*backend, &name, state).await?;
     let request = JobRequest { state: Some(state), now, ..JobRequest::default() };
     let job = backend.set_job(&name, request).await?;
     backend.close().await?;
@@ -244,7 +293,7 @@ async fn set_state(session: &Session, name: &str, state: JobState, now: bool) ->
         return Ok(Exit::Done);
     }
     let verb = if state == JobState::Active { "resumed" } else { state.as_str() };
-    let again = if before.is_some_and(|before| before.state == state) { " already" } else { "" };
+    let again = if before.state == state { " already" } else { "" };
     let running = match (state, job.running) {
         (JobState::Active, _) | (_, 0) => String::new(),
         (_, running) if now => format!("; {} asked to end", text::tasks(running)),

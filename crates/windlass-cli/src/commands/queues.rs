@@ -1,9 +1,12 @@
-//! `windlass queues ls|pause|resume`.
+//! `windlass queues ls|pause|resume|purge`.
 
-use clap::Subcommand;
-use windlass_core::Name;
+use clap::{Args, Subcommand};
+use windlass_core::{Name, why::word};
+use windlass_server::api::{PurgeRequest, PurgeResponse};
 
 use crate::{
+    backend::Backend,
+    config::nearest,
     failure::{Exit, Failure},
     output::{Colour, table::Table, text},
     session::Session,
@@ -18,20 +21,42 @@ pub enum QueuesCommand {
     Pause {
         /// The queue
         name: String,
+        /// Also if it has had no task yet
+        #[arg(long)]
+        create: bool,
     },
     /// Start tasks of a queue again
     Resume {
         /// The queue
         name: String,
     },
+    /// Cancel what waits in a queue and remove its dead tasks; those that run go on
+    Purge(PurgeArgs),
+}
+
+/// Arguments of `queues purge`.
+#[derive(Debug, Args)]
+pub struct PurgeArgs {
+    /// The queue
+    name: String,
+    /// Only say how many tasks it would be
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Why, for the records of what is cancelled
+    #[arg(long)]
+    reason: Option<String>,
 }
 
 /// Runs it.
 pub async fn run(session: &Session, command: QueuesCommand) -> anyhow::Result<Exit> {
     match command {
         QueuesCommand::Ls => list(session).await,
-        QueuesCommand::Pause { name } => set_paused(session, &name, Claims::Paused).await,
-        QueuesCommand::Resume { name } => set_paused(session, &name, Claims::Resumed).await,
+        QueuesCommand::Pause { name, create } => set_paused(session, &name, Claims::Paused, create).await,
+        QueuesCommand::Resume { name } => set_paused(session, &name, Claims::Resumed, false).await,
+        QueuesCommand::Purge(args) => purge(session, args).await,
     }
 }
 
@@ -81,9 +106,13 @@ enum Claims {
     Resumed,
 }
 
-async fn set_paused(session: &Session, name: &str, claims: Claims) -> anyhow::Result<Exit> {
-    let name = Name::new("queue", name).map_err(|error| Failure::usage(error.to_string()))?;
+async fn set_paused(session: &Session, name: &str, claims: Claims, create: bool) -> anyhow::Result<Exit> {
+    let name = queue_name(name)?;
     let backend = session.backend_to_change().await?;
+    if !create {
+        // A typing mistake would stop nothing, and look as if it had.
+        must_be_there(&*backend, &name, claims).await?;
+    }
     let change = backend.set_queue_paused(&name, claims == Claims::Paused).await?;
     backend.close().await?;
     if session.out.is_json() {
@@ -93,5 +122,96 @@ async fn set_paused(session: &Session, name: &str, claims: Claims) -> anyhow::Re
     let verb = if change.paused { "paused" } else { "resumed" };
     let again = if change.changed { "" } else { " already" };
     session.out.note(format!("queue {}{again} {verb}", text::clean(change.queue.as_str())));
+    Ok(Exit::Done)
+}
+
+fn queue_name(text: &str) -> Result<Name, Failure> {
+    Name::new("queue", text).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Refuses a queue that has never had a task, with the one that was probably meant.
+async fn must_be_there(backend: &dyn Backend, name: &Name, claims: Claims) -> anyhow::Result<()> {
+    let known = backend.queues().await?.queues;
+    if known.iter().any(|queue| queue.queue == *name) {
+        return Ok(());
+    }
+    let failure = Failure::new(Exit::NotFound, format!("queue {name} not found"));
+    let near = nearest(name.as_str(), known.iter().map(|queue| queue.queue.as_str()));
+    Err(match (near, claims) {
+        (Some(near), _) => failure.hint(format!("did you mean {near:?}?")),
+        (None, Claims::Paused) => failure.hint(format!(
+            "to pause it before its first task: `windlass queues pause {} --create`",
+            word(name)
+        )),
+        (None, Claims::Resumed) => failure.hint("`windlass queues ls` shows those that there are"),
+    }
+    .into())
+}
+
+async fn purge(session: &Session, args: PurgeArgs) -> anyhow::Result<Exit> {
+    let name = queue_name(&args.name)?;
+    let backend = session.backend().await?;
+    let out = session.out;
+    let request = PurgeRequest { dry_run: args.dry_run, reason: args.reason };
+    if args.dry_run || !args.yes {
+        let looked = backend.purge_queue(&name, PurgeRequest { dry_run: true, ..request.clone() }).await?;
+        if args.dry_run {
+            backend.close().await?;
+            return told(session, &looked);
+        }
+        let (waiting, dead) = (looked.cancelled.matched, looked.removed.matched);
+        let question = format!(
+            "Cancel {} that wait in queue {} and remove {} that are dead?",
+            text::tasks(waiting),
+            text::clean(name.as_str()),
+            text::tasks(dead)
+        );
+        if waiting + dead > 0 && !out.confirm(&question)? {
+            backend.close().await?;
+            out.note("nothing changed");
+            return Ok(Exit::Done);
+        }
+    }
+    let mut done = backend.purge_queue(&name, request.clone()).await?;
+    // One call changes a bounded number.
+    while (done.cancelled.more || done.removed.more) && done.cancelled.changed + done.removed.changed > 0 {
+        let next = backend.purge_queue(&name, request.clone()).await?;
+        let is_stuck = next.cancelled.changed + next.removed.changed == 0;
+        for (total, step) in [(&mut done.cancelled, next.cancelled), (&mut done.removed, next.removed)] {
+            total.matched += step.changed;
+            total.changed += step.changed;
+            total.more = step.more;
+        }
+        if is_stuck {
+            break;
+        }
+    }
+    backend.close().await?;
+    told(session, &done)
+}
+
+fn told(session: &Session, purge: &PurgeResponse) -> anyhow::Result<Exit> {
+    let out = session.out;
+    if out.is_json() {
+        return out.json(purge).map(|()| Exit::Done);
+    }
+    let (cancelled, removed) = (&purge.cancelled, &purge.removed);
+    if cancelled.dry_run {
+        let more = if cancelled.more || removed.more { ", or more" } else { "" };
+        out.line(format!(
+            "{} would be cancelled and {} removed{more}",
+            text::tasks(cancelled.matched),
+            text::tasks(removed.matched)
+        ))?;
+        return Ok(Exit::Done);
+    }
+    out.line(format!(
+        "{} cancelled, {} removed",
+        text::tasks(cancelled.changed),
+        text::tasks(removed.changed)
+    ))?;
+    for refusal in cancelled.refusals.iter().chain(&removed.refusals) {
+        out.warn(format!("{} left: {}", refusal.id, refusal.error.message));
+    }
     Ok(Exit::Done)
 }

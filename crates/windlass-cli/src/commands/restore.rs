@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use windlass_sqlite::RestoreOptions;
+use windlass_sqlite::{OpenError, RestoreOptions};
 
 use crate::{
     failure::{Exit, Failure},
@@ -35,10 +35,14 @@ pub async fn run(session: &Session, args: RestoreArgs) -> anyhow::Result<Exit> {
         return Err(Failure::new(Exit::NotFound, format!("no copy at {}", args.file.display())).into());
     }
     let options = RestoreOptions { hold: args.hold, overwrite: args.force };
-    let shown = to.display().to_string();
+    let (shown, from) = (to.display().to_string(), args.file.display().to_string());
     let restored =
         tokio::task::spawn_blocking(move || windlass_sqlite::restore(&args.file, &to, options)).await?;
-    let restored = restored.map_err(store::sqlite::failure)?;
+    let restored = restored.map_err(|error| match error {
+        OpenError::Exists(path) => Failure::new(Exit::Refused, format!("{} exists", path.display()))
+            .hint(format!("`windlass restore {from} --force` replaces it")),
+        error => store::sqlite::failure(error),
+    })?;
     if session.out.is_json() {
         session.out.json(
             &json!({"store": shown, "handed_back": restored.handed_back, "queues_held": restored.queues_held}),

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use windlass_core::{Name, Scopes, token::Bound};
-use windlass_server::api::{TokenRequest, TokenView};
+use windlass_server::api::{ErrorCode, ErrorDetail, TokenRequest, TokenView};
 
 use crate::{
     duration,
@@ -77,7 +77,7 @@ async fn create(
         expires_in_ms: expires.map(|time| time.as_millis() as u64),
     };
     let backend = session.backend_to_change().await?;
-    let created = backend.create_token(request).await?;
+    let created = backend.create_token(request).await.map_err(first_token)?;
     backend.close().await?;
     let out = session.out;
     if out.is_json() {
@@ -110,6 +110,19 @@ fn shown(token: &TokenView) -> String {
 fn bound(token: &TokenView) -> String {
     let bound = Bound { queues: token.queues.clone(), kinds: token.kinds.clone() };
     text::clean(&bound.to_string())
+}
+
+/// A server that asks for tokens and has none cannot be asked for the first one.
+fn first_token(error: ErrorDetail) -> Failure {
+    let is_unauthorized = error.code == ErrorCode::Unauthorized;
+    let failure = Failure::from(error);
+    if !is_unauthorized {
+        return failure;
+    }
+    failure.hint(
+        "show a token of scope admin with --token-file or WINDLASS_TOKEN; if there is none yet, stop the server, run this again \
+         and start the server: the first token is made while it does not run (on PostgreSQL also beside it, with --store)",
+    )
 }
 
 async fn list(session: &Session) -> anyhow::Result<Exit> {

@@ -7,7 +7,7 @@ use tokio::{
     net::{TcpListener, TcpSocket},
     sync::oneshot,
 };
-use windlass::{DrainReport, WorkerError, telemetry::Exposition};
+use windlass::{DrainReport, WorkerError, WorkerHandle, telemetry::Exposition};
 use windlass_core::store::SharedStore;
 use windlass_server::{access::Auth, http};
 
@@ -94,6 +94,7 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     }));
     // Signals are listened to, and the worker is there, before the address is told: who reads it may use it at once.
     let started = engine.handle.clone();
+    let watched = started.clone();
     let ended = {
         let mut running = std::pin::pin!(async {
             tokio::select! {
@@ -115,7 +116,7 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     let _ = stop_api.send(());
     let _ = api.await;
     spans::flush(spans.as_deref()).await;
-    finish(session, &store.store, ended).await
+    finish(session, &store.store, &watched, ended).await
 }
 
 /// Whoever starts a server that nobody can call should hear of it before the first caller does.
@@ -209,6 +210,7 @@ pub async fn watch_store(exposition: Option<Exposition>) -> std::convert::Infall
 pub async fn finish(
     session: &Session,
     store: &SharedStore,
+    worker: &WorkerHandle,
     ended: Result<DrainReport, WorkerError>,
 ) -> anyhow::Result<Exit> {
     let closed = tokio::time::timeout(CLOSE_TIMEOUT, store.close()).await;
@@ -219,7 +221,8 @@ pub async fn finish(
                 Ok(Err(error)) => session.out.warn(format!("the store did not close cleanly: {error}")),
                 Err(_) => session.out.warn("the store did not close in time"),
             }
-            session.out.note(stop::stopped(&report));
+            let status = worker.status();
+            session.out.note(stop::stopped(status.ended.saturating_sub(status.handed_back), &report));
             Ok(Exit::Done)
         }
         Err(WorkerError::Store(error)) => Err(Failure::new(Exit::Failed, format!("stopped: {error}"))

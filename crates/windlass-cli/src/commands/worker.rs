@@ -178,6 +178,7 @@ pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
     let systemd = Arc::new(Systemd::from_env());
     let _watchdog = systemd.watch(engine::alive(engine::operations(&engine).vitals()))?;
     let started = engine.handle.clone();
+    let watched = started.clone();
     let ended = {
         let mut running = std::pin::pin!(up::run_worker(session, engine, systemd.clone()));
         // A service does not end because nobody reads its first screen.
@@ -194,7 +195,7 @@ pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
         monitor.stop().await;
     }
     spans::flush(spans.as_deref()).await;
-    up::finish(session, &store.store, ended).await
+    up::finish(session, &store.store, &watched, ended).await
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use windlass_core::{Name, WorkflowAction, why::word};
-use windlass_server::api::WorkflowView;
+use windlass_server::api::{EndedSteps, WorkflowView};
 
 use super::jobs::{PageArgs, counted};
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 pub enum WorkflowsCommand {
     /// List workflows that have unfinished steps or are blocked
     Ls(LsArgs),
-    /// Show one workflow
+    /// Show one workflow, also when it has ended and its steps are still kept
     Show(NameArgs),
     /// Give the step that blocks a workflow a fresh budget of attempts
     Retry(NameArgs),
@@ -83,7 +83,7 @@ async fn list(session: &Session, args: &LsArgs) -> anyhow::Result<Exit> {
             counted(workflow.steps),
             id(workflow.head),
             workflow.head_state.map_or_else(|| "-".to_owned(), |state| text::state(out, state)),
-            workflow.on_failure.to_string(),
+            workflow.on_failure.map_or_else(|| "-".to_owned(), |policy| policy.to_string()),
             id(workflow.blocked_by),
         ]);
     }
@@ -97,9 +97,10 @@ async fn list(session: &Session, args: &LsArgs) -> anyhow::Result<Exit> {
 }
 
 fn state(out: Output, workflow: &WorkflowView) -> String {
-    match workflow.blocked_by {
-        Some(_) => out.paint(Colour::Red, "blocked"),
-        None => out.paint(Colour::Green, "active"),
+    match (&workflow.ended, workflow.blocked_by) {
+        (Some(_), _) => "ended".to_owned(),
+        (None, Some(_)) => out.paint(Colour::Red, "blocked"),
+        (None, None) => out.paint(Colour::Green, "active"),
     }
 }
 
@@ -116,22 +117,33 @@ async fn show(session: &Session, name: &str) -> anyhow::Result<Exit> {
     let facts = [
         ("workflow", Some(text::clean(workflow.workflow.as_str()))),
         ("state", Some(state(out, &workflow))),
-        ("on failure", Some(workflow.on_failure.to_string())),
-        ("steps", Some(counted(workflow.steps))),
+        ("on failure", workflow.on_failure.map(|policy| policy.to_string())),
+        ("steps", Some(workflow.ended.as_ref().map_or_else(|| counted(workflow.steps), ends))),
         ("head", workflow.head.map(|head| head.to_string())),
         ("head state", workflow.head_state.map(|state| text::state(out, state))),
         ("blocked by", workflow.blocked_by.map(|culprit| culprit.to_string())),
         ("created", Some(text::time(out, workflow.created_at))),
+        (
+            "ended",
+            workflow.ended.as_ref().and_then(|ended| ended.last_ended_at).map(|at| text::time(out, at)),
+        ),
     ];
     for (fact, value) in facts.into_iter().filter_map(|(fact, value)| Some((fact, value?))) {
         out.line(format!("{fact:<11} {value}"))?;
     }
     let typed = text::clean(&word(&name));
     if workflow.blocked_by.is_some() {
-        out.note(format!("hint: windlass workflows retry {typed}, or windlass workflows skip {typed}"));
+        out.note(format!("hint: `windlass workflows retry {typed}`, or `windlass workflows skip {typed}`"));
     }
     out.tip(format!("its steps: `windlass tasks ls --workflow {typed}`"));
     Ok(Exit::Done)
+}
+
+/// How the steps of a workflow ended.
+fn ends(ended: &EndedSteps) -> String {
+    let EndedSteps { done, dead, cancelled, more, .. } = ended;
+    let more = if *more { " (of the newest tasks; there may be more)" } else { "" };
+    format!("{done} done, {dead} dead, {cancelled} cancelled{more}")
 }
 
 async fn change(session: &Session, name: &str, action: WorkflowAction) -> anyhow::Result<Exit> {

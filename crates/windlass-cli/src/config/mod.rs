@@ -15,5 +15,6 @@ pub mod slots;
 pub mod table;
 
 pub use load::{Sources, load};
+pub use nearest::nearest;
 pub use setting::{Setting, Value};
 pub use settings::{Origin, Resolved, Settings};

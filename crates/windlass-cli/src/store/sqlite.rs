@@ -54,7 +54,7 @@ pub fn failure(error: OpenError) -> Failure {
                 .hint("start one with `windlass up`, or name it with --store")
         }
         OpenError::Exists(path) => Failure::new(Exit::Refused, format!("{} exists", path.display()))
-            .hint("name another file, or add --force to replace it"),
+            .hint("name another file, or move this one away"),
         OpenError::Io { path, action, reason } => {
             Failure::new(Exit::Failed, format!("cannot {action} {}: {reason}", path.display()))
                 .hint("check that the folder exists and may be written, or name another place with --store")

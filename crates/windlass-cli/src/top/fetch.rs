@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use windlass_core::{TaskId, why::human};
-use windlass_server::api::{Overview, Queues, TaskFilter, TaskView, WorkerState};
+use windlass_core::{State, TaskId, why::human};
+use windlass_server::api::{
+    CancelRequest, Overview, Queues, RetryRequest, TaskFilter, TaskView, WorkerState,
+};
 
 use super::{
     board::{Board, Job, TaskLine, Workers},
-    view::Of,
+    view::{Act, Of},
 };
 use crate::{
     backend::{Answer, Backend as _, remote::Remote},
@@ -74,6 +76,19 @@ pub async fn set_paused(
     Ok(format!("queue {} {verb}", change.queue))
 }
 
+/// Retries or cancels a task; gives what to say about it.
+pub async fn act(server: &Remote, act: Act, id: TaskId) -> Result<String, String> {
+    let change = match act {
+        Act::Retry => within(server.retry(id, RetryRequest::default())).await?,
+        Act::Cancel => within(server.cancel(id, CancelRequest::default())).await?,
+    };
+    Ok(match (act, change.repeats) {
+        (_, Some(repeats)) => format!("task {} repeats {repeats}", change.id),
+        (Act::Cancel, None) if change.state == State::Running => format!("task {id} was asked to end"),
+        (_, None) => format!("task {id} is {}", change.state),
+    })
+}
+
 async fn within<T>(asking: impl Future<Output = Answer<T>>) -> Result<T, String> {
     match tokio::time::timeout(ANSWER_MAX, asking).await {
         Ok(answer) => answer.map_err(|error| error.message),
@@ -93,6 +108,8 @@ fn fields(task: &TaskView, why: &str) -> Vec<(String, String)> {
         ("job", name(&task.job)),
         ("workflow", name(&task.workflow)),
         ("key", task.key.clone()),
+        ("repeats", task.repeats.map(|id| id.to_string())),
+        ("repeated by", task.repeated_by.map(|id| id.to_string())),
         ("attempt", Some(format!("{} of {}", task.attempt, task.max_attempts))),
         ("worker", task.worker.clone()),
         ("enqueued", Some(ago(task.enqueued_at))),

@@ -84,8 +84,8 @@ fn footer(view: &View, width: usize) -> Line<'static> {
     }
     let keys = match view.screen {
         Screen::Board => " ↑↓ move  tab section  enter tasks  p pause/resume queue  ? help  q quit",
-        Screen::Tasks { .. } => " ↑↓ move  enter look into task  esc back  ? help  q quit",
-        Screen::Task { .. } => " ↑↓ scroll  esc back  ? help  q quit",
+        Screen::Tasks { .. } => " ↑↓ move  enter look into task  r retry  c cancel  esc back  ? help  q quit",
+        Screen::Task { .. } => " ↑↓ scroll  r retry  c cancel  esc back  ? help  q quit",
         Screen::Help(_) => " any key goes back  q quits",
     };
     Line::styled(keys, dim())
@@ -332,6 +332,9 @@ fn help() -> Vec<Line<'static>> {
         ("tab ← →", "the next or previous section"),
         ("enter", "the newest tasks of the queue or job, then one task and its why"),
         ("esc", "back"),
+        ("r", "retry the task; one that is done or cancelled as a new one"),
+        ("c", "cancel the task; one that runs is asked to end"),
+        ("y", "yes, when r or c ask; any other key is a no"),
         ("p", "pause the selected queue, or resume it; what runs goes on"),
         ("q, ctrl-c", "quit"),
         ("", ""),

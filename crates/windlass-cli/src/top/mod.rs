@@ -70,7 +70,7 @@ enum News {
     Board(Result<Box<Board>, String>),
     Tasks(Of, Result<Vec<TaskLine>, String>),
     Task(windlass_core::TaskId, Result<Vec<(String, String)>, String>),
-    Paused(Result<String, String>),
+    Changed(Result<String, String>),
 }
 
 /// Shows the view until somebody quits.
@@ -122,8 +122,15 @@ async fn watch(server: Remote, interval: Duration, mut terminal: DefaultTerminal
                         let (server, news) = (server.clone(), news.clone());
                         tokio::spawn(async move {
                             let changed = fetch::set_paused(&server, &queue, paused).await;
-                            let _ = news.send(News::Paused(changed)).await;
+                            let _ = news.send(News::Changed(changed)).await;
                             let _ = news.send(News::Board(fetch::board(&server).await.map(Box::new))).await;
+                        });
+                    }
+                    Some(Action::Act(act, id)) => {
+                        let (server, news, screen) = (server.clone(), news.clone(), view.screen.clone());
+                        tokio::spawn(async move {
+                            let _ = news.send(News::Changed(fetch::act(&server, act, id).await)).await;
+                            look(&server, screen, &news).await;
                         });
                     }
                     None => {}
@@ -143,19 +150,21 @@ async fn watch(server: Remote, interval: Duration, mut terminal: DefaultTerminal
 /// Asks for the board, and for what else the screen shows.
 fn ask(server: &Remote, view: &View, news: &mpsc::Sender<News>) -> tokio::task::JoinHandle<()> {
     let (server, news, screen) = (server.clone(), news.clone(), view.screen.clone());
-    tokio::spawn(async move {
-        // A view that has ended hears nothing more.
-        let _ = news.send(News::Board(fetch::board(&server).await.map(Box::new))).await;
-        let more = match screen {
-            Screen::Tasks { of, .. } => {
-                let tasks = fetch::tasks(&server, &of).await;
-                News::Tasks(of, tasks)
-            }
-            Screen::Task { id, .. } => News::Task(id, fetch::task(&server, id).await),
-            Screen::Board | Screen::Help(_) => return,
-        };
-        let _ = news.send(more).await;
-    })
+    tokio::spawn(async move { look(&server, screen, &news).await })
+}
+
+async fn look(server: &Remote, screen: Screen, news: &mpsc::Sender<News>) {
+    // A view that has ended hears nothing more.
+    let _ = news.send(News::Board(fetch::board(server).await.map(Box::new))).await;
+    let more = match screen {
+        Screen::Tasks { of, .. } => {
+            let tasks = fetch::tasks(server, &of).await;
+            News::Tasks(of, tasks)
+        }
+        Screen::Task { id, .. } => News::Task(id, fetch::task(server, id).await),
+        Screen::Board | Screen::Help(_) => return,
+    };
+    let _ = news.send(more).await;
 }
 
 /// Brings what the server said into the view. An answer for a screen that was left meanwhile is dropped.
@@ -163,7 +172,7 @@ fn note(view: &mut View, news: News, at: Duration) {
     match news {
         News::Board(Ok(board)) => view.saw(*board, at),
         News::Board(Err(why)) => view.lost = Some(why),
-        News::Paused(Ok(text) | Err(text)) => view.notice = Some(text),
+        News::Changed(Ok(text) | Err(text)) => view.notice = Some(text),
         News::Tasks(of, answer) => {
             if let Screen::Tasks { of: shown, tasks, .. } = &mut view.screen
                 && *shown == of
@@ -236,6 +245,9 @@ fn meaning(key: KeyEvent) -> Typed {
         KeyCode::Enter => Key::Enter,
         KeyCode::Esc | KeyCode::Backspace => Key::Back,
         KeyCode::Char('p') => Key::Pause,
+        KeyCode::Char('r') => Key::Retry,
+        KeyCode::Char('c') => Key::Cancel,
+        KeyCode::Char('y') => Key::Yes,
         KeyCode::Char('?') => Key::Help,
         KeyCode::Char('q') => Key::Quit,
         _ => Key::Other,

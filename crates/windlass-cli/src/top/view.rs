@@ -40,6 +40,9 @@ pub enum Key {
     Enter,
     Back,
     Pause,
+    Retry,
+    Cancel,
+    Yes,
     Help,
     Quit,
     /// One without a meaning; it leaves the help.
@@ -51,8 +54,28 @@ pub enum Key {
 pub enum Action {
     Quit,
     SetPaused(Name, bool),
+    /// Do something to a task; the user has confirmed it.
+    Act(Act, TaskId),
     /// Fetch what the screen shows, now.
     Refresh,
+}
+
+/// What can be done to a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Fresh attempts for a dead one; one that is done or cancelled is repeated by a new one.
+    Retry,
+    Cancel,
+}
+
+impl Act {
+    /// The word for it.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Cancel => "cancel",
+        }
+    }
 }
 
 /// Which tasks a list shows.
@@ -95,6 +118,8 @@ pub struct View {
     pub lost: Option<String>,
     /// What the last key did.
     pub notice: Option<String>,
+    /// What the user is asked to confirm.
+    asked: Option<(Act, TaskId)>,
 }
 
 impl View {
@@ -108,6 +133,7 @@ impl View {
             rates: Rates::default(),
             lost: None,
             notice: None,
+            asked: None,
         }
     }
 
@@ -139,6 +165,13 @@ impl View {
     /// Takes a key.
     pub fn press(&mut self, key: Key) -> Option<Action> {
         self.notice = None;
+        if let Some((act, id)) = self.asked.take() {
+            if key == Key::Yes {
+                return Some(Action::Act(act, id));
+            }
+            self.notice = Some("nothing changed".to_owned());
+            return None;
+        }
         match (key, std::mem::replace(&mut self.screen, Screen::Board)) {
             (Key::Quit, screen) => {
                 self.screen = screen;
@@ -157,6 +190,7 @@ impl View {
                     Key::Down => (scroll + 1).min(lines.as_ref().map_or(0, Vec::len).saturating_sub(1)),
                     _ => scroll,
                 };
+                self.ask(key, Some(id));
                 self.screen = match key {
                     Key::Back => *from,
                     _ => Screen::Task { id, lines, scroll, from },
@@ -179,9 +213,25 @@ impl View {
                 self.screen = Screen::Tasks { of, tasks: None, selected: 0 };
                 return Some(Action::Refresh);
             }
-            Key::Back | Key::Help | Key::Quit | Key::Other => {}
+            Key::Retry | Key::Cancel => {
+                self.notice =
+                    Some("r and c are for a task: enter lists those of a queue or a job".to_owned());
+            }
+            Key::Back | Key::Help | Key::Quit | Key::Yes | Key::Other => {}
         }
         None
+    }
+
+    /// Asks whether to do to a task what a key stands for.
+    fn ask(&mut self, key: Key, task: Option<TaskId>) {
+        let act = match key {
+            Key::Retry => Act::Retry,
+            Key::Cancel => Act::Cancel,
+            _ => return,
+        };
+        let Some(id) = task else { return };
+        self.notice = Some(format!("{} task {id}? y does it, any other key does not", act.verb()));
+        self.asked = Some((act, id));
     }
 
     fn select(&mut self, row: usize) {
@@ -230,6 +280,7 @@ impl View {
             _ => row,
         };
         let screen = Screen::Tasks { of, tasks, selected: row };
+        self.ask(key, open);
         match (key, open) {
             (Key::Back, _) => self.screen = Screen::Board,
             (Key::Enter, Some(id)) => {

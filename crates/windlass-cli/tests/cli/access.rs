@@ -51,12 +51,13 @@ fn a_server_that_wants_tokens_says_what_to_do_and_what_is_missing() {
     let hint =
         ["error: this server wants a token", "WINDLASS_TOKEN", "--token-file", "windlass token create"];
     up.say(&["tasks", "ls"]).failed(4, &hint);
-    up.say(&["token", "create", "--scope", "admin"]).failed(4, &hint);
+    up.say(&["token", "create", "--scope", "admin"]).failed(4, &hint[..3]);
     windlass(Path::new("/"), &["queues", "ls", "--server", &up.address]).failed(4, &hint);
     with_token(up.folder.path(), read, &["tasks", "ls"]).done();
     with_token(up.folder.path(), read, &["enqueue", "echo"])
         .failed(4, &["this needs the scope enqueue", "has read", "--scope enqueue"]);
-    with_token(up.folder.path(), read, &["queues", "pause", "q"]).failed(4, &["this needs the scope admin"]);
+    with_token(up.folder.path(), read, &["queues", "pause", "q", "--create"])
+        .failed(4, &["this needs the scope admin"]);
     with_token(up.folder.path(), admin, &["enqueue", "echo", "--wait"]).done();
     with_token(up.folder.path(), "wl_x", &["tasks", "ls"]).failed(4, &["not known here, or was revoked"]);
     up.say(&["health"]).done();
@@ -88,7 +89,7 @@ fn a_token_in_a_file_is_used_in_place_of_the_variable_and_a_file_for_all_is_warn
 fn a_change_is_in_the_log_whatever_its_level_and_a_secret_is_not() {
     let (folder, tokens) = folder_with(&["admin"]);
     let up = Running::up_in(folder, &["--auth", "tokens", "--log-level", "error", "--log-format", "json"]);
-    with_token(up.folder.path(), &tokens[0], &["queues", "pause", "mail"]).done();
+    with_token(up.folder.path(), &tokens[0], &["queues", "pause", "mail", "--create"]).done();
     let line = up.wait_for("windlass::audit");
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(line["who"], format!("token {} (admin)", &tokens[0][3..19]));
@@ -117,7 +118,7 @@ fn a_read_only_server_is_looked_at_and_not_changed() {
     let up = Running::up(&["--read-only"]);
     up.say(&["queues", "ls"]).done();
     up.say(&["enqueue", "echo"]).failed(4, &["this server is read-only"]);
-    up.say(&["queues", "pause", "q"]).failed(4, &["this server is read-only"]);
+    up.say(&["queues", "pause", "q", "--create"]).failed(4, &["this server is read-only"]);
 }
 
 /// Writes a certificate for localhost and its key.

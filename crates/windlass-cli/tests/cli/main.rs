@@ -11,6 +11,7 @@ mod access;
 mod demo;
 mod gates;
 mod offline;
+mod operate;
 mod presets;
 mod remote;
 mod server;

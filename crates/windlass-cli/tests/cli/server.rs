@@ -102,21 +102,64 @@ fn the_same_key_gives_the_same_task_and_another_payload_is_refused() {
 }
 
 #[test]
-fn lines_of_a_file_are_enqueued_and_bad_ones_are_named() {
-    let up = Running::up(&[]);
+fn a_file_with_a_bad_line_adds_nothing_unless_bad_ones_may_be_left_out() {
+    let up = Running::up(&["--slots", "1"]);
     let lines = "{\"kind\":\"echo\",\"payload\":1}\n\nnot json\n{\"kind\":\"echo\",\"paylod\":1}\n{\"kind\":\"echo\"}\n{\"kind\":\"\"}\n";
-    let said = windlass_with(up.folder.path(), &["enqueue", "--from", "-"], lines.as_bytes());
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert_eq!(said.stdout, "2 tasks enqueued\n", "{said:?}");
-    for part in
-        ["line 3 left out", "line 4 left out", "paylod", "line 6 left out", "error: 3 lines were left out"]
-    {
+    let from = |more: &[&str]| {
+        let arguments: Vec<&str> = ["enqueue", "--from", "-"].iter().chain(more).copied().collect();
+        windlass_with(up.folder.path(), &arguments, lines.as_bytes())
+    };
+    let named = ["line 3: not a task", "line 4: not a task", "paylod", "line 6: "];
+    let said =
+        from(&[]).failed(1, &named).failed(1, &["3 lines are no tasks; nothing was enqueued", "--skip-bad"]);
+    assert_eq!(up.say(&["tasks", "ls", "--json"]).done().json()["tasks"], serde_json::json!([]), "{said:?}");
+    let said = from(&["--skip-bad"]).done();
+    assert_eq!(said.stdout, "2 tasks enqueued, 3 left out\n", "{said:?}");
+    for part in named {
         assert!(said.stderr.contains(part), "{part:?} is missing: {said:?}");
     }
     let many = "{\"kind\":\"echo\",\"payload\":[1,2,3]}\n".repeat(3_000);
     std::fs::write(up.folder.path().join("many.jsonl"), many).unwrap();
     let said = up.say(&["enqueue", "--from", "many.jsonl", "--json"]).done();
     assert_eq!(said.json()["enqueued"], 3_000);
+}
+
+/// As after a run that broke off: what the first run of that name added is not added again.
+#[test]
+fn a_second_run_of_the_same_name_adds_only_what_is_missing() {
+    let up = Running::up(&[]);
+    let line = |n: usize| format!("{{\"kind\":\"echo\",\"payload\":{n}}}\n");
+    let write = |n: usize| {
+        std::fs::write(up.folder.path().join("f.jsonl"), (0..n).map(line).collect::<String>()).unwrap()
+    };
+    let run = || up.say(&["enqueue", "--from", "f.jsonl", "--run", "tuesday", "--json"]).done().json();
+    write(1_200);
+    assert_eq!((&run()["enqueued"], &run()["existing"]), (&1_200.into(), &1_200.into()));
+    write(2_500);
+    let rest = run();
+    assert_eq!((&rest["enqueued"], &rest["existing"]), (&1_300.into(), &1_200.into()), "{rest}");
+    let anew = up.say(&["enqueue", "--from", "f.jsonl"]).done();
+    assert_eq!(anew.stdout, "2,500 tasks enqueued\n", "a run without a name is a run of its own");
+}
+
+#[test]
+fn the_id_of_a_task_that_is_waited_for_is_told_at_once() {
+    use std::io::BufRead as _;
+    let up = Running::up(&["--slots", "1"]);
+    let arguments = ["enqueue", "sleep", "--payload", r#"{"ms":3600000}"#, "--wait"];
+    let mut child = crate::support::command(up.folder.path(), &arguments).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let id = line.split(' ').next().unwrap().to_owned();
+    assert_eq!(line, format!("{id} enqueued; waiting for its end\n"));
+    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(up.say(&["tasks", "show", &id, "--json"]).done().json()["kind"], "sleep");
+    let arguments = ["enqueue", "sleep", "--payload", r#"{"ms":3600000}"#, "--wait-timeout", "1ms"];
+    let said = up.say(&arguments).failed(1, &["had not ended in time", "windlass tasks why"]);
+    let id = said.stderr.split(' ').next().unwrap();
+    assert!(said.stderr.contains(&format!("task {id} had not ended")), "{said:?}");
 }
 
 #[test]
@@ -190,7 +233,7 @@ fn dead_tasks_are_grouped_by_error_and_retried_by_filter() {
 #[test]
 fn a_paused_queue_holds_its_tasks_until_it_is_resumed() {
     let up = Running::up(&[]);
-    up.say(&["queues", "pause", "mail"]).done();
+    up.say(&["queues", "pause", "mail", "--create"]).done();
     let id = up.enqueue(&["echo", "--queue", "mail"]);
     let said = up.say(&["tasks", "wait", &id, "--timeout", "50ms"]);
     assert_eq!(said.code, Some(1), "{said:?}");

@@ -24,7 +24,10 @@ fn an_idle_server_stops_at_once_with_exit_code_0() {
         up.signal(signal);
         let said = up.end().done();
         assert!(said.stderr.contains("draining: 0 tasks running, up to 30 s"), "{said:?}");
-        assert!(said.stderr.ends_with("stopped: 0 finished, 0 handed back, 0 lost\n"), "{said:?}");
+        assert!(
+            said.stderr.ends_with("stopped: 0 tasks finished since the start, 0 handed back, 0 lost\n"),
+            "{said:?}"
+        );
     }
 }
 
@@ -40,12 +43,24 @@ fn the_first_signal_waits_and_the_second_hands_back_without_spending_an_attempt(
     assert!(health.stdout.contains("draining"), "{health:?}");
     up.signal(Signal::INT);
     let line = up.wait_for("stopped");
-    assert_eq!(line, "stopped: 0 finished, 1 handed back, 0 lost");
+    assert_eq!(line, "stopped: 0 tasks finished since the start, 1 handed back, 0 lost");
 
     // The store is free now: the same command looks into the file itself.
     let folder = up.kill();
     let task = windlass(folder.path(), &["tasks", "show", &id, "--json"]).done().json();
     assert_eq!((&task["state"], &task["attempt"]), (&"ready".into(), &0.into()), "{task}");
+}
+
+#[test]
+fn the_last_line_counts_what_finished_since_the_start() {
+    let up = Running::up(&[]);
+    up.say(&["enqueue", "echo", "--count", "240", "--wait"]).done();
+    up.signal(Signal::TERM);
+    let said = up.end().done();
+    assert!(
+        said.stderr.ends_with("stopped: 240 tasks finished since the start, 0 handed back, 0 lost\n"),
+        "{said:?}"
+    );
 }
 
 #[test]

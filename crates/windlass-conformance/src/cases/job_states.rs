@@ -1,8 +1,8 @@
 //! Jobs in the hands of operators: pause, resume, cancel, remove.
 
-use windlass_core::{Error, JobChange, JobState, NewTask, Outcome, Rules, State, store::Redrive};
+use windlass_core::{Error, JobChange, JobState, NewTask, Outcome, Rules, State, store::Redrive, task::Key};
 
-use super::rig::{MANY, Rig, lease_of, name, of_job};
+use super::rig::{MANY, Rig, lease_of, name, of_job, task};
 use crate::harness::Harness;
 
 pub async fn a_paused_job_starts_nothing_and_goes_on_when_resumed(harness: &dyn Harness) {
@@ -50,6 +50,25 @@ pub async fn a_cancelled_job_ends_what_waits_and_what_comes(harness: &dyn Harnes
     rig.set_job_state("j", JobState::Active).await;
     let again = rig.add(of_job("j")).await;
     assert_eq!(worker.claim_ids(MANY).await, [again]);
+}
+
+pub async fn an_enqueue_to_a_cancelled_job_says_so(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let key = Key { text: "k".to_owned(), ignore_conflict: false };
+    let keyed = NewTask { key: Some(key), ..of_job("j") };
+    let step = NewTask { workflow: Some(name("w")), ..of_job("j") };
+    let batch = vec![of_job("j"), keyed, of_job("other"), task("a"), step];
+    let told = async |tasks: &[NewTask]| -> Vec<bool> {
+        let answers = rig.store.enqueue(tasks.to_vec()).await.unwrap();
+        answers.iter().map(|answer| answer.cancelled).collect()
+    };
+    rig.set_job_state("j", JobState::Paused).await;
+    assert_eq!(told(&batch[..1]).await, [false], "a paused job keeps what comes");
+    rig.set_job_state("j", JobState::Cancelled).await;
+    assert_eq!(told(&batch).await, [true, true, false, false, true]);
+    assert_eq!(told(&batch[1..2]).await, [false], "nothing is added, so nothing is cancelled");
+    rig.set_job_state("j", JobState::Active).await;
+    assert_eq!(told(&batch[..1]).await, [false]);
 }
 
 pub async fn what_comes_back_to_a_cancelled_job_ends(harness: &dyn Harness) {

@@ -27,6 +27,7 @@ pub mod pause;
 pub mod receipts;
 pub mod reconcile;
 pub mod redrive;
+pub mod remove;
 pub mod retention;
 pub mod rig;
 pub mod schedules;

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use windlass_core::{
-    Claimed, Demand, Enqueued, Error, Lane, LaneId, Name, NewTask, Payload, Result, Start, State, TaskId,
-    TaskRecord, crash::Group, store::only,
+    Claimed, Demand, Enqueued, Error, JobState, Lane, LaneId, Name, NewTask, Payload, Result, Start, State,
+    TaskId, TaskRecord, crash::Group, store::only,
 };
 
 use super::{KeyRow, Model, Now, Task};
@@ -40,16 +40,23 @@ impl Model {
         let mut answers: Vec<Enqueued> = Vec::with_capacity(tasks.len());
         for (task, decision) in tasks.iter().zip(decisions) {
             answers.push(match decision {
-                Decision::Add => Enqueued { id: self.add(now, task), existing: false },
-                Decision::Existing(id) => Enqueued { id, existing: true },
-                Decision::SameAs(earlier) => Enqueued {
-                    id: answers.get(earlier).map_or(TaskId::from_raw(0), |answer| answer.id),
-                    existing: true,
-                },
+                Decision::Add => {
+                    Enqueued { cancelled: self.is_cancelled(task), ..Enqueued::new(self.add(now, task)) }
+                }
+                Decision::Existing(id) => Enqueued::existing(id),
+                Decision::SameAs(earlier) => {
+                    Enqueued::existing(answers.get(earlier).map_or(TaskId::from_raw(0), |answer| answer.id))
+                }
             });
         }
         self.give_turns(now);
         Ok(answers)
+    }
+
+    /// Whether the job of a task that comes is cancelled.
+    fn is_cancelled(&self, task: &NewTask) -> bool {
+        let job = task.job.as_ref().and_then(|job| self.jobs.get(job));
+        job.is_some_and(|job| job.state == JobState::Cancelled)
     }
 
     /// Adds one task, and leases it to a worker that waits for it if nothing is ready before it.
@@ -132,6 +139,11 @@ impl Model {
     }
 
     /// A key that is remembered: its task exists, or ended less than the key's time ago.
+    /// The task that a key belongs to.
+    pub fn key_holder(&self, now: Now, queue: &Name, key: &str) -> Option<TaskId> {
+        self.key_row(now, queue, key).map(|row| row.task)
+    }
+
     fn key_row(&self, now: Now, queue: &Name, key: &str) -> Option<&KeyRow> {
         self.keys.get(&(queue.clone(), key.to_owned())).filter(|row| {
             let exists = self.tasks.contains_key(&row.task) && !self.has(Fault::KeyForgottenAtEnd);

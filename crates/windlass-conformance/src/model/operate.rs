@@ -86,6 +86,24 @@ impl Model {
         Ok(if passed.is_some() { State::Waiting } else { State::Scheduled })
     }
 
+    /// Removes dead tasks that no workflow waits for.
+    pub fn remove_dead(&mut self, ids: &[TaskId]) -> Vec<Changed> {
+        ids.iter().map(|id| Changed { id: *id, result: self.remove_one(*id) }).collect()
+    }
+
+    fn remove_one(&mut self, id: TaskId) -> Result<State> {
+        let task = &self.tasks.get(&id).ok_or_else(|| not_found(id))?.record;
+        if task.state != State::Dead {
+            let state = task.state;
+            return Err(Error::Conflict(format!("task {id} is {state}; only a dead task can be removed")));
+        }
+        if self.blocks(id) && !self.has(Fault::BlockerRemoved) {
+            return Err(Error::Conflict(format!("task {id} blocks its workflow; skip or cancel that first")));
+        }
+        self.remove(id);
+        Ok(State::Dead)
+    }
+
     fn unblock_after(&mut self, id: TaskId) {
         if let Some(workflow) = self.tasks.get(&id).and_then(|task| task.record.workflow.clone()) {
             self.unblock(&workflow);

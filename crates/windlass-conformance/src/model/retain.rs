@@ -46,12 +46,12 @@ impl Model {
     }
 
     /// Whether a workflow waits for what becomes of this task.
-    fn blocks(&self, id: TaskId) -> bool {
+    pub(super) fn blocks(&self, id: TaskId) -> bool {
         self.workflows.values().any(|workflow| workflow.blocked_by == Some(id))
     }
 
     /// A key outlives its task by the key's own time.
-    fn remove(&mut self, id: TaskId) {
+    pub(super) fn remove(&mut self, id: TaskId) {
         let Some(task) = self.tasks.remove(&id) else { return };
         if task.record.state == State::Dead
             && let Some(ended_at) = task.record.ended_at

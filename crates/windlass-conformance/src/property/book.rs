@@ -150,6 +150,7 @@ impl Book {
                 Call::Progress(self.worker_id(*worker)?, self.lease(*task, *lease)?, format!("step {text}"))
             }
             Op::Cancel { tasks } => Call::Cancel(self.ids_of(tasks)),
+            Op::Remove { tasks } => Call::Remove(self.ids_of(tasks)),
             Op::Redrive { tasks, seconds } => {
                 let delay = Duration::from_secs(*seconds);
                 let redrives = self.ids_of(tasks).into_iter().map(|id| Redrive { id, delay });

@@ -29,6 +29,7 @@ pub enum Call {
     Progress(WorkerId, LeaseRef, String),
     Cancel(Vec<TaskId>),
     Redrive(Vec<Redrive>),
+    Remove(Vec<TaskId>),
     Renew(WorkerId, WorkerReport),
     Retire(WorkerId),
     Promote,
@@ -78,6 +79,7 @@ impl Call {
             }
             Self::Cancel(ids) => answer(store.cancel(&ids, CANCELLED).await, changed),
             Self::Redrive(tasks) => answer(store.redrive(&tasks).await, changed),
+            Self::Remove(ids) => answer(store.remove(&ids).await, changed),
             Self::Renew(worker, report) => answer(store.renew(worker, report).await, Answer::Renewed),
             Self::Retire(worker) => answer(store.retire(worker).await, Answer::Count),
             Self::Promote => answer(store.promote_due(ops::MANY).await, Answer::Duty),
@@ -110,6 +112,7 @@ impl Call {
             }
             Self::Cancel(ids) => changed(model.cancel(now, &ids, CANCELLED)),
             Self::Redrive(tasks) => changed(model.redrive(now, &tasks)),
+            Self::Remove(ids) => changed(model.remove_dead(&ids)),
             Self::Renew(worker, report) => answer(model.renew(now, worker, report), Answer::Renewed),
             Self::Retire(worker) => answer(model.retire(now, worker), Answer::Count),
             Self::Promote => Answer::Duty(model.promote_due(now, ops::MANY)),

@@ -64,6 +64,9 @@ pub enum Op {
         tasks: Vec<usize>,
         seconds: u64,
     },
+    Remove {
+        tasks: Vec<usize>,
+    },
     Renew {
         worker: usize,
         available: u32,
@@ -211,6 +214,8 @@ pub fn next(reference: &Reference) -> BoxedStrategy<Op> {
         choices.push((1, some.boxed()));
     }
     if !dead.is_empty() {
+        let one = sample::select(dead.clone()).prop_map(|task| Op::Remove { tasks: vec![task] });
+        choices.push((1, one.boxed()));
         let one = (sample::select(dead), 0..20_u64)
             .prop_map(|(task, seconds)| Op::Redrive { tasks: vec![task], seconds });
         choices.push((3, one.boxed()));

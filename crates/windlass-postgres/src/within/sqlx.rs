@@ -57,5 +57,6 @@ fn read(call: &Call<'_>, lost: Lost, row: Result<PgRow, sqlx_core::Error>) -> Re
     };
     let row = row.map_err(refused)?;
     let id = row.try_get(0).map_err(refused)?;
-    Ok(Enqueued { id: TaskId::from_raw(id), existing: row.try_get(1).map_err(refused)? })
+    let existing = row.try_get(1).map_err(refused)?;
+    Ok(Enqueued { existing, ..Enqueued::new(TaskId::from_raw(id)) })
 }

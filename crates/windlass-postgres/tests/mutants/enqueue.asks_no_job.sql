@@ -48,5 +48,7 @@ WITH clock AS MATERIALIZED (
     LIMIT 1
   ) AS d
 )
-SELECT coalesce(item.id, windlass.task_id(clock.now, item.seq)), (SELECT count(*) FROM rung), item.due_at, item.state
+SELECT
+  coalesce(item.id, windlass.task_id(clock.now, item.seq)), (SELECT count(*) FROM rung), item.due_at, item.state,
+  item.job IS NOT NULL AND coalesce((SELECT j.state = 2 FROM windlass.job AS j WHERE j.name = item.job), false)
 FROM item CROSS JOIN clock

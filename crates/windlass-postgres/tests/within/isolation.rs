@@ -27,7 +27,7 @@ async fn every_level_enqueues_commits_and_answers_from_keys() {
         let mut tx = begin(&mut db, level).await;
         let again = add(&rig, &mut tx, &keyed(&format!("k{number}"))).await.unwrap();
         tx.commit().await.unwrap();
-        assert_eq!(again, Enqueued { id: known.id, existing: true });
+        assert_eq!(again, Enqueued::existing(known.id));
         assert_eq!(worker.claim_ids(10).await, [plain.id, known.id]);
     }
     rig.assert_sound().await;
@@ -80,6 +80,6 @@ async fn a_caller_whose_view_is_too_old_for_a_key_is_told_to_try_again() {
         let mut tx = begin(&mut db, level).await;
         let again = add(&rig, &mut tx, &keyed(&key)).await.unwrap();
         tx.commit().await.unwrap();
-        assert_eq!(again, Enqueued { id, existing: true });
+        assert_eq!(again, Enqueued::existing(id));
     }
 }

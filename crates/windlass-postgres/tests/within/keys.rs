@@ -21,10 +21,10 @@ async fn the_same_key_gives_the_same_task_whoever_enqueues() {
     let mut tx = db.transaction().await.unwrap();
     let first = add(&rig, &mut tx, &keyed("k")).await.unwrap();
     let twice = add(&rig, &mut tx, &keyed("k")).await.unwrap();
-    assert_eq!(twice, Enqueued { id: first.id, existing: true });
+    assert_eq!(twice, Enqueued::existing(first.id));
     tx.commit().await.unwrap();
     let outside = rig.store.enqueue(vec![keyed("k")]).await.unwrap();
-    assert_eq!(outside, [Enqueued { id: first.id, existing: true }]);
+    assert_eq!(outside, [Enqueued::existing(first.id)]);
     assert_eq!(number(&rig, "SELECT count(*) FROM {s}.task").await, 1);
     rig.assert_sound().await;
 }
@@ -48,7 +48,7 @@ async fn another_payload_under_a_key_is_refused_or_answered_as_wanted() {
     let mut tx = db.transaction().await.unwrap();
     let found = add(&rig, &mut tx, &NewTask { key, ..other }).await.unwrap();
     tx.commit().await.unwrap();
-    assert_eq!(found, Enqueued { id, existing: true });
+    assert_eq!(found, Enqueued::existing(id));
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn a_key_is_free_again_when_its_task_is_forgotten() {
     // Kept in the history, so the key still stands for it.
     rig.advance(ttl * 2).await;
     let mut tx = db.transaction().await.unwrap();
-    assert_eq!(add(&rig, &mut tx, &keyed("k")).await.unwrap(), Enqueued { id, existing: true });
+    assert_eq!(add(&rig, &mut tx, &keyed("k")).await.unwrap(), Enqueued::existing(id));
     tx.commit().await.unwrap();
 
     rig.advance(Duration::from_hours(48)).await;

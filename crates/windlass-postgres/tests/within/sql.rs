@@ -93,8 +93,27 @@ async fn a_key_stands_for_the_same_task_in_rust_and_in_sql() {
     assert_eq!(psql(&rig, same).await.unwrap(), format!("({id},t)"));
     let other = psql(&rig, "SELECT windlass.enqueue('a', '{\"n\":2}', key => 'k');").await.unwrap_err();
     assert!(other.contains(&format!("already belongs to task {id}")), "{other}");
-    let ignored = "SELECT windlass.enqueue('a', '{\"n\":2}', key => 'k', ignore_conflict => true);";
-    assert_eq!(psql(&rig, ignored).await.unwrap(), format!("({id},t)"));
+    for option in ["ignore_key_conflict", "ignore_conflict"] {
+        let ignored = format!("SELECT windlass.enqueue('a', '{{\"n\":2}}', key => 'k', {option} => true);");
+        assert_eq!(psql(&rig, &ignored).await.unwrap(), format!("({id},t)"), "{option}");
+    }
+}
+
+/// A program that enqueues inside its own transaction must not fail because an operator has cancelled a job.
+#[tokio::test]
+async fn an_enqueue_to_a_cancelled_job_gets_a_notice() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    rig.set_job_state("j", windlass_core::JobState::Cancelled).await;
+    // Only a run that fails tells what psql said on the way.
+    let said = async |sql: &str| psql(&rig, &format!("{sql} SELECT 1 / 0;")).await.unwrap_err();
+    let told = said("SELECT windlass.enqueue('a', job => 'j', key => 'k');").await;
+    assert!(told.contains("NOTICE: job \"j\" is cancelled, and the task with it"), "{told}");
+    assert_eq!(rig.all().await.len(), 1, "it was added all the same");
+    for other in ["job => 'i'", "queue => 'q'", "job => 'j', key => 'k'"] {
+        let told = said(&format!("SELECT windlass.enqueue('a', {other});")).await;
+        assert!(!told.contains("NOTICE"), "{other}: {told}");
+    }
 }
 
 #[tokio::test]

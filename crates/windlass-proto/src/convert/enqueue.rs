@@ -82,7 +82,7 @@ impl From<NewTask> for v1::NewTask {
 
 impl From<Enqueued> for v1::EnqueuedTask {
     fn from(enqueued: Enqueued) -> Self {
-        Self { task_id: enqueued.id.to_string(), existing: enqueued.existing }
+        Self { task_id: enqueued.id.to_string(), existing: enqueued.existing, cancelled: enqueued.cancelled }
     }
 }
 
@@ -90,6 +90,6 @@ impl TryFrom<v1::EnqueuedTask> for Enqueued {
     type Error = Error;
 
     fn try_from(task: v1::EnqueuedTask) -> Result<Self, Error> {
-        Ok(Self { id: task_id(&task.task_id)?, existing: task.existing })
+        Ok(Self { id: task_id(&task.task_id)?, existing: task.existing, cancelled: task.cancelled })
     }
 }

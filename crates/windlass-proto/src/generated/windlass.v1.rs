@@ -396,6 +396,9 @@ pub struct EnqueueResponse {
     /// What the caller should know, for example that no live worker has this kind.
     #[prost(string, repeated, tag = "3")]
     pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Its job is cancelled, and with it the task: at once, or when its turn in its workflow comes.
+    #[prost(bool, tag = "4")]
+    pub cancelled: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct EnqueueBatchRequest {
@@ -416,6 +419,9 @@ pub struct EnqueuedTask {
     pub task_id: ::prost::alloc::string::String,
     #[prost(bool, tag = "2")]
     pub existing: bool,
+    /// Its job is cancelled, and with it the task: at once, or when its turn in its workflow comes.
+    #[prost(bool, tag = "3")]
+    pub cancelled: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetTaskRequest {
@@ -488,6 +494,24 @@ pub struct RetryTask {
     pub delay_ms: u64,
 }
 /// In the order of the request.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RemoveTasksRequest {
+    #[prost(string, repeated, tag = "1")]
+    pub task_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindKeyRequest {
+    #[prost(string, tag = "1")]
+    pub queue: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub key: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindKeyResponse {
+    /// Empty if the key is free.
+    #[prost(string, tag = "1")]
+    pub task_id: ::prost::alloc::string::String,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ChangedTasks {
     #[prost(message, repeated, tag = "1")]
@@ -748,6 +772,52 @@ pub mod tasks_client {
                 .insert(GrpcMethod::new("windlass.v1.Tasks", "RetryTasks"));
             self.inner.unary(req, path, codec).await
         }
+        /// Removes dead tasks for good, as retention does later.
+        pub async fn remove_tasks(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RemoveTasksRequest>,
+        ) -> std::result::Result<tonic::Response<super::ChangedTasks>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/windlass.v1.Tasks/RemoveTasks",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("windlass.v1.Tasks", "RemoveTasks"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// The task that an idempotency key belongs to.
+        pub async fn find_key(
+            &mut self,
+            request: impl tonic::IntoRequest<super::FindKeyRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::FindKeyResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/windlass.v1.Tasks/FindKey",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("windlass.v1.Tasks", "FindKey"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -807,6 +877,16 @@ pub mod tasks_server {
             &self,
             request: tonic::Request<super::RetryTasksRequest>,
         ) -> std::result::Result<tonic::Response<super::ChangedTasks>, tonic::Status>;
+        /// Removes dead tasks for good, as retention does later.
+        async fn remove_tasks(
+            &self,
+            request: tonic::Request<super::RemoveTasksRequest>,
+        ) -> std::result::Result<tonic::Response<super::ChangedTasks>, tonic::Status>;
+        /// The task that an idempotency key belongs to.
+        async fn find_key(
+            &self,
+            request: tonic::Request<super::FindKeyRequest>,
+        ) -> std::result::Result<tonic::Response<super::FindKeyResponse>, tonic::Status>;
     }
     #[derive(Debug)]
     pub struct TasksServer<T> {
@@ -1172,6 +1252,92 @@ pub mod tasks_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = RetryTasksSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/windlass.v1.Tasks/RemoveTasks" => {
+                    #[allow(non_camel_case_types)]
+                    struct RemoveTasksSvc<T: Tasks>(pub Arc<T>);
+                    impl<T: Tasks> tonic::server::UnaryService<super::RemoveTasksRequest>
+                    for RemoveTasksSvc<T> {
+                        type Response = super::ChangedTasks;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RemoveTasksRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tasks>::remove_tasks(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RemoveTasksSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/windlass.v1.Tasks/FindKey" => {
+                    #[allow(non_camel_case_types)]
+                    struct FindKeySvc<T: Tasks>(pub Arc<T>);
+                    impl<T: Tasks> tonic::server::UnaryService<super::FindKeyRequest>
+                    for FindKeySvc<T> {
+                        type Response = super::FindKeyResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::FindKeyRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tasks>::find_key(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = FindKeySvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

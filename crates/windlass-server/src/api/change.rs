@@ -1,4 +1,4 @@
-//! Cancel and retry: of one task, or of many by filter.
+//! Cancel, retry and remove: of one task, or of many by filter.
 
 use serde::{Deserialize, Serialize};
 use windlass_core::{Name, State, TaskId, Timestamp};
@@ -14,7 +14,7 @@ pub struct CancelRequest {
     pub reason: Option<String>,
 }
 
-/// Retry of one dead task. The body may be absent.
+/// Retry of one task: a dead one gets fresh attempts, one that is done or cancelled is repeated by a new one. The body may be absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetryRequest {
@@ -30,6 +30,39 @@ pub struct ChangeResponse {
     pub id: TaskId,
     /// Its state now; `running` after a cancel means that the attempt was asked to end.
     pub state: State,
+    /// After the retry of a task that was done or cancelled: that task. `id` is the new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<TaskId>,
+}
+
+/// The answer to the removal of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskRemoved {
+    /// The task that was removed.
+    pub removed: TaskId,
+}
+
+/// Purge of a queue. The body may be absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PurgeRequest {
+    /// Only say how many tasks there are.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Why, for the records of what is cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The answer to the purge of a queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PurgeResponse {
+    /// The queue.
+    pub queue: Name,
+    /// What had not started: it is cancelled.
+    pub cancelled: BulkResponse,
+    /// What was dead: it is removed.
+    pub removed: BulkResponse,
 }
 
 /// Which tasks; what is absent does not restrict.
@@ -75,9 +108,9 @@ pub const BULK_LIMIT_MAX: u32 = 100_000;
 /// Refusals that a bulk answer names; the rest is only counted.
 pub const REFUSALS_MAX: usize = 20;
 
-/// Cancel or retry of every task that a filter matches.
+/// Cancel, retry or removal of every task that a filter matches.
 ///
-/// Cancel needs at least one restriction and skips ended tasks. Retry takes dead tasks only.
+/// Cancel and removal need at least one restriction. Cancel skips ended tasks; retry and removal take dead tasks only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BulkRequest {

@@ -41,7 +41,10 @@ pub struct EnqueueRequest {
     /// Idempotency key: the same (queue, key) gives one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What to do if the key belongs to a task with another kind or payload; `refuse` if absent.
+    /// Answer with the existing task if the key belongs to one with another kind or payload, instead of refusing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignore_key_conflict: Option<bool>,
+    /// An earlier spelling of the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_conflict: Option<KeyConflict>,
     /// Attempts granted.
@@ -85,6 +88,9 @@ pub struct EnqueueResponse {
     pub id: TaskId,
     /// Whether a task with this key was already there.
     pub existing: bool,
+    /// Whether its job is cancelled, and with it the task: at once, or when its turn in its workflow comes.
+    #[serde(default)]
+    pub cancelled: bool,
     /// What the caller should know, for example that no live worker has this kind.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -96,6 +102,9 @@ pub struct EnqueueResponse {
 pub struct BatchRequest {
     /// The tasks.
     pub tasks: Vec<EnqueueRequest>,
+    /// Only check the tasks: nothing is added, and the answer names none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
 }
 
 /// One task of a batch.
@@ -105,6 +114,9 @@ pub struct EnqueuedTask {
     pub id: TaskId,
     /// Whether a task with this key was already there.
     pub existing: bool,
+    /// Whether its job is cancelled, and with it the task: at once, or when its turn in its workflow comes.
+    #[serde(default)]
+    pub cancelled: bool,
 }
 
 /// The answer to a batch, in its order.

@@ -113,7 +113,8 @@ impl From<Error> for ErrorDetail {
             Error::KeyConflict { .. } => (
                 ErrorCode::KeyConflict,
                 Some(
-                    "use another key, or send \"key_conflict\": \"ignore\" to get the existing task"
+                    "use another key, or set ignore_key_conflict to get the existing task: `windlass enqueue KIND --key KEY \
+                     --ignore-key-conflict`"
                         .to_owned(),
                 ),
             ),

@@ -37,6 +37,12 @@ pub struct TaskView {
     /// Its idempotency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The task that it repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<TaskId>,
+    /// The task that repeats it; only in an answer about one task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeated_by: Option<TaskId>,
     /// What it carries, secrets removed; in the form that `payload_encoding` says.
     pub payload: Box<RawValue>,
     /// Whether `payload` is the JSON itself or size and digest of bytes.

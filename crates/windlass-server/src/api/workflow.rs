@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 use windlass_core::{Name, OnFailure, State, TaskId, Timestamp, WorkflowRecord};
 
-/// A workflow that has unfinished steps or is blocked.
+/// A workflow: one that has unfinished steps or is blocked, or one that has ended, as long as its steps are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowView {
     /// Its name.
     pub workflow: Name,
-    /// What a failure means for the rest.
-    pub on_failure: OnFailure,
+    /// What a failure means for the rest; absent once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<OnFailure>,
     /// Unfinished steps, counted up to 10,000.
     pub steps: u64,
     /// The step that has its turn.
@@ -21,20 +22,40 @@ pub struct WorkflowView {
     /// The step that failed and holds up the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<TaskId>,
-    /// When its first step was admitted.
+    /// When its first step was admitted; of one that has ended, when the oldest step that is kept was enqueued.
     pub created_at: Timestamp,
+    /// How its steps ended, if all have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<EndedSteps>,
+}
+
+/// How the steps of a workflow ended that has no unfinished ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedSteps {
+    /// Steps that succeeded.
+    pub done: u64,
+    /// Steps that are dead.
+    pub dead: u64,
+    /// Steps that were cancelled.
+    pub cancelled: u64,
+    /// When the last one ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_ended_at: Option<Timestamp>,
+    /// Whether there may be older ones that were not looked at.
+    pub more: bool,
 }
 
 impl From<WorkflowRecord> for WorkflowView {
     fn from(workflow: WorkflowRecord) -> Self {
         Self {
             workflow: workflow.name,
-            on_failure: workflow.on_failure,
+            on_failure: Some(workflow.on_failure),
             steps: workflow.steps,
             head: workflow.head,
             head_state: workflow.head_state,
             blocked_by: workflow.blocked_by,
             created_at: workflow.created_at,
+            ended: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tonic::{Request, Response};
-use windlass_core::{NewTask, TaskId, store::Redrive};
+use windlass_core::{Name, NewTask, TaskId, store::Redrive};
 use windlass_proto::{
     convert::{required, some_task_id, task_id},
     v1::{self, tasks_server::Tasks},
@@ -29,6 +29,7 @@ impl Tasks for Api {
         Ok(Response::new(v1::EnqueueResponse {
             task_id: only.id.to_string(),
             existing: only.existing,
+            cancelled: only.cancelled,
             warnings: answer.warnings,
         }))
     }
@@ -42,10 +43,11 @@ impl Tasks for Api {
         self.operations().check_batch_len(tasks.len()).map_err(status)?;
         let tasks = tasks.into_iter().map(NewTask::try_from).collect::<Result<_, _>>().map_err(status)?;
         let answer = self.operations().enqueue_tasks(&speaker.caller, tasks).await.map_err(status)?;
-        let tasks = answer
-            .tasks
-            .into_iter()
-            .map(|task| v1::EnqueuedTask { task_id: task.id.to_string(), existing: task.existing });
+        let tasks = answer.tasks.into_iter().map(|task| v1::EnqueuedTask {
+            task_id: task.id.to_string(),
+            existing: task.existing,
+            cancelled: task.cancelled,
+        });
         Ok(Response::new(v1::EnqueueBatchResponse { tasks: tasks.collect(), warnings: answer.warnings }))
     }
 
@@ -105,6 +107,20 @@ impl Tasks for Api {
         let tasks: Vec<_> = tasks.into_iter().map(redrive).collect::<Result<_, _>>().map_err(status)?;
         let changed = self.store().redrive(&tasks).await.map_err(status)?;
         Ok(Response::new(v1::ChangedTasks { tasks: changed.into_iter().map(Into::into).collect() }))
+    }
+
+    async fn remove_tasks(&self, request: Request<v1::RemoveTasksRequest>) -> Answer<v1::ChangedTasks> {
+        Subject::tell(&request, |remove| Subject::ids(remove.task_ids.iter().map(String::as_str)));
+        let ids = ids(&request.into_inner().task_ids, BULK_LIMIT_MAX as usize)?;
+        let changed = self.store().remove(&ids).await.map_err(status)?;
+        Ok(Response::new(v1::ChangedTasks { tasks: changed.into_iter().map(Into::into).collect() }))
+    }
+
+    async fn find_key(&self, request: Request<v1::FindKeyRequest>) -> Answer<v1::FindKeyResponse> {
+        let request = request.into_inner();
+        let queue = Name::new("queue", &request.queue).map_err(status)?;
+        let found = self.store().key_holder(&queue, &request.key).await.map_err(status)?;
+        Ok(Response::new(v1::FindKeyResponse { task_id: found.map(|id| id.to_string()).unwrap_or_default() }))
     }
 }
 

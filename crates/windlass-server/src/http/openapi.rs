@@ -42,7 +42,7 @@ fn document() -> Value {
         "components": {
             "schemas": types::schemas(),
             "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer", "description": "`windlass token create` makes one."}
+                "token": {"type": "http", "scheme": "bearer", "description": "`windlass token create --scope read` makes one."}
             }
         }
     })

@@ -67,8 +67,9 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/tasks", get(list).post(enqueue))
         .route("/v1/tasks/cancel", post(bulk_cancel))
         .route("/v1/tasks/retry", post(bulk_retry))
+        .route("/v1/tasks/remove", post(bulk_remove))
         .route("/v1/tasks/wait", post(wait_for_any))
-        .route("/v1/tasks/{id}", get(show))
+        .route("/v1/tasks/{id}", get(show).delete(remove))
         .route("/v1/tasks/{id}/why", get(why))
         .route("/v1/tasks/{id}/wait", get(wait))
         .route("/v1/tasks/{id}/cancel", post(cancel))
@@ -77,6 +78,7 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/queues", get(queues))
         .route("/v1/queues/{name}/pause", post(pause))
         .route("/v1/queues/{name}/resume", post(resume))
+        .route("/v1/queues/{name}/purge", post(purge))
         .route("/v1/jobs", get(jobs))
         .route("/v1/jobs/{name}", get(job).put(set_job).delete(remove_job))
         .route("/v1/workflows", get(workflows))
@@ -201,6 +203,16 @@ async fn bulk_retry(State(server): Shared, request: Request) -> Result<Response>
     Ok(ok(&server.operations.bulk_retry(request).await?))
 }
 
+async fn bulk_remove(State(server): Shared, request: Request) -> Result<Response> {
+    let request = body::small(&server, request).await?;
+    Ok(ok(&server.operations.bulk_remove(request).await?))
+}
+
+async fn remove(State(server): Shared, Id(id): Id, request: Request) -> Result<Response> {
+    let Nothing {} = body::small(&server, request).await?;
+    Ok(ok(&server.operations.remove(id).await?))
+}
+
 async fn dead(State(server): Shared, uri: Uri) -> Result<Response> {
     let query: ListQuery = query(&uri)?;
     if query.after()?.is_some() || query.limit()?.is_some() {
@@ -226,6 +238,11 @@ async fn pause(State(server): Shared, Param(queue): Param, request: Request) -> 
 async fn resume(State(server): Shared, Param(queue): Param, request: Request) -> Result<Response> {
     let Nothing {} = body::small(&server, request).await?;
     Ok(ok(&server.operations.resume(&queue).await?))
+}
+
+async fn purge(State(server): Shared, Param(queue): Param, request: Request) -> Result<Response> {
+    let request = body::small(&server, request).await?;
+    Ok(ok(&server.operations.purge(&queue, request).await?))
 }
 
 async fn jobs(State(server): Shared, uri: Uri) -> Result<Response> {

@@ -1,9 +1,9 @@
-//! Cancel and retry of everything that a filter matches, in bounded steps.
+//! Cancel, retry and removal of everything that a filter matches, in bounded steps.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use windlass_core::{
-    State, TaskId,
+    Name, State, TaskId,
     store::{Changed, Filter, Redrive},
 };
 
@@ -38,7 +38,24 @@ impl Operations {
             Some(state) => vec![state],
             None => State::ALL.into_iter().filter(|state| !state.is_ended()).collect(),
         };
-        let matched = self.matching(request.filter, &states, request.limit).await?;
+        self.cancel_in(request, &states).await
+    }
+
+    /// Cancels what has not started in a queue.
+    pub(super) async fn cancel_waiting(
+        &self,
+        queue: &Name,
+        reason: String,
+        dry_run: bool,
+    ) -> Result<BulkResponse> {
+        let request =
+            BulkRequest { filter: of_queue(queue), dry_run, reason: Some(reason), ..BulkRequest::default() };
+        let states = State::ALL.into_iter().filter(|state| !state.is_ended() && *state != State::Running);
+        self.cancel_in(request, &states.collect::<Vec<_>>()).await
+    }
+
+    async fn cancel_in(&self, request: BulkRequest, states: &[State]) -> Result<BulkResponse> {
+        let matched = self.matching(request.filter, states, request.limit).await?;
         let mut tally = Tally::new(&matched, request.dry_run);
         if !request.dry_run {
             let reason = self.reason(request.reason.as_deref());
@@ -55,8 +72,9 @@ impl Operations {
     pub async fn bulk_retry(&self, request: BulkRequest) -> Result<BulkResponse> {
         if let Some(state) = request.filter.state.filter(|state| *state != State::Dead) {
             return Err(ErrorDetail::invalid(format!(
-                "state {state} cannot be retried; only dead tasks can"
-            )));
+                "state {state} cannot be retried by filter; only dead tasks can"
+            ))
+            .hint("one that is done or cancelled is repeated by its id: `windlass tasks retry ID`"));
         }
         if request.reason.is_some() {
             return Err(ErrorDetail::invalid("reason is for cancel only"));
@@ -73,6 +91,37 @@ impl Operations {
             }
         }
         Ok(tally.answer)
+    }
+
+    /// Removes every dead task that the filter matches, for good. One that blocks its workflow is refused.
+    ///
+    /// Not all or nothing: tasks are removed in steps, and the answer says how many were.
+    pub async fn bulk_remove(&self, request: BulkRequest) -> Result<BulkResponse> {
+        if request.filter.is_empty() {
+            return Err(ErrorDetail::invalid("filter is empty: that would remove every dead task")
+                .hint("name at least one of state, kind, queue, job, workflow, since"));
+        }
+        if let Some(state) = request.filter.state.filter(|state| *state != State::Dead) {
+            return Err(ErrorDetail::invalid(format!(
+                "state {state} cannot be removed; only dead tasks can"
+            )));
+        }
+        if request.over_ms.is_some() || request.reason.is_some() {
+            return Err(ErrorDetail::invalid("over_ms is for retry only, and reason for cancel"));
+        }
+        let matched = self.matching(request.filter, &[State::Dead], request.limit).await?;
+        let mut tally = Tally::new(&matched, request.dry_run);
+        if !request.dry_run {
+            for step in matched.ids.chunks(STEP_TASKS) {
+                tally.add(self.store.remove(step).await)?;
+            }
+        }
+        Ok(tally.answer)
+    }
+
+    /// Removes the dead tasks of a queue.
+    pub(super) async fn remove_dead_of(&self, queue: &Name, dry_run: bool) -> Result<BulkResponse> {
+        self.bulk_remove(BulkRequest { filter: of_queue(queue), dry_run, ..BulkRequest::default() }).await
     }
 
     /// The ids that match, found first and changed afterwards: a retried task that dies again at once is
@@ -102,6 +151,10 @@ impl Operations {
         }
         Ok(Matched { ids: found.into_iter().rev().collect(), more: false })
     }
+}
+
+fn of_queue(queue: &Name) -> TaskFilter {
+    TaskFilter { queue: Some(queue.clone()), ..TaskFilter::default() }
 }
 
 /// Delays of `n` starts, evenly over a time; the first starts at once.

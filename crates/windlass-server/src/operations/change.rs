@@ -1,12 +1,24 @@
-//! Cancel and retry of one task; pause and resume of a queue.
+//! Cancel, retry and removal of one task; pause, resume and purge of a queue.
 
-use windlass_core::{Name, TaskId, store::Redrive};
+use std::time::Duration;
+
+use windlass::trace;
+use windlass_core::{
+    Error, Name, State, TaskId, TaskRecord, repeat,
+    store::{Redrive, only as only_one},
+};
 
 use super::{Operations, Result, duration, only};
-use crate::api::{CancelRequest, ChangeResponse, QueueChange, RetryRequest};
+use crate::api::{
+    CancelRequest, ChangeResponse, ErrorCode, ErrorDetail, PurgeRequest, PurgeResponse, QueueChange,
+    RetryRequest, TaskRemoved,
+};
 
 /// What a task's record says if the caller gave no reason.
 pub(super) const CANCEL_REASON: &str = "cancelled by request";
+
+/// What the record of a task says that a purge cancelled.
+const PURGE_REASON: &str = "its queue was purged";
 
 /// What the caller asks of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,14 +34,57 @@ impl Operations {
     pub async fn cancel(&self, id: TaskId, request: CancelRequest) -> Result<ChangeResponse> {
         let reason = self.reason(request.reason.as_deref());
         let changed = only(self.store.cancel(&[id], &reason).await?, &id)?;
-        Ok(ChangeResponse { id, state: changed.result? })
+        Ok(ChangeResponse { id, state: changed.result?, repeats: None })
     }
 
-    /// Grants a dead task a fresh budget of attempts.
+    /// Grants a dead task a fresh budget of attempts, or adds a task that does the same as one that is done or cancelled.
     pub async fn retry(&self, id: TaskId, request: RetryRequest) -> Result<ChangeResponse> {
         let delay = duration("delay_ms", request.delay_ms.unwrap_or(0))?;
         let changed = only(self.store.redrive(&[Redrive { id, delay }]).await?, &id)?;
-        Ok(ChangeResponse { id, state: changed.result? })
+        match changed.result {
+            Ok(state) => Ok(ChangeResponse { id, state, repeats: None }),
+            Err(error @ Error::Conflict(_)) => match self.store.task(id).await? {
+                Some(task) if matches!(task.state, State::Done | State::Cancelled) => {
+                    self.repeat(&task, delay).await
+                }
+                _ => Err(error.into()),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Adds a task that does the same. A task is repeated once: a call that is made again adds nothing.
+    async fn repeat(&self, task: &TaskRecord, delay: Duration) -> Result<ChangeResponse> {
+        let copy = vec![repeat::copy(task, delay)?];
+        let added = only_one(trace::enqueue(self.adds(), self.tracer.as_ref(), None, copy).await?)?;
+        self.count(&[added]);
+        if added.existing {
+            let message = format!("task {} is repeated already, by task {}", task.id, added.id);
+            return Err(ErrorDetail::new(ErrorCode::Conflict, message)
+                .hint(format!("retry that one: `windlass tasks retry {}`", added.id)));
+        }
+        let state = self.store.task(added.id).await?.map_or(State::Ready, |task| task.state);
+        Ok(ChangeResponse { id: added.id, state, repeats: Some(task.id) })
+    }
+
+    /// Removes a dead task for good.
+    pub async fn remove(&self, id: TaskId) -> Result<TaskRemoved> {
+        only(self.store.remove(&[id]).await?, &id)?.result?;
+        Ok(TaskRemoved { removed: id })
+    }
+
+    /// Cancels what waits in a queue and removes what is dead; what runs goes on.
+    pub async fn purge(&self, queue: &str, request: PurgeRequest) -> Result<PurgeResponse> {
+        let queue = Name::new("queue", queue)?;
+        let known = self.store.lane_records().await?.iter().any(|lane| lane.queue == queue);
+        if !known {
+            return Err(ErrorDetail::new(ErrorCode::NotFound, format!("queue {queue} not found"))
+                .hint("`windlass queues ls` shows those that there are"));
+        }
+        let reason = request.reason.unwrap_or_else(|| PURGE_REASON.to_owned());
+        let cancelled = self.cancel_waiting(&queue, reason, request.dry_run).await?;
+        let removed = self.remove_dead_of(&queue, request.dry_run).await?;
+        Ok(PurgeResponse { queue, cancelled, removed })
     }
 
     /// Stops claims from a queue, also of one that has no task yet.

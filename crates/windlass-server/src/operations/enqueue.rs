@@ -7,7 +7,7 @@ use std::{
 };
 
 use windlass::trace;
-use windlass_core::{Enqueued, Error, Name, NewTask, TraceContext, WorkerRecord};
+use windlass_core::{Enqueued, Error, Name, NewTask, TraceContext, WorkerRecord, why::word};
 
 use super::{Operations, Result, new_task::new_task};
 use crate::{
@@ -60,15 +60,18 @@ impl Operations {
         let task = self.checked(request)?;
         may_have(caller, &task.queue, &task.kind)?;
         let lanes = BTreeSet::from([(task.queue.clone(), task.kind.clone())]);
+        let jobs = vec![task.job.clone()];
         let enqueued = trace::enqueue(self.adds(), self.tracer.as_ref(), trace, vec![task]).await?;
         self.count(&enqueued);
+        let cancelled = cancelled_jobs(jobs, &enqueued);
         let enqueued = enqueued.first().ok_or_else(|| {
             ErrorDetail::new(ErrorCode::UnknownOutcome, "the store did not say which task it added")
         })?;
         Ok(EnqueueResponse {
             id: enqueued.id,
             existing: enqueued.existing,
-            warnings: self.warnings(lanes).await,
+            cancelled: enqueued.cancelled,
+            warnings: self.warned(cancelled, lanes).await,
         })
     }
 
@@ -98,6 +101,9 @@ impl Operations {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
+        if request.dry_run {
+            return Ok(BatchResponse { tasks: Vec::new(), warnings: Vec::new() });
+        }
         Ok(self.add(trace, tasks).await?)
     }
 
@@ -125,18 +131,29 @@ impl Operations {
         tasks: Vec<NewTask>,
     ) -> windlass_core::Result<BatchResponse> {
         let lanes = tasks.iter().map(|task| (task.queue.clone(), task.kind.clone())).collect();
+        let jobs = tasks.iter().map(|task| task.job.clone()).collect();
         let enqueued = trace::enqueue(self.adds(), self.tracer.as_ref(), trace, tasks).await?;
         self.count(&enqueued);
-        Ok(BatchResponse {
-            tasks: enqueued
-                .into_iter()
-                .map(|task| EnqueuedTask { id: task.id, existing: task.existing })
-                .collect(),
-            warnings: self.warnings(lanes).await,
-        })
+        let warnings = self.warned(cancelled_jobs(jobs, &enqueued), lanes).await;
+        let answer = |task: Enqueued| {
+            let Enqueued { id, existing, cancelled } = task;
+            EnqueuedTask { id, existing, cancelled }
+        };
+        Ok(BatchResponse { tasks: enqueued.into_iter().map(answer).collect(), warnings })
     }
 
-    fn count(&self, enqueued: &[Enqueued]) {
+    /// One warning per cancelled job, then one per lane that nobody serves.
+    pub(super) async fn warned(
+        &self,
+        cancelled: BTreeSet<Name>,
+        lanes: BTreeSet<(Name, Name)>,
+    ) -> Vec<String> {
+        let mut warnings: Vec<String> = cancelled.iter().map(cancelled_with).collect();
+        warnings.extend(self.warnings(lanes).await);
+        warnings
+    }
+
+    pub(super) fn count(&self, enqueued: &[Enqueued]) {
         let new = enqueued.iter().filter(|task| !task.existing).count() as u64;
         self.enqueued.fetch_add(new, Ordering::Relaxed);
     }
@@ -195,4 +212,18 @@ impl Operations {
             })
             .collect()
     }
+}
+
+/// The jobs that cancelled what was added to them.
+fn cancelled_jobs(jobs: Vec<Option<Name>>, enqueued: &[Enqueued]) -> BTreeSet<Name> {
+    let cancelled = jobs.into_iter().zip(enqueued).filter(|(_, task)| task.cancelled);
+    cancelled.filter_map(|(job, _)| job).collect()
+}
+
+/// What whoever adds a task to a cancelled job must hear: the task will not run.
+fn cancelled_with(job: &Name) -> String {
+    let (shown, typed) = (job.as_str(), word(job));
+    format!(
+        "job {shown:?} is cancelled, and the task with it; `windlass jobs resume {typed}` lets tasks in again"
+    )
 }

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_core::{
-    TaskId, TaskRecord, Timestamp,
+    State, TaskId, TaskRecord, Timestamp, repeat,
     store::{Filter, PAGE_MAX, Page},
     why::{Surroundings, why},
 };
@@ -19,9 +19,13 @@ pub const LIST_BYTES_MAX: usize = 8 << 20;
 pub(super) const READ_ROWS: u32 = 100;
 
 impl Operations {
-    /// One task.
+    /// One task, with the tasks that it repeats and that repeats it.
     pub async fn task(&self, id: TaskId) -> Result<TaskView> {
-        self.record(id).await.map(|record| self.view(record))
+        let mut view = self.view(self.record(id).await?);
+        if matches!(view.state, State::Done | State::Cancelled) {
+            view.repeated_by = self.store.key_holder(&view.queue, &repeat::key_of(id)).await?;
+        }
+        Ok(view)
     }
 
     /// One page of tasks, newest first, older than `after` if given.

@@ -23,7 +23,7 @@ pub(super) fn new_task(request: EnqueueRequest, rules: &Rules) -> Result<NewTask
     let job = optional("job", request.job.as_ref())?;
     let workflow = optional("workflow", request.workflow.as_ref())?;
     let start = start(&request)?;
-    let key = key(request.key, request.key_conflict)?;
+    let key = key(request.key, request.ignore_key_conflict, request.key_conflict)?;
     let timeout = request.timeout_ms.map(|ms| duration("timeout_ms", ms)).transpose()?;
     let retry = request.retry.map(|delays| retry(delays, &rules.retry)).transpose()?;
     let payload = payload(request.payload.map(|raw| raw.get().to_owned()), request.payload_base64, rules)?;
@@ -87,13 +87,18 @@ fn start(request: &EnqueueRequest) -> Result<Start> {
     }
 }
 
-fn key(text: Option<String>, conflict: Option<KeyConflict>) -> Result<Option<Key>> {
-    match (text, conflict) {
-        (None, Some(_)) => Err(ErrorDetail::invalid("key_conflict is given without key")),
+fn key(text: Option<String>, ignore: Option<bool>, earlier: Option<KeyConflict>) -> Result<Option<Key>> {
+    if ignore.is_some() && earlier.is_some() {
+        return Err(ErrorDetail::invalid(
+            "ignore_key_conflict and key_conflict are both given; choose the first",
+        ));
+    }
+    let name = if earlier.is_some() { "key_conflict" } else { "ignore_key_conflict" };
+    let ignore = ignore.or_else(|| earlier.map(|earlier| earlier == KeyConflict::Ignore));
+    match (text, ignore) {
+        (None, Some(_)) => Err(ErrorDetail::invalid(format!("{name} is given without key"))),
         (None, None) => Ok(None),
-        (Some(text), conflict) => {
-            Ok(Some(Key { text, ignore_conflict: conflict == Some(KeyConflict::Ignore) }))
-        }
+        (Some(text), ignore) => Ok(Some(Key { text, ignore_conflict: ignore.unwrap_or(false) })),
     }
 }
 
@@ -171,7 +176,12 @@ mod tests {
             (r#"{"kind":"k","timeout_ms":0}"#, "timeout"),
             (r#"{"kind":"k","max_attempts":0}"#, "max_attempts"),
             (r#"{"kind":"k","key":""}"#, "key"),
-            (r#"{"kind":"k","key_conflict":"ignore"}"#, "key_conflict"),
+            (r#"{"kind":"k","ignore_key_conflict":true}"#, "ignore_key_conflict is given without key"),
+            (r#"{"kind":"k","key_conflict":"ignore"}"#, "key_conflict is given without key"),
+            (
+                r#"{"kind":"k","key":"x","ignore_key_conflict":true,"key_conflict":"refuse"}"#,
+                "choose the first",
+            ),
             (r#"{"kind":"k","retry":{"base_ms":2,"max_ms":1}}"#, "retry.max_ms"),
         ] {
             assert!(refused(text).contains(field), "{text}: {}", refused(text));

@@ -62,11 +62,14 @@ impl Operations {
         let schedules = self.of_store();
         let spec = schedules.get(name).await?.spec;
         let enqueued = schedules.run(name).await?;
-        let lanes = spec.into_iter().map(|spec| (spec.task.queue, spec.task.kind)).collect();
+        let task = spec.ok().map(|spec| spec.task);
+        let cancelled = task.as_ref().and_then(|task| task.job.clone()).filter(|_| enqueued.cancelled);
+        let lanes = task.into_iter().map(|task| (task.queue, task.kind)).collect();
         Ok(EnqueueResponse {
             id: enqueued.id,
             existing: enqueued.existing,
-            warnings: self.warnings(lanes).await,
+            cancelled: enqueued.cancelled,
+            warnings: self.warned(cancelled.into_iter().collect(), lanes).await,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use ring::digest::{SHA256, digest};
 use serde_json::value::RawValue;
-use windlass_core::{AttemptRecord, Encoding, Payload, TaskRecord, Timestamp, WorkerRecord};
+use windlass_core::{AttemptRecord, Encoding, Payload, TaskRecord, Timestamp, WorkerRecord, repeat};
 
 use super::Operations;
 use crate::api::{AttemptView, EncodingView, TaskView, WorkerState, WorkerView};
@@ -25,6 +25,8 @@ impl Operations {
             priority: task.priority,
             job: task.job,
             workflow: task.workflow,
+            repeats: repeat::repeated(task.key.as_deref()),
+            repeated_by: None,
             key: task.key,
             payload,
             payload_encoding,

@@ -1,9 +1,15 @@
 //! Workflows: look, retry, skip, cancel.
 
-use windlass_core::{Error, Name, WorkflowAction};
+use windlass_core::{Error, Name, State, TaskId, WorkflowAction, store::Filter};
 
-use super::{Operations, Result, list::page_limit};
-use crate::api::{ErrorCode, ErrorDetail, WorkflowChange, WorkflowView, Workflows};
+use super::{
+    Operations, Result,
+    list::{READ_ROWS, page_limit},
+};
+use crate::api::{EndedSteps, ErrorCode, ErrorDetail, WorkflowChange, WorkflowView, Workflows};
+
+/// Reads of the list of tasks in search of the steps of an ended workflow. A read looks at up to 20,000 tasks: a million at most.
+const ENDED_READS_MAX: usize = 50;
 
 impl Operations {
     /// One page of workflows by name, after `after` if given; only blocked ones if asked.
@@ -20,11 +26,48 @@ impl Operations {
         Ok(Workflows { workflows: found.into_iter().map(WorkflowView::from).collect(), next })
     }
 
-    /// One workflow that has unfinished steps or is blocked.
+    /// One workflow: unfinished or blocked, or ended and still in the history.
     pub async fn workflow(&self, workflow: &str) -> Result<WorkflowView> {
         let name = Name::new("workflow", workflow)?;
-        let found = self.store.gates().workflow(&name).await?;
-        found.map(WorkflowView::from).ok_or_else(|| missing(&name))
+        match self.store.gates().workflow(&name).await? {
+            Some(found) => Ok(found.into()),
+            None => self.ended_workflow(&name).await?.ok_or_else(|| missing(&name)),
+        }
+    }
+
+    /// A workflow of which only ended steps are left. Each read looks at a bounded number of the newest tasks, and so does this.
+    async fn ended_workflow(&self, name: &Name) -> Result<Option<WorkflowView>> {
+        let filter = Filter { workflow: Some(name.clone()), ..Filter::default() };
+        let (mut ended, mut oldest, mut after) = (EndedSteps::default(), None, None);
+        for _ in 0..ENDED_READS_MAX {
+            let page = self.store.tasks(&filter, after, READ_ROWS).await?;
+            for step in &page.tasks {
+                match step.state {
+                    State::Done => ended.done += 1,
+                    State::Dead => ended.dead += 1,
+                    State::Cancelled => ended.cancelled += 1,
+                    // It was appended meanwhile; the next look finds the workflow itself.
+                    _ => continue,
+                }
+                ended.last_ended_at = ended.last_ended_at.max(step.ended_at);
+                oldest = Some(step.id);
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        ended.more = after.is_some();
+        Ok(oldest.map(|oldest: TaskId| WorkflowView {
+            workflow: name.clone(),
+            on_failure: None,
+            steps: 0,
+            head: None,
+            head_state: None,
+            blocked_by: None,
+            created_at: oldest.enqueued_at(),
+            ended: Some(ended),
+        }))
     }
 
     /// Retries or skips the step that blocks a workflow, or cancels its unfinished steps.
@@ -49,5 +92,5 @@ impl Operations {
 
 fn missing(name: &Name) -> ErrorDetail {
     ErrorDetail::new(ErrorCode::NotFound, format!("workflow {name} not found"))
-        .hint("a workflow is there while it has unfinished steps or is blocked")
+        .hint("a workflow is there while it has unfinished steps or is blocked, and then as long as its steps are kept")
 }

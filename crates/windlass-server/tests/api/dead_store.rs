@@ -130,6 +130,14 @@ impl Store for DeadStore {
         self.fail().await
     }
 
+    async fn remove(&self, _: &[TaskId]) -> Result<Vec<Changed>> {
+        self.fail().await
+    }
+
+    async fn key_holder(&self, _: &Name, _: &str) -> Result<Option<TaskId>> {
+        self.fail().await
+    }
+
     async fn lane_records(&self) -> Result<Vec<LaneRecord>> {
         self.fail().await
     }

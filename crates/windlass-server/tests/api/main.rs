@@ -21,6 +21,7 @@ mod look;
 mod matrix;
 mod metrics;
 mod openapi;
+mod operate;
 mod ready;
 mod schedules;
 mod tls;

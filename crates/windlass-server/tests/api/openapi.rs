@@ -227,11 +227,25 @@ async fn change_tasks(tour: &mut Tour, worker: &crate::harness::Hand) {
         Some(json!({"filter": {"kind": "a"}, "over_ms": 10, "limit": 9})),
     )
     .await;
+    let gone = tour.api.dead(worker, "a", "boom 19").await;
+    for _ in 0..2 {
+        tour.call("DELETE /v1/tasks/{id}", &gone, "", None).await;
+    }
+    tour.call("DELETE /v1/tasks/{id}", &dead, "", None).await;
+    tour.call("POST /v1/tasks/remove", "", "", Some(json!({"filter": {"kind": "a"}, "dry_run": true}))).await;
+    tour.call("POST /v1/tasks/remove", "", "", None).await;
+    let again = tour.call("POST /v1/tasks/{id}/retry", &dead, "", None).await;
+    assert_eq!(again["repeats"], dead, "a cancelled task is repeated by a new one");
+    tour.call("GET /v1/tasks/{id}", &dead, "", None).await;
+    tour.call("GET /v1/tasks/{id}", again["id"].as_str().unwrap(), "", None).await;
+    tour.call("POST /v1/tasks/{id}/cancel", again["id"].as_str().unwrap(), "", None).await;
     tour.call("POST /v1/tasks/cancel", "", "", Some(json!({"filter": {"kind": "b"}, "reason": "r"}))).await;
     tour.call("POST /v1/tasks/cancel", "", "", None).await;
     tour.call("POST /v1/queues/{name}/pause", "q", "", None).await;
     tour.call("POST /v1/queues/{name}/resume", "q", "", Some(json!({}))).await;
     tour.call("POST /v1/queues/{name}/resume", "%20", "", None).await;
+    tour.call("POST /v1/queues/{name}/purge", "q", "", Some(json!({"dry_run": true, "reason": "r"}))).await;
+    tour.call("POST /v1/queues/{name}/purge", "none", "", None).await;
 }
 
 async fn use_gates(tour: &mut Tour, worker: &crate::harness::Hand) {

@@ -73,10 +73,15 @@ impl Enqueue {
         self.set(|task| task.key = Some(Key { text, ignore_conflict: false }))
     }
 
-    /// Like [`Enqueue::key`], but another kind or payload is answered with the task that is there.
-    pub fn key_ignoring_conflict(self, key: impl Into<String>) -> Self {
-        let text = key.into();
-        self.set(|task| task.key = Some(Key { text, ignore_conflict: true }))
+    /// Another kind or payload under the [key](Enqueue::key) is answered with the task that is there. Call it after `key`.
+    pub fn ignore_key_conflict(mut self) -> Self {
+        let key = self.task.as_mut().ok().map(|task| task.key.as_mut());
+        match key {
+            Some(Some(key)) => key.ignore_conflict = true,
+            Some(None) => self.task = Err(Error::invalid("ignore_key_conflict is given without key")),
+            None => {}
+        }
+        self
     }
 
     /// Attempts granted.

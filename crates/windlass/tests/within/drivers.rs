@@ -17,7 +17,7 @@ async fn assert_arrived(client: &Client, enqueued: Enqueued, key: &str) {
     assert_eq!((record.lane.queue.as_str(), record.lane.kind.as_str()), ("mail", "greet"));
     assert_eq!(record.payload, Payload::json(&greet("Ada")).unwrap());
     let again = client.enqueue(greet("Ada")).key(key).await.unwrap();
-    assert_eq!(again, Enqueued { id: enqueued.id, existing: true });
+    assert_eq!(again, Enqueued::existing(enqueued.id));
     let other = client.enqueue(greet("Bob")).key(key).await.unwrap_err();
     assert_eq!(other, Error::KeyConflict { key: key.to_owned(), existing: enqueued.id });
 }
@@ -59,7 +59,7 @@ async fn a_transaction_of_sqlx_brings_its_task() {
     let enqueued = enqueue(&client, &mut tx, "k").await;
     // The same statement a second time, prepared by then; and through the connection inside.
     let again = enqueue(&client, &mut *tx, "k").await;
-    assert_eq!(again, Enqueued { id: enqueued.id, existing: true });
+    assert_eq!(again, Enqueued::existing(enqueued.id));
     tx.commit().await.unwrap();
     assert_arrived(&client, enqueued, "k").await;
 

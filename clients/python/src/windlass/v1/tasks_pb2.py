@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from windlass.v1 import task_pb2 as windlass_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17windlass/v1/tasks.proto\x12\x0bwindlass.v1\x1a\x16windlass/v1/task.proto\"4\n\x0e\x45nqueueRequest\x12\"\n\x04task\x18\x01 \x01(\x0b\x32\x14.windlass.v1.NewTask\"F\n\x0f\x45nqueueResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x65xisting\x18\x02 \x01(\x08\x12\x10\n\x08warnings\x18\x03 \x03(\t\":\n\x13\x45nqueueBatchRequest\x12#\n\x05tasks\x18\x01 \x03(\x0b\x32\x14.windlass.v1.NewTask\"R\n\x14\x45nqueueBatchResponse\x12(\n\x05tasks\x18\x01 \x03(\x0b\x32\x19.windlass.v1.EnqueuedTask\x12\x10\n\x08warnings\x18\x02 \x03(\t\"1\n\x0c\x45nqueuedTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x65xisting\x18\x02 \x01(\x08\"!\n\x0eGetTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"\xb7\x01\n\x10ListTasksRequest\x12%\n\x05state\x18\x01 \x01(\x0e\x32\x16.windlass.v1.TaskState\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05queue\x18\x03 \x01(\t\x12\x0b\n\x03job\x18\x04 \x01(\t\x12\x10\n\x08workflow\x18\x05 \x01(\t\x12\x15\n\x08since_ms\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\r\n\x05\x61\x66ter\x18\x07 \x01(\t\x12\r\n\x05limit\x18\x08 \x01(\rB\x0b\n\t_since_ms\"C\n\x11ListTasksResponse\x12 \n\x05tasks\x18\x01 \x03(\x0b\x32\x11.windlass.v1.Task\x12\x0c\n\x04next\x18\x02 \x01(\t\"8\n\x10WaitTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x04\"F\n\x11WaitTasksResponse\x12 \n\x05\x65nded\x18\x01 \x03(\x0b\x32\x11.windlass.v1.Task\x12\x0f\n\x07missing\x18\x02 \x03(\t\"6\n\x12\x43\x61ncelTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\":\n\x11RetryTasksRequest\x12%\n\x05tasks\x18\x01 \x03(\x0b\x32\x16.windlass.v1.RetryTask\".\n\tRetryTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x64\x65lay_ms\x18\x02 \x01(\x04\"7\n\x0c\x43hangedTasks\x12\'\n\x05tasks\x18\x01 \x03(\x0b\x32\x18.windlass.v1.ChangedTask\"h\n\x0b\x43hangedTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12%\n\x05state\x18\x02 \x01(\x0e\x32\x16.windlass.v1.TaskState\x12!\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.windlass.v1.Error2\x89\x04\n\x05Tasks\x12\x44\n\x07\x45nqueue\x12\x1b.windlass.v1.EnqueueRequest\x1a\x1c.windlass.v1.EnqueueResponse\x12S\n\x0c\x45nqueueBatch\x12 .windlass.v1.EnqueueBatchRequest\x1a!.windlass.v1.EnqueueBatchResponse\x12\x39\n\x07GetTask\x12\x1b.windlass.v1.GetTaskRequest\x1a\x11.windlass.v1.Task\x12J\n\tListTasks\x12\x1d.windlass.v1.ListTasksRequest\x1a\x1e.windlass.v1.ListTasksResponse\x12J\n\tWaitTasks\x12\x1d.windlass.v1.WaitTasksRequest\x1a\x1e.windlass.v1.WaitTasksResponse\x12I\n\x0b\x43\x61ncelTasks\x12\x1f.windlass.v1.CancelTasksRequest\x1a\x19.windlass.v1.ChangedTasks\x12G\n\nRetryTasks\x12\x1e.windlass.v1.RetryTasksRequest\x1a\x19.windlass.v1.ChangedTasksb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17windlass/v1/tasks.proto\x12\x0bwindlass.v1\x1a\x16windlass/v1/task.proto\"4\n\x0e\x45nqueueRequest\x12\"\n\x04task\x18\x01 \x01(\x0b\x32\x14.windlass.v1.NewTask\"Y\n\x0f\x45nqueueResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x65xisting\x18\x02 \x01(\x08\x12\x10\n\x08warnings\x18\x03 \x03(\t\x12\x11\n\tcancelled\x18\x04 \x01(\x08\":\n\x13\x45nqueueBatchRequest\x12#\n\x05tasks\x18\x01 \x03(\x0b\x32\x14.windlass.v1.NewTask\"R\n\x14\x45nqueueBatchResponse\x12(\n\x05tasks\x18\x01 \x03(\x0b\x32\x19.windlass.v1.EnqueuedTask\x12\x10\n\x08warnings\x18\x02 \x03(\t\"D\n\x0c\x45nqueuedTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x65xisting\x18\x02 \x01(\x08\x12\x11\n\tcancelled\x18\x03 \x01(\x08\"!\n\x0eGetTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"\xb7\x01\n\x10ListTasksRequest\x12%\n\x05state\x18\x01 \x01(\x0e\x32\x16.windlass.v1.TaskState\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05queue\x18\x03 \x01(\t\x12\x0b\n\x03job\x18\x04 \x01(\t\x12\x10\n\x08workflow\x18\x05 \x01(\t\x12\x15\n\x08since_ms\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\r\n\x05\x61\x66ter\x18\x07 \x01(\t\x12\r\n\x05limit\x18\x08 \x01(\rB\x0b\n\t_since_ms\"C\n\x11ListTasksResponse\x12 \n\x05tasks\x18\x01 \x03(\x0b\x32\x11.windlass.v1.Task\x12\x0c\n\x04next\x18\x02 \x01(\t\"8\n\x10WaitTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x04\"F\n\x11WaitTasksResponse\x12 \n\x05\x65nded\x18\x01 \x03(\x0b\x32\x11.windlass.v1.Task\x12\x0f\n\x07missing\x18\x02 \x03(\t\"6\n\x12\x43\x61ncelTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\":\n\x11RetryTasksRequest\x12%\n\x05tasks\x18\x01 \x03(\x0b\x32\x16.windlass.v1.RetryTask\".\n\tRetryTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x64\x65lay_ms\x18\x02 \x01(\x04\"&\n\x12RemoveTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\",\n\x0e\x46indKeyRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\"\"\n\x0f\x46indKeyResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"7\n\x0c\x43hangedTasks\x12\'\n\x05tasks\x18\x01 \x03(\x0b\x32\x18.windlass.v1.ChangedTask\"h\n\x0b\x43hangedTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12%\n\x05state\x18\x02 \x01(\x0e\x32\x16.windlass.v1.TaskState\x12!\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.windlass.v1.Error2\x9a\x05\n\x05Tasks\x12\x44\n\x07\x45nqueue\x12\x1b.windlass.v1.EnqueueRequest\x1a\x1c.windlass.v1.EnqueueResponse\x12S\n\x0c\x45nqueueBatch\x12 .windlass.v1.EnqueueBatchRequest\x1a!.windlass.v1.EnqueueBatchResponse\x12\x39\n\x07GetTask\x12\x1b.windlass.v1.GetTaskRequest\x1a\x11.windlass.v1.Task\x12J\n\tListTasks\x12\x1d.windlass.v1.ListTasksRequest\x1a\x1e.windlass.v1.ListTasksResponse\x12J\n\tWaitTasks\x12\x1d.windlass.v1.WaitTasksRequest\x1a\x1e.windlass.v1.WaitTasksResponse\x12I\n\x0b\x43\x61ncelTasks\x12\x1f.windlass.v1.CancelTasksRequest\x1a\x19.windlass.v1.ChangedTasks\x12G\n\nRetryTasks\x12\x1e.windlass.v1.RetryTasksRequest\x1a\x19.windlass.v1.ChangedTasks\x12I\n\x0bRemoveTasks\x12\x1f.windlass.v1.RemoveTasksRequest\x1a\x19.windlass.v1.ChangedTasks\x12\x44\n\x07\x46indKey\x12\x1b.windlass.v1.FindKeyRequest\x1a\x1c.windlass.v1.FindKeyResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,33 +35,39 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ENQUEUEREQUEST']._serialized_start=64
   _globals['_ENQUEUEREQUEST']._serialized_end=116
   _globals['_ENQUEUERESPONSE']._serialized_start=118
-  _globals['_ENQUEUERESPONSE']._serialized_end=188
-  _globals['_ENQUEUEBATCHREQUEST']._serialized_start=190
-  _globals['_ENQUEUEBATCHREQUEST']._serialized_end=248
-  _globals['_ENQUEUEBATCHRESPONSE']._serialized_start=250
-  _globals['_ENQUEUEBATCHRESPONSE']._serialized_end=332
-  _globals['_ENQUEUEDTASK']._serialized_start=334
-  _globals['_ENQUEUEDTASK']._serialized_end=383
-  _globals['_GETTASKREQUEST']._serialized_start=385
-  _globals['_GETTASKREQUEST']._serialized_end=418
-  _globals['_LISTTASKSREQUEST']._serialized_start=421
-  _globals['_LISTTASKSREQUEST']._serialized_end=604
-  _globals['_LISTTASKSRESPONSE']._serialized_start=606
-  _globals['_LISTTASKSRESPONSE']._serialized_end=673
-  _globals['_WAITTASKSREQUEST']._serialized_start=675
-  _globals['_WAITTASKSREQUEST']._serialized_end=731
-  _globals['_WAITTASKSRESPONSE']._serialized_start=733
-  _globals['_WAITTASKSRESPONSE']._serialized_end=803
-  _globals['_CANCELTASKSREQUEST']._serialized_start=805
-  _globals['_CANCELTASKSREQUEST']._serialized_end=859
-  _globals['_RETRYTASKSREQUEST']._serialized_start=861
-  _globals['_RETRYTASKSREQUEST']._serialized_end=919
-  _globals['_RETRYTASK']._serialized_start=921
-  _globals['_RETRYTASK']._serialized_end=967
-  _globals['_CHANGEDTASKS']._serialized_start=969
-  _globals['_CHANGEDTASKS']._serialized_end=1024
-  _globals['_CHANGEDTASK']._serialized_start=1026
-  _globals['_CHANGEDTASK']._serialized_end=1130
-  _globals['_TASKS']._serialized_start=1133
-  _globals['_TASKS']._serialized_end=1654
+  _globals['_ENQUEUERESPONSE']._serialized_end=207
+  _globals['_ENQUEUEBATCHREQUEST']._serialized_start=209
+  _globals['_ENQUEUEBATCHREQUEST']._serialized_end=267
+  _globals['_ENQUEUEBATCHRESPONSE']._serialized_start=269
+  _globals['_ENQUEUEBATCHRESPONSE']._serialized_end=351
+  _globals['_ENQUEUEDTASK']._serialized_start=353
+  _globals['_ENQUEUEDTASK']._serialized_end=421
+  _globals['_GETTASKREQUEST']._serialized_start=423
+  _globals['_GETTASKREQUEST']._serialized_end=456
+  _globals['_LISTTASKSREQUEST']._serialized_start=459
+  _globals['_LISTTASKSREQUEST']._serialized_end=642
+  _globals['_LISTTASKSRESPONSE']._serialized_start=644
+  _globals['_LISTTASKSRESPONSE']._serialized_end=711
+  _globals['_WAITTASKSREQUEST']._serialized_start=713
+  _globals['_WAITTASKSREQUEST']._serialized_end=769
+  _globals['_WAITTASKSRESPONSE']._serialized_start=771
+  _globals['_WAITTASKSRESPONSE']._serialized_end=841
+  _globals['_CANCELTASKSREQUEST']._serialized_start=843
+  _globals['_CANCELTASKSREQUEST']._serialized_end=897
+  _globals['_RETRYTASKSREQUEST']._serialized_start=899
+  _globals['_RETRYTASKSREQUEST']._serialized_end=957
+  _globals['_RETRYTASK']._serialized_start=959
+  _globals['_RETRYTASK']._serialized_end=1005
+  _globals['_REMOVETASKSREQUEST']._serialized_start=1007
+  _globals['_REMOVETASKSREQUEST']._serialized_end=1045
+  _globals['_FINDKEYREQUEST']._serialized_start=1047
+  _globals['_FINDKEYREQUEST']._serialized_end=1091
+  _globals['_FINDKEYRESPONSE']._serialized_start=1093
+  _globals['_FINDKEYRESPONSE']._serialized_end=1127
+  _globals['_CHANGEDTASKS']._serialized_start=1129
+  _globals['_CHANGEDTASKS']._serialized_end=1184
+  _globals['_CHANGEDTASK']._serialized_start=1186
+  _globals['_CHANGEDTASK']._serialized_end=1290
+  _globals['_TASKS']._serialized_start=1293
+  _globals['_TASKS']._serialized_end=1959
 # @@protoc_insertion_point(module_scope)

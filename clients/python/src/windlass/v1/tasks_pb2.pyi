@@ -14,14 +14,16 @@ class EnqueueRequest(_message.Message):
     def __init__(self, task: _Optional[_Union[_task_pb2.NewTask, _Mapping]] = ...) -> None: ...
 
 class EnqueueResponse(_message.Message):
-    __slots__ = ("task_id", "existing", "warnings")
+    __slots__ = ("task_id", "existing", "warnings", "cancelled")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     EXISTING_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    CANCELLED_FIELD_NUMBER: _ClassVar[int]
     task_id: str
     existing: bool
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, task_id: _Optional[str] = ..., existing: bool = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    cancelled: bool
+    def __init__(self, task_id: _Optional[str] = ..., existing: bool = ..., warnings: _Optional[_Iterable[str]] = ..., cancelled: bool = ...) -> None: ...
 
 class EnqueueBatchRequest(_message.Message):
     __slots__ = ("tasks",)
@@ -38,12 +40,14 @@ class EnqueueBatchResponse(_message.Message):
     def __init__(self, tasks: _Optional[_Iterable[_Union[EnqueuedTask, _Mapping]]] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class EnqueuedTask(_message.Message):
-    __slots__ = ("task_id", "existing")
+    __slots__ = ("task_id", "existing", "cancelled")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     EXISTING_FIELD_NUMBER: _ClassVar[int]
+    CANCELLED_FIELD_NUMBER: _ClassVar[int]
     task_id: str
     existing: bool
-    def __init__(self, task_id: _Optional[str] = ..., existing: bool = ...) -> None: ...
+    cancelled: bool
+    def __init__(self, task_id: _Optional[str] = ..., existing: bool = ..., cancelled: bool = ...) -> None: ...
 
 class GetTaskRequest(_message.Message):
     __slots__ = ("task_id",)
@@ -116,6 +120,26 @@ class RetryTask(_message.Message):
     task_id: str
     delay_ms: int
     def __init__(self, task_id: _Optional[str] = ..., delay_ms: _Optional[int] = ...) -> None: ...
+
+class RemoveTasksRequest(_message.Message):
+    __slots__ = ("task_ids",)
+    TASK_IDS_FIELD_NUMBER: _ClassVar[int]
+    task_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, task_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class FindKeyRequest(_message.Message):
+    __slots__ = ("queue", "key")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    key: str
+    def __init__(self, queue: _Optional[str] = ..., key: _Optional[str] = ...) -> None: ...
+
+class FindKeyResponse(_message.Message):
+    __slots__ = ("task_id",)
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    task_id: str
+    def __init__(self, task_id: _Optional[str] = ...) -> None: ...
 
 class ChangedTasks(_message.Message):
     __slots__ = ("tasks",)

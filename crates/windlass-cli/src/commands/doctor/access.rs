@@ -110,7 +110,7 @@ fn tokens_check(report: &mut Report, tokens: &[TokenView], now: Timestamp) {
     if expired > 0 {
         level = Level::Note;
         // Writing to a string does not fail.
-        let _ = write!(detail, "; {expired} expired: `windlass token revoke` them");
+        let _ = write!(detail, "; {expired} expired: `windlass token revoke ID` removes one");
     }
     if oldest.as_secs() / 86_400 >= OLD_DAYS {
         level = Level::Note;

@@ -1,4 +1,4 @@
-//! `windlass tasks cancel` and `windlass tasks retry`: by id, or by filter after a question.
+//! `windlass tasks cancel`, `windlass tasks retry` and `windlass tasks rm`: by id, or by filter after a question.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::filter::FilterArgs;
 use crate::{
     backend::{Answer, Backend},
     failure::{Exit, Failure},
-    output::text,
+    output::{Output, text},
     session::Session,
 };
 
@@ -61,11 +61,24 @@ pub struct RetryArgs {
     over: Option<Duration>,
 }
 
+/// Arguments of `tasks rm`.
+#[derive(Debug, Args)]
+pub struct RemoveArgs {
+    /// The tasks; or choose them with the flags below
+    #[arg(value_name = "ID")]
+    ids: Vec<TaskId>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
+    bulk: BulkArgs,
+}
+
 /// What a bulk command does, and how to say it.
 #[derive(Debug, Clone, Copy)]
 enum Verb {
     Cancel,
     Retry,
+    Remove,
 }
 
 impl Verb {
@@ -73,6 +86,7 @@ impl Verb {
         match self {
             Self::Cancel => "Cancel",
             Self::Retry => "Retry",
+            Self::Remove => "Remove for good",
         }
     }
 
@@ -80,6 +94,7 @@ impl Verb {
         match self {
             Self::Cancel => "cancelled or asked to end",
             Self::Retry => "made ready again",
+            Self::Remove => "removed",
         }
     }
 
@@ -87,6 +102,7 @@ impl Verb {
         match self {
             Self::Cancel => backend.cancel_many(request).await,
             Self::Retry => backend.retry_many(request).await,
+            Self::Remove => backend.remove_many(request).await,
         }
     }
 }
@@ -102,7 +118,7 @@ pub async fn cancel(session: &Session, args: CancelArgs) -> anyhow::Result<Exit>
     }
     let mut changes = Changes::new(session);
     for id in args.ids {
-        changes.add(id, backend.cancel(id, CancelRequest { reason: args.reason.clone() }).await)?;
+        changes.add(id, backend.cancel(id, CancelRequest { reason: args.reason.clone() }).await, changed)?;
     }
     backend.close().await?;
     Ok(changes.exit)
@@ -122,7 +138,7 @@ pub async fn retry(session: &Session, args: RetryArgs) -> anyhow::Result<Exit> {
     let total = args.ids.len() as u64;
     for (place, id) in args.ids.into_iter().enumerate() {
         let delay_ms = over_ms.map(|over| over * place as u64 / total);
-        changes.add(id, backend.retry(id, RetryRequest { delay_ms }).await)?;
+        changes.add(id, backend.retry(id, RetryRequest { delay_ms }).await, changed)?;
     }
     backend.close().await?;
     Ok(changes.exit)
@@ -131,6 +147,38 @@ pub async fn retry(session: &Session, args: RetryArgs) -> anyhow::Result<Exit> {
 /// A dry run changes nothing.
 async fn backend(session: &Session, args: BulkArgs) -> anyhow::Result<Box<dyn Backend>> {
     if args.dry_run { session.backend().await } else { session.backend_to_change().await }
+}
+
+/// Runs `rm`.
+pub async fn remove(session: &Session, args: RemoveArgs) -> anyhow::Result<Exit> {
+    let filter = TaskFilter::from(args.filter);
+    check_choice(&args.ids, &filter)?;
+    let backend = backend(session, args.bulk).await?;
+    if args.ids.is_empty() {
+        let request = BulkRequest { filter, ..BulkRequest::default() };
+        return bulk(session, &*backend, Verb::Remove, request, args.bulk).await;
+    }
+    let mut changes = Changes::new(session);
+    for id in args.ids {
+        changes.add(id, backend.remove(id).await, |out, removed| {
+            if out.is_json() {
+                out.json(removed)
+            } else {
+                Ok(out.line(format!("{} removed", removed.removed))?)
+            }
+        })?;
+    }
+    backend.close().await?;
+    Ok(changes.exit)
+}
+
+/// One changed task: its state, and the one that it repeats.
+fn changed(out: Output, change: &ChangeResponse) -> anyhow::Result<()> {
+    if out.is_json() {
+        return out.json(change);
+    }
+    let repeats = change.repeats.map_or_else(String::new, |id| format!("  repeats {id}"));
+    Ok(out.line(format!("{} {}{repeats}", change.id, text::state(out, change.state)))?)
 }
 
 fn check_choice(ids: &[TaskId], filter: &TaskFilter) -> Result<(), Failure> {
@@ -154,11 +202,14 @@ impl<'a> Changes<'a> {
         Self { session, exit: Exit::Done }
     }
 
-    fn add(&mut self, id: TaskId, answer: Answer<ChangeResponse>) -> anyhow::Result<()> {
-        let out = self.session.out;
+    fn add<T>(
+        &mut self,
+        id: TaskId,
+        answer: Answer<T>,
+        show: impl FnOnce(Output, &T) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         match answer {
-            Ok(change) if out.is_json() => out.json(&change),
-            Ok(change) => Ok(out.line(format!("{} {}", change.id, text::state(out, change.state)))?),
+            Ok(change) => show(self.session.out, &change),
             Err(error) => {
                 let mut failure = Failure::from(error);
                 if !failure.message.contains(&id.to_string()) {

@@ -22,8 +22,10 @@ pub enum TasksCommand {
     Why(IdArgs),
     /// Cancel tasks, by id or by filter; running ones are asked to end
     Cancel(change::CancelArgs),
-    /// Give dead tasks fresh attempts, by id or by filter
+    /// Give dead tasks fresh attempts, by id or by filter; one that is done or cancelled is repeated as a new task, by id
     Retry(change::RetryArgs),
+    /// Remove dead tasks for good, by id or by filter
+    Rm(change::RemoveArgs),
     /// Wait until tasks have ended; exit code 6 if one ended dead or cancelled
     Wait(wait::WaitArgs),
 }
@@ -43,6 +45,7 @@ pub async fn run(session: &Session, command: TasksCommand) -> anyhow::Result<Exi
         TasksCommand::Why(args) => show::why(session, args.id).await,
         TasksCommand::Cancel(args) => change::cancel(session, args).await,
         TasksCommand::Retry(args) => change::retry(session, args).await,
+        TasksCommand::Rm(args) => change::remove(session, args).await,
         TasksCommand::Wait(args) => wait::run(session, args).await,
     }
 }

@@ -66,6 +66,8 @@ fn facts(out: Output, task: &TaskView) -> Vec<(&'static str, String)> {
         ("job", name(&task.job)),
         ("workflow", name(&task.workflow)),
         ("key", word(&task.key)),
+        ("repeats", task.repeats.map(|id| id.to_string())),
+        ("repeated", task.repeated_by.map(|id| format!("by {id}"))),
         ("priority", (task.priority != 0).then(|| task.priority.to_string())),
         ("attempt", Some(attempt)),
         ("timeout", task.timeout_ms.map(|ms| format!("{ms} ms"))),

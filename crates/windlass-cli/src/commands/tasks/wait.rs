@@ -69,9 +69,13 @@ pub async fn each_ended(
             return Err(nobody_runs_them(backend).into());
         }
         if left.is_zero() && answer.ended.is_empty() {
-            let message = format!("{} had not ended in time", text::tasks(open.len() as u64));
+            let first = open.first().map_or_else(String::new, ToString::to_string);
+            let message = match open.len() {
+                1 => format!("task {first} had not ended in time"),
+                n => format!("{} had not ended in time, {first} among them", text::tasks(n as u64)),
+            };
             return Err(Failure::new(Exit::Failed, message)
-                .hint("`windlass tasks why ID` says what a task waits for")
+                .hint(format!("`windlass tasks why {first}` says what it waits for"))
                 .into());
         }
     }

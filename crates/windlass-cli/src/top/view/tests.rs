@@ -122,6 +122,28 @@ fn enter_goes_down_to_a_task_and_back_leads_up_again() {
 }
 
 #[test]
+fn a_task_is_retried_or_cancelled_only_after_a_yes() {
+    let mut view = view();
+    assert_eq!(view.press(Key::Cancel), None, "on the board there is no task");
+    assert_eq!(view.press(Key::Yes), None);
+    let tasks = Some(vec![task(1), task(2)]);
+    view.screen = Screen::Tasks { of: Of::Queue(name("default")), tasks, selected: 1 };
+    assert_eq!(view.press(Key::Yes), None, "nothing was asked");
+    assert_eq!(view.press(Key::Cancel), None);
+    assert!(view.notice.as_deref().unwrap().starts_with("cancel task 0000000000002? y"), "{:?}", view.notice);
+    assert_eq!(view.press(Key::Other), None);
+    assert_eq!(view.notice.as_deref(), Some("nothing changed"));
+    assert_eq!(view.press(Key::Yes), None, "the question is gone");
+    view.press(Key::Retry);
+    assert_eq!(view.press(Key::Yes), Some(Action::Act(Act::Retry, TaskId::from_raw(2))));
+    view.press(Key::Enter);
+    view.press(Key::Cancel);
+    assert_eq!(view.press(Key::Quit), None, "q is a no, too");
+    view.press(Key::Cancel);
+    assert_eq!(view.press(Key::Yes), Some(Action::Act(Act::Cancel, TaskId::from_raw(2))));
+}
+
+#[test]
 fn any_key_leaves_the_help_and_q_quits_everywhere() {
     let mut view = view();
     view.press(Key::Help);
