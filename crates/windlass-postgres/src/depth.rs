@@ -102,12 +102,11 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
         for state in State::ALL {
             let place = (lane.id.0 as i32, state.code() as i16);
             let look = seen.get(&place).copied().unwrap_or(0);
-            let n = if large.contains(&place.1) {
-                kept.get(&place).copied().unwrap_or(0).max(look)
+            if large.contains(&place.1) {
+                note_large(&mut depth, state, look, kept.get(&place).copied().unwrap_or(0));
             } else {
-                look
-            };
-            depth.change(state, n);
+                depth.change(state, look);
+            }
         }
         LaneRecord {
             queue: lane.queue.clone(),
@@ -117,6 +116,17 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
         }
     };
     Ok(shared.lanes.all().iter().map(record).collect())
+}
+
+/// Notes a figure of a state that has more tasks than a look counts: the leader's last count, if that tells more.
+fn note_large(depth: &mut Depth, state: State, look: i64, kept: i64) {
+    let look = look.min(LOOK_MAX);
+    depth.change(state, look.max(kept));
+    if kept > look && kept < COUNT_MAX {
+        depth.about.insert(state);
+    } else {
+        depth.at_least.insert(state);
+    }
 }
 
 /// Where the ready lines begin.
@@ -134,4 +144,24 @@ pub(crate) async fn ready_lines(shared: &Shared) -> Result<ReadyLines> {
         last: rows.first().map_or(0, |row| row.get(0)),
         heads: rows.iter().filter_map(head).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_beyond_a_look_is_at_least_or_about_so_many() {
+        for (look, kept, shown) in [
+            (LOOK_MAX + 1, 0, "10,000+"),
+            (LOOK_MAX + 1, 45_120, "~45,120"),
+            (LOOK_MAX + 1, COUNT_MAX, "1,000,000+"),
+            (3, 2, "3+"),
+            (0, 0, "0+"),
+        ] {
+            let mut depth = Depth::default();
+            note_large(&mut depth, State::Ready, look, kept);
+            assert_eq!(depth.count(State::Ready).to_string(), shown, "{look} {kept}");
+        }
+    }
 }

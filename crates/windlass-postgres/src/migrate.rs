@@ -67,6 +67,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "table doorbell, for a moment: enqueues, claims of idle workers and renewals wait meanwhile",
         sql: include_str!("../sql/migrations/0006_offer.sql"),
     },
+    Migration {
+        version: 14,
+        oldest_writer: 1,
+        locks: "table gate_todo and the function enqueue, for a moment: enqueues of jobs and workflows wait meanwhile",
+        sql: include_str!("../sql/migrations/0014_job_limit.sql"),
+    },
 ];
 
 /// The versions that a schema records.

@@ -203,6 +203,7 @@ impl Model {
             noticed_lease: 0,
         };
         self.tasks.insert(id, task);
+        self.limit_new_job(now, new);
         // The job of a step is asked when the step has its turn.
         match &new.workflow {
             Some(_) => self.append(now, id),

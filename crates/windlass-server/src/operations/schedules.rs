@@ -113,6 +113,7 @@ impl Operations {
             payload_encoding,
             priority: task.priority,
             job: task.job,
+            job_concurrency: task.job_concurrency,
             workflow: task.workflow,
             on_failure: task.on_failure,
             max_attempts: task.max_attempts,
