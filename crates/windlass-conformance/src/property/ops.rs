@@ -119,7 +119,6 @@ pub struct Draft {
     /// Zero makes the task, and with it the batch, bad.
     pub max_attempts: u32,
     pub job: Option<u8>,
-    pub job_concurrency: Option<u32>,
     pub workflow: Option<u8>,
     pub on_failure: Option<OnFailure>,
 }
@@ -287,8 +286,6 @@ fn draft() -> BoxedStrategy<Draft> {
             payload,
             max_attempts,
             job: gates.0,
-            // Of what was drawn anyhow: one task of a job in three brings a limit.
-            job_concurrency: gates.0.filter(|_| priority == 1).map(|_| u32::from(payload) + 1),
             workflow: gates.1,
             on_failure: gates.2.filter(|_| gates.1.is_some()),
         })
