@@ -34,6 +34,7 @@ UNLOGGED TABLE doorbell WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, a
   CONSTRAINT doorbell_pkey PRIMARY KEY (listener)
   CREATE UNIQUE INDEX doorbell_pkey ON doorbell USING btree (listener)
 FUNCTION enqueue(kind text, payload json DEFAULT 'null'::json, queue text DEFAULT NULL::text, job text DEFAULT NULL::text, workflow text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, key text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, ignore_conflict boolean DEFAULT NULL::boolean, on_failure text DEFAULT NULL::text, ignore_key_conflict boolean DEFAULT NULL::boolean, OUT id text, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE
+FUNCTION enqueue(kind text, payload json DEFAULT 'null'::json, queue text DEFAULT NULL::text, job text DEFAULT NULL::text, workflow text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, key text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, ignore_conflict boolean DEFAULT NULL::boolean, on_failure text DEFAULT NULL::text, job_concurrency integer DEFAULT NULL::integer, OUT id text, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE
 FUNCTION enqueue_task(new_kind text, new_encoding smallint, new_payload bytea, new_queue text, new_job text, new_workflow text, new_priority integer, new_due_at bigint, new_delay_ms bigint, new_key text, ignore_conflict boolean, new_max_attempts integer, new_timeout_ms bigint, new_retry text, new_on_failure smallint, OUT task bigint, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path=pg_catalog, pg_temp, enable_seqscan=off, jit=off
 TABLE fenced
   worker bigint NOT NULL
@@ -53,6 +54,7 @@ TABLE gate_todo WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_thresh
   at bigint NOT NULL DEFAULT 0
   kind smallint NOT NULL
   key text NOT NULL
+  concurrency integer
   CREATE INDEX gate_todo_at ON gate_todo USING btree (at)
   CREATE INDEX gate_todo_key ON gate_todo USING btree (key, kind) WHERE ((kind > 1) OR (at > 0))
 TABLE history PARTITION BY RANGE (ended_at)
@@ -149,6 +151,7 @@ UNLOGGED TABLE lease_epoch
   CONSTRAINT lease_epoch_id_check CHECK ((id = 1))
   CONSTRAINT lease_epoch_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX lease_epoch_pkey ON lease_epoch USING btree (id)
+FUNCTION limit_new_job(job text, concurrency integer) RETURNS boolean LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path=pg_catalog, pg_temp
 FUNCTION logged(log jsonb, entry jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
 TABLE meta
   name text NOT NULL

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import datetime, timedelta, timezone
+from operator import attrgetter
 from typing import Any, Protocol
 
 import pytest
@@ -13,7 +14,7 @@ from servers import LIMIT, Server
 
 import windlass
 import windlass.sync
-from windlass import NewTask, TaskState
+from windlass import Depth, JobState, NewTask, TaskState
 
 
 class Asked(Protocol):
@@ -23,7 +24,7 @@ class Asked(Protocol):
 
 
 async def _ask_async(client: windlass.Client, method: str, *arguments: Any, **options: Any) -> Any:
-    answer = getattr(client, method)(*arguments, **options)
+    answer = attrgetter(method)(client)(*arguments, **options)
     if isinstance(answer, AsyncIterator):
         return [task async for task in answer]
     assert isinstance(answer, Awaitable)
@@ -31,7 +32,7 @@ async def _ask_async(client: windlass.Client, method: str, *arguments: Any, **op
 
 
 async def _ask_blocking(client: windlass.sync.Client, method: str, *arguments: Any, **options: Any) -> Any:
-    answer = getattr(client, method)(*arguments, **options)
+    answer = attrgetter(method)(client)(*arguments, **options)
     return list(answer) if isinstance(answer, Iterator) else answer
 
 
@@ -139,6 +140,37 @@ async def test_a_cancelled_task_has_ended_and_cannot_be_cancelled_again(ask: Ask
     assert (task.state, task.error) == (TaskState.CANCELLED, "not needed")
     with pytest.raises(windlass.ConflictError):
         await ask("retry", enqueued.task_id)
+
+
+async def test_a_queue_tells_its_depth_and_is_paused(ask: Asked) -> None:
+    queue, other = name(), name()
+    await ask("enqueue_batch", [NewTask(kind="k", queue=queue), NewTask(kind="m", queue=queue, delay=3600)])
+    assert await ask("queues.depth", queue) == Depth(ready=1, scheduled=1)
+    assert await ask("queues.depth", other) == Depth()
+    assert await ask("queues.pause", queue) and not await ask("queues.pause", queue)
+    assert await ask("queues.pause", other)
+    queues = {found.name: found for found in await ask("queues.list")}
+    assert (queues[queue].paused, sorted(queues[queue].kinds)) == (True, ["k", "m"])
+    assert (queues[other].paused, queues[other].kinds) == (True, {})
+    assert await ask("queues.resume", queue) and await ask("queues.resume", other)
+
+
+async def test_a_job_is_limited_paused_and_removed(ask: Asked) -> None:
+    job, made = name(), name()
+    await ask("enqueue", name(), job=made, job_concurrency=2)
+    await ask("enqueue", name(), job=made, job_concurrency=9)
+    assert (await ask("jobs.get", made)).concurrency == 2, "a job that is there keeps its limit"
+    assert (await ask("jobs.set_concurrency", job, 3)).concurrency == 3
+    assert (await ask("jobs.set_delay", job, 0.2)).delay == 0.2
+    assert (await ask("jobs.set_concurrency", job, None)).concurrency is None
+    assert (await ask("jobs.pause", job)).state is JobState.PAUSED
+    assert (await ask("jobs.resume", job)).state is JobState.ACTIVE
+    assert (await ask("jobs.cancel", job, now=True)).state is JobState.CANCELLED
+    assert {job, made} <= {found.name for found in await ask("jobs.list")}
+    assert await ask("jobs.remove", made) == 2
+    for call in (("jobs.get", made), ("jobs.pause", made), ("jobs.remove", made)):
+        with pytest.raises(windlass.NotFoundError):
+            await ask(*call)
 
 
 async def test_errors_are_typed_and_say_what_is_wrong(ask: Asked) -> None:

@@ -44,12 +44,12 @@ impl Cli {
     /// What clap says of it, help and version included.
     pub fn read() -> Result<(Self, clap::ArgMatches), clap::Error> {
         let mut command = with_negative_numbers(Self::command());
-        let read = command
-            .try_get_matches_from_mut(std::env::args_os())
-            .and_then(|typed| match Self::from_arg_matches(&typed) {
+        let read = command.try_get_matches_from_mut(std::env::args_os()).and_then(|typed| {
+            match Self::from_arg_matches(&typed) {
                 Ok(cli) => Ok((cli, typed)),
                 Err(error) => Err(error.format(&mut command)),
-            });
+            }
+        });
         read.map_err(without_wrong_tip)
     }
 }

@@ -118,6 +118,10 @@ faults! {
     LimitCountedTooHigh breaks Limit, caught by jobs::a_limit_is_never_exceeded;
     /// A limit that falls leaves ready tasks ready.
     DemotionSkipped breaks Limit, caught by jobs::a_limit_that_falls_takes_ready_tasks_back_and_leaves_running_ones;
+    /// The limit that an enqueue gives to a new job is not kept.
+    GivenLimitIgnored breaks Limit, caught by jobs::the_enqueue_that_makes_a_job_may_give_its_limit;
+    /// The limit that an enqueue gives changes a job that is there.
+    GivenLimitOverwrites breaks Limit, caught by jobs::a_job_that_is_there_keeps_its_limit_at_an_enqueue;
     /// The room of a task that is handed back stays taken.
     RoomLeakedAtRelease breaks SlotBalanced, caught by jobs::whatever_ends_an_attempt_gives_its_room_back_once;
     /// The next step passes when the head has been tried.

@@ -10,6 +10,7 @@ pub mod admission;
 pub mod affinity;
 pub mod attempt_log;
 pub mod crash;
+pub mod depth;
 pub mod epoch;
 pub mod error;
 pub mod gate;
@@ -37,6 +38,7 @@ pub mod usage;
 pub mod why;
 pub mod worker;
 
+pub use depth::{Count, Depth, Precision};
 pub use error::{Error, Result};
 pub use gate::{Gate, JobChange, JobRecord, JobState, OnFailure, WorkflowAction, WorkflowRecord};
 pub use id::{LaneId, TaskId, WorkerId};

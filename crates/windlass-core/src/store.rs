@@ -21,6 +21,8 @@ use crate::{
     worker::{Registration, WorkerRecord},
 };
 
+pub use crate::depth::Depth;
+
 /// Which tasks to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -70,39 +72,6 @@ pub struct Redrive {
     pub id: TaskId,
     /// How long to wait first.
     pub delay: Duration,
-}
-
-/// How many tasks of a lane are in each state. Done and cancelled tasks leave the lane and are not counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Depth {
-    /// Not due yet.
-    pub scheduled: u64,
-    /// Behind a predecessor.
-    pub waiting: u64,
-    /// Held by a job, or until somebody alive can take it.
-    pub held: u64,
-    /// May be claimed.
-    pub ready: u64,
-    /// Leased.
-    pub running: u64,
-    /// Dead.
-    pub dead: u64,
-}
-
-impl Depth {
-    /// Adds or takes away tasks of a state; done and cancelled are not counted.
-    pub fn change(&mut self, state: State, by: i64) {
-        let figure = match state {
-            State::Scheduled => &mut self.scheduled,
-            State::Waiting => &mut self.waiting,
-            State::Held => &mut self.held,
-            State::Ready => &mut self.ready,
-            State::Running => &mut self.running,
-            State::Dead => &mut self.dead,
-            State::Done | State::Cancelled => return,
-        };
-        *figure = figure.saturating_add_signed(by);
-    }
 }
 
 /// A lane with its figures.

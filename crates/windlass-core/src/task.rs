@@ -65,6 +65,8 @@ pub struct NewTask {
     pub timeout: Option<Duration>,
     /// The job it belongs to.
     pub job: Option<Name>,
+    /// The limit of its job, if the store does not know that job yet. A job that is there keeps its own.
+    pub job_concurrency: Option<u32>,
     /// The workflow it is appended to.
     pub workflow: Option<Name>,
     /// What a failure means for the rest of its workflow. The first append decides; later ones change nothing.
@@ -100,6 +102,7 @@ impl NewTask {
             retry: None,
             timeout: None,
             job: None,
+            job_concurrency: None,
             workflow: None,
             on_failure: None,
             trace: None,
@@ -131,6 +134,12 @@ impl NewTask {
         }
         if self.on_failure.is_some() && self.workflow.is_none() {
             return Err(Error::invalid("on_failure says what becomes of a workflow; name the workflow"));
+        }
+        if self.job_concurrency.is_some() && self.job.is_none() {
+            return Err(Error::invalid("job_concurrency is the limit of a job; name the job"));
+        }
+        if self.job_concurrency == Some(0) {
+            return Err(Error::invalid("job_concurrency must be 1 or more"));
         }
         Ok(())
     }

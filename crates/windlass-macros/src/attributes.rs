@@ -92,7 +92,16 @@ fn priority(meta: &ParseNestedMeta<'_>) -> syn::Result<i32> {
 }
 
 fn length(meta: &ParseNestedMeta<'_>) -> syn::Result<u64> {
-    let literal: LitStr = meta.value()?.parse()?;
+    let value = meta.value()?;
+    if let Ok(number) = value.fork().parse::<LitInt>() {
+        // The literal as it was written may have a suffix of its own: `30u64`.
+        let message = format!(
+            "a length of time needs a unit and is a text: write \"{}s\" for seconds, or ms, m, h, d instead of s",
+            number.base10_digits()
+        );
+        return Err(syn::Error::new(number.span(), message));
+    }
+    let literal: LitStr = value.parse()?;
     parse_ms(&literal.value()).map_err(|message| syn::Error::new(literal.span(), message))
 }
 
@@ -130,6 +139,8 @@ mod tests {
             ("#[task(max_attempts = 0)]", "must be 1 to 1000000"),
             ("#[task(max_attempts = -1)]", "must be 1 to 1000000"),
             (r#"#[task(timeout = "soon")]"#, "such as \"30s\""),
+            ("#[task(timeout = 30)]", "write \"30s\" for seconds"),
+            ("#[task(retry_base = 5u64)]", "write \"5s\" for seconds"),
             (r#"#[task(retry_max = "1m", retry_base = "1h")]"#, "shorter than `retry_base`"),
         ];
         for (attribute, message) in cases {

@@ -1,14 +1,15 @@
 -- Adds tasks of any sort whose keys are settled, and rings an idle worker that serves them. The answer has the order of the
 -- tasks. $1 lanes, $2 priorities, $3 attempts, $4 encodings, $5 payloads, $6 channel, $7 whether to ring, $8 the caller's
 -- listener, $9 delays, $10 due times, $11 time limits, $12 retry policies, $13 jobs, $14 keys, $15 ids that were drawn with
--- the keys, $16 workflows, $17 what a failure means for them, $18 traces. Jobs and workflows are not touched: admission
--- decides. Whether a job is cancelled is read by its primary key, so that the caller hears of it.
+-- the keys, $16 workflows, $17 what a failure means for them, $18 traces, $19 limits of jobs that are
+-- new. Jobs and workflows are not touched: admission decides. Whether a job is cancelled is read by its primary key, so that the
+-- caller hears of it.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), item AS MATERIALIZED (
   SELECT
     u.lane, u.priority, u.max_attempts, u.encoding, u.payload, u.timeout_ms, u.retry, u.job, u.workflow, u.on_failure, u.key,
-    u.id, u.trace, nextval('windlass.seq') AS seq,
+    u.id, u.trace, u.job_concurrency, nextval('windlass.seq') AS seq,
     CASE
       WHEN coalesce(clock.now + u.delay_ms, u.due_at) > clock.now THEN coalesce(clock.now + u.delay_ms, u.due_at)
     END AS due_at,
@@ -21,10 +22,10 @@ WITH clock AS MATERIALIZED (
   FROM unnest(
     $1::integer[], $2::integer[], $3::integer[], $4::smallint[], $5::bytea[], $9::bigint[], $10::bigint[],
     $11::bigint[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::text[], $17::smallint[],
-    $18::text[]
+    $18::text[], $19::integer[]
   ) AS u (
     lane, priority, max_attempts, encoding, payload, delay_ms, due_at, timeout_ms, retry, job, key, id, workflow, on_failure,
-    trace
+    trace, job_concurrency
   )
   CROSS JOIN clock
 ), added AS (
@@ -42,6 +43,12 @@ WITH clock AS MATERIALIZED (
   SELECT DISTINCT CASE WHEN item.workflow IS NULL THEN 0 ELSE 1 END::smallint, coalesce(item.workflow, item.job)
   FROM item
   WHERE item.workflow IS NOT NULL OR item.job IS NOT NULL
+), limited AS (
+  INSERT INTO windlass.gate_todo (kind, key, concurrency)
+  SELECT DISTINCT ON (item.job) 4::smallint, item.job, item.job_concurrency
+  FROM item
+  WHERE item.job_concurrency IS NOT NULL
+  ORDER BY item.job, item.seq
 ), rung AS MATERIALIZED (
   SELECT pg_notify($6, d.listener::text)
   FROM (

@@ -103,7 +103,13 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
     let Some(seen) = session.query_within(LOOK_TIME_MAX, &sql::DEPTH_NOW, &[&bound]).await? else {
         // The leader's figures are older, and better than none.
         let kept = figures(&session.query(&sql::DEPTH_KEPT, &[]).await?);
-        return Ok(records(shared, &paused, |place| kept.get(&place).copied().unwrap_or(0)));
+        return Ok(records(shared, &paused, |depth, state, place| {
+            let n = kept.get(&place).copied().unwrap_or(0);
+            depth.change(state, n);
+            if n > 0 {
+                depth.about.insert(state);
+            }
+        }));
     };
     let seen = figures(&seen);
     let mut large: Vec<i16> = Vec::new();
@@ -115,18 +121,26 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
     }
     let kept =
         if large.is_empty() { Figures::new() } else { figures(&session.query(&sql::DEPTH_KEPT, &[]).await?) };
-    Ok(records(shared, &paused, |place| {
+    Ok(records(shared, &paused, |depth, state, place| {
         let look = seen.get(&place).copied().unwrap_or(0);
-        if large.contains(&place.1) { kept.get(&place).copied().unwrap_or(0).max(look) } else { look }
+        if large.contains(&place.1) {
+            note_large(depth, state, look, kept.get(&place).copied().unwrap_or(0));
+        } else {
+            depth.change(state, look);
+        }
     }))
 }
 
-/// Every lane with the figures that `n` has for its place and state.
-fn records(shared: &Shared, paused: &[Name], n: impl Fn((i32, i16)) -> i64) -> Vec<LaneRecord> {
+/// Every lane with the figures that `note` writes for each of its states, by the numbers of lane and state.
+fn records(
+    shared: &Shared,
+    paused: &[Name],
+    note: impl Fn(&mut Depth, State, (i32, i16)),
+) -> Vec<LaneRecord> {
     let record = |lane: &std::sync::Arc<windlass_core::Lane>| {
         let mut depth = Depth::default();
         for state in State::ALL {
-            depth.change(state, n((lane.id.0 as i32, state.code() as i16)));
+            note(&mut depth, state, (lane.id.0 as i32, state.code() as i16));
         }
         LaneRecord {
             queue: lane.queue.clone(),
@@ -136,6 +150,17 @@ fn records(shared: &Shared, paused: &[Name], n: impl Fn((i32, i16)) -> i64) -> V
         }
     };
     shared.lanes.all().iter().map(record).collect()
+}
+
+/// Notes a figure of a state that has more tasks than a look counts: the leader's last count, if that tells more.
+fn note_large(depth: &mut Depth, state: State, look: i64, kept: i64) {
+    let look = look.min(LOOK_MAX);
+    depth.change(state, look.max(kept));
+    if kept > look && kept < COUNT_MAX {
+        depth.about.insert(state);
+    } else {
+        depth.at_least.insert(state);
+    }
 }
 
 /// Where the ready lines begin.
@@ -153,4 +178,24 @@ pub(crate) async fn ready_lines(shared: &Shared) -> Result<ReadyLines> {
         last: rows.first().map_or(0, |row| row.get(0)),
         heads: rows.iter().filter_map(head).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_beyond_a_look_is_at_least_or_about_so_many() {
+        for (look, kept, shown) in [
+            (LOOK_MAX + 1, 0, "10,000+"),
+            (LOOK_MAX + 1, 45_120, "~45,120"),
+            (LOOK_MAX + 1, COUNT_MAX, "1,000,000+"),
+            (3, 2, "3+"),
+            (0, 0, "0+"),
+        ] {
+            let mut depth = Depth::default();
+            note_large(&mut depth, State::Ready, look, kept);
+            assert_eq!(depth.count(State::Ready).to_string(), shown, "{look} {kept}");
+        }
+    }
 }

@@ -114,6 +114,7 @@ pub(crate) async fn insert(
         tasks.iter().map(|task| task.key.as_ref().map(|key| key.text.as_str())).collect();
     let traces: Vec<Option<String>> =
         tasks.iter().map(|task| task.trace.map(|trace| trace.to_string())).collect();
+    let limits: Vec<Option<i32>> = tasks.iter().map(|task| task.job_concurrency.map(narrow)).collect();
     let ids: Vec<Option<i64>> = match ids {
         Some(ids) => ids.iter().copied().map(Some).collect(),
         None => vec![None; tasks.len()],
@@ -140,6 +141,7 @@ pub(crate) async fn insert(
                 &workflows,
                 &policies,
                 &traces,
+                &limits,
             ],
         )
         .await?;
@@ -236,6 +238,11 @@ pub(crate) fn due_ms(start: Start) -> Option<i64> {
         Start::At(at) => Some(at.as_ms()),
         Start::Now | Start::In(_) => None,
     }
+}
+
+/// A limit as the store keeps it.
+pub(crate) fn narrow(limit: u32) -> i32 {
+    i32::try_from(limit).unwrap_or(i32::MAX)
 }
 
 /// A time limit in milliseconds, rounded up so that a short one does not vanish.

@@ -39,6 +39,7 @@ const PASSES_MAX: usize = 1_000;
 pub(crate) const TODO_JOB: i16 = 0;
 pub(crate) const TODO_WORKFLOW: i16 = 1;
 const TODO_STARTED: i16 = 2;
+// 4: an enqueue gives the limit of a job, which `job_make.sql` reads if the job is new.
 
 /// The admission of one process: one at a time, and callers of one moment share it.
 #[derive(Debug, Default)]

@@ -91,6 +91,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "no table: function enqueue is made anew, and what was granted or revoked on it by name must be again",
         sql: include_str!("../sql/migrations/0013_enqueue_says_more.sql"),
     },
+    Migration {
+        version: 14,
+        oldest_writer: 1,
+        locks: "table gate_todo and the function enqueue, for a moment: enqueues of jobs and workflows wait meanwhile",
+        sql: include_str!("../sql/migrations/0014_job_limit.sql"),
+    },
 ];
 
 /// The versions that a schema records.

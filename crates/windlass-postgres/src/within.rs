@@ -11,7 +11,7 @@ use tokio_postgres::types::{ToSql, Type};
 use windlass_core::{Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, TaskId};
 
 use crate::{
-    enqueue::{check, delay_ms, due_ms, ms_up},
+    enqueue::{check, delay_ms, due_ms, ms_up, narrow},
     error::text_of,
     sql::{self, Schema},
 };
@@ -68,6 +68,7 @@ pub struct Call<'a> {
     timeout_ms: Option<i64>,
     retry: Option<String>,
     on_failure: Option<i16>,
+    job_concurrency: Option<i32>,
     trace: Option<String>,
 }
 
@@ -91,12 +92,13 @@ impl<'a> Call<'a> {
             timeout_ms: task.timeout.map(ms_up),
             retry: task.retry.map(RetryPolicy::to_stored),
             on_failure: task.on_failure.map(|policy| policy.code() as i16),
+            job_concurrency: task.job_concurrency.map(narrow),
             trace: task.trace.map(|trace| trace.to_string()),
         }
     }
 
     fn params(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
-        let values: [&(dyn ToSql + Sync); 16] = [
+        let values: [&(dyn ToSql + Sync); 17] = [
             &self.kind,
             &self.encoding,
             &self.payload,
@@ -112,6 +114,7 @@ impl<'a> Call<'a> {
             &self.timeout_ms,
             &self.retry,
             &self.on_failure,
+            &self.job_concurrency,
             &self.trace,
         ];
         let n = values.len() - usize::from(self.trace.is_none());

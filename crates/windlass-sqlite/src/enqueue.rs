@@ -184,6 +184,9 @@ fn entry(task: &NewTask, start_at: Option<Timestamp>) -> State {
 
 /// The gates of a new task get their turn. A step concerns its job only when its own turn comes.
 fn touch_gates(tx: &mut Tx<'_>, task: &NewTask, id: TaskId, lane: LaneId, state: State) -> Step<()> {
+    if let (Some(job), Some(limit)) = (&task.job, task.job_concurrency) {
+        jobs::make_limited(tx, job, limit)?;
+    }
     match (&task.workflow, &task.job) {
         (Some(workflow), _) => {
             if !tx.touched.workflows.contains(workflow) {

@@ -147,6 +147,14 @@ pub(crate) fn recall(tx: &mut Tx<'_>, name: &Name) -> Step<Option<Arc<Job>>> {
     Ok(found)
 }
 
+/// Makes a job with a limit, unless it is there.
+pub(crate) fn make_limited(tx: &mut Tx<'_>, name: &Name, limit: u32) -> Step<()> {
+    if recall(tx, name)?.is_some() {
+        return Ok(());
+    }
+    Job { concurrency: Some(limit), ..Job::new(tx, name) }.save(tx, None)
+}
+
 /// Jobs by name.
 pub(crate) fn list(tx: &Tx<'_>, after: Option<&Name>, limit: u32) -> Step<Vec<JobRecord>> {
     let mut statement = tx.sql(sql::LIST_JOBS)?;

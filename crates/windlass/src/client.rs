@@ -1,25 +1,29 @@
 //! What an application does with tasks from outside: enqueue, look up, cancel, wait for the end.
 
 mod enqueue;
+mod enqueue_all;
+mod jobs;
 mod output;
+mod queues;
+mod resend;
 mod schedules;
 
 use std::{fmt, time::Duration};
 
 use serde::de::DeserializeOwned;
 use windlass_core::{
-    Enqueued, Error, NewTask, Result, TaskId, TaskRecord,
+    Error, NewTask, Result, TaskId, TaskRecord,
     store::{Redrive, SharedStore},
+    task::Key,
 };
 
 pub use enqueue::Enqueue;
+pub use enqueue_all::EnqueueAll;
+pub use jobs::Jobs;
+pub use queues::{Queue, Queues};
 pub use schedules::{Schedule, Schedules};
 
-use crate::{
-    task::Task,
-    trace::{self, Tracer},
-    waiters::Waiters,
-};
+use crate::{task::Task, trace::Tracer, waiters::Waiters};
 
 /// A handle for enqueueing and looking after tasks. Cheap to clone; clones share their waiting.
 ///
@@ -68,6 +72,16 @@ impl Client {
         Schedules::new(self.store.clone())
     }
 
+    /// The queues: how many tasks each has, pause and resume.
+    pub fn queues(&self) -> Queues {
+        Queues::new(self.store.clone())
+    }
+
+    /// The jobs: their limits and delays, how many tasks each has, pause, resume, cancel and remove.
+    pub fn jobs(&self) -> Jobs {
+        Jobs::new(self.store.clone())
+    }
+
     /// Starts to enqueue a task: set what differs from its type, then `.await` it.
     ///
     /// When the future ends in success, the task is in the store for good.
@@ -84,28 +98,42 @@ impl Client {
         Enqueue::new(self.clone(), Ok(task))
     }
 
-    /// Enqueues many tasks in one commit, all or none; the answers are in their order.
+    /// Enqueues many tasks in one commit, all or none, when it is awaited; the answers are in their order.
     ///
-    /// # Errors
-    /// Any [`Error`]; [`Error::Invalid`] also for more tasks than the store takes at once.
-    pub async fn enqueue_all<T: Task>(&self, tasks: impl IntoIterator<Item = T>) -> Result<Vec<Enqueued>> {
-        let tasks: Result<Vec<_>> = tasks.into_iter().map(|task| task.new_task()).collect();
-        self.enqueue_all_raw(tasks?).await
+    /// [`Client::enqueue_all_keyed`] gives each task a key, so that the call can be repeated.
+    pub fn enqueue_all<T: Task>(&self, tasks: impl IntoIterator<Item = T>) -> EnqueueAll {
+        EnqueueAll::new(self.clone(), tasks.into_iter().map(|task| task.new_task()).collect())
+    }
+
+    /// The same with a key for each task. The call may then be repeated after an error that leaves open whether it took
+    /// effect: what is there already is answered with `existing`, and nothing is added twice.
+    ///
+    /// ```
+    /// # use windlass::{Client, Task};
+    /// # #[derive(serde::Serialize, serde::Deserialize, Task)] struct Invoice(u32);
+    /// # #[tokio::main] async fn main() -> anyhow::Result<()> {
+    /// # let client = Client::new(windlass::open("sqlite::memory:").await?);
+    /// let invoices = || (1..=3).map(|n| (format!("invoice-{n}"), Invoice(n)));
+    /// let first = client.enqueue_all_keyed(invoices()).await?;
+    /// let again = client.enqueue_all_keyed(invoices()).await?;
+    /// assert!(again.iter().all(|task| task.existing));
+    /// assert_eq!(again[2].id, first[2].id);
+    /// # Ok(()) }
+    /// ```
+    pub fn enqueue_all_keyed<K: Into<String>, T: Task>(
+        &self,
+        tasks: impl IntoIterator<Item = (K, T)>,
+    ) -> EnqueueAll {
+        let keyed = |(key, task): (K, T)| {
+            let key = Key { text: key.into(), ignore_conflict: false };
+            Ok(NewTask { key: Some(key), ..task.new_task()? })
+        };
+        EnqueueAll::new(self.clone(), tasks.into_iter().map(keyed).collect())
     }
 
     /// The same for tasks without a type, of any kinds and queues.
-    ///
-    /// # Errors
-    /// As [`Client::enqueue_all`].
-    pub async fn enqueue_all_raw(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
-        let (given, most) = (tasks.len(), self.store.rules().batch_max);
-        if given > most {
-            return Err(Error::invalid(format!("{given} tasks in one call; at most {most} are allowed")));
-        }
-        if given == 0 {
-            return Ok(Vec::new());
-        }
-        trace::enqueue(&self.store, self.tracer.as_ref(), None, tasks).await
+    pub fn enqueue_all_raw(&self, tasks: Vec<NewTask>) -> EnqueueAll {
+        EnqueueAll::new(self.clone(), Ok(tasks))
     }
 
     /// One task, unfinished or kept.

@@ -115,6 +115,12 @@ impl Context {
         self.attempt.claimed.max_attempts
     }
 
+    /// How often the process that ran the task died with it since an attempt last ended otherwise. Such an attempt is not
+    /// counted by [`Context::attempt`].
+    pub fn crashes(&self) -> u32 {
+        self.attempt.claimed.crashes
+    }
+
     /// The fencing token: rises with every claim of the task and is never lowered.
     pub fn lease(&self) -> u32 {
         self.attempt.claimed.lease

@@ -27,11 +27,6 @@ impl<T> DerefMut for State<T> {
 }
 
 /// The list of states has a `T`, at a place that the compiler finds.
-#[diagnostic::on_unimplemented(
-    message = "this worker has no state of type `{T}`",
-    label = "a handler asks for `State<{T}>`",
-    note = "call `.state(value)` with a `{T}` before `.handle(…)`"
-)]
 pub trait Has<T, Place> {
     /// A clone of the state.
     fn get(&self) -> T;
@@ -54,6 +49,30 @@ impl<T: Clone, Rest> Has<T, Here> for (T, Rest) {
 impl<T, Other, Rest: Has<T, Place>, Place> Has<T, There<Place>> for (Other, Rest) {
     fn get(&self) -> T {
         self.1.get()
+    }
+}
+
+/// The place of a state that was looked for down to the end of the list.
+#[derive(Debug)]
+pub struct Nowhere;
+
+/// A state that the end of a list has. No type is one.
+///
+/// It is there for what the compiler says. Without an implementation of [`Has`] for the empty list, a worker without any state could
+/// only serve handlers that ask for none, and the compiler would complain that `()` is not the handler's list of states.
+#[diagnostic::on_unimplemented(
+    message = "this worker has no state of type `{Self}`",
+    label = "a handler asks for `State<{Self}>`",
+    note = "call `.state(value)` with a `{Self}` before `.handle(…)`"
+)]
+pub trait Absent: Sized {
+    /// Never called.
+    fn absent() -> Self;
+}
+
+impl<T: Absent> Has<T, Nowhere> for () {
+    fn get(&self) -> T {
+        T::absent()
     }
 }
 

@@ -42,13 +42,13 @@ pub mod worker;
 pub use admission::{AdmissionConfig, AdmissionStatus, Controller};
 pub use builder::WorkerBuilder;
 pub use cancel::{CancelReason, Cancellation};
-pub use client::{Client, Enqueue};
+pub use client::{Client, Enqueue, EnqueueAll};
 pub use context::Context;
 pub use extract::State;
 pub use handler::{BoxError, Handler, IntoOutcome, RawHandler};
 pub use layer::{Layer, Next};
 pub use lifecycle::{Component, Lifecycle};
-pub use open::open;
+pub use open::{OpenOptions, open, open_with};
 pub use pool::{
     DispatchOptions, Gauges, Handle, JoinError, Pool, PoolBuilder, PoolError, Rejected, Reserved, StopReport,
 };
@@ -82,6 +82,11 @@ mod documents {
     struct Observing;
     #[doc = include_str!("../../../docs/guides/schedules.md")]
     struct Schedules;
+    #[cfg(feature = "postgres")]
+    #[doc = include_str!("../../../docs/guides/postgres.md")]
+    struct Postgres;
+    #[doc = include_str!("../../../docs/guides/jobs.md")]
+    struct Jobs;
     #[cfg(feature = "postgres")]
     #[doc = include_str!("../../../docs/guides/postgres-transactions.md")]
     struct PostgresTransactions;

@@ -10,8 +10,39 @@ const SUPPORTED: &str = match (cfg!(feature = "sqlite"), cfg!(feature = "postgre
     (false, false) => "none: build windlass with the feature \"sqlite\" or \"postgres\"",
 };
 
+/// How [`open_with`] opens a store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "a file is always brought forward"))]
+    migrate: bool,
+    schema: Option<String>,
+}
+
+impl OpenOptions {
+    /// As [`open`] does it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether a schema of PostgreSQL is made or brought forward first, as `windlass migrate` does. Processes that do so at
+    /// the same time take turns. A file is always brought forward.
+    #[must_use]
+    pub fn migrate(mut self, migrate: bool) -> Self {
+        self.migrate = migrate;
+        self
+    }
+
+    /// The schema of PostgreSQL that holds the store; `windlass` without this call.
+    #[must_use]
+    pub fn schema(mut self, schema: impl Into<String>) -> Self {
+        self.schema = Some(schema.into());
+        self
+    }
+}
+
 /// Opens the store at an address. `sqlite:PATH` is a file and `sqlite::memory:` a store that is gone with the process; both
-/// are made if they are not there. `postgres://…` is the schema `windlass` of a database, which `windlass migrate` makes.
+/// are made if they are not there. `postgres://…` is the schema `windlass` of a database, which `windlass migrate` or
+/// [`open_with`] makes.
 ///
 /// ```
 /// # #[tokio::main] async fn main() -> anyhow::Result<()> {
@@ -24,11 +55,29 @@ const SUPPORTED: &str = match (cfg!(feature = "sqlite"), cfg!(feature = "postgre
 /// [`Error::Invalid`] for an address that names no supported store, [`Error::Conflict`] if another process has
 /// the store or its schema is missing or of another version, [`Error::Unavailable`] if the system or the database refuses.
 pub async fn open(url: &str) -> Result<SharedStore> {
+    open_with(url, OpenOptions::new()).await
+}
+
+/// Opens the store at an address with options: makes the schema of PostgreSQL or brings it forward, or uses one of another
+/// name.
+///
+/// ```no_run
+/// use windlass::{Client, OpenOptions};
+///
+/// # #[tokio::main] async fn main() -> anyhow::Result<()> {
+/// let store = windlass::open_with("postgres://app@localhost/app", OpenOptions::new().migrate(true)).await?;
+/// let client = Client::new(store);
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// As [`open`]; [`Error::Invalid`] also for a schema that is not a plain name, or for one of a store that has no schemas.
+pub async fn open_with(url: &str, options: OpenOptions) -> Result<SharedStore> {
     match url.split_once(':') {
         #[cfg(feature = "sqlite")]
-        Some(("sqlite", _)) => sqlite(url).await,
+        Some(("sqlite", _)) => sqlite(url, &options).await,
         #[cfg(feature = "postgres")]
-        Some(("postgres" | "postgresql", _)) => postgres(url).await,
+        Some(("postgres" | "postgresql", _)) => postgres(url, options).await,
         Some((scheme, _)) => {
             let scheme: String = scheme.chars().take(40).collect();
             Err(Error::invalid(format!(
@@ -43,9 +92,12 @@ pub async fn open(url: &str) -> Result<SharedStore> {
 }
 
 #[cfg(feature = "sqlite")]
-async fn sqlite(url: &str) -> Result<SharedStore> {
+async fn sqlite(url: &str, options: &OpenOptions) -> Result<SharedStore> {
     use windlass_sqlite::{Location, OpenError, Options, SqliteStore};
 
+    if options.schema.is_some() {
+        return Err(Error::invalid("a file has no schemas; leave the schema out, or use another file"));
+    }
     let location: Location = url.parse().map_err(|error| Error::invalid(format!("{error}")))?;
     match SqliteStore::open(&location, Options::default()).await {
         Ok(store) => Ok(store),
@@ -57,18 +109,43 @@ async fn sqlite(url: &str) -> Result<SharedStore> {
 }
 
 #[cfg(feature = "postgres")]
-async fn postgres(url: &str) -> Result<SharedStore> {
-    use windlass_postgres::{Location, OpenError, Options, PostgresStore};
+async fn postgres(url: &str, given: OpenOptions) -> Result<SharedStore> {
+    use windlass_postgres::{Location, OpenError, Options, PostgresStore, Schema};
 
     let location = Location::parse(url).map_err(|error| Error::invalid(error.to_string()))?;
-    match PostgresStore::open(&location, Options::default()).await {
+    let schema = given.schema.map(|name| Schema::new(&name)).transpose().map_err(Error::Invalid)?;
+    let schema = schema.unwrap_or_default();
+    let options = Options { migrate: given.migrate, schema, ..Options::default() };
+    match PostgresStore::open(&location, options).await {
         Ok(store) => Ok(store),
         Err(OpenError::Invalid(reason)) => Err(Error::Invalid(reason)),
         Err(error @ (OpenError::Unreachable { .. } | OpenError::Refused { .. })) => {
             Err(Error::Unavailable(error.to_string()))
         }
+        // What a program can do about it comes first: its author reads this.
+        Err(OpenError::NoSchema { location, schema }) => Err(Error::Conflict(format!(
+            "{location} has no schema {schema:?} of Windlass; {}",
+            remedy(&schema)
+        ))),
+        Err(OpenError::OlderSchema { location, schema, found, needed }) => Err(Error::Conflict(format!(
+            "schema {schema:?} at {location} has version {found}, and this program needs {needed}; {}",
+            remedy(&schema)
+        ))),
         Err(error) => Err(Error::Conflict(error.to_string())),
     }
+}
+
+/// How a schema is made or brought forward, from Rust and from the command line.
+#[cfg(feature = "postgres")]
+fn remedy(schema: &str) -> String {
+    let (call, flag) = match schema {
+        windlass_postgres::DEFAULT_SCHEMA => (String::new(), String::new()),
+        other => (format!(".schema({other:?})"), format!(" --schema {other}")),
+    };
+    format!(
+        "open it with windlass::open_with(url, OpenOptions::new(){call}.migrate(true)), or run \
+         `windlass migrate --store URL{flag}` once"
+    )
 }
 
 #[cfg(test)]
@@ -82,6 +159,15 @@ mod tests {
             assert!(error.contains("supported: "), "{url}: {error}");
             assert!(!error.contains("secret"), "{error}");
         }
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[tokio::test]
+    async fn a_file_takes_migrate_and_refuses_a_schema() {
+        let options = OpenOptions::new().migrate(true);
+        assert!(open_with("sqlite::memory:", options.clone()).await.is_ok());
+        let error = open_with("sqlite::memory:", options.schema("s")).await.err().unwrap();
+        assert!(matches!(&error, Error::Invalid(text) if text.contains("no schemas")), "{error}");
     }
 
     #[cfg(feature = "sqlite")]

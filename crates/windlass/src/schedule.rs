@@ -3,11 +3,12 @@
 //! A schedule is a row of the store with a text that only this module reads: a [`Spec`]. Every worker looks for rows whose tick
 //! has come and fires them; the store lets one of them win, in the commit that enqueues the task (SCHEDULE).
 //!
-//! Reading order: `cron` and `zone` (when), `spec` (what and when), `plan` (what becomes of a tick), `tick` (and how
+//! Reading order: `cron`, `every` and `zone` (when), `spec` (what and when), `plan` (what becomes of a tick), `tick` (and how
 //! that is done), `duty` (who does it).
 
 mod cron;
 pub(crate) mod duty;
+mod every;
 mod field;
 mod plan;
 mod spec;

@@ -326,3 +326,79 @@ fn waiters_survive_the_runtime_that_looked_for_them() {
         assert_eq!(ended.state, TaskState::Cancelled);
     });
 }
+
+#[tokio::test]
+async fn keys_make_a_batch_safe_to_repeat() {
+    let client = client();
+    let batch = || ["a", "b"].map(|to| (format!("mail-{to}"), mail(to)));
+    let first = client.enqueue_all_keyed(batch()).await.unwrap();
+    let again = client.enqueue_all_keyed(batch()).await.unwrap();
+    assert!(first.iter().all(|task| !task.existing) && again.iter().all(|task| task.existing));
+    assert_eq!((first[1].id, count(&client).await), (again[1].id, 2));
+    let error = client.enqueue_all_keyed([("mail-a", mail("other"))]).await.unwrap_err();
+    assert!(matches!(error, Error::KeyConflict { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn queues_tell_their_depth_and_are_paused() {
+    let client = client();
+    client.enqueue_all(["a", "b"].map(mail)).await.unwrap();
+    client.enqueue(mail("c")).delay(Duration::from_mins(1)).await.unwrap();
+    client.enqueue_raw(windlass::NewTask { queue: name("mail"), ..raw("other") }).await.unwrap();
+    let depth = client.queues().depth("mail").await.unwrap();
+    assert_eq!((depth.ready, depth.scheduled), (3, 1), "over all kinds");
+    assert_eq!(client.queues().depth("none").await.unwrap(), windlass::Depth::default());
+
+    assert!(client.queues().pause("mail").await.unwrap() && client.queues().pause("later").await.unwrap());
+    assert!(!client.queues().pause("mail").await.unwrap(), "already");
+    let queues = client.queues().list().await.unwrap();
+    let shown: Vec<_> =
+        queues.iter().map(|queue| (queue.name.as_str(), queue.paused, queue.kinds.len())).collect();
+    assert_eq!(shown, [("later", true, 0), ("mail", true, 2)]);
+    assert_eq!(queues[1].depth(), depth);
+    assert!(client.queues().resume("mail").await.unwrap());
+    assert!(client.queues().depth(" mail").await.is_err());
+}
+
+#[tokio::test]
+async fn jobs_are_limited_paused_and_removed() {
+    let client = client();
+    let jobs = client.jobs();
+    client.enqueue(mail("a")).job("new").job_concurrency(2).await.unwrap();
+    assert_eq!(jobs.get("new").await.unwrap().concurrency, Some(2));
+    client.enqueue(mail("a")).job("new").job_concurrency(9).await.unwrap();
+    assert_eq!(jobs.get("new").await.unwrap().concurrency, Some(2), "a job that is there keeps its limit");
+
+    jobs.set_concurrency("site", 3).await.unwrap();
+    let site = jobs.set_delay("site", Duration::from_secs(1)).await.unwrap();
+    assert_eq!((site.concurrency, site.delay), (Some(3), Some(Duration::from_secs(1))));
+    assert_eq!(jobs.set_concurrency("site", None).await.unwrap().concurrency, None);
+    assert_eq!(jobs.pause("site").await.unwrap().state, windlass::JobState::Paused);
+    assert_eq!(jobs.resume("site").await.unwrap().state, windlass::JobState::Active);
+    assert_eq!(jobs.cancel("site").await.unwrap().state, windlass::JobState::Cancelled);
+
+    let names = async |after: Option<&windlass::Name>| -> Vec<String> {
+        jobs.list(after, 10).await.unwrap().into_iter().map(|job| job.name.to_string()).collect()
+    };
+    assert_eq!(names(None).await, ["new", "site"]);
+    assert_eq!(names(Some(&name("new"))).await, ["site"]);
+    assert_eq!(jobs.remove("new").await.unwrap(), 2);
+    for missing in [
+        jobs.pause("nwe").await,
+        jobs.resume("nwe").await,
+        jobs.cancel_now("nwe").await,
+        jobs.get("nwe").await,
+    ] {
+        assert!(matches!(missing, Err(Error::NotFound(_))), "a slip of the pen makes no job");
+    }
+    assert!(matches!(jobs.remove_now("nwe").await, Err(Error::NotFound(_))));
+    assert_eq!(names(None).await, ["site"]);
+}
+
+fn name(text: &str) -> windlass::Name {
+    windlass::Name::new("name", text).unwrap()
+}
+
+fn raw(kind: &str) -> windlass::NewTask {
+    windlass::NewTask::new(kind, Payload::json(&()).unwrap()).unwrap()
+}

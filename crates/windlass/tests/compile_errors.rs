@@ -83,6 +83,7 @@ macro_rules! refused {
 
 refused! {
     forgetting_a_state_does_not_compile_and_names_it: "missing_state",
+    forgetting_the_only_state_does_not_compile_and_names_it: "no_state",
     a_handler_that_is_not_async_is_refused: "not_async",
     a_payload_that_is_not_a_task_is_refused_with_the_derive_to_add: "not_a_task",
     enqueueing_what_is_not_a_task_is_refused: "not_enqueueable",

@@ -1,6 +1,7 @@
 """Windlass: a durable task queue. This package enqueues tasks and runs them, over gRPC."""
 
 from windlass.client import Client
+from windlass.control import Depth, Job, JobState, Queue
 from windlass.errors import (
     ConflictError,
     ForbiddenError,
@@ -33,15 +34,19 @@ __all__ = [
     "ConflictError",
     "Context",
     "Dead",
+    "Depth",
     "Enqueued",
     "ForbiddenError",
     "InvalidError",
+    "Job",
+    "JobState",
     "KeyConflictError",
     "LeaseLostError",
     "NewTask",
     "NotFoundError",
     "OnFailure",
     "Outcome",
+    "Queue",
     "RateLimitedError",
     "Release",
     "Retry",

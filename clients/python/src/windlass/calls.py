@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from google.protobuf.message import Message
 
-from windlass.v1 import store_pb2, task_pb2, tasks_pb2, workers_pb2
+from windlass.v1 import control_pb2, store_pb2, task_pb2, tasks_pb2, workers_pb2
 
 Request = TypeVar("Request", bound=Message)
 Answer = TypeVar("Answer", bound=Message)
@@ -35,6 +35,12 @@ LIST_TASKS = Call("Tasks", "ListTasks", tasks_pb2.ListTasksRequest, tasks_pb2.Li
 WAIT_TASKS = Call("Tasks", "WaitTasks", tasks_pb2.WaitTasksRequest, tasks_pb2.WaitTasksResponse)
 CANCEL_TASKS = Call("Tasks", "CancelTasks", tasks_pb2.CancelTasksRequest, tasks_pb2.ChangedTasks)
 RETRY_TASKS = Call("Tasks", "RetryTasks", tasks_pb2.RetryTasksRequest, tasks_pb2.ChangedTasks)
+LIST_QUEUES = Call("Control", "ListQueues", control_pb2.ListQueuesRequest, control_pb2.ListQueuesResponse)
+SET_QUEUE = Call("Control", "SetQueue", control_pb2.SetQueueRequest, control_pb2.SetQueueResponse)
+LIST_JOBS = Call("Control", "ListJobs", control_pb2.ListJobsRequest, control_pb2.ListJobsResponse)
+GET_JOB = Call("Control", "GetJob", control_pb2.GetJobRequest, control_pb2.Job)
+SET_JOB = Call("Control", "SetJob", control_pb2.SetJobRequest, control_pb2.Job)
+REMOVE_JOB = Call("Control", "RemoveJob", control_pb2.RemoveJobRequest, control_pb2.Changes)
 WORK = Call("Workers", "Work", workers_pb2.WorkUp, workers_pb2.WorkDown)
 HEARTBEAT = Call("Workers", "Heartbeat", workers_pb2.HeartbeatRequest, workers_pb2.HeartbeatResponse)
 RECONCILE = Call("Workers", "Reconcile", workers_pb2.ReconcileRequest, workers_pb2.ReconcileResponse)

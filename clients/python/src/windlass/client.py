@@ -13,6 +13,7 @@ import grpc.aio
 from windlass import calls, requests
 from windlass.calls import Answer, Call, Request
 from windlass.connection import Connection
+from windlass.control_async import Jobs, Queues
 from windlass.errors import UnavailableError, WaitTimeoutError, WindlassError, from_aio
 from windlass.task import Enqueued, NewTask, OnFailure, RetryPolicy, Task, TaskState
 from windlass.v1 import tasks_pb2
@@ -48,6 +49,10 @@ class Client:
         )
         self._channels: dict[int, grpc.aio.Channel] = {}
         self._current = 0
+        #: The queues: how many tasks each has, pause and resume.
+        self.queues = Queues(self._call)
+        #: The jobs: their limits and delays, pause, resume, cancel and remove.
+        self.jobs = Jobs(self._call)
 
     async def __aenter__(self) -> Client:
         return self
@@ -78,6 +83,7 @@ class Client:
         retry: RetryPolicy | None = None,
         timeout: float | None = None,
         job: str = "",
+        job_concurrency: int | None = None,
         workflow: str = "",
         on_failure: OnFailure | None = None,
         traceparent: str = "",
@@ -96,6 +102,7 @@ class Client:
             retry=retry,
             timeout=timeout,
             job=job,
+            job_concurrency=job_concurrency,
             workflow=workflow,
             on_failure=on_failure,
             traceparent=traceparent,

@@ -18,6 +18,7 @@ from windlass import calls, requests
 from windlass.calls import Answer, Call, Request
 from windlass.client import CALL_LIMIT
 from windlass.connection import Connection
+from windlass.control_sync import Jobs, Queues
 from windlass.errors import UnavailableError, WaitTimeoutError, WindlassError, from_status
 from windlass.task import Enqueued, NewTask, OnFailure, RetryPolicy, Task, TaskState
 from windlass.v1 import tasks_pb2
@@ -44,6 +45,10 @@ class Client:
         self._lock = threading.Lock()
         self._channels: dict[int, grpc.Channel] = {}
         self._current = 0
+        #: The queues: how many tasks each has, pause and resume.
+        self.queues = Queues(self._call)
+        #: The jobs: their limits and delays, pause, resume, cancel and remove.
+        self.jobs = Jobs(self._call)
 
     def __enter__(self) -> Client:
         return self
@@ -75,6 +80,7 @@ class Client:
         retry: RetryPolicy | None = None,
         timeout: float | None = None,
         job: str = "",
+        job_concurrency: int | None = None,
         workflow: str = "",
         on_failure: OnFailure | None = None,
         traceparent: str = "",
@@ -93,6 +99,7 @@ class Client:
             retry=retry,
             timeout=timeout,
             job=job,
+            job_concurrency=job_concurrency,
             workflow=workflow,
             on_failure=on_failure,
             traceparent=traceparent,

@@ -99,6 +99,8 @@ class NewTask:
     timeout: float | None = None
     #: The job that it belongs to, if any.
     job: str = ""
+    #: The limit of its job if the store does not know that job yet; a job that is there keeps its own.
+    job_concurrency: int | None = None
     #: The workflow that it is appended to, if any.
     workflow: str = ""
     on_failure: OnFailure | None = None
@@ -132,6 +134,8 @@ class NewTask:
             task.retry.CopyFrom(self.retry._to_proto())
         if self.timeout is not None:
             task.timeout_ms = milliseconds(self.timeout)
+        if self.job_concurrency is not None:
+            task.job_concurrency = self.job_concurrency
         if self.on_failure is not None:
             on_failure = task_pb2.OnFailure.Value(f"ON_FAILURE_{self.on_failure.name}")
             task.on_failure = cast("task_pb2.OnFailure", on_failure)

@@ -44,6 +44,9 @@ pub struct EnqueueArgs {
     /// The job it belongs to
     #[arg(long, conflicts_with = "from")]
     job: Option<String>,
+    /// How many tasks of the job run at once at most, if this makes the job; one that is there keeps its limit
+    #[arg(long, value_name = "N", requires = "job", value_parser = clap::value_parser!(u32).range(1..))]
+    job_concurrency: Option<u32>,
     /// The workflow it belongs to
     #[arg(long, conflicts_with = "from")]
     workflow: Option<String>,
@@ -134,6 +137,7 @@ fn request(args: &EnqueueArgs) -> anyhow::Result<EnqueueRequest> {
         payload: args.payload.as_deref().map(read_payload).transpose()?,
         queue: args.queue.clone(),
         job: args.job.clone(),
+        job_concurrency: args.job_concurrency,
         workflow: args.workflow.clone(),
         on_failure: args.on_failure,
         priority: args.priority,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use windlass_core::{JobState, Name, gate::COUNT_MAX, store::PAGE_MAX};
+use windlass_core::{Count, JobState, Name, gate::COUNT_MAX, store::PAGE_MAX};
 use windlass_server::api::{ErrorCode, JobRequest, JobView};
 
 use crate::{
@@ -188,7 +188,7 @@ fn delay_of(job: &JobView) -> String {
 
 /// A figure that is counted up to a bound.
 pub fn counted(number: u64) -> String {
-    if number >= COUNT_MAX { format!("{}+", text::count(COUNT_MAX)) } else { text::count(number) }
+    Count::up_to(number, COUNT_MAX).to_string()
 }
 
 async fn show(session: &Session, name: &str) -> anyhow::Result<Exit> {

@@ -1,7 +1,7 @@
 //! `windlass queues ls|pause|resume|purge`.
 
 use clap::{Args, Subcommand};
-use windlass_core::{Name, why::word};
+use windlass_core::{Name, State, why::word};
 use windlass_server::api::{PurgeRequest, PurgeResponse};
 
 use crate::{
@@ -60,6 +60,10 @@ pub async fn run(session: &Session, command: QueuesCommand) -> anyhow::Result<Ex
     }
 }
 
+/// The states in the order of the columns.
+const COLUMNS: [State; 6] =
+    [State::Ready, State::Running, State::Scheduled, State::Waiting, State::Held, State::Dead];
+
 async fn list(session: &Session) -> anyhow::Result<Exit> {
     let backend = session.backend().await?;
     let queues = backend.queues().await?;
@@ -75,10 +79,8 @@ async fn list(session: &Session) -> anyhow::Result<Exit> {
         let claims = if queue.paused { out.paint(Colour::Yellow, "paused") } else { "on".to_owned() };
         for lane in &queue.kinds {
             let depth = lane.depth;
-            let figures =
-                [depth.ready, depth.running, depth.scheduled, depth.waiting, depth.held, depth.dead];
             let mut row = vec![text::clean(queue.queue.as_str()), text::clean(lane.kind.as_str())];
-            row.extend(figures.map(text::count));
+            row.extend(COLUMNS.map(|state| depth.count(state).to_string()));
             row.push(claims.clone());
             table.row(row);
         }

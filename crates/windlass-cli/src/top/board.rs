@@ -27,12 +27,7 @@ impl From<QueueView> for Queue {
     fn from(queue: QueueView) -> Self {
         let mut depth = Depth::default();
         for kind in &queue.kinds {
-            depth.scheduled += kind.depth.scheduled;
-            depth.waiting += kind.depth.waiting;
-            depth.held += kind.depth.held;
-            depth.ready += kind.depth.ready;
-            depth.running += kind.depth.running;
-            depth.dead += kind.depth.dead;
+            depth.add(&kind.depth);
         }
         Self { name: queue.queue, paused: queue.paused, depth }
     }

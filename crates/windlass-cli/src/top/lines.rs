@@ -204,12 +204,10 @@ fn queue(queue: &Queue, name: usize) -> Row {
     } else {
         cut(queue.name.as_str(), name)
     };
-    let figures = [depth.ready, depth.running, depth.scheduled, depth.waiting, depth.held].map(count);
-    let [ready, running, scheduled, waiting, held] = figures;
-    let text = format!(
-        " {shown:name$} {ready:>8} {running:>8} {scheduled:>8} {waiting:>8} {held:>8} {:>7} ",
-        count(depth.dead)
-    );
+    let states = [State::Ready, State::Running, State::Scheduled, State::Waiting, State::Held, State::Dead];
+    let [ready, running, scheduled, waiting, held, dead] = states.map(|state| depth.count(state).to_string());
+    let text =
+        format!(" {shown:name$} {ready:>8} {running:>8} {scheduled:>8} {waiting:>8} {held:>8} {dead:>7} ");
     let style = match (queue.paused, depth.dead) {
         (true, _) => Style::new().fg(Color::Yellow),
         (false, 1..) => Style::new().fg(Color::Red),

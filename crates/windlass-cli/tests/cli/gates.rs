@@ -51,6 +51,20 @@ fn a_job_is_limited_and_a_held_task_says_what_it_waits_for() {
 }
 
 #[test]
+fn the_enqueue_that_makes_a_job_gives_its_limit() {
+    let up = Running::up(&["--slots", "5"]);
+    let limited = |limit: &str| {
+        up.say(&["enqueue", "echo", "--count", "2", "--job", "site-8", "--job-concurrency", limit])
+            .done()
+            .stdout
+    };
+    assert_eq!(limited("3"), "2 tasks enqueued (job site-8: at most 3 at once)\n");
+    assert_eq!(limited("9"), "2 tasks enqueued (job site-8: at most 3 at once)\n", "it keeps its limit");
+    up.say(&["enqueue", "echo", "--job-concurrency", "3"]).failed(2, &["--job <JOB>"]);
+    up.say(&["enqueue", "echo", "--job", "j", "--job-concurrency", "0"]).failed(2, &["0"]);
+}
+
+#[test]
 fn a_job_is_paused_resumed_cancelled_and_removed() {
     let up = Running::up(&["--slots", "5"]);
     let said = up.say(&["jobs", "pause", "j", "--create"]).done();

@@ -10,6 +10,7 @@
 mod access;
 mod demo;
 mod gates;
+mod http_guide;
 mod offline;
 mod operate;
 mod presets;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use windlass_core::{JobChange, JobState, NewTask, Outcome, Rules, Start, State, TaskId};
 
-use super::rig::{MANY, Rig, name, of_job, task};
+use super::rig::{MANY, Rig, keyed, name, of_job, task};
 use crate::harness::Harness;
 
 pub async fn a_limit_is_never_exceeded(harness: &dyn Harness) {
@@ -163,6 +163,68 @@ pub async fn a_job_that_is_first_used_has_the_default_limit(harness: &dyn Harnes
     let made = rig.set_job("made", JobChange::default()).await;
     assert_eq!((made.state, made.concurrency, made.ready), (JobState::Active, Some(2), 0));
     assert_eq!(rig.store.gates().job(&name("never")).await, Ok(None));
+}
+
+fn of_new_job(job: &str, limit: u32) -> NewTask {
+    NewTask { job_concurrency: Some(limit), ..of_job(job) }
+}
+
+pub async fn the_enqueue_that_makes_a_job_may_give_its_limit(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    rig.add_all(vec![of_new_job("j", 2); 5]).await;
+    assert_eq!(rig.job("j").await.concurrency, Some(2));
+    assert_eq!(rig.figures("j").await, (2, 0, 3));
+    assert_eq!(worker.claim(MANY).await.len(), 2);
+    // In one call the first limit counts, also behind a task that brings none.
+    rig.add_all(vec![of_job("k"), of_new_job("k", 3), of_new_job("k", 1)]).await;
+    assert_eq!(rig.job("k").await.concurrency, Some(3));
+    rig.assert_sound().await;
+}
+
+pub async fn a_job_that_is_there_keeps_its_limit_at_an_enqueue(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.limit("set", 4).await;
+    rig.add(of_job("used")).await;
+    for job in ["set", "used"] {
+        let before = rig.job(job).await.concurrency;
+        rig.add(of_new_job(job, 1)).await;
+        assert_eq!(rig.job(job).await.concurrency, before, "{job}");
+    }
+    rig.assert_sound().await;
+}
+
+pub async fn a_step_gives_its_job_a_limit_before_its_turn(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    let step = NewTask { workflow: Some(name("w")), ..task("a") };
+    let limited = NewTask { workflow: Some(name("w")), ..of_new_job("j", 1) };
+    let ids = rig.add_all(vec![step, limited]).await;
+    assert_eq!(rig.job("j").await.concurrency, Some(1));
+    let other = rig.add(of_job("j")).await;
+    let first = worker.claim(MANY).await;
+    assert_eq!(first.iter().map(|task| task.id).collect::<Vec<_>>(), [ids[0], other]);
+    worker.finish(&first[0]).await;
+    assert_eq!(rig.state(ids[1]).await, State::Held, "the job is at the limit that the step gave");
+    rig.assert_sound().await;
+}
+
+pub async fn a_key_that_is_known_gives_no_job_a_limit(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.add(keyed("k")).await;
+    let again = NewTask { job: Some(name("j")), job_concurrency: Some(1), ..keyed("k") };
+    assert!(rig.store.enqueue(vec![again]).await.unwrap()[0].existing);
+    assert_eq!(rig.store.gates().job(&name("j")).await.unwrap(), None);
+}
+
+pub async fn a_limit_without_a_job_and_one_of_zero_are_refused(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let no_job = NewTask { job_concurrency: Some(1), ..task("a") };
+    for bad in [no_job, of_new_job("j", 0)] {
+        let error = rig.store.enqueue(vec![of_job("j"), bad]).await.unwrap_err();
+        assert!(error.to_string().contains("job_concurrency"), "{error}");
+    }
+    assert_eq!(rig.store.gates().job(&name("j")).await.unwrap(), None);
 }
 
 pub async fn a_job_without_a_limit_has_a_window_in_the_line(harness: &dyn Harness) {

@@ -217,6 +217,7 @@ impl Model {
             aside: false,
         };
         self.tasks.insert(id, task);
+        self.limit_new_job(now, new);
         // The job of a step is asked when the step has its turn.
         match &new.workflow {
             Some(_) => self.append(now, id),

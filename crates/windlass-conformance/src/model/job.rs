@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, time::Duration};
 
 use windlass_core::{
-    Error, Event, JobChange, JobRecord, JobState, Name, Result, State, TaskId, Timestamp,
+    Error, Event, JobChange, JobRecord, JobState, Name, NewTask, Result, State, TaskId, Timestamp,
     gate::{self, COUNT_MAX, JobView, Turn},
     source::DutyReport,
     store::PAGE_MAX,
@@ -43,6 +43,17 @@ impl Model {
             over_limit: false,
             leaked: 0,
         }
+    }
+
+    /// Makes the job of a new task if that is not there and the task brings its limit.
+    pub(super) fn limit_new_job(&mut self, now: Now, new: &NewTask) {
+        let (Some(name), Some(limit)) = (&new.job, new.job_concurrency) else { return };
+        let is_known = self.jobs.contains_key(name) && !self.has(Fault::GivenLimitOverwrites);
+        if is_known || self.has(Fault::GivenLimitIgnored) {
+            return;
+        }
+        let job = self.jobs.get(name).cloned().unwrap_or_else(|| self.new_job(now));
+        self.jobs.insert(name.clone(), Job { concurrency: Some(limit), ..job });
     }
 
     /// Gives a job its turn. One that is not there is made, if a task of it has come as far as a job decides.

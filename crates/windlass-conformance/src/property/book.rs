@@ -269,6 +269,7 @@ fn new_task(draft: &Draft) -> Option<NewTask> {
         retry: None,
         timeout: None,
         job: gate(draft).job,
+        job_concurrency: None,
         workflow: gate(draft).workflow,
         on_failure: draft.on_failure,
         trace: None,

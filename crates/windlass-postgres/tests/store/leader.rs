@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use windlass_conformance::cases::rig::{Rig, task};
-use windlass_core::{Store, store::Retention};
+use windlass_core::{Count, Precision, State, Store, store::Retention};
 use windlass_postgres::{PostgresStore, inside};
 
 use crate::support::PostgresHarness;
@@ -76,14 +76,22 @@ async fn many_tasks_are_counted_by_the_leader() {
         rig.store.enqueue(vec![task("a"); n]).await.unwrap();
     }
     rig.add_many("b", 3).await;
-    let ready = async || -> Vec<u64> {
-        rig.store.lane_records().await.unwrap().iter().map(|lane| lane.depth.ready).collect()
+    let ready = async || -> Vec<Count> {
+        let lanes = rig.store.lane_records().await.unwrap();
+        lanes.iter().map(|lane| lane.depth.count(State::Ready)).collect()
     };
     let before = ready().await;
-    assert!(before.iter().sum::<u64>() >= 10_001, "as far as a bounded look reaches: {before:?}");
-    assert!(before[0] < 10_150, "nobody has counted yet: {before:?}");
+    assert!(
+        before.iter().map(|count| count.n).sum::<u64>() >= 10_000,
+        "as far as a look reaches: {before:?}"
+    );
+    assert!(before[0].n <= 10_000, "nobody has counted yet: {before:?}");
+    assert!(before.iter().all(|count| count.precision == Precision::AtLeast), "and it says so: {before:?}");
     rig.store.retain(&Retention::default()).await.unwrap();
-    assert_eq!(ready().await, [10_150, 3]);
+    let after = ready().await;
+    assert_eq!((after[0].to_string(), after[1].n), ("~10,150".to_owned(), 3));
+    let dead = rig.store.lane_records().await.unwrap()[0].depth.count(State::Dead);
+    assert_eq!(dead.precision, Precision::Exact, "small figures are exact");
     let other = harness.open_again(|_| {}).await;
     assert_eq!(other.lane_records().await.unwrap()[0].depth.ready, 10_150, "the figures are for all");
 }

@@ -55,6 +55,7 @@ const WAYS: &[(&str, Way)] = &[
     ("job_forget", Way::Index),
     ("job_list", Way::Index),
     ("job_occupants", Way::Index),
+    ("job_make", Way::Index),
     ("job_outranked", Way::Index),
     ("job_pace", Way::Gate),
     ("job_park", Way::Gate),

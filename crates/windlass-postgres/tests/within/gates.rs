@@ -40,6 +40,26 @@ async fn work_off(worker: &mut Hand<'_>, limit: usize) -> Vec<TaskId> {
     }
 }
 
+#[tokio::test]
+async fn a_job_that_a_transaction_makes_has_the_limit_that_it_gives() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let (mut db, mut worker) = (caller().await, rig.worker().await);
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".parse().ok();
+    assert!(trace.is_some());
+    for (job, trace) in [("plain", None), ("traced", trace)] {
+        let limited = NewTask { job_concurrency: Some(2), trace, ..of_job(job) };
+        let mut tx = begin(&mut db, ReadCommitted).await;
+        for _ in 0..4 {
+            add(&rig, &mut tx, &limited).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        assert_eq!(work_off(&mut worker, 2).await.len(), 4);
+        assert_eq!(rig.job(job).await.concurrency, Some(2));
+    }
+    rig.assert_sound().await;
+}
+
 /// A settlement that waited for the open transaction would wait for ever.
 #[tokio::test]
 async fn settlements_of_a_job_go_on_while_a_transaction_with_its_tasks_is_open() {

@@ -117,6 +117,20 @@ async fn an_enqueue_to_a_cancelled_job_gets_a_notice() {
 }
 
 #[tokio::test]
+async fn a_job_that_sql_makes_has_the_limit_that_it_gives() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    let mut worker = rig.worker().await;
+    let enqueue = "SELECT windlass.enqueue('a', job => 'j', job_concurrency =>";
+    psql(&rig, &format!("BEGIN; {enqueue} 2); {enqueue} 2); {enqueue} 2); COMMIT;")).await.unwrap();
+    assert_eq!(worker.claim(10).await.len(), 2);
+    psql(&rig, &format!("{enqueue} 9);")).await.unwrap();
+    assert_eq!(worker.claim(10).await.len(), 0);
+    assert_eq!(rig.job("j").await.concurrency, Some(2), "a job that is there keeps its limit");
+    rig.assert_sound().await;
+}
+
+#[tokio::test]
 async fn scheduled_starts_are_times_of_any_sort() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
@@ -152,6 +166,8 @@ async fn bad_input_is_refused_with_a_sentence_that_names_it() {
         ("'a', workflow => ''".to_owned(), "workflow must not be empty"),
         ("'a', workflow => 'w', on_failure => 'stop'".to_owned(), "on_failure must be block, skip or cancel"),
         ("'a', on_failure => 'skip'".to_owned(), "name the workflow"),
+        ("'a', job_concurrency => 3".to_owned(), "job_concurrency is the limit of a job; name the job"),
+        ("'a', job => 'j', job_concurrency => 0".to_owned(), "job_concurrency must be 1 or more"),
         ("'a', key => ''".to_owned(), "key must have 1 to 256 bytes"),
         (format!("'a', key => '{}'", "k".repeat(257)), "key must have 1 to 256 bytes"),
         ("'a', NULL".to_owned(), "payload must not be null"),

@@ -45,6 +45,7 @@ impl TryFrom<v1::NewTask> for NewTask {
             retry: task.retry.map(Into::into),
             timeout: task.timeout_ms.map(Duration::from_millis),
             job: some_name("job", &task.job)?,
+            job_concurrency: task.job_concurrency,
             workflow: some_name("workflow", &task.workflow)?,
             on_failure,
             // As the standard says, a context that cannot be read is as good as none.
@@ -73,6 +74,7 @@ impl From<NewTask> for v1::NewTask {
             retry: task.retry.map(Into::into),
             timeout_ms: task.timeout.map(ms),
             job: text(task.job.as_ref()),
+            job_concurrency: task.job_concurrency,
             workflow: text(task.workflow.as_ref()),
             on_failure: v1::OnFailure::from(task.on_failure).into(),
             traceparent: task.trace.map(|trace| trace.to_string()).unwrap_or_default(),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use windlass_core::{
     Error, JobChange, JobRecord, JobState, Name, OnFailure, Timestamp, WorkflowAction, WorkflowRecord,
+    depth::States,
     gate::GateView,
     store::{Depth, LaneRecord},
 };
@@ -173,7 +174,8 @@ impl TryFrom<v1::GateView> for GateView {
 
 impl From<LaneRecord> for v1::Queue {
     fn from(lane: LaneRecord) -> Self {
-        let Depth { scheduled, waiting, held, ready, running, dead } = lane.depth;
+        let Depth { scheduled, waiting, held, ready, running, dead, at_least, about } = lane.depth;
+        let codes = |states: States| states.iter().map(|state| v1::TaskState::from(state).into()).collect();
         Self {
             queue: lane.queue.to_string(),
             kind: lane.kind.to_string(),
@@ -184,6 +186,8 @@ impl From<LaneRecord> for v1::Queue {
             ready,
             running,
             dead,
+            at_least: codes(at_least),
+            about: codes(about),
         }
     }
 }
@@ -193,11 +197,13 @@ impl TryFrom<v1::Queue> for LaneRecord {
 
     fn try_from(lane: v1::Queue) -> Result<Self, Error> {
         let v1::Queue { scheduled, waiting, held, ready, running, dead, .. } = lane;
+        let at_least = lane.at_least().filter_map(v1::TaskState::known).collect();
+        let about = lane.about().filter_map(v1::TaskState::known).collect();
         Ok(Self {
             queue: Name::new("queue", lane.queue)?,
             kind: Name::new("kind", lane.kind)?,
             paused: lane.paused,
-            depth: Depth { scheduled, waiting, held, ready, running, dead },
+            depth: Depth { scheduled, waiting, held, ready, running, dead, at_least, about },
         })
     }
 }

@@ -56,6 +56,9 @@ pub struct NewTask {
     /// W3C trace context of whoever enqueues it.
     #[prost(string, tag = "15")]
     pub traceparent: ::prost::alloc::string::String,
+    /// The limit of its job if the store does not know that job yet; a job that is there keeps its own.
+    #[prost(uint32, optional, tag = "16")]
+    pub job_concurrency: ::core::option::Option<u32>,
     /// When it may start; at once if neither is given.
     #[prost(oneof = "new_task::Start", tags = "5, 6")]
     pub start: ::core::option::Option<new_task::Start>,
@@ -3073,6 +3076,12 @@ pub struct Queue {
     pub running: u64,
     #[prost(uint64, tag = "9")]
     pub dead: u64,
+    /// States that were counted up to a bound: there are at least so many.
+    #[prost(enumeration = "TaskState", repeated, tag = "10")]
+    pub at_least: ::prost::alloc::vec::Vec<i32>,
+    /// States that were counted a while ago: there are about so many.
+    #[prost(enumeration = "TaskState", repeated, tag = "11")]
+    pub about: ::prost::alloc::vec::Vec<i32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SetQueueRequest {

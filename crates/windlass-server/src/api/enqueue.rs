@@ -22,6 +22,9 @@ pub struct EnqueueRequest {
     /// The job it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+    /// The limit of its job if the store does not know that job yet; a job that is there keeps its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_concurrency: Option<u32>,
     /// The workflow it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,

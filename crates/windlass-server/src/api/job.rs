@@ -1,7 +1,7 @@
 //! Jobs: groups of tasks under one limit.
 
 use serde::{Deserialize, Serialize};
-use windlass_core::{JobRecord, JobState, Name, Timestamp};
+use windlass_core::{JobRecord, JobState, Name, Timestamp, gate::COUNT_MAX};
 
 /// A job with its figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub struct JobView {
     pub ready: u64,
     /// Tasks that wait for room, counted up to 10,000.
     pub held: u64,
+    /// Whether there may be more of them than were counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held_at_least: bool,
     /// When it was first used or set.
     pub created_at: Timestamp,
     /// When the last start was noticed; kept for jobs with a delay.
@@ -39,6 +42,7 @@ impl From<JobRecord> for JobView {
             running: job.running,
             ready: job.ready,
             held: job.held,
+            held_at_least: job.held >= COUNT_MAX,
             created_at: job.created_at,
             last_start_at: job.last_start,
         }

@@ -82,6 +82,9 @@ pub struct ScheduledTask {
     /// The job it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<Name>,
+    /// The limit of its job if the store does not know that job yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_concurrency: Option<u32>,
     /// The workflow it is appended to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<Name>,

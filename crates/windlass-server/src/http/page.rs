@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use axum::response::{Html, IntoResponse, Response};
 
-const LINKS: [(&str, &str); 9] = [
+const LINKS: [(&str, &str); 10] = [
     ("/v1/tasks", "tasks"),
     ("/v1/dead", "dead tasks by error"),
     ("/v1/queues", "queues"),
@@ -14,6 +14,7 @@ const LINKS: [(&str, &str); 9] = [
     ("/v1/workers", "workers"),
     ("/v1/info", "this process and its store"),
     ("/readyz", "is it ready?"),
+    ("/v1/openapi.json", "the whole API, as OpenAPI"),
 ];
 
 /// The page of a version on a store.
@@ -64,6 +65,11 @@ mod tests {
         let page = html("1.0", Some("/tmp/<img src=x onerror='a(\"&\")'>.db"));
         assert!(page.contains("/tmp/&lt;img src=x onerror=&#39;a(&quot;&amp;&quot;)&#39;&gt;.db"), "{page}");
         assert!(!page.contains("<img"));
+    }
+
+    #[test]
+    fn the_page_leads_to_the_description_of_the_api() {
+        assert!(html("1.0", None).contains("<a href=\"/v1/openapi.json\">"));
     }
 
     #[test]

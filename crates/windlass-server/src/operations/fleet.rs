@@ -1,8 +1,8 @@
 //! Queues, workers, and what the process says of itself.
 
-use std::{cmp::Reverse, collections::BTreeMap, sync::atomic::Ordering};
+use std::{cmp::Reverse, sync::atomic::Ordering};
 
-use windlass_core::{Error, Name, Timestamp, WorkerId};
+use windlass_core::{Error, Timestamp, WorkerId};
 
 use super::{Operations, Result, view};
 use crate::api::{
@@ -12,20 +12,14 @@ use crate::api::{
 impl Operations {
     /// Every queue with its figures, by name.
     pub async fn queues(&self) -> Result<Queues> {
-        let mut queues: BTreeMap<Name, QueueView> = BTreeMap::new();
-        for lane in self.store.lane_records().await? {
-            let queue = entry(&mut queues, lane.queue);
-            queue.paused |= lane.paused;
-            queue.kinds.push(KindView { kind: lane.kind, depth: lane.depth });
-        }
-        for paused in self.store.paused_queues().await? {
-            entry(&mut queues, paused).paused = true;
-        }
-        let mut queues: Vec<_> = queues.into_values().collect();
-        for queue in &mut queues {
-            queue.kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
-        }
-        Ok(Queues { queues })
+        let queues = windlass::client::Queues::new(self.store.clone()).list().await?;
+        let kind = |(kind, depth)| KindView { kind, depth };
+        let view = |queue: windlass::client::Queue| QueueView {
+            queue: queue.name,
+            paused: queue.paused,
+            kinds: queue.kinds.into_iter().map(kind).collect(),
+        };
+        Ok(Queues { queues: queues.into_iter().map(view).collect() })
     }
 
     /// Every worker of the last day, the newest first.
@@ -76,8 +70,4 @@ impl Operations {
 fn now() -> Timestamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-fn entry(queues: &mut BTreeMap<Name, QueueView>, name: Name) -> &mut QueueView {
-    queues.entry(name.clone()).or_insert_with(|| QueueView { queue: name, paused: false, kinds: Vec::new() })
 }

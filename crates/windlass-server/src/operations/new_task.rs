@@ -38,6 +38,7 @@ pub(super) fn new_task(request: EnqueueRequest, rules: &Rules) -> Result<NewTask
         retry,
         timeout,
         job,
+        job_concurrency: request.job_concurrency,
         workflow,
         on_failure: request.on_failure,
         trace: None,
@@ -138,14 +139,14 @@ mod tests {
     #[test]
     fn every_field_reaches_the_task() {
         let task = made(
-            r#"{"kind":"k","payload":[1],"queue":"q","job":"j","workflow":"w","on_failure":"skip","priority":-3,"delay_ms":5,
+            r#"{"kind":"k","payload":[1],"queue":"q","job":"j","job_concurrency":3,"workflow":"w","on_failure":"skip","priority":-3,"delay_ms":5,
                 "key":"x","key_conflict":"ignore","max_attempts":2,"timeout_ms":7,
                 "retry":{"base_ms":20,"max_ms":30}}"#,
         )
         .unwrap();
         assert_eq!(task.payload.as_bytes(), b"[1]");
         assert_eq!((task.kind.as_str(), task.queue.as_str(), task.priority), ("k", "q", -3));
-        assert_eq!(task.job.unwrap().as_str(), "j");
+        assert_eq!((task.job.unwrap().as_str(), task.job_concurrency), ("j", Some(3)));
         assert_eq!(task.workflow.unwrap().as_str(), "w");
         assert_eq!(task.on_failure, Some(windlass_core::OnFailure::Skip));
         assert_eq!(task.start, Start::In(Duration::from_millis(5)));
@@ -169,6 +170,8 @@ mod tests {
             (r#"{"kind":"k","job":""}"#, "job"),
             (r#"{"kind":"k","workflow":"a\u0000"}"#, "workflow"),
             (r#"{"kind":"k","on_failure":"skip"}"#, "on_failure"),
+            (r#"{"kind":"k","job_concurrency":3}"#, "job_concurrency"),
+            (r#"{"kind":"k","job":"j","job_concurrency":0}"#, "job_concurrency"),
             (r#"{"kind":"k","payload":1,"payload_base64":""}"#, "payload_base64"),
             (r#"{"kind":"k","payload_base64":"%%%%"}"#, "payload_base64"),
             (r#"{"kind":"k","run_at":"2030-01-01T00:00:00Z","delay_ms":1}"#, "delay_ms"),

@@ -116,6 +116,7 @@ impl Operations {
             payload_encoding,
             priority: task.priority,
             job: task.job,
+            job_concurrency: task.job_concurrency,
             workflow: task.workflow,
             on_failure: task.on_failure,
             max_attempts: task.max_attempts,

@@ -10,11 +10,10 @@ use std::{
 use serde::de::DeserializeOwned;
 use windlass_core::{
     Enqueued, Error, Name, NewTask, OnFailure, Result, Start, TaskRecord, Timestamp, TraceContext,
-    retry::RetryPolicy, task::Key,
+    retry::RetryPolicy, store, task::Key,
 };
 
-use super::{Client, output};
-use crate::trace;
+use super::{Client, output, resend};
 
 /// A task that `.await` enqueues, after what differs from its type was set.
 ///
@@ -23,16 +22,23 @@ use crate::trace;
 pub struct Enqueue {
     client: Client,
     task: Result<NewTask>,
+    retry_for: Option<Duration>,
 }
 
 impl Enqueue {
     pub(super) fn new(client: Client, task: Result<NewTask>) -> Self {
-        Self { client, task }
+        Self { client, task, retry_for: None }
     }
 
     /// The job it belongs to.
     pub fn job(self, job: impl AsRef<str>) -> Self {
         self.name("job", job, |task, name| task.job = Some(name))
+    }
+
+    /// How many tasks of its job run at once at most, if this enqueue makes the job. A job that the store knows keeps its
+    /// own limit: [`Jobs::set_concurrency`](super::Jobs::set_concurrency) changes it.
+    pub fn job_concurrency(self, limit: u32) -> Self {
+        self.set(|task| task.job_concurrency = Some(limit))
     }
 
     /// The workflow it belongs to.
@@ -97,6 +103,30 @@ impl Enqueue {
     /// Delays between attempts.
     pub fn retry(self, policy: RetryPolicy) -> Self {
         self.set(|task| task.retry = Some(policy))
+    }
+
+    /// Waits out a short outage: tries again with growing pauses, for at most so long in all, where that cannot add the
+    /// task twice. Without this call the first error is the answer.
+    ///
+    /// It tries again after [`Error::Unavailable`] and [`Error::StoreFull`], which say that nothing was changed. After
+    /// [`Error::Unknown`], which says that the task may have been added, it does so only if the task has a
+    /// [key](Enqueue::key); the answer is then `existing` if the lost call had added it. Every other error is the answer at
+    /// once, and after the time is over the last one is. A call that is under way when the time is over is waited for.
+    ///
+    /// [`Enqueue::within`] does not try again: a transaction of the caller's is over after its first error.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use windlass::{Client, Task};
+    /// # #[derive(serde::Serialize, serde::Deserialize, Task)] struct Greet(String);
+    /// # #[tokio::main] async fn main() -> anyhow::Result<()> {
+    /// # let client = Client::new(windlass::open("sqlite::memory:").await?);
+    /// client.enqueue(Greet("Ada".into())).key("greet-ada").retry_for(Duration::from_secs(30)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn retry_for(mut self, limit: Duration) -> Self {
+        self.retry_for = Some(limit);
+        self
     }
 
     /// Where the caller stands in a trace: the task's attempts become part of it.
@@ -179,9 +209,7 @@ impl IntoFuture for Enqueue {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (store, tracer) = (&self.client.store, self.client.tracer.as_ref());
-            let answers = trace::enqueue(store, tracer, None, vec![self.task?]).await?;
-            answers.into_iter().next().ok_or_else(|| Error::Unknown("the store gave no id".into()))
+            store::only(resend::enqueue(&self.client, vec![self.task?], self.retry_for).await?)
         })
     }
 }

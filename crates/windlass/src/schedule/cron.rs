@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use jiff::civil::{Date, DateTime, Time, date};
 use windlass_core::{Error, Result, Timestamp};
 
-use super::{field, zone::Zone};
+use super::{every::Every, field, zone::Zone};
 
 /// Longest expression: every field as a list of all its values fits.
 const TEXT_MAX_BYTES: usize = 1_024;
@@ -23,7 +23,11 @@ const SHORT_FORMS: [(&str, &str); 7] = [
     ("@annually", "0 0 1 1 *"),
 ];
 
-/// A cron expression: `minute hour day-of-month month day-of-week`, with seconds before them if there are six fields.
+/// What introduces a distance between ticks.
+const EVERY: &str = "@every";
+
+/// A cron expression: `minute hour day-of-month month day-of-week`, with seconds before them if there are six fields; or a
+/// short form such as `@daily` or `@every 5m`.
 ///
 /// ```
 /// use windlass::schedule::{Cron, Zone};
@@ -37,12 +41,31 @@ const SHORT_FORMS: [(&str, &str); 7] = [
 #[derive(Clone, PartialEq, Eq)]
 pub struct Cron {
     text: String,
+    when: When,
+}
+
+/// When the ticks are.
+#[derive(Clone, PartialEq, Eq)]
+enum When {
+    /// At local times of a calendar.
+    Calendar(Calendar),
+    /// At even distances.
+    Every(Every),
+}
+
+/// Local times, as sets of numbers per field.
+#[derive(Clone, PartialEq, Eq)]
+struct Calendar {
     seconds: u64,
     minutes: u64,
     hours: u64,
     days: u64,
+    /// Days counted from the end of the month: 0 is the last one.
+    days_from_end: u64,
     months: u64,
     weekdays: u64,
+    /// Weekdays that are meant only where they come last in the month.
+    last_weekdays: u64,
     day_rule: DayRule,
 }
 
@@ -59,8 +82,30 @@ impl Cron {
     /// The first time after `after` that the expression means in a zone; `None` if there is none before the year 10000.
     ///
     /// A local time that the zone skips comes right after the gap, and one that it has twice comes the first time only.
-    /// Several that fall on the same instant are one.
+    /// Several that fall on the same instant are one. `@every` knows no zone.
     pub fn next_after(&self, after: Timestamp, zone: &Zone) -> Option<Timestamp> {
+        match &self.when {
+            When::Calendar(calendar) => calendar.next_after(after, zone),
+            When::Every(every) => every.next_after(after),
+        }
+    }
+
+    /// The expression as it was written, with single spaces.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether programs that know format 1 of a stored schedule can read it: they know neither `@every` nor `L`.
+    pub(super) fn is_of_format_1(&self) -> bool {
+        match &self.when {
+            When::Calendar(calendar) => calendar.days_from_end == 0 && calendar.last_weekdays == 0,
+            When::Every(_) => false,
+        }
+    }
+}
+
+impl Calendar {
+    fn next_after(&self, after: Timestamp, zone: &Zone) -> Option<Timestamp> {
         // Local times are mapped in order, and those up to the local time of `after` are over. After clocks were set back some
         // later ones are over as well, hence the loop: it goes through the repeated hour at most.
         let mut local = zone.local(after)?.checked_add(jiff::Span::new().seconds(1)).ok()?;
@@ -93,8 +138,11 @@ impl Cron {
     }
 
     fn means_day(&self, day: Date) -> bool {
-        let of_month = field::has(self.days, day.day());
-        let of_week = field::has(self.weekdays, day.weekday().to_sunday_zero_offset());
+        let from_end = day.days_in_month() - day.day();
+        let weekday = day.weekday().to_sunday_zero_offset();
+        let of_month = field::has(self.days, day.day()) || field::has(self.days_from_end, from_end);
+        let of_week =
+            field::has(self.weekdays, weekday) || from_end < 7 && field::has(self.last_weekdays, weekday);
         match self.day_rule {
             DayRule::Either => of_month || of_week,
             DayRule::Both => of_month && of_week,
@@ -113,11 +161,6 @@ impl Cron {
         }
         None
     }
-
-    /// The expression as it was written, with single spaces.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
 }
 
 impl FromStr for Cron {
@@ -132,44 +175,63 @@ impl FromStr for Cron {
             return Err(wrong(&format!("is {} bytes long; at most {TEXT_MAX_BYTES}", text.len())));
         }
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let long =
-            if text.starts_with('@') { long_form(&text).map_err(|problem| wrong(&problem))? } else { &text };
-        let fields: Vec<&str> = long.split(' ').filter(|field| !field.is_empty()).collect();
+        let when = if let Some(distance) = strip_every(&text) {
+            Every::read(distance).map(When::Every)
+        } else if text.starts_with('@') {
+            long_form(&text).and_then(Calendar::read).map(When::Calendar)
+        } else {
+            Calendar::read(&text).map(When::Calendar)
+        };
+        Ok(Self { when: when.map_err(|problem| wrong(&problem))?, text })
+    }
+}
+
+impl Calendar {
+    fn read(text: &str) -> Result<Self, String> {
+        let fields: Vec<&str> = text.split(' ').filter(|field| !field.is_empty()).collect();
         let (second, fields) = match *fields.as_slice() {
             [minute, hour, day, month, weekday] => ("0", [minute, hour, day, month, weekday]),
             [second, minute, hour, day, month, weekday] => (second, [minute, hour, day, month, weekday]),
             _ => {
-                return Err(wrong(&format!(
+                return Err(format!(
                     "has {} fields; 5 are expected (minute hour day-of-month month day-of-week), or 6 with seconds first",
                     fields.len()
-                )));
+                ));
             }
         };
         let [minute, hour, day, month, weekday] = fields;
-        let read = |field: &field::Field, text| field.read(text).map_err(|problem| wrong(&problem));
         let is_open = |text: &str| text.starts_with(['*', '?']);
-        let cron = Self {
-            seconds: read(&field::SECOND, second)?,
-            minutes: read(&field::MINUTE, minute)?,
-            hours: read(&field::HOUR, hour)?,
-            days: read(&field::DAY, day)?,
-            months: read(&field::MONTH, month)?,
-            weekdays: read(&field::WEEKDAY, weekday)?,
+        let (days, days_from_end) = field::DAY.read_with_last(day)?;
+        let (weekdays, last_weekdays) = field::WEEKDAY.read_with_last(weekday)?;
+        let calendar = Self {
+            seconds: field::SECOND.read(second)?,
+            minutes: field::MINUTE.read(minute)?,
+            hours: field::HOUR.read(hour)?,
+            days,
+            days_from_end,
+            months: field::MONTH.read(month)?,
+            weekdays,
+            last_weekdays,
             day_rule: if is_open(day) || is_open(weekday) { DayRule::Both } else { DayRule::Either },
-            text: text.clone(),
         };
-        if cron.at_or_after(date(2000, 1, 1).at(0, 0, 0, 0)).is_none() {
-            return Err(wrong("never fires: no month that it names has such a day"));
+        if calendar.at_or_after(date(2000, 1, 1).at(0, 0, 0, 0)).is_none() {
+            return Err("never fires: no month that it names has such a day".to_owned());
         }
-        Ok(cron)
+        Ok(calendar)
     }
+}
+
+/// What follows `@every`, if the text begins with that.
+fn strip_every(text: &str) -> Option<&str> {
+    let (head, distance) = text.split_once(' ').unwrap_or((text, ""));
+    head.eq_ignore_ascii_case(EVERY).then_some(distance)
 }
 
 fn long_form(text: &str) -> Result<&'static str, String> {
     let found = SHORT_FORMS.iter().find(|(short, _)| short.eq_ignore_ascii_case(text));
     found.map(|(_, long)| *long).ok_or_else(|| {
         let known: Vec<_> = SHORT_FORMS.iter().map(|(short, _)| *short).collect();
-        format!("is not a short form; known are {}", known.join(", "))
+        format!("is not a short form; known are {}, @every 5m", known.join(", "))
     })
 }
 

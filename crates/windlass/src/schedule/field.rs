@@ -51,6 +51,42 @@ impl Field {
         Ok(set)
     }
 
+    /// The same for a field of days, in which `L` counts from the end of the month: `L` and `L-2` among days of the month,
+    /// `FRIL` among days of the week. Answers the plain numbers, and those that count from the end.
+    pub(super) fn read_with_last(&self, text: &str) -> Result<(u64, u64), String> {
+        let (mut plain, mut last) = (Vec::new(), 0);
+        for part in text.split(',') {
+            match self.counted_from_end(part)? {
+                Some(value) => last |= 1 << value,
+                None => plain.push(part),
+            }
+        }
+        let set = if plain.is_empty() { 0 } else { self.read(&plain.join(","))? };
+        Ok((set, last))
+    }
+
+    /// What a part with an `L` means.
+    fn counted_from_end(&self, part: &str) -> Result<Option<i8>, String> {
+        let upper = part.to_ascii_uppercase();
+        if self.last == SUNDAY_AGAIN {
+            // Every name of a weekday ends otherwise.
+            let Some(weekday) = upper.strip_suffix('L') else { return Ok(None) };
+            return Ok(Some(self.value(weekday)? % SUNDAY_AGAIN));
+        }
+        let Some(before) = upper.strip_prefix('L') else { return Ok(None) };
+        if before.is_empty() {
+            return Ok(Some(0));
+        }
+        let days = before.strip_prefix('-').and_then(|days| days.parse::<i8>().ok());
+        days.filter(|days| (0..=30).contains(days)).map(Some).ok_or_else(|| {
+            format!(
+                "{} is {:?}; write L for the last day, or L-1 to L-30 for one before it",
+                self.name,
+                cut(part)
+            )
+        })
+    }
+
     /// `*`, `5`, `1-5`, each with `/2` after it or not.
     fn part(&self, part: &str) -> Result<u64, String> {
         let (range, step) = match part.split_once('/') {

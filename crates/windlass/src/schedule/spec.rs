@@ -13,8 +13,9 @@ use windlass_core::{
 use super::{cron::Cron, zone::Zone};
 use crate::task::Task;
 
-/// The version of the text that this program writes. It reads this one and older ones.
-const VERSION: u32 = 1;
+/// The newest version of the text that this program writes and reads. Version 2 has `@every` and `L` in its expression; a text
+/// without them is written as version 1, so that programs of the release before go on firing it.
+const VERSION: u32 = 2;
 
 /// What becomes of ticks that nobody fired in time: every worker was down, or the schedule was overlooked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,7 +130,7 @@ impl Spec {
             Encoding::Bytes => (None, Some(BASE64_STANDARD.encode(bytes))),
         };
         let stored = Stored {
-            v: VERSION,
+            v: if self.cron.is_of_format_1() { 1 } else { VERSION },
             cron: self.cron.to_string(),
             tz: self.zone.to_string(),
             missed: self.missed,
@@ -139,6 +140,7 @@ impl Spec {
             payload_base64,
             priority: task.priority,
             job: task.job.clone(),
+            job_concurrency: task.job_concurrency,
             workflow: task.workflow.clone(),
             on_failure: task.on_failure,
             max_attempts: task.max_attempts,
@@ -196,6 +198,7 @@ impl Spec {
                 retry,
                 timeout: stored.timeout_us.map(Duration::from_micros),
                 job: stored.job,
+                job_concurrency: stored.job_concurrency,
                 workflow: stored.workflow,
                 on_failure: stored.on_failure,
                 // A tick belongs to no caller's trace.
@@ -253,6 +256,8 @@ struct Stored {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     job: Option<Name>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    job_concurrency: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     workflow: Option<Name>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     on_failure: Option<OnFailure>,
@@ -285,6 +290,7 @@ mod tests {
             queue: name("mail"),
             priority: -3,
             job: Some(name("j")),
+            job_concurrency: Some(3),
             workflow: Some(name("w")),
             on_failure: Some(OnFailure::Skip),
             max_attempts: Some(4),
@@ -309,8 +315,21 @@ mod tests {
     }
 
     #[test]
+    fn an_expression_that_older_programs_cannot_read_is_marked_as_newer() {
+        // They leave a newer text alone and give up one that is broken.
+        for (cron, version) in
+            [("@daily", 1), ("0 0 1 * *", 1), ("@every 5m", 2), ("0 0 L * *", 2), ("0 0 * * 5L", 2)]
+        {
+            let spec = Spec::raw(cron, NewTask::new("k", Payload::bytes([0])).unwrap()).unwrap();
+            let text = spec.to_stored().unwrap();
+            assert!(text.starts_with(&format!(r#"{{"v":{version},"#)), "{text}");
+            assert_eq!(Spec::from_stored(&text).unwrap(), spec);
+        }
+    }
+
+    #[test]
     fn a_text_of_a_newer_program_is_told_from_a_damaged_one() {
-        assert_eq!(Spec::from_stored(r#"{"v":2,"when":"later"}"#), Err(Unreadable::Newer(2)));
+        assert_eq!(Spec::from_stored(r#"{"v":3,"when":"later"}"#), Err(Unreadable::Newer(3)));
         for text in ["", "{", "every hour", "{}", r#"{"v":1,"cron":"61 * * * *","tz":"UTC","kind":"k"}"#] {
             assert!(matches!(Spec::from_stored(text), Err(Unreadable::Broken(_))), "{text}");
         }

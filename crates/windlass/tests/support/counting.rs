@@ -1,6 +1,7 @@
-//! A store that keeps what it is handed and counts how often it is asked for the ends of tasks.
+//! A store that keeps what it is handed, counts how often it is asked for the ends of tasks, and fails enqueues on demand.
 
 use std::{
+    collections::VecDeque,
     path::Path,
     sync::{
         Arc, Mutex,
@@ -23,11 +24,35 @@ pub struct Counting {
     inner: Arc<MemoryStore>,
     asked: AtomicUsize,
     enqueued: Mutex<Vec<NewTask>>,
+    failures: Mutex<VecDeque<Failing>>,
+}
+
+/// How an enqueue fails.
+pub enum Failing {
+    /// Nothing is added.
+    Before(Error),
+    /// The tasks are added and the answer is lost.
+    After(Error),
 }
 
 impl Counting {
     pub fn new(inner: Arc<MemoryStore>) -> Arc<Self> {
-        Arc::new(Self { inner, asked: AtomicUsize::new(0), enqueued: Mutex::default() })
+        Arc::new(Self {
+            inner,
+            asked: AtomicUsize::new(0),
+            enqueued: Mutex::default(),
+            failures: Mutex::default(),
+        })
+    }
+
+    /// The next enqueues fail like this, one each.
+    pub fn fail(&self, failures: impl IntoIterator<Item = Failing>) {
+        self.failures.lock().unwrap().extend(failures);
+    }
+
+    /// Failures that no enqueue has met yet.
+    pub fn failures_left(&self) -> usize {
+        self.failures.lock().unwrap().len()
     }
 
     /// How often `ended` was called.
@@ -109,7 +134,12 @@ impl Store for Counting {
 
     async fn enqueue(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
         self.enqueued.lock().unwrap().extend(tasks.iter().cloned());
-        self.inner.enqueue(tasks).await
+        let failing = self.failures.lock().unwrap().pop_front();
+        match failing {
+            Some(Failing::Before(error)) => Err(error),
+            Some(Failing::After(error)) => self.inner.enqueue(tasks).await.and(Err(error)),
+            None => self.inner.enqueue(tasks).await,
+        }
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {

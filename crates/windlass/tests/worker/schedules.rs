@@ -200,7 +200,7 @@ async fn a_schedule_that_cannot_be_read_blocks_no_other() {
     // More than one look takes, and all of them due for longer than the good one.
     for number in 0..150 {
         place.put(&format!("broken-{number}"), "every hour", at("09:00:00")).await;
-        place.put(&format!("newer-{number}"), r#"{"v":2}"#, at("09:00:00")).await;
+        place.put(&format!("newer-{number}"), r#"{"v":3}"#, at("09:00:00")).await;
     }
     place.put("good", &spec("* * * * *").to_stored().unwrap(), at("09:30:00")).await;
     let worker = place.worker();

@@ -25,51 +25,51 @@ _sym_db = _symbol_database.Default()
 from windlass.v1 import task_pb2 as windlass_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19windlass/v1/control.proto\x12\x0bwindlass.v1\x1a\x16windlass/v1/task.proto\"\x13\n\x11ListQueuesRequest\"G\n\x12ListQueuesResponse\x12!\n\x05lanes\x18\x01 \x03(\x0b\x32\x12.windlass.v1.Queue\x12\x0e\n\x06paused\x18\x02 \x03(\t\"\x94\x01\n\x05Queue\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0e\n\x06paused\x18\x03 \x01(\x08\x12\x11\n\tscheduled\x18\x04 \x01(\x04\x12\x0f\n\x07waiting\x18\x05 \x01(\x04\x12\x0c\n\x04held\x18\x06 \x01(\x04\x12\r\n\x05ready\x18\x07 \x01(\x04\x12\x0f\n\x07running\x18\x08 \x01(\x04\x12\x0c\n\x04\x64\x65\x61\x64\x18\t \x01(\x04\"0\n\x0fSetQueueRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0e\n\x06paused\x18\x02 \x01(\x08\"#\n\x10SetQueueResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\x08\"\xfa\x01\n\x03Job\x12\x0c\n\x04name\x18\x01 \x01(\t\x12$\n\x05state\x18\x02 \x01(\x0e\x32\x15.windlass.v1.JobState\x12\x18\n\x0b\x63oncurrency\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x15\n\x08\x64\x65lay_ms\x18\x04 \x01(\x04H\x01\x88\x01\x01\x12\x15\n\rcreated_at_ms\x18\x05 \x01(\x03\x12\x1a\n\rlast_start_ms\x18\x06 \x01(\x03H\x02\x88\x01\x01\x12\r\n\x05ready\x18\x07 \x01(\x04\x12\x0f\n\x07running\x18\x08 \x01(\x04\x12\x0c\n\x04held\x18\t \x01(\x04\x42\x0e\n\x0c_concurrencyB\x0b\n\t_delay_msB\x10\n\x0e_last_start_ms\"/\n\x0fListJobsRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\r\"2\n\x10ListJobsResponse\x12\x1e\n\x04jobs\x18\x01 \x03(\x0b\x32\x10.windlass.v1.Job\"\x1d\n\rGetJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xc8\x01\n\rSetJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x18\n\x0b\x63oncurrency\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x16\n\x0eno_concurrency\x18\x03 \x01(\x08\x12\x15\n\x08\x64\x65lay_ms\x18\x04 \x01(\x04H\x01\x88\x01\x01\x12\x10\n\x08no_delay\x18\x05 \x01(\x08\x12$\n\x05state\x18\x06 \x01(\x0e\x32\x15.windlass.v1.JobState\x12\x0b\n\x03now\x18\x07 \x01(\x08\x42\x0e\n\x0c_concurrencyB\x0b\n\t_delay_ms\"-\n\x10RemoveJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03now\x18\x02 \x01(\x08\"\x18\n\x07\x43hanges\x12\r\n\x05tasks\x18\x01 \x01(\x04\"\xb8\x01\n\x08Workflow\x12\x0c\n\x04name\x18\x01 \x01(\t\x12*\n\non_failure\x18\x02 \x01(\x0e\x32\x16.windlass.v1.OnFailure\x12\x15\n\rcreated_at_ms\x18\x03 \x01(\x03\x12\x0c\n\x04head\x18\x04 \x01(\t\x12*\n\nhead_state\x18\x05 \x01(\x0e\x32\x16.windlass.v1.TaskState\x12\x12\n\nblocked_by\x18\x06 \x01(\t\x12\r\n\x05steps\x18\x07 \x01(\x04\"E\n\x14ListWorkflowsRequest\x12\x0f\n\x07\x62locked\x18\x01 \x01(\x08\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\r\"A\n\x15ListWorkflowsResponse\x12(\n\tworkflows\x18\x01 \x03(\x0b\x32\x15.windlass.v1.Workflow\"\"\n\x12GetWorkflowRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"R\n\x15\x43hangeWorkflowRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x06\x61\x63tion\x18\x02 \x01(\x0e\x32\x1b.windlass.v1.WorkflowAction*\x82\x01\n\x08JobState\x12\x19\n\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10JOB_STATE_ACTIVE\x10\x01\x12\x14\n\x10JOB_STATE_PAUSED\x10\x02\x12\x17\n\x13JOB_STATE_CANCELLED\x10\x03\x12\x16\n\x12JOB_STATE_REMOVING\x10\x04*\x82\x01\n\x0eWorkflowAction\x12\x1f\n\x1bWORKFLOW_ACTION_UNSPECIFIED\x10\x00\x12\x19\n\x15WORKFLOW_ACTION_RETRY\x10\x01\x12\x18\n\x14WORKFLOW_ACTION_SKIP\x10\x02\x12\x1a\n\x16WORKFLOW_ACTION_CANCEL\x10\x03\x32\x87\x05\n\x07\x43ontrol\x12M\n\nListQueues\x12\x1e.windlass.v1.ListQueuesRequest\x1a\x1f.windlass.v1.ListQueuesResponse\x12G\n\x08SetQueue\x12\x1c.windlass.v1.SetQueueRequest\x1a\x1d.windlass.v1.SetQueueResponse\x12G\n\x08ListJobs\x12\x1c.windlass.v1.ListJobsRequest\x1a\x1d.windlass.v1.ListJobsResponse\x12\x36\n\x06GetJob\x12\x1a.windlass.v1.GetJobRequest\x1a\x10.windlass.v1.Job\x12\x36\n\x06SetJob\x12\x1a.windlass.v1.SetJobRequest\x1a\x10.windlass.v1.Job\x12@\n\tRemoveJob\x12\x1d.windlass.v1.RemoveJobRequest\x1a\x14.windlass.v1.Changes\x12V\n\rListWorkflows\x12!.windlass.v1.ListWorkflowsRequest\x1a\".windlass.v1.ListWorkflowsResponse\x12\x45\n\x0bGetWorkflow\x12\x1f.windlass.v1.GetWorkflowRequest\x1a\x15.windlass.v1.Workflow\x12J\n\x0e\x43hangeWorkflow\x12\".windlass.v1.ChangeWorkflowRequest\x1a\x14.windlass.v1.Changesb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19windlass/v1/control.proto\x12\x0bwindlass.v1\x1a\x16windlass/v1/task.proto\"\x13\n\x11ListQueuesRequest\"G\n\x12ListQueuesResponse\x12!\n\x05lanes\x18\x01 \x03(\x0b\x32\x12.windlass.v1.Queue\x12\x0e\n\x06paused\x18\x02 \x03(\t\"\xe5\x01\n\x05Queue\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0e\n\x06paused\x18\x03 \x01(\x08\x12\x11\n\tscheduled\x18\x04 \x01(\x04\x12\x0f\n\x07waiting\x18\x05 \x01(\x04\x12\x0c\n\x04held\x18\x06 \x01(\x04\x12\r\n\x05ready\x18\x07 \x01(\x04\x12\x0f\n\x07running\x18\x08 \x01(\x04\x12\x0c\n\x04\x64\x65\x61\x64\x18\t \x01(\x04\x12(\n\x08\x61t_least\x18\n \x03(\x0e\x32\x16.windlass.v1.TaskState\x12%\n\x05\x61\x62out\x18\x0b \x03(\x0e\x32\x16.windlass.v1.TaskState\"0\n\x0fSetQueueRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0e\n\x06paused\x18\x02 \x01(\x08\"#\n\x10SetQueueResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\x08\"\xfa\x01\n\x03Job\x12\x0c\n\x04name\x18\x01 \x01(\t\x12$\n\x05state\x18\x02 \x01(\x0e\x32\x15.windlass.v1.JobState\x12\x18\n\x0b\x63oncurrency\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x15\n\x08\x64\x65lay_ms\x18\x04 \x01(\x04H\x01\x88\x01\x01\x12\x15\n\rcreated_at_ms\x18\x05 \x01(\x03\x12\x1a\n\rlast_start_ms\x18\x06 \x01(\x03H\x02\x88\x01\x01\x12\r\n\x05ready\x18\x07 \x01(\x04\x12\x0f\n\x07running\x18\x08 \x01(\x04\x12\x0c\n\x04held\x18\t \x01(\x04\x42\x0e\n\x0c_concurrencyB\x0b\n\t_delay_msB\x10\n\x0e_last_start_ms\"/\n\x0fListJobsRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\r\"2\n\x10ListJobsResponse\x12\x1e\n\x04jobs\x18\x01 \x03(\x0b\x32\x10.windlass.v1.Job\"\x1d\n\rGetJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xc8\x01\n\rSetJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x18\n\x0b\x63oncurrency\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x16\n\x0eno_concurrency\x18\x03 \x01(\x08\x12\x15\n\x08\x64\x65lay_ms\x18\x04 \x01(\x04H\x01\x88\x01\x01\x12\x10\n\x08no_delay\x18\x05 \x01(\x08\x12$\n\x05state\x18\x06 \x01(\x0e\x32\x15.windlass.v1.JobState\x12\x0b\n\x03now\x18\x07 \x01(\x08\x42\x0e\n\x0c_concurrencyB\x0b\n\t_delay_ms\"-\n\x10RemoveJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03now\x18\x02 \x01(\x08\"\x18\n\x07\x43hanges\x12\r\n\x05tasks\x18\x01 \x01(\x04\"\xb8\x01\n\x08Workflow\x12\x0c\n\x04name\x18\x01 \x01(\t\x12*\n\non_failure\x18\x02 \x01(\x0e\x32\x16.windlass.v1.OnFailure\x12\x15\n\rcreated_at_ms\x18\x03 \x01(\x03\x12\x0c\n\x04head\x18\x04 \x01(\t\x12*\n\nhead_state\x18\x05 \x01(\x0e\x32\x16.windlass.v1.TaskState\x12\x12\n\nblocked_by\x18\x06 \x01(\t\x12\r\n\x05steps\x18\x07 \x01(\x04\"E\n\x14ListWorkflowsRequest\x12\x0f\n\x07\x62locked\x18\x01 \x01(\x08\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\r\"A\n\x15ListWorkflowsResponse\x12(\n\tworkflows\x18\x01 \x03(\x0b\x32\x15.windlass.v1.Workflow\"\"\n\x12GetWorkflowRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"R\n\x15\x43hangeWorkflowRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x06\x61\x63tion\x18\x02 \x01(\x0e\x32\x1b.windlass.v1.WorkflowAction*\x82\x01\n\x08JobState\x12\x19\n\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10JOB_STATE_ACTIVE\x10\x01\x12\x14\n\x10JOB_STATE_PAUSED\x10\x02\x12\x17\n\x13JOB_STATE_CANCELLED\x10\x03\x12\x16\n\x12JOB_STATE_REMOVING\x10\x04*\x82\x01\n\x0eWorkflowAction\x12\x1f\n\x1bWORKFLOW_ACTION_UNSPECIFIED\x10\x00\x12\x19\n\x15WORKFLOW_ACTION_RETRY\x10\x01\x12\x18\n\x14WORKFLOW_ACTION_SKIP\x10\x02\x12\x1a\n\x16WORKFLOW_ACTION_CANCEL\x10\x03\x32\x87\x05\n\x07\x43ontrol\x12M\n\nListQueues\x12\x1e.windlass.v1.ListQueuesRequest\x1a\x1f.windlass.v1.ListQueuesResponse\x12G\n\x08SetQueue\x12\x1c.windlass.v1.SetQueueRequest\x1a\x1d.windlass.v1.SetQueueResponse\x12G\n\x08ListJobs\x12\x1c.windlass.v1.ListJobsRequest\x1a\x1d.windlass.v1.ListJobsResponse\x12\x36\n\x06GetJob\x12\x1a.windlass.v1.GetJobRequest\x1a\x10.windlass.v1.Job\x12\x36\n\x06SetJob\x12\x1a.windlass.v1.SetJobRequest\x1a\x10.windlass.v1.Job\x12@\n\tRemoveJob\x12\x1d.windlass.v1.RemoveJobRequest\x1a\x14.windlass.v1.Changes\x12V\n\rListWorkflows\x12!.windlass.v1.ListWorkflowsRequest\x1a\".windlass.v1.ListWorkflowsResponse\x12\x45\n\x0bGetWorkflow\x12\x1f.windlass.v1.GetWorkflowRequest\x1a\x15.windlass.v1.Workflow\x12J\n\x0e\x43hangeWorkflow\x12\".windlass.v1.ChangeWorkflowRequest\x1a\x14.windlass.v1.Changesb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'windlass.v1.control_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_JOBSTATE']._serialized_start=1505
-  _globals['_JOBSTATE']._serialized_end=1635
-  _globals['_WORKFLOWACTION']._serialized_start=1638
-  _globals['_WORKFLOWACTION']._serialized_end=1768
+  _globals['_JOBSTATE']._serialized_start=1586
+  _globals['_JOBSTATE']._serialized_end=1716
+  _globals['_WORKFLOWACTION']._serialized_start=1719
+  _globals['_WORKFLOWACTION']._serialized_end=1849
   _globals['_LISTQUEUESREQUEST']._serialized_start=66
   _globals['_LISTQUEUESREQUEST']._serialized_end=85
   _globals['_LISTQUEUESRESPONSE']._serialized_start=87
   _globals['_LISTQUEUESRESPONSE']._serialized_end=158
   _globals['_QUEUE']._serialized_start=161
-  _globals['_QUEUE']._serialized_end=309
-  _globals['_SETQUEUEREQUEST']._serialized_start=311
-  _globals['_SETQUEUEREQUEST']._serialized_end=359
-  _globals['_SETQUEUERESPONSE']._serialized_start=361
-  _globals['_SETQUEUERESPONSE']._serialized_end=396
-  _globals['_JOB']._serialized_start=399
-  _globals['_JOB']._serialized_end=649
-  _globals['_LISTJOBSREQUEST']._serialized_start=651
-  _globals['_LISTJOBSREQUEST']._serialized_end=698
-  _globals['_LISTJOBSRESPONSE']._serialized_start=700
-  _globals['_LISTJOBSRESPONSE']._serialized_end=750
-  _globals['_GETJOBREQUEST']._serialized_start=752
-  _globals['_GETJOBREQUEST']._serialized_end=781
-  _globals['_SETJOBREQUEST']._serialized_start=784
-  _globals['_SETJOBREQUEST']._serialized_end=984
-  _globals['_REMOVEJOBREQUEST']._serialized_start=986
-  _globals['_REMOVEJOBREQUEST']._serialized_end=1031
-  _globals['_CHANGES']._serialized_start=1033
-  _globals['_CHANGES']._serialized_end=1057
-  _globals['_WORKFLOW']._serialized_start=1060
-  _globals['_WORKFLOW']._serialized_end=1244
-  _globals['_LISTWORKFLOWSREQUEST']._serialized_start=1246
-  _globals['_LISTWORKFLOWSREQUEST']._serialized_end=1315
-  _globals['_LISTWORKFLOWSRESPONSE']._serialized_start=1317
-  _globals['_LISTWORKFLOWSRESPONSE']._serialized_end=1382
-  _globals['_GETWORKFLOWREQUEST']._serialized_start=1384
-  _globals['_GETWORKFLOWREQUEST']._serialized_end=1418
-  _globals['_CHANGEWORKFLOWREQUEST']._serialized_start=1420
-  _globals['_CHANGEWORKFLOWREQUEST']._serialized_end=1502
-  _globals['_CONTROL']._serialized_start=1771
-  _globals['_CONTROL']._serialized_end=2418
+  _globals['_QUEUE']._serialized_end=390
+  _globals['_SETQUEUEREQUEST']._serialized_start=392
+  _globals['_SETQUEUEREQUEST']._serialized_end=440
+  _globals['_SETQUEUERESPONSE']._serialized_start=442
+  _globals['_SETQUEUERESPONSE']._serialized_end=477
+  _globals['_JOB']._serialized_start=480
+  _globals['_JOB']._serialized_end=730
+  _globals['_LISTJOBSREQUEST']._serialized_start=732
+  _globals['_LISTJOBSREQUEST']._serialized_end=779
+  _globals['_LISTJOBSRESPONSE']._serialized_start=781
+  _globals['_LISTJOBSRESPONSE']._serialized_end=831
+  _globals['_GETJOBREQUEST']._serialized_start=833
+  _globals['_GETJOBREQUEST']._serialized_end=862
+  _globals['_SETJOBREQUEST']._serialized_start=865
+  _globals['_SETJOBREQUEST']._serialized_end=1065
+  _globals['_REMOVEJOBREQUEST']._serialized_start=1067
+  _globals['_REMOVEJOBREQUEST']._serialized_end=1112
+  _globals['_CHANGES']._serialized_start=1114
+  _globals['_CHANGES']._serialized_end=1138
+  _globals['_WORKFLOW']._serialized_start=1141
+  _globals['_WORKFLOW']._serialized_end=1325
+  _globals['_LISTWORKFLOWSREQUEST']._serialized_start=1327
+  _globals['_LISTWORKFLOWSREQUEST']._serialized_end=1396
+  _globals['_LISTWORKFLOWSRESPONSE']._serialized_start=1398
+  _globals['_LISTWORKFLOWSRESPONSE']._serialized_end=1463
+  _globals['_GETWORKFLOWREQUEST']._serialized_start=1465
+  _globals['_GETWORKFLOWREQUEST']._serialized_end=1499
+  _globals['_CHANGEWORKFLOWREQUEST']._serialized_start=1501
+  _globals['_CHANGEWORKFLOWREQUEST']._serialized_end=1583
+  _globals['_CONTROL']._serialized_start=1852
+  _globals['_CONTROL']._serialized_end=2499
 # @@protoc_insertion_point(module_scope)

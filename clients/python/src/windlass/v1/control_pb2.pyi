@@ -45,7 +45,7 @@ class ListQueuesResponse(_message.Message):
     def __init__(self, lanes: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., paused: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Queue(_message.Message):
-    __slots__ = ("queue", "kind", "paused", "scheduled", "waiting", "held", "ready", "running", "dead")
+    __slots__ = ("queue", "kind", "paused", "scheduled", "waiting", "held", "ready", "running", "dead", "at_least", "about")
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     PAUSED_FIELD_NUMBER: _ClassVar[int]
@@ -55,6 +55,8 @@ class Queue(_message.Message):
     READY_FIELD_NUMBER: _ClassVar[int]
     RUNNING_FIELD_NUMBER: _ClassVar[int]
     DEAD_FIELD_NUMBER: _ClassVar[int]
+    AT_LEAST_FIELD_NUMBER: _ClassVar[int]
+    ABOUT_FIELD_NUMBER: _ClassVar[int]
     queue: str
     kind: str
     paused: bool
@@ -64,7 +66,9 @@ class Queue(_message.Message):
     ready: int
     running: int
     dead: int
-    def __init__(self, queue: _Optional[str] = ..., kind: _Optional[str] = ..., paused: bool = ..., scheduled: _Optional[int] = ..., waiting: _Optional[int] = ..., held: _Optional[int] = ..., ready: _Optional[int] = ..., running: _Optional[int] = ..., dead: _Optional[int] = ...) -> None: ...
+    at_least: _containers.RepeatedScalarFieldContainer[_task_pb2.TaskState]
+    about: _containers.RepeatedScalarFieldContainer[_task_pb2.TaskState]
+    def __init__(self, queue: _Optional[str] = ..., kind: _Optional[str] = ..., paused: bool = ..., scheduled: _Optional[int] = ..., waiting: _Optional[int] = ..., held: _Optional[int] = ..., ready: _Optional[int] = ..., running: _Optional[int] = ..., dead: _Optional[int] = ..., at_least: _Optional[_Iterable[_Union[_task_pb2.TaskState, str]]] = ..., about: _Optional[_Iterable[_Union[_task_pb2.TaskState, str]]] = ...) -> None: ...
 
 class SetQueueRequest(_message.Message):
     __slots__ = ("queue", "paused")

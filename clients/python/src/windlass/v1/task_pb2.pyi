@@ -86,7 +86,7 @@ class RetryPolicy(_message.Message):
     def __init__(self, base_ns: _Optional[int] = ..., max_ns: _Optional[int] = ..., jitter_percent: _Optional[int] = ...) -> None: ...
 
 class NewTask(_message.Message):
-    __slots__ = ("kind", "queue", "payload", "priority", "delay_ms", "run_at_ms", "key", "ignore_key_conflict", "max_attempts", "retry", "timeout_ms", "job", "workflow", "on_failure", "traceparent")
+    __slots__ = ("kind", "queue", "payload", "priority", "delay_ms", "run_at_ms", "key", "ignore_key_conflict", "max_attempts", "retry", "timeout_ms", "job", "workflow", "on_failure", "traceparent", "job_concurrency")
     KIND_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
@@ -102,6 +102,7 @@ class NewTask(_message.Message):
     WORKFLOW_FIELD_NUMBER: _ClassVar[int]
     ON_FAILURE_FIELD_NUMBER: _ClassVar[int]
     TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
+    JOB_CONCURRENCY_FIELD_NUMBER: _ClassVar[int]
     kind: str
     queue: str
     payload: Payload
@@ -117,7 +118,8 @@ class NewTask(_message.Message):
     workflow: str
     on_failure: OnFailure
     traceparent: str
-    def __init__(self, kind: _Optional[str] = ..., queue: _Optional[str] = ..., payload: _Optional[_Union[Payload, _Mapping]] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., run_at_ms: _Optional[int] = ..., key: _Optional[str] = ..., ignore_key_conflict: bool = ..., max_attempts: _Optional[int] = ..., retry: _Optional[_Union[RetryPolicy, _Mapping]] = ..., timeout_ms: _Optional[int] = ..., job: _Optional[str] = ..., workflow: _Optional[str] = ..., on_failure: _Optional[_Union[OnFailure, str]] = ..., traceparent: _Optional[str] = ...) -> None: ...
+    job_concurrency: int
+    def __init__(self, kind: _Optional[str] = ..., queue: _Optional[str] = ..., payload: _Optional[_Union[Payload, _Mapping]] = ..., priority: _Optional[int] = ..., delay_ms: _Optional[int] = ..., run_at_ms: _Optional[int] = ..., key: _Optional[str] = ..., ignore_key_conflict: bool = ..., max_attempts: _Optional[int] = ..., retry: _Optional[_Union[RetryPolicy, _Mapping]] = ..., timeout_ms: _Optional[int] = ..., job: _Optional[str] = ..., workflow: _Optional[str] = ..., on_failure: _Optional[_Union[OnFailure, str]] = ..., traceparent: _Optional[str] = ..., job_concurrency: _Optional[int] = ...) -> None: ...
 
 class Lane(_message.Message):
     __slots__ = ("id", "queue", "kind")

@@ -42,6 +42,8 @@ class Context:
         #: From 1; raised with every attempt that counts.
         self.attempt: int = lease.attempt
         self.max_attempts: int = lease.max_attempts
+        #: How often its process died with it since it last ended otherwise; ``attempt`` does not count those.
+        self.crashes: int = claimed.crashes
         self.priority: int = claimed.priority
         self.job: str = lease.job
         self.workflow: str = lease.workflow

@@ -74,6 +74,7 @@ pub(super) fn schema(kind: &str) -> Value {
         "number" => json!({"type": "number"}),
         "int" => json!({"type": "integer", "minimum": i32::MIN, "maximum": i32::MAX}),
         "uint" => json!({"type": "integer", "minimum": 0}),
+        "limit" => json!({"type": "integer", "minimum": 1, "maximum": u32::MAX}),
         "ms" => json!({"type": "integer", "minimum": 0, "maximum": DURATION_MAX_MS}),
         "wait_ms" => json!({"type": "integer", "minimum": 0, "maximum": WAIT_MAX_MS}),
         "slots" => json!({"type": "integer", "minimum": 1, "maximum": SLOTS_MAX}),

@@ -56,6 +56,17 @@ fn the_next_tick_is_where_the_calendar_has_it() {
         ("15 30 9 * * *", "2027-01-31T09:30:15.000Z"),
         ("*/20 * * * * *", "2027-01-31T09:30:20.000Z"),
         ("0 30 9 * * *", "2027-02-01T09:30Z"),
+        ("0 12 L * *", "2027-01-31T12:00Z"),
+        ("0 9 L * *", "2027-02-28T09:00Z"),
+        ("0 9 L 2 *", "2027-02-28T09:00Z"),
+        ("0 9 L-3 * *", "2027-02-25T09:00Z"),
+        ("0 9 15,l * *", "2027-02-15T09:00Z"),
+        ("0 9 * * FRIL", "2027-02-26T09:00Z"),
+        ("0 9 * * 0L", "2027-02-28T09:00Z"),
+        ("0 9 * * 7L", "2027-02-28T09:00Z"),
+        ("@every 1h", "2027-01-31T10:00Z"),
+        ("@Every 7m", "2027-01-31T09:33Z"),
+        ("@every 20s", "2027-01-31T09:30:20.000Z"),
     ] {
         assert_eq!(ticks(cron, "UTC", from, 1), [next], "{cron}");
     }
@@ -79,6 +90,27 @@ fn two_restricted_days_mean_either_and_an_open_one_restricts() {
     assert_eq!(both, ["2027-08-13T00:00Z", "2027-08-27T00:00Z"]);
     // Both may be decades apart: 29 February on a Sunday.
     assert_eq!(ticks("0 0 29 2 */7", "UTC", "2032-03-01T00:00:00Z", 1), ["2060-02-29T00:00Z"]);
+}
+
+#[test]
+fn the_last_day_follows_the_length_of_the_month() {
+    let last = ticks("0 0 L * *", "UTC", "2028-01-15T00:00:00Z", 4);
+    assert_eq!(last, ["2028-01-31T00:00Z", "2028-02-29T00:00Z", "2028-03-31T00:00Z", "2028-04-30T00:00Z"]);
+    // The 30th day before the last one: only months of 31 days have it.
+    let first = ticks("0 0 L-30 * *", "UTC", "2028-01-15T00:00:00Z", 2);
+    assert_eq!(first, ["2028-03-01T00:00Z", "2028-05-01T00:00Z"]);
+    // Both restricted: either is meant, with L as with numbers.
+    let either = ticks("0 0 L * MON", "UTC", "2027-03-22T00:00:00Z", 2);
+    assert_eq!(either, ["2027-03-29T00:00Z", "2027-03-31T00:00Z"]);
+    assert_eq!(ticks("0 0 L * ?", "UTC", "2027-03-22T00:00:00Z", 1), ["2027-03-31T00:00Z"]);
+    assert!(refused("0 0 L-29 2 *").contains("never fires"));
+}
+
+#[test]
+fn every_keeps_its_distance_over_a_change_of_clocks() {
+    // On 28 March 2027 Berlin goes from 02:00 to 03:00 at 01:00 UTC.
+    let every = ticks("@every 30m", "Europe/Berlin", "2027-03-28T00:10:00Z", 3);
+    assert_eq!(every, ["2027-03-28T00:30Z", "2027-03-28T01:00Z", "2027-03-28T01:30Z"]);
 }
 
 #[test]
@@ -184,6 +216,14 @@ fn a_bad_field_is_named_with_what_is_allowed() {
         ("", ["0 fields", "5 are expected", "6 with seconds"]),
         ("* * * * * * *", ["7 fields", "5 are expected", "6 with seconds"]),
         ("@reboot", ["@reboot", "short form", "@hourly"]),
+        ("@every", ["@every", "length of time", "5m"]),
+        ("@every 5", ["@every", "length of time", "5m"]),
+        ("@every 1h 30m", ["@every", "length of time", "5m"]),
+        ("@every 0s", ["@every", "1 second", "366 days"]),
+        ("* * L-31 * *", ["day-of-month", "\"L-31\"", "L-1 to L-30"]),
+        ("* * LW * *", ["day-of-month", "\"LW\"", "L-1 to L-30"]),
+        ("* * * * L", ["day-of-week", "\"\"", "SUN to SAT"]),
+        ("L * * * *", ["minute", "\"L\"", "0 to 59"]),
     ] {
         let error = refused(cron);
         for part in parts {

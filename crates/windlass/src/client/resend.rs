@@ -1,0 +1,48 @@
+//! Waiting out a short outage: when an enqueue may be sent again, and for how long.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use windlass_core::{Enqueued, Error, NewTask, Result};
+
+use super::Client;
+use crate::{backoff::Backoff, trace};
+
+/// Shortest and longest pause between two tries: a store that is back is seen within about a second.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// Enqueues tasks, all or none, and tries again for so long where that cannot add a task twice.
+pub(super) async fn enqueue(
+    client: &Client,
+    tasks: Vec<NewTask>,
+    retry_for: Option<Duration>,
+) -> Result<Vec<Enqueued>> {
+    let (store, tracer) = (&client.store, client.tracer.as_ref());
+    let Some(retry_for) = retry_for else { return trace::enqueue(store, tracer, None, tasks).await };
+    // A limit beyond what the clock can say is no limit.
+    let deadline = Instant::now().checked_add(retry_for);
+    let mut backoff = Backoff::new(PAUSE.0, PAUSE.1, RandomState::new().hash_one(0));
+    loop {
+        let error = match trace::enqueue(store, tracer, None, tasks.clone()).await {
+            Err(error) if may_resend(&error, &tasks) => error,
+            answer => return answer,
+        };
+        let pause = backoff.next();
+        if deadline.is_some_and(|deadline| Instant::now() + pause > deadline) {
+            return Err(error);
+        }
+        tracing::debug!(%error, pause_ms = pause.as_millis() as u64, "an enqueue is tried again");
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Whether the same enqueue may be sent again: nothing happened, or the keys of all tasks tell what is there already.
+fn may_resend(error: &Error, tasks: &[NewTask]) -> bool {
+    match error {
+        Error::Unknown(_) => tasks.iter().all(|task| task.key.is_some()),
+        error => error.is_retryable(),
+    }
+}
