@@ -49,6 +49,7 @@ pub fn copy(task: &TaskRecord, delay: Duration) -> Result<NewTask> {
         retry: None,
         timeout: task.timeout,
         job: task.job.clone(),
+        job_concurrency: None,
         workflow: task.workflow.clone(),
         on_failure: None,
         trace: None,
