@@ -7,7 +7,8 @@ mod support;
 use std::{sync::Arc, time::Duration};
 
 use windlass::{
-    Client, Error, Fire, Name, NewTask, Payload, Rules, ScheduleRow, Start, Store as _, Task, Timestamp,
+    Client, Clock as _, Error, Fire, Name, NewTask, Payload, Rules, ScheduleRow, Start, Store as _, Task,
+    Timestamp,
     schedule::{Missed, Spec, Unreadable},
     store::Filter,
     time::ManualClock,

@@ -130,7 +130,7 @@ fn a_second_run_of_the_same_name_adds_only_what_is_missing() {
     let up = Running::up(&[]);
     let line = |n: usize| format!("{{\"kind\":\"echo\",\"payload\":{n}}}\n");
     let write = |n: usize| {
-        std::fs::write(up.folder.path().join("f.jsonl"), (0..n).map(line).collect::<String>()).unwrap()
+        std::fs::write(up.folder.path().join("f.jsonl"), (0..n).map(line).collect::<String>()).unwrap();
     };
     let run = || up.say(&["enqueue", "--from", "f.jsonl", "--run", "tuesday", "--json"]).done().json();
     write(1_200);

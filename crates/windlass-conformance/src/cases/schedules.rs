@@ -203,7 +203,7 @@ pub async fn the_task_of_a_tick_goes_through_keys_and_gates(harness: &dyn Harnes
         let fire = fire("s", tick.before(hours * HOUR), Some(of_tick(key)));
         fired.push(schedules.fire(fire).await.unwrap().unwrap());
     }
-    let [first, second, same] = fired[..] else { panic!("three ticks") };
+    let (first, second, same) = (fired[0], fired[1], fired[2]);
     assert_eq!((same.id, same.existing), (second.id, true));
     assert_eq!(rig.states(&[first.id, second.id]).await, [State::Ready, State::Waiting]);
     let steps = Filter { workflow: Some(name("w")), ..Filter::default() };

@@ -153,7 +153,9 @@ impl Story {
         }
         if !taken.iter().any(|task| self.killers.contains(&task.id.raw())) {
             self.done += taken.len();
-            taken.iter().for_each(|task| drop(self.waiting.remove(&task.id.raw())));
+            for task in &taken {
+                self.waiting.remove(&task.id.raw());
+            }
             return;
         }
         self.restarts += 1;

@@ -22,7 +22,7 @@ async fn any_number_of_job_names_leaves_pages_claims_and_audit_as_they_are() {
         kinds: vec![name("a".to_owned())],
         queues: Vec::new(),
         slots: 100,
-        lease_ttl: std::time::Duration::from_secs(600),
+        lease_ttl: std::time::Duration::from_mins(10),
     };
     let worker = store.register(worker).await.unwrap();
     for first in (0..names).step_by(BATCH) {

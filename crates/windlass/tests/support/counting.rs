@@ -167,7 +167,7 @@ impl Store for Counting {
     }
 
     async fn remove(&self, ids: &[TaskId]) -> Result<Vec<Changed>> {
-        self.inner.remove(ids).await
+        Store::remove(&*self.inner, ids).await
     }
 
     async fn key_holder(&self, queue: &Name, key: &str) -> Result<Option<TaskId>> {

@@ -30,7 +30,9 @@ fn go_away(store: &Staged) {
 }
 
 fn come_back(store: &Staged) {
-    CALLS.into_iter().for_each(|on| store.always(on, None));
+    for on in CALLS {
+        store.always(on, None);
+    }
 }
 
 fn simulated(seed: u64) -> WorkerConfig {
@@ -70,11 +72,8 @@ async fn the_first_part_that_reaches_the_store_wakes_the_others() {
         let at = first_calls(&store, [On::Register, On::Settle, On::Claim]).await;
         let first = at.into_iter().min().unwrap();
         for (part, at) in ["register", "settle", "claim"].into_iter().zip(at) {
-            assert!(
-                at - first <= Duration::from_millis(250),
-                "seed {seed}: {part} came {:?} later",
-                at - first
-            );
+            let later = at.saturating_sub(first);
+            assert!(later <= Duration::from_millis(250), "seed {seed}: {part} came {later:?} later");
         }
         assert!(first <= Duration::from_millis(1_300), "seed {seed}: back after {first:?}");
         gate.add_permits(10);
@@ -111,7 +110,8 @@ struct Text(String);
 impl Visit for Text {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if matches!(field.name(), "message" | "away_ms") {
-            self.0 = format!("{} {value:?}", self.0).trim().to_owned();
+            let text = format!("{} {value:?}", self.0);
+            text.trim().clone_into(&mut self.0);
         }
     }
 }

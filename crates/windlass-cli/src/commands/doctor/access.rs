@@ -135,6 +135,8 @@ mod tests {
             created_at: created.parse().unwrap(),
             expires_at: None,
             expired,
+            queues: Vec::new(),
+            kinds: Vec::new(),
         };
         let mut report = Report::default();
         tokens_check(&mut report, &[token(&["read"], "2027-05-31T00:00:00Z", false)], now);

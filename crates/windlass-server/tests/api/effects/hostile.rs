@@ -29,7 +29,7 @@ impl<'a> Arsenal<'a> {
         match service {
             "windlass.v1.Tasks" => self.tasks(method),
             "windlass.v1.Workers" => self.workers(method),
-            "windlass.v1.Control" => self.control(method),
+            "windlass.v1.Control" => control(method),
             "windlass.v1.Store" => self.store(method),
             _ => vec![Vec::new()],
         }
@@ -65,13 +65,6 @@ impl<'a> Arsenal<'a> {
         [Self::lease(victim, victim.worker), Self::lease(victim, self.own.worker)]
     }
 
-    fn enqueue(&self) -> [v1::NewTask; 3] {
-        let plain = task("a", "default");
-        let in_job = windlass_core::NewTask { job: Some(name("j")), ..plain.clone() };
-        let step = windlass_core::NewTask { workflow: Some(name("w")), ..plain.clone() };
-        [plain, in_job, step].map(Into::into)
-    }
-
     fn tasks(&self, method: &str) -> Vec<Vec<u8>> {
         let ids = vec![
             self.scene.victim.claimed.id.to_string(),
@@ -80,10 +73,10 @@ impl<'a> Arsenal<'a> {
         ];
         match method {
             "Enqueue" => {
-                self.enqueue().map(|task| v1::EnqueueRequest { task: Some(task) }.encode_to_vec()).to_vec()
+                enqueue().map(|task| v1::EnqueueRequest { task: Some(task) }.encode_to_vec()).to_vec()
             }
             "EnqueueBatch" => {
-                vec![v1::EnqueueBatchRequest { tasks: self.enqueue().to_vec() }.encode_to_vec()]
+                vec![v1::EnqueueBatchRequest { tasks: enqueue().to_vec() }.encode_to_vec()]
             }
             "GetTask" => vec![v1::GetTaskRequest { task_id: ids[0].clone() }.encode_to_vec()],
             "ListTasks" => vec![v1::ListTasksRequest::default().encode_to_vec()],
@@ -180,7 +173,7 @@ impl<'a> Arsenal<'a> {
                     said.push(work_up::Message::Complete(v1::CompleteRequest { lease, output: None }));
                 }
                 said.push(work_up::Message::Progress(self.progress(worker)));
-                said.push(work_up::Message::Settle(self.batch(self.scene.victim.worker, done())));
+                said.push(work_up::Message::Settle(self.batch(self.scene.victim.worker, &done())));
                 said.push(work_up::Message::Credit(v1::Credit { tasks: u64::MAX }));
                 let said =
                     said.into_iter().map(|message| v1::WorkUp { message: Some(message) }.encode_to_vec());
@@ -189,26 +182,7 @@ impl<'a> Arsenal<'a> {
             .collect()
     }
 
-    fn control(&self, method: &str) -> Vec<Vec<u8>> {
-        vec![match method {
-            "ListQueues" | "ListJobs" | "ListWorkflows" => Vec::new(),
-            "SetQueue" => v1::SetQueueRequest { queue: "default".to_owned(), paused: true }.encode_to_vec(),
-            "GetJob" => v1::GetJobRequest { name: "j".to_owned() }.encode_to_vec(),
-            "SetJob" => {
-                v1::SetJobRequest { name: "j".to_owned(), no_concurrency: true, ..Default::default() }
-                    .encode_to_vec()
-            }
-            "RemoveJob" => v1::RemoveJobRequest { name: "j".to_owned(), now: true }.encode_to_vec(),
-            "GetWorkflow" => v1::GetWorkflowRequest { name: "w".to_owned() }.encode_to_vec(),
-            "ChangeWorkflow" => {
-                let action = v1::WorkflowAction::Skip.into();
-                v1::ChangeWorkflowRequest { name: "w".to_owned(), action }.encode_to_vec()
-            }
-            _ => panic!("no message for {method}"),
-        }]
-    }
-
-    fn batch(&self, worker: WorkerId, end: End) -> v1::SettleBatch {
+    fn batch(&self, worker: WorkerId, end: &End) -> v1::SettleBatch {
         let held = [&self.scene.victim, self.own].map(Self::held);
         let mut items: Vec<_> = held
             .into_iter()
@@ -255,7 +229,7 @@ impl<'a> Arsenal<'a> {
                     End::Retry(v1::RetryAt { due_at_ms: FAR_MS, error }),
                     End::Release(v1::HandBack {}),
                 ];
-                let of = |worker| ends.clone().map(|end| self.batch(worker, end).encode_to_vec());
+                let of = |worker| ends.clone().map(|end| self.batch(worker, &end).encode_to_vec());
                 [victim, own].map(of).concat()
             }
             "DoDuty" => (1..=4)
@@ -310,4 +284,28 @@ fn end<M: Message>(lease: v1::Lease, request: impl Fn(Option<v1::Lease>) -> M) -
 fn joined(messages: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
     let framed: Vec<_> = messages.map(|message| super::grpc::framed(&message)).collect();
     framed.concat()
+}
+
+fn enqueue() -> [v1::NewTask; 3] {
+    let plain = task("a", "default");
+    let in_job = windlass_core::NewTask { job: Some(name("j")), ..plain.clone() };
+    let step = windlass_core::NewTask { workflow: Some(name("w")), ..plain.clone() };
+    [plain, in_job, step].map(Into::into)
+}
+
+fn control(method: &str) -> Vec<Vec<u8>> {
+    vec![match method {
+        "ListQueues" | "ListJobs" | "ListWorkflows" => Vec::new(),
+        "SetQueue" => v1::SetQueueRequest { queue: "default".to_owned(), paused: true }.encode_to_vec(),
+        "GetJob" => v1::GetJobRequest { name: "j".to_owned() }.encode_to_vec(),
+        "SetJob" => v1::SetJobRequest { name: "j".to_owned(), no_concurrency: true, ..Default::default() }
+            .encode_to_vec(),
+        "RemoveJob" => v1::RemoveJobRequest { name: "j".to_owned(), now: true }.encode_to_vec(),
+        "GetWorkflow" => v1::GetWorkflowRequest { name: "w".to_owned() }.encode_to_vec(),
+        "ChangeWorkflow" => {
+            let action = v1::WorkflowAction::Skip.into();
+            v1::ChangeWorkflowRequest { name: "w".to_owned(), action }.encode_to_vec()
+        }
+        _ => panic!("no message for {method}"),
+    }]
 }

@@ -160,7 +160,7 @@ async fn hand(store: &dyn Store, queue: &str, owner: Option<&str>) -> Hand {
         kinds: vec![name("a"), name("tick")],
         queues: Vec::new(),
         slots: 10,
-        lease_ttl: Duration::from_secs(60),
+        lease_ttl: Duration::from_mins(1),
     };
     let worker = store.register_remote(worker, owner).await.unwrap();
     add(store, task("a", queue)).await;

@@ -34,7 +34,7 @@ const EACH: u64 = 2;
 /// The same in a long run.
 const EACH_LONG: u64 = 100;
 /// How long a call may take that waits for nothing. Far more than it needs: only a call that hangs takes longer.
-const ANSWER_MAX: Duration = Duration::from_secs(60);
+const ANSWER_MAX: Duration = Duration::from_mins(1);
 /// Calls that may wait because they were asked to, by damage.
 const WAITING: [&str; 2] = ["windlass.v1.Workers/Claim", "windlass.v1.Tasks/WaitTasks"];
 

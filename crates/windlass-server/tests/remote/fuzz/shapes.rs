@@ -81,7 +81,7 @@ impl Shapes {
         let (mut types, mut methods) = (HashMap::new(), Vec::new());
         for file in Files::decode(windlass_proto::DESCRIPTORS).unwrap().files {
             for message in file.messages {
-                add(&mut types, format!(".{}", file.package), message);
+                add(&mut types, &format!(".{}", file.package), message);
             }
             for service in file.services {
                 for method in service.methods {
@@ -144,10 +144,10 @@ impl Shapes {
     }
 }
 
-fn add(types: &mut HashMap<String, Type>, within: String, message: Type) {
+fn add(types: &mut HashMap<String, Type>, within: &str, message: Type) {
     let name = format!("{within}.{}", message.name);
     for nested in message.nested.clone() {
-        add(types, name.clone(), nested);
+        add(types, &name, nested);
     }
     types.insert(name, message);
 }
