@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::{Span, SpanRelativeTo, civil::DateTime, tz::TimeZone};
-use windlass_core::Timestamp;
+use windlass_core::{Timestamp, time::ParseTimestampError};
 
 /// Longest duration that is taken seriously; longer ones are typing errors.
 const LONGEST: Duration = Duration::from_hours(24 * 3_660);
@@ -25,8 +25,10 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 
 /// Reads a time: RFC 3339, or a local date and time without an offset.
 pub fn parse_time(text: &str) -> Result<Timestamp, String> {
-    if let Ok(time) = text.parse::<Timestamp>() {
-        return Ok(time);
+    match text.parse::<Timestamp>() {
+        Ok(time) => return Ok(time),
+        Err(error @ ParseTimestampError::Range(_)) => return Err(error.to_string()),
+        Err(ParseTimestampError::Form(_)) => {}
     }
     let wrong = || format!("{text:?} is not a time; write it like 2027-01-31T09:30:00Z or 2027-01-31 09:30");
     let local: DateTime = text.parse().map_err(|_| wrong())?;
@@ -38,8 +40,9 @@ pub fn parse_time(text: &str) -> Result<Timestamp, String> {
 pub fn parse_since(text: &str) -> Result<Timestamp, String> {
     match parse(text) {
         Ok(back) => Ok(now().before(back)),
-        Err(_) => parse_time(text).map_err(|_| {
-            format!("{text:?} is neither a duration like 10m nor a time like 2027-01-31T09:30:00Z")
+        Err(_) => parse_time(text).map_err(|error| match text.parse::<Timestamp>() {
+            Err(ParseTimestampError::Range(_)) => error,
+            _ => format!("{text:?} is neither a duration like 10m nor a time like 2027-01-31T09:30:00Z"),
         }),
     }
 }

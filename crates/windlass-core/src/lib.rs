@@ -29,6 +29,7 @@ pub mod source;
 pub mod state;
 pub mod store;
 pub mod task;
+pub mod text;
 pub mod time;
 pub mod token;
 pub mod trace;

@@ -4,12 +4,18 @@ use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    text,
+};
 
 /// Longest name in bytes: fits an index entry, a header and a line on a screen.
 pub const NAME_MAX_BYTES: usize = 128;
 
-/// A name: 1 to 128 bytes of printable text without spaces at its ends. Cheap to clone.
+/// A name: 1 to 128 bytes of visible text without spaces at its ends. Cheap to clone.
+///
+/// A name that a store, a server or a file tells (`stored`, `Deserialize`) may be older than the rule against invisible
+/// characters: it is read, so that its tasks run on, and refused where something new would get it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 
@@ -17,8 +23,18 @@ impl Name {
     /// Checks and wraps a name; `what` ("kind", "queue", …) is used in the error.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the name is empty, too long, or has control characters or outer spaces.
+    /// [`Error::Invalid`] if the name is empty, too long, or has outer spaces or characters that are [unsafe](text::is_unsafe).
     pub fn new(what: &str, text: impl AsRef<str>) -> Result<Self> {
+        let name = Self::stored(what, text)?;
+        name.check(what)?;
+        Ok(name)
+    }
+
+    /// Wraps a name that something already has.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if no version ever took it: it is empty, too long, or has control characters or outer spaces.
+    pub fn stored(what: &str, text: impl AsRef<str>) -> Result<Self> {
         let text = text.as_ref();
         let shown: String = text.chars().take(40).collect();
         if text.is_empty() {
@@ -36,6 +52,20 @@ impl Name {
             )));
         }
         Ok(Self(text.into()))
+    }
+
+    /// Whether something new may get this name.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it has characters that are [unsafe](text::is_unsafe).
+    pub fn check(&self, what: &str) -> Result<()> {
+        if !text::has_unsafe(&self.0) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "{what} {:?} has characters that are invisible or reorder text",
+            text::shown(&self.0)
+        )))
     }
 
     /// The name as text.
@@ -77,7 +107,7 @@ impl Serialize for Name {
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        Self::new("name", text).map_err(serde::de::Error::custom)
+        Self::stored("name", text).map_err(serde::de::Error::custom)
     }
 }
 
@@ -91,5 +121,24 @@ mod tests {
             assert!(Name::new("queue", text).is_err(), "{text:?}");
         }
         assert!(Name::new("queue", "täglich/site-7 eu").is_ok());
+    }
+
+    #[test]
+    fn a_new_name_has_no_unsafe_character() {
+        for letter in '\0'..=char::MAX {
+            let name = Name::new("queue", format!("a{letter}b"));
+            assert_eq!(name.is_err(), text::is_unsafe(letter), "{letter:?}");
+            let Err(error) = name else { continue };
+            assert!(!text::has_unsafe(&error.to_string()), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_stored_name_is_read_and_not_given_again() {
+        let old = Name::stored("queue", "a\u{202e}b").unwrap();
+        assert_eq!(old.as_str(), "a\u{202e}b");
+        assert!(old.check("queue").is_err());
+        assert_eq!(serde_json::from_str::<Name>("\"a\u{202e}b\"").unwrap(), old);
+        assert!(Name::stored("queue", "a\nb").is_err());
     }
 }

@@ -114,6 +114,16 @@ impl NewTask {
     /// # Errors
     /// [`Error::Invalid`] with the field and the limit.
     pub fn check(&self, rules: &Rules) -> Result<()> {
+        let names = [("kind", Some(&self.kind)), ("queue", Some(&self.queue))];
+        let gates = [("job", self.job.as_ref()), ("workflow", self.workflow.as_ref())];
+        for (what, name) in names.into_iter().chain(gates) {
+            name.map_or(Ok(()), |name| name.check(what))?;
+        }
+        if let Start::At(at) = self.start
+            && !at.has_text()
+        {
+            return Err(Error::invalid(format!("run_at is out of range: {}", Timestamp::RANGE)));
+        }
         if self.payload.len() > rules.payload_max_bytes {
             return Err(Error::invalid(format!(
                 "payload is {} bytes; payload_max_bytes is {}",

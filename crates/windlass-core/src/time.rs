@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(i64);
 
 impl Timestamp {
+    /// The times that have a text form, for people.
+    pub const RANGE: &str = "a time is from -009999-01-02T01:59:59Z to 9999-12-30T22:00:00Z";
+
     /// From milliseconds since 1970.
     pub const fn from_ms(ms: i64) -> Self {
         Self(ms)
@@ -17,6 +20,11 @@ impl Timestamp {
     /// Milliseconds since 1970.
     pub const fn as_ms(self) -> i64 {
         self.0
+    }
+
+    /// Whether the time is in the range that has a text form.
+    pub fn has_text(self) -> bool {
+        jiff::Timestamp::from_millisecond(self.0).is_ok()
     }
 
     /// This time plus a duration; saturates.
@@ -52,19 +60,46 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// The text is not a time.
+/// Why a text is no time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a time: expected RFC 3339 such as 2027-01-31T09:30:00Z")]
-pub struct ParseTimestampError(String);
+pub enum ParseTimestampError {
+    /// It has another form.
+    #[error("{0:?} is not a time: expected RFC 3339 such as 2027-01-31T09:30:00Z")]
+    Form(String),
+    /// It is earlier or later than any time.
+    #[error("{0:?} is out of range: {range}", range = Timestamp::RANGE)]
+    Range(String),
+}
 
 impl FromStr for Timestamp {
     type Err = ParseTimestampError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse::<jiff::Timestamp>()
-            .map(|time| Self(time.as_millisecond()))
-            .map_err(|_| ParseTimestampError(text.chars().take(40).collect()))
+        if let Ok(time) = text.parse::<jiff::Timestamp>().map(|time| Self(time.as_millisecond()))
+            && time.has_text()
+        {
+            return Ok(time);
+        }
+        let shown = text.chars().take(40).collect();
+        Err(if is_far_away(text) {
+            ParseTimestampError::Range(shown)
+        } else {
+            ParseTimestampError::Form(shown)
+        })
     }
+}
+
+/// Whether a text has the form of a date and a time in a year of which not every moment has a text form.
+fn is_far_away(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let mut parts = unsigned.splitn(3, '-');
+    let (Some(year), Some(month), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let Some((day, time)) = rest.split_once(['T', 't', ' ']) else { return false };
+    let are_digits = [year, month, day].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_far = year.len() > 4 || year == "9999";
+    are_digits && is_far && month.len() == 2 && day.len() == 2 && time.contains(':')
 }
 
 impl Serialize for Timestamp {
@@ -133,5 +168,27 @@ mod tests {
         let time: Timestamp = "2026-11-15T20:15:00.250+01:00".parse().unwrap();
         assert_eq!(time.to_string(), "2026-11-15T19:15:00.250Z");
         assert_eq!(time.to_string().parse::<Timestamp>().unwrap(), time);
+    }
+
+    #[test]
+    fn a_time_beyond_the_range_is_told_the_range() {
+        for text in ["9999-12-31T23:59:59Z", "10000-01-01T00:00:00Z", "+123456-01-01T00:00:00Z"] {
+            let error = text.parse::<Timestamp>().unwrap_err();
+            assert_eq!(error.to_string(), format!("{text:?} is out of range: {}", Timestamp::RANGE));
+        }
+        for text in ["", "soon", "2027", "2027-01-31", "10000-01-01", "2027-02-30T00:00:00Z", "1-2-3T:"] {
+            assert!(matches!(text.parse::<Timestamp>(), Err(ParseTimestampError::Form(_))), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_range_that_is_told_is_the_range() {
+        let bounds: Vec<&str> =
+            Timestamp::RANGE.split_whitespace().filter(|word| word.ends_with('Z')).collect();
+        let [first, last] = bounds[..] else { panic!("{bounds:?}") };
+        let (first, last): (Timestamp, Timestamp) = (first.parse().unwrap(), last.parse().unwrap());
+        assert!(first.has_text() && last.has_text());
+        assert!(!Timestamp::from_ms(first.as_ms() - 1).has_text());
+        assert!(!Timestamp::from_ms(last.as_ms() + 1).has_text());
     }
 }

@@ -46,7 +46,7 @@ pub(crate) async fn workers(shared: &Shared) -> Result<Vec<WorkerRecord>> {
     let rows = shared.pool.session().await?.query(&sql::WORKERS, &[&WORKERS_MAX]).await?;
     let names = |row: &tokio_postgres::Row, place: usize| -> Vec<Name> {
         let texts: Vec<String> = row.get(place);
-        texts.iter().filter_map(|text| Name::new("name", text).ok()).collect()
+        texts.iter().filter_map(|text| Name::stored("name", text).ok()).collect()
     };
     let worker = |row: &tokio_postgres::Row| WorkerRecord {
         id: WorkerId(row.get(0)),

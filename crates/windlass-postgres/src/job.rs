@@ -47,7 +47,7 @@ pub(crate) async fn list(
 
 fn record(row: &tokio_postgres::Row) -> Option<JobRecord> {
     Some(JobRecord {
-        name: Name::new("job", row.get::<_, &str>(0)).ok()?,
+        name: Name::stored("job", row.get::<_, &str>(0)).ok()?,
         state: JobState::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(JobState::Paused),
         concurrency: row.get::<_, Option<i32>>(2).map(|n| n.max(0) as u32),
         delay: row.get::<_, Option<i64>>(3).map(|ms| Duration::from_millis(ms.max(0) as u64)),

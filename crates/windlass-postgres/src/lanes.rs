@@ -93,7 +93,7 @@ impl Lanes {
             let id: i32 = row.get(0);
             // One bad row does not keep the others.
             let (Ok(queue), Ok(kind)) =
-                (Name::new("queue", row.get::<_, &str>(1)), Name::new("kind", row.get::<_, &str>(2)))
+                (Name::stored("queue", row.get::<_, &str>(1)), Name::stored("kind", row.get::<_, &str>(2)))
             else {
                 tracing::warn!(lane = id, "a lane with a name that is not allowed is left out");
                 continue;

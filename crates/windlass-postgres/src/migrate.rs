@@ -74,6 +74,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../sql/migrations/0007_owner.sql"),
     },
     Migration {
+        version: 8,
+        oldest_writer: 1,
+        locks: "no table: it replaces a function",
+        sql: include_str!("../sql/migrations/0008_names.sql"),
+    },
+    Migration {
         version: 9,
         oldest_writer: 1,
         locks: "nothing that exists: it makes a new table only",

@@ -320,5 +320,5 @@ pub(crate) async fn set_paused(shared: &Shared, queue: &Name, paused: bool) -> R
 pub(crate) async fn paused(shared: &Shared) -> Result<Vec<Name>> {
     let rows = shared.pool.session().await?.query(&sql::PAUSED_QUEUES, &[]).await?;
     // One that is not allowed is left out: it stops nobody.
-    Ok(rows.iter().filter_map(|row| Name::new("queue", row.get::<_, &str>(0)).ok()).collect())
+    Ok(rows.iter().filter_map(|row| Name::stored("queue", row.get::<_, &str>(0)).ok()).collect())
 }

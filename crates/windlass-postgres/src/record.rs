@@ -18,8 +18,8 @@ pub(crate) fn task(row: &Row) -> Result<TaskRecord> {
         state: State::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(State::Dead),
         lane: Arc::new(Lane {
             id: LaneId(i64::from(row.get::<_, i32>(2))),
-            queue: Name::new("queue", row.get::<_, &str>(3))?,
-            kind: Name::new("kind", row.get::<_, &str>(4))?,
+            queue: Name::stored("queue", row.get::<_, &str>(3))?,
+            kind: Name::stored("kind", row.get::<_, &str>(4))?,
         }),
         priority: row.get(5),
         payload: Payload::from_stored(encoding(row.get(6)), row.get(7)),
@@ -89,5 +89,5 @@ fn output(code: Option<i16>, bytes: Option<Vec<u8>>) -> Option<Payload> {
 
 /// A name that need not be there; one that is not allowed is left out, so that its task can go on.
 pub(crate) fn name(row: &Row, place: usize, what: &str) -> Option<Name> {
-    row.get::<_, Option<&str>>(place).and_then(|text| Name::new(what, text).ok())
+    row.get::<_, Option<&str>>(place).and_then(|text| Name::stored(what, text).ok())
 }

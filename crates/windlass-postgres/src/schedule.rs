@@ -49,7 +49,7 @@ pub(crate) async fn due(shared: &Shared, limit: u32) -> Result<DueSchedules> {
 fn record(row: &tokio_postgres::Row, from: usize) -> Option<ScheduleRow> {
     let time = |column: usize| row.get::<_, Option<i64>>(from + column).map(Timestamp::from_ms);
     Some(ScheduleRow {
-        name: Name::new("schedule", row.get::<_, Option<&str>>(from)?).ok()?,
+        name: Name::stored("schedule", row.get::<_, Option<&str>>(from)?).ok()?,
         spec: row.get(from + 1),
         paused: row.get(from + 2),
         next_at: time(3),

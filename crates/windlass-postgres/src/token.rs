@@ -42,8 +42,8 @@ fn record(row: &tokio_postgres::Row) -> Result<TokenRecord> {
         .map_err(|_| Error::Unavailable("a token's row was changed by a foreign hand".to_owned()))?;
     let (scopes, bound) = Bound::from_stored(row.get(3), row.get::<_, Option<&str>>(7));
     Ok(TokenRecord {
-        id: Name::new("token", row.get::<_, &str>(0))?,
-        name: row.get::<_, Option<&str>>(1).map(|name| Name::new("name", name)).transpose()?,
+        id: Name::stored("token", row.get::<_, &str>(0))?,
+        name: row.get::<_, Option<&str>>(1).map(|name| Name::stored("name", name)).transpose()?,
         hash: TokenHash(hash),
         scopes,
         bound,

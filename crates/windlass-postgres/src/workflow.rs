@@ -205,7 +205,7 @@ pub(crate) async fn list(
 fn record(row: &tokio_postgres::Row) -> Option<WorkflowRecord> {
     let head: Option<i64> = row.get(4);
     Some(WorkflowRecord {
-        name: Name::new("workflow", row.get::<_, &str>(0)).ok()?,
+        name: Name::stored("workflow", row.get::<_, &str>(0)).ok()?,
         on_failure: OnFailure::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or_default(),
         created_at: Timestamp::from_ms(row.get(2)),
         head: head.map(TaskId::from_raw),

@@ -51,12 +51,12 @@ pub fn some_worker_id(text: &str) -> Result<Option<WorkerId>> {
 
 /// A name, or none for an empty text.
 pub fn some_name(what: &str, text: &str) -> Result<Option<Name>> {
-    if text.is_empty() { Ok(None) } else { Name::new(what, text).map(Some) }
+    if text.is_empty() { Ok(None) } else { Name::stored(what, text).map(Some) }
 }
 
 /// Several names.
 pub fn names(what: &str, texts: &[String]) -> Result<Vec<Name>> {
-    texts.iter().map(|text| Name::new(what, text)).collect()
+    texts.iter().map(|text| Name::stored(what, text)).collect()
 }
 
 /// The texts of several names.

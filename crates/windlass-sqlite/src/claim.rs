@@ -300,7 +300,7 @@ fn read_row(tx: &Tx<'_>, demand: &Demand, lane: &Arc<Lane>, row: &Row<'_>) -> St
     let crashes = row.get(6)?;
     let name = |place, what| -> Step<Option<Name>> {
         let text = row.get_ref(place)?.as_str_or_null().map_err(|_| disagree(what))?;
-        Ok(text.and_then(|text| Name::new(what, text).ok()))
+        Ok(text.and_then(|text| Name::stored(what, text).ok()))
     };
     let (priority, job, workflow) = (row.get(1)?, name(9, "job")?, name(10, "workflow")?);
     let gate = match (&job, &workflow) {

@@ -117,7 +117,7 @@ impl Job {
 /// A name in a row.
 pub(crate) fn name(row: &Row<'_>, place: usize) -> rusqlite::Result<Name> {
     let text = row.get_ref(place)?.as_str()?;
-    Name::new("name", text).map_err(|error| {
+    Name::stored("name", text).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(place, rusqlite::types::Type::Text, Box::new(error))
     })
 }

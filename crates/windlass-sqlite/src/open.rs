@@ -138,7 +138,7 @@ fn set_up(conn: &Connection, is_file: bool) -> rusqlite::Result<()> {
 fn load(conn: &Connection, away: &[Away]) -> rusqlite::Result<Memory> {
     let mut memory = Memory::new();
     let name = |text: String, place| {
-        Name::new("name", text).map_err(|error| {
+        Name::stored("name", text).map_err(|error| {
             rusqlite::Error::FromSqlConversionFailure(place, rusqlite::types::Type::Text, Box::new(error))
         })
     };

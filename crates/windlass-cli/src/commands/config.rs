@@ -48,7 +48,7 @@ pub fn init(file: &PathBuf, quiet: bool) -> anyhow::Result<Exit> {
 
 /// Prints the page of the documentation.
 pub fn docs() -> anyhow::Result<Exit> {
-    std::io::stdout().lock().write_all(docs::page().as_bytes())?;
+    Output::new(Form::Text, false).page(&docs::page())?;
     Ok(Exit::Done)
 }
 

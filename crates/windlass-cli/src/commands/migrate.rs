@@ -89,8 +89,8 @@ async fn plan_postgres(session: &Session, location: &windlass_postgres::Location
         } else {
             "older workers may go on"
         };
-        session.out.line(format!("\n-- version {}: {stop}; locks {}", step.version, step.locks))?;
-        session.out.line(format!("BEGIN;\n{}COMMIT;", step.sql))?;
+        session.out.page(&format!("\n-- version {}: {stop}; locks {}", step.version, step.locks))?;
+        session.out.page(&format!("BEGIN;\n{}COMMIT;", step.sql))?;
     }
     Ok(Exit::Done)
 }

@@ -1,4 +1,7 @@
 //! What the program says: data to stdout, everything else to stderr.
+//!
+//! Everything that is said here passes [`safe`], so that a text from a stranger cannot forge a line, move the cursor or
+//! turn text around, even where a command forgot to clean it. Only JSON stays exact: programs read it.
 
 pub mod table;
 pub mod text;
@@ -59,17 +62,20 @@ impl Output {
     }
 
     /// One line of data.
-    #[expect(clippy::unused_self, reason = "everything that is said goes through an Output")]
     pub fn line(self, text: impl AsRef<str>) -> io::Result<()> {
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_ref().as_bytes())?;
-        stdout.write_all(b"\n")?;
-        stdout.flush()
+        write_line(&safe(text.as_ref(), self.colour))
     }
 
     /// One JSON value: on one line, so that a loop can read many.
+    #[expect(clippy::unused_self, reason = "everything that is said goes through an Output")]
     pub fn json(self, value: &impl Serialize) -> anyhow::Result<()> {
-        Ok(self.line(serde_json::to_string(value)?)?)
+        Ok(write_line(&serde_json::to_string(value)?)?)
+    }
+
+    /// A text of this program with lines of its own, such as a generated page.
+    #[expect(clippy::unused_self, reason = "everything that is said goes through an Output")]
+    pub fn page(self, text: &str) -> io::Result<()> {
+        text.lines().try_for_each(|line| write_line(&safe(line, false)))
     }
 
     /// Something worth knowing that is not data.
@@ -89,14 +95,14 @@ impl Output {
     /// Something that is probably not meant.
     #[expect(clippy::unused_self, reason = "everything that is said goes through an Output")]
     pub fn warn(self, text: impl AsRef<str>) {
-        say(&format!("warning: {}", text::clean(text.as_ref())));
+        say(&format!("warning: {}", text.as_ref()));
     }
 
     /// Progress on one line that is written over and over; only on a terminal.
     pub fn progress(self, text: impl AsRef<str>) {
         if self.stderr_is_terminal && !self.quiet {
             // Nothing can be done about a terminal that is gone.
-            let _ = write!(io::stderr(), "\r\x1b[2K{}", text.as_ref());
+            let _ = write!(io::stderr(), "\r\x1b[2K{}", safe(text.as_ref(), false));
         }
     }
 
@@ -123,6 +129,7 @@ impl Output {
     pub fn end_block(self, lines: &[String]) {
         if self.shows_progress() {
             let end = if lines.is_empty() { "" } else { "\r\n" };
+            let lines: Vec<_> = lines.iter().map(|line| safe(line, self.colour)).collect();
             // Nothing can be done about a terminal that is gone.
             let _ = write!(io::stderr(), "\x1b[?7l\r\x1b[J{}{end}\x1b[?7h", lines.join("\r\n"));
         }
@@ -135,7 +142,7 @@ impl Output {
                 .hint("add --yes, or --dry-run to see how many it would be")
                 .into());
         }
-        write!(io::stderr(), "{question} [y/N] ")?;
+        write!(io::stderr(), "{} [y/N] ", safe(question, false))?;
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
@@ -162,15 +169,106 @@ pub enum Colour {
     Dim = 2,
 }
 
+impl Colour {
+    /// What follows the escape character where text is painted.
+    const SEQUENCES: [&str; 6] = ["[31m", "[32m", "[33m", "[36m", "[2m", "[0m"];
+}
+
 /// The error and its hint.
 pub fn report(failure: &Failure) {
-    say(&format!("error: {}", text::clean(&failure.message)));
+    say(&format!("error: {}", failure.message));
     if let Some(hint) = &failure.hint {
-        say(&format!("hint: {}", text::clean(hint)));
+        say(&format!("hint: {hint}"));
     }
 }
 
-/// Writes a line to stderr. If stderr is gone nobody can be told.
+/// Writes a line to stderr. If stderr is gone, no reader can be told.
 fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", safe(line, false));
+}
+
+fn write_line(line: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(line.as_bytes())?;
+    stdout.write_all(b"\n")?;
+    stdout.flush()
+}
+
+/// The line as a terminal may get it: only the colours of [`Output::paint`] are left of what a terminal obeys.
+fn safe(line: &str, has_colours: bool) -> String {
+    if !has_colours {
+        return text::clean(line);
+    }
+    let mut whole = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('\x1b') {
+        whole.push_str(&text::clean(before));
+        let colour = Colour::SEQUENCES.iter().find(|colour| after.starts_with(**colour));
+        whole.push_str(colour.map_or("\\u{1b}", |_| "\x1b"));
+        rest = after;
+    }
+    whole.push_str(&text::clean(rest));
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use windlass_core::text::is_unsafe;
+
+    use super::*;
+
+    #[test]
+    fn no_unsafe_character_reaches_a_terminal() {
+        for letter in ('\0'..=char::MAX).filter(|letter| is_unsafe(*letter)) {
+            for has_colours in [false, true] {
+                let line = safe(&format!("a{letter}[2Jb"), has_colours);
+                assert!(!line.chars().any(is_unsafe), "{line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_painted_colours_are_left() {
+        let red = "\x1b[31mdead\x1b[0m";
+        assert_eq!(safe(red, true), red);
+        assert_eq!(safe(red, false), r"\u{1b}[31mdead\u{1b}[0m");
+        assert_eq!(safe("\x1b[8mhidden\x1b", true), r"\u{1b}[8mhidden\u{1b}");
+    }
+
+    /// Every place of the program that writes to a terminal, beside this file, and why it may.
+    const WRITERS: [(&str, &str); 5] = [
+        ("logging.rs", "lines of the log are escaped by `LogFields`"),
+        ("top/mod.rs", "asks whether there is a terminal; ratatui draws what `safe_lines` made"),
+        ("demo/site.rs", "JSON for the process that started it"),
+        ("bin/pool_bytes.rs", "JSON of a measurement"),
+        ("commands/completions.rs", "a script that clap wrote"),
+    ];
+
+    #[test]
+    fn every_place_that_writes_to_a_terminal_is_known() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut found = Vec::new();
+        let mut folders = vec![root.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let code = fs::read_to_string(&path).unwrap();
+                let writes = ["println!(", "print!(", "stdout()", "stderr()", "with_writer(", "dbg!("];
+                if writes.iter().any(|word| code.contains(word)) {
+                    found.push(path.strip_prefix(&root).unwrap().display().to_string());
+                }
+            }
+        }
+        found.retain(|file| file != "output/mod.rs" && !file.starts_with("bench/"));
+        found.sort_unstable();
+        let mut known = WRITERS.map(|(file, _)| file.to_owned());
+        known.sort_unstable();
+        assert_eq!(found, known);
+    }
 }

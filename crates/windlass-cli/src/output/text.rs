@@ -1,21 +1,15 @@
 //! Pieces of text for people.
 
 use jiff::tz::TimeZone;
-use windlass_core::{State, Timestamp, why::human};
+use windlass_core::{State, Timestamp, text::shown, why::human};
 
 use super::{Colour, Output};
 use crate::duration;
 
-/// Text without anything that a terminal would obey and without line breaks: names and errors come from
-/// strangers.
+/// Text without anything that a terminal would obey, without line breaks and without what is invisible: names and errors
+/// come from strangers.
 pub fn clean(text: &str) -> String {
-    text.chars()
-        .map(|letter| match letter {
-            '\n' | '\r' | '\t' => ' ',
-            letter if letter.is_control() => '\u{fffd}',
-            letter => letter,
-        })
-        .collect()
+    shown(text).into_owned()
 }
 
 /// At most `width` letters, with a mark where something was cut.
@@ -103,7 +97,7 @@ mod tests {
 
     #[test]
     fn text_of_strangers_cannot_move_the_cursor_or_start_a_line() {
-        assert_eq!(clean("a\x1b[2Jb\nc\0"), "a\u{fffd}[2Jb c\u{fffd}");
+        assert_eq!(clean("a\x1b[2Jb\nc\0"), r"a\u{1b}[2Jb c\u{0}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use clap::Args;
 use ratatui::{
     DefaultTerminal,
     crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
-    text::Text,
+    text::{Line, Text},
     widgets::Paragraph,
 };
 use tokio::{
@@ -34,10 +34,13 @@ use self::{
     board::{Board, TaskLine},
     view::{Action, Key, Of, Screen, View},
 };
+use windlass_core::text::has_unsafe;
+
 use crate::{
     backend::{connect::Choice, remote::Remote},
     duration,
     failure::{Exit, Failure},
+    output::text::clean,
     session::Session,
 };
 
@@ -200,9 +203,19 @@ fn draw(terminal: &mut DefaultTerminal, view: &View) -> io::Result<()> {
     terminal.draw(|frame| {
         let area = frame.area();
         let lines = lines::lines(view, area.width.into(), area.height.into());
-        frame.render_widget(Paragraph::new(Text::from(lines)), area);
+        frame.render_widget(Paragraph::new(Text::from(safe_lines(lines))), area);
     })?;
     Ok(())
+}
+
+/// The lines as a terminal may get them, even where a line was made of a text that is not clean.
+fn safe_lines(mut lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
+    for span in lines.iter_mut().flat_map(|line| &mut line.spans) {
+        if has_unsafe(&span.content) {
+            span.content = clean(&span.content).into();
+        }
+    }
+    lines
 }
 
 /// Reads keys on a thread of its own, since reading a terminal blocks. It ends with its receiver.
@@ -253,4 +266,19 @@ fn meaning(key: KeyEvent) -> Typed {
         _ => Key::Other,
     };
     Typed::Key(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::text::is_unsafe;
+
+    use super::*;
+
+    #[test]
+    fn no_unsafe_character_is_drawn() {
+        for letter in ('\0'..=char::MAX).filter(|letter| is_unsafe(*letter)) {
+            let drawn = safe_lines(vec![Line::from(format!("queue a{letter}b"))]);
+            assert!(!drawn.iter().any(|line| has_unsafe(&line.to_string())), "{letter:?}");
+        }
+    }
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use windlass_core::{Encoding, Error, NewTask, Outcome, Payload, RetryPolicy, Rules, State, TraceContext};
+use windlass_core::{
+    Encoding, Error, Name, NewTask, Outcome, Payload, RetryPolicy, Rules, Start, State, Timestamp,
+    TraceContext,
+};
 
 use super::rig::{Rig, in_queue, keyed, name, of_job, step_of, task};
 use crate::harness::Harness;
@@ -52,6 +55,32 @@ pub async fn ids_rise_in_the_order_of_enqueue(harness: &dyn Harness) {
     harness.jump_wall(hour_ago).await;
     ids.extend(rig.add_many("a", 50).await);
     assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+}
+
+pub async fn names_with_invisible_characters_are_refused(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    for letter in ['\u{ad}', '\u{200b}', '\u{2028}', '\u{202e}', '\u{2066}', '\u{feff}', '\u{e0041}'] {
+        let bad = Name::stored("name", format!("a{letter}b")).unwrap();
+        for refused in [
+            NewTask { kind: bad.clone(), ..task("a") },
+            NewTask { queue: bad.clone(), ..task("a") },
+            NewTask { job: Some(bad.clone()), ..task("a") },
+            NewTask { workflow: Some(bad.clone()), ..task("a") },
+        ] {
+            let answer = rig.store.enqueue(vec![task("a"), refused]).await;
+            assert!(matches!(answer, Err(Error::Invalid(_))), "{letter:?}: {answer:?}");
+        }
+    }
+    assert!(rig.all().await.is_empty());
+}
+
+pub async fn times_without_a_text_are_refused(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    for ms in [i64::MAX, i64::MIN, 300_000_000_000_000] {
+        let task = NewTask { start: Start::At(Timestamp::from_ms(ms)), ..task("a") };
+        let Err(Error::Invalid(text)) = rig.store.enqueue(vec![task]).await else { panic!("{ms} was taken") };
+        assert!(text.contains(Timestamp::RANGE), "{text}");
+    }
 }
 
 pub async fn a_batch_answers_in_its_order(harness: &dyn Harness) {

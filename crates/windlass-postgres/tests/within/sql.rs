@@ -6,7 +6,7 @@ use windlass_conformance::{
     Harness,
     cases::rig::{Rig, keyed, name},
 };
-use windlass_core::{Payload, State, TaskId};
+use windlass_core::{Payload, State, TaskId, text::is_unsafe};
 
 use crate::{
     desk::{number, rows, schema},
@@ -184,6 +184,26 @@ async fn bad_input_is_refused_with_a_sentence_that_names_it() {
         assert!(error.contains(reason), "{arguments}: {error}");
     }
     assert_eq!(rows(&rig).await, 0);
+}
+
+#[tokio::test]
+async fn sql_refuses_the_same_characters_in_names() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    // Every code point where there are unsafe ones, and some of the others.
+    let refused = "CREATE FUNCTION pg_temp.is_refused(letter text) RETURNS boolean LANGUAGE plpgsql AS $$
+        BEGIN
+          PERFORM windlass.check_name('kind', 'a' || letter || 'b');
+          RETURN false;
+        EXCEPTION WHEN invalid_parameter_value THEN RETURN true;
+        END $$;
+        SELECT string_agg(n::text, ',' ORDER BY n) FROM generate_series(1, 1114111) AS n
+        WHERE (n NOT BETWEEN 55296 AND 57343) AND (n < 70000 OR n BETWEEN 110000 AND 120000 OR n BETWEEN 915000 AND 925000 OR n % 997 = 0)
+          AND pg_temp.is_refused(chr(n));";
+    let refused = psql(&rig, refused).await.unwrap();
+    let refused: Vec<u32> = refused.lines().last().unwrap().split(',').map(|n| n.parse().unwrap()).collect();
+    let known: Vec<u32> = ('\u{1}'..=char::MAX).filter(|letter| is_unsafe(*letter)).map(u32::from).collect();
+    assert_eq!(refused, known);
 }
 
 #[tokio::test]

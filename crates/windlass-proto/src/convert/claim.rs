@@ -22,8 +22,8 @@ impl TryFrom<v1::Lane> for Lane {
     fn try_from(lane: v1::Lane) -> Result<Self, Error> {
         Ok(Self {
             id: LaneId(lane.id),
-            queue: Name::new("queue", lane.queue)?,
-            kind: Name::new("kind", lane.kind)?,
+            queue: Name::stored("queue", lane.queue)?,
+            kind: Name::stored("kind", lane.kind)?,
         })
     }
 }

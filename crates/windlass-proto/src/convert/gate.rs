@@ -58,7 +58,7 @@ impl TryFrom<v1::Job> for JobRecord {
     fn try_from(job: v1::Job) -> Result<Self, Error> {
         Ok(Self {
             state: job.state().known().unwrap_or(JobState::Active),
-            name: Name::new("job", job.name)?,
+            name: Name::stored("job", job.name)?,
             concurrency: job.concurrency,
             delay: job.delay_ms.map(Duration::from_millis),
             created_at: Timestamp::from_ms(job.created_at_ms),
@@ -123,7 +123,7 @@ impl TryFrom<v1::Workflow> for WorkflowRecord {
             head: some_task_id(&workflow.head)?,
             blocked_by: some_task_id(&workflow.blocked_by)?,
             steps: workflow.steps,
-            name: Name::new("workflow", workflow.name)?,
+            name: Name::stored("workflow", workflow.name)?,
         })
     }
 }
@@ -200,8 +200,8 @@ impl TryFrom<v1::Queue> for LaneRecord {
         let at_least = lane.at_least().filter_map(v1::TaskState::known).collect();
         let about = lane.about().filter_map(v1::TaskState::known).collect();
         Ok(Self {
-            queue: Name::new("queue", lane.queue)?,
-            kind: Name::new("kind", lane.kind)?,
+            queue: Name::stored("queue", lane.queue)?,
+            kind: Name::stored("kind", lane.kind)?,
             paused: lane.paused,
             depth: Depth { scheduled, waiting, held, ready, running, dead, at_least, about },
         })

@@ -192,7 +192,7 @@ impl TryFrom<v1::ReadyLines> for ReadyLines {
     type Error = Error;
 
     fn try_from(lines: v1::ReadyLines) -> Result<Self, Error> {
-        let head = |head: Head| Ok((LaneId(head.lane), Name::new("queue", head.queue)?, head.place));
+        let head = |head: Head| Ok((LaneId(head.lane), Name::stored("queue", head.queue)?, head.place));
         Ok(Self { last: lines.last, heads: lines.heads.into_iter().map(head).collect::<Result<_, Error>>()? })
     }
 }
@@ -215,7 +215,7 @@ impl TryFrom<v1::Schedule> for ScheduleRow {
 
     fn try_from(row: v1::Schedule) -> Result<Self, Error> {
         Ok(Self {
-            name: Name::new("schedule", row.name)?,
+            name: Name::stored("schedule", row.name)?,
             spec: row.spec,
             paused: row.paused,
             next_at: row.next_at_ms.map(Timestamp::from_ms),

@@ -83,12 +83,15 @@ impl TryFrom<v1::RegisterRequest> for NewWorker {
                 return Err(Error::invalid(format!("{what} has {} names; at most {NAMES_MAX}", names.len())));
             }
         }
+        let (kinds, queues) = (names("kind", &worker.kinds)?, names("queue", &worker.queues)?);
+        kinds.iter().try_for_each(|kind| kind.check("kind"))?;
+        queues.iter().try_for_each(|queue| queue.check("queue"))?;
         Ok(Self {
             host: clipped(worker.host),
             pid: worker.pid,
             version: clipped(worker.version),
-            kinds: names("kind", &worker.kinds)?,
-            queues: names("queue", &worker.queues)?,
+            kinds,
+            queues,
             slots,
             lease_ttl,
         })

@@ -132,7 +132,8 @@ impl Store for Api {
 
     async fn put_schedule(&self, request: Request<v1::Schedule>) -> Answer<v1::PutScheduleResponse> {
         Subject::tell(&request, |schedule| schedule.name.clone());
-        let row = request.into_inner().try_into().map_err(status)?;
+        let row = ScheduleRow::try_from(request.into_inner()).map_err(status)?;
+        row.name.check("schedule").map_err(status)?;
         self.store().schedules().put(&row).await.map_err(status)?;
         Ok(Response::new(v1::PutScheduleResponse {}))
     }

@@ -1,4 +1,4 @@
-//! Who may be asked: only a Host that is ours, only an Origin that is the same (S1).
+//! Who may be asked: only a Host that is ours, only an Origin that is the same (S1); and how a body may be sent.
 //!
 //! A browser sends requests to loopback for any web page. A page cannot choose these two headers: a foreign
 //! page's Origin is its own, and a name that was rebound to our address still shows in Host.
@@ -78,6 +78,22 @@ impl Hosts {
     }
 }
 
+/// Refuses a body that is encoded: it would be read as it is, and be called broken JSON.
+fn check_encoding(request: &Request) -> Result<(), ErrorDetail> {
+    for value in request.headers().get_all(header::CONTENT_ENCODING) {
+        let codings = value.to_str().unwrap_or("?").split(',').map(str::trim);
+        if codings.filter(|coding| !coding.is_empty()).any(|coding| !coding.eq_ignore_ascii_case("identity"))
+        {
+            let error = ErrorDetail::new(
+                ErrorCode::UnsupportedMediaType,
+                "the body must not have a content-encoding",
+            );
+            return Err(error.hint("send it as it is; for a smaller body send smaller batches"));
+        }
+    }
+    Ok(())
+}
+
 fn authority(value: &HeaderValue) -> Option<Authority> {
     value.to_str().ok()?.parse().ok()
 }
@@ -94,7 +110,9 @@ fn forbidden(message: impl Into<String>) -> ErrorDetail {
 
 /// Checks every request, HTTP/JSON or gRPC, also those for routes that do not exist, and marks every answer.
 pub(super) async fn guard(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
-    let mut response = match hosts.check(&request) {
+    // Where its body ends is not checked against a second statement (`heads.rs`), so no request may follow it.
+    let is_last = request.headers().contains_key(header::TRANSFER_ENCODING);
+    let mut response = match hosts.check(&request).and_then(|()| check_encoding(&request)) {
         Ok(()) => next.run(request).await,
         Err(error) if is_grpc(request.headers()) => grpc::refuse(error),
         Err(error) => error.into_response(),
@@ -105,6 +123,9 @@ pub(super) async fn guard(State(hosts): State<Arc<Hosts>>, request: Request, nex
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    if is_last {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 

@@ -23,6 +23,7 @@ impl Operations {
         if ttl.is_some_and(|ttl| ttl.is_zero()) {
             return Err(ErrorDetail::invalid("expires_in_ms must be more than 0"));
         }
+        request.name.as_ref().map_or(Ok(()), |name| name.check("name"))?;
         let fresh = token::make()?;
         let scopes = Scopes::of(scopes);
         let bound = Bound { queues: request.queues, kinds: request.kinds };
