@@ -72,9 +72,9 @@ struct Fields<'writer> {
 impl Visit for Fields<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "message" {
-            self.put(field, value)
+            self.put(field, value);
         } else {
-            self.put(field, &format!("{value:?}"))
+            self.put(field, &format!("{value:?}"));
         }
     }
 

@@ -341,6 +341,7 @@ cases! { ($)
         a_delay_does_not_lift_the_limit [Limit],
         an_end_before_the_delay_starts_nothing [Schedule],
         a_delay_can_be_set_and_taken_away,
+        a_delay_counts_from_what_runs_when_it_is_set,
         a_delay_holds_up_its_own_job_only,
     }
     lanes_alive {

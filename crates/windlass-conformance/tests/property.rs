@@ -34,7 +34,7 @@ fn the_property_notices_faults() {
         .iter()
         .filter(|fault| !unseen.contains(fault))
         .filter(|fault| {
-            let effort = Effort { cases: 256, steps: 100, shrink: Duration::ZERO };
+            let effort = Effort { cases: 1_024, steps: 100, shrink: Duration::ZERO };
             check(|| Box::new(MemoryHarness::with_fault(Some(**fault))), effort).is_ok()
         })
         .collect();

@@ -1,11 +1,17 @@
--- Has the starts of a job's ready tasks noticed: it has a delay from now on. $1 name. Index: task_job; the update goes by the
--- primary key, in the order of the tasks. They are sorted apart: the order of the primary key would be had by reading all of it.
-WITH ready AS MATERIALIZED (
+-- Has the starts of a job's tasks noticed, or no longer: whether it has a delay may have changed. A task that runs already counts as
+-- started when the job gets its delay, once. $1 name, $2 whether it has a delay. Answers the states of the tasks that this changed.
+-- Index: task_job; the update goes by the primary key, in the order of the tasks. They are sorted apart: the order of the primary key
+-- would be had by reading all of it.
+WITH taken AS MATERIALIZED (
+  -- One state at a time: with a list of them the server reads all tasks of the job.
   SELECT t.id FROM windlass.task AS t WHERE t.job = $1 AND t.state = 1
+  UNION ALL
+  SELECT t.id FROM windlass.task AS t WHERE t.job = $1 AND t.state = 2 AND $2
 ), pick AS MATERIALIZED (
-  SELECT ready.id FROM ready ORDER BY ready.id
+  SELECT taken.id FROM taken ORDER BY taken.id
 )
 UPDATE windlass.task AS t
-SET paced = true
+SET paced = CASE WHEN $2 THEN true END
 FROM pick
-WHERE t.id = ANY (ARRAY[pick.id]) AND t.state + 0 = 1
+WHERE t.id = ANY (ARRAY[pick.id]) AND (t.state + 0 = 1 OR (t.state + 0 = 2 AND $2)) AND (t.paced IS TRUE) <> $2
+RETURNING t.state

@@ -10,6 +10,7 @@ use windlass_core::{
 use crate::{
     cursor::Stretches,
     doorbell::numbers,
+    doubt::Doubt,
     epoch, gate,
     looks::Way,
     pool::Session,
@@ -210,20 +211,6 @@ async fn claim(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<
         epoch::begin_if_used_up(shared, &served.answer).await;
     }
     answer
-}
-
-/// A claim that failed or was dropped on its way: what it took and gave back lies behind the places that were noted.
-struct Doubt<'a> {
-    shared: &'a Shared,
-    is_over: bool,
-}
-
-impl Drop for Doubt<'_> {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.shared.forget_cursors();
-        }
-    }
 }
 
 async fn serve(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<Served> {

@@ -3,10 +3,7 @@
 use std::{
     collections::HashMap,
     pin::Pin,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     task::Poll,
     time::Duration,
 };
@@ -23,6 +20,7 @@ use crate::{
     driver::Driver,
     error::{self, Failure},
     options::{Location, Options},
+    patience::Patience,
     reach::{Reach, Refusal},
     sql::{self, Rendered, Sql},
     tls,
@@ -86,26 +84,6 @@ pub(crate) struct Server {
     connect_timeout: Duration,
     statement_timeout: Duration,
     reach: Reach,
-}
-
-/// How long a statement may take before its connection is given up. A peer that fell silent is noticed by nothing else.
-#[derive(Debug)]
-pub(crate) struct Patience(AtomicU64);
-
-impl Patience {
-    fn new(limit: Duration) -> Self {
-        Self(AtomicU64::new(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)))
-    }
-
-    /// From now on at most this long.
-    pub(crate) fn lower(&self, limit: Duration) {
-        let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-        self.0.fetch_min(limit.max(1), Ordering::Relaxed);
-    }
-
-    fn limit(&self) -> Duration {
-        Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
 }
 
 impl Server {

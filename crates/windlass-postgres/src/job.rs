@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::{
-    Error, JobChange, JobRecord, JobState, Name, Result, TaskId, TaskRecord, Timestamp,
+    Error, JobChange, JobRecord, JobState, Name, Result, State, TaskId, TaskRecord, Timestamp,
     gate::{COUNT_MAX, GateView},
     source::DutyReport,
 };
@@ -91,17 +91,33 @@ async fn set_once(shared: &Shared, name: &Name, change: &JobChange) -> Result<Ad
     let (sets_delay, delay) =
         (change.delay.is_some(), change.delay.flatten().filter(|delay| !delay.is_zero()).map(ms));
     let code = change.state.map(|state| state.code() as i16);
-    session.query(&sql::JOB_SET, &[&name.as_str(), &sets_limit, &limit, &sets_delay, &delay, &code]).await?;
-    if delay.is_some() {
-        session.query(&sql::JOB_PACE, &[&name.as_str()]).await?;
+    let row = session
+        .row(&sql::JOB_SET, &[&name.as_str(), &sets_limit, &limit, &sets_delay, &delay, &code])
+        .await?
+        .ok_or_else(|| Error::Unavailable(format!("job {name} was forgotten meanwhile; try again")))?;
+    let mut todo = Todo::job(name.as_str());
+    if (sets_delay || code.is_some()) && pace(&mut session, name, &row).await? {
+        todo.started.insert(name.as_str().to_owned());
     }
     if change.state == Some(JobState::Cancelled) {
         session.query(&sql::JOB_DEMOTE, &[&vec![name.as_str()], &vec![i64::MAX]]).await?;
     }
     let mut admitted = Admitted::default();
-    turns::give_turns(shared, &mut session, &Todo::job(name.as_str()), &mut admitted).await?;
+    turns::give_turns(shared, &mut session, &todo, &mut admitted).await?;
     session.commit().await?;
     Ok(admitted)
+}
+
+/// Has starts noticed if the job has a delay, from the row that it has now; answers whether something runs whose start was not. A job that
+/// ends its tasks starts nothing, so that waits until it is resumed.
+async fn pace(session: &mut Session<'_>, name: &Name, row: &tokio_postgres::Row) -> Result<bool, Failure> {
+    let state = JobState::from_code(i64::from(row.get::<_, i16>(0))).unwrap_or(JobState::Paused);
+    if state.ends_what_comes_back() {
+        return Ok(false);
+    }
+    let has_delay: bool = row.get(1);
+    let changed = session.query(&sql::JOB_PACE, &[&name.as_str(), &has_delay]).await?;
+    Ok(changed.iter().any(|row| i64::from(row.get::<_, i16>(0)) == State::Running.code()))
 }
 
 async fn lock_state(session: &mut Session<'_>, name: &Name) -> Result<Option<JobState>, Failure> {

@@ -79,6 +79,12 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
     let Some((term, due)) = lead(shared, retention, age).await? else { return Ok(report) };
     let started = Instant::now();
     let is_late = || started.elapsed() >= STEP_MAX;
+    // What gives way asks for another step. One that has removed nothing gives way to nobody, so that a slow server comes to an end.
+    let gives_way = |report: &mut DutyReport| {
+        let gives_way = report.moved > 0 && is_late();
+        report.more |= gives_way;
+        gives_way
+    };
     if due.parts {
         history::make_parts(shared, term).await?;
     }
@@ -96,28 +102,28 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
         report.moved += moved;
         report.more |= more;
     }
-    if due.dead && !is_late() {
+    if due.dead && !gives_way(&mut report) {
         let (before, ttl) = (cutoff(retention.dead_age), shared.key_ttl_ms());
         let (moved, more) = remove(shared, term, &sql::DELETE_DEAD, &[&before, &CHUNK_ROWS, &ttl]).await?;
         report.moved += moved;
         report.more |= more;
     }
-    if due.keys && !is_late() {
+    if due.keys && !gives_way(&mut report) {
         let (now, again) = (term.now.as_ms(), KEY_AGAIN.as_millis() as i64);
         let (_, more) = remove(shared, term, &sql::DELETE_KEYS, &[&now, &CHUNK_ROWS, &again]).await?;
         report.more |= more;
     }
-    if due.tombstones && !is_late() {
+    if due.tombstones && !gives_way(&mut report) {
         let before = cutoff(TOMBSTONE_AGE);
         let (_, more) = remove(shared, term, &sql::DELETE_TOMBSTONES, &[&before, &CHUNK_ROWS]).await?;
         report.more |= more;
     }
-    if due.awaited && !is_late() {
+    if due.awaited && !gives_way(&mut report) {
         let now = term.now.as_ms();
         let (_, more) = remove(shared, term, &sql::DELETE_AWAITED, &[&now, &CHUNK_ROWS]).await?;
         report.more |= more;
     }
-    if !is_late() {
+    if !gives_way(&mut report) {
         let (moved, more) = history::keep_small(shared, term, retention.history_max_bytes).await?;
         report.moved += moved;
         report.more |= more;

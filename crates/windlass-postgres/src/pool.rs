@@ -23,9 +23,10 @@ use windlass_core::{
 };
 
 use crate::{
-    conn::{Commits, Conn, Param, Patience, Server},
+    conn::{Commits, Conn, Param, Server},
     driver::Driver,
     error::Failure,
+    patience::Patience,
     reach::Refusal,
     sql::Sql,
 };

@@ -125,7 +125,7 @@ statements! {
     JOB_NOTE "job_note" [TEXT_ARRAY, BOOL_ARRAY, BOOL_ARRAY, INT8_ARRAY];
     JOB_OCCUPANTS "job_occupants" [TEXT, INT8];
     JOB_OUTRANKED "job_outranked" [TEXT_ARRAY];
-    JOB_PACE "job_pace" [TEXT];
+    JOB_PACE "job_pace" [TEXT, BOOL];
     JOB_PARK "job_park" [TEXT_ARRAY, INT8];
     JOB_PROMOTE "job_promote" [TEXT_ARRAY, INT8_ARRAY, BOOL_ARRAY];
     JOB_SET "job_set" [TEXT, BOOL, INT4, BOOL, INT8, INT2];

@@ -361,7 +361,7 @@ pub(crate) fn out_of_bounds(caller: &Caller, what: &str) -> ErrorDetail {
     let bound = caller.bound();
     info!(target: AUDIT, who = %caller, call = "leave its bounds", about = what, outcome = "denied", "audit");
     ErrorDetail::new(ErrorCode::Forbidden, format!("{caller} is for {bound}, not for {what}")).hint(
-        "`windlass token create` takes --queue and --kind more than once; without them a token is for all",
+        "`windlass token create --scope work` takes --queue and --kind more than once; without them a token is for all",
     )
 }
 

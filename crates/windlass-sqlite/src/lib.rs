@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod answer;
 mod audit;
 mod awaited;
 mod away;

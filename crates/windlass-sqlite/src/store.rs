@@ -5,11 +5,10 @@ use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError},
     thread::JoinHandle,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use async_trait::async_trait;
-use rusqlite::Connection;
 use tokio::sync::oneshot;
 use windlass_core::{
     ClaimAnswer, Claimed, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker,
@@ -17,11 +16,12 @@ use windlass_core::{
     Tokens, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo},
-    usage::{PoolMeter, ReadyLines, Usage},
+    usage::{ReadyLines, Usage},
     worker::Registration,
 };
 
 use crate::{
+    answer::{answered, timed},
     audit, backup,
     call::{Call, Class, Sync},
     claim, enqueue,
@@ -47,7 +47,7 @@ const CHANGES_PER_REQUEST: usize = 1_000;
 /// Every method of [`Store`] and [`Source`] may be called from any task; callers of one moment share one commit.
 /// A dropped call may still take effect.
 pub struct SqliteStore {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     location: Location,
     schema_version: u32,
     created: bool,
@@ -185,42 +185,6 @@ impl SqliteStore {
     pub(crate) fn now(&self) -> Timestamp {
         self.shared.options.clock.wall()
     }
-
-    pub(crate) async fn read<T: Send + 'static>(
-        &self,
-        work: impl Fn(&Connection) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        match &self.shared.readers {
-            Some(readers) => {
-                let (meter, asked_at) = (Arc::clone(&self.shared.meters.readers), Instant::now());
-                let _use = self.shared.meters.readers.enter();
-                let timed = move |conn: &Connection| {
-                    meter.waited(asked_at.elapsed());
-                    work(conn)
-                };
-                readers.read(timed).await
-            }
-            None => self.write(Class::Client, Sync::Read, move |tx| Ok(work(tx.conn)?)).await,
-        }
-    }
-}
-
-/// The same work, with the time until it first runs noted.
-fn timed<T>(
-    meter: Arc<PoolMeter>,
-    mut work: impl FnMut(&mut Tx<'_>) -> Step<T> + Send + 'static,
-) -> impl FnMut(&mut Tx<'_>) -> Step<T> + Send + 'static {
-    let mut asked_at = Some(Instant::now());
-    move |tx| {
-        if let Some(asked_at) = asked_at.take() {
-            meter.waited(asked_at.elapsed());
-        }
-        work(tx)
-    }
-}
-
-async fn answered<T>(answer: oneshot::Receiver<Result<T>>) -> Result<T> {
-    answer.await.unwrap_or_else(|_| Err(Error::Fatal("its writer thread ended".to_owned())))
 }
 
 impl Drop for SqliteStore {

@@ -36,14 +36,23 @@ impl Judged {
 }
 
 /// Ended tasks, one a line: id, state, lease, attempt, most attempts, whether it ended after its start, how many ended
-/// attempts are noted, whether their leases count from one, how many were crashes, how many were handed back.
+/// attempts are noted, whether all leases rise by one or begin an epoch, how many were crashes, how many were handed back.
 const ENDED: &str = "
 SELECT
   windlass.id_text(h.id), h.state, h.lease, h.attempt, h.max_attempts, h.ended_at >= h.started_at,
   jsonb_array_length(coalesce(h.log, '[]')),
   NOT EXISTS (
-    SELECT 1 FROM jsonb_array_elements(coalesce(h.log, '[]')) WITH ORDINALITY AS l (entry, place)
-    WHERE (l.entry ->> 1)::bigint <> l.place
+    SELECT 1
+    FROM (
+      SELECT n.lease, lag(n.lease, 1, 0::bigint) OVER (ORDER BY n.place) AS before
+      FROM (
+        SELECT (l.entry ->> 1)::bigint AS lease, l.place
+        FROM jsonb_array_elements(coalesce(h.log, '[]')) WITH ORDINALITY AS l (entry, place)
+        UNION ALL
+        SELECT h.lease::bigint, 9007199254740991
+      ) AS n
+    ) AS n
+    WHERE n.lease <> n.before + 1 AND (n.lease <= n.before OR n.lease % 1024 <> 0)
   ),
   (SELECT count(*) FROM jsonb_array_elements(coalesce(h.log, '[]')) AS l (entry) WHERE (l.entry ->> 5)::integer = 4),
   (SELECT count(*) FROM jsonb_array_elements(coalesce(h.log, '[]')) AS l (entry) WHERE (l.entry ->> 5)::integer = 3)
@@ -80,7 +89,7 @@ pub async fn judge_after_crashes(
         bail!("{error}\nstranded:\n{left}\n{}", audited(place)?.join("\n"));
     }
     let mut findings = Findings(Vec::new());
-    let judged = ended(place, acknowledged, &mut findings)?;
+    let judged = ended(place, acknowledged, server_crashes, &mut findings)?;
     for dead in place.ask("SELECT windlass.id_text(id), error FROM windlass.task WHERE state = 6")?.lines() {
         findings.add(format!("{dead}: dead"));
     }
@@ -148,14 +157,19 @@ impl<'a> Ended<'a> {
 }
 
 /// Judges what is in the history.
-fn ended(place: &Place, acknowledged: &BTreeSet<String>, findings: &mut Findings) -> Result<Judged> {
+fn ended(
+    place: &Place,
+    acknowledged: &BTreeSet<String>,
+    server_crashes: u32,
+    findings: &mut Findings,
+) -> Result<Judged> {
     let mut judged = Judged::default();
     let text = place.ask(ENDED)?;
     for line in text.lines() {
         let task = Ended::read(line).with_context(|| format!("cannot read {line:?}"))?;
         let [lease, attempt, most, noted] = task.numbers;
-        let id = task.id;
-        if judged.leases.insert(id.to_owned(), lease).is_some() {
+        let (id, claims) = (task.id, noted + 1);
+        if judged.leases.insert(id.to_owned(), claims).is_some() {
             findings.add(format!("{id}: ended twice"));
         }
         if !task.is_done {
@@ -164,8 +178,9 @@ fn ended(place: &Place, acknowledged: &BTreeSet<String>, findings: &mut Findings
         if attempt == 0 || attempt > lease || attempt > most {
             findings.add(format!("{id}: attempt {attempt} of {most} under lease {lease}"));
         }
-        // Every claim but the last ended in a way that was noted, one after the other (ONE-LEASE).
-        if noted + 1 != lease || !task.are_leases_right {
+        // Every claim but the last ended in a way that was noted, one after the other (ONE-LEASE). After a crash of the server
+        // numbers go on in a new epoch.
+        if !task.are_leases_right || server_crashes == 0 && claims != lease {
             findings.add(format!("{id}: {lease} claims, and {noted} ends of others before the last"));
         }
         if !task.are_times_right {

@@ -70,7 +70,10 @@ async fn sigterm_under_load_finishes_what_runs_and_exits_0() {
     up.process.join_readers();
     assert_eq!(status.code(), Some(0), "{}", up.process.transcript());
     let last = up.process.text(Stream::Err);
-    assert!(last.contains(" finished, 0 handed back"), "{last}");
+    assert!(
+        last.contains(" finished since the start ") && last.contains(", 0 handed back, 0 lost"),
+        "{last}"
+    );
     drop(up);
 
     let arrived = target.book().arrivals.len();

@@ -115,7 +115,7 @@ async fn what_nobody_can_take_takes_no_room() {
     json_of(&up, &["jobs", "set", "j", "--concurrency", "3"]);
     json_of(&up, &["enqueue", "nobody", "--job", "j", "--count", "3"]);
     runs();
-    json_of(&up, &["queues", "pause", "slow"]);
+    json_of(&up, &["queues", "pause", "slow", "--create"]);
     let said = json_of(&up, &["enqueue", "echo", "--queue", "slow", "--job", "j", "--count", "3"]);
     runs();
     assert_eq!(json_of(&up, &["jobs", "show", "j"])["held"], 6, "they wait outside");

@@ -109,7 +109,7 @@ async fn the_commands_say_the_same_with_and_without_a_server() {
         }
         let run = say(&["schedules", "run", name]);
         assert_eq!((run.code, run.stdout.lines().count()), (Some(0), 1), "{run:?}");
-        assert_eq!(say(&["schedules", "pause", name]).stderr, format!("schedule {name} paused"));
+        assert!(say(&["schedules", "pause", name]).stderr.ends_with(&format!("schedule {name} paused")));
         let list = say(&["schedules", "ls"]);
         let line = list.stdout.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(line.contains("30 8 * * MON-FRI  Europe/Berlin  report  paused  -"), "{list:?}");
@@ -117,7 +117,7 @@ async fn the_commands_say_the_same_with_and_without_a_server() {
         let bad = say(&["schedules", "set", name, "report", "--cron", "61 * * * *"]);
         assert_eq!(bad.code, Some(2), "{bad:?}");
         assert!(bad.stderr.contains("minute is \"61\"; allowed are 0 to 59"), "{bad:?}");
-        assert_eq!(say(&["schedules", "rm", name]).stderr, format!("schedule {name} removed"));
+        assert!(say(&["schedules", "rm", name]).stderr.ends_with(&format!("schedule {name} removed")));
         for verb in ["show", "pause", "resume", "run", "rm"] {
             let missing = say(&["schedules", verb, name]);
             assert_eq!(missing.code, Some(3), "{verb}: {missing:?}");

@@ -152,7 +152,7 @@ async fn must_be_there(backend: &dyn Backend, name: &Name, claims: Claims) -> an
 
 async fn purge(session: &Session, args: PurgeArgs) -> anyhow::Result<Exit> {
     let name = queue_name(&args.name)?;
-    let backend = session.backend().await?;
+    let backend = if args.dry_run { session.backend().await? } else { session.backend_to_change().await? };
     let out = session.out;
     let request = PurgeRequest { dry_run: args.dry_run, reason: args.reason };
     if args.dry_run || !args.yes {

@@ -148,17 +148,18 @@ fn the_id_of_a_task_that_is_waited_for_is_told_at_once() {
     let up = Running::up(&["--slots", "1"]);
     let arguments = ["enqueue", "sleep", "--payload", r#"{"ms":3600000}"#, "--wait"];
     let mut child = crate::support::command(up.folder.path(), &arguments).spawn().unwrap();
-    let mut line = String::new();
-    std::io::BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = lines.find_map(|line| line.ok().filter(|line| !line.starts_with("target: "))).unwrap();
     let id = line.split(' ').next().unwrap().to_owned();
-    assert_eq!(line, format!("{id} enqueued; waiting for its end\n"));
+    assert_eq!(line, format!("{id} enqueued; waiting for its end"));
     let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(up.say(&["tasks", "show", &id, "--json"]).done().json()["kind"], "sleep");
     let arguments = ["enqueue", "sleep", "--payload", r#"{"ms":3600000}"#, "--wait-timeout", "1ms"];
     let said = up.say(&arguments).failed(1, &["had not ended in time", "windlass tasks why"]);
-    let id = said.stderr.split(' ').next().unwrap();
+    let line = said.stderr.lines().find(|line| !line.starts_with("target: ")).unwrap();
+    let id = line.split(' ').next().unwrap();
     assert!(said.stderr.contains(&format!("task {id} had not ended")), "{said:?}");
 }
 

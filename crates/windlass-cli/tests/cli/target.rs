@@ -25,7 +25,7 @@ fn is_paused(folder: &Path, queue: &str) -> bool {
 fn a_store_in_this_folder_wins_over_a_server_at_the_usual_address() {
     let (other, own) = (Running::up(&[]), tempfile::tempdir().unwrap());
     windlass(own.path(), &["migrate"]).done();
-    let said = beside(&other, own.path(), &["queues", "pause", "mail"]).done();
+    let said = beside(&other, own.path(), &["queues", "pause", "mail", "--create"]).done();
     assert!(said.stderr.contains(&format!("target: {}\n", store_in(own.path()))), "{said:?}");
     assert!(is_paused(own.path(), "mail"));
     assert!(!is_paused(other.folder.path(), "mail"), "another project's queue was paused");
@@ -43,7 +43,7 @@ fn a_store_in_this_folder_wins_over_a_server_at_the_usual_address() {
 fn without_a_store_here_the_server_at_the_usual_address_is_named() {
     let (up, elsewhere) = (Running::up(&[]), tempfile::tempdir().unwrap());
     let target = format!("target: {}, store {}\n", up.address, store_in(up.folder.path()));
-    let said = beside(&up, elsewhere.path(), &["queues", "pause", "mail"]).done();
+    let said = beside(&up, elsewhere.path(), &["queues", "pause", "mail", "--create"]).done();
     assert!(said.stderr.contains(&target), "{said:?}");
     assert!(is_paused(up.folder.path(), "mail"));
     // Also to those who only look: they would take these for their own.
@@ -59,20 +59,21 @@ fn what_was_named_wins_and_the_nearer_name_over_the_farther() {
     windlass(own.path(), &["migrate"]).done();
     let there = format!("target: {}, store {}\n", up.address, store_in(up.folder.path()));
     let here = format!("target: {}\n", store_in(own.path()));
-    let said = windlass(own.path(), &["queues", "pause", "a", "--server", &up.address]).done();
+    let said = windlass(own.path(), &["queues", "pause", "a", "--create", "--server", &up.address]).done();
     assert!(said.stderr.contains(&there), "{said:?}");
     // A flag wins over the environment, whichever of the two names a server.
-    let mut by_flag = command(own.path(), &["queues", "pause", "b", "--store", "sqlite:windlass.db"]);
+    let mut by_flag =
+        command(own.path(), &["queues", "pause", "b", "--create", "--store", "sqlite:windlass.db"]);
     by_flag.env("WINDLASS_SERVER", &up.address);
     assert!(finish(by_flag).done().stderr.contains(&here));
-    let mut by_flag = command(own.path(), &["queues", "pause", "c", "--server", &up.address]);
+    let mut by_flag = command(own.path(), &["queues", "pause", "c", "--create", "--server", &up.address]);
     by_flag.env("WINDLASS_STORE", "sqlite:windlass.db");
     assert!(finish(by_flag).done().stderr.contains(&there));
-    let both = ["queues", "pause", "e", "--server", &up.address, "--store", "sqlite:windlass.db"];
+    let both = ["queues", "pause", "e", "--create", "--server", &up.address, "--store", "sqlite:windlass.db"];
     assert!(windlass(own.path(), &both).done().stderr.contains(&there));
     // A store that is named is used through the server that runs on it.
     let store = store_in(up.folder.path());
-    let said = windlass(own.path(), &["queues", "pause", "d", "--store", &store]).done();
+    let said = windlass(own.path(), &["queues", "pause", "d", "--create", "--store", &store]).done();
     assert!(said.stderr.contains(&there), "{said:?}");
 }
 
@@ -83,7 +84,7 @@ fn a_lock_file_of_a_dead_server_leads_to_no_other() {
     let other = Running::up(&[]);
     let owner = format!(r#"{{"pid":{},"address":"{}"}}"#, other.pid(), other.address);
     std::fs::write(folder.path().join("windlass.db.lock"), owner).unwrap();
-    let said = windlass(folder.path(), &["queues", "pause", "mail"]).done();
+    let said = windlass(folder.path(), &["queues", "pause", "mail", "--create"]).done();
     assert!(said.stderr.contains(&format!("target: {}\n", store_in(folder.path()))), "{said:?}");
     assert!(!is_paused(other.folder.path(), "mail"));
 }
@@ -98,10 +99,12 @@ fn a_wish_for_quiet_or_json_keeps_the_data_clean() {
 }
 
 /// Commands that change something, in an order in which each can: with what they need, and on a store that nobody runs.
-const CHANGES: [&[&str]; 25] = [
+const CHANGES: [&[&str]; 27] = [
     &["enqueue", "echo", "--job", "j", "--workflow", "w"],
     &["tasks", "cancel", "--state", "scheduled", "--yes"],
     &["tasks", "retry", "--state", "dead", "--yes"],
+    &["tasks", "rm", "--state", "dead", "--yes"],
+    &["queues", "purge", "default", "--yes"],
     &["queues", "pause", "default"],
     &["queues", "resume", "default"],
     &["jobs", "set", "j", "--concurrency", "3"],

@@ -114,3 +114,30 @@ pub async fn a_delay_holds_up_its_own_job_only(harness: &dyn Harness) {
     rig.add(later).await;
     assert_eq!(worker.claim_ids(MANY).await, [], "priority does not lift a delay");
 }
+
+/// What runs when a job gets its delay counts as started then, once; also if the job had a delay before.
+pub async fn a_delay_counts_from_what_runs_when_it_is_set(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    let none = || JobChange { delay: Some(None), ..JobChange::default() };
+    rig.limit("j", 5).await;
+    rig.add(of_job("j")).await;
+    worker.claim_one().await;
+    delayed(&rig, 5).await;
+    let first = rig.job("j").await.last_start.expect("the start of what runs");
+    rig.advance(DELAY / 2).await;
+    rig.set_job("j", none()).await;
+    delayed(&rig, 5).await;
+    assert_eq!(rig.job("j").await.last_start, Some(first), "it has started once");
+    rig.add(of_job("j")).await;
+    assert_eq!(worker.claim_ids(MANY).await, [], "one started a moment ago");
+    rig.advance(DELAY).await;
+    rig.store.admit(MANY).await.unwrap();
+    assert_eq!(rig.figures("j").await, (1, 1, 0));
+    // This one was let through under the delay, and starts without it.
+    rig.set_job("j", none()).await;
+    worker.claim_one().await;
+    delayed(&rig, 5).await;
+    assert!(rig.job("j").await.last_start > Some(first), "the second has started");
+    rig.assert_sound().await;
+}

@@ -78,7 +78,9 @@ pub async fn times_without_a_text_are_refused(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     for ms in [i64::MAX, i64::MIN, 300_000_000_000_000] {
         let task = NewTask { start: Start::At(Timestamp::from_ms(ms)), ..task("a") };
-        let Err(Error::Invalid(text)) = rig.store.enqueue(vec![task]).await else { panic!("{ms} was taken") };
+        let answer = rig.store.enqueue(vec![task]).await;
+        assert!(matches!(answer, Err(Error::Invalid(_))), "{ms} was taken: {answer:?}");
+        let text = answer.unwrap_err().to_string();
         assert!(text.contains(Timestamp::RANGE), "{text}");
     }
 }

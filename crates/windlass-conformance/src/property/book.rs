@@ -269,7 +269,7 @@ fn new_task(draft: &Draft) -> Option<NewTask> {
         retry: None,
         timeout: None,
         job: gate(draft).job,
-        job_concurrency: None,
+        job_concurrency: draft.gives_limit.then_some(ops::GIVEN_LIMIT),
         workflow: gate(draft).workflow,
         on_failure: draft.on_failure,
         trace: None,

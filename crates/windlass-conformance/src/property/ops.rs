@@ -11,6 +11,8 @@ pub const MANY: u32 = 10_000;
 const LANES: u8 = 4;
 /// Jobs, and workflows, that tasks name.
 pub const GATES: u8 = 3;
+/// The limit that tasks bring for a job that is not there yet. All bring the same: which of several counts is left to the store.
+pub const GIVEN_LIMIT: u32 = 3;
 /// Workers that may be registered at once.
 const WORKERS_MAX: usize = 3;
 /// Tasks of a run, so that a look at all of them stays quick.
@@ -122,6 +124,8 @@ pub struct Draft {
     /// Zero makes the task, and with it the batch, bad.
     pub max_attempts: u32,
     pub job: Option<u8>,
+    /// Whether it brings the limit of its job, see [`GIVEN_LIMIT`].
+    pub gives_limit: bool,
     pub workflow: Option<u8>,
     pub on_failure: Option<OnFailure>,
 }
@@ -282,8 +286,9 @@ fn draft() -> BoxedStrategy<Draft> {
         0..2_u8,
         attempts,
         gates(),
+        any::<bool>(),
     )
-        .prop_map(|(lane, priority, start_in_s, key, payload, max_attempts, gates)| Draft {
+        .prop_map(|(lane, priority, start_in_s, key, payload, max_attempts, gates, gives_limit)| Draft {
             lane,
             priority,
             start_in_s,
@@ -291,6 +296,7 @@ fn draft() -> BoxedStrategy<Draft> {
             payload,
             max_attempts,
             job: gates.0,
+            gives_limit: gives_limit && gates.0.is_some(),
             workflow: gates.1,
             on_failure: gates.2.filter(|_| gates.1.is_some()),
         })
@@ -351,15 +357,14 @@ fn worker_ops(reference: &Reference, worker: usize) -> Vec<(u32, BoxedStrategy<O
         Op::Reconcile { worker, kept, back }
     });
     choices.push((1, reconcile.boxed()));
-    let tasks = reference.book().tasks();
     if !held.is_empty() {
         let some = sample::subsequence(held.clone(), 1..=held.len());
         let hows = vec(how(), held.len());
-        let stale = option::weighted(0.2, (0..tasks, 0..4_u32, how()));
+        let stale = option::weighted(0.2, (not_held(reference, worker), how()));
         let mine: Vec<usize> = held.iter().map(|held| held.task).collect();
         let settle = (some, hows, stale).prop_map(move |(some, hows, stale)| {
             let mut ends: Vec<_> = some.into_iter().zip(hows).map(|(held, how)| held.end(how)).collect();
-            if let Some((task, lease, how)) = stale
+            if let Some(((task, lease), how)) = stale
                 && !mine.contains(&task)
             {
                 ends.push(End { task, lease, how });
@@ -373,6 +378,15 @@ fn worker_ops(reference: &Reference, worker: usize) -> Vec<(u32, BoxedStrategy<O
         choices.push((1, progress.boxed()));
     }
     choices
+}
+
+/// Leases that a worker has no right to: any of any task, and often one that another worker holds.
+fn not_held(reference: &Reference, worker: usize) -> BoxedStrategy<(usize, u32)> {
+    let any = (0..reference.book().tasks(), 0..4_u32).boxed();
+    let others = reference.registered().into_iter().filter(|other| *other != worker);
+    let held: Vec<(usize, u32)> =
+        others.flat_map(|other| reference.held_by(other)).map(|held| (held.task, held.lease)).collect();
+    if held.is_empty() { any } else { prop_oneof![any, sample::select(held)].boxed() }
 }
 
 fn how() -> BoxedStrategy<How> {

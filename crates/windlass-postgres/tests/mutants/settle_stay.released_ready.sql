@@ -7,20 +7,27 @@ WITH clock AS MATERIALIZED (
 )
 UPDATE windlass.task AS t
 SET
-  state = CASE item.how WHEN 3 THEN 1 WHEN 6 THEN 6 ELSE 0 END,
+  state = CASE
+    WHEN item.how = 3 THEN 1
+    WHEN item.how = 6 OR item.how = 1 AND t.attempt >= t.max_attempts THEN 6
+    ELSE 0
+  END,
   ready_seq = item.ready_seq,
   paced = NULL,
-  due_at = item.due_at,
-  ended_at = CASE item.how WHEN 6 THEN (SELECT now FROM clock) END,
+  due_at = CASE WHEN item.how = 1 AND t.attempt >= t.max_attempts THEN NULL ELSE item.due_at END,
+  ended_at = CASE WHEN item.how = 6 OR item.how = 1 AND t.attempt >= t.max_attempts THEN (SELECT now FROM clock) END,
   attempt = CASE WHEN item.how IN (2, 3) THEN greatest(t.attempt - 1, 0) ELSE t.attempt END,
   crashes = CASE item.how WHEN 3 THEN t.crashes ELSE 0 END,
   error = CASE WHEN item.how IN (1, 6) THEN item.error ELSE t.error END,
+  -- Most have none yet, and many may fail at once: the first entry is written without a function call.
   log = CASE
     WHEN t.log IS NULL THEN jsonb_build_array(jsonb_build_array(
-      t.attempt, t.lease, t.worker, t.claimed_at, (SELECT now FROM clock), item.how, item.error
+      t.attempt, t.lease, t.worker, t.claimed_at, (SELECT now FROM clock),
+      CASE WHEN item.how = 1 AND t.attempt >= t.max_attempts THEN 6 ELSE item.how END, item.error
     ))
     ELSE windlass.logged(t.log, jsonb_build_array(
-      t.attempt, t.lease, t.worker, t.claimed_at, (SELECT now FROM clock), item.how, item.error
+      t.attempt, t.lease, t.worker, t.claimed_at, (SELECT now FROM clock),
+      CASE WHEN item.how = 1 AND t.attempt >= t.max_attempts THEN 6 ELSE item.how END, item.error
     ))
   END
 FROM item

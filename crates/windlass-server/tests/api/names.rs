@@ -16,7 +16,7 @@ fn unsafe_letters() -> Vec<char> {
 }
 
 fn in_path(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    text.bytes().fold(String::new(), |done, byte| format!("{done}%{byte:02X}"))
 }
 
 /// Sends a name through every entrance that makes something with it.

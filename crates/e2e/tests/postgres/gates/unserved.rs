@@ -35,7 +35,7 @@ async fn tasks_of_a_paused_queue_take_no_room_until_it_is_resumed() {
     let place = Place::shared().unwrap().patient();
     let up = up(&place);
     limit(&place, "j", 3);
-    json_of(&place, &["queues", "pause", "slow"]);
+    json_of(&place, &["queues", "pause", "slow", "--create"]);
     let arguments = ["enqueue", "echo", "--queue", "slow", "--job", "j", "--count", UNTAKEN];
     let paused = ids_of(&json_of(&place, &arguments)).unwrap();
     assert_done(&place, &up, &SERVED);

@@ -88,6 +88,11 @@ impl<'a> Arsenal<'a> {
                 let tasks = ids.into_iter().map(|task_id| v1::RetryTask { task_id, delay_ms: 0 });
                 vec![v1::RetryTasksRequest { tasks: tasks.collect() }.encode_to_vec()]
             }
+            "RemoveTasks" => vec![v1::RemoveTasksRequest { task_ids: ids }.encode_to_vec()],
+            "FindKey" => {
+                let (queue, key) = ("default".to_owned(), "k".to_owned());
+                vec![v1::FindKeyRequest { queue, key }.encode_to_vec()]
+            }
             _ => panic!("no message for {method}"),
         }
     }

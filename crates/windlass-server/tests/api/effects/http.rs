@@ -13,6 +13,7 @@ fn hostile(call: &str, scene: &Scene) -> (String, String) {
     let id = match route {
         // One that has ended: nobody waits for it.
         "/v1/tasks/{id}/retry" | "/v1/tasks/{id}/wait" => dead.clone(),
+        "/v1/tasks/{id}" if method == "DELETE" => dead.clone(),
         route if route.starts_with("/v1/tasks/") => victim,
         route if route.starts_with("/v1/workers/") => scene.victim.worker.to_string(),
         _ => scene.token(Bearer::Admin).unwrap()[3..19].to_owned(),
@@ -28,7 +29,7 @@ fn hostile(call: &str, scene: &Scene) -> (String, String) {
     let body = match call {
         "POST /v1/tasks" => r#"{"kind":"a","queue":"default","job":"j"}"#,
         "POST /v1/tasks/cancel" => r#"{"filter":{"state":"ready"}}"#,
-        "POST /v1/tasks/retry" => r#"{"filter":{"state":"dead"}}"#,
+        "POST /v1/tasks/retry" | "POST /v1/tasks/remove" => r#"{"filter":{"state":"dead"}}"#,
         "POST /v1/tasks/wait" => return (route.to_owned(), format!(r#"{{"ids":["{dead}"]}}"#)),
         "PUT /v1/jobs/{name}" => r#"{"concurrency":1000}"#,
         "PUT /v1/schedules/{name}" => r#"{"cron":"* * * * *","task":{"kind":"a"}}"#,
