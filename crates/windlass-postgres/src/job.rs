@@ -79,7 +79,7 @@ async fn set_once(shared: &Shared, name: &Name, change: &JobChange) -> Result<Ad
     let limit = shared.rules.job_default_concurrency.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
     session.query(&sql::JOB_MAKE, &[&vec![name.as_str()], &limit]).await?;
     let state = lock_state(&mut session, name).await?;
-    if state == Some(JobState::Removing) {
+    if state == Some(JobState::Removing) && change.state.is_some() {
         session.rollback().await;
         return Err(Error::Conflict(format!("job {name} is being removed")).into());
     }
