@@ -120,10 +120,8 @@ impl Source for RemoteStore {
             Some(push) => push.holds(in_flight),
         };
         if up_to_claim_no == 0 {
-            // On the wire zero stands for every claim. A worker that has had no answer yet has nothing to compare; without a stream
-            // it has claimed nothing, so what it names is not its own.
-            let named = if self.push.is_some() { &[][..] } else { &in_flight };
-            return Ok(Reconciled::new(0, named, |_| false));
+            // On the wire zero stands for every claim; a worker that has had no answer yet has nothing to compare.
+            return Ok(Reconciled::default());
         }
         let request = v1::ReconcileRequest {
             worker_id: worker.to_string(),

@@ -27,7 +27,6 @@ mod body;
 mod connections;
 mod first_bytes;
 mod guard;
-mod heads;
 mod openapi;
 mod page;
 mod query;

@@ -144,7 +144,8 @@ impl Book {
             Op::Reconcile { worker, kept, back } => {
                 let kept = kept.iter().filter_map(|(task, lease)| self.lease(*task, *lease)).collect();
                 let member = self.workers.get(*worker)?;
-                Call::Reconcile(member.id, member.claim_no.saturating_sub(*back), kept)
+                // Over gRPC zero stands for every claim, and the first claim of a worker has number one.
+                Call::Reconcile(member.id, member.claim_no.saturating_sub(*back).max(1), kept)
             }
             Op::Progress { worker, task, lease, text } => {
                 Call::Progress(self.worker_id(*worker)?, self.lease(*task, *lease)?, format!("step {text}"))

@@ -1,6 +1,4 @@
-//! How a request states its body: in one way, and not encoded.
-
-use serde_json::json;
+//! A request sends its body as it is.
 
 use crate::harness::Api;
 
@@ -33,57 +31,5 @@ async fn an_encoded_body_is_refused() {
         let head =
             head(&format!("connection: close\r\ncontent-encoding: {coding}\r\ncontent-length: {length}"));
         assert_eq!(api.raw(&head, BODY.as_bytes()).await.status, 201, "{coding}");
-    }
-}
-
-#[tokio::test]
-async fn two_lengths_of_one_body_are_refused() {
-    let api = Api::start().await;
-    let smuggled = format!("{}\r\n\r\n{BODY}", head(&format!("content-length: {}", BODY.len())));
-    let chunked = format!("{:x}\r\n{BODY}\r\n0\r\n\r\n", BODY.len());
-    for lengths in [
-        format!("content-length: {}\r\ntransfer-encoding: chunked", chunked.len()),
-        format!("transfer-encoding: chunked\r\ncontent-length: {}", chunked.len()),
-        "transfer-encoding: chunked\r\ncontent-length: 0".to_owned(),
-        "Content-Length: 5\r\nx: y\r\nTransfer-Encoding: Chunked\r\nContent-Length: 5".to_owned(),
-    ] {
-        let mut connection = api.connect().await;
-        connection.send(format!("{}\r\n\r\n{chunked}{smuggled}", head(&lengths)).as_bytes()).await;
-        let answer = connection.answer().await;
-        assert_eq!(answer.status, 400, "{lengths}");
-        assert_eq!(connection.rest().await, b"", "closed after {lengths}");
-    }
-    // Also behind a request that is well.
-    let mut connection = api.connect().await;
-    connection.send(format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n{}", head("")).as_bytes()).await;
-    connection.send(b"content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n").await;
-    assert_eq!(connection.answer().await.status, 200);
-    assert_eq!(connection.answer().await.status, 400);
-    assert_eq!(count(&api).await, 0);
-}
-
-#[tokio::test]
-async fn a_chunked_request_is_the_last_of_its_connection() {
-    let api = Api::start().await;
-    let chunked = format!("{:x}\r\n{BODY}\r\n0\r\n\r\n", BODY.len());
-    let next = format!("{}\r\n\r\n{BODY}", head(&format!("content-length: {}", BODY.len())));
-    let mut connection = api.connect().await;
-    connection
-        .send(format!("{}\r\n\r\n{chunked}{next}", head("transfer-encoding: chunked")).as_bytes())
-        .await;
-    let answer = connection.answer().await;
-    assert_eq!((answer.status, answer.header("connection")), (201, Some("close")));
-    assert_eq!(connection.rest().await, b"");
-    assert_eq!(count(&api).await, 1);
-}
-
-#[tokio::test]
-async fn a_time_beyond_the_range_is_told_the_range() {
-    let api = Api::start().await;
-    for at in ["9999-12-31T23:59:59Z", "10000-01-01T00:00:00Z"] {
-        let (code, message) =
-            api.post("/v1/tasks", json!({"kind": "a", "run_at": at}).to_string()).await.error(400);
-        assert_eq!(code, "invalid");
-        assert!(message.contains("from -009999-01-02T01:59:59Z to 9999-12-30T22:00:00Z"), "{message}");
     }
 }
