@@ -1,5 +1,7 @@
 //! A request sends its body as it is.
 
+use serde_json::json;
+
 use crate::harness::Api;
 
 const BODY: &str = r#"{"kind":"a"}"#;
@@ -31,5 +33,16 @@ async fn an_encoded_body_is_refused() {
         let head =
             head(&format!("connection: close\r\ncontent-encoding: {coding}\r\ncontent-length: {length}"));
         assert_eq!(api.raw(&head, BODY.as_bytes()).await.status, 201, "{coding}");
+    }
+}
+
+#[tokio::test]
+async fn a_time_beyond_the_range_is_told_the_range() {
+    let api = Api::start().await;
+    for at in ["9999-12-31T23:59:59Z", "10000-01-01T00:00:00Z"] {
+        let (code, message) =
+            api.post("/v1/tasks", json!({"kind": "a", "run_at": at}).to_string()).await.error(400);
+        assert_eq!(code, "invalid");
+        assert!(message.contains("from -009999-01-02T01:59:59Z to 9999-12-30T22:00:00Z"), "{message}");
     }
 }
