@@ -50,6 +50,17 @@ async fn claimed(worker: &mut Hand<'_>) -> Vec<Claimed> {
     answer.unwrap()
 }
 
+/// Claims until so many tasks are there: a claim may bring less than there is.
+async fn claimed_up_to(worker: &mut Hand<'_>, tasks: &mut Vec<Claimed>, n: usize) {
+    until("so many tasks are claimed", async || {
+        if tasks.len() < n {
+            tasks.extend(claimed(worker).await);
+        }
+        tasks.len() >= n
+    })
+    .await;
+}
+
 /// What the worker has lost, and how much it is said to have had on top.
 async fn lost(worker: &Hand<'_>, leases: &[LeaseRef]) -> Vec<LeaseRef> {
     let mut lost = None;
@@ -84,7 +95,9 @@ async fn a_claim_that_a_crash_forgot_is_told_and_its_number_never_given_again() 
     let mut epoch = renewed(&first).await.epoch;
     let mut rounds_with_losses = 0;
     for round in 0..ROUNDS_MAX {
-        let held: Vec<LeaseRef> = claimed(&mut first).await.iter().map(lease_of).collect();
+        let mut tasks = Vec::new();
+        claimed_up_to(&mut first, &mut tasks, 3).await;
+        let held: Vec<LeaseRef> = tasks.iter().map(lease_of).collect();
         assert_eq!(held.len(), 3);
         assert!(held.iter().all(|lease| given.insert(*lease)), "{held:?} was given before");
         cluster.restart(Mode::Immediate).unwrap();
@@ -94,6 +107,7 @@ async fn a_claim_that_a_crash_forgot_is_told_and_its_number_never_given_again() 
         assert!(now > epoch, "{now:?} after {epoch:?}");
         epoch = now;
         let lost = lost(&first, &held).await;
+        claimed_up_to(&mut second, &mut taken, lost.len()).await;
         taken.extend(claimed(&mut second).await);
         // The second worker has what the first one was told that it lost, and nothing else.
         let ids = |leases: &mut dyn Iterator<Item = i64>| leases.collect::<HashSet<_>>();
@@ -124,7 +138,9 @@ async fn a_durable_claim_outlives_a_crash() {
     rig.add_many("a", 3).await;
     let mut worker = rig.worker().await;
     for _ in 0..3 {
-        let held: Vec<LeaseRef> = claimed(&mut worker).await.iter().map(lease_of).collect();
+        let mut tasks = Vec::new();
+        claimed_up_to(&mut worker, &mut tasks, 3).await;
+        let held: Vec<LeaseRef> = tasks.iter().map(lease_of).collect();
         assert_eq!(held.len(), 3);
         cluster.restart(Mode::Immediate).unwrap();
         renewed(&worker).await;
