@@ -1,7 +1,7 @@
 //! Repeating a task that is done or cancelled: a new task that does the same.
 //!
 //! An ended task never runs again (ONE-TERMINAL), so what an operator retries is a copy. The copy's idempotency key names the task
-//! that it repeats: each task is repeated once, however often the call is made, and the key leads from one to the other. Whoever wants
+//! that it repeats: each task is repeated once, however often the call is made, and the key leads from one to the other. A caller who wants
 //! a third run repeats the second.
 
 use std::time::Duration;

@@ -201,7 +201,7 @@ impl fmt::Display for Bound {
 pub struct TokenHash(pub [u8; 32]);
 
 impl PartialEq for TokenHash {
-    /// Looks at every byte, whatever the first ones are.
+    /// Looks at every byte, also after a difference.
     fn eq(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).fold(0, |differs, (one, two)| differs | (one ^ two)) == 0
     }

@@ -1,6 +1,6 @@
 -- Takes ready tasks as claim.sql does and says nothing else, with no more set up than that needs: for few tasks it costs the
 -- server a third. Brings nothing where more would have to be known or done, and whoever asked goes the long way then: the worker's lease
--- is not in force, the epoch of leases is not known, a suspect is about, a queue is paused, a task is among them whose start is to be noticed; or there are several lanes
+-- is not in force, the epoch of leases is not known, a suspect waits or runs, a queue is paused, a task among them belongs to a job with a delay; or there are several lanes
 -- and more is ready than was asked for, so that their heads would have to be compared.
 -- $1 worker, $2 claim number, $3 how many, $4–$7 stretches as in claim.sql, $8 from how many on nothing is taken, less one,
 -- $9 whether there is so much that a row that anybody has locked, be it long ago, can be passed over: a claim from the head finds it.

@@ -1,6 +1,6 @@
--- Says that a job is to be forgotten; what is there now goes with it. $1 name. Index: primary key, gate_todo_key.
+-- Marks a job for removal, with the tasks that it has now. $1 name. Index: primary key, gate_todo_key.
 WITH stale AS MATERIALIZED (
-  -- The time at which it wanted its next turn. Whoever takes that just now waits for the job, so it is not waited for.
+  -- The time at which it wanted its next turn. Skip a locked row: the transaction that has it waits for this job.
   SELECT g.ctid AS place FROM windlass.gate_todo AS g
   WHERE (g.kind > 1 OR g.at > 0) AND g.key = $1 AND g.kind = 0 AND g.at > 0
   FOR UPDATE SKIP LOCKED

@@ -1,7 +1,7 @@
 -- Changes a job that is held. $1 name, $2 and $3 whether and what limit, $4 and $5 whether and what delay, $6 state. Answers its state
 -- and whether it has a delay. Index: primary key, gate_todo_key.
 WITH stale AS MATERIALIZED (
-  -- The time at which it wanted its next turn. Whoever takes that just now waits for the job, so it is not waited for.
+  -- The time at which it wanted its next turn. Skip a locked row: the transaction that has it waits for this job.
   SELECT g.ctid AS place FROM windlass.gate_todo AS g
   WHERE (g.kind > 1 OR g.at > 0) AND g.key = $1 AND g.kind = 0 AND g.at > 0
   FOR UPDATE SKIP LOCKED

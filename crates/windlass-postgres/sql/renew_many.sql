@@ -5,7 +5,7 @@
 -- $4 draining, $5 listener, $6 how long its bell stays armed, $7 memory in use, $8 share of their slots that they may use,
 -- $9 why not all.
 -- Answers: whether the bell is armed, whether a lease of anybody else runs out within the next 2.5 s, who was renewed and
--- with how many slots, who is in force and held by somebody else, and the cancels of all: worker, task, lease, reason; which offer is out; the epoch of leases if the server knows it.
+-- with how many slots, which are in force and locked by another transaction, and the cancels of all: worker, task, lease, reason; which offer is out; the epoch of leases if the server knows it.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
 ), free AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- Ends attempts whose tasks go on (1 retry, 2 snooze, 3 release) or die (6), unless somebody asked for their end. A retry of a task whose
+-- Ends attempts whose tasks go on (1 retry, 2 snooze, 3 release) or die (6), unless they have a cancel request. A retry of a task whose
 -- attempts are spent is its death: the row knows how many were granted. What is
 -- released is ready, or held if it has a job: its room is given back. The
 -- places in the ready line are drawn in the order of the tasks. Only the primary key can serve the fence.

@@ -44,7 +44,7 @@ pub(crate) struct Brought {
 }
 
 impl Brought {
-    /// Nothing yet: gates are to be looked at first.
+    /// Nothing yet: the caller must look at the gates first.
     fn gates_first() -> Self {
         Self {
             tasks: Vec::new(),

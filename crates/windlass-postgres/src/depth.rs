@@ -20,7 +20,7 @@ use crate::{leader::Term, operate, repeat::repeat, shared::Shared, sql};
 const LOOK_MAX: i64 = 10_000;
 /// Up to so many by the leader.
 const COUNT_MAX: i64 = 1_000_000;
-/// How long the server counts for whoever asks, and for the leader. A snapshot that a session holds keeps dead rows where they are, and a count
+/// How long the server counts for a caller, and for the leader. A snapshot that a session holds keeps dead rows where they are, and a count
 /// reads past all of them: it must not take the server's time from the tasks.
 const LOOK_TIME_MAX: Duration = Duration::from_millis(250);
 const COUNT_TIME_MAX: Duration = Duration::from_secs(2);

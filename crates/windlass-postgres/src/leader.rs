@@ -79,7 +79,7 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
     let Some((term, due)) = lead(shared, retention, age).await? else { return Ok(report) };
     let started = Instant::now();
     let is_late = || started.elapsed() >= STEP_MAX;
-    // What gives way asks for another step. One that has removed nothing gives way to nobody, so that a slow server comes to an end.
+    // A duty that is skipped asks for another step. No duty is skipped before the step has removed something: a slow server makes progress.
     let gives_way = |report: &mut DutyReport| {
         let gives_way = report.moved > 0 && is_late();
         report.more |= gives_way;

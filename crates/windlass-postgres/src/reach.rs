@@ -17,7 +17,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(25);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 /// Longest such pause while the server has no connection left.
 const FULL_PAUSE_MAX: Duration = Duration::from_secs(2);
-/// How long one who wants to connect waits for another who tries: one that hangs holds up nobody for longer.
+/// How long a caller waits while another connection tries. An attempt that hangs delays no caller for longer.
 const TURN_MAX: Duration = Duration::from_millis(250);
 
 /// Why there is no connection. Nothing was sent, so nothing changed.

@@ -48,7 +48,7 @@ const FRUITLESS_LEFT_PERCENT: u64 = 50;
 const FRUITLESS_PAUSE_MIN: Duration = Duration::from_secs(5);
 /// Such vacuums take at most this share of the time: one part in so many.
 const FRUITLESS_SHARE: u32 = 10;
-/// What is said to the server. Without the indexes dead rows stay; without a truncation nobody waits for the table; a table that is being
+/// The statement. INDEX_CLEANUP: without it dead rows stay. No TRUNCATE: it would lock the table; a table that is being
 /// cleaned up already, or altered, is left alone.
 const VACUUM: &str = "VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON, TRUNCATE OFF, PARALLEL 0)";
 

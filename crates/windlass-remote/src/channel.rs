@@ -211,7 +211,7 @@ impl Channel {
         self.unbelieved.load(Ordering::Relaxed)
     }
 
-    /// Waits until somebody else has connected, and not longer than `limit`.
+    /// Waits until another call has connected, at most for `limit`.
     pub(crate) async fn connected_within(&self, limit: Duration) {
         let _ = tokio::time::timeout(limit, self.connected.notified()).await;
     }

@@ -1,5 +1,5 @@
 //! The epoch of leases (see [`windlass_core::epoch`]). Claims are not synced to the disk, so a power cut can forget some while
-//! workers of other processes live on. A restored copy lacks whatever came after it.
+//! workers of other processes live on. A restored copy lacks all later leases.
 
 use rusqlite::{Connection, OptionalExtension};
 use windlass_core::epoch::Epoch;
@@ -33,7 +33,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, steps: u32) -> Step<()> {
 }
 
 /// Begins an epoch at the opening of a store in which workers were registered when it was last closed. Those that left had all their
-/// claims on disk by then; so whoever only enqueues uses up no numbers.
+/// claims on disk by then; so a process that only enqueues uses up no numbers.
 pub(crate) fn begin_at_open(tx: &mut Tx<'_>, workers: usize) -> Step<()> {
     if workers == 0 {
         tx.leases.set_epoch(tx.memory.epoch);
@@ -42,7 +42,7 @@ pub(crate) fn begin_at_open(tx: &mut Tx<'_>, workers: usize) -> Step<()> {
     begin(tx, STEPS_AT_OPEN)
 }
 
-/// Begins an epoch in a copy that is to be the store.
+/// Begins an epoch in a copy that will become the store.
 pub(crate) fn begin_at_restore(conn: &Connection) -> rusqlite::Result<()> {
     let epoch = load(conn)?.after(STEPS_AT_RESTORE);
     conn.execute(sql::BEGIN_EPOCH, [epoch.0])?;

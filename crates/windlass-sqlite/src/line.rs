@@ -68,7 +68,7 @@ pub(crate) fn leave(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: &Waiting) -
     Ok(())
 }
 
-/// A ready suspect of the job waits for its group's turn: at the end of the line, where nobody reads.
+/// A ready suspect of the job waits for its group's turn: at the end of the line, which no claim reads.
 pub(crate) fn stand_aside(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: &Waiting) -> Step<()> {
     if tx.sql(sql::STAND_ASIDE)?.execute([task.id.raw()])? != 1 {
         return Err(disagree("a ready suspect"));

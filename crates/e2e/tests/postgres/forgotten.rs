@@ -20,7 +20,7 @@ fn name(text: &str) -> Name {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attempt_whose_claim_a_crash_forgot_ends_by_itself() {
-    // What nobody waits for is written ten seconds later, or never.
+    // The server writes an asynchronous commit ten seconds later, or never.
     let options = ClusterOptions::new()
         .without_fsync()
         .set("wal_writer_delay", "10s")

@@ -27,7 +27,7 @@ pub enum Choice {
     Server(String),
     /// The store that the caller named, or the one in this folder.
     Store(Place),
-    /// Neither was named and no store is here: whatever runs at the usual address.
+    /// Neither was named and no store is here: the server at the usual address.
     Usual,
 }
 

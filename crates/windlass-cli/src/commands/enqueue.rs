@@ -202,7 +202,7 @@ async fn one(
             Ok(Exit::Done)
         };
     };
-    // Now, because whoever ends the wait must be able to find the task; to stderr, because stdout has the result.
+    // Printed before the wait: a user who stops waiting needs the id. To stderr, because stdout has the result.
     out.note(format!("{} enqueued; waiting for its end", answer.id));
     wait::each_ended(backend, vec![answer.id], waits.limit, |task| {
         if out.is_json() {

@@ -86,7 +86,7 @@ fn literals(code: &str) -> Vec<(String, String)> {
     found
 }
 
-/// A command as somebody would type it, with one thing put in the place of every blank.
+/// A command as a user would type it, with a value for every placeholder.
 fn filled(command: &str, blank: &str) -> Vec<String> {
     let mut text = String::new();
     let mut depth = 0;

@@ -98,7 +98,7 @@ fn a_wish_for_quiet_or_json_keeps_the_data_clean() {
     assert!(said.json()["id"].is_string() && said.stderr.starts_with("target: "), "{said:?}");
 }
 
-/// Commands that change something, in an order in which each can: with what they need, and on a store that nobody runs.
+/// Commands that change something, with what they need, in an order in which each can run. No server runs on the store.
 const CHANGES: [&[&str]; 27] = [
     &["enqueue", "echo", "--job", "j", "--workflow", "w"],
     &["tasks", "cancel", "--state", "scheduled", "--yes"],

@@ -23,7 +23,7 @@ pub async fn a_crash_gives_the_attempt_back_and_is_counted(harness: &dyn Harness
     }
 }
 
-/// One death says little: after it nobody waits for anybody.
+/// One death says little: after it all tasks run again at once.
 pub async fn after_one_crash_all_run_again_at_once(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let ids = rig.add_many("a", 20).await;

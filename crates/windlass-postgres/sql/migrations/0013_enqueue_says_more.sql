@@ -1,4 +1,4 @@
--- The option that is called ignore_key_conflict everywhere has that name here too (ignore_conflict goes on to work), and whoever adds
+-- The option that is called ignore_key_conflict everywhere has that name here too (ignore_conflict goes on to work), and a caller who adds
 -- a task to a cancelled job gets a NOTICE. A function cannot get an argument: it is made anew, with the arguments that it had in their
 -- places.
 DROP FUNCTION windlass.enqueue(

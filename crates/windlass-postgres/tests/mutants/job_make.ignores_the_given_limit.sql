@@ -1,4 +1,4 @@
--- Broken: a new job has the usual limit whatever the enqueue said. Breaks LIMIT. Noticed by jobs::the_enqueue_that_makes_a_job_may_give_its_limit
+-- Broken: a new job has the default limit and ignores that of the enqueue. Breaks LIMIT. Noticed by jobs::the_enqueue_that_makes_a_job_may_give_its_limit
 INSERT INTO windlass.job (name, created_at, concurrency, state, recount, at_limit)
 SELECT u.name, windlass.now_ms(), $2, 0, true, false
 FROM unnest($1::text[]) WITH ORDINALITY AS u (name, place)

@@ -12,7 +12,7 @@ use crate::{support::PostgresHarness, wait::until};
 /// Rounds in which the server may happen to have written a claim before it is killed.
 const ROUNDS_MAX: usize = 20;
 
-/// A server that writes nothing by itself for ten seconds: what nobody waited for is gone when it is killed.
+/// A server that flushes asynchronous commits only after ten seconds: a crash loses them.
 fn forgetful() -> Cluster {
     let options = ClusterOptions::new()
         .without_fsync()

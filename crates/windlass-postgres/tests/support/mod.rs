@@ -195,7 +195,7 @@ impl Harness for PostgresHarness {
     }
 
     async fn forget(&self, store: Arc<dyn Store>, claimed: LeaseRef) -> Option<Arc<dyn Store>> {
-        // What a crash of the server leaves: a claim is gone, and whatever is unlogged.
+        // As after a crash of the server: a claim and all unlogged rows are gone.
         let (id, lease) = (claimed.id.raw(), claimed.lease);
         let forgotten = self
             .number(&format!(

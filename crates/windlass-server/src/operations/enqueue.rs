@@ -142,7 +142,7 @@ impl Operations {
         Ok(BatchResponse { tasks: enqueued.into_iter().map(answer).collect(), warnings })
     }
 
-    /// One warning per cancelled job, then one per lane that nobody serves.
+    /// One warning per cancelled job, then one per lane that no worker serves.
     pub(super) async fn warned(
         &self,
         cancelled: BTreeSet<Name>,
@@ -220,7 +220,7 @@ fn cancelled_jobs(jobs: Vec<Option<Name>>, enqueued: &[Enqueued]) -> BTreeSet<Na
     cancelled.filter_map(|(job, _)| job).collect()
 }
 
-/// What whoever adds a task to a cancelled job must hear: the task will not run.
+/// The warning to a caller who adds a task to a cancelled job: the task will not run.
 fn cancelled_with(job: &Name) -> String {
     let (shown, typed) = (job.as_str(), word(job));
     format!(

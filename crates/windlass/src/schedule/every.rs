@@ -1,4 +1,4 @@
-//! `@every 5m`: ticks at even distances, whatever the calendar says.
+//! `@every 5m`: ticks at even distances, independent of the calendar.
 
 use windlass_core::Timestamp;
 

@@ -141,7 +141,7 @@ impl Again {
     pub(crate) async fn wanted(&mut self) {
         tokio::time::sleep(PAUSE_MIN).await;
         if self.0.changed().await.is_err() {
-            // The worker is gone; whoever waits is about to be.
+            // The worker has stopped; its parts stop too.
             std::future::pending::<()>().await;
         }
     }

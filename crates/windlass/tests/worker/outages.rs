@@ -65,7 +65,7 @@ async fn the_first_part_that_reaches_the_store_wakes_the_others() {
         let worker = start(store.clone(), handler, simulated(seed));
         until("they run", async || worker.status().running == 2).await;
         go_away(&store);
-        // Its end waits for the store, and so does whatever the other one becomes when the lease is over.
+        // Its end waits for the store. The other one is handed back when the lease is over, and that waits too.
         gate.add_permits(1);
         tokio::time::sleep(Duration::from_secs(60 + seed)).await;
         come_back(&store);

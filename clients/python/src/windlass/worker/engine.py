@@ -65,7 +65,7 @@ class Engine:
         self.wake = asyncio.Event()
         #: An attempt has ended, or an end was acknowledged.
         self.changed = asyncio.Event()
-        #: The store may have forgotten claims: what it says that this worker holds is to be compared at once.
+        #: The store may have forgotten claims. The worker compares its leases with the store at once.
         self.compare = asyncio.Event()
         #: The epoch of the store's leases, as the last heartbeat told it.
         self._epoch: int | None = None

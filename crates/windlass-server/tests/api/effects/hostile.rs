@@ -45,7 +45,7 @@ impl<'a> Arsenal<'a> {
         v1::Held { task_id: hand.claimed.id.to_string(), lease: hand.claimed.lease }
     }
 
-    /// The lease of a task, with a budget and a policy that nobody granted, claimed by a worker.
+    /// The lease of a task, with a budget and a policy that the store did not grant, claimed by a worker.
     fn lease(hand: &Hand, worker: WorkerId) -> v1::Lease {
         v1::Lease {
             task_id: hand.claimed.id.to_string(),

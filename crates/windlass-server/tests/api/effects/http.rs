@@ -11,7 +11,7 @@ fn hostile(call: &str, scene: &Scene) -> (String, String) {
     let dead = scene.dead.to_string();
     let victim = scene.victim.claimed.id.to_string();
     let id = match route {
-        // One that has ended: nobody waits for it.
+        // One that has ended, so that the call returns at once.
         "/v1/tasks/{id}/retry" | "/v1/tasks/{id}/wait" => dead.clone(),
         "/v1/tasks/{id}" if method == "DELETE" => dead.clone(),
         route if route.starts_with("/v1/tasks/") => victim,

@@ -1,4 +1,4 @@
-//! S2, S7: messages by chance, for every method and the stream, from bearers of every scope. Whatever comes, the server answers with a
+//! S2, S7: messages by chance, for every method and the stream, from bearers of every scope. The server answers each with a
 //! status, goes on, and leaves a store that its audit finds sound. Seeds are fixed; `WINDLASS_LONG=1` makes fifty times as many messages.
 
 mod dice;
@@ -90,7 +90,7 @@ impl Target {
         Self { served, store, wire, tokens, shapes: Shapes::load(), texts }
     }
 
-    /// Sends a body; answers its status. Whatever happens to the connection is a failure.
+    /// Sends a body; answers its status. A broken connection is a failure.
     async fn send(&mut self, method: &str, token: &str, body: Vec<u8>) -> Option<Status> {
         let request = Request::post(format!("http://localhost/{method}"))
             .header("content-type", "application/grpc")
