@@ -1,50 +1,99 @@
-//! Claim: ready tasks become leases of a worker, in one statement that commits by itself.
+//! Claim: ready tasks become leases of a worker.
 //!
-//! Suspects of a crash take a longer way, in a transaction (see [`crate::suspect`]).
+//! A claim goes one of four ways: what an offer brought is here already ([`crate::wakeup::offer`]); one demand takes, and
+//! looks how things stand where that is needed ([`take`], [`look`]); suspects of crashes, and several demands together, need
+//! a transaction ([`together`], [`suspect`]).
 
-use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, LaneId, Result, Timestamp, affinity::hand_over,
-    crash::QUIET_PER_CRASH, source::Rest,
-};
+mod in_doubt;
+pub(crate) mod look;
+pub(crate) mod read_position;
+pub(crate) mod row;
+pub(crate) mod suspect;
+mod take;
+mod together;
+
+use windlass_core::{ClaimAnswer, Claimed, Demand, Error, LaneId, Result, Timestamp, source::Rest};
 
 use crate::{
-    cursor::Stretches,
-    doorbell::numbers,
-    doubt::Doubt,
-    epoch, gate,
-    looks::Way,
-    pool::Session,
+    claim::{
+        in_doubt::InDoubt,
+        look::{View, look},
+        suspect::Waiting,
+        take::{Suspects, Took, take},
+    },
+    connection::pool::Session,
+    gates::admit,
+    leases::epoch,
     shared::Shared,
-    short::{self, Seen},
-    sql::{self, Sql},
-    suspect::{Waiting, last_chance, stand_aside, take_suspects},
-    taken::{read, unreadable},
+    sql,
+    wakeup::doorbell::numbers,
 };
 
 /// Most tasks that one demand may take.
 const CLAIM_MAX: u32 = 10_000;
-/// Columns before those of a task in an answer that also says how things stand.
-pub(crate) const HEAD: usize = 9;
 
-/// What one demand brought.
-#[expect(clippy::struct_excessive_bools, reason = "each is a word of the answer")]
-pub(crate) struct Brought {
-    pub tasks: Vec<Claimed>,
-    pub rest: Rest,
-    pub next_due: Option<Timestamp>,
-    pub now: Timestamp,
-    /// How many lanes there are, if the claim looked.
-    pub lanes: Option<usize>,
-    pub has_todo: bool,
-    pub has_started: bool,
-    /// A suspect on its last chance has the worker to itself.
-    pub is_isolated: bool,
-    /// How things stand was not looked at, and the last look is a while ago.
-    pub owes_look: bool,
+/// How many tasks a demand may take.
+pub(crate) fn wanted(demand: &Demand) -> i64 {
+    i64::from(demand.n.min(CLAIM_MAX))
 }
 
-impl Brought {
-    /// Nothing yet: the caller must look at the gates first.
+/// What one demand found.
+struct Found {
+    tasks: Vec<Claimed>,
+    rest: Rest,
+    next_due: Option<Timestamp>,
+    now: Timestamp,
+    /// How many lanes there are, if the claim looked.
+    lanes: Option<usize>,
+    /// A gate is to be looked at.
+    has_todo: bool,
+    /// A task of a job with a delay was taken.
+    has_started: bool,
+    /// A suspect on its last chance has the worker to itself.
+    is_isolated: bool,
+    /// The look that is due comes with the next claim: the tasks go first.
+    owes_look: bool,
+}
+
+impl Found {
+    /// What a look and a take after it say.
+    fn seen(demand: &Demand, view: &View, took: Took) -> Self {
+        let rest = match (took.tasks.len() as i64) < wanted(demand) {
+            false => Rest::More,
+            true if view.is_blocked => Rest::Blocked,
+            true => Rest::Nothing,
+        };
+        Self {
+            rest,
+            next_due: view.next_due,
+            now: view.now,
+            lanes: Some(view.lanes),
+            has_todo: view.has_todo,
+            has_started: took.has_started,
+            is_isolated: view.is_isolated,
+            owes_look: false,
+            tasks: took.tasks,
+        }
+    }
+
+    /// What a take without a look says; it brought something.
+    fn unseen(shared: &Shared, demand: &Demand, now: Timestamp, took: Took) -> Self {
+        let is_full = took.tasks.len() as i64 >= wanted(demand);
+        let owes_look = shared.looks.took(is_full);
+        Self {
+            rest: if is_full || owes_look { Rest::More } else { Rest::Nothing },
+            next_due: shared.looks.next_due(now),
+            now,
+            lanes: None,
+            has_todo: false,
+            has_started: took.has_started,
+            is_isolated: false,
+            owes_look: owes_look && !is_full,
+            tasks: took.tasks,
+        }
+    }
+
+    /// Nothing yet: the caller looks at the gates first.
     fn gates_first() -> Self {
         Self {
             tasks: Vec::new(),
@@ -59,64 +108,34 @@ impl Brought {
         }
     }
 
-    /// The same answer for another worker, whom it brought nothing.
+    /// The same answer for another worker, for which nothing was left.
     fn without_tasks(&self) -> Self {
         Self { tasks: Vec::new(), has_started: false, is_isolated: false, ..*self }
     }
 }
 
-/// What the head of an answer says of the claim as a whole.
-#[expect(clippy::struct_excessive_bools, reason = "each is a column of the answer")]
-struct Verdict {
-    now: Timestamp,
-    is_live: bool,
-    /// A suspect on its last chance has the worker to itself.
-    is_isolated: bool,
-    /// A suspect wants to be looked at first.
-    has_suspects: bool,
-    is_blocked: bool,
-    next_due: Option<Timestamp>,
-    lanes: Option<usize>,
-    /// A gate is to be looked at.
-    has_todo: bool,
-    /// A task of a job with a delay was taken.
-    has_started: bool,
-}
-
-/// Claims; a worker that goes idle arms its bell and claims once more, so that nothing that came in between is missed, and offers to take
-/// what comes next. A worker that is busy is not to be rung.
+/// Claims. A worker that goes idle arms the doorbell and claims once more, so that it misses nothing that came in between,
+/// and offers to take the next task. The doorbell of a busy worker is disarmed.
 pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
     let mut lanes: Vec<LaneId> = demands.iter().flat_map(|demand| demand.lanes.iter().copied()).collect();
     lanes.sort_unstable();
     lanes.dedup();
-    // Nothing is waited for with what an offer brought: whoever asked may not wait as long.
-    if let Some(mut answer) = short::by_offer(shared, demands) {
-        if answer.rest == Rest::Nothing {
-            if shared.looks.are_told() || !shared.doorbell.covers(&numbers(&lanes)) {
-                // There is more, or nobody would be told of it.
-                answer.rest = Rest::More;
-            } else {
-                offer(shared, demands);
-            }
-        } else if answer.tasks.len() as i64 >= demands.iter().map(wanted).sum() {
-            // It may not come again for a while.
-            shared.offers.disarm(lanes);
-        }
+    if let Some(answer) = claim_by_offer(shared, demands, &lanes) {
         return Ok(answer);
     }
     let (mut answer, owes_look) = claim_admitted(shared, demands).await?;
-    // The tasks first: their worker comes again at once, and with what is found then the bell is seen to.
+    // The tasks go first. The worker claims again at once, looks then, and the doorbell is seen to then.
     if owes_look || !shared.doorbell.is_listening() {
         return Ok(answer);
     }
     let is_busy = answer.rest == Rest::More;
-    // Rings that come thick cost more than looking: as long as each look brings something the bell stays off.
-    if is_busy || (shared.doorbell.is_rung_thickly() && !answer.tasks.is_empty()) {
+    // Many notifications cost more than to look: as long as each look brings something the doorbell stays disarmed.
+    if is_busy || (shared.doorbell.is_rung_often() && !answer.tasks.is_empty()) {
         shared.offers.withdraw();
         // What was claimed must not be lost for this.
         let disarmed = async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };
         if let Err(error) = disarmed.await {
-            tracing::debug!(%error, "the bell could not be disarmed");
+            tracing::debug!(%error, "the doorbell could not be disarmed");
         }
         answer.rest = Rest::More;
         return Ok(answer);
@@ -126,35 +145,56 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
         Ok(true) => answer = once_more(shared, demands, answer).await?,
         Ok(false) => {}
         Err(error) => {
-            tracing::debug!(%error, "the bell could not be armed; the poll finds what comes");
+            tracing::debug!(%error, "the doorbell could not be armed; the poll finds what comes");
             return Ok(answer);
         }
     }
     if answer.rest == Rest::Nothing && answer.tasks.is_empty() {
-        offer(shared, demands);
+        lay_offer(shared, demands);
     }
     Ok(answer)
 }
 
-/// Offers to take the next task for a worker that waits, and whose claim took nothing from the line.
-fn offer(shared: &Shared, demands: &[Demand]) {
+/// What an offer of this worker brought, if it did. No statement is sent: the caller may not wait as long.
+fn claim_by_offer(shared: &Shared, demands: &[Demand], lanes: &[LaneId]) -> Option<ClaimAnswer> {
+    let [demand] = demands else { return None };
+    let tasks = shared.offers.bring(demand);
+    let now = tasks.last()?.claimed_at;
+    let is_full = tasks.len() as i64 >= wanted(demand);
+    let owes_look = shared.looks.took(is_full);
+    let mut rest = if is_full || owes_look { Rest::More } else { Rest::Nothing };
+    if rest == Rest::Nothing {
+        if shared.looks.is_hinted() || !shared.doorbell.covers(&numbers(lanes)) {
+            // There is more, or this process would not be told of it.
+            rest = Rest::More;
+        } else {
+            lay_offer(shared, demands);
+        }
+    } else if is_full {
+        // The worker may not claim again for a while.
+        shared.offers.disarm(lanes.to_vec());
+    }
+    Some(ClaimAnswer { tasks, rest, next_due: shared.looks.next_due(now), now })
+}
+
+/// Offers to take the next task for a worker that waits, and whose claim found nothing.
+fn lay_offer(shared: &Shared, demands: &[Demand]) {
     if let [demand] = demands
         && demand.waits
-        && shared.options.trusts_hearsay
     {
         shared.offers.lay(demand);
     }
 }
 
-/// Claims; whatever the gates are to be looked at for is looked at, and what that made ready is claimed too. Answers also
-/// whether a look at how things stand is owed.
+/// Claims. If a gate is to be looked at, admission runs, and what it made ready is claimed too. Answers also whether a look is
+/// owed.
 async fn claim_admitted(shared: &Shared, demands: &[Demand]) -> Result<(ClaimAnswer, bool)> {
     let Served { mut answer, has_todo, has_started, owes_look } =
         claim(shared, demands, Waiting::Sort).await?;
     let is_short = answer.rest != Rest::More;
-    // A start that is to be noticed is noticed before its task can end.
+    // The start of a task of a job with a delay is noted before that task can end.
     if has_started || (has_todo && is_short) {
-        let report = gate::admit_after(shared).await;
+        let report = admit::admit_after(shared).await;
         answer.next_due = answer.next_due.into_iter().chain(report.next_due).min();
     } else if has_todo {
         shared.admission.wake();
@@ -173,7 +213,7 @@ struct Served {
     owes_look: bool,
 }
 
-/// Claims what is still wanted after the bell was armed.
+/// Claims what is still wanted.
 async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer) -> Result<ClaimAnswer> {
     let taken = |worker| answer.tasks.iter().filter(|task| task.worker == worker).count() as u32;
     let left: Vec<Demand> = demands
@@ -188,10 +228,10 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
             Ok(answer)
         }
         Err(error) if answer.tasks.is_empty() => Err(error),
-        // What was claimed first must not be lost; should the second have taken something, the next comparison of leases
-        // finds it.
+        // What was claimed first must not be lost. Should the second claim have taken something, the next comparison of
+        // leases finds it.
         Err(error) => {
-            tracing::debug!(%error, "the claim after arming the bell failed");
+            tracing::debug!(%error, "the second claim failed");
             Ok(answer)
         }
     }
@@ -199,227 +239,78 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
 
 /// Serves all demands or, if a worker may not claim, none.
 async fn claim(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<Served> {
-    let mut doubt = Doubt { shared, is_over: false };
-    let mut answer = serve(shared, demands, waiting).await;
-    if matches!(answer, Err(Error::WorkerExpired)) {
-        // Or the server was down in a crash: then it lets no worker claim until the next epoch has begun.
+    let mut in_doubt = InDoubt { shared, is_over: false };
+    let mut served = serve(shared, demands, waiting).await;
+    if matches!(served, Err(Error::WorkerExpired)) {
+        // Or the server crashed: then it lets no worker claim until the next epoch has begun.
         epoch::begin_if_forgotten(shared).await?;
-        answer = serve(shared, demands, waiting).await;
+        served = serve(shared, demands, waiting).await;
     }
-    doubt.is_over = answer.is_ok();
-    if let Ok(served) = &answer {
+    in_doubt.is_over = served.is_ok();
+    if let Ok(served) = &served {
         epoch::begin_if_used_up(shared, &served.answer).await;
     }
-    answer
+    served
 }
 
 async fn serve(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<Served> {
     let mut session = shared.claims.session().await?;
-    match demands {
+    let found = match demands {
         [] => {
             let now = session.row(&sql::NOW, &[]).await?.map_or(0, |row| row.get(0));
-            let answer = ClaimAnswer {
-                tasks: Vec::new(),
-                rest: Rest::More,
-                next_due: None,
-                now: Timestamp::from_ms(now),
-            };
-            Ok(Served { answer, has_todo: false, has_started: false, owes_look: false })
+            let (tasks, now) = (Vec::new(), Timestamp::from_ms(now));
+            let answer = ClaimAnswer { tasks, rest: Rest::More, next_due: None, now };
+            return Ok(Served { answer, has_todo: false, has_started: false, owes_look: false });
         }
-        [demand] => Ok(answer(shared, vec![alone(shared, &mut session, demand, waiting).await?])),
-        demands => {
-            shared.looks.forget_named();
-            let brought = together(shared, &mut session, demands, waiting).await?;
-            Ok(answer(shared, brought))
-        }
-    }
+        [demand] => vec![alone(shared, &mut session, demand, waiting).await?],
+        demands => together::claim(shared, &mut session, demands, waiting).await?,
+    };
+    Ok(answer(shared, found))
 }
 
-/// Demands in one transaction: all or none.
-async fn together(
-    shared: &Shared,
-    session: &mut Session<'_>,
-    demands: &[Demand],
-    waiting: Waiting,
-) -> Result<Vec<Brought>> {
-    let claimed = one_after_another(shared, session, demands, waiting).await;
-    if claimed.is_err() {
-        // Waited for: whoever claims next would skip what is still locked.
-        session.rollback().await;
-    }
-    claimed
-}
-
-async fn one_after_another(
-    shared: &Shared,
-    session: &mut Session<'_>,
-    demands: &[Demand],
-    waiting: Waiting,
-) -> Result<Vec<Brought>> {
-    let workers: Vec<i64> = demands.iter().map(|demand| demand.worker.0).collect();
-    let numbers: Vec<i64> = demands.iter().map(|demand| demand.claim_no as i64).collect();
-    let locked = session.begin_with(&[(&sql::CLAIM_LOCK, &[&workers, &numbers])]).await?;
-    if locked.first().is_none_or(|rows| rows.len() < demands.len()) {
-        return Err(Error::WorkerExpired);
-    }
-    if waiting == Waiting::Sort && stand_aside(shared, session, demands).await? {
-        session.commit().await?;
-        return Ok(vec![Brought::gates_first()]);
-    }
-    let mut all: Vec<Brought> = Vec::with_capacity(demands.len());
-    for (place, demand) in demands.iter().enumerate() {
-        let before = place.checked_sub(1).and_then(|before| demands.get(before).zip(all.last()));
-        let empty = before.filter(|(before, found)| {
-            before.lanes == demand.lanes && before.n > 0 && found.rest == Rest::Nothing
-        });
-        // Nothing was left for the one before in the same lanes, so nothing is for this one.
-        let brought = match empty {
-            Some((_, found)) if demand.n > 0 => found.without_tasks(),
-            _ => inside(shared, session, demand).await?,
-        };
-        all.push(brought);
-    }
-    commit(shared, session, demands, &mut all).await?;
-    Ok(all)
-}
-
-/// Ends the claim. Steps go to the worker of it that prefers their workflow, in the same go as the commit.
-async fn commit(
-    shared: &Shared,
-    session: &mut Session<'_>,
-    demands: &[Demand],
-    all: &mut [Brought],
-) -> Result<()> {
-    if demands.iter().all(|demand| demand.prefers.is_nothing()) {
-        return Ok(session.commit().await?);
-    }
-    let closed: Vec<bool> = all.iter().map(|brought| brought.is_isolated).collect();
-    let mut tasks: Vec<Claimed> =
-        all.iter_mut().flat_map(|brought| std::mem::take(&mut brought.tasks)).collect();
-    let may_get = |place: usize| closed.get(place).is_some_and(|closed| !closed);
-    let changes = hand_over(demands, &tasks, may_get);
-    let (mut ids, mut workers, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
-    for change in changes {
-        let (Some(task), Some(to)) = (tasks.get_mut(change.task), demands.get(change.to)) else { continue };
-        (task.worker, task.claim_no) = (to.worker, to.claim_no);
-        // It is about to be written once more.
-        shared.places.forget(task.id);
-        ids.push(task.id.raw());
-        workers.push(to.worker.0);
-        numbers.push(to.claim_no as i64);
-    }
-    if ids.is_empty() {
-        session.commit().await?;
-    } else {
-        let moved = session.commit_with(&sql::CLAIM_HAND_OVER, &[&ids, &workers, &numbers]).await?;
-        if moved.len() != ids.len() {
-            // It is committed: whoever asked has it undone.
-            return Err(Error::Unknown("a claim handed over a lease that it did not have".to_owned()));
-        }
-    }
-    if let Some(first) = all.first_mut() {
-        first.tasks = tasks;
-    }
-    Ok(())
-}
-
-/// One demand, in a statement of its own unless a suspect is there.
+/// One demand: takes, and looks where tasks are not expected, where the take brought nothing, or where a look is due.
 async fn alone(
     shared: &Shared,
     session: &mut Session<'_>,
     demand: &Demand,
     waiting: Waiting,
-) -> Result<Brought> {
-    // Of several lanes the short way takes less than it was asked for, or nothing.
-    let least = if demand.lanes.len() < 2 { 1 } else { 2 };
-    let way = if demand.n < least { Way::Long } else { shared.looks.way(demand.lanes.len(), demand.n) };
-    let is_short = way != Way::Long;
-    if let Some(task) = shared.looks.take_named(demand.worker).filter(|_| is_short)
-        && let Some(brought) = short::by_name(shared, session, demand, task).await?
-    {
-        return Ok(brought);
+) -> Result<Found> {
+    let n = wanted(demand);
+    if shared.looks.begin() && n > 0 {
+        let start = shared.start(&demand.lanes);
+        let took = take(shared, session, demand, &start, n, Suspects::First).await?;
+        if let Some(now) = took.tasks.first().map(|task| task.claimed_at) {
+            return Ok(Found::unseen(shared, demand, now, took));
+        }
     }
-    let seen =
-        if way == Way::LookThenShort { short::look_around(shared, session).await? } else { Seen::default() };
-    if is_short && let Some(brought) = short::quickly(shared, session, demand).await? {
-        let next_due = seen.next_due.or(brought.next_due);
-        return Ok(Brought { next_due, has_todo: seen.has_todo, ..brought });
-    }
-    let brought = thoroughly(shared, session, demand, waiting).await?;
-    shared.looks.looked(
-        demand.worker,
-        !brought.tasks.is_empty(),
-        brought.rest == Rest::More,
-        is_short,
-        brought.next_due,
-    );
-    Ok(brought)
-}
-
-/// Takes tasks and looks how things stand.
-async fn thoroughly(
-    shared: &Shared,
-    session: &mut Session<'_>,
-    demand: &Demand,
-    waiting: Waiting,
-) -> Result<Brought> {
-    let stretches = shared.stretches(&demand.lanes);
-    let (verdict, tasks) = take(shared, session, demand, &stretches, wanted(demand), Suspects::First).await?;
-    if !verdict.is_live {
+    let start = shared.start(&demand.lanes);
+    let view = look(shared, session, demand, &start).await?;
+    if !view.is_live {
         return Err(Error::WorkerExpired);
     }
-    if !verdict.has_suspects {
-        return Ok(brought(demand, &verdict, tasks));
+    if view.has_suspects {
+        let found = together::claim(shared, session, std::slice::from_ref(demand), waiting).await?;
+        return found.into_iter().next().ok_or_else(|| row::unreadable("a claim without an answer"));
     }
-    let found = together(shared, session, std::slice::from_ref(demand), waiting).await?;
-    found.into_iter().next().ok_or_else(|| unreadable("a claim without an answer"))
-}
-
-/// One demand inside a transaction that holds its worker's row, suspects first.
-async fn inside(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<Brought> {
-    let (suspects, is_alone) = take_suspects(shared, session, demand).await?;
-    // A suspect on its last chance runs alone: the claim below finds it there and takes nothing.
-    let room = if is_alone { 1 } else { wanted(demand).saturating_sub(suspects.len() as i64) };
-    let stretches = shared.stretches(&demand.lanes);
-    let (verdict, mut tasks) = take(shared, session, demand, &stretches, room, Suspects::Aside).await?;
-    if !verdict.is_live {
-        return Err(Error::WorkerExpired);
-    }
-    tasks.splice(0..0, suspects);
-    Ok(brought(demand, &verdict, tasks))
-}
-
-pub(crate) fn wanted(demand: &Demand) -> i64 {
-    i64::from(demand.n.min(CLAIM_MAX))
-}
-
-fn brought(demand: &Demand, verdict: &Verdict, tasks: Vec<Claimed>) -> Brought {
-    let rest = match (tasks.len() as i64) < wanted(demand) {
-        false => Rest::More,
-        true if verdict.is_blocked => Rest::Blocked,
-        true => Rest::Nothing,
+    let took = if view.has_ready && n > 0 {
+        take(shared, session, demand, &start, n, Suspects::First).await?
+    } else {
+        shared.read_positions().ended(&start, std::iter::empty(), true, shared.now());
+        Took::default()
     };
-    Brought {
-        tasks,
-        rest,
-        next_due: verdict.next_due,
-        now: verdict.now,
-        lanes: verdict.lanes,
-        has_todo: verdict.has_todo,
-        has_started: verdict.has_started,
-        is_isolated: verdict.is_isolated,
-        owes_look: false,
-    }
+    let found = Found::seen(demand, &view, took);
+    shared.looks.ended(found.rest == Rest::More);
+    Ok(found)
 }
 
-/// Several demands together: what kept any of them short is told.
-fn answer(shared: &Shared, brought: Vec<Brought>) -> Served {
-    let has_todo = brought.iter().any(|part| part.has_todo);
-    let has_started = brought.iter().any(|part| part.has_started);
-    let owes_look = brought.iter().any(|part| part.owes_look);
+/// The answer to several demands: what kept any of them short is told.
+fn answer(shared: &Shared, found: Vec<Found>) -> Served {
+    let has_todo = found.iter().any(|part| part.has_todo);
+    let has_started = found.iter().any(|part| part.has_started);
+    let owes_look = found.iter().any(|part| part.owes_look);
     let mut answer =
         ClaimAnswer { tasks: Vec::new(), rest: Rest::More, next_due: None, now: Timestamp::from_ms(0) };
-    for part in brought {
+    for part in found {
         answer.rest = match (answer.rest, part.rest) {
             (Rest::Blocked, _) | (_, Rest::Blocked) => Rest::Blocked,
             (Rest::Nothing, _) | (_, Rest::Nothing) => Rest::Nothing,
@@ -438,58 +329,4 @@ fn answer(shared: &Shared, brought: Vec<Brought>) -> Served {
         }
     }
     Served { answer, has_todo, has_started, owes_look }
-}
-
-/// What becomes of ready suspects in a plain claim.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Suspects {
-    /// Nothing is taken while one wants to be looked at.
-    First,
-    /// They have been looked at.
-    Aside,
-}
-
-async fn take(
-    shared: &Shared,
-    session: &mut Session<'_>,
-    demand: &Demand,
-    stretches: &Stretches,
-    n: i64,
-    suspects: Suspects,
-) -> Result<(Verdict, Vec<Claimed>)> {
-    let statement: &'static Sql = if demand.lanes.len() > 1 { &sql::CLAIM_MERGED } else { &sql::CLAIM };
-    let (claim_no, last_chance) = (demand.claim_no as i64, last_chance(&shared.rules));
-    let (isolation, aside) = (QUIET_PER_CRASH.as_millis() as i64, suspects == Suspects::Aside);
-    let rows = session
-        .query(
-            statement,
-            &[
-                &demand.worker.0,
-                &claim_no,
-                &n,
-                &stretches.lanes,
-                &stretches.highs,
-                &stretches.lows,
-                &stretches.afters,
-                &last_chance,
-                &isolation,
-                &aside,
-            ],
-        )
-        .await?;
-    let Some((head, taken)) = rows.split_first() else { return Err(unreadable("a claim without an answer")) };
-    let verdict = Verdict {
-        now: Timestamp::from_ms(head.get(0)),
-        is_live: head.get(1),
-        is_isolated: head.get(2),
-        has_suspects: head.get(3),
-        is_blocked: head.get::<_, Option<bool>>(4).unwrap_or(false),
-        next_due: head.get::<_, Option<i64>>(5).map(Timestamp::from_ms),
-        lanes: head.get::<_, Option<i64>>(6).map(|n| n as usize),
-        has_todo: head.get(7),
-        has_started: head.get(8),
-    };
-    let is_short = !verdict.is_isolated && !verdict.has_suspects && (taken.len() as i64) < n;
-    let tasks = read(shared, demand, verdict.now, taken, HEAD, is_short).await?;
-    Ok((verdict, tasks))
 }

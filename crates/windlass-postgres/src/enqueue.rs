@@ -1,13 +1,22 @@
 //! Enqueue: a batch in one statement. Callers of one moment share a commit (see `gather.rs`); keys take a longer way
 //! (see `keys.rs`).
 
+pub(crate) mod group_commit;
+pub(crate) mod in_transaction;
+pub(crate) mod keyed;
+pub(crate) mod one;
+
 use std::time::Duration;
 
 use windlass_core::{
     Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, State, TaskId, Timestamp,
 };
 
-use crate::{error::Failure, offer, pool::Session, shared::Shared, sql};
+use crate::{
+    connection::{error::Failure, pool::Session},
+    shared::Shared,
+    sql,
+};
 
 /// Refuses a batch that breaks a rule before anything is sent.
 pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
@@ -31,7 +40,7 @@ pub(crate) async fn add(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<Enqueu
     if let ([task], [lane]) = (tasks, &*lanes)
         && is_plain(task)
     {
-        return add_one(shared, &mut session, task, *lane).await;
+        return Ok(vec![one::add_one(shared, &mut session, task, *lane, None, |_| {}).await?]);
     }
     let added = insert(shared, &mut session, tasks, &lanes, None).await?;
     tell(shared, &added);
@@ -153,72 +162,13 @@ pub(crate) async fn insert(
     })
 }
 
-/// Adds a lone plain task. Workers have it while its caller waits for the disk.
-async fn add_one(
-    shared: &Shared,
-    session: &mut Session<'_>,
-    task: &NewTask,
-    lane: i32,
-) -> Result<Vec<Enqueued>> {
-    let attempts = task.max_attempts.unwrap_or(shared.rules.max_attempts) as i32;
-    let (encoding, payload) = (task.payload.encoding().code() as i16, task.payload.as_bytes());
-    let (channel, listener) = (&shared.doorbell.channel, shared.doorbell.listener);
-    let (ring, soon) = (!shared.doorbell.covers(&[lane]), shared.flushes());
-    // An offer is held until the commit, which must not wait for the disk then: its worker renews in the same row.
-    let may_whisper = soon && payload.len() <= offer::WHISPER_MAX_BYTES;
-    // Only where a miss costs little more than a round trip.
-    if ring && may_whisper && shared.server.is_here() && shared.offers.are_likely() {
-        let rows = session
-            .query_then_flush(
-                &sql::ENQUEUE_OFFERED,
-                &[&lane, &task.priority, &attempts, &encoding, &payload, &listener],
-                |_| {},
-            )
-            .await?;
-        if let Some(row) = rows.first() {
-            shared.offers.met(true);
-            return Ok(vec![added(row)]);
-        }
-    }
-    let rows = session
-        .query_then_flush(
-            &sql::ENQUEUE_ONE,
-            &[
-                &lane,
-                &task.priority,
-                &attempts,
-                &encoding,
-                &payload,
-                channel,
-                &ring,
-                &listener,
-                &soon,
-                &may_whisper,
-            ],
-            |rows| {
-                let Some(row) = rows.first() else { return };
-                let is_taken = row.get(1);
-                shared.offers.met(is_taken);
-                if !is_taken {
-                    shared.tell_of(Some(row.get(0)));
-                }
-            },
-        )
-        .await?;
-    Ok(rows.iter().map(added).collect())
-}
-
 fn added(row: &tokio_postgres::Row) -> Enqueued {
     Enqueued::new(TaskId::from_raw(row.get(0)))
 }
 
+/// Whether a task may start at once and needs nothing but its row.
 fn is_plain(task: &NewTask) -> bool {
-    task.start == Start::Now
-        && task.timeout.is_none()
-        && task.retry.is_none()
-        && task.key.is_none()
-        && task.trace.is_none()
-        && !is_gated(task)
+    task.start == Start::Now && task.key.is_none() && !is_gated(task)
 }
 
 /// Whether admission decides about a task.

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use tokio_postgres::types::Type;
 use windlass_core::{Result, Timestamp};
 
-pub use crate::migrate::Migration;
+pub use crate::upkeep::migrate::Migration;
 use crate::{
-    conn,
-    error::OpenError,
-    leader::{self, Term},
-    migrate::{self, MIGRATIONS, Migrated, Plan},
-    open,
-    options::{Location, Options},
+    connection::{
+        conn,
+        error::OpenError,
+        open,
+        options::{Location, Options},
+    },
     sql::{ALL, DELETE_HISTORY, Rendered, Schema},
     store::PostgresStore,
+    upkeep::{
+        leader::{self, Term},
+        migrate::{self, MIGRATIONS, Migrated, Plan},
+    },
 };
 
 /// Removes what is kept, as a leader does that believes to be in this term; answers how many rows that were.
@@ -60,7 +64,7 @@ pub async fn plan(
     migrate::plan_with(location, options, steps).await
 }
 
-/// [`crate::migrate`] with other steps.
+/// [`crate::upkeep::migrate`] with other steps.
 pub async fn migrate(
     location: &Location,
     options: &Options,

@@ -6,76 +6,31 @@
 //! one process does for all. `import` takes a whole store in from elsewhere. `pool` and `conn` are connections, `reach` is whether the server is there, `wire` and `driver` what moves their bytes. Every statement
 //! lies in `sql/`, one a file.
 
-mod audit;
-mod awaited;
-mod bell;
 mod claim;
-mod conn;
-mod cursor;
-mod depth;
-mod doctor;
-mod doorbell;
-mod doubt;
-mod driver;
-mod ends;
+mod connection;
 mod enqueue;
-mod epoch;
-mod error;
-mod gate;
-mod gather;
-mod hints;
-mod history;
-#[doc(hidden)]
-pub mod import;
-mod import_rows;
-mod info;
+mod gates;
 #[doc(hidden)]
 pub mod inside;
-mod inspect;
-mod job;
-mod keys;
-mod lanes;
-mod leader;
-mod lease;
-mod line;
-mod looks;
-mod migrate;
-mod offer;
-mod open;
+mod leases;
 mod operate;
-mod options;
-mod patience;
-mod place;
-mod pool;
-mod reach;
-mod record;
-mod register;
-mod renew;
-mod repeat;
-mod schedule;
 mod settle;
 mod shared;
-mod short;
 mod sql;
 mod store;
-mod straight;
-mod suspect;
-mod taken;
-mod tls;
-mod token;
-mod turns;
-mod vacuum;
-mod wire;
-mod within;
-mod workflow;
+mod transfer;
+mod upkeep;
+mod wakeup;
 
-pub use doctor::{Examination, Horizon, TableHealth, examine};
-pub use error::OpenError;
-pub use migrate::{Migrated, Plan, PlannedStep, migrate, plan};
-pub use options::{
+pub use connection::error::OpenError;
+pub use connection::options::{
     CONNECT_TIMEOUT, History, Location, Notify, Options, POOL_SIZE, ParseLocationError, STATEMENT_TIMEOUT,
     is_postgres,
 };
+pub use enqueue::in_transaction::{Call, Within, enqueue_within};
 pub use sql::{DEFAULT_SCHEMA, Schema};
 pub use store::PostgresStore;
-pub use within::{Call, Within, enqueue_within};
+#[doc(hidden)]
+pub use transfer::import;
+pub use upkeep::doctor::{Examination, Horizon, TableHealth, examine};
+pub use upkeep::migrate::{Migrated, Plan, PlannedStep, migrate, plan};

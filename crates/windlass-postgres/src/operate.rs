@@ -1,5 +1,10 @@
 //! What clients and operators do to tasks and queues: cancel, redrive, pause.
 
+pub(crate) mod awaited;
+pub(crate) mod info;
+pub(crate) mod inspect;
+pub(crate) mod record;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tokio_postgres::Row;
@@ -9,13 +14,13 @@ use windlass_core::{
 };
 
 use crate::{
-    error::Failure,
-    gate, inspect, job,
-    pool::Session,
-    repeat::repeat,
+    connection::{error::Failure, pool::Session, repeat::repeat},
+    gates::{
+        admit, job,
+        workflow::{self, StepEnd},
+    },
     shared::Shared,
     sql,
-    workflow::{self, StepEnd},
 };
 
 /// Tasks that one transaction changes.
@@ -31,7 +36,7 @@ pub(crate) async fn cancel(shared: &Shared, ids: &[TaskId], reason: &str) -> Res
         results.extend(repeat(|| cancel_some(shared, chunk, &reason)).await?);
     }
     // What was cancelled may have made room.
-    gate::admit_after(shared).await;
+    admit::admit_after(shared).await;
     let again = |state: &State| match state {
         State::Running => Ok(State::Running),
         state => Err(has_ended(*state)),
@@ -146,7 +151,7 @@ pub(crate) async fn redrive(shared: &Shared, tasks: &[Redrive]) -> Result<Vec<Ch
     for chunk in in_order(&ids).chunks(CHANGES_MAX) {
         results.extend(repeat(|| redrive_some(shared, chunk, &delays)).await?);
     }
-    gate::admit_after(shared).await;
+    admit::admit_after(shared).await;
     Ok(answers(ids.into_iter(), &results, |state| Err(Refusal::NotDead(*state))))
 }
 
@@ -309,7 +314,7 @@ pub(crate) async fn set_paused(shared: &Shared, queue: &Name, paused: bool) -> R
     if paused {
         job::lanes_went(shared).await;
     } else {
-        shared.forget_cursors();
+        shared.read_positions().forget();
         shared.tell_ready();
         job::lanes_came(shared).await;
     }

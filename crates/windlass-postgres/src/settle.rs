@@ -1,41 +1,39 @@
 //! Settle: the ends of attempts, all in one durable commit, once per batch number.
 //!
-//! The usual batch, successes that left nothing behind, is one statement that commits by itself, and so is one of failures of one sort.
-//! Any other is a transaction whose statements are sent in a row; what is decided in between is only whether something was
-//! lost.
+//! The usual batch, successes that left nothing behind, is one statement that commits by itself. Any other batch is a
+//! transaction whose statements are sent together; between them only one thing is decided, whether a lease was lost.
+
+pub(crate) mod ends;
 
 use std::collections::{BTreeSet, HashSet};
 
 use tokio_postgres::Row;
 use windlass_core::{
     Error, LaneId, LeaseRef, Result, SettleBatch, SettleItem, Settled, Settlement, State, TaskId, Timestamp,
-    WorkerId, source::DutyReport,
+    WorkerId,
 };
 
 use crate::{
-    conn::Param,
-    ends::{Ends, How, Staying},
-    error::Failure,
-    gate,
-    place::Place,
-    pool::Session,
-    repeat::repeat,
+    connection::{conn::Param, error::Failure, pool::Session, repeat::repeat},
+    gates::{
+        admit,
+        workflow::{self, Held, StepEnd},
+    },
+    settle::ends::{Ends, How},
     shared::Shared,
     sql::{self, Sql},
-    workflow::{self, Held, StepEnd},
 };
 
 /// Applies a batch, or answers from its receipt.
 pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settled> {
     let mut items: Vec<&SettleItem> = batch.items.iter().collect();
-    // In the order of tasks, as every other transaction that locks many; only those of one statement are locked where they lie (0036).
+    // In the order of tasks, as every other transaction that locks many of them.
     items.sort_unstable_by_key(|item| item.lease.id);
-    let places = shared.places.take(items.iter().map(|item| item.lease));
     let settled = repeat(|| async {
-        match (Way::of(&items), &places) {
-            (Way::Done, _) => settle_done(shared, batch, &items, places.as_ref()).await,
-            (Way::Stay(how), Some(places)) => settle_stay(shared, batch, &items, places, how).await,
-            _ => settle_any(shared, batch, &items).await,
+        if items.iter().all(|item| is_plain_success(item)) {
+            settle_done(shared, batch, &items).await
+        } else {
+            settle_batch(shared, batch, &items).await
         }
     })
     .await?;
@@ -49,135 +47,44 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
     Ok(settled)
 }
 
-/// How a batch is written.
-enum Way {
-    /// Successes that left nothing behind: one statement.
-    Done,
-    /// Attempts whose tasks all go on in the same way, or all die, and stand behind no gate: one statement.
-    Stay(How),
-    /// A transaction.
-    Any,
+/// A success that left nothing behind and is no step of a workflow.
+fn is_plain_success(item: &SettleItem) -> bool {
+    item.gate.workflow.is_none() && matches!(item.settlement, Settlement::Done { output: None, note: None })
 }
 
-impl Way {
-    fn of(items: &[&SettleItem]) -> Self {
-        let is_done = |item: &&SettleItem| {
-            item.gate.workflow.is_none()
-                && matches!(item.settlement, Settlement::Done { output: None, note: None })
-        };
-        if items.iter().all(is_done) {
-            return Self::Done;
-        }
-        let how = |item: &&SettleItem| How::of(&item.settlement).filter(|_| item.gate.is_open());
-        match items.first().and_then(how) {
-            // Whoever is released gets a place in the order of the tasks, not in that of their rows.
-            None | Some(How::Release) => Self::Any,
-            first @ Some(the_same) if items.iter().all(|item| how(item) == first) => Self::Stay(the_same),
-            Some(_) => Self::Any,
-        }
-    }
-}
-
+/// Plain successes, in one statement that commits by itself.
 async fn settle_done(
     shared: &Shared,
     batch: &SettleBatch,
     items: &[&SettleItem],
-    places: Option<&Vec<Place>>,
 ) -> Result<Settled, Failure> {
     let mut session = shared.settles.session().await?;
     let (settler, number) = (batch.settler_no as i32, batch.batch_no as i64);
     let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-    let row = if let Some(places) = places {
-        let Laid { places, ids, leases, lease, .. } = Laid::of(items, places);
-        let params: [Param<'_>; 9] =
-            [&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep, &lease, &places];
-        session.row(&sql::SETTLE_DONE_AT, &params).await?
-    } else {
-        let ids: Vec<i64> = items.iter().map(|item| item.lease.id.raw()).collect();
-        let leases: Vec<i32> = items.iter().map(|item| item.lease.lease as i32).collect();
-        let params: [Param<'_>; 7] = [&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep];
-        session.row(&sql::SETTLE_DONE, &params).await?
-    };
+    let ids: Vec<i64> = items.iter().map(|item| item.lease.id.raw()).collect();
+    let leases: Vec<i32> = items.iter().map(|item| item.lease.lease as i32).collect();
+    let row = session
+        .row(&sql::SETTLE_DONE, &[&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep])
+        .await?;
     let Some(row) = row.filter(|row| row.get(0)) else {
         return settle_again(shared, session, batch, items).await;
     };
     drop(session);
     let needs_admission: bool = row.get(2);
-    let admitted = if needs_admission { gate::admit_soon(shared).await } else { DutyReport::default() };
-    let settled = Settled {
-        fenced: Vec::new(),
-        lanes_ready: admitted.lanes_ready,
-        next_due: admitted.next_due,
-        replayed: false,
-    };
-    settle_fenced(shared, batch, items, &row.get::<_, Vec<i64>>(1), settled).await
-}
-
-/// Ends in the order in which their rows lie.
-struct Laid<'a> {
-    items: Vec<&'a SettleItem>,
-    places: Vec<Place>,
-    ids: Vec<i64>,
-    leases: Vec<i32>,
-    /// The number of all of them, if it is one.
-    lease: Option<i32>,
-}
-
-impl<'a> Laid<'a> {
-    fn of(items: &[&'a SettleItem], places: &[Place]) -> Self {
-        let mut rows: Vec<(Place, &SettleItem)> = places.iter().copied().zip(items.iter().copied()).collect();
-        rows.sort_unstable_by_key(|(place, _)| *place);
-        let leases: Vec<i32> = rows.iter().map(|(_, item)| item.lease.lease as i32).collect();
-        Self {
-            lease: the_same(&leases),
-            leases,
-            ids: rows.iter().map(|(_, item)| item.lease.id.raw()).collect(),
-            places: rows.iter().map(|(place, _)| *place).collect(),
-            items: rows.into_iter().map(|(_, item)| item).collect(),
-        }
+    if needs_admission {
+        shared.admission.wake();
     }
+    settle_missing(shared, batch, items, &row.get::<_, Vec<i64>>(1), Settled::default()).await
 }
 
-/// What all of them are, if they are all the same.
-fn the_same<T: Copy + PartialEq>(all: &[T]) -> Option<T> {
-    all.first().copied().filter(|first| all.iter().all(|other| other == first))
-}
-
-async fn settle_stay(
+/// Any batch, in a transaction.
+async fn settle_batch(
     shared: &Shared,
     batch: &SettleBatch,
     items: &[&SettleItem],
-    places: &[Place],
-    how: How,
 ) -> Result<Settled, Failure> {
-    let mut session = shared.settles.session().await?;
-    let (settler, number, code) = (batch.settler_no as i32, batch.batch_no as i64, how as i16);
-    let Laid { items: laid, places, ids, leases, lease } = Laid::of(items, places);
-    let Staying { dues, mut errors, .. } = Ends::of(&laid).staying;
-    // Without gaps, so that the server need not walk through them: all are due some time, or none is.
-    let dues: Vec<i64> = dues.into_iter().flatten().collect();
-    let error = the_same(&errors).flatten();
-    if error.is_some() {
-        errors.clear();
-    }
-    let params: [Param<'_>; 11] =
-        [&batch.worker.0, &settler, &number, &ids, &leases, &code, &dues, &error, &places, &lease, &errors];
-    let row = session.row(&sql::SETTLE_STAY_AT, &params).await?;
-    let Some(row) = row.filter(|row| row.get(0)) else {
-        return settle_again(shared, session, batch, items).await;
-    };
-    drop(session);
-    // Of one that was not found it may be too early: then somebody looks in vain.
-    let others_due: Option<i64> = row.get(2);
-    let next_due = dues.iter().min().map(|due| others_due.map_or(*due, |other| other.min(*due)));
-    let settled = Settled { next_due: next_due.map(Timestamp::from_ms), ..Settled::default() };
-    settle_fenced(shared, batch, items, &row.get::<_, Vec<i64>>(1), settled).await
-}
-
-/// A batch in a transaction.
-async fn settle_any(shared: &Shared, batch: &SettleBatch, items: &[&SettleItem]) -> Result<Settled, Failure> {
     let settled = settle_mixed(shared, batch, items, &sql::SETTLE_RECEIPT).await?;
-    if settled.replayed { settle_fenced_again(shared, batch, items, settled).await } else { Ok(settled) }
+    if settled.replayed { settle_missing_again(shared, batch, items, settled).await } else { Ok(settled) }
 }
 
 /// A batch that was applied already, or whose worker is gone.
@@ -189,23 +96,23 @@ async fn settle_again(
 ) -> Result<Settled, Failure> {
     let stored = replay(&mut session, batch).await?;
     drop(session);
-    settle_fenced_again(shared, batch, items, stored).await
+    settle_missing_again(shared, batch, items, stored).await
 }
 
 /// What is noted as lost of a batch may not have been looked for by its id any more, should that have failed.
-async fn settle_fenced_again(
+async fn settle_missing_again(
     shared: &Shared,
     batch: &SettleBatch,
     items: &[&SettleItem],
     stored: Settled,
 ) -> Result<Settled, Failure> {
     let fenced: Vec<i64> = stored.fenced.iter().map(|id| id.raw()).collect();
-    settle_fenced(shared, batch, items, &fenced, stored).await
+    settle_missing(shared, batch, items, &fenced, stored).await
 }
 
-/// What a single statement did not find may be lost, or lie elsewhere, or stand behind a gate of which its worker did not speak: the
-/// record tells, not the worker.
-async fn settle_fenced(
+/// Tasks that the single statement did not find may be lost, asked to end, or steps of a workflow that their worker did not
+/// name. They are looked up by id: the row decides, not the worker.
+async fn settle_missing(
     shared: &Shared,
     batch: &SettleBatch,
     items: &[&SettleItem],
@@ -316,7 +223,7 @@ async fn settle_under(
     if stay.is_some() {
         ended.add(&answers.next().unwrap_or_default());
     }
-    let mut next_due = answers.next().and_then(|rows| rows.first().map(|row| Timestamp::from_ms(row.get(0))));
+    let next_due = answers.next().and_then(|rows| rows.first().map(|row| Timestamp::from_ms(row.get(0))));
     ends.write_asked(shared, &mut session, worker, &mut ended).await?;
     let unsaid: BTreeSet<_> = ended.workflows.difference(workflows).cloned().collect();
     if !unsaid.is_empty() {
@@ -332,11 +239,7 @@ async fn settle_under(
     session.commit().await?;
     drop(session);
     if ended.needs_admission {
-        let admitted = gate::admit_soon(shared).await;
-        next_due = next_due.into_iter().chain(admitted.next_due).min();
-        ended.lanes_ready.extend(admitted.lanes_ready);
-        ended.lanes_ready.sort_unstable();
-        ended.lanes_ready.dedup();
+        shared.admission.wake();
     }
     Ok(Under::Settled(Settled {
         fenced: fenced.into_iter().map(TaskId::from_raw).collect(),
@@ -431,7 +334,7 @@ impl Ended {
             self.needs_admission = true;
         }
         if !self.jobs.is_empty() {
-            gate::put_jobs(session, self.jobs.iter().map(String::as_str)).await?;
+            admit::put_jobs(session, self.jobs.iter().map(String::as_str)).await?;
             self.needs_admission = true;
         }
         Ok(())

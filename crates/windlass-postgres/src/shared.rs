@@ -1,7 +1,7 @@
 //! What all parts of an open store have in common.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
@@ -9,23 +9,21 @@ use tokio::sync::watch;
 use windlass_core::{LaneId, Rules, usage::EnqueueMeter};
 
 use crate::{
-    awaited::Awaited,
-    conn::Server,
-    cursor::{Cursors, Stretches},
-    doorbell::Doorbell,
-    driver::Driver,
-    epoch::Known,
-    gate::Admission,
-    hints::Subscribers,
-    lanes::Lanes,
-    leader::Leadership,
-    lease::Sweeps,
-    looks::Looks,
-    offer::Offers,
-    options::{History, Options},
-    place::Places,
-    pool::Pool,
-    vacuum::Vacuum,
+    claim::{
+        look::Looks,
+        read_position::{ReadPositions, Start},
+    },
+    connection::{
+        conn::Server,
+        driver::Driver,
+        options::{History, Options},
+        pool::Pool,
+    },
+    gates::admit::Admission,
+    leases::{epoch::Known, hand_back::Sweeps},
+    operate::awaited::Awaited,
+    upkeep::{lanes::Lanes, leader::Leadership, vacuum::Vacuum},
+    wakeup::{doorbell::Doorbell, hints::Subscribers, offer::Offers},
 };
 
 /// An open store, as its parts see it. Each purpose has connections of its own.
@@ -59,9 +57,8 @@ pub(crate) struct Shared {
     pub closing: watch::Sender<bool>,
     pub enqueues: EnqueueMeter,
     pub looks: Looks,
-    pub places: Places,
     pub epoch: Known,
-    cursors: Mutex<Cursors>,
+    read_positions: Mutex<ReadPositions>,
     opened_at: Instant,
 }
 
@@ -87,18 +84,17 @@ impl Shared {
             subscribers: Subscribers::default(),
             doorbell: Doorbell::new(listener, options.schema.channel()),
             offers,
-            sweeps: Sweeps::default(),
+            sweeps: Sweeps::new(Arc::clone(&options.clock)),
             awaited: Awaited::default(),
-            leadership: Leadership::default(),
+            leadership: Leadership::new(Arc::clone(&options.clock)),
             admission: Arc::default(),
             vacuum: Arc::default(),
             closing: watch::Sender::new(false),
             enqueues: EnqueueMeter::default(),
-            looks: Looks::new(options.trusts_hearsay),
-            places: Places::default(),
+            looks: Looks::new(Arc::clone(&options.clock)),
             epoch: Known::default(),
-            cursors: Mutex::default(),
-            opened_at: Instant::now(),
+            read_positions: Mutex::default(),
+            opened_at: (options.clock)(),
             rules: options.rules.clone(),
             server: Arc::clone(server),
             options,
@@ -115,34 +111,19 @@ impl Shared {
         i64::try_from(self.rules.idempotency_ttl.as_millis()).unwrap_or(i64::MAX / 2)
     }
 
-    /// Where a claim over these lanes starts.
-    pub(crate) fn stretches(&self, lanes: &[LaneId]) -> Stretches {
-        self.cursors().stretches(lanes, self.opened_at.elapsed())
+    /// Where a claim over these lanes reads.
+    pub(crate) fn start(&self, lanes: &[LaneId]) -> Start {
+        self.read_positions().start(lanes, self.now())
     }
 
-    /// What a claim took, as (lane, priority, place), and whether it got less than it asked for.
-    pub(crate) fn note_taken(
-        &self,
-        lanes: &[LaneId],
-        taken: impl Iterator<Item = (i32, i32, i64)>,
-        was_short: bool,
-    ) {
-        let now = self.opened_at.elapsed();
-        let mut cursors = self.cursors();
-        let mut last = None;
-        for (lane, priority, place) in taken {
-            // In the order of the line, so the last of a stretch is the furthest.
-            if let Some((known_lane, known_priority, known)) = last
-                && (known_lane, known_priority) != (lane, priority)
-            {
-                cursors.took(known_lane, known_priority, known, now);
-            }
-            last = Some((lane, priority, place));
-        }
-        if let Some((lane, priority, place)) = last {
-            cursors.took(lane, priority, place, now);
-        }
-        cursors.ended(lanes, was_short);
+    /// Where claims read each ready line.
+    pub(crate) fn read_positions(&self) -> MutexGuard<'_, ReadPositions> {
+        self.read_positions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time since the store was opened.
+    pub(crate) fn now(&self) -> Duration {
+        (self.options.clock)().saturating_duration_since(self.opened_at)
     }
 
     /// Whether a statement may leave the wait for the disk to one that follows it on the same connection: behind a pooler that may be
@@ -153,12 +134,7 @@ impl Shared {
 
     /// Tells this process that tasks may be ready.
     pub(crate) fn tell_ready(&self) {
-        self.tell_of(None);
-    }
-
-    /// The same where all that is known to have come is one task, if its id was said.
-    pub(crate) fn tell_of(&self, task: Option<i64>) {
-        self.looks.expect(task);
+        self.looks.hint();
         self.subscribers.tell_ready();
     }
 
@@ -187,18 +163,9 @@ impl Shared {
         self.beats.lower_patience(lease_ttl / 2);
     }
 
-    /// The next claim starts at the heads of the lines.
-    pub(crate) fn forget_cursors(&self) {
-        self.cursors().forget();
-    }
-
     /// Where the store is, without secrets.
     pub(crate) fn location(&self) -> String {
         self.server.location().to_string()
-    }
-
-    fn cursors(&self) -> std::sync::MutexGuard<'_, Cursors> {
-        self.cursors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,4 +1,7 @@
 //! Every statement of the store: one a file, written for the schema `windlass`, moved to another by name.
+//!
+//! A rule that several statements share stands once, in `sql/parts`. A statement names it as `{part}`, or as
+//! `{part: name = text, …}` with the text that replaces `:name` in the part.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -18,10 +21,20 @@ impl Sql {
     }
 }
 
+/// The name of a statement: that of its file, without the folder.
+const fn name_of(file: &'static str) -> &'static str {
+    let bytes = file.as_bytes();
+    let mut at = bytes.len();
+    while at > 0 && bytes[at - 1] != b'/' {
+        at -= 1;
+    }
+    file.split_at(at).1
+}
+
 macro_rules! statements {
     ($($constant:ident $file:literal [$($type:ident),*];)*) => {
         $(pub(crate) static $constant: Sql = Sql {
-            name: $file,
+            name: name_of($file),
             text: include_str!(concat!("../sql/", $file, ".sql")),
             types: &[$(Type::$type),*],
         };)*
@@ -32,187 +45,220 @@ macro_rules! statements {
 }
 
 statements! {
-    ASK_CANCEL "ask_cancel" [INT8_ARRAY, TEXT, TEXT];
-    AUDIT "audit" [INT8];
-    AWAIT_TASKS "await" [INT8_ARRAY, INT8];
-    BEGIN_EPOCH "begin_epoch" [INT8, INT8];
-    CANCEL_UNSTARTED "cancel_unstarted" [INT8_ARRAY, TEXT, INT8, BOOL, BOOL];
-    CLAIM "claim" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, BOOL];
-    CLAIM_HAND_OVER "claim_hand_over" [INT8_ARRAY, INT8_ARRAY, INT8_ARRAY];
-    CLAIM_HELD "claim_held" [INT8];
-    CLAIM_LOCK "claim_lock" [INT8_ARRAY, INT8_ARRAY];
-    CLAIM_MERGED "claim_merged" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, BOOL];
-    CLAIM_NAMED "claim_named" [INT8, INT8, INT8, INT4_ARRAY];
-    CLAIM_QUICK "claim_quick" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT8, BOOL];
-    CLAIM_SUSPECT "claim_suspect" [INT8, INT8, INT4_ARRAY, INT8_ARRAY, INT8];
-    COPY_ADVANCE "copy_advance" [INT8, INT8];
-    COPY_BEGIN "copy_begin" [INT8];
-    COPY_COUNTS "copy_counts" [];
-    COPY_HISTORY "copy_history" [
+    ASK_CANCEL "operate/ask_cancel" [INT8_ARRAY, TEXT, TEXT];
+    AUDIT "upkeep/audit" [INT8];
+    AWAIT_TASKS "operate/await" [INT8_ARRAY, INT8];
+    BEGIN_EPOCH "leases/begin_epoch" [INT8, INT8];
+    CANCEL_UNSTARTED "operate/cancel_unstarted" [INT8_ARRAY, TEXT, INT8, BOOL, BOOL];
+    TAKE "claim/take" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, INT4_ARRAY, BOOL];
+    CLAIM_HAND_OVER "claim/claim_hand_over" [INT8_ARRAY, INT8_ARRAY, INT8_ARRAY];
+    CLAIM_HELD "claim/claim_held" [INT8];
+    CLAIM_LOCK "claim/claim_lock" [INT8_ARRAY, INT8_ARRAY];
+    CLAIM_SUSPECT "claim/claim_suspect" [INT8, INT8, INT4_ARRAY, INT8_ARRAY, INT8];
+    COPY_ADVANCE "transfer/copy_advance" [INT8, INT8];
+    COPY_BEGIN "transfer/copy_begin" [INT8];
+    COPY_COUNTS "transfer/copy_counts" [];
+    COPY_HISTORY "transfer/copy_history" [
         INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
         INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, INT2_ARRAY, INT2_ARRAY, BOOL_ARRAY, TEXT_ARRAY, TEXT_ARRAY,
         TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, BYTEA_ARRAY, BYTEA_ARRAY
     ];
-    COPY_JOBS "copy_jobs" [
+    COPY_JOBS "transfer/copy_jobs" [
         TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, BOOL_ARRAY,
         BOOL_ARRAY
     ];
-    COPY_KEYS "copy_keys" [TEXT_ARRAY, TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY];
-    COPY_LANES "copy_lanes" [TEXT_ARRAY, TEXT_ARRAY];
-    COPY_NUMBERS "copy_numbers" [INT8, INT8];
-    COPY_PARTS "copy_parts" [];
-    COPY_PAUSED "copy_paused" [TEXT_ARRAY, INT8_ARRAY];
-    COPY_RESUME "copy_resume" [TEXT_ARRAY];
-    COPY_SCHEDULES "copy_schedules" [TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY, TEXT_ARRAY];
-    COPY_STATE "copy_state" [];
-    COPY_TASKS "copy_tasks" [
+    COPY_KEYS "transfer/copy_keys" [TEXT_ARRAY, TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY];
+    COPY_LANES "transfer/copy_lanes" [TEXT_ARRAY, TEXT_ARRAY];
+    COPY_NUMBERS "transfer/copy_numbers" [INT8, INT8];
+    COPY_PARTS "transfer/copy_parts" [];
+    COPY_PAUSED "transfer/copy_paused" [TEXT_ARRAY, INT8_ARRAY];
+    COPY_RESUME "transfer/copy_resume" [TEXT_ARRAY];
+    COPY_SCHEDULES "transfer/copy_schedules" [TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY, TEXT_ARRAY];
+    COPY_STATE "transfer/copy_state" [];
+    COPY_TASKS "transfer/copy_tasks" [
         INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY,
         INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY,
         INT2_ARRAY, INT2_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY,
         TEXT_ARRAY, TEXT_ARRAY, BYTEA_ARRAY, TEXT_ARRAY
     ];
-    COPY_TODO "copy_todo" [];
-    COPY_WORKFLOWS "copy_workflows" [TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT2_ARRAY];
-    COUNT_CROWD "count_crowd" [INT8];
-    COUNT_DEAD "count_dead" [INT8];
-    CRASH "crash" [INT8, INT8_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY];
-    DELETE_AWAITED "delete_awaited" [INT8, INT8];
-    DELETE_DEAD "delete_dead" [INT8, INT8, INT8];
-    DELETE_HISTORY "delete_history" [INT8, INT8];
-    DELETE_KEYS "delete_keys" [INT8, INT8, INT8];
-    DELETE_REST "delete_rest" [INT8, INT8];
-    DELETE_TOMBSTONES "delete_tombstones" [INT8, INT8];
-    DEPTH_KEPT "depth_kept" [];
-    DEPTH_NOW "depth_now" [INT8];
-    DEPTH_PUT "depth_put" [INT4_ARRAY, INT2_ARRAY, INT8_ARRAY];
-    DOCTOR_HORIZON "doctor_horizon" [];
-    DOCTOR_INDEXES "doctor_indexes" [TEXT];
-    DOCTOR_SERVER "doctor_server" [];
-    DOCTOR_TABLES "doctor_tables" [TEXT];
-    DOORBELL_ARM "doorbell_arm" [INT8, INT4_ARRAY, INT8];
-    DOORBELL_DISARM "doorbell_disarm" [INT8];
-    DOORBELL_RING "doorbell_ring" [INT4_ARRAY, TEXT, INT8];
-    DRAW_IDS "draw_ids" [INT8];
-    END_WORKER "end_worker" [INT8];
-    ENQUEUE "enqueue" [
+    COPY_TODO "transfer/copy_todo" [];
+    COPY_WORKFLOWS "transfer/copy_workflows" [TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT2_ARRAY];
+    COUNT_CROWD "leases/count_crowd" [INT8];
+    COUNT_DEAD "upkeep/count_dead" [INT8];
+    CRASH "leases/crash" [INT8, INT8_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY];
+    DELETE_AWAITED "upkeep/delete_awaited" [INT8, INT8];
+    DELETE_DEAD "upkeep/delete_dead" [INT8, INT8, INT8];
+    DELETE_HISTORY "upkeep/delete_history" [INT8, INT8];
+    DELETE_KEYS "upkeep/delete_keys" [INT8, INT8, INT8];
+    DELETE_REST "upkeep/delete_rest" [INT8, INT8];
+    DELETE_TOMBSTONES "upkeep/delete_tombstones" [INT8, INT8];
+    DEPTH_KEPT "upkeep/depth_kept" [];
+    DEPTH_NOW "upkeep/depth_now" [INT8];
+    DEPTH_PUT "upkeep/depth_put" [INT4_ARRAY, INT2_ARRAY, INT8_ARRAY];
+    DOCTOR_HORIZON "upkeep/doctor_horizon" [];
+    DOCTOR_INDEXES "upkeep/doctor_indexes" [TEXT];
+    DOCTOR_SERVER "upkeep/doctor_server" [];
+    DOCTOR_TABLES "upkeep/doctor_tables" [TEXT];
+    DOORBELL_ARM "wakeup/doorbell_arm" [INT8, INT4_ARRAY, INT8];
+    DOORBELL_DISARM "wakeup/doorbell_disarm" [INT8];
+    DOORBELL_RING "wakeup/doorbell_ring" [INT4_ARRAY, TEXT, INT8];
+    DRAW_IDS "enqueue/draw_ids" [INT8];
+    END_WORKER "leases/end_worker" [INT8];
+    ENQUEUE "enqueue/enqueue" [
         INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, TEXT_ARRAY, INT4_ARRAY
     ];
-    ENQUEUE_FOR "enqueue_for" [INT4, INT4, INT4, INT2, BYTEA, TEXT, BOOL, INT8, INT8, TEXT, TEXT, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, BOOL];
-    ENQUEUE_OFFERED "enqueue_offered" [INT4, INT4, INT4, INT2, BYTEA, INT8];
-    ENQUEUE_ONE "enqueue_one" [INT4, INT4, INT4, INT2, BYTEA, TEXT, BOOL, INT8, BOOL, BOOL];
-    ENQUEUE_PLAIN "enqueue_plain" [INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8];
-    ENQUEUE_TASK "enqueue_task" [TEXT, INT2, BYTEA, TEXT, TEXT, TEXT, INT4, INT8, INT8, TEXT, BOOL, INT4, INT8, TEXT, INT2, INT4];
-    ENQUEUE_TRACED "enqueue_traced" [TEXT, INT2, BYTEA, TEXT, TEXT, TEXT, INT4, INT8, INT8, TEXT, BOOL, INT4, INT8, TEXT, INT2, INT4, TEXT];
-    EXPIRED_WORKERS "expired_workers" [BOOL, INT8];
-    FIND_ENDED "find_ended" [INT8_ARRAY, INT8];
-    FLOOR_HISTORY "floor_history" [INT8, INT8, INT8];
-    FLOOR_TASK "floor_task" [INT8, INT8];
-    FLUSH "flush" [];
-    FORGET_PART "forget_part" [TEXT];
-    FREED_TAKE "freed_take" [INT8];
-    HELD "held" [INT8, INT8, INT8, INT8];
-    HISTORY_SIZE "history_size" [INT8];
-    HOLD_TERM "hold_term" [INT8, INT8];
-    INFO "info" [TEXT];
-    INSERT_LANES "insert_lanes" [TEXT_ARRAY, TEXT_ARRAY];
-    JOB_COUNT "job_count" [TEXT_ARRAY, BOOL_ARRAY, INT8_ARRAY];
-    JOB_DEMOTE "job_demote" [TEXT_ARRAY, INT8_ARRAY];
-    JOB_FORGET "job_forget" [TEXT_ARRAY];
-    JOB_GONE "job_gone" [TEXT];
-    JOB_LIST "job_list" [TEXT, TEXT, INT8, INT8];
-    JOB_LOCK "job_lock" [TEXT_ARRAY];
-    JOB_MAKE "job_make" [TEXT_ARRAY, INT4];
-    JOB_NOTE "job_note" [TEXT_ARRAY, BOOL_ARRAY, BOOL_ARRAY, INT8_ARRAY];
-    JOB_OCCUPANTS "job_occupants" [TEXT, INT8];
-    JOB_OUTRANKED "job_outranked" [TEXT_ARRAY];
-    JOB_PACE "job_pace" [TEXT, BOOL];
-    JOB_PARK "job_park" [TEXT_ARRAY, INT8];
-    JOB_PROMOTE "job_promote" [TEXT_ARRAY, INT8_ARRAY, BOOL_ARRAY];
-    JOB_SET "job_set" [TEXT, BOOL, INT4, BOOL, INT8, INT2];
-    JOB_TASKS "job_tasks" [TEXT, BOOL, INT8, INT8];
-    KEY_HOLDER "key_holder" [TEXT, TEXT];
-    KEY_READ "key_read" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY];
-    KEY_TAKE "key_take" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY];
-    LANES "lanes" [];
-    LEAD "lead" [INT8, INT8, INT8, INT8, INT8];
-    LIST_DEAD "list_dead" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
-    LIST_HISTORY "list_history" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8, INT8];
-    LIST_TASK "list_task" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
-    LOCK_EXPIRED "lock_expired" [INT8];
-    LOCK_WORKER "lock_worker" [INT8];
-    LOOK "look" [];
-    LOST "lost" [INT8, INT8_ARRAY, INT4_ARRAY];
-    NEXT_DUE "next_due" [];
-    NOTE_PART "note_part" [TEXT, INT8, INT8];
-    NOTIFY "notify" [TEXT, TEXT];
-    NOW "now" [];
-    OFFER_LAY "offer_lay" [INT8, INT8, INT8, INT4_ARRAY, TEXT, INT8];
-    OFFER_WITHDRAW "offer_withdraw" [INT8, INT8];
-    PARK_DEAD "park_dead" [INT8];
-    PARTS "parts" [TEXT];
-    PAUSE_QUEUE "pause_queue" [TEXT];
-    PAUSED_QUEUES "paused_queues" [];
-    PROMOTE_DUE "promote_due" [INT8];
-    PUT_PROGRESS "put_progress" [INT8, INT4, INT8, TEXT];
-    RAISE_MIN_CLAIM_NO "raise_min_claim_no" [INT8, INT8];
-    READY_LINES "ready_lines" [INT8];
-    REDRIVE "redrive" [INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY];
-    REGISTRATION "registration" [INT8];
-    REGISTER "register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8, TEXT];
-    REMOVE_DEAD "remove_dead" [INT8_ARRAY, INT8];
-    RENEW "renew" [INT8, INT4, INT4, BOOL, INT8, INT8, FLOAT8, FLOAT8, TEXT];
-    RENEW_MANY "renew_many" [
+    ENQUEUE_ONE "enqueue/enqueue_one" [
+        INT4, INT4, INT4, INT2, BYTEA, INT8, TEXT, TEXT, TEXT, BOOL, INT8, BOOL, BOOL, INT8, INT8, INT4_ARRAY, INT4_ARRAY,
+        INT8_ARRAY, INT4, INT8
+    ];
+    ENQUEUE_PLAIN "enqueue/enqueue_plain" [INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8];
+    ENQUEUE_TASK "enqueue/enqueue_task" [TEXT, INT2, BYTEA, TEXT, TEXT, TEXT, INT4, INT8, INT8, TEXT, BOOL, INT4, INT8, TEXT, INT2, INT4, TEXT];
+    EXPIRED_WORKERS "leases/expired_workers" [BOOL, INT8];
+    FIND_ENDED "operate/find_ended" [INT8_ARRAY, INT8];
+    FLOOR_HISTORY "operate/floor_history" [INT8, INT8, INT8];
+    FLOOR_TASK "operate/floor_task" [INT8, INT8];
+    FLUSH "enqueue/flush" [];
+    FORGET_PART "upkeep/forget_part" [TEXT];
+    FREED_TAKE "gates/freed_take" [INT8];
+    HELD "leases/held" [INT8, INT8, INT8, INT8];
+    HISTORY_SIZE "upkeep/history_size" [INT8];
+    HOLD_TERM "upkeep/hold_term" [INT8, INT8];
+    INFO "operate/info" [TEXT];
+    INSERT_LANES "enqueue/insert_lanes" [TEXT_ARRAY, TEXT_ARRAY];
+    JOB_COUNT "gates/job_count" [TEXT_ARRAY, BOOL_ARRAY, INT8_ARRAY];
+    JOB_DEMOTE "gates/job_demote" [TEXT_ARRAY, INT8_ARRAY];
+    JOB_FORGET "gates/job_forget" [TEXT_ARRAY];
+    JOB_GONE "gates/job_gone" [TEXT];
+    JOB_LIST "gates/job_list" [TEXT, TEXT, INT8, INT8];
+    JOB_LOCK "gates/job_lock" [TEXT_ARRAY];
+    JOB_MAKE "gates/job_make" [TEXT_ARRAY, INT4];
+    JOB_NOTE "gates/job_note" [TEXT_ARRAY, BOOL_ARRAY, BOOL_ARRAY, INT8_ARRAY];
+    JOB_OCCUPANTS "gates/job_occupants" [TEXT, INT8];
+    JOB_OUTRANKED "gates/job_outranked" [TEXT_ARRAY];
+    JOB_PACE "gates/job_pace" [TEXT, BOOL];
+    JOB_PARK "gates/job_park" [TEXT_ARRAY, INT8];
+    JOB_PROMOTE "gates/job_promote" [TEXT_ARRAY, INT8_ARRAY, BOOL_ARRAY];
+    JOB_SET "gates/job_set" [TEXT, BOOL, INT4, BOOL, INT8, INT2];
+    JOB_TASKS "gates/job_tasks" [TEXT, BOOL, INT8, INT8];
+    KEY_HOLDER "enqueue/key_holder" [TEXT, TEXT];
+    KEY_READ "enqueue/key_read" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY];
+    KEY_TAKE "enqueue/key_take" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY];
+    LANES "enqueue/lanes" [];
+    LEAD "upkeep/lead" [INT8, INT8, INT8, INT8, INT8];
+    LIST_DEAD "operate/list_dead" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
+    LIST_HISTORY "operate/list_history" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8, INT8];
+    LIST_TASK "operate/list_task" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
+    LOCK_EXPIRED "leases/lock_expired" [INT8];
+    LOCK_WORKER "leases/lock_worker" [INT8];
+    LOOK "claim/look" [INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8];
+    LOST "leases/lost" [INT8, INT8_ARRAY, INT4_ARRAY];
+    NEXT_DUE "claim/next_due" [];
+    NOTE_PART "upkeep/note_part" [TEXT, INT8, INT8];
+    NOTIFY "wakeup/notify" [TEXT, TEXT];
+    NOW "claim/now" [];
+    OFFER_LAY "wakeup/offer_lay" [INT8, INT8, INT8, INT4_ARRAY, TEXT, INT8];
+    OFFER_WITHDRAW "wakeup/offer_withdraw" [INT8, INT8];
+    PARK_DEAD "gates/park_dead" [INT8];
+    PARTS "upkeep/parts" [TEXT];
+    PAUSE_QUEUE "operate/pause_queue" [TEXT];
+    PAUSED_QUEUES "operate/paused_queues" [];
+    PROMOTE_DUE "gates/promote_due" [INT8];
+    PUT_PROGRESS "leases/put_progress" [INT8, INT4, INT8, TEXT];
+    RAISE_MIN_CLAIM_NO "leases/raise_min_claim_no" [INT8, INT8];
+    READY_LINES "upkeep/ready_lines" [INT8];
+    REDRIVE "operate/redrive" [INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY];
+    REGISTRATION "leases/registration" [INT8];
+    REGISTER "leases/register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8, TEXT];
+    REMOVE_DEAD "operate/remove_dead" [INT8_ARRAY, INT8];
+    RENEW "leases/renew" [INT8, INT4, INT4, BOOL, INT8, INT8, FLOAT8, FLOAT8, TEXT];
+    RENEW_MANY "leases/renew_many" [
         INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT8, INT8, FLOAT8_ARRAY, FLOAT8_ARRAY, TEXT_ARRAY
     ];
-    RESUME_QUEUE "resume_queue" [TEXT, TEXT];
-    SCHEDULE_DUE "schedule_due" [INT8];
-    SCHEDULE_FIND "schedule_find" [TEXT];
-    SCHEDULE_LIST "schedule_list" [];
-    SCHEDULE_LOCK "schedule_lock" [TEXT, INT8, TEXT];
-    SCHEDULE_MOVE "schedule_move" [TEXT, INT8, INT8, INT8];
-    SCHEDULE_PUT "schedule_put" [TEXT, TEXT, BOOL, INT8];
-    SCHEDULE_REMOVE "schedule_remove" [TEXT];
-    SETTLE_ASKED "settle_asked" [INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
-    SETTLE_DONE "settle_done" [INT8, INT4, INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
-    SETTLE_DONE_AT "settle_done_at" [INT8, INT4, INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL, INT4, TID_ARRAY];
-    SETTLE_FENCED "settle_fenced" [INT8, INT4, INT8, INT8_ARRAY];
-    SETTLE_LEAVE "settle_leave" [
+    RESUME_QUEUE "operate/resume_queue" [TEXT, TEXT];
+    SCHEDULE_DUE "schedules/schedule_due" [INT8];
+    SCHEDULE_FIND "schedules/schedule_find" [TEXT];
+    SCHEDULE_LIST "schedules/schedule_list" [];
+    SCHEDULE_LOCK "schedules/schedule_lock" [TEXT, INT8, TEXT];
+    SCHEDULE_MOVE "schedules/schedule_move" [TEXT, INT8, INT8, INT8];
+    SCHEDULE_PUT "schedules/schedule_put" [TEXT, TEXT, BOOL, INT8];
+    SCHEDULE_REMOVE "schedules/schedule_remove" [TEXT];
+    SETTLE_ASKED "settle/settle_asked" [INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
+    SETTLE_DONE "settle/settle_done" [INT8, INT4, INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
+    SETTLE_FENCED "settle/settle_fenced" [INT8, INT4, INT8, INT8_ARRAY];
+    SETTLE_LEAVE "settle/settle_leave" [
         INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8, BOOL
     ];
-    SETTLE_RECEIPT "settle_receipt" [INT8, INT4, INT8];
-    SETTLE_REPLAY "settle_replay" [INT8, INT4];
-    SETTLE_REOPEN "settle_reopen" [INT8, INT4, INT8];
-    SETTLE_STAY "settle_stay" [INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY];
-    SETTLE_STAY_AT "settle_stay_at" [INT8, INT4, INT8, INT8_ARRAY, INT4_ARRAY, INT2, INT8_ARRAY, TEXT, TID_ARRAY, INT4, TEXT_ARRAY];
-    SET_WORKER_SLOTS "set_worker_slots" [INT8, INT4];
-    SHOW_TASK "show_task" [INT8_ARRAY, INT8];
-    SUSPECT_ASIDE "suspect_aside" [INT4_ARRAY, INT8_ARRAY];
-    SUSPECT_GROUPS "suspect_groups" [INT4_ARRAY];
-    TODO_HELD "todo_held" [];
-    TODO_LATER "todo_later" [TEXT_ARRAY, INT8_ARRAY];
-    TODO_PUT "todo_put" [INT2_ARRAY, TEXT_ARRAY];
-    TODO_ROOM "todo_room" [];
-    TODO_TAKE "todo_take" [INT8];
-    TOKEN_ADD "token_add" [TEXT, TEXT, BYTEA, TEXT, INT8, INT8, TEXT];
-    TOKEN_FIND "token_find" [TEXT];
-    TOKEN_LIST "token_list" [];
-    TOKEN_REMOVE "token_remove" [TEXT];
-    UNPARK "unpark" [INT8];
-    VACUUM_LOOK "vacuum_look" [TEXT, TEXT_ARRAY];
-    WORKERS "workers" [INT8];
-    WORKFLOW_BLOCK "workflow_block" [TEXT_ARRAY, INT8_ARRAY];
-    WORKFLOW_FORGET "workflow_forget" [TEXT_ARRAY];
-    WORKFLOW_FREE "workflow_free" [TEXT_ARRAY, BOOL];
-    WORKFLOW_LIST "workflow_list" [TEXT, BOOL, TEXT, INT8, INT8];
-    WORKFLOW_LOCK "workflow_lock" [TEXT_ARRAY];
-    WORKFLOW_MAKE "workflow_make" [TEXT_ARRAY];
-    WORKFLOW_OF "workflow_of" [INT8_ARRAY];
-    WORKFLOW_PASS "workflow_pass" [TEXT_ARRAY];
-    WORKFLOW_PLACE "workflow_place" [TEXT_ARRAY];
-    WORKFLOW_STEPS "workflow_steps" [TEXT_ARRAY, BOOL, INT8];
+    SETTLE_RECEIPT "settle/settle_receipt" [INT8, INT4, INT8];
+    SETTLE_REPLAY "settle/settle_replay" [INT8, INT4];
+    SETTLE_REOPEN "settle/settle_reopen" [INT8, INT4, INT8];
+    SETTLE_STAY "settle/settle_stay" [INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY];
+    SET_WORKER_SLOTS "leases/set_worker_slots" [INT8, INT4];
+    SHOW_TASK "operate/show_task" [INT8_ARRAY, INT8];
+    SUSPECT_ASIDE "claim/suspect_aside" [INT4_ARRAY, INT8_ARRAY];
+    SUSPECT_GROUPS "claim/suspect_groups" [INT4_ARRAY];
+    TODO_HELD "gates/todo_held" [];
+    TODO_LATER "gates/todo_later" [TEXT_ARRAY, INT8_ARRAY];
+    TODO_PUT "gates/todo_put" [INT2_ARRAY, TEXT_ARRAY];
+    TODO_ROOM "gates/todo_room" [];
+    TODO_TAKE "gates/todo_take" [INT8];
+    TOKEN_ADD "tokens/token_add" [TEXT, TEXT, BYTEA, TEXT, INT8, INT8, TEXT];
+    TOKEN_FIND "tokens/token_find" [TEXT];
+    TOKEN_LIST "tokens/token_list" [];
+    TOKEN_REMOVE "tokens/token_remove" [TEXT];
+    UNPARK "gates/unpark" [INT8];
+    VACUUM_LOOK "upkeep/vacuum_look" [TEXT, TEXT_ARRAY];
+    WORKERS "leases/workers" [INT8];
+    WORKFLOW_BLOCK "gates/workflow_block" [TEXT_ARRAY, INT8_ARRAY];
+    WORKFLOW_FORGET "gates/workflow_forget" [TEXT_ARRAY];
+    WORKFLOW_FREE "gates/workflow_free" [TEXT_ARRAY, BOOL];
+    WORKFLOW_LIST "gates/workflow_list" [TEXT, BOOL, TEXT, INT8, INT8];
+    WORKFLOW_LOCK "gates/workflow_lock" [TEXT_ARRAY];
+    WORKFLOW_MAKE "gates/workflow_make" [TEXT_ARRAY];
+    WORKFLOW_OF "gates/workflow_of" [INT8_ARRAY];
+    WORKFLOW_PASS "gates/workflow_pass" [TEXT_ARRAY];
+    WORKFLOW_PLACE "gates/workflow_place" [TEXT_ARRAY];
+    WORKFLOW_STEPS "gates/workflow_steps" [TEXT_ARRAY, BOOL, INT8];
 }
 
-/// The statements as they are sent: for one schema, without their comments.
+/// Rules that several statements share.
+const SHARED: &[(&str, &str)] = &[
+    ("claimed_task", include_str!("../sql/parts/claimed_task.sql")),
+    ("live_worker", include_str!("../sql/parts/live_worker.sql")),
+    ("may_claim", include_str!("../sql/parts/may_claim.sql")),
+    ("new_lease", include_str!("../sql/parts/new_lease.sql")),
+    ("suspect_alone", include_str!("../sql/parts/suspect_alone.sql")),
+    ("suspects_wait", include_str!("../sql/parts/suspects_wait.sql")),
+];
+
+/// A statement with its parts in their places, and without its comments.
+fn whole(text: &str) -> String {
+    let bare = |text: &str| {
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("--"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let mut text = bare(text);
+    while let Some((call, part)) = next_part(&text) {
+        text = text.replace(&call, &part);
+    }
+    text
+}
+
+/// The first call of a part in a statement, and what stands for it.
+fn next_part(text: &str) -> Option<(String, String)> {
+    text.match_indices('{').find_map(|(at, _)| {
+        let call = text.get(at..)?.split_inclusive('}').next()?;
+        let (name, values) =
+            call.trim_matches(['{', '}']).split_once(':').unwrap_or((call.trim_matches(['{', '}']), ""));
+        let (_, part) = SHARED.iter().find(|(known, _)| *known == name)?;
+        let mut part = part.lines().filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join("\n");
+        for (name, value) in values.split(',').filter_map(|value| value.split_once('=')) {
+            part = part.replace(&format!(":{}", name.trim()), value.trim());
+        }
+        Some((call.to_owned(), part))
+    })
+}
+
+/// The statements as they are sent: for one schema, whole and without their comments.
 pub(crate) struct Rendered(HashMap<&'static str, Arc<str>>);
 
 impl Rendered {
@@ -259,9 +305,7 @@ impl Schema {
 
     /// A statement that was written for the schema `windlass`, for this one.
     pub(crate) fn render(&self, sql: &str) -> String {
-        let lines = sql.lines().filter(|line| !line.trim_start().starts_with("--"));
-        let bare = lines.collect::<Vec<_>>().join("\n");
-        let bare = bare.replace("{schema}", &self.0);
+        let bare = whole(sql).replace("{schema}", &self.0);
         if self.0 == DEFAULT_SCHEMA { bare } else { bare.replace("windlass.", &format!("\"{}\".", self.0)) }
     }
 
@@ -290,6 +334,14 @@ mod tests {
         let sql = "-- Reads windlass.task.\nSELECT nextval('windlass.seq') FROM windlass.task";
         assert_eq!(schema.render(sql), "SELECT nextval('\"fleet_2\".seq') FROM \"fleet_2\".task");
         assert_eq!(Schema::default().render(sql), "SELECT nextval('windlass.seq') FROM windlass.task");
+    }
+
+    #[test]
+    fn a_part_stands_in_its_place_with_its_values() {
+        let sql = "SELECT 1 WHERE {may_claim: worker = $1, claim_no = $2, lanes = $3, last_chance = $4, isolation_ms = $5, locked = }";
+        let whole = whole(sql);
+        assert!(whole.contains("w.id = $1") && whole.contains("w.min_claim_no <= $2"), "{whole}");
+        assert!(!whole.contains('{') && !whole.contains(" :"), "{whole}");
     }
 
     #[test]

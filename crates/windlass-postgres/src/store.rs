@@ -17,21 +17,24 @@ use windlass_core::{
 };
 
 use crate::{
-    audit, awaited, claim, depth, enqueue,
-    error::OpenError,
-    gate,
-    gather::Gather,
-    info::{self, Origin},
-    inspect, job, keys, leader, lease,
-    migrate::MIGRATIONS,
-    open, operate,
-    options::{Location, Options},
-    pool::{Pool, closed},
-    register,
-    renew::Renewals,
-    schedule, settle,
+    claim,
+    connection::{
+        error::OpenError,
+        open,
+        options::{Location, Options},
+        pool::{Pool, closed},
+    },
+    enqueue::{self, group_commit::Gather, keyed, one},
+    gates::{admit, job, workflow},
+    leases::{hand_back, register, renew::Renewals},
+    operate::{
+        self, awaited,
+        info::{self, Origin},
+        inspect,
+    },
+    settle,
     shared::Shared,
-    straight, workflow,
+    upkeep::{audit, depth, leader, migrate::MIGRATIONS, schedule},
 };
 
 /// The store on PostgreSQL: any number of processes on one schema.
@@ -101,14 +104,14 @@ impl Source for PostgresStore {
     }
 
     async fn retire(&self, worker: WorkerId) -> Result<u64> {
-        lease::retire(&self.shared, worker).await
+        hand_back::retire(&self.shared, worker).await
     }
 
     async fn lanes(&self, kinds: &[Name], queues: &[Name]) -> Result<Vec<Arc<Lane>>> {
         self.refuse_if_closed()?;
         let lanes = &self.shared.lanes;
         let served = lanes.served(kinds, queues);
-        if !served.is_empty() && !lanes.are_stale() && self.shared.options.trusts_hearsay {
+        if !served.is_empty() && !lanes.are_stale() {
             return Ok(served);
         }
         // The coordinator asks, before it claims.
@@ -121,7 +124,7 @@ impl Source for PostgresStore {
     }
 
     async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64> {
-        lease::unclaim(&self.shared, worker, claim_no).await
+        hand_back::unclaim(&self.shared, worker, claim_no).await
     }
 
     async fn settle(&self, batch: Arc<SettleBatch>) -> Result<Settled> {
@@ -130,7 +133,7 @@ impl Source for PostgresStore {
 
     async fn progress(&self, worker: WorkerId, lease: LeaseRef, progress: String) -> Result<()> {
         let progress = self.shared.rules.clip_error(&progress);
-        lease::progress(&self.shared, worker, lease, &progress).await
+        hand_back::progress(&self.shared, worker, lease, &progress).await
     }
 
     async fn reconcile(
@@ -139,19 +142,19 @@ impl Source for PostgresStore {
         up_to_claim_no: u64,
         in_flight: &[LeaseRef],
     ) -> Result<Reconciled> {
-        lease::reconcile(&self.shared, worker, up_to_claim_no, in_flight).await
+        hand_back::reconcile(&self.shared, worker, up_to_claim_no, in_flight).await
     }
 
     async fn admit(&self, _limit: u32) -> Result<DutyReport> {
-        gate::admit(&self.shared).await
+        admit::admit(&self.shared).await
     }
 
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
-        lease::promote_due(&self.shared, limit).await
+        hand_back::promote_due(&self.shared, limit).await
     }
 
     async fn expire_workers(&self, limit: u32) -> Result<DutyReport> {
-        lease::expire_workers(&self.shared, limit).await
+        hand_back::expire_workers(&self.shared, limit).await
     }
 
     fn hints(&self) -> Box<dyn Hints> {
@@ -189,7 +192,7 @@ impl Store for PostgresStore {
         let enqueued = line.add(&self.shared, tasks).await?;
         self.shared.enqueues.count(&enqueued);
         if is_gated {
-            gate::admit_after(&self.shared).await;
+            admit::admit_after(&self.shared).await;
         }
         Ok(enqueued)
     }
@@ -200,7 +203,7 @@ impl Store for PostgresStore {
         }
         self.refuse_if_closed()?;
         enqueue::check(std::slice::from_ref(&task), self.rules())?;
-        let answer = straight::add_for(&self.shared, task, demand.clone()).await?;
+        let answer = one::add_for(&self.shared, task, demand.clone()).await?;
         self.shared.enqueues.count([&answer.0]);
         Ok(answer)
     }
@@ -230,7 +233,7 @@ impl Store for PostgresStore {
     }
 
     async fn key_holder(&self, queue: &Name, key: &str) -> Result<Option<TaskId>> {
-        keys::holder(&self.shared, queue, key).await
+        keyed::holder(&self.shared, queue, key).await
     }
 
     async fn lane_records(&self) -> Result<Vec<LaneRecord>> {
@@ -254,7 +257,7 @@ impl Store for PostgresStore {
     }
 
     async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()> {
-        lease::set_slots(&self.shared, worker, slots).await
+        hand_back::set_slots(&self.shared, worker, slots).await
     }
 
     async fn retain(&self, retention: &Retention) -> Result<DutyReport> {

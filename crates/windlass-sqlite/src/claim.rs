@@ -3,6 +3,8 @@
 //! The figures of the lanes say which of them have something, so a claim reads only lines that are not empty,
 //! and of those only the head. What it takes from a line is always its first stretch; one statement leases it.
 
+pub(crate) mod suspect;
+
 use std::{sync::Arc, time::Duration};
 
 use rusqlite::{Row, Rows, params};
@@ -15,11 +17,12 @@ use windlass_core::{
 };
 
 use crate::{
-    epoch, gates,
+    claim::suspect::turn_of,
+    connection::tx::{Step, Tx, disagree},
+    gates::admit,
+    leases::epoch,
     memory::{Held, Passed},
     sql,
-    suspect::{self, turn_of},
-    tx::{Step, Tx, disagree},
 };
 
 /// Lines that one claim compares with each other; with more it takes turns.
@@ -36,7 +39,7 @@ pub(crate) fn claim(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<ClaimAnswer> {
             return Err(Error::WorkerExpired.into());
         }
     }
-    gates::admit_due(tx)?;
+    admit::admit_due(tx)?;
     suspect::stand_aside(tx, demands)?;
     let mut tasks = Vec::new();
     let mut rest = Rest::More;
@@ -44,7 +47,7 @@ pub(crate) fn claim(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<ClaimAnswer> {
         rest = worst(rest, serve(tx, demand, &mut tasks)?);
     }
     exchange(tx, demands, &mut tasks)?;
-    gates::give_turns(tx)?;
+    admit::give_turns(tx)?;
     if tasks.iter().any(|task| tx.memory.epoch.is_used_up_by(task.lease)) {
         epoch::begin(tx, 1)?;
     }

@@ -1,5 +1,8 @@
 //! Enqueue: a batch is checked whole, then appended whole (BATCH-ATOMIC).
 
+pub(crate) mod for_worker;
+pub(crate) mod keyed;
+
 use std::time::Duration;
 
 use rusqlite::{CachedStatement, params};
@@ -9,13 +12,11 @@ use windlass_core::{
 };
 
 use crate::{
-    gates, jobs,
-    keys::{self, Admitted},
-    line,
+    connection::tx::{Step, Tx},
+    enqueue::keyed::Admitted,
+    gates::{admit, held_line, job, workflow},
     memory::Waiting,
     sql,
-    tx::{Step, Tx},
-    workflows,
 };
 
 /// Most lanes of a store: each costs the writer some memory for ever.
@@ -41,7 +42,7 @@ pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
 /// Adds checked tasks and gives the gates that they stand behind their turn.
 pub(crate) fn enqueue(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {
     let answers = append(tx, tasks)?;
-    gates::give_turns(tx)?;
+    admit::give_turns(tx)?;
     Ok(answers)
 }
 
@@ -49,7 +50,7 @@ fn append(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {
     let bytes = tasks.iter().map(|task| task.payload.len() as u64 + ROW_BYTES).sum();
     tx.disk.reserve(bytes, tx.options)?;
     let keyed = tasks.iter().any(|task| task.key.is_some());
-    let admitted = if keyed { keys::admit(tx, tasks)? } else { Vec::new() };
+    let admitted = if keyed { keyed::admit(tx, tasks)? } else { Vec::new() };
     let lanes = lanes_of(tx, tasks)?;
     let mut answers: Vec<Enqueued> = Vec::with_capacity(tasks.len());
     let mut plain = tx.sql(sql::INSERT_PLAIN_TASK)?;
@@ -61,7 +62,7 @@ fn append(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {
             }
             Some(Admitted::New(Some(digest))) => {
                 let id = insert(tx, &mut plain, task, lane)?;
-                keys::put(tx, task, id, digest)?;
+                keyed::put(tx, task, id, digest)?;
                 added(tx, task, id)?
             }
             Some(Admitted::New(None)) | None => {
@@ -76,7 +77,7 @@ fn append(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {
 
 /// The answer for a new task; a job that is cancelled cancels it.
 fn added(tx: &mut Tx<'_>, task: &NewTask, id: TaskId) -> Step<Enqueued> {
-    let job = task.job.as_ref().map(|job| jobs::recall(tx, job)).transpose()?.flatten();
+    let job = task.job.as_ref().map(|job| job::recall(tx, job)).transpose()?.flatten();
     let cancelled = job.is_some_and(|job| job.state == JobState::Cancelled);
     Ok(Enqueued { cancelled, ..Enqueued::new(id) })
 }
@@ -185,18 +186,18 @@ fn entry(task: &NewTask, start_at: Option<Timestamp>) -> State {
 /// The gates of a new task get their turn. A step concerns its job only when its own turn comes.
 fn touch_gates(tx: &mut Tx<'_>, task: &NewTask, id: TaskId, lane: LaneId, state: State) -> Step<()> {
     if let (Some(job), Some(limit)) = (&task.job, task.job_concurrency) {
-        jobs::make_limited(tx, job, limit)?;
+        job::make_limited(tx, job, limit)?;
     }
     match (&task.workflow, &task.job) {
         (Some(workflow), _) => {
             if !tx.touched.workflows.contains(workflow) {
-                workflows::make(tx, workflow, task.on_failure)?;
+                workflow::make(tx, workflow, task.on_failure)?;
                 tx.touched.workflow(workflow);
             }
         }
         (None, Some(job)) => {
             if state == State::Held {
-                line::enter(tx, job, lane, Waiting { id, priority: task.priority, crashes: 0 })?;
+                held_line::enter(tx, job, lane, Waiting { id, priority: task.priority, crashes: 0 })?;
             }
             tx.touched.job(job);
         }

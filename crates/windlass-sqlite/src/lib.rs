@@ -20,63 +20,29 @@
 //! # }
 //! ```
 
-mod answer;
-mod audit;
-mod awaited;
-mod away;
-mod backup;
-mod call;
-mod checkpoint;
 mod claim;
-mod disk;
-mod end;
+mod connection;
 mod enqueue;
-mod epoch;
-mod error;
-#[doc(hidden)]
-pub mod export;
-mod figures;
-mod gate_calls;
 mod gates;
-mod hints;
-mod id_map;
-mod inspect;
-mod jobs;
-mod keys;
-mod later;
-mod lease;
 mod leases;
-mod line;
-mod linger;
-mod lock;
-mod maintain;
 mod memory;
-mod migrate;
-mod open;
 mod operate;
-mod options;
-mod reader;
-mod record;
-mod restore;
-mod schedules;
 mod settle;
 mod shared;
 mod sql;
 mod store;
-mod straight;
-mod suspect;
-mod tokens;
-mod turn;
-mod tx;
-mod workflows;
-mod writer;
+mod transfer;
+mod upkeep;
+mod wakeup;
 
-pub use error::OpenError;
-pub use options::{
+pub use connection::error::OpenError;
+pub use connection::options::{
     Durability, History, Location, MIN_FREE_BYTES, MIN_FREE_PERCENT, Options, ParseLocationError, SystemClock,
 };
-pub use restore::{RestoreOptions, Restored, restore};
 pub use store::SqliteStore;
+#[doc(hidden)]
+pub use transfer::export;
+pub use transfer::restore::{RestoreOptions, Restored, restore};
 
 /// The version of the SQLite library that is built in.
 pub fn sqlite_version() -> &'static str {

@@ -13,9 +13,10 @@ use windlass_core::{
     store::Depth,
 };
 
-use crate::id_map::IdMap;
+use crate::memory::id_map::IdMap;
 
 mod ahead;
+pub(crate) mod id_map;
 mod rooms;
 mod worker;
 

@@ -1,5 +1,10 @@
 //! What clients and operators do to tasks and queues: cancel, redrive, pause.
 
+pub(crate) mod awaited;
+pub(crate) mod info;
+pub(crate) mod inspect;
+pub(crate) mod record;
+
 use rusqlite::{OptionalExtension, params};
 use windlass_core::{
     AttemptRecord, Error, LaneId, LeaseRef, Name, OnFailure, Result, State, TaskId, Timestamp, WorkerId,
@@ -10,14 +15,13 @@ use windlass_core::{
 };
 
 use crate::{
-    end::{count_kept, must_keep},
-    gates,
-    jobs::optional_name,
-    keys, line, maintain,
+    connection::tx::{Failure, Step, Tx, disagree},
+    enqueue::keyed,
+    gates::{admit, held_line, job::optional_name, workflow},
     memory::Waiting,
+    settle::ends::{count_kept, must_keep},
     sql,
-    tx::{Failure, Step, Tx, disagree},
-    workflows,
+    upkeep::retention,
 };
 
 /// What cancel and redrive need to know of a task.
@@ -76,7 +80,7 @@ fn absent(tx: &Tx<'_>, id: TaskId) -> Step<Error> {
 /// Ends tasks that have not started and asks running ones to end.
 pub(crate) fn cancel(tx: &mut Tx<'_>, ids: &[TaskId], reason: &str) -> Step<Vec<Changed>> {
     let changed = each(ids.iter().copied(), |id| cancel_one(tx, id, reason))?;
-    gates::give_turns(tx)?;
+    admit::give_turns(tx)?;
     Ok(changed)
 }
 
@@ -113,7 +117,7 @@ fn ask_cancel(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) -> Step<
 
 fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) -> Step<State> {
     if found.keyed {
-        keys::expire(tx, id)?;
+        keyed::expire(tx, id)?;
     }
     if must_keep(tx, id, false) || found.workflow.is_some() {
         tx.sql(sql::KEEP_CANCELLED)?.execute((tx.now.as_ms(), reason, id.raw()))?;
@@ -131,10 +135,10 @@ fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) ->
     if let Some(job) = &found.job {
         match found.state {
             State::Ready => tx.memory.rooms.leave(job, found.lane, id),
-            State::Held if found.aside => line::leave_aside(tx, job, found.lane, id)?,
+            State::Held if found.aside => held_line::leave_aside(tx, job, found.lane, id)?,
             State::Held => {
                 let task = Waiting { id, priority: found.priority, crashes: found.crashes };
-                line::leave(tx, job, found.lane, &task)?;
+                held_line::leave(tx, job, found.lane, &task)?;
             }
             _ => {}
         }
@@ -143,7 +147,7 @@ fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) ->
     match &found.workflow {
         // It had no turn yet: the workflow is as if it had never been appended.
         Some(workflow) if found.state == State::Waiting => tx.touched.workflow(workflow),
-        Some(workflow) => workflows::step_failed(tx, workflow, id, found.step)?,
+        Some(workflow) => workflow::step_failed(tx, workflow, id, found.step)?,
         None => {}
     }
     Ok(State::Cancelled)
@@ -156,7 +160,7 @@ pub(crate) fn redrive(tx: &mut Tx<'_>, tasks: &[Redrive]) -> Step<Vec<Changed>> 
     let changed = each(tasks.iter().map(|task| task.id), |id| {
         redrive_one(tx, id, delays.get(&id).copied().unwrap_or(tx.now))
     })?;
-    gates::give_turns(tx)?;
+    admit::give_turns(tx)?;
     Ok(changed)
 }
 
@@ -189,7 +193,7 @@ pub(crate) fn redrive_one(tx: &mut Tx<'_>, id: TaskId, due_at: Timestamp) -> Ste
         let step = tx.memory.next_step();
         let changed = tx.sql(sql::REDRIVE_STEP)?.execute(params![due_at.as_ms(), log, id.raw(), step])?;
         check(changed)?;
-        workflows::make(tx, workflow, found.on_failure)?;
+        workflow::make(tx, workflow, found.on_failure)?;
         tx.memory.count_move(found.lane, State::Dead, State::Waiting, 1);
         tx.touched.workflow(workflow);
         return Ok(State::Waiting);
@@ -214,20 +218,20 @@ fn remove_one(tx: &mut Tx<'_>, id: TaskId) -> Step<State> {
         let state = found.state;
         return Err(Error::Conflict(format!("task {id} is {state}; only a dead task can be removed")).into());
     }
-    let workflow = found.workflow.as_ref().map(|name| workflows::find(tx, name)).transpose()?.flatten();
+    let workflow = found.workflow.as_ref().map(|name| workflow::find(tx, name)).transpose()?.flatten();
     if workflow.is_some_and(|workflow| workflow.blocked_by == Some(id)) {
         let message = format!("task {id} blocks its workflow; skip or cancel that first");
         return Err(Error::Conflict(message).into());
     }
-    maintain::remove_dead(tx, id, found.lane)?;
+    retention::remove_dead(tx, id, found.lane)?;
     Ok(State::Dead)
 }
 
 /// Lets a workflow go on with the task that blocks it; false if that is not what blocks it.
 fn unblock(tx: &Tx<'_>, workflow: &Name, by: TaskId) -> Step<bool> {
-    let found = workflows::find(tx, workflow)?.filter(|found| found.blocked_by == Some(by));
+    let found = workflow::find(tx, workflow)?.filter(|found| found.blocked_by == Some(by));
     let Some(found) = found else { return Ok(false) };
-    workflows::Workflow { blocked_by: None, ..found }.save(tx)?;
+    workflow::Workflow { blocked_by: None, ..found }.save(tx)?;
     Ok(true)
 }
 
@@ -259,7 +263,7 @@ pub(crate) fn set_paused(tx: &mut Tx<'_>, queue: &Name, paused: bool) -> Step<bo
         tx.sql(sql::RESUME_QUEUE)?.execute([queue.as_str()])?;
         tx.effects.resumed = true;
     }
-    let changed = gates::change_fleet(tx, |memory| memory.set_paused(queue, paused))?;
-    gates::give_turns(tx)?;
+    let changed = admit::change_fleet(tx, |memory| memory.set_paused(queue, paused))?;
+    admit::give_turns(tx)?;
     Ok(changed)
 }

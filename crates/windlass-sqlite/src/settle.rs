@@ -1,15 +1,21 @@
 //! Settle: the ends of attempts, all in one durable commit, once per batch number.
 
+pub(crate) mod ends;
+pub(crate) mod later;
+
 use rusqlite::{CachedStatement, OptionalExtension, types::Null};
 use serde::{Deserialize, Serialize};
 use windlass_core::{Error, LaneId, SettleBatch, SettleItem, Settled, Settlement, State, TaskId, WorkerId};
 
 use crate::{
-    end::{Ending, count_kept, must_keep},
-    gates, keys,
-    later::Later,
+    connection::tx::{Step, Tx, disagree},
+    enqueue::keyed,
+    gates::admit,
+    settle::{
+        ends::{Ending, count_kept, must_keep},
+        later::Later,
+    },
     sql,
-    tx::{Step, Tx, disagree},
 };
 
 /// Tasks that one statement ends: the parameters of `keep_done.sql` and `delete_done.sql`.
@@ -42,7 +48,7 @@ pub(crate) fn settle(tx: &mut Tx<'_>, batch: &SettleBatch) -> Step<Settled> {
     }
     done.write(tx, batch.worker)?;
     later.write(tx, batch.worker)?;
-    gates::give_turns(tx)?;
+    admit::give_turns(tx)?;
     settled.lanes_ready.extend(&tx.touched.lanes_ready);
     settled.lanes_ready.sort_unstable();
     settled.lanes_ready.dedup();
@@ -152,8 +158,8 @@ impl Done {
 
     fn write(self, tx: &mut Tx<'_>, worker: WorkerId) -> Step<()> {
         let (kept, dropped): (Vec<_>, Vec<_>) = match tx.options.history {
-            crate::options::History::Kept => (self.endings, Vec::new()),
-            crate::options::History::Off => {
+            crate::connection::options::History::Kept => (self.endings, Vec::new()),
+            crate::connection::options::History::Off => {
                 self.endings.into_iter().partition(|ending| must_keep(tx, ending.id, false))
             }
         };
@@ -184,7 +190,7 @@ fn write_all(tx: &mut Tx<'_>, worker: WorkerId, endings: &[Ending], keep: Keep) 
 
 fn write_chunk(tx: &mut Tx<'_>, worker: WorkerId, chunk: &[Ending], keep: Keep) -> Step<()> {
     for ending in chunk.iter().filter(|ending| ending.held.keyed) {
-        keys::expire(tx, ending.id)?;
+        keyed::expire(tx, ending.id)?;
     }
     if keep == Keep::Yes {
         let mut statement = tx.sql(sql::KEEP_DONE)?;

@@ -9,13 +9,15 @@ use windlass_core::{
 };
 
 use crate::{
-    awaited::Awaited,
-    call::{Queue, Wait, Waiting},
-    hints::Subscribers,
-    leases::Leases,
-    lock::Lock,
-    options::Options,
-    reader::{READERS, Readers},
+    connection::{
+        call::{Queue, Wait, Waiting},
+        lock::Lock,
+        options::Options,
+        reader::{READERS, Readers},
+    },
+    leases::renew::Leases,
+    operate::awaited::Awaited,
+    wakeup::hints::Subscribers,
 };
 
 /// What callers and the writer share.

@@ -21,22 +21,28 @@ use windlass_core::{
 };
 
 use crate::{
-    answer::{answered, timed},
-    audit, backup,
-    call::{Call, Class, Sync},
-    claim, enqueue,
-    error::OpenError,
-    figures, gates, inspect, keys,
-    lease::{self, Home},
-    maintain,
-    migrate::{MIGRATIONS, Migration},
-    open, operate,
-    options::{Location, Options},
-    reader::{closed, read_error},
+    claim,
+    connection::{
+        answer::{answered, timed},
+        call::{Call, Class, Sync},
+        error::OpenError,
+        open,
+        options::{Location, Options},
+        reader::{closed, read_error},
+        tx::{Step, Tx},
+    },
+    enqueue::{self, for_worker, keyed},
+    gates::admit,
+    leases::hand_back::{self, Home},
+    operate::{self, info, inspect},
     settle,
     shared::Shared,
-    straight,
-    tx::{Step, Tx},
+    transfer::backup,
+    upkeep::{
+        audit,
+        migrate::{MIGRATIONS, Migration},
+        retention,
+    },
 };
 
 /// Tasks that one request changes; a longer list is several, so that no request holds the writer for long.
@@ -169,12 +175,12 @@ impl SqliteStore {
     /// Has everything that was written before synced.
     fn flush(&self) -> Safe {
         let touch = |tx: &mut Tx<'_>| {
-            straight::touch(tx);
+            for_worker::touch(tx);
             Ok(())
         };
         let (request, answer) = Call::pair(Class::Client, Sync::Durable, touch);
         self.shared.queue.push(request);
-        Safe::when(async move { answered(answer).await.map_err(straight::in_doubt) })
+        Safe::when(async move { answered(answer).await.map_err(for_worker::in_doubt) })
     }
 
     pub(crate) fn count_enqueued<'a>(&self, enqueued: impl IntoIterator<Item = &'a Enqueued>) {
@@ -201,12 +207,14 @@ impl Drop for SqliteStore {
 #[async_trait]
 impl Source for SqliteStore {
     async fn register(&self, worker: NewWorker) -> Result<WorkerId> {
-        self.write(Class::Control, Sync::Durable, move |tx| lease::register(tx, &worker, Home::Here)).await
+        self.write(Class::Control, Sync::Durable, move |tx| hand_back::register(tx, &worker, Home::Here))
+            .await
     }
 
     async fn register_remote(&self, worker: NewWorker, owner: Option<&str>) -> Result<WorkerId> {
         let home = Home::Elsewhere { owner: owner.map(str::to_owned) };
-        self.write(Class::Control, Sync::Durable, move |tx| lease::register(tx, &worker, home.clone())).await
+        self.write(Class::Control, Sync::Durable, move |tx| hand_back::register(tx, &worker, home.clone()))
+            .await
     }
 
     async fn renew(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
@@ -217,12 +225,12 @@ impl Source for SqliteStore {
     }
 
     async fn retire(&self, worker: WorkerId) -> Result<u64> {
-        self.write(Class::Control, Sync::Durable, move |tx| lease::retire(tx, worker)).await
+        self.write(Class::Control, Sync::Durable, move |tx| hand_back::retire(tx, worker)).await
     }
 
     async fn lanes(&self, kinds: &[Name], queues: &[Name]) -> Result<Vec<Arc<Lane>>> {
         let (kinds, queues) = (kinds.to_vec(), queues.to_vec());
-        self.write(Class::Control, Sync::Read, move |tx| Ok(figures::lanes(tx, &kinds, &queues))).await
+        self.write(Class::Control, Sync::Read, move |tx| Ok(info::lanes(tx, &kinds, &queues))).await
     }
 
     async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer> {
@@ -231,7 +239,7 @@ impl Source for SqliteStore {
     }
 
     async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64> {
-        self.write(Class::Control, Sync::Durable, move |tx| lease::unclaim(tx, worker, claim_no)).await
+        self.write(Class::Control, Sync::Durable, move |tx| hand_back::unclaim(tx, worker, claim_no)).await
     }
 
     async fn settle(&self, batch: Arc<SettleBatch>) -> Result<Settled> {
@@ -240,7 +248,7 @@ impl Source for SqliteStore {
 
     async fn progress(&self, worker: WorkerId, lease: LeaseRef, progress: String) -> Result<()> {
         let progress = self.shared.options.rules.clip_error(&progress);
-        self.write(Class::Control, Sync::Relaxed, move |tx| lease::progress(tx, worker, lease, &progress))
+        self.write(Class::Control, Sync::Relaxed, move |tx| hand_back::progress(tx, worker, lease, &progress))
             .await
     }
 
@@ -252,22 +260,22 @@ impl Source for SqliteStore {
     ) -> Result<Reconciled> {
         let in_flight = in_flight.to_vec();
         self.write(Class::Control, Sync::Durable, move |tx| {
-            lease::reconcile(tx, worker, up_to_claim_no, &in_flight)
+            hand_back::reconcile(tx, worker, up_to_claim_no, &in_flight)
         })
         .await
     }
 
     async fn admit(&self, limit: u32) -> Result<DutyReport> {
-        self.write(Class::Claim, Sync::Relaxed, move |tx| gates::admit(tx, limit)).await
+        self.write(Class::Claim, Sync::Relaxed, move |tx| admit::admit(tx, limit)).await
     }
 
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
         // As a claim: the coordinator waits for it before it claims.
-        self.write(Class::Claim, Sync::Relaxed, move |tx| maintain::promote_due(tx, limit)).await
+        self.write(Class::Claim, Sync::Relaxed, move |tx| retention::promote_due(tx, limit)).await
     }
 
     async fn expire_workers(&self, limit: u32) -> Result<DutyReport> {
-        self.write(Class::Control, Sync::Durable, move |tx| lease::expire_workers(tx, limit)).await
+        self.write(Class::Control, Sync::Durable, move |tx| hand_back::expire_workers(tx, limit)).await
     }
 
     fn hints(&self) -> Box<dyn Hints> {
@@ -307,7 +315,7 @@ impl Store for SqliteStore {
         let (demand, is_plain) = (demand.clone(), task.is_plain() && !self.shared.options.durable_claims);
         // Somebody else's answer may depend on a key or a gate, so that those are safe at once.
         let sync = if is_plain { Sync::Relaxed } else { Sync::Durable };
-        let work = move |tx: &mut Tx<'_>| straight::enqueue_for(tx, &task, &demand);
+        let work = move |tx: &mut Tx<'_>| for_worker::enqueue_for(tx, &task, &demand);
         let (enqueued, claimed) = self.write(Class::Client, sync, work).await?;
         self.count_enqueued([&enqueued]);
         Ok((enqueued, claimed, if is_plain { self.flush() } else { Safe::already() }))
@@ -371,11 +379,11 @@ impl Store for SqliteStore {
 
     async fn key_holder(&self, queue: &Name, key: &str) -> Result<Option<TaskId>> {
         let (queue, key) = (queue.clone(), key.to_owned());
-        self.write(Class::Client, Sync::Read, move |tx| keys::holder(tx, &queue, &key)).await
+        self.write(Class::Client, Sync::Read, move |tx| keyed::holder(tx, &queue, &key)).await
     }
 
     async fn lane_records(&self) -> Result<Vec<LaneRecord>> {
-        self.write(Class::Client, Sync::Read, |tx| Ok(figures::lane_records(tx))).await
+        self.write(Class::Client, Sync::Read, |tx| Ok(info::lane_records(tx))).await
     }
 
     async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Result<bool> {
@@ -389,8 +397,8 @@ impl Store for SqliteStore {
 
     async fn workers(&self) -> Result<Vec<WorkerRecord>> {
         let now = self.now();
-        let ended = self.read(move |conn| figures::ended_workers(conn, now)).await?;
-        Ok(figures::with_live(ended, self.shared.leases.records(self.shared.options.clock.monotonic())))
+        let ended = self.read(move |conn| info::ended_workers(conn, now)).await?;
+        Ok(info::with_live(ended, self.shared.leases.records(self.shared.options.clock.monotonic())))
     }
 
     async fn registration(&self, worker: WorkerId) -> Result<Option<Registration>> {
@@ -398,12 +406,12 @@ impl Store for SqliteStore {
     }
 
     async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()> {
-        self.write(Class::Control, Sync::Durable, move |tx| lease::set_slots(tx, worker, slots)).await
+        self.write(Class::Control, Sync::Durable, move |tx| hand_back::set_slots(tx, worker, slots)).await
     }
 
     async fn retain(&self, retention: &Retention) -> Result<DutyReport> {
         let retention = *retention;
-        self.write(Class::Maintenance, Sync::Relaxed, move |tx| maintain::retain(tx, &retention)).await
+        self.write(Class::Maintenance, Sync::Relaxed, move |tx| retention::retain(tx, &retention)).await
     }
 
     fn gates(&self) -> &dyn Gates {
@@ -428,11 +436,11 @@ impl Store for SqliteStore {
 
     async fn info(&self) -> Result<StoreInfo> {
         let history = self.write(Class::Client, Sync::Read, |tx| Ok(tx.memory.history())).await?;
-        Ok(figures::info(
+        Ok(info::info(
             &self.location,
             &self.shared.options,
             history,
-            &figures::Origin {
+            &info::Origin {
                 schema_version: self.schema_version,
                 created: self.created,
                 recovered: self.recovered,
@@ -447,7 +455,7 @@ impl Store for SqliteStore {
     }
 
     async fn ready_lines(&self) -> Result<ReadyLines> {
-        self.write(Class::Client, Sync::Read, figures::ready_lines).await
+        self.write(Class::Client, Sync::Read, info::ready_lines).await
     }
 
     async fn backup(&self, to: &Path) -> Result<()> {

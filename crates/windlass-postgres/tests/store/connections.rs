@@ -76,31 +76,6 @@ async fn a_busy_store_has_no_more_connections_than_it_says() {
     .await;
 }
 
-/// When the session for a purpose last undid something, if that is what it did last, in seconds.
-async fn undone_at(harness: &PostgresHarness, program: &str, purpose: &str) -> Option<f64> {
-    let text = "SELECT extract(epoch FROM query_start)::float8 FROM pg_stat_activity
-        WHERE application_name = $1 AND state = 'idle' AND query = 'ROLLBACK'";
-    let row = harness.client().await.query_opt(text, &[&format!("{program} {purpose}")]).await.unwrap();
-    row.map(|row| row.get(0))
-}
-
-#[tokio::test]
-async fn what_a_worker_needs_first_is_planned_when_it_has_registered() {
-    let program = support::schema_name();
-    let url = format!("{}?application_name={program}", support::url());
-    let harness = PostgresHarness::new().through(&url);
-    let harness = harness.with(|options| Options { trusts_hearsay: true, ..options });
-    let rig = Rig::open(&harness).await;
-    let _worker = rig.worker().await;
-    until("its first claim is planned", async || undone_at(&harness, &program, "claims").await.is_some())
-        .await;
-    until("and then settlements, and another claim", async || {
-        let claims = undone_at(&harness, &program, "claims").await;
-        claims.zip(undone_at(&harness, &program, "settlements").await).is_some_and(|(claim, end)| claim > end)
-    })
-    .await;
-}
-
 #[tokio::test]
 async fn a_full_server_refuses_at_once_and_an_open_store_goes_on() {
     let options = ClusterOptions::new().without_fsync().max_connections(20);

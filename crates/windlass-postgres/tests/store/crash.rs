@@ -85,7 +85,7 @@ async fn hand_back(workers: [&Hand<'_>; 2]) {
 #[tokio::test]
 async fn a_claim_that_a_crash_forgot_is_told_and_its_number_never_given_again() {
     let cluster = forgetful();
-    let harness = PostgresHarness::at(&cluster.url()).with(|it| Options { trusts_hearsay: true, ..it });
+    let harness = PostgresHarness::at(&cluster.url());
     let rig = Rig::open(&harness).await;
     rig.limit("site", 1).await;
     // A plain task, one of a job that lets one run at a time, and the head of a workflow.

@@ -225,7 +225,7 @@ async fn new_lanes_and_resumed_queues_are_told_to_everybody() {
 #[tokio::test]
 async fn an_idle_worker_is_rung_by_a_commit_that_brings_tasks_with_gates() {
     for level in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
-        let harness = PostgresHarness::new().with(|options| Options { trusts_hearsay: true, ..options });
+        let harness = PostgresHarness::new();
         let rig = Rig::open(&harness).await;
         rig.add(task("a")).await;
         let mut worker = idle(&rig).await;

@@ -24,12 +24,12 @@ mod offer;
 mod pgbouncer;
 mod place;
 mod plans;
-mod quick;
 mod renew;
 mod schema;
 mod statements;
 #[path = "../support/mod.rs"]
 mod support;
+mod take;
 mod tls;
 mod vacuum;
 mod wait;

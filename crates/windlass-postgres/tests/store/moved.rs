@@ -30,27 +30,6 @@ async fn a_row_that_was_moved_is_settled_with_the_others() {
     rig.assert_sound().await;
 }
 
-/// The place of a task belongs to another by now: its settlement does not find it there, and the other one stays as it is.
-#[tokio::test]
-async fn what_lies_in_the_place_of_another_task_is_left_alone() {
-    let harness = PostgresHarness::new();
-    let rig = Rig::open(&harness).await;
-    let ids = rig.add_many("a", 2).await;
-    let mut worker = rig.worker().await;
-    assert_eq!(worker.claim(2).await.len(), 2);
-    let statements = windlass_postgres::inside::statements(&harness.options().schema);
-    let statement = statements.iter().find(|statement| statement.name == "settle_done_at").unwrap();
-    let place = format!("ARRAY(SELECT ctid FROM \"{}\".task WHERE id = {})", harness.schema(), ids[1].raw());
-    let text = statement.text.replace("$9::tid[]", &place);
-    let (asked, leases) = (vec![ids[0].raw()], vec![1_i32]);
-    let client = harness.client().await;
-    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 8] =
-        [&worker.id.0, &0_i32, &1_i64, &asked, &leases, &0_i64, &true, &1_i32];
-    let row = client.query_one(&text, &params).await.unwrap();
-    assert_eq!((row.get::<_, bool>(0), row.get::<_, Vec<i64>>(1)), (true, asked));
-    assert_eq!(rig.states(&ids).await, [State::Running, State::Running]);
-}
-
 /// A request to end comes first, wherever the row lies.
 #[tokio::test]
 async fn an_attempt_that_was_asked_to_end_may_still_succeed() {

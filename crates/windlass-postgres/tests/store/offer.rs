@@ -5,7 +5,6 @@ use windlass_core::{
     ClaimAnswer, Claimed, Demand, Hint, NewTask, Payload, State, Store, TaskId, WorkerReport, source::Rest,
     task::AttemptResult,
 };
-use windlass_postgres::Options;
 
 use crate::{
     doorbell::{Ear, hint},
@@ -18,7 +17,7 @@ const OUT: &str = "SELECT count(*) FROM {s}.doorbell WHERE worker IS NOT NULL";
 const DEAF: &str = "UPDATE {s}.doorbell SET whisper = 'nobody'";
 
 fn trusting() -> PostgresHarness {
-    PostgresHarness::new().with(|options| Options { trusts_hearsay: true, ..options })
+    PostgresHarness::new()
 }
 
 /// The next claim of a worker that comes again when it is told to.

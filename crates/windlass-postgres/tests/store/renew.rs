@@ -428,7 +428,6 @@ async fn renewals_of_one_moment_keep_the_bell_of_their_process_armed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_worker_of_the_group_that_has_run_out_is_found_by_the_next_sweep() {
     let (harness, program) = named();
-    let harness = harness.with(|options| Options { trusts_hearsay: true, ..options });
     let fleet = Fleet::of(3, &harness, &program).await;
     assert_eq!(fleet.together(fleet.renewals()).await, vec![PLAIN; 3]);
     fleet.let_run_out(fleet.workers[1]).await;

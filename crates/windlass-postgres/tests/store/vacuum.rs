@@ -90,7 +90,7 @@ fn waits(text: &str, number: i64) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_renewal_does_not_wait_for_a_comparison_of_leases() {
     const LOCK: i64 = 7_301;
-    let held = waits(include_str!("../../sql/held.sql"), LOCK);
+    let held = waits(include_str!("../../sql/leases/held.sql"), LOCK);
     let harness = PostgresHarness::new().with(move |mut options| {
         options.replaced = vec![("held".to_owned(), held.clone())];
         options
@@ -119,7 +119,7 @@ async fn figures_that_take_too_long_are_those_of_the_leader() {
     let rig = Rig::open(&harness).await;
     rig.store.enqueue(vec![task("a"); 3]).await.unwrap();
     rig.store.retain(&Retention::default()).await.unwrap();
-    let slow = include_str!("../../sql/depth_now.sql").replace(
+    let slow = include_str!("../../sql/upkeep/depth_now.sql").replace(
         "SELECT d.lane, d.state, count(*)\n",
         "SELECT d.lane, d.state, count(*) + count(pg_sleep(20))\n",
     );

@@ -7,7 +7,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicI64, AtomicU32, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
@@ -57,7 +57,9 @@ pub fn schema_name() -> String {
 
 /// Opens stores in schemas of their own. Their clock stands still until it is moved.
 pub struct PostgresHarness {
-    now_ms: AtomicI64,
+    now_ms: Arc<AtomicI64>,
+    /// What the store's process takes for the time at [`START`].
+    began: Instant,
     opened: Mutex<Vec<(String, Rules)>>,
     /// Where tests look at what the store does.
     direct: String,
@@ -75,7 +77,8 @@ impl PostgresHarness {
     /// On a server of its own.
     pub fn at(url: &str) -> Self {
         Self {
-            now_ms: AtomicI64::new(START.as_ms()),
+            now_ms: Arc::new(AtomicI64::new(START.as_ms())),
+            began: Instant::now(),
             opened: Mutex::default(),
             direct: url.to_owned(),
             url: url.to_owned(),
@@ -142,10 +145,12 @@ impl PostgresHarness {
     }
 
     fn options_of(&self, schema: &str, rules: Rules) -> Options {
+        let (now_ms, began) = (Arc::clone(&self.now_ms), self.began);
+        let passed = move || now_ms.load(Ordering::Relaxed) - START.as_ms();
         (self.change)(Options {
             rules,
             schema: Schema::new(schema).unwrap(),
-            trusts_hearsay: false,
+            clock: Arc::new(move || began + Duration::from_millis(u64::try_from(passed()).unwrap_or(0))),
             migrate: true,
             ..Options::default()
         })

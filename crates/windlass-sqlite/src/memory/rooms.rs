@@ -11,7 +11,7 @@ use std::{
 use windlass_core::{LaneId, Name, TaskId, Timestamp};
 
 use super::ahead::{Ahead, Waiting};
-use crate::jobs::Job;
+use crate::gates::job::Job;
 
 /// A ready task of a job. They are few: a job has a limit or a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

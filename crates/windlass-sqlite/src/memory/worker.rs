@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use windlass_core::{Lane, LaneId, LeaseRef, Name, TaskId, Timestamp, crash::Group};
 
-use crate::id_map::IdMap;
+use crate::memory::id_map::IdMap;
 
 /// A lease as the writer remembers it, with what its end needs to know of the row.
 #[derive(Debug, Clone, PartialEq, Eq)]

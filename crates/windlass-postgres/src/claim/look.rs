@@ -1,0 +1,232 @@
+//! What is known between two claims, and the look at how things stand.
+//!
+//! ```text
+//!   tasks are expected (a hint came, or the last take was full) ──► take ──► full, or the last look is fresh ──► answer
+//!                                                                    │  └──► some, and the last look is old ──► answer;
+//!                                                                    │                       the next claim looks first
+//!                                                                    ▼ none
+//!   the poll, or a look is owed ─────────────────────────────────► look ──► something is ready ──► take ──► answer
+//!                                                                      └──► nothing is ready ──► answer
+//! ```
+//! Only speed depends on what is noted here: take.sql checks everything that a claim must not break.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use windlass_core::{Demand, Result, Timestamp, crash::QUIET_PER_CRASH};
+
+use crate::{
+    claim::{read_position::Start, row::unreadable, suspect::last_chance},
+    connection::{options::Clock, pool::Session},
+    shared::Shared,
+    sql,
+};
+
+/// How old a look may be while takes are full.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How things stand for one demand.
+pub(crate) struct View {
+    pub now: Timestamp,
+    /// The lease of the worker is in force.
+    pub is_live: bool,
+    /// A suspect on its last chance has the worker to itself.
+    pub is_isolated: bool,
+    /// Suspects wait for their turn.
+    pub has_suspects: bool,
+    /// A take would find something.
+    pub has_ready: bool,
+    /// Ready tasks are kept from the worker: their queue is paused, or suspects come first.
+    pub is_blocked: bool,
+    pub next_due: Option<Timestamp>,
+    pub lanes: usize,
+    /// A gate is to be looked at.
+    pub has_todo: bool,
+}
+
+/// Looks how things stand, and takes nothing.
+pub(crate) async fn look(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    demand: &Demand,
+    start: &Start,
+) -> Result<View> {
+    let (claim_no, last_chance) = (demand.claim_no as i64, last_chance(&shared.rules));
+    let isolation = QUIET_PER_CRASH.as_millis() as i64;
+    let row = session
+        .row(
+            &sql::LOOK,
+            &[
+                &demand.worker.0,
+                &claim_no,
+                &start.lanes,
+                &start.highs,
+                &start.lows,
+                &start.afters,
+                &last_chance,
+                &isolation,
+            ],
+        )
+        .await?
+        .ok_or_else(|| unreadable("a look without an answer"))?;
+    let view = View {
+        now: Timestamp::from_ms(row.get(0)),
+        is_live: row.get(1),
+        is_isolated: row.get(2),
+        has_suspects: row.get(3),
+        has_ready: row.get(4),
+        is_blocked: row.get(5),
+        next_due: row.get::<_, Option<i64>>(6).map(Timestamp::from_ms),
+        lanes: row.get::<_, i64>(7) as usize,
+        has_todo: row.get(8),
+    };
+    shared.looks.looked(view.next_due);
+    Ok(view)
+}
+
+/// What this process knows between two claims.
+pub(crate) struct Looks {
+    clock: Clock,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// A hint came since the last claim.
+    is_hinted: bool,
+    /// The last take brought all that was asked for.
+    was_full: bool,
+    /// The last claim took tasks and put off the look that was due.
+    owes_look: bool,
+    looked_at: Option<Instant>,
+    next_due: Option<Timestamp>,
+}
+
+impl State {
+    fn is_fresh(&self, now: Instant) -> bool {
+        self.looked_at.is_some_and(|at| now.saturating_duration_since(at) < LOOK_EVERY)
+    }
+
+    /// Whether a claim that begins now takes before it looks.
+    fn begin(&mut self) -> bool {
+        let is_hinted = std::mem::take(&mut self.is_hinted);
+        !self.owes_look && self.looked_at.is_some() && (is_hinted || self.was_full)
+    }
+}
+
+impl Looks {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self { clock, state: Mutex::default() }
+    }
+
+    /// Something may be ready.
+    pub(crate) fn hint(&self) {
+        self.lock().is_hinted = true;
+    }
+
+    /// Whether a hint came since the last claim that went to the server.
+    pub(crate) fn is_hinted(&self) -> bool {
+        self.lock().is_hinted
+    }
+
+    /// A claim begins: whether it takes before it looks.
+    pub(crate) fn begin(&self) -> bool {
+        self.lock().begin()
+    }
+
+    /// Whether the last look is fresh.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.lock().is_fresh((self.clock)())
+    }
+
+    /// A claim ended with tasks and without a look. Answers whether the next one looks first.
+    pub(crate) fn took(&self, is_full: bool) -> bool {
+        let now = (self.clock)();
+        let mut state = self.lock();
+        state.was_full = is_full;
+        state.owes_look = !state.is_fresh(now);
+        state.owes_look
+    }
+
+    /// A claim ended that had looked.
+    pub(crate) fn ended(&self, is_full: bool) {
+        self.lock().was_full = is_full;
+    }
+
+    fn looked(&self, next_due: Option<Timestamp>) {
+        let now = (self.clock)();
+        let mut state = self.lock();
+        (state.looked_at, state.owes_look, state.next_due) = (Some(now), false, next_due);
+    }
+
+    /// The next due time as the last look had it, if it is still to come.
+    pub(crate) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
+        self.lock().next_due.filter(|due| *due > now)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// Looks whose clock the test moves, after a first look.
+    fn looked() -> (Looks, Arc<Mutex<Instant>>) {
+        let now = Arc::new(Mutex::new(Instant::now()));
+        let clock = Arc::clone(&now);
+        let looks = Looks::new(Arc::new(move || *clock.lock().unwrap()));
+        looks.looked(None);
+        (looks, now)
+    }
+
+    #[test]
+    fn the_first_claim_of_all_looks_first() {
+        let looks = Looks::new(Arc::new(Instant::now));
+        looks.hint();
+        assert!(!looks.begin());
+    }
+
+    #[test]
+    fn a_poll_looks_first_and_a_hinted_claim_takes_first() {
+        let (looks, _) = looked();
+        assert!(!looks.begin());
+        looks.hint();
+        assert!(looks.begin());
+        assert!(!looks.begin(), "a hint is for one claim");
+    }
+
+    #[test]
+    fn after_a_full_take_the_next_claim_takes_first() {
+        let (looks, _) = looked();
+        assert!(!looks.took(true));
+        assert!(looks.begin());
+        assert!(!looks.took(false));
+        assert!(!looks.begin());
+    }
+
+    #[test]
+    fn a_look_is_owed_when_the_last_one_is_old() {
+        let (looks, now) = looked();
+        *now.lock().unwrap() += LOOK_EVERY;
+        assert!(looks.took(true));
+        looks.hint();
+        assert!(!looks.begin(), "the next claim looks first");
+        looks.looked(None);
+        assert!(looks.begin());
+    }
+
+    #[test]
+    fn a_claim_without_a_look_answers_a_due_time_that_is_to_come() {
+        let (looks, _) = looked();
+        looks.looked(Some(Timestamp::from_ms(10)));
+        assert_eq!(looks.next_due(Timestamp::from_ms(9)), Some(Timestamp::from_ms(10)));
+        assert_eq!(looks.next_due(Timestamp::from_ms(10)), None);
+    }
+}

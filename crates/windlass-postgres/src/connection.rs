@@ -1,0 +1,15 @@
+//! Connections to the server: pools by purpose, statements, the threads that move bytes, and whether the server can be reached.
+
+pub(crate) mod caller_send;
+pub(crate) mod caller_waker;
+pub(crate) mod calls;
+pub(crate) mod conn;
+pub(crate) mod driver;
+pub(crate) mod error;
+pub(crate) mod open;
+pub(crate) mod options;
+pub(crate) mod patience;
+pub(crate) mod pool;
+pub(crate) mod reach;
+pub(crate) mod repeat;
+pub(crate) mod tls;

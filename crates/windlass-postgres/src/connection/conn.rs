@@ -1,0 +1,435 @@
+//! One connection, with the statements that are prepared on it.
+
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::Poll,
+    time::Duration,
+};
+
+use bytes::BytesMut;
+use tokio::task::AbortHandle;
+use tokio_postgres::{
+    Client, Row, Statement,
+    types::{IsNull, ToSql, Type, to_sql_checked},
+};
+use windlass_core::Error;
+
+use crate::{
+    connection::{
+        caller_send::{Line, Wire},
+        driver::Driver,
+        error::{self, Failure},
+        options::{Location, Options},
+        patience::Patience,
+        reach::{Reach, Refusal},
+        tls,
+    },
+    sql::{self, Rendered, Sql},
+};
+
+/// How our statements are to be planned: along indexes whatever the statistics say (a table that was empty when it was last
+/// looked at would be scanned for each task), once for all executions, without a compiler for what takes a millisecond.
+///
+/// That is not enough for a join with a column of an index: it could read the whole index in order, which costs nothing while
+/// the table is empty and is remembered when it is not. So statements say `id = ANY (ARRAY[u.id])`, which an index serves
+/// and an order does not.
+///
+/// And how long the server keeps a transaction whose client says nothing: one that stands still or cannot be reached any more
+/// must not keep the rows that it locked. Shorter than a lease, so that whoever takes over finds them free.
+const SETTINGS: &str = "enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
+     SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan; \
+     SET LOCAL idle_in_transaction_session_timeout = '5s'";
+
+/// What follows them on a connection that does not wait for the disk.
+const SOON: &str = "; SET LOCAL synchronous_commit = off";
+
+/// How a session of our own is told so.
+pub(crate) fn settings(commits: Commits) -> String {
+    let all = format!("SET LOCAL {SETTINGS}{}", commits.setting());
+    all.replace("SET LOCAL", "SET")
+}
+
+/// When a commit is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Commits {
+    /// When it is safe on disk.
+    Safe,
+    /// At once. For claims and what belongs to them: one that is lost in a crash of the server never was, and a settlement that
+    /// ends it waits for both.
+    Soon,
+}
+
+impl Commits {
+    fn setting(self) -> &'static str {
+        match self {
+            Self::Safe => "",
+            Self::Soon => SOON,
+        }
+    }
+}
+
+/// A statement on its way.
+type Answer<'a> = Pin<Box<dyn Future<Output = Result<Vec<Row>, Failure>> + Send + 'a>>;
+
+/// A parameter of a statement.
+pub(crate) type Param<'a> = &'a (dyn ToSql + Sync);
+
+/// A server, as connections are made to it.
+pub(crate) struct Server {
+    location: Location,
+    tls: tls::Connect,
+    pub statements: Rendered,
+    pooled: bool,
+    is_here: bool,
+    connect_timeout: Duration,
+    statement_timeout: Duration,
+    reach: Reach,
+}
+
+impl Server {
+    pub(crate) fn new(location: &Location, options: &Options) -> Result<Self, String> {
+        Ok(Self {
+            tls: location.tls.connect()?,
+            location: location.clone(),
+            statements: Rendered::new(&options.schema, &options.replaced),
+            pooled: options.pooled,
+            is_here: location.is_here(),
+            connect_timeout: options.connect_timeout,
+            statement_timeout: options.statement_timeout,
+            reach: Reach::default(),
+        })
+    }
+
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Whether it is there.
+    pub(crate) fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// How long a statement may take unless somebody says otherwise.
+    pub(crate) fn patience(&self) -> Arc<Patience> {
+        Arc::new(Patience::new(self.statement_timeout))
+    }
+
+    /// Makes a connection for a purpose, driven on `driver`. The error says why, and that nothing was sent.
+    pub(crate) async fn connect(
+        self: &Arc<Self>,
+        driver: &Driver,
+        purpose: &str,
+        patience: &Arc<Patience>,
+        commits: Commits,
+    ) -> Result<Conn, Refusal> {
+        let (client, connection) = self.dial(driver, purpose).await?;
+        let wire = Wire::new(connection);
+        let moving = Arc::clone(&wire).run();
+        let drive = driver.handle().spawn(async move {
+            if let Err(error) = moving.await {
+                tracing::debug!(error = %error::text_of(&error), "a connection ended");
+            }
+        });
+        let conn = Conn {
+            client,
+            wire,
+            server: Arc::clone(self),
+            patience: Arc::clone(patience),
+            commits,
+            prepared: Mutex::default(),
+            drive: drive.abort_handle(),
+        };
+        if !self.pooled {
+            let told = conn.batch(&settings(commits)).await;
+            told.map_err(|failure| Refusal { text: failure.error.to_string(), is_full: false })?;
+        }
+        Ok(conn)
+    }
+
+    /// Dials, on the driver's thread, so that its sockets belong there.
+    pub(crate) async fn dial(
+        self: &Arc<Self>,
+        driver: &Driver,
+        purpose: &str,
+    ) -> Result<(Client, Line), Refusal> {
+        let server = Arc::clone(self);
+        let mut config = self.location.config.clone();
+        // The server's list of sessions tells what each is for.
+        let name = config.get_application_name().unwrap_or("windlass").to_owned();
+        config.application_name(format!("{name} {purpose}"));
+        let dial = driver.handle().spawn(async move {
+            let dial = config.connect(server.tls.clone());
+            match tokio::time::timeout(server.connect_timeout, dial).await {
+                Ok(Ok(connected)) => Ok(connected),
+                Ok(Err(error)) => Err(error::of_connect(&error)),
+                Err(_) => Err(Refusal {
+                    text: format!("no answer within {:?}", server.connect_timeout),
+                    is_full: false,
+                }),
+            }
+        });
+        dial.await
+            .unwrap_or_else(|_| Err(Refusal { text: "the store was closed".to_owned(), is_full: false }))
+    }
+}
+
+/// When the time for an answer begins to be watched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Clock {
+    AtOnce,
+    /// With the second turn, which [`Conn::send_now`] gives: to set a clock from elsewhere wakes the driver, and what is to be sent would wait
+    /// for that.
+    OnceSent,
+}
+
+/// A connection of our own.
+pub(crate) struct Conn {
+    client: Client,
+    wire: Arc<Wire>,
+    server: Arc<Server>,
+    patience: Arc<Patience>,
+    commits: Commits,
+    prepared: Mutex<HashMap<&'static str, Statement>>,
+    drive: AbortHandle,
+}
+
+impl Drop for Conn {
+    fn drop(&mut self) {
+        // A peer that is silent would keep the driving task for ever; the server takes the closed socket as the end.
+        self.drive.abort();
+    }
+}
+
+impl Conn {
+    pub(crate) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// What opens a transaction.
+    pub(crate) fn begin_text(&self) -> String {
+        if self.server.pooled {
+            format!("BEGIN; SET LOCAL {SETTINGS}{}", self.commits.setting())
+        } else {
+            "BEGIN".to_owned()
+        }
+    }
+
+    /// Runs a statement that commits by itself. Behind a pooler it has a transaction around it, sent in one go, because
+    /// settings last no longer there.
+    pub(crate) async fn query_alone(
+        &self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        if !self.server.pooled {
+            return self.query_now(sql, params).await;
+        }
+        let begin = self.begin_text();
+        let (opened, answer, committed) =
+            tokio::join!(self.batch(&begin), self.query(sql, params), self.batch("COMMIT"));
+        opened?;
+        let answer = answer?;
+        committed?;
+        Ok(answer)
+    }
+
+    /// Runs a statement; its answer is bounded in time.
+    pub(crate) async fn query(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
+        self.ask(sql, params, Clock::AtOnce).await
+    }
+
+    async fn ask(&self, sql: &'static Sql, params: &[Param<'_>], clock: Clock) -> Result<Vec<Row>, Failure> {
+        if self.server.pooled {
+            let typed: Vec<(Param<'_>, Type)> =
+                params.iter().copied().zip(sql.types.iter().cloned()).collect();
+            let text = self.server.statements.text(sql);
+            return self.bounded(sql.name, clock, self.client.query_typed(&text, &typed)).await;
+        }
+        let statement = self.statement(sql).await?;
+        self.bounded(sql.name, clock, self.client.query(&statement, params)).await
+    }
+
+    /// Runs a statement that nothing follows before its answer: sent at once, by whoever asks.
+    async fn query_now(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
+        // The turns of what is sent at once must not be spent on this.
+        if !self.server.pooled {
+            self.statement(sql).await?;
+        }
+        self.send_now(self.ask(sql, params, Clock::OnceSent)).await
+    }
+
+    /// Runs a statement that commits by itself without waiting for the disk, and waits for the disk then; both sent in one go, except to a
+    /// server on this machine: a round trip costs less there than the processor time that the wait takes from whoever is told of the
+    /// statement. One that answers nothing has written nothing. `meanwhile` is called in between. If only the wait fails, nobody knows whether the statement will last.
+    ///
+    /// On one connection, so that no other server than the one that has it says that it is safe. Behind a pooler the statement
+    /// is to wait for the disk itself.
+    pub(crate) async fn query_then_flush(
+        &self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+        meanwhile: impl FnOnce(&[Row]) + Send,
+    ) -> Result<Vec<Row>, Failure> {
+        if self.server.pooled {
+            return self.query_alone(sql, params).await.inspect(|rows| meanwhile(rows));
+        }
+        if self.server.is_here {
+            let rows = self.query_now(sql, params).await?;
+            meanwhile(&rows);
+            if rows.is_empty() {
+                return Ok(rows);
+            }
+            self.query_now(&sql::FLUSH, &[]).await.map_err(Failure::in_doubt)?;
+            return Ok(rows);
+        }
+        // What is not prepared yet would be sent out of turn.
+        self.statement(sql).await?;
+        self.statement(&sql::FLUSH).await?;
+        let visible = async { self.ask(sql, params, Clock::OnceSent).await.inspect(|rows| meanwhile(rows)) };
+        let flushed = self.ask(&sql::FLUSH, &[], Clock::OnceSent);
+        // In a box: two statements on their way are large.
+        let both = Box::pin(async { tokio::join!(biased; visible, flushed) });
+        match self.send_now(both).await {
+            (Ok(rows), Ok(_)) => Ok(rows),
+            (Ok(_), Err(failure)) => Err(failure.in_doubt()),
+            (Err(failure), flushed) => {
+                let is_broken = failure.is_broken || flushed.is_err_and(|failure| failure.is_broken);
+                Err(Failure { is_broken, ..failure })
+            }
+        }
+    }
+
+    /// Sends what is asked for with the hands of whoever asks, and waits for its answer. It has one turn to say what is to be sent, and its next
+    /// one soon after that, where it goes on (see [`crate::connection::driver::begin`]): the caller's processor is free for the server meanwhile.
+    async fn send_now<T>(&self, asked: impl Future<Output = T>) -> T {
+        let mut asked = std::pin::pin!(asked);
+        let first = std::future::poll_fn(|cx| Poll::Ready(self.wire.send(|| asked.as_mut().poll(cx)))).await;
+        match first {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => {
+                // Not as a task that has had its turn: those stay with their thread, should that be blocked.
+                let mut is_woken = false;
+                std::future::poll_fn(|cx| {
+                    if std::mem::replace(&mut is_woken, true) {
+                        return Poll::Ready(());
+                    }
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                })
+                .await;
+                asked.await
+            }
+        }
+    }
+
+    /// Opens a transaction and runs statements in it, all sent in one go; their answers, in order, or the first refusal.
+    pub(crate) async fn begin_with(
+        &self,
+        statements: &[(&'static Sql, &[Param<'_>])],
+    ) -> Result<Vec<Vec<Row>>, Failure> {
+        if !self.server.pooled {
+            // What is not prepared yet would be sent out of turn.
+            for (sql, _) in statements {
+                self.statement(sql).await?;
+            }
+        }
+        let begin = self.begin_text();
+        let opened = async { self.batch(&begin).await.map(|()| Vec::new()) };
+        let mut running: Vec<Answer<'_>> = vec![Box::pin(opened)];
+        running.extend(
+            statements.iter().map(|(sql, params)| -> Answer<'_> { Box::pin(self.query(sql, params)) }),
+        );
+        let mut answers: Vec<Option<Result<Vec<Row>, Failure>>> = running.iter().map(|_| None).collect();
+        // Polled in turn, so that they are sent in turn.
+        std::future::poll_fn(|cx| {
+            let mut is_over = true;
+            for (running, answer) in running.iter_mut().zip(&mut answers) {
+                if answer.is_none() {
+                    match running.as_mut().poll(cx) {
+                        Poll::Ready(found) => *answer = Some(found),
+                        Poll::Pending => is_over = false,
+                    }
+                }
+            }
+            if is_over { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        let mut answers = answers.into_iter().flatten();
+        // That of BEGIN has nothing to say but that it failed.
+        answers.next().transpose()?;
+        answers.collect()
+    }
+
+    /// Runs a statement and commits, sent in one go. If the statement fails, the server makes a rollback of it.
+    pub(crate) async fn commit_with(
+        &self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        if !self.server.pooled {
+            // What is not prepared yet would be sent out of turn.
+            self.statement(sql).await?;
+        }
+        let (answer, committed) = tokio::join!(self.query(sql, params), self.batch("COMMIT"));
+        let rows = answer?;
+        committed?;
+        Ok(rows)
+    }
+
+    /// Runs statements without parameters, for their effect.
+    pub(crate) async fn batch(&self, text: &str) -> Result<(), Failure> {
+        self.bounded("a batch", Clock::AtOnce, self.client.batch_execute(text)).await
+    }
+
+    /// Runs a statement that answers with one number.
+    pub(crate) async fn number(&self, text: &str) -> Result<u64, Failure> {
+        let rows = self.bounded("a count", Clock::AtOnce, self.client.query_typed(text, &[])).await?;
+        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0) as u64))
+    }
+
+    async fn statement(&self, sql: &'static Sql) -> Result<Statement, Failure> {
+        let known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(sql.name).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let text = self.server.statements.text(sql);
+        let statement =
+            self.bounded(sql.name, Clock::AtOnce, self.client.prepare_typed(&text, sql.types)).await?;
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.name, statement.clone());
+        Ok(statement)
+    }
+
+    async fn bounded<T>(
+        &self,
+        name: &str,
+        clock: Clock,
+        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Failure> {
+        let limit = self.patience.limit();
+        let mut answer = std::pin::pin!(answer);
+        let mut is_first = clock == Clock::OnceSent;
+        let sent = std::future::poll_fn(|cx| match answer.as_mut().poll(cx) {
+            Poll::Pending if std::mem::take(&mut is_first) => Poll::Pending,
+            polled => Poll::Ready(polled),
+        });
+        let answered = match sent.await {
+            Poll::Ready(answer) => Ok(answer),
+            Poll::Pending => tokio::time::timeout(limit, answer).await,
+        };
+        match answered {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(error::of_statement(&error)),
+            Err(_) => Err(no_answer(name, limit)),
+        }
+    }
+}
+
+fn no_answer(name: &str, limit: Duration) -> Failure {
+    Failure {
+        error: Error::Unknown(format!("{name}: no answer within {limit:?}")),
+        is_broken: true,
+        is_worth_repeating: false,
+    }
+}

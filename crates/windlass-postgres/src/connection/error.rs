@@ -1,0 +1,208 @@
+//! What the server's refusals mean to a caller.
+
+use tokio_postgres::error::{Severity, SqlState};
+use windlass_core::Error;
+
+use crate::connection::reach::Refusal;
+
+/// Why a store could not be opened. Each is one line that says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The server cannot be reached.
+    #[error("cannot reach {location}: {reason}")]
+    Unreachable {
+        /// Where it was looked for, without its password.
+        location: String,
+        /// What the network or the server said.
+        reason: String,
+    },
+    /// The server is older than what is supported.
+    #[error("PostgreSQL {found} at {location} is too old; {needed} or later is needed")]
+    TooOld {
+        /// The server.
+        location: String,
+        /// Its version.
+        found: String,
+        /// The oldest that will do.
+        needed: u32,
+    },
+    /// The schema is not there.
+    #[error(
+        "{location} has no schema {schema:?} of Windlass; make it with `windlass migrate`, or start with --migrate"
+    )]
+    NoSchema {
+        /// The server.
+        location: String,
+        /// The schema.
+        schema: String,
+    },
+    /// A schema of this name belongs to something else.
+    #[error("schema {schema:?} at {location} is not one of Windlass; name another with --schema")]
+    ForeignSchema {
+        /// The server.
+        location: String,
+        /// The schema.
+        schema: String,
+    },
+    /// The schema is older than this program needs.
+    #[error(
+        "schema {schema:?} at {location} has version {found}, and this program needs {needed}; run `windlass migrate` \
+         (`--plan` shows what it does), or start with --migrate"
+    )]
+    OlderSchema {
+        /// The server.
+        location: String,
+        /// The schema.
+        schema: String,
+        /// Its version.
+        found: u32,
+        /// The version that this program needs.
+        needed: u32,
+    },
+    /// The schema was brought forward by a newer program beside which this one must not write.
+    #[error(
+        "schema {schema:?} at {location} has version {found}, written only by programs that know version \
+         {oldest_writer} or later, and this program knows up to {known}; use a newer windlass"
+    )]
+    NewerSchema {
+        /// The server.
+        location: String,
+        /// The schema.
+        schema: String,
+        /// Its version.
+        found: u32,
+        /// The oldest schema version whose programs may write it.
+        oldest_writer: u32,
+        /// The newest version that this program knows.
+        known: u32,
+    },
+    /// The address or a setting is wrong.
+    #[error("{0}")]
+    Invalid(String),
+    /// The server refused.
+    #[error("cannot {action} {location}: {reason}")]
+    Refused {
+        /// The server.
+        location: String,
+        /// What was tried.
+        action: &'static str,
+        /// What it said.
+        reason: String,
+    },
+}
+
+/// A statement that failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    /// What the caller is told.
+    pub error: Error,
+    /// Whether the connection is of no more use.
+    pub is_broken: bool,
+    /// Whether the server undid the statement and the same one may succeed now.
+    pub is_worth_repeating: bool,
+}
+
+impl Failure {
+    /// Whether the server gave the statement up because it took too long.
+    pub(crate) fn ran_out_of_time(&self) -> bool {
+        self.error.to_string().contains(&format!("({})", SqlState::QUERY_CANCELED.code()))
+    }
+
+    /// The same where what came before it has taken effect, and may be lost all the same.
+    pub(crate) fn in_doubt(self) -> Self {
+        Self { error: Error::Unknown(self.error.to_string()), is_worth_repeating: false, ..self }
+    }
+}
+
+impl From<Error> for Failure {
+    /// A refusal of our own: nothing is wrong with the connection.
+    fn from(error: Error) -> Self {
+        Self { error, is_broken: false, is_worth_repeating: false }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        failure.error
+    }
+}
+
+/// What a failure of a statement that was sent means.
+pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
+    let Some(state) = error.code() else {
+        // No answer of the server: whether the statement took effect is not known.
+        let text = text_of(error);
+        let error = if error.is_closed()
+            || std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
+        {
+            Error::Unknown(text)
+        } else {
+            Error::Unavailable(text)
+        };
+        return Failure { error, is_broken: true, is_worth_repeating: false };
+    };
+    let text = text_of(error);
+    let undone = |error| Failure { error, is_broken: false, is_worth_repeating: false };
+    match *state {
+        // A lock that was not to be had in time is not among them: whoever waits behind it has waited long enough.
+        SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => {
+            Failure { error: Error::Unavailable(text), is_broken: false, is_worth_repeating: true }
+        }
+        SqlState::DISK_FULL => undone(Error::StoreFull(text)),
+        // The statement was undone; the server now only reads, so the next connection should find another.
+        SqlState::READ_ONLY_SQL_TRANSACTION => {
+            Failure { error: Error::Unavailable(text), is_broken: true, is_worth_repeating: false }
+        }
+        SqlState::UNDEFINED_TABLE
+        | SqlState::UNDEFINED_COLUMN
+        | SqlState::UNDEFINED_FUNCTION
+        | SqlState::INVALID_SCHEMA_NAME
+        | SqlState::UNDEFINED_OBJECT => {
+            undone(Error::Unavailable(format!("{text}; is the schema there? see `windlass migrate --plan`")))
+        }
+        _ if state.code().starts_with("22") => undone(Error::Invalid(text)),
+        // Told to go, or the server goes: the commit may have happened before.
+        _ if state.code().starts_with("57P") || state.code().starts_with("08") => {
+            Failure { error: Error::Unknown(text), is_broken: true, is_worth_repeating: false }
+        }
+        // The server's own troubles; whatever else it refuses it has undone, and goes on.
+        _ if state.code().starts_with("XX") || is_fatal(error) => {
+            Failure { error: Error::Unavailable(text), is_broken: true, is_worth_repeating: false }
+        }
+        _ => undone(Error::Unavailable(text)),
+    }
+}
+
+/// Whether the server ended the connection with its refusal.
+fn is_fatal(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|refusal| refusal.parsed_severity().is_none_or(|s| s != Severity::Error))
+}
+
+/// What a failure to connect means: nothing was sent, so nothing changed.
+pub(crate) fn of_connect(error: &tokio_postgres::Error) -> Refusal {
+    let is_full = error.code().is_some_and(|state| *state == SqlState::TOO_MANY_CONNECTIONS);
+    let mut text = text_of(error);
+    if is_full {
+        text.push_str("; the server has no connection left: raise max_connections or run fewer processes");
+    }
+    Refusal { text, is_full }
+}
+
+/// The driver's text with what lies beneath. It never has a password; parameters are not in it either.
+pub(crate) fn text_of(error: &tokio_postgres::Error) -> String {
+    if let Some(refusal) = error.as_db_error() {
+        return format!("{} ({})", refusal.message(), refusal.code().code());
+    }
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,215 @@
+//! How a store is opened: which server, which schema, and with which settings.
+
+use std::{
+    fmt,
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio_postgres::config::Host;
+use windlass_core::Rules;
+
+use crate::{
+    connection::{error::text_of, tls::Tls},
+    sql::Schema,
+};
+
+/// Tells the time by which observations of this process age.
+#[doc(hidden)]
+pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
+
+/// Where workers hear that there is something to do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Notify {
+    /// By LISTEN on the address of the store.
+    #[default]
+    On,
+    /// By LISTEN on another address: a direct one where the store itself is behind a pooler.
+    At(String),
+    /// Not at all: by polling alone.
+    Off,
+}
+
+/// Whether done and cancelled tasks are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum History {
+    /// Until retention removes them.
+    #[default]
+    Kept,
+    /// Only those that somebody waits for or that left an output, for ten minutes.
+    Off,
+}
+
+/// Connections for everything but claims, settlements, heartbeats, duties and notifications.
+pub const POOL_SIZE: usize = 3;
+/// How long a connection may take to be made.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a statement may take before its connection is given up.
+pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How a store is opened.
+#[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
+pub struct Options {
+    /// Limits and budgets.
+    pub rules: Rules,
+    /// The schema that holds the tables.
+    pub schema: Schema,
+    /// Whether a claim waits for the disk before its tasks start, as other writes do. Without it a crash of the server can take a
+    /// claim back while its worker goes on with the task, until that worker is told.
+    pub durable_claims: bool,
+    /// Whether ended tasks are kept.
+    pub history: History,
+    /// Where workers hear that there is something to do.
+    pub notify: Notify,
+    /// Whether a pooler such as PgBouncer in transaction mode stands between: then nothing is prepared by name.
+    pub pooled: bool,
+    /// Whether the schema is made or brought forward when the store is opened.
+    pub migrate: bool,
+    /// Connections for enqueue, look-ups and operators.
+    pub pool_size: usize,
+    /// How long a connection may take to be made.
+    pub connect_timeout: Duration,
+    /// How long a statement may take before its connection is given up.
+    pub statement_timeout: Duration,
+    /// Whether the leader cleans up the tables that every task writes to, besides autovacuum. Only as the owner of the tables.
+    pub vacuum: bool,
+    /// The time by which this process knows how old an observation is. Tests that move the time of the server move this too.
+    #[doc(hidden)]
+    pub clock: Clock,
+    /// Statements by name with other texts, written for the schema `windlass`: tests show with it that a broken one is noticed.
+    #[doc(hidden)]
+    pub replaced: Vec<(String, String)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            rules: Rules::default(),
+            schema: Schema::default(),
+            durable_claims: false,
+            history: History::Kept,
+            notify: Notify::On,
+            pooled: false,
+            migrate: false,
+            pool_size: POOL_SIZE,
+            connect_timeout: CONNECT_TIMEOUT,
+            statement_timeout: STATEMENT_TIMEOUT,
+            vacuum: true,
+            clock: Arc::new(Instant::now),
+            replaced: Vec::new(),
+        }
+    }
+}
+
+/// The address of a server: a `postgres://` URL.
+#[derive(Clone)]
+pub struct Location {
+    pub(crate) config: tokio_postgres::Config,
+    pub(crate) tls: Tls,
+    shown: String,
+}
+
+/// The text is not the address of a PostgreSQL server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ParseLocationError(String);
+
+impl Location {
+    /// Reads a `postgres://` or `postgresql://` URL. On top of what the driver knows it understands `sslmode=verify-ca`,
+    /// `sslmode=verify-full` and `sslrootcert`, as libpq does.
+    ///
+    /// # Errors
+    /// [`ParseLocationError`], one line without the password.
+    pub fn parse(url: &str) -> Result<Self, ParseLocationError> {
+        let shown = redacted(url);
+        if !is_postgres(url) {
+            return Err(ParseLocationError(format!(
+                "{shown:?} is not a PostgreSQL address: expected postgres://…"
+            )));
+        }
+        let (url, tls) =
+            Tls::take_from(url).map_err(|error| ParseLocationError(format!("{shown}: {error}")))?;
+        let mut config: tokio_postgres::Config = url.parse().map_err(|error: tokio_postgres::Error| {
+            ParseLocationError(format!("{shown}: {}", text_of(&error)))
+        })?;
+        if config.get_application_name().is_none() {
+            config.application_name("windlass");
+        }
+        // A peer that is gone without a word is noticed within half a minute, also where nothing is asked of it.
+        config
+            .keepalives(true)
+            .keepalives_idle(Duration::from_secs(15))
+            .keepalives_interval(Duration::from_secs(5))
+            .keepalives_retries(3)
+            .tcp_user_timeout(Duration::from_secs(30));
+        Ok(Self { config, tls, shown })
+    }
+
+    /// Whether the server is on this machine.
+    pub(crate) fn is_here(&self) -> bool {
+        let is_here = |host: &Host| match host {
+            Host::Tcp(name) => {
+                name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+            }
+            Host::Unix(_) => true,
+        };
+        let addresses = self.config.get_hostaddrs();
+        match addresses {
+            [] => self.config.get_hosts().iter().all(is_here),
+            addresses => addresses.iter().all(IpAddr::is_loopback),
+        }
+    }
+}
+
+/// Whether an address is one of a PostgreSQL server.
+pub fn is_postgres(url: &str) -> bool {
+    url.starts_with("postgres://") || url.starts_with("postgresql://")
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Location({})", self.shown)
+    }
+}
+
+/// An address without what may be secret: no password, no parameters.
+fn redacted(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (rest, beyond) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
+    let rest = match rest.rsplit_once('@') {
+        // A password with such a sign in it, or an address in a parameter: only what stands before both is safe to show.
+        None if beyond.contains('@') => format!("{}:***", rest.split([':', '/']).next().unwrap_or_default()),
+        Some((user, host)) => match user.split_once(':') {
+            Some((user, _)) => format!("{user}:***@{host}"),
+            None => format!("{user}@{host}"),
+        },
+        None => rest.to_owned(),
+    };
+    format!("{scheme}://{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_its_secrets() {
+        let location = Location::parse("postgres://me:secret@db.internal:5433/app?sslmode=disable").unwrap();
+        assert_eq!(location.to_string(), "postgres://me:***@db.internal:5433/app");
+        assert!(!format!("{location:?}").contains("secret"));
+        let error = Location::parse("postgres://me:secret@db/app?what=1").unwrap_err().to_string();
+        assert!(error.contains("what") && !error.contains("secret"), "{error}");
+        assert!(Location::parse("mysql://me:secret@db/app").is_err());
+        for url in ["postgres://me:secret?@db/app", "postgres://me:secret#@db/app", "me:secret@db"] {
+            assert!(!redacted(url).contains("secret"), "{}", redacted(url));
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! A few connections for one purpose. Each purpose has its own, so that sweeps cannot starve claims and heartbeats.
+//!
+//! A connection goes back only if the statement that it ran was answered and no transaction is open: whatever is
+//! cancelled in between is closed, and the server undoes it.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    runtime::Handle,
+    sync::{Semaphore, SemaphorePermit},
+};
+use tokio_postgres::Row;
+use windlass_core::{
+    Error, Result,
+    source::Loop,
+    usage::{InUse, PoolMeter, PoolUsage},
+};
+
+use crate::{
+    connection::{
+        conn::{Commits, Conn, Param, Server},
+        driver::Driver,
+        error::Failure,
+        patience::Patience,
+        reach::Refusal,
+    },
+    sql::Sql,
+};
+
+/// How long a caller waits for a connection that others use.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// Connections for one purpose.
+pub(crate) struct Pool {
+    server: Arc<Server>,
+    driver: Arc<Driver>,
+    purpose: &'static str,
+    commits: Commits,
+    patience: Arc<Patience>,
+    permits: Semaphore,
+    idle: Mutex<Vec<Conn>>,
+    outage: Mutex<Outage>,
+    is_closed: AtomicBool,
+    meter: PoolMeter,
+}
+
+/// When these connections could not be had.
+#[derive(Default)]
+struct Outage {
+    is_on: bool,
+    /// When a connection was made again after the server could not be reached.
+    over_at: Option<Instant>,
+}
+
+impl Pool {
+    pub(crate) fn new(
+        server: &Arc<Server>,
+        driver: &Arc<Driver>,
+        purpose: &'static str,
+        size: usize,
+    ) -> Self {
+        Self {
+            server: Arc::clone(server),
+            driver: Arc::clone(driver),
+            purpose,
+            commits: Commits::Safe,
+            patience: server.patience(),
+            permits: Semaphore::new(size),
+            idle: Mutex::default(),
+            outage: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+            meter: PoolMeter::new(purpose, size as u32),
+        }
+    }
+
+    /// The same, but commits are answered before they are safe on disk.
+    pub(crate) fn soon(self) -> Self {
+        Self { commits: Commits::Soon, ..self }
+    }
+
+    /// Runs a loop on the thread that moves the bytes of these connections.
+    pub(crate) fn spawn(&self, part: Loop) {
+        self.driver.handle().spawn(part);
+    }
+
+    /// Where these connections are driven.
+    pub(crate) fn handle(&self) -> &Handle {
+        self.driver.handle()
+    }
+
+    /// A connection, for as long as the session lives.
+    pub(crate) async fn session(&self) -> Result<Session<'_>> {
+        self.refuse_if_closed()?;
+        let permit = match self.permits.try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => self.wait_for_permit().await?,
+        };
+        let in_use = self.meter.enter();
+        let idle = loop {
+            match self.lock_idle().pop() {
+                Some(conn) if conn.is_closed() => {}
+                found => break found,
+            }
+        };
+        let conn = match idle {
+            Some(conn) => conn,
+            None => self.connect().await?,
+        };
+        self.refuse_if_closed()?;
+        Ok(Session {
+            conn: Some(conn),
+            pool: self,
+            _permit: permit,
+            _in_use: in_use,
+            is_busy: false,
+            in_transaction: false,
+        })
+    }
+
+    /// Connects, if nothing is connected yet, so that whoever comes first need not wait for it. Waits for nobody else, and should
+    /// it fail, they are told.
+    pub(crate) async fn warm(&self) {
+        let Ok(_permit) = self.permits.try_acquire() else { return };
+        let is_connected = !self.lock_idle().is_empty();
+        if is_connected {
+            return;
+        }
+        if let Ok(conn) = self.connect().await
+            && !self.is_closed.load(Ordering::Acquire)
+        {
+            self.lock_idle().push(conn);
+        }
+    }
+
+    async fn wait_for_permit(&self) -> Result<SemaphorePermit<'_>> {
+        let asked_at = Instant::now();
+        let permit = tokio::time::timeout(WAIT_MAX, self.permits.acquire()).await;
+        self.meter.waited(asked_at.elapsed());
+        permit
+            .map_err(|_| {
+                let purpose = self.purpose;
+                Error::Unavailable(format!("every connection for {purpose} is busy for {WAIT_MAX:?}"))
+            })?
+            .map_err(|_| closed())
+    }
+
+    /// How much it is used.
+    pub(crate) fn usage(&self) -> PoolUsage {
+        self.meter.read()
+    }
+
+    /// From now on no statement takes longer than this: its connection is given up then.
+    pub(crate) fn lower_patience(&self, limit: Duration) {
+        self.patience.lower(limit);
+    }
+
+    /// How long ago the server was found again after an outage; `None` if there was none.
+    pub(crate) fn since_outage(&self) -> Option<Duration> {
+        self.lock_outage().over_at.map(|at| at.elapsed())
+    }
+
+    /// Closes what is idle; the next call connects again.
+    pub(crate) fn let_go(&self) {
+        self.lock_idle().clear();
+    }
+
+    /// Refuses every later call and closes what is idle.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.permits.close();
+        self.let_go();
+    }
+
+    async fn connect(&self) -> Result<Conn> {
+        let connected = self.dial().await;
+        let mut outage = self.lock_outage();
+        match connected {
+            Ok(conn) => {
+                if std::mem::take(&mut outage.is_on) {
+                    outage.over_at = Some(Instant::now());
+                }
+                Ok(conn)
+            }
+            Err(refusal) => {
+                outage.is_on = true;
+                Err(Error::Unavailable(format!("{}: {}", self.server.location(), refusal.text)))
+            }
+        }
+    }
+
+    async fn dial(&self) -> Result<Conn, Refusal> {
+        let reach = self.server.reach();
+        let _turn = reach.turn().await?;
+        match self.server.connect(&self.driver, self.purpose, &self.patience, self.commits).await {
+            Ok(conn) => {
+                reach.connected();
+                Ok(conn)
+            }
+            Err(refusal) => {
+                reach.refused(&refusal);
+                Err(refusal)
+            }
+        }
+    }
+
+    fn refuse_if_closed(&self) -> Result<()> {
+        if self.is_closed.load(Ordering::Acquire) { Err(closed()) } else { Ok(()) }
+    }
+
+    fn lock_idle(&self) -> MutexGuard<'_, Vec<Conn>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_outage(&self) -> MutexGuard<'_, Outage> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) fn closed() -> Error {
+    Error::Unavailable("the store is closed".to_owned())
+}
+
+/// The use of one connection.
+pub(crate) struct Session<'a> {
+    conn: Option<Conn>,
+    pool: &'a Pool,
+    _permit: SemaphorePermit<'a>,
+    _in_use: InUse<'a>,
+    /// A statement was sent and not answered, or the connection broke.
+    is_busy: bool,
+    in_transaction: bool,
+}
+
+impl Session<'_> {
+    /// Runs a statement.
+    pub(crate) async fn query(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        self.is_busy = true;
+        let answer = if self.in_transaction {
+            conn.query(sql, params).await
+        } else {
+            conn.query_alone(sql, params).await
+        };
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        answer
+    }
+
+    /// Runs a statement that does not wait for the disk, calls `meanwhile`, and waits for the disk then.
+    pub(crate) async fn query_then_flush(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+        meanwhile: impl FnOnce(&[Row]) + Send,
+    ) -> Result<Vec<Row>, Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        self.is_busy = true;
+        let answer = conn.query_then_flush(sql, params, meanwhile).await;
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        answer
+    }
+
+    /// Runs a statement that answers with at most one row.
+    pub(crate) async fn row(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Option<Row>, Failure> {
+        Ok(self.query(sql, params).await?.into_iter().next())
+    }
+
+    /// Runs statements without parameters.
+    pub(crate) async fn batch(&mut self, text: &str) -> Result<(), Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        self.is_busy = true;
+        let answer = conn.batch(text).await;
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        answer
+    }
+
+    /// Runs a statement that answers with one number. Only for text of our own.
+    pub(crate) async fn number(&mut self, text: &str) -> Result<u64, Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        self.is_busy = true;
+        let answer = conn.number(text).await;
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        answer
+    }
+
+    /// Runs a statement that the server gives up when it takes too long; nothing then. For what may have to read past many dead rows.
+    pub(crate) async fn query_within(
+        &mut self,
+        limit: Duration,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Option<Vec<Row>>, Failure> {
+        self.begin().await?;
+        self.batch(&format!("SET LOCAL statement_timeout = {}", limit.as_millis().max(1))).await?;
+        match self.query(sql, params).await {
+            Ok(rows) => {
+                self.commit().await?;
+                Ok(Some(rows))
+            }
+            Err(failure) => {
+                self.rollback().await;
+                if failure.ran_out_of_time() { Ok(None) } else { Err(failure) }
+            }
+        }
+    }
+
+    /// Opens a transaction; without [`Session::commit`] the server undoes it.
+    pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
+        self.in_transaction = true;
+        let text = self.conn.as_ref().map_or_else(|| "BEGIN".to_owned(), Conn::begin_text);
+        self.batch(&text).await
+    }
+
+    /// Opens a transaction and runs statements in it, all sent in one go.
+    pub(crate) async fn begin_with(
+        &mut self,
+        statements: &[(&'static Sql, &[Param<'_>])],
+    ) -> Result<Vec<Vec<Row>>, Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        (self.is_busy, self.in_transaction) = (true, true);
+        let answer = conn.begin_with(statements).await;
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        answer
+    }
+
+    /// Ends the transaction. An error after this was sent may mean that it took effect.
+    pub(crate) async fn commit(&mut self) -> Result<(), Failure> {
+        self.batch("COMMIT").await?;
+        self.in_transaction = false;
+        Ok(())
+    }
+
+    /// Runs a last statement and ends the transaction, both sent in one go; a statement that fails undoes it. An error after this was
+    /// sent may mean that it took effect.
+    pub(crate) async fn commit_with(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        let Some(conn) = &self.conn else { return Err(lost()) };
+        self.is_busy = true;
+        let answer = conn.commit_with(sql, params).await;
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        // After an error nobody knows how far it came; a rollback of nothing does no harm.
+        self.in_transaction = answer.is_err();
+        answer
+    }
+
+    /// Undoes the transaction and keeps the connection; one that broke is given up at once.
+    pub(crate) async fn rollback(&mut self) {
+        if !self.is_busy && self.batch("ROLLBACK").await.is_ok() {
+            self.in_transaction = false;
+        }
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        if let Some(conn) = self.conn.take()
+            && !self.is_busy
+            && !self.in_transaction
+            && !conn.is_closed()
+            && !self.pool.is_closed.load(Ordering::Acquire)
+        {
+            self.pool.lock_idle().push(conn);
+        }
+    }
+}
+
+fn lost() -> Failure {
+    Failure {
+        error: Error::Unavailable("the connection is gone".to_owned()),
+        is_broken: true,
+        is_worth_repeating: false,
+    }
+}

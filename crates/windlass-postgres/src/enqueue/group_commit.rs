@@ -1,0 +1,144 @@
+//! Group commit: while one batch is on its way the next gathers; when it returns, all that gathered goes at once. An idle
+//! store writes at once, a busy one writes large batches, and there is no timer.
+//!
+//! A caller who comes alone begins the write with its own hands, so that it is on its way before another thread wakes up. The driver goes
+//! on with it: a caller who looks away for a while, or for ever, holds up nobody.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use windlass_core::{Enqueued, Error, NewTask, Result};
+
+use crate::{
+    connection::{
+        calls::{Line, Turn},
+        driver,
+        pool::closed,
+    },
+    enqueue::{self, keyed},
+    shared::{Shared, Weakly},
+};
+
+/// Tasks that one commit takes together.
+const TASKS_MAX: usize = 2_000;
+/// Payload bytes that one commit takes together.
+const BYTES_MAX: usize = 4 << 20;
+
+/// What a caller brought.
+struct Call {
+    tasks: Vec<NewTask>,
+    answer: oneshot::Sender<Result<Vec<Enqueued>>>,
+}
+
+/// A line of callers whose tasks are written together.
+pub(crate) struct Gather {
+    sort: Sort,
+    line: Arc<Line<Call>>,
+}
+
+/// Keyed tasks have a line of their own: they may wait for locks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Plain,
+    Keyed,
+}
+
+impl Gather {
+    pub(crate) fn new(sort: Sort) -> Self {
+        Self { sort, line: Arc::new(Line::new("enqueues")) }
+    }
+
+    /// Adds tasks to the next batch and waits for its commit. A dropped call may still take effect.
+    pub(crate) async fn add(&self, shared: &Arc<Shared>, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
+        if let Some(turn) = self.line.enter() {
+            return self.begin(turn, shared, tasks).await.unwrap_or_else(|_| Err(closed()));
+        }
+        let (answer, answered) = oneshot::channel();
+        self.line.join(Call { tasks, answer })?;
+        answered.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Writes tasks: as far as it goes without waiting here, the rest at the driver.
+    fn begin(
+        &self,
+        turn: Turn<Call>,
+        shared: &Arc<Shared>,
+        tasks: Vec<NewTask>,
+    ) -> oneshot::Receiver<Result<Vec<Enqueued>>> {
+        let (answer, answered) = oneshot::channel();
+        let (sort, writer) = (self.sort, Arc::clone(shared));
+        driver::begin(shared.pool.handle(), async move {
+            let written = add(&writer, sort, &tasks).await;
+            // First, so that a caller who comes back at once finds nobody at it.
+            drop(turn);
+            let _ = answer.send(written);
+        });
+        answered
+    }
+}
+
+/// How many calls go into one commit.
+fn fit(calls: &[Call]) -> usize {
+    let (mut tasks, mut bytes) = (0, 0);
+    let fits = calls.iter().take_while(|call| {
+        tasks += call.tasks.len();
+        bytes += call.tasks.iter().map(|task| task.payload.len()).sum::<usize>();
+        tasks <= TASKS_MAX && bytes <= BYTES_MAX
+    });
+    fits.count()
+}
+
+/// Writes what gathers until the store is closed.
+pub(crate) async fn run(gather: Arc<Gather>, shared: Weakly) {
+    let _closes = gather.line.closes();
+    loop {
+        let calls = gather.line.take(fit);
+        if calls.is_empty() {
+            tokio::select! {
+                () = gather.line.arrived() => {}
+                () = shared.closed() => break,
+            }
+            continue;
+        }
+        let Some(shared) = shared.upgrade() else { break };
+        write(&shared, gather.sort, calls).await;
+    }
+}
+
+async fn write(shared: &Shared, sort: Sort, mut calls: Vec<Call>) {
+    if calls.len() == 1
+        && let Some(call) = calls.pop()
+    {
+        let _ = call.answer.send(add(shared, sort, &call.tasks).await);
+        return;
+    }
+    let all: Vec<NewTask> = calls.iter().flat_map(|call| call.tasks.iter().cloned()).collect();
+    match add(shared, sort, &all).await {
+        Ok(answers) => {
+            let mut answers = answers.into_iter();
+            for call in calls {
+                let share = answers.by_ref().take(call.tasks.len()).collect();
+                let _ = call.answer.send(Ok(share));
+            }
+        }
+        // The answer was lost for all of them.
+        Err(error @ Error::Unknown(_)) => {
+            for call in calls {
+                let _ = call.answer.send(Err(error.clone()));
+            }
+        }
+        // Nothing was written. One caller's bad task fails only that caller.
+        Err(_) => {
+            for call in calls {
+                let _ = call.answer.send(add(shared, sort, &call.tasks).await);
+            }
+        }
+    }
+}
+
+async fn add(shared: &Shared, sort: Sort, tasks: &[NewTask]) -> Result<Vec<Enqueued>> {
+    match sort {
+        Sort::Plain => enqueue::add(shared, tasks).await,
+        Sort::Keyed => keyed::add(shared, tasks).await,
+    }
+}

@@ -1,0 +1,185 @@
+//! Enqueue inside a transaction of the caller's own: the task is there if that commits, and only then.
+//!
+//! The function `enqueue_task` of the schema does the work, whoever calls; what is here brings it a checked task through
+//! the caller's driver, and says what its refusals mean.
+
+#[cfg(feature = "sqlx")]
+mod sqlx;
+
+use async_trait::async_trait;
+use tokio_postgres::types::{ToSql, Type};
+use windlass_core::{Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, TaskId};
+
+use crate::{
+    connection::error::text_of,
+    enqueue::{check, delay_ms, due_ms, ms_up, narrow},
+    sql::{self, Schema},
+};
+
+/// A transaction of the caller's own, on the database that holds the schema of a store.
+///
+/// It is implemented for the transactions of tokio-postgres and, with the feature `sqlx`, of sqlx; and for their
+/// connections, where a transaction was begun by hand.
+#[async_trait]
+pub trait Within: Send {
+    /// Sends the call and reads its answer. [`enqueue_within`] checks the task first.
+    #[doc(hidden)]
+    async fn call(&mut self, call: &Call<'_>) -> Result<Enqueued>;
+}
+
+/// Adds a task inside a transaction of the caller's own, under the same rules as [`Store::enqueue`]. It is claimed after the
+/// transaction commits; after a rollback nothing is left of it.
+///
+/// Whoever enqueues with a key that another open transaction has just taken waits for that one to end.
+///
+/// # Errors
+/// Any [`Error`]. As after any statement that failed, the transaction can then only be rolled back (or back to a savepoint
+/// of the caller). After [`Error::Unavailable`] the whole transaction may be tried again: so a caller in REPEATABLE READ or
+/// SERIALIZABLE learns that somebody else was faster.
+///
+/// [`Store::enqueue`]: windlass_core::Store::enqueue
+pub async fn enqueue_within<W: Within + ?Sized>(
+    within: &mut W,
+    schema: &Schema,
+    rules: &Rules,
+    task: &NewTask,
+) -> Result<Enqueued> {
+    check(std::slice::from_ref(task), rules)?;
+    within.call(&Call::new(schema, rules, task)).await
+}
+
+/// A call of `enqueue_task`: its text and its parameters.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Call<'a> {
+    text: String,
+    kind: &'a str,
+    encoding: i16,
+    payload: &'a [u8],
+    queue: &'a str,
+    job: Option<&'a str>,
+    workflow: Option<&'a str>,
+    priority: i32,
+    due_at: Option<i64>,
+    delay_ms: Option<i64>,
+    key: Option<&'a str>,
+    ignore_conflict: bool,
+    max_attempts: i32,
+    timeout_ms: Option<i64>,
+    retry: Option<String>,
+    on_failure: Option<i16>,
+    job_concurrency: Option<i32>,
+    trace: Option<String>,
+}
+
+impl<'a> Call<'a> {
+    fn new(schema: &Schema, rules: &Rules, task: &'a NewTask) -> Self {
+        Self {
+            text: schema.render(sql::ENQUEUE_TASK.text()),
+            kind: task.kind.as_str(),
+            encoding: task.payload.encoding().code() as i16,
+            payload: task.payload.as_bytes(),
+            queue: task.queue.as_str(),
+            job: task.job.as_ref().map(Name::as_str),
+            workflow: task.workflow.as_ref().map(Name::as_str),
+            priority: task.priority,
+            due_at: due_ms(task.start),
+            delay_ms: delay_ms(task.start),
+            key: task.key.as_ref().map(|key| key.text.as_str()),
+            ignore_conflict: task.key.as_ref().is_some_and(|key| key.ignore_conflict),
+            max_attempts: task.max_attempts.unwrap_or(rules.max_attempts) as i32,
+            timeout_ms: task.timeout.map(ms_up),
+            retry: task.retry.map(RetryPolicy::to_stored),
+            on_failure: task.on_failure.map(|policy| policy.code() as i16),
+            job_concurrency: task.job_concurrency.map(narrow),
+            trace: task.trace.map(|trace| trace.to_string()),
+        }
+    }
+
+    fn params(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
+        let values: [&(dyn ToSql + Sync); 17] = [
+            &self.kind,
+            &self.encoding,
+            &self.payload,
+            &self.queue,
+            &self.job,
+            &self.workflow,
+            &self.priority,
+            &self.due_at,
+            &self.delay_ms,
+            &self.key,
+            &self.ignore_conflict,
+            &self.max_attempts,
+            &self.timeout_ms,
+            &self.retry,
+            &self.on_failure,
+            &self.job_concurrency,
+            &self.trace,
+        ];
+        values.into_iter().zip(sql::ENQUEUE_TASK.types.iter().cloned()).collect()
+    }
+
+    /// What a refusal of the server means.
+    fn refused(&self, code: &str, message: &str, detail: Option<&str>) -> Error {
+        let existing = detail.and_then(|detail| detail.parse::<TaskId>().ok());
+        match (code, self.key, existing) {
+            ("23505", Some(key), Some(existing)) => Error::KeyConflict { key: key.to_owned(), existing },
+            ("0A000", ..) => Error::Unsupported(message.to_owned()),
+            ("25P02", ..) => Error::Conflict(format!("{message}; roll the transaction back")),
+            ("53100", ..) => Error::StoreFull(message.to_owned()),
+            ("3F000" | "42883" | "42P01", ..) => Error::Unavailable(format!(
+                "{message} ({code}); is the schema in this database? see `windlass migrate --plan`"
+            )),
+            ("42501", ..) => Error::Unavailable(format!("{message} ({code}); grant USAGE on the schema")),
+            _ if code.starts_with("22") => Error::Invalid(message.to_owned()),
+            _ => Error::Unavailable(format!("{message} ({code})")),
+        }
+    }
+}
+
+/// What became of a call whose connection was lost: a transaction is lost with it; without one it may have committed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    Undone,
+    Unknown,
+}
+
+impl Lost {
+    fn error(self, text: String) -> Error {
+        match self {
+            Self::Undone => Error::Unavailable(text),
+            Self::Unknown => Error::Unknown(text),
+        }
+    }
+}
+
+#[async_trait]
+impl Within for tokio_postgres::Transaction<'_> {
+    async fn call(&mut self, call: &Call<'_>) -> Result<Enqueued> {
+        let row = self.query_typed_one(&call.text, &call.params()).await;
+        read(call, Lost::Undone, row)
+    }
+}
+
+#[async_trait]
+impl Within for tokio_postgres::Client {
+    async fn call(&mut self, call: &Call<'_>) -> Result<Enqueued> {
+        let row = self.query_typed_one(&call.text, &call.params()).await;
+        read(call, Lost::Unknown, row)
+    }
+}
+
+fn read(
+    call: &Call<'_>,
+    lost: Lost,
+    row: Result<tokio_postgres::Row, tokio_postgres::Error>,
+) -> Result<Enqueued> {
+    let unreadable = |error: tokio_postgres::Error| match error.as_db_error() {
+        Some(refusal) => call.refused(refusal.code().code(), refusal.message(), refusal.detail()),
+        None => lost.error(text_of(&error)),
+    };
+    let row = row.map_err(unreadable)?;
+    let id = row.try_get(0).map_err(unreadable)?;
+    let existing = row.try_get(1).map_err(unreadable)?;
+    Ok(Enqueued { existing, ..Enqueued::new(TaskId::from_raw(id)) })
+}

@@ -1,0 +1,143 @@
+//! One task that may start at once.
+//!
+//! Workers have it while its caller waits for the disk. A worker that waits has it in the same commit: one that the caller
+//! names, or one of another process that has offered to take the next task.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::oneshot;
+use windlass_core::{
+    Claimed, Demand, Enqueued, Error, Lane, NewTask, Result, RetryPolicy, TaskId, Timestamp,
+    crash::QUIET_PER_CRASH,
+    store::{Safe, only},
+};
+
+use crate::{
+    claim::{read_position::Start, suspect::last_chance},
+    connection::pool::{Session, closed},
+    enqueue::{add, lanes_of, ms_up},
+    shared::Shared,
+    sql,
+    wakeup::offer::TOLD_MAX_BYTES,
+};
+
+/// What is visible: the task and, if a worker that was named has it, its lease.
+type Visible = (Enqueued, Option<Claimed>);
+
+/// Adds a task, and calls `visible` as soon as workers can see it; returns when it is safe.
+pub(super) async fn add_one(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    task: &NewTask,
+    lane: i32,
+    taker: Option<(&Demand, &Arc<Lane>)>,
+    visible: impl FnOnce(Visible) + Send,
+) -> Result<Enqueued> {
+    let max_attempts = task.max_attempts.unwrap_or(shared.rules.max_attempts);
+    let (encoding, payload) = (task.payload.encoding().code() as i16, task.payload.as_bytes());
+    let (timeout, retry) = (task.timeout.map(ms_up), task.retry.map(RetryPolicy::to_stored));
+    let trace = task.trace.map(|trace| trace.to_string());
+    let notify = !shared.doorbell.covers(&[lane]);
+    let soon = shared.flushes();
+    // A notification has room for a small payload and nothing else. And the offer is locked until the commit, which must not
+    // wait for the disk then: its worker renews in the same row.
+    let may_be_offered = soon
+        && taker.is_none()
+        && timeout.is_none()
+        && retry.is_none()
+        && trace.is_none()
+        && payload.len() <= TOLD_MAX_BYTES;
+    let worker = taker.map(|(demand, _)| demand.worker.0);
+    let claim_no = taker.map(|(demand, _)| demand.claim_no as i64);
+    let before = taker.map_or_else(Start::default, |(_, lane)| shared.start(&[lane.id]));
+    let (last_chance, isolation) = (last_chance(&shared.rules), QUIET_PER_CRASH.as_millis() as i64);
+    let mut added = None;
+    session
+        .query_then_flush(
+            &sql::ENQUEUE_ONE,
+            &[
+                &lane,
+                &task.priority,
+                &(max_attempts as i32),
+                &encoding,
+                &payload,
+                &timeout,
+                &retry,
+                &trace,
+                &shared.doorbell.channel,
+                &notify,
+                &shared.doorbell.listener,
+                &soon,
+                &may_be_offered,
+                &worker,
+                &claim_no,
+                &before.highs,
+                &before.lows,
+                &before.afters,
+                &last_chance,
+                &isolation,
+            ],
+            |rows| {
+                let Some(row) = rows.first() else { return };
+                let id = TaskId::from_raw(row.get(0));
+                let is_taken: bool = row.get(1);
+                added = Some(Enqueued::new(id));
+                if !is_taken {
+                    shared.tell_ready();
+                }
+                let claimed = taker.filter(|_| is_taken).map(|(demand, lane)| Claimed {
+                    id,
+                    lease: 1,
+                    attempt: 1,
+                    max_attempts,
+                    crashes: 0,
+                    worker: demand.worker,
+                    claim_no: demand.claim_no,
+                    lane: Arc::clone(lane),
+                    priority: task.priority,
+                    payload: task.payload.clone(),
+                    job: None,
+                    workflow: None,
+                    timeout: timeout.map(|ms| Duration::from_millis(ms as u64)),
+                    retry: task.retry,
+                    trace: task.trace,
+                    claimed_at: Timestamp::from_ms(row.get(2)),
+                });
+                visible((Enqueued::new(id), claimed));
+            },
+        )
+        .await?;
+    added.ok_or_else(|| Error::Unknown("the server did not say which task it added".to_owned()))
+}
+
+/// Adds a task, as a lease of this worker that waits for it if nothing is ready before it. Returns when that is visible.
+pub(crate) async fn add_for(
+    shared: &Arc<Shared>,
+    task: NewTask,
+    demand: Demand,
+) -> Result<(Enqueued, Option<Claimed>, Safe)> {
+    let lanes = lanes_of(shared, std::slice::from_ref(&task)).await?;
+    let number = lanes.first().copied().unwrap_or_default();
+    let Some(lane) = shared.lanes.get(number).filter(|lane| demand.lanes.contains(&lane.id)) else {
+        return Ok((only(add(shared, std::slice::from_ref(&task)).await?)?, None, Safe::already()));
+    };
+    let (visible, seen) = oneshot::channel();
+    let (told, safe) = oneshot::channel();
+    let writer = Arc::clone(shared);
+    // On the driver, so that a caller that is dropped does not end the write halfway.
+    shared.pool.handle().spawn(async move {
+        let write = async {
+            let mut session = writer.pool.session().await?;
+            // The receiver is gone if the call was dropped. Then the next comparison of leases finds the lease.
+            let tell = |seen| drop(visible.send(seen));
+            add_one(&writer, &mut session, &task, number, Some((&demand, &lane)), tell).await
+        };
+        let _ = told.send(write.await.map(|_| ()));
+    });
+    let safe = async { safe.await.unwrap_or_else(|_| Err(closed())) };
+    match seen.await {
+        Ok((enqueued, claimed)) => Ok((enqueued, claimed, Safe::when(safe))),
+        // It failed before it was visible.
+        Err(_) => Err(safe.await.err().unwrap_or_else(closed)),
+    }
+}

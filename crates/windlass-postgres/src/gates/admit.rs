@@ -1,0 +1,240 @@
+//! Admission: who passes the gates of jobs and workflows.
+//!
+//! Whoever changes something that concerns a gate says so in `gate_todo`, in the same transaction and without a lock; what
+//! only gives room back needs none. Room is given here alone, in short transactions of our own: the workflows are locked, then
+//! the jobs, each in order, and what is decided is read in a statement after the last lock.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::Notify;
+use windlass_core::{LaneId, Result, Timestamp, source::DutyReport};
+
+use crate::{
+    connection::{conn::Param, error::Failure, pool::Session, repeat::repeat},
+    gates::{job, turns::give_turns, workflow},
+    leases::hand_back::tell,
+    shared::{Shared, Weakly},
+    sql::{self, Sql},
+};
+
+/// Rows of `gate_todo` that one transaction takes.
+const TODO_MAX: i64 = 1_000;
+/// Batches of settlements whose places one transaction passes on.
+const FREED_MAX: i64 = 8;
+/// Transactions of one call.
+const PASSES_MAX: usize = 1_000;
+
+/// What `gate_todo` says.
+pub(crate) const TODO_JOB: i16 = 0;
+pub(crate) const TODO_WORKFLOW: i16 = 1;
+const TODO_STARTED: i16 = 2;
+// 4: an enqueue gives the limit of a job, which `job_make.sql` reads if the job is new.
+
+/// The admission of one process: one at a time, and callers of one moment share it.
+#[derive(Debug, Default)]
+pub(crate) struct Admission {
+    turn: tokio::sync::Mutex<()>,
+    asked: AtomicU64,
+    done: AtomicU64,
+    wanted: Notify,
+    /// A worker came, and with it perhaps lanes.
+    has_lanes: AtomicBool,
+}
+
+impl Admission {
+    /// Has it done soon, by nobody in particular.
+    pub(crate) fn wake(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// The same after a worker came: held tasks of its lanes take part again.
+    fn wake_lanes(&self) {
+        self.has_lanes.store(true, Ordering::Release);
+        self.wake();
+    }
+}
+
+/// Admits whenever somebody asked, until the store is closed.
+pub(crate) async fn run(admission: Arc<Admission>, shared: Weakly) {
+    loop {
+        tokio::select! {
+            () = admission.wanted.notified() => {}
+            () = shared.closed() => return,
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        if admission.has_lanes.swap(false, Ordering::AcqRel) {
+            job::lanes_came(&shared).await;
+        } else {
+            admit_after(&shared).await;
+        }
+    }
+}
+
+/// Admits after something was committed that needs it. That is durable, so a failure here is only a delay.
+pub(crate) async fn admit_after(shared: &Shared) -> DutyReport {
+    admit(shared).await.unwrap_or_else(|error| {
+        tracing::debug!(%error, "admission failed; the next claim tries again");
+        DutyReport::default()
+    })
+}
+
+/// A worker has registered: held tasks of its lanes take part again. What is to be looked at is noted here, so that the next
+/// claim sees it; the worker does not wait for the rest, because its lease runs already.
+pub(crate) async fn worker_came(shared: &Shared) {
+    job::note_held(shared).await;
+    shared.admission.wake_lanes();
+}
+
+/// Looks at everything that is to be looked at.
+pub(crate) async fn admit(shared: &Shared) -> Result<DutyReport> {
+    let admission = &shared.admission;
+    let mine = admission.asked.fetch_add(1, Ordering::AcqRel) + 1;
+    let _turn = admission.turn.lock().await;
+    if admission.done.load(Ordering::Acquire) >= mine {
+        // Somebody began after this call and has done it.
+        return Ok(DutyReport::default());
+    }
+    let upto = admission.asked.load(Ordering::Acquire);
+    let report = admit_all(shared).await?;
+    admission.done.store(upto, Ordering::Release);
+    Ok(report)
+}
+
+async fn admit_all(shared: &Shared) -> Result<DutyReport> {
+    let mut report = DutyReport::default();
+    for _ in 0..PASSES_MAX {
+        let Some(admitted) = repeat(|| admit_some(shared)).await? else { break };
+        report.moved += admitted.moved;
+        report.next_due = report.next_due.into_iter().chain(admitted.next_due).min();
+        report.lanes_ready.extend(&admitted.lanes_ready);
+        admitted.log();
+        if admitted.has_parked {
+            // Somebody may have come to serve the lane before this was committed.
+            unpark(shared).await?;
+        }
+        for (name, up_to, reason) in &admitted.to_cancel {
+            job::cancel_tasks(shared, name, *up_to, reason).await?;
+        }
+    }
+    report.lanes_ready.sort_unstable();
+    report.lanes_ready.dedup();
+    if !report.lanes_ready.is_empty() {
+        tell(shared, &mut shared.gates.session().await?, &report.lanes_ready).await;
+    }
+    if let Some(due) = report.next_due {
+        shared.subscribers.tell_due(due);
+    }
+    Ok(report)
+}
+
+/// Lets held tasks of lanes that somebody serves again take part.
+pub(crate) async fn unpark(shared: &Shared) -> Result<(), Failure> {
+    let mut session = shared.gates.session().await?;
+    while session.row(&sql::UNPARK, &[&TODO_MAX]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}
+    Ok(())
+}
+
+/// What one transaction did, told after its commit.
+#[derive(Default)]
+pub(crate) struct Admitted {
+    pub moved: u64,
+    pub lanes_ready: Vec<LaneId>,
+    pub next_due: Option<Timestamp>,
+    /// Jobs whose waiting tasks are to be cancelled, up to a task, and why.
+    pub to_cancel: Vec<(String, i64, String)>,
+    /// Tasks of lanes that nobody serves were put aside.
+    pub has_parked: bool,
+    /// Jobs that came to their limit, or left it.
+    pub edges: Vec<(String, bool, u32)>,
+}
+
+impl Admitted {
+    pub(crate) fn due(&mut self, at: Timestamp) {
+        self.next_due = Some(self.next_due.map_or(at, |known| known.min(at)));
+    }
+
+    /// One line per change, not per look.
+    pub(crate) fn log(&self) {
+        for (job, is_at_limit, limit) in &self.edges {
+            if *is_at_limit {
+                tracing::info!(job, limit, "job reached its limit");
+            } else {
+                tracing::info!(job, limit, "job left its limit");
+            }
+        }
+    }
+}
+
+/// One transaction; nothing if nothing is to be looked at.
+async fn admit_some(shared: &Shared) -> Result<Option<Admitted>, Failure> {
+    let mut session = shared.gates.session().await?;
+    let take: [(&'static Sql, &[Param<'_>]); 2] =
+        [(&sql::TODO_TAKE, &[&TODO_MAX]), (&sql::FREED_TAKE, &[&FREED_MAX])];
+    let mut taken = session.begin_with(&take).await?.into_iter();
+    let (rows, freed) = (taken.next().unwrap_or_default(), taken.next().unwrap_or_default());
+    if rows.is_empty() && freed.is_empty() {
+        session.rollback().await;
+        return Ok(None);
+    }
+    let mut todo = Todo::default();
+    for row in &freed {
+        let (jobs, places): (Vec<String>, Vec<i64>) = (row.get(0), row.get(1));
+        for (job, n) in jobs.into_iter().zip(places) {
+            *todo.freed.entry(job).or_default() += n;
+        }
+    }
+    for row in &rows {
+        let name: String = row.get(1);
+        match row.get::<_, i16>(0) {
+            TODO_WORKFLOW => todo.workflows.insert(name),
+            TODO_STARTED => todo.started.insert(name.clone()) | todo.jobs.insert(name),
+            _ => todo.jobs.insert(name),
+        };
+    }
+    let mut admitted = Admitted::default();
+    if !todo.workflows.is_empty() {
+        let names: Vec<&str> = todo.workflows.iter().map(String::as_str).collect();
+        let jobs = workflow::admit(&mut session, &names, &mut admitted).await?;
+        todo.jobs.extend(jobs);
+    }
+    give_turns(shared, &mut session, &todo, &mut admitted).await?;
+    session.commit().await?;
+    Ok(Some(admitted))
+}
+
+/// What is to be looked at in one transaction.
+#[derive(Default)]
+pub(crate) struct Todo {
+    pub jobs: BTreeSet<String>,
+    workflows: BTreeSet<String>,
+    pub started: BTreeSet<String>,
+    /// Places that became free, to be passed on one for one.
+    pub freed: BTreeMap<String, i64>,
+}
+
+impl Todo {
+    /// One job.
+    pub(crate) fn job(name: &str) -> Self {
+        Self { jobs: BTreeSet::from([name.to_owned()]), ..Self::default() }
+    }
+}
+
+/// Says that jobs are to be looked at.
+pub(crate) async fn put_jobs<'a>(
+    session: &mut Session<'_>,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), Failure> {
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let kinds = vec![TODO_JOB; names.len()];
+    session.query(&sql::TODO_PUT, &[&kinds, &names]).await?;
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! Jobs as operators and clients see and change them, and lanes that come alive or die.
+
+use std::time::Duration;
+
+use windlass_core::{
+    Error, JobChange, JobRecord, JobState, Name, Result, State, TaskId, TaskRecord, Timestamp,
+    gate::{COUNT_MAX, GateView},
+    source::DutyReport,
+};
+
+use crate::{
+    connection::{error::Failure, pool::Session, repeat::repeat},
+    gates::{
+        admit::{self, Admitted, Todo},
+        turns, workflow,
+    },
+    operate,
+    shared::Shared,
+    sql,
+};
+
+/// Tasks that one transaction cancels, or moves because of a lane.
+const CHUNK: i64 = 1_000;
+/// Occupants of a job that an answer names.
+const OCCUPANTS: i64 = 5;
+
+pub(crate) fn cancelled_reason(name: &str) -> String {
+    format!("job {name} is cancelled")
+}
+
+pub(crate) fn removed_reason(name: &str) -> String {
+    format!("job {name} was removed")
+}
+
+/// Jobs by name.
+pub(crate) async fn list(
+    shared: &Shared,
+    after: Option<&Name>,
+    only: Option<&Name>,
+    limit: u32,
+) -> Result<Vec<JobRecord>> {
+    let (after, only) = (after.map(Name::as_str), only.map(Name::as_str));
+    let mut session = shared.pool.session().await?;
+    let rows =
+        session.query(&sql::JOB_LIST, &[&after, &only, &i64::from(limit), &(COUNT_MAX as i64)]).await?;
+    Ok(rows.iter().filter_map(record).collect())
+}
+
+fn record(row: &tokio_postgres::Row) -> Option<JobRecord> {
+    Some(JobRecord {
+        name: Name::stored("job", row.get::<_, &str>(0)).ok()?,
+        state: JobState::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(JobState::Paused),
+        concurrency: row.get::<_, Option<i32>>(2).map(|n| n.max(0) as u32),
+        delay: row.get::<_, Option<i64>>(3).map(|ms| Duration::from_millis(ms.max(0) as u64)),
+        created_at: Timestamp::from_ms(row.get(4)),
+        last_start: row.get::<_, Option<i64>>(5).map(Timestamp::from_ms),
+        ready: row.get::<_, i64>(6) as u64,
+        running: row.get::<_, i64>(7) as u64,
+        held: row.get::<_, i64>(8) as u64,
+    })
+}
+
+/// Makes a job or changes it. What its new limit has no room for is taken back in the same transaction (LIMIT).
+pub(crate) async fn set(shared: &Shared, name: &Name, change: &JobChange) -> Result<JobRecord> {
+    if change.state == Some(JobState::Removing) {
+        return Err(Error::invalid("a job is removed by a call of its own"));
+    }
+    let admitted = repeat(|| set_once(shared, name, change)).await?;
+    follow_up(shared, &admitted).await?;
+    if change.state == Some(JobState::Cancelled) && change.now {
+        ask_running(shared, name, i64::MAX, &cancelled_reason(name.as_str())).await?;
+    }
+    let found = list(shared, None, Some(name), 1).await?;
+    found.into_iter().next().ok_or_else(|| Error::NotFound(format!("job {name}")))
+}
+
+async fn set_once(shared: &Shared, name: &Name, change: &JobChange) -> Result<Admitted, Failure> {
+    let mut session = shared.pool.session().await?;
+    session.begin().await?;
+    let limit = shared.rules.job_default_concurrency.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+    session.query(&sql::JOB_MAKE, &[&vec![name.as_str()], &limit]).await?;
+    let state = lock_state(&mut session, name).await?;
+    if state == Some(JobState::Removing) && change.state.is_some() {
+        session.rollback().await;
+        return Err(Error::Conflict(format!("job {name} is being removed")).into());
+    }
+    let (sets_limit, limit) = (
+        change.concurrency.is_some(),
+        change.concurrency.flatten().map(|n| i32::try_from(n).unwrap_or(i32::MAX)),
+    );
+    let ms = |delay: Duration| i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4).max(1);
+    let (sets_delay, delay) =
+        (change.delay.is_some(), change.delay.flatten().filter(|delay| !delay.is_zero()).map(ms));
+    let code = change.state.map(|state| state.code() as i16);
+    let row = session
+        .row(&sql::JOB_SET, &[&name.as_str(), &sets_limit, &limit, &sets_delay, &delay, &code])
+        .await?
+        .ok_or_else(|| Error::Unavailable(format!("job {name} was forgotten meanwhile; try again")))?;
+    let mut todo = Todo::job(name.as_str());
+    if (sets_delay || code.is_some()) && pace(&mut session, name, &row).await? {
+        todo.started.insert(name.as_str().to_owned());
+    }
+    if change.state == Some(JobState::Cancelled) {
+        session.query(&sql::JOB_DEMOTE, &[&vec![name.as_str()], &vec![i64::MAX]]).await?;
+    }
+    let mut admitted = Admitted::default();
+    turns::give_turns(shared, &mut session, &todo, &mut admitted).await?;
+    session.commit().await?;
+    Ok(admitted)
+}
+
+/// Has starts noticed if the job has a delay, from the row that it has now; answers whether something runs whose start was not. A job that
+/// ends its tasks starts nothing, so that waits until it is resumed.
+async fn pace(session: &mut Session<'_>, name: &Name, row: &tokio_postgres::Row) -> Result<bool, Failure> {
+    let state = JobState::from_code(i64::from(row.get::<_, i16>(0))).unwrap_or(JobState::Paused);
+    if state.ends_what_comes_back() {
+        return Ok(false);
+    }
+    let has_delay: bool = row.get(1);
+    let changed = session.query(&sql::JOB_PACE, &[&name.as_str(), &has_delay]).await?;
+    Ok(changed.iter().any(|row| i64::from(row.get::<_, i16>(0)) == State::Running.code()))
+}
+
+async fn lock_state(session: &mut Session<'_>, name: &Name) -> Result<Option<JobState>, Failure> {
+    let row = session.row(&sql::JOB_LOCK, &[&vec![name.as_str()]]).await?;
+    Ok(row.map(|row| JobState::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(JobState::Paused)))
+}
+
+/// What follows from a transaction that gave turns, once it is committed.
+async fn follow_up(shared: &Shared, admitted: &Admitted) -> Result<()> {
+    admitted.log();
+    for (name, up_to, reason) in &admitted.to_cancel {
+        cancel_tasks(shared, name, *up_to, reason).await?;
+    }
+    if !admitted.lanes_ready.is_empty() {
+        crate::leases::hand_back::tell(shared, &mut shared.pool.session().await?, &admitted.lanes_ready)
+            .await;
+    }
+    if let Some(due) = admitted.next_due {
+        shared.subscribers.tell_due(due);
+    }
+    admit::admit_after(shared).await;
+    Ok(())
+}
+
+/// Cancels what waits in a job, a bounded number at a time; answers how many.
+pub(crate) async fn cancel_tasks(shared: &Shared, name: &str, up_to: i64, reason: &str) -> Result<u64> {
+    let mut cancelled = 0;
+    loop {
+        let rows =
+            shared.pool.session().await?.query(&sql::JOB_TASKS, &[&name, &false, &up_to, &CHUNK]).await?;
+        if rows.is_empty() {
+            return Ok(cancelled);
+        }
+        let ids: Vec<TaskId> = rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        let changed = operate::cancel_unstarted(shared, &ids, reason).await?;
+        if changed == 0 {
+            // All of them started in between.
+            return Ok(cancelled);
+        }
+        cancelled += changed;
+    }
+}
+
+/// Asks what runs in a job to end.
+async fn ask_running(shared: &Shared, name: &Name, up_to: i64, reason: &str) -> Result<()> {
+    let mut session = shared.pool.session().await?;
+    let rows = session.query(&sql::JOB_TASKS, &[&name.as_str(), &true, &up_to, &i64::MAX]).await?;
+    let ids: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    for chunk in ids.chunks(CHUNK as usize) {
+        session.query(&sql::ASK_CANCEL, &[&chunk, &reason, &shared.doorbell.channel]).await?;
+    }
+    Ok(())
+}
+
+/// Cancels what waits in a job and forgets it when the last task that runs has ended.
+pub(crate) async fn remove(shared: &Shared, name: &Name, now: bool) -> Result<u64> {
+    let reason = removed_reason(name.as_str());
+    let gone_before = repeat(|| async {
+        let mut session = shared.pool.session().await?;
+        session.begin().await?;
+        if lock_state(&mut session, name).await?.is_none() {
+            session.rollback().await;
+            return Err(Error::NotFound(format!("job {name}")).into());
+        }
+        let gone = session.row(&sql::JOB_GONE, &[&name.as_str()]).await?;
+        // Nothing of it starts from here on.
+        session.query(&sql::JOB_DEMOTE, &[&vec![name.as_str()], &vec![i64::MAX]]).await?;
+        admit::put_jobs(&mut session, std::iter::once(name.as_str())).await?;
+        session.commit().await?;
+        Ok::<i64, Failure>(gone.map_or(i64::MAX, |row| row.get(0)))
+    })
+    .await?;
+    let cancelled = cancel_tasks(shared, name.as_str(), gone_before, &reason).await?;
+    if now {
+        ask_running(shared, name, gone_before, &reason).await?;
+    }
+    admit::admit_after(shared).await;
+    Ok(cancelled)
+}
+
+/// What stands around a task at its gates.
+pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView> {
+    let mut view = GateView::default();
+    if let Some(name) = &task.job {
+        view.job = list(shared, None, Some(name), 1).await?.into_iter().next();
+        let mut session = shared.pool.session().await?;
+        let rows = session.query(&sql::JOB_OCCUPANTS, &[&name.as_str(), &OCCUPANTS]).await?;
+        view.occupants = rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+    }
+    if let Some(name) = &task.workflow {
+        view.workflow = workflow::list(shared, false, None, Some(name), 1).await?.into_iter().next();
+    }
+    Ok(view)
+}
+
+/// What has slipped between a lane's coming or going and an admission under way, and room that was given to nobody because no worker
+/// was there or the one that came died at once: seen to now and then by the leader (NO-STRANDED).
+pub(crate) async fn check_gates(shared: &Shared) {
+    lanes_went(shared).await;
+    let look = async {
+        shared.gates.session().await?.query(&sql::TODO_ROOM, &[]).await?;
+        admit::unpark(shared).await
+    };
+    if let Err(failure) = look.await {
+        tracing::debug!(error = %failure.error, "held tasks could not be looked at");
+    }
+    admit::admit_after(shared).await;
+}
+
+/// A worker came or a queue was resumed: held tasks of lanes that nobody served take part again.
+pub(crate) async fn lanes_came(shared: &Shared) {
+    note_held(shared).await;
+    if let Err(failure) = admit::unpark(shared).await {
+        tracing::debug!(error = %failure.error, "held tasks of a lane that came alive wait for the next look");
+    }
+    admit::admit_after(shared).await;
+}
+
+/// Notes that jobs with held tasks are to be looked at.
+pub(crate) async fn note_held(shared: &Shared) {
+    let noted = async { shared.gates.session().await?.query(&sql::TODO_HELD, &[]).await };
+    if let Err(failure) = noted.await {
+        tracing::debug!(error = %failure.error, "held tasks wait for the next look at their jobs");
+    }
+}
+
+/// A worker went or a queue was paused: ready tasks of lanes that nobody serves must not hold the room of their jobs.
+pub(crate) async fn lanes_went(shared: &Shared) -> DutyReport {
+    let went = async {
+        let mut session = shared.gates.session().await?;
+        while session.row(&sql::PARK_DEAD, &[&CHUNK]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}
+        Ok::<(), Failure>(())
+    };
+    if let Err(failure) = went.await {
+        tracing::debug!(error = %failure.error, "ready tasks of a lane that died wait for the next look");
+    }
+    admit::admit_after(shared).await
+}

@@ -1,0 +1,427 @@
+//! Leases: hand-back, and what becomes of the tasks of a worker that is gone.
+//!
+//! A claim holds its worker's row until it commits. Whoever takes leases away first locks that row against claims, and
+//! looks for its tasks in the next statement: so none that commits late is missed.
+
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
+
+use windlass_core::{
+    Error, LaneId, LeaseRef, Result, TaskId, Timestamp, WorkerId,
+    crash::{self, Fate, Group, Victim},
+    source::{DutyReport, Reconciled},
+    worker::{check_slots, not_live},
+};
+
+use crate::{
+    connection::{
+        error::Failure,
+        options::Clock,
+        pool::{Pool, Session},
+        repeat::repeat,
+    },
+    gates::{admit, job, workflow},
+    settle::{self, Ended, HeldLease, next_due},
+    shared::Shared,
+    sql,
+    wakeup::offer::BROUGHT_FOR,
+};
+
+/// Leases that one transaction hands back.
+const HAND_BACK_MAX: usize = 1_000;
+/// How often a sweep looks at tombstones too.
+const TOMBSTONES_EVERY: Duration = Duration::from_secs(30);
+/// How long the server reads the leases of a worker to compare them; the next comparison tries again.
+const COMPARE_TIME_MAX: Duration = Duration::from_secs(2);
+/// For how long a renewal's word that nobody is expired is taken instead of a look.
+const NOBODY_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
+
+/// Sets how many slots a live worker has. It is told with its next renewal.
+pub(crate) async fn set_slots(shared: &Shared, worker: WorkerId, slots: u32) -> Result<()> {
+    check_slots(slots)?;
+    let mut session = shared.pool.session().await?;
+    let row = session.row(&sql::SET_WORKER_SLOTS, &[&worker.0, &(slots as i32)]).await?;
+    let (is_set, is_known) = row.map_or((false, false), |row| (row.get(0), row.get(1)));
+    drop(session);
+    match (is_set, is_known) {
+        (true, _) => {
+            // The window of jobs without a limit is another.
+            admit::worker_came(shared).await;
+            Ok(())
+        }
+        (false, true) => Err(Error::Conflict(not_live(worker))),
+        (false, false) => Err(Error::NotFound(format!("worker {worker}"))),
+    }
+}
+
+/// Ends a registration and hands back what it holds.
+pub(crate) async fn retire(shared: &Shared, worker: WorkerId) -> Result<u64> {
+    shared.offers.forget(worker, u64::MAX);
+    let mut handed_back = 0;
+    loop {
+        let (n, is_last) = repeat(|| retire_some(shared, worker)).await?;
+        handed_back += n;
+        if is_last {
+            break;
+        }
+    }
+    // Only a hint: whoever enqueues here must not believe any more that somebody here is idle.
+    let left = async { shared.doorbell.leave(&mut shared.duties.session().await?).await };
+    if let Err(error) = left.await {
+        tracing::debug!(%error, "the bell of a worker that left could not be disarmed");
+    }
+    job::lanes_went(shared).await;
+    Ok(handed_back)
+}
+
+async fn retire_some(shared: &Shared, worker: WorkerId) -> Result<(u64, bool), Failure> {
+    let mut session = shared.duties.session().await?;
+    session.begin().await?;
+    if session.row(&sql::LOCK_WORKER, &[&worker.0]).await?.is_none() {
+        session.rollback().await;
+        return Ok((0, true));
+    }
+    let leases = held(&mut session, worker, (0, i64::MAX)).await?;
+    let is_last = leases.len() < HAND_BACK_MAX;
+    let ended = settle::hand_back(shared, &mut session, worker, &leases).await?;
+    if is_last {
+        session.query(&sql::END_WORKER, &[&worker.0]).await?;
+    }
+    session.commit().await?;
+    tell(shared, &mut session, &ended.lanes_ready).await;
+    Ok((ended.tasks.len() as u64, is_last))
+}
+
+/// Hands back what one claim took, and refuses it if it is still on its way.
+pub(crate) async fn unclaim(shared: &Shared, worker: WorkerId, claim_no: u64) -> Result<u64> {
+    shared.offers.forget(worker, claim_no);
+    let claim_no = claim_no as i64;
+    // Where the claim was: its connection is gone, and whatever duties wait for does not hold up the next claim.
+    let (pool, claims) = (&shared.claims, (claim_no, claim_no));
+    take_back(shared, pool, worker, claims, Some(claim_no.saturating_add(1)), |_, _| true).await
+}
+
+/// Hands back what was leased under one number, by a claim or an offer that is over.
+pub(crate) async fn hand_back_claim(shared: &Shared, worker: WorkerId, claim_no: u64) -> Result<u64> {
+    let claim_no = claim_no as i64;
+    take_back(shared, &shared.duties, worker, (claim_no, claim_no), None, |_, _| true).await
+}
+
+fn too_slow() -> Error {
+    Error::Unavailable(format!("the leases of a worker could not be read within {COMPARE_TIME_MAX:?}"))
+}
+
+/// Hands back what the worker holds and does not own up to; says what it names and does not hold.
+pub(crate) async fn reconcile(
+    shared: &Shared,
+    worker: WorkerId,
+    up_to_claim_no: u64,
+    in_flight: &[LeaseRef],
+) -> Result<Reconciled> {
+    let in_flight: HashSet<LeaseRef> = in_flight.iter().copied().collect();
+    // Not on the connection of renewals: how long this takes depends on dead rows, and a renewal must not wait for that.
+    let pool = &shared.duties;
+    let mut session = pool.session().await?;
+    let up_to = i64::try_from(up_to_claim_no).unwrap_or(i64::MAX);
+    // Usually nothing is to be handed back; that is seen without a lock.
+    let limit = i64::try_from(in_flight.len() + HAND_BACK_MAX).unwrap_or(i64::MAX);
+    let rows =
+        session.query_within(COMPARE_TIME_MAX, &sql::HELD, &[&worker.0, &0_i64, &up_to, &limit]).await?;
+    let rows = rows.ok_or_else(too_slow)?;
+    let began = Instant::now();
+    let mut unseen = in_flight.clone();
+    for row in &rows {
+        unseen.remove(&lease_of(row));
+    }
+    let lost = lost(&mut session, worker, unseen).await?;
+    let is_lost = |lease: &LeaseRef, claim_no: u64| {
+        // What an offer brought since then is remembered for no longer.
+        !in_flight.contains(lease)
+            && !shared.offers.covers(worker, *lease, claim_no)
+            && began.elapsed() < BROUGHT_FOR
+    };
+    if !rows.iter().any(|row| is_lost(&lease_of(row), claim_of(row))) {
+        return Ok(Reconciled { handed_back: 0, lost });
+    }
+    drop(session);
+    let handed_back = take_back(shared, pool, worker, (0, up_to), None, is_lost).await?;
+    Ok(Reconciled { handed_back, lost })
+}
+
+/// The leases among these that the worker does not have, in order. Usually there are none to look for: every one of them was read among
+/// those that it holds.
+async fn lost(
+    session: &mut Session<'_>,
+    worker: WorkerId,
+    unseen: HashSet<LeaseRef>,
+) -> Result<Vec<LeaseRef>> {
+    if unseen.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (ids, numbers): (Vec<i64>, Vec<i32>) =
+        unseen.iter().map(|lease| (lease.id.raw(), lease.lease as i32)).unzip();
+    let rows = session.query(&sql::LOST, &[&worker.0, &ids, &numbers]).await?;
+    let mut lost: Vec<LeaseRef> = rows.iter().map(lease_of).collect();
+    lost.sort_unstable();
+    Ok(lost)
+}
+
+/// Hands back the leases of a range of claims that are wanted, under the worker's lock.
+async fn take_back(
+    shared: &Shared,
+    pool: &Pool,
+    worker: WorkerId,
+    claims: (i64, i64),
+    min_claim_no: Option<i64>,
+    wanted: impl Fn(&LeaseRef, u64) -> bool,
+) -> Result<u64> {
+    repeat(|| async {
+        let mut session = pool.session().await?;
+        session.begin().await?;
+        if session.row(&sql::LOCK_WORKER, &[&worker.0]).await?.is_none() {
+            session.rollback().await;
+            return Ok(0);
+        }
+        if let Some(number) = min_claim_no {
+            session.query(&sql::RAISE_MIN_CLAIM_NO, &[&worker.0, &number]).await?;
+        }
+        let rows = session.query(&sql::HELD, &[&worker.0, &claims.0, &claims.1, &i64::MAX]).await?;
+        let wanted = rows.iter().filter(|row| wanted(&lease_of(row), claim_of(row)));
+        let leases: Vec<HeldLease> = wanted.map(held_lease).collect();
+        let ended = settle::hand_back(shared, &mut session, worker, &leases).await?;
+        session.commit().await?;
+        tell(shared, &mut session, &ended.lanes_ready).await;
+        drop(session);
+        if ended.needs_admission {
+            admit::admit_after(shared).await;
+        }
+        Ok(ended.tasks.len() as u64)
+    })
+    .await
+}
+
+async fn held(
+    session: &mut Session<'_>,
+    worker: WorkerId,
+    claims: (i64, i64),
+) -> Result<Vec<HeldLease>, Failure> {
+    let limit = HAND_BACK_MAX as i64;
+    let rows = session.query(&sql::HELD, &[&worker.0, &claims.0, &claims.1, &limit]).await?;
+    Ok(rows.iter().map(held_lease).collect())
+}
+
+fn held_lease(row: &tokio_postgres::Row) -> HeldLease {
+    HeldLease { lease: lease_of(row), workflow: row.get(2) }
+}
+
+fn lease_of(row: &tokio_postgres::Row) -> LeaseRef {
+    LeaseRef { id: TaskId::from_raw(row.get(0)), lease: row.get::<_, i32>(1) as u32 }
+}
+
+fn claim_of(row: &tokio_postgres::Row) -> u64 {
+    row.get::<_, i64>(3) as u64
+}
+
+/// Tells this process that something is ready, and rings another that is idle. Only hints, so a failure is nothing.
+pub(crate) async fn tell(shared: &Shared, session: &mut Session<'_>, lanes: &[LaneId]) {
+    if lanes.is_empty() {
+        return;
+    }
+    shared.tell_ready();
+    let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0 as i32).collect();
+    let _ = shared.doorbell.ring(session, &lanes).await;
+}
+
+/// Keeps how far an attempt is.
+pub(crate) async fn progress(shared: &Shared, worker: WorkerId, lease: LeaseRef, text: &str) -> Result<()> {
+    let mut session = shared.pool.session().await?;
+    let number = lease.lease as i32;
+    let row = session.row(&sql::PUT_PROGRESS, &[&lease.id.raw(), &number, &worker.0, &text]).await?;
+    row.map(|_| ()).ok_or(Error::LeaseLost(lease.id))
+}
+
+/// When sweeps looked, and when they need not.
+pub(crate) struct Sweeps {
+    clock: Clock,
+    clean: std::sync::Mutex<Option<Instant>>,
+    tombstones: std::sync::Mutex<Option<Instant>>,
+}
+
+impl Sweeps {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self { clock, clean: std::sync::Mutex::default(), tombstones: std::sync::Mutex::default() }
+    }
+
+    /// A renewal looked: no lease has run out.
+    pub(crate) fn nobody_expired(&self) {
+        *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((self.clock)());
+    }
+
+    /// A renewal looked: a lease runs out now or soon.
+    pub(crate) fn somebody_expires(&self) {
+        *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    }
+
+    /// Whether a look is needed at all. A renewal looks ahead for as long as its word is taken.
+    fn must_look(&self) -> bool {
+        let clean = *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        clean.is_none_or(|at| self.is_over(at, NOBODY_EXPIRED_FOR))
+    }
+
+    fn must_look_at_tombstones(&self) -> bool {
+        let mut last = self.tombstones.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let is_due = last.is_none_or(|at| self.is_over(at, TOMBSTONES_EVERY));
+        if is_due {
+            *last = Some((self.clock)());
+        }
+        is_due
+    }
+
+    fn is_over(&self, since: Instant, limit: Duration) -> bool {
+        (self.clock)().saturating_duration_since(since) > limit
+    }
+}
+
+/// Takes the tasks of workers whose leases ran out, at most `limit`; each worker in a transaction of its own.
+pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyReport> {
+    let mut report = DutyReport::default();
+    if !shared.sweeps.must_look() {
+        return Ok(report);
+    }
+    let mut session = shared.duties.session().await?;
+    let tombstones = shared.sweeps.must_look_at_tombstones();
+    let since_outage = shared.since_outage().map(|since| since.as_millis() as i64);
+    let rows = session.query(&sql::EXPIRED_WORKERS, &[&tombstones, &since_outage]).await?;
+    let workers: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    drop(session);
+    let mut needs_admission = false;
+    for worker in workers {
+        let room = u64::from(limit).saturating_sub(report.moved) as usize;
+        if room == 0 {
+            report.more = true;
+            break;
+        }
+        match repeat(|| expire_one(shared, WorkerId(worker), room)).await {
+            Ok(swept) => {
+                report.moved += swept.moved;
+                report.more |= !swept.is_over;
+                report.lanes_ready.extend(swept.lanes_ready);
+                needs_admission |= swept.needs_admission;
+                if swept.is_news {
+                    report.workers.push(WorkerId(worker));
+                }
+            }
+            // One that cannot be swept does not keep the others.
+            Err(error @ Error::Invalid(_)) => {
+                tracing::warn!(worker, %error, "the tasks of a dead worker could not be taken back");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if !report.workers.is_empty() {
+        report.lanes_ready.extend(job::lanes_went(shared).await.lanes_ready);
+    } else if needs_admission {
+        report.lanes_ready.extend(admit::admit_after(shared).await.lanes_ready);
+    }
+    report.lanes_ready.sort_unstable();
+    report.lanes_ready.dedup();
+    if report.moved > 0 {
+        let mut session = shared.duties.session().await?;
+        tell(shared, &mut session, &report.lanes_ready).await;
+        report.next_due = next_due(&mut session).await?;
+    }
+    Ok(report)
+}
+
+#[derive(Default)]
+struct Swept {
+    moved: u64,
+    is_over: bool,
+    is_news: bool,
+    needs_admission: bool,
+    lanes_ready: Vec<LaneId>,
+}
+
+async fn expire_one(shared: &Shared, worker: WorkerId, room: usize) -> Result<Swept, Failure> {
+    let mut session = shared.duties.session().await?;
+    session.begin().await?;
+    let Some(row) = session.row(&sql::LOCK_EXPIRED, &[&worker.0]).await? else {
+        session.rollback().await;
+        return Ok(Swept { is_over: true, ..Swept::default() });
+    };
+    let (was_ended, crowd): (bool, Option<i32>) = (row.get(0), row.get(1));
+    let crowd = match crowd {
+        Some(crowd) => crowd,
+        None => session.row(&sql::COUNT_CROWD, &[&worker.0]).await?.map_or(0, |row| row.get(0)),
+    };
+    let most = i64::try_from(room).unwrap_or(i64::MAX).saturating_add(1);
+    let rows = session.query(&sql::HELD, &[&worker.0, &0_i64, &i64::MAX, &most]).await?;
+    let is_over = rows.len() <= room;
+    let leases: Vec<HeldLease> = rows.iter().map(held_lease).take(room).collect();
+    let ids: Vec<i64> = leases.iter().map(|held| held.lease.id.raw()).collect();
+    let numbers: Vec<i32> = leases.iter().map(|held| held.lease.lease as i32).collect();
+    let (dead, groups) = judge(shared, rows.get(..leases.len()).unwrap_or_default(), crowd == 1);
+    let mut swept = Swept { is_over, is_news: is_over && !was_ended, ..Swept::default() };
+    if !leases.is_empty() {
+        let held = workflow::lock(&mut session, &settle::workflows_of(&leases)).await?;
+        let mut ended = Ended::default();
+        ended.add(&session.query(&sql::CRASH, &[&worker.0, &ids, &numbers, &dead, &groups]).await?);
+        let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
+        if ended.tasks.len() < leases.len() {
+            ended.add(&session.query(&sql::SETTLE_ASKED, &[&worker.0, &ids, &numbers, &ttl, &keep]).await?);
+        }
+        ended.pass_on(shared, &mut session, &held).await?;
+        swept.moved = ended.tasks.len() as u64;
+        swept.lanes_ready = ended.lanes_ready;
+        swept.needs_admission = ended.needs_admission;
+    }
+    if is_over && !was_ended {
+        session.query(&sql::END_WORKER, &[&worker.0]).await?;
+    }
+    session.commit().await?;
+    Ok(swept)
+}
+
+/// What a crash makes of each task, as `crash.sql` takes it: whether it is dead, and its group counted from one, negative if it is alone.
+fn judge(shared: &Shared, rows: &[tokio_postgres::Row], was_alone: bool) -> (Vec<bool>, Vec<Option<i32>>) {
+    let victim = |row: &tokio_postgres::Row| Victim {
+        id: lease_of(row).id,
+        crashes: row.get::<_, i32>(4) as u32,
+        group: Group::from_stored(row.get(5)),
+    };
+    let victims: Vec<Victim> = rows.iter().map(victim).collect();
+    let group = |fate: &Fate| match fate {
+        Fate::Suspect { place, alone } => {
+            let number = i32::try_from(place + 1).unwrap_or(i32::MAX);
+            Some(if *alone { -number } else { number })
+        }
+        Fate::Again | Fate::Dead => None,
+    };
+    let fates = crash::judge(&victims, was_alone, &shared.rules);
+    (fates.iter().map(|fate| *fate == Fate::Dead).collect(), fates.iter().map(group).collect())
+}
+
+/// Makes tasks ready whose time has come. On the connection of claims: the coordinator waits for it before it claims.
+pub(crate) async fn promote_due(shared: &Shared, limit: u32) -> Result<DutyReport> {
+    let mut session = shared.claims.session().await?;
+    let rows = session.query(&sql::PROMOTE_DUE, &[&i64::from(limit)]).await?;
+    let (held, ready): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.get::<_, bool>(1));
+    let mut lanes: Vec<LaneId> = ready.iter().map(|row| LaneId(i64::from(row.get::<_, i32>(0)))).collect();
+    drop(session);
+    let has_room = if held.is_empty() { DutyReport::default() } else { admit::admit(shared).await? };
+    lanes.extend(has_room.lanes_ready);
+    lanes.sort_unstable();
+    lanes.dedup();
+    let mut session = shared.claims.session().await?;
+    let next = session.row(&sql::NEXT_DUE, &[]).await?;
+    Ok(DutyReport {
+        moved: rows.len() as u64,
+        lanes_ready: lanes,
+        next_due: next.as_ref().map(|row| Timestamp::from_ms(row.get(0))),
+        // Due and not taken: beyond the limit, or another process is at it.
+        more: rows.len() as u64 >= u64::from(limit) && next.is_some_and(|row| row.get(1)),
+        ..DutyReport::default()
+    })
+}

@@ -1,0 +1,43 @@
+//! Registration: a worker's row, and the connections that it needs.
+
+use std::sync::Arc;
+
+use windlass_core::{Error, Name, NewWorker, Result, WorkerId, worker::Registration};
+
+use crate::{gates::admit, shared::Shared, sql};
+
+/// Stores a worker. Its connections are made first, before its lease begins to run: it claims and settles right after.
+pub(crate) async fn register(
+    shared: &Arc<Shared>,
+    worker: &NewWorker,
+    owner: Option<&str>,
+) -> Result<WorkerId> {
+    shared.serve_lease(worker.lease_ttl);
+    tokio::join!(shared.beats.warm(), shared.claims.warm(), shared.settles.warm());
+    let id = enter(shared, worker, owner).await?;
+    admit::worker_came(shared).await;
+    Ok(id)
+}
+
+async fn enter(shared: &Shared, worker: &NewWorker, owner: Option<&str>) -> Result<WorkerId> {
+    let mut session = shared.beats.session().await?;
+    let names = |names: &[Name]| names.iter().map(|name| name.as_str().to_owned()).collect::<Vec<_>>();
+    let (kinds, queues) = (names(&worker.kinds), names(&worker.queues));
+    let ttl = i64::try_from(worker.lease_ttl.as_millis()).unwrap_or(i64::MAX);
+    let (pid, slots) = (worker.pid as i32, worker.slots as i32);
+    let row = session
+        .row(&sql::REGISTER, &[&worker.host, &pid, &worker.version, &kinds, &queues, &slots, &ttl, &owner])
+        .await?;
+    row.map(|row| WorkerId(row.get(0)))
+        .ok_or_else(|| Error::Unavailable("the server registered no worker".to_owned()))
+}
+
+/// What a worker registered with.
+pub(crate) async fn registration(shared: &Shared, worker: WorkerId) -> Result<Option<Registration>> {
+    let row = shared.pool.session().await?.row(&sql::REGISTRATION, &[&worker.0]).await?;
+    let names = |row: &tokio_postgres::Row, column: usize| -> Vec<Name> {
+        let names: Vec<String> = row.get(column);
+        names.into_iter().filter_map(|name| Name::new("name", name).ok()).collect()
+    };
+    Ok(row.map(|row| Registration { owner: row.get(0), kinds: names(&row, 1), queues: names(&row, 2) }))
+}

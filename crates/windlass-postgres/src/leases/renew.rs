@@ -1,0 +1,296 @@
+//! Renewals: those of one moment share a statement, so that a server which relays for a thousand workers does not send a
+//! thousand. An idle store renews at once, with the statement for one worker.
+//!
+//! ```text
+//!   callers ──► line ──► fresh, all at once ──► answered
+//!                           │ held by somebody else, or refused
+//!                           ▼
+//!                         apart, one group after each of the fresh ──► answered
+//! ```
+//! A row that is held (its worker claims in company, or is just being retired) is not waited for in a group: it goes apart,
+//! alone, and waits. What the server refuses for its values is halved until the one at fault is alone. Callers only wait for
+//! an answer, so one that is dropped takes nobody along.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    sync::Arc,
+};
+
+use tokio::sync::oneshot;
+use tokio_postgres::Row;
+use windlass_core::{Error, LeaseRef, Result, TaskId, WorkerId, WorkerReport, source::Renewed};
+
+use crate::{
+    connection::{calls::Line, pool::closed},
+    leases::epoch,
+    shared::{Shared, Weakly},
+    sql,
+    wakeup::doorbell::ARMED_FOR,
+};
+
+/// Workers that one statement renews: it holds their rows until it ends.
+const GROUP_MAX: usize = 1_000;
+
+/// Where an answer goes.
+type Answer = oneshot::Sender<Result<Renewed>>;
+
+/// What a caller brought.
+struct Call {
+    worker: WorkerId,
+    report: WorkerReport,
+    answer: Answer,
+}
+
+/// The line of callers whose leases are renewed together.
+pub(crate) struct Renewals(Line<Call>);
+
+impl Renewals {
+    pub(crate) fn new() -> Self {
+        Self(Line::new("renewals"))
+    }
+
+    /// Prolongs a lease. A dropped call may still take effect.
+    pub(crate) async fn add(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
+        let (answer, answered) = oneshot::channel();
+        self.0.join(Call { worker, report, answer })?;
+        answered.await.unwrap_or_else(|_| Err(closed()))
+    }
+}
+
+/// A worker that is to be renewed, and who waits for it.
+struct Asked {
+    /// The one that came last.
+    report: WorkerReport,
+    answers: Vec<Answer>,
+}
+
+impl Asked {
+    fn is_awaited(&self) -> bool {
+        self.answers.iter().any(|answer| !answer.is_closed())
+    }
+
+    fn answer(self, renewed: &Result<Renewed>) {
+        for answer in self.answers {
+            let _ = answer.send(renewed.clone());
+        }
+    }
+}
+
+/// Workers that are renewed together, each once.
+type Group = BTreeMap<WorkerId, Asked>;
+
+fn group(calls: Vec<Call>) -> Group {
+    let mut group = Group::new();
+    for Call { worker, report, answer } in calls {
+        let asked = group
+            .entry(worker)
+            .or_insert_with(|| Asked { report: WorkerReport::default(), answers: Vec::new() });
+        asked.report = report;
+        asked.answers.push(answer);
+    }
+    group
+}
+
+/// Renews what gathers until the store is closed.
+pub(crate) async fn run(renewals: Arc<Renewals>, shared: Weakly) {
+    let line = &renewals.0;
+    let _closes = line.closes();
+    let mut apart: VecDeque<Group> = VecDeque::new();
+    loop {
+        let fresh = group(line.take(|calls| calls.len().min(GROUP_MAX)));
+        if fresh.is_empty() && apart.is_empty() {
+            tokio::select! {
+                () = line.arrived() => {}
+                () = shared.closed() => break,
+            }
+            continue;
+        }
+        let Some(shared) = shared.upgrade() else { break };
+        // What goes apart may wait for a lock: so only one of it before whoever has come meanwhile.
+        for group in [Some(fresh), apart.pop_front()].into_iter().flatten() {
+            apart.extend(serve(&shared, group).await);
+        }
+    }
+}
+
+/// Renews a group; answers with those that are to be renewed apart from each other.
+async fn serve(shared: &Shared, mut group: Group) -> Vec<Group> {
+    group.retain(|_, asked| asked.is_awaited());
+    if group.len() < 2 {
+        if let Some((worker, asked)) = group.pop_first() {
+            alone(shared, worker, asked).await;
+        }
+        return Vec::new();
+    }
+    match many(shared, &group).await {
+        Ok(answers) => answers.tell(group),
+        // Nothing was done. One worker's bad report fails only that worker.
+        Err(Error::Invalid(_)) => {
+            let middle = group.keys().nth(group.len() / 2).copied();
+            let later = middle.map(|middle| group.split_off(&middle)).unwrap_or_default();
+            vec![group, later]
+        }
+        // As it would have gone for each of them alone.
+        Err(error) => {
+            let error = Err(error);
+            for asked in group.into_values() {
+                asked.answer(&error);
+            }
+            Vec::new()
+        }
+    }
+}
+
+/// Renews one worker. It may wait for its row; once nobody wants to know any more it is given up, with its connection, so
+/// that nobody else waits along.
+async fn alone(shared: &Shared, worker: WorkerId, mut asked: Asked) {
+    let abandoned = async {
+        for answer in &mut asked.answers {
+            answer.closed().await;
+        }
+    };
+    let renewed = tokio::select! {
+        renewed = one(shared, worker, &asked.report) => renewed,
+        () = abandoned => return,
+    };
+    asked.answer(&renewed);
+}
+
+async fn one(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result<Renewed> {
+    let mut session = shared.beats.session().await?;
+    let (available, in_flight) = (report.available as i32, report.in_flight as i32);
+    let armed_for = ARMED_FOR.as_millis() as i64;
+    let row = session
+        .row(
+            &sql::RENEW,
+            &[
+                &worker.0,
+                &available,
+                &in_flight,
+                &report.draining,
+                &shared.doorbell.listener,
+                &armed_for,
+                &report.memory_usage,
+                &report.factor,
+                &report.reason,
+            ],
+        )
+        .await?;
+    let Some(row) = row.filter(|row| row.get(0)) else { return Err(Error::WorkerExpired) };
+    note(shared, row.get(1), row.get(2), row.get(7));
+    drop(session);
+    let epoch = epoch_of(shared, row.get(8)).await;
+    let (ids, leases, reasons): (Vec<i64>, Vec<i32>, Vec<String>) = (row.get(3), row.get(4), row.get(5));
+    let leases = ids.into_iter().zip(leases).map(|(id, lease)| lease_of(id, lease));
+    let slots: Option<i32> = row.get(6);
+    Ok(Renewed { cancels: leases.zip(reasons).collect(), slots: slots.map(|slots| slots as u32), epoch })
+}
+
+async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
+    let mut session = shared.beats.session().await?;
+    let reports = || group.values().map(|asked| &asked.report);
+    let workers: Vec<i64> = group.keys().map(|worker| worker.0).collect();
+    let available: Vec<i32> = reports().map(|report| report.available as i32).collect();
+    let in_flight: Vec<i32> = reports().map(|report| report.in_flight as i32).collect();
+    let draining: Vec<bool> = reports().map(|report| report.draining).collect();
+    let memory_usage: Vec<f64> = reports().map(|report| report.memory_usage).collect();
+    let factor: Vec<f64> = reports().map(|report| report.factor).collect();
+    let reason: Vec<&str> = reports().map(|report| report.reason.as_str()).collect();
+    let armed_for = ARMED_FOR.as_millis() as i64;
+    let row = session
+        .row(
+            &sql::RENEW_MANY,
+            &[
+                &workers,
+                &available,
+                &in_flight,
+                &draining,
+                &shared.doorbell.listener,
+                &armed_for,
+                &memory_usage,
+                &factor,
+                &reason,
+            ],
+        )
+        .await?;
+    let row = row.ok_or_else(|| Error::Unknown("the server did not say whom it renewed".to_owned()))?;
+    drop(session);
+    let answers = Answers::of(&row, epoch_of(shared, row.get(10)).await);
+    if !answers.renewed.is_empty() {
+        note(shared, row.get(0), row.get(1), row.get(9));
+    }
+    Ok(answers)
+}
+
+/// The epoch of leases. If a crash made the server forget it, the next one begins here; should that fail, the worker compares its leases
+/// all the same, because it is not told the epoch that it knew.
+async fn epoch_of(shared: &Shared, epoch: Option<i32>) -> Option<u32> {
+    match epoch {
+        Some(epoch) => {
+            shared.epoch.set(epoch as u32);
+            Some(epoch as u32)
+        }
+        None => epoch::begin_if_forgotten(shared).await.ok(),
+    }
+}
+
+/// Keeps what a renewal saw by the way.
+fn note(shared: &Shared, is_armed: bool, somebody_expires: bool, offer: Option<i64>) {
+    shared.doorbell.renewed(is_armed);
+    shared.offers.renewed(offer.map(|claim_no| claim_no as u64));
+    if somebody_expires {
+        shared.sweeps.somebody_expires();
+    } else {
+        shared.sweeps.nobody_expired();
+    }
+}
+
+fn lease_of(id: i64, lease: i32) -> LeaseRef {
+    LeaseRef { id: TaskId::from_raw(id), lease: lease as u32 }
+}
+
+/// What the server said of a group.
+struct Answers {
+    renewed: HashMap<WorkerId, Renewed>,
+    /// In force, and their rows were held by somebody else.
+    held: HashSet<WorkerId>,
+}
+
+impl Answers {
+    fn of(row: &Row, epoch: Option<u32>) -> Self {
+        let (workers, slots): (Vec<i64>, Vec<i32>) = (row.get(2), row.get(3));
+        let renewed = |slots: i32| Renewed { cancels: Vec::new(), slots: Some(slots as u32), epoch };
+        let mut renewed: HashMap<WorkerId, Renewed> = workers
+            .into_iter()
+            .zip(slots)
+            .map(|(worker, slots)| (WorkerId(worker), renewed(slots)))
+            .collect();
+        let held: Vec<i64> = row.get(4);
+        let (workers, ids): (Vec<i64>, Vec<i64>) = (row.get(5), row.get(6));
+        let (leases, reasons): (Vec<i32>, Vec<String>) = (row.get(7), row.get(8));
+        let leases = ids.into_iter().zip(leases).map(|(id, lease)| lease_of(id, lease));
+        for (worker, cancel) in workers.into_iter().zip(leases.zip(reasons)) {
+            if let Some(renewed) = renewed.get_mut(&WorkerId(worker)) {
+                renewed.cancels.push(cancel);
+            }
+        }
+        Self { renewed, held: held.into_iter().map(WorkerId).collect() }
+    }
+
+    /// Tells everybody but those whose rows are held. One of them goes alone and waits; the others go together again after
+    /// it: most often one claim held them all.
+    fn tell(mut self, group: Group) -> Vec<Group> {
+        let mut held = Group::new();
+        for (worker, asked) in group {
+            match self.renewed.remove(&worker) {
+                Some(renewed) => asked.answer(&Ok(renewed)),
+                None if self.held.contains(&worker) => {
+                    held.insert(worker, asked);
+                }
+                None => asked.answer(&Err(Error::WorkerExpired)),
+            }
+        }
+        let Some(first) = held.pop_first() else { return Vec::new() };
+        vec![Group::from([first]), held]
+    }
+}

@@ -1,0 +1,201 @@
+//! How many tasks of each lane are in each state. Nothing is counted on the way of a task: a bounded look tells small numbers
+//! exactly, the leader counts large ones from time to time, the less often the longer that takes.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio_postgres::Row;
+use windlass_core::{
+    Name, Result, State,
+    store::{Depth, LaneRecord, READY_LANES_MAX},
+    usage::ReadyLines,
+};
+
+use crate::{connection::repeat::repeat, operate, shared::Shared, sql, upkeep::leader::Term};
+
+/// Up to so many tasks of a state are counted when somebody asks.
+const LOOK_MAX: i64 = 10_000;
+/// Up to so many by the leader.
+const COUNT_MAX: i64 = 1_000_000;
+/// How long the server counts for a caller, and for the leader. A snapshot that a session holds keeps dead rows where they are, and a count
+/// reads past all of them: it must not take the server's time from the tasks.
+const LOOK_TIME_MAX: Duration = Duration::from_millis(250);
+const COUNT_TIME_MAX: Duration = Duration::from_secs(2);
+/// How often the leader counts at most.
+const EVERY: Duration = Duration::from_secs(10);
+/// Counting takes at most this share of the time: one part in so many.
+const SHARE: u32 = 50;
+
+/// When the leader counts next, and what it wrote last.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(Mutex<Counted>);
+
+/// The time of the next count, and the last one with the term that it was written under.
+type Counted = (Option<Instant>, Option<(i64, Figures)>);
+
+impl Pace {
+    fn is_due(&self) -> bool {
+        self.lock().0.is_none_or(|next| Instant::now() >= next)
+    }
+
+    /// Notes a count; answers whether it is news to whoever reads the figures.
+    fn counted(&self, took: Duration, term: i64, counted: &Figures) -> bool {
+        let mut state = self.lock();
+        state.0 = Some(Instant::now() + EVERY.max(took * SHARE));
+        let last = Some((term, counted.clone()));
+        let is_news = state.1 != last;
+        state.1 = last;
+        is_news
+    }
+
+    /// Notes a count that took too long: the last figures stay.
+    fn gave_up(&self, took: Duration) {
+        self.lock().0 = Some(Instant::now() + EVERY.max(took * SHARE));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Figures = HashMap<(i32, i16), i64>;
+
+fn figures(rows: &[Row]) -> Figures {
+    rows.iter().map(|row| ((row.get(0), row.get(1)), row.get(2))).collect()
+}
+
+/// Counts for everybody, if it is time and there is anything large to count.
+pub(crate) async fn count(shared: &Shared, term: Term) -> Result<()> {
+    if !shared.leadership.depths.is_due() {
+        return Ok(());
+    }
+    let started = Instant::now();
+    let mut session = shared.duties.session().await?;
+    let counted = session.query_within(COUNT_TIME_MAX, &sql::DEPTH_NOW, &[&COUNT_MAX]).await?;
+    drop(session);
+    let Some(counted) = counted.as_deref().map(figures) else {
+        shared.leadership.depths.gave_up(started.elapsed());
+        return Ok(());
+    };
+    if !shared.leadership.depths.counted(started.elapsed(), term.number, &counted) {
+        return Ok(());
+    }
+    let lanes: Vec<i32> = counted.keys().map(|(lane, _)| *lane).collect();
+    let states: Vec<i16> = counted.keys().map(|(_, state)| *state).collect();
+    let numbers: Vec<i64> = counted.values().copied().collect();
+    repeat(|| async {
+        let mut session = shared.duties.session().await?;
+        session.query(&sql::DEPTH_PUT, &[&lanes, &states, &numbers]).await
+    })
+    .await?;
+    Ok(())
+}
+
+/// Every lane with its figures: exact where they are small, the leader's where they are not.
+pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
+    let paused = operate::paused(shared).await?;
+    let mut session = shared.pool.session().await?;
+    shared.lanes.load(&mut session).await?;
+    let bound = LOOK_MAX + 1;
+    let Some(seen) = session.query_within(LOOK_TIME_MAX, &sql::DEPTH_NOW, &[&bound]).await? else {
+        // The leader's figures are older, and better than none.
+        let kept = figures(&session.query(&sql::DEPTH_KEPT, &[]).await?);
+        return Ok(records(shared, &paused, |depth, state, place| {
+            let n = kept.get(&place).copied().unwrap_or(0);
+            depth.change(state, n);
+            if n > 0 {
+                depth.about.insert(state);
+            }
+        }));
+    };
+    let seen = figures(&seen);
+    let mut large: Vec<i16> = Vec::new();
+    for state in seen.keys().map(|(_, state)| *state) {
+        let n: i64 = seen.iter().filter(|((_, of), _)| *of == state).map(|(_, n)| *n).sum();
+        if n > LOOK_MAX && !large.contains(&state) {
+            large.push(state);
+        }
+    }
+    let kept =
+        if large.is_empty() { Figures::new() } else { figures(&session.query(&sql::DEPTH_KEPT, &[]).await?) };
+    Ok(records(shared, &paused, |depth, state, place| {
+        let look = seen.get(&place).copied().unwrap_or(0);
+        if large.contains(&place.1) {
+            note_large(depth, state, look, kept.get(&place).copied().unwrap_or(0));
+        } else {
+            depth.change(state, look);
+        }
+    }))
+}
+
+/// Every lane with the figures that `note` writes for each of its states, by the numbers of lane and state.
+fn records(
+    shared: &Shared,
+    paused: &[Name],
+    note: impl Fn(&mut Depth, State, (i32, i16)),
+) -> Vec<LaneRecord> {
+    let record = |lane: &std::sync::Arc<windlass_core::Lane>| {
+        let mut depth = Depth::default();
+        for state in State::ALL {
+            note(&mut depth, state, (lane.id.0 as i32, state.code() as i16));
+        }
+        LaneRecord {
+            queue: lane.queue.clone(),
+            kind: lane.kind.clone(),
+            paused: paused.contains(&lane.queue),
+            depth,
+        }
+    };
+    shared.lanes.all().iter().map(record).collect()
+}
+
+/// Notes a figure of a state that has more tasks than a look counts: the leader's last count, if that tells more.
+fn note_large(depth: &mut Depth, state: State, look: i64, kept: i64) {
+    let look = look.min(LOOK_MAX);
+    depth.change(state, look.max(kept));
+    if kept > look && kept < COUNT_MAX {
+        depth.about.insert(state);
+    } else {
+        depth.at_least.insert(state);
+    }
+}
+
+/// Where the ready lines begin.
+pub(crate) async fn ready_lines(shared: &Shared) -> Result<ReadyLines> {
+    let mut session = shared.pool.session().await?;
+    let rows = session.query(&sql::READY_LINES, &[&(READY_LANES_MAX as i64)]).await?;
+    drop(session);
+    let lanes = shared.lanes.all();
+    let head = |row: &Row| {
+        let (lane, place) = (row.get::<_, Option<i32>>(1)?, row.get::<_, Option<i64>>(2)?);
+        let lane = lanes.iter().find(|known| known.id.0 == i64::from(lane))?;
+        Some((lane.id, lane.queue.clone(), place))
+    };
+    Ok(ReadyLines {
+        last: rows.first().map_or(0, |row| row.get(0)),
+        heads: rows.iter().filter_map(head).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_beyond_a_look_is_at_least_or_about_so_many() {
+        for (look, kept, shown) in [
+            (LOOK_MAX + 1, 0, "10,000+"),
+            (LOOK_MAX + 1, 45_120, "~45,120"),
+            (LOOK_MAX + 1, COUNT_MAX, "1,000,000+"),
+            (3, 2, "3+"),
+            (0, 0, "0+"),
+        ] {
+            let mut depth = Depth::default();
+            note_large(&mut depth, State::Ready, look, kept);
+            assert_eq!(depth.count(State::Ready).to_string(), shown, "{look} {kept}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The history in parts by the hour of the end: made ahead of time, dropped whole when they are old.
+//!
+//! A settlement never fails for want of a part: what fits none goes to the rest, from which it is removed row by row.
+//! Making and dropping need a short exclusive lock; a reader that is in the way is not waited for, it is tried again.
+
+use std::time::Duration;
+
+use windlass_core::{Result, Timestamp};
+
+use crate::{
+    connection::{error::Failure, pool::Session},
+    shared::Shared,
+    sql,
+    upkeep::leader::{self, CHUNK_ROWS, Term},
+};
+
+/// The time that one part takes in.
+const PART: Duration = Duration::from_hours(1);
+/// How many parts there are ahead.
+const PARTS_AHEAD: i64 = 7;
+/// With less than this ahead, more are made.
+pub(crate) const AHEAD: Duration = Duration::from_hours(6);
+/// A history that is kept for less than this is removed row by row too: whole parts would be too coarse.
+const ROW_BY_ROW_BELOW: Duration = Duration::from_hours(6);
+/// How long making or dropping waits for a lock. While it waits everybody behind it waits too.
+const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '100ms'";
+/// Rows that a look at the size of the history reads.
+const SIZE_LOOK: i64 = 20_000;
+/// Rows that may be counted before a part is dropped.
+const COUNT_MAX: i64 = 100_000;
+
+/// A part of the history.
+struct Part {
+    name: String,
+    until: Timestamp,
+    bytes: u64,
+    rows: u64,
+}
+
+/// Whether a history of this age is removed row by row as well as in parts.
+pub(crate) fn goes_row_by_row(age: Duration) -> bool {
+    age < ROW_BY_ROW_BELOW
+}
+
+/// Makes parts for the hours to come. One that cannot be made now does not keep the others.
+pub(crate) async fn make_parts(shared: &Shared, term: Term) -> Result<()> {
+    let width = PART.as_millis() as i64;
+    let first = term.now.as_ms().div_euclid(width);
+    for number in first..=first + PARTS_AHEAD {
+        let (from, until) = (number * width, (number + 1) * width);
+        if let Err(failure) = make_part(shared, term, from, until).await {
+            if failure.is_broken {
+                return Err(failure.error);
+            }
+            tracing::debug!(error = %failure.error, "a part of the history could not be made yet");
+        }
+    }
+    Ok(())
+}
+
+async fn make_part(shared: &Shared, term: Term, from: i64, until: i64) -> Result<(), Failure> {
+    let mut session = shared.duties.session().await?;
+    if !leader::hold(shared, &mut session, term).await? {
+        return Ok(());
+    }
+    let name = format!("history_{from}");
+    let made = async {
+        session.batch(LOCK_TIMEOUT).await?;
+        let schema = &shared.options.schema;
+        // A part with what was put into the rest meanwhile would be refused by the server; then the rest has it.
+        let text = schema.render(&format!(
+            "CREATE TABLE IF NOT EXISTS windlass.{name} PARTITION OF windlass.history FOR VALUES FROM ({from}) TO ({until})"
+        ));
+        session.batch(&text).await?;
+        session.query(&sql::NOTE_PART, &[&name, &from, &until]).await?;
+        session.commit().await
+    };
+    let made = made.await;
+    if made.as_ref().is_err_and(|failure| !failure.is_broken) {
+        session.rollback().await;
+    }
+    made
+}
+
+/// Drops the parts in which everything ended before a time; answers how many tasks those had.
+pub(crate) async fn drop_old(shared: &Shared, term: Term, cutoff: Timestamp) -> Result<u64> {
+    let mut dropped = 0;
+    for part in parts(shared).await?.into_iter().filter(|part| part.until <= cutoff) {
+        dropped += drop_part(shared, term, &part).await?;
+    }
+    Ok(dropped)
+}
+
+async fn parts(shared: &Shared) -> Result<Vec<Part>> {
+    let mut session = shared.duties.session().await?;
+    let rows = session.query(&sql::PARTS, &[&shared.options.schema.as_str()]).await?;
+    let part = |row: &tokio_postgres::Row| Part {
+        name: row.get(0),
+        until: Timestamp::from_ms(row.get(2)),
+        bytes: row.get::<_, i64>(3) as u64,
+        rows: row.get::<_, i64>(4) as u64,
+    };
+    Ok(rows.iter().map(part).collect())
+}
+
+/// Drops one part. A reader in the way makes it fail quickly and harmlessly: the next step tries again.
+async fn drop_part(shared: &Shared, term: Term, part: &Part) -> Result<u64> {
+    let mut session = shared.duties.session().await?;
+    match drop_in(shared, &mut session, term, part).await {
+        Ok(rows) => Ok(rows),
+        Err(failure) if failure.is_broken => Err(failure.error),
+        Err(failure) => {
+            session.rollback().await;
+            tracing::debug!(part = part.name, error = %failure.error, "a part of the history could not be dropped yet");
+            Ok(0)
+        }
+    }
+}
+
+async fn drop_in(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    term: Term,
+    part: &Part,
+) -> Result<u64, Failure> {
+    if !leader::hold(shared, session, term).await? {
+        return Ok(0);
+    }
+    session.batch(LOCK_TIMEOUT).await?;
+    let schema = &shared.options.schema;
+    let rows = if part.rows > COUNT_MAX as u64 {
+        part.rows
+    } else {
+        let count = schema.render(&format!(
+            "SELECT count(*) FROM (SELECT 1 FROM windlass.{} LIMIT {COUNT_MAX}) AS kept",
+            part.name
+        ));
+        session.number(&count).await?
+    };
+    // Exclusive on the whole history for a moment, therefore the short wait above.
+    session.batch(&schema.render(&format!("DROP TABLE windlass.{}", part.name))).await?;
+    session.query(&sql::FORGET_PART, &[&part.name]).await?;
+    session.commit().await?;
+    Ok(rows)
+}
+
+/// Keeps the history below a size: whole parts first, the oldest first; then, if only the last part is left, rows.
+pub(crate) async fn keep_small(shared: &Shared, term: Term, max_bytes: u64) -> Result<(u64, bool)> {
+    if !shared.leadership.must_measure() {
+        return Ok((0, false));
+    }
+    let parts = parts(shared).await?;
+    let mut bytes: u64 = parts.iter().map(|part| part.bytes).sum();
+    if bytes <= max_bytes && !parts.is_empty() {
+        shared.leadership.measured();
+        return Ok((0, false));
+    }
+    let mut moved = 0;
+    let filled: Vec<&Part> = parts.iter().filter(|part| part.rows > 0 && part.until <= term.now).collect();
+    for part in filled {
+        if bytes <= max_bytes {
+            return Ok((moved, false));
+        }
+        let rows = drop_part(shared, term, part).await?;
+        bytes = bytes.saturating_sub(if rows > 0 { part.bytes } else { 0 });
+        moved += rows;
+    }
+    let (rows, more) = trim(shared, term, max_bytes).await?;
+    Ok((moved + rows, more))
+}
+
+/// Removes rows of the part that is being filled. Its bytes are reckoned from rows, because removed rows give no disk
+/// back before the server has cleaned up.
+async fn trim(shared: &Shared, term: Term, max_bytes: u64) -> Result<(u64, bool)> {
+    let mut session = shared.duties.session().await?;
+    let Some(row) = session.row(&sql::HISTORY_SIZE, &[&SIZE_LOOK]).await? else { return Ok((0, false)) };
+    drop(session);
+    let (seen, row_bytes): (i64, i64) = (row.get(0), row.get(1));
+    let live: u64 = parts(shared).await?.iter().map(|part| part.rows).sum();
+    let rows = if seen < SIZE_LOOK { seen as u64 } else { live.max(seen as u64) };
+    let surplus = (rows * row_bytes as u64).saturating_sub(max_bytes).div_ceil(row_bytes.max(1) as u64);
+    if surplus == 0 {
+        return Ok((0, false));
+    }
+    let n = i64::try_from(surplus).unwrap_or(i64::MAX).min(CHUNK_ROWS);
+    let (moved, _) = leader::remove(shared, term, &sql::DELETE_HISTORY, &[&i64::MAX, &n]).await?;
+    Ok((moved, moved > 0 && surplus > moved))
+}

@@ -1,0 +1,252 @@
+//! What only one process does: retention, the parts of the history, figures. Whoever leads has a term that the database
+//! issued, and every write holds that term: a leader that was away too long writes nothing.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use windlass_core::{Error, Result, Timestamp, source::DutyReport, store::Retention};
+
+use crate::{
+    connection::{
+        error::Failure,
+        options::{Clock, History},
+        pool::Session,
+        repeat::repeat,
+    },
+    gates::job,
+    shared::Shared,
+    sql::{self, Sql},
+    upkeep::{depth, history, vacuum},
+};
+
+/// How long a leader leads without saying so again.
+const TERM: Duration = Duration::from_secs(15);
+/// Rows that one statement removes.
+pub(crate) const CHUNK_ROWS: i64 = 500;
+/// How long one step may take before it gives way.
+const STEP_MAX: Duration = Duration::from_millis(200);
+/// How often the history is measured while it is small enough.
+const MEASURE_EVERY: Duration = Duration::from_secs(30);
+/// How often jobs and lanes are compared with the tasks in them.
+const CHECK_GATES_EVERY: Duration = Duration::from_secs(10);
+/// How long workers are shown after they went.
+const TOMBSTONE_AGE: Duration = Duration::from_hours(24);
+/// When to look again at a key whose task is still kept.
+const KEY_AGAIN: Duration = Duration::from_hours(1);
+/// With history off, what was awaited or left an output is kept for this long.
+const AWAITED_AGE: Duration = crate::operate::awaited::KEPT_FOR;
+
+/// What this process knows of who leads.
+pub(crate) struct Leadership {
+    clock: Clock,
+    /// Until then another one leads, and asking is of no use.
+    led_until: Mutex<Option<Instant>>,
+    /// Until then this one leads.
+    leads_until: Mutex<Option<Instant>>,
+    /// When the history was last found to be small enough.
+    measured_at: Mutex<Option<Instant>>,
+    gates_checked_at: Mutex<Option<Instant>>,
+    pub depths: depth::Pace,
+}
+
+/// A term in force.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Term {
+    pub number: i64,
+    pub now: Timestamp,
+}
+
+/// What is to be done, as one look found it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a column of the answer")]
+struct Due {
+    dead: bool,
+    keys: bool,
+    tombstones: bool,
+    awaited: bool,
+    rest: bool,
+    old_parts: bool,
+    parts: bool,
+}
+
+/// One bounded step of everything that only the leader does; nothing if another one leads.
+pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<DutyReport> {
+    let mut report = DutyReport::default();
+    let age = match shared.options.history {
+        History::Kept => retention.history_age,
+        History::Off => AWAITED_AGE,
+    };
+    let Some((term, due)) = lead(shared, retention, age).await? else { return Ok(report) };
+    let started = Instant::now();
+    let is_late = || started.elapsed() >= STEP_MAX;
+    // A duty that is skipped asks for another step. No duty is skipped before the step has removed something: a slow server makes progress.
+    let gives_way = |report: &mut DutyReport| {
+        let gives_way = report.moved > 0 && is_late();
+        report.more |= gives_way;
+        gives_way
+    };
+    if due.parts {
+        history::make_parts(shared, term).await?;
+    }
+    if due.old_parts {
+        report.moved += history::drop_old(shared, term, term.now.before(age)).await?;
+    }
+    let cutoff = |age: Duration| term.now.before(age).as_ms();
+    if due.rest {
+        let (moved, more) = remove(shared, term, &sql::DELETE_REST, &[&cutoff(age), &CHUNK_ROWS]).await?;
+        report.moved += moved;
+        report.more |= more;
+    }
+    if history::goes_row_by_row(age) {
+        let (moved, more) = remove(shared, term, &sql::DELETE_HISTORY, &[&cutoff(age), &CHUNK_ROWS]).await?;
+        report.moved += moved;
+        report.more |= more;
+    }
+    if due.dead && !gives_way(&mut report) {
+        let (before, ttl) = (cutoff(retention.dead_age), shared.key_ttl_ms());
+        let (moved, more) = remove(shared, term, &sql::DELETE_DEAD, &[&before, &CHUNK_ROWS, &ttl]).await?;
+        report.moved += moved;
+        report.more |= more;
+    }
+    if due.keys && !gives_way(&mut report) {
+        let (now, again) = (term.now.as_ms(), KEY_AGAIN.as_millis() as i64);
+        let (_, more) = remove(shared, term, &sql::DELETE_KEYS, &[&now, &CHUNK_ROWS, &again]).await?;
+        report.more |= more;
+    }
+    if due.tombstones && !gives_way(&mut report) {
+        let before = cutoff(TOMBSTONE_AGE);
+        let (_, more) = remove(shared, term, &sql::DELETE_TOMBSTONES, &[&before, &CHUNK_ROWS]).await?;
+        report.more |= more;
+    }
+    if due.awaited && !gives_way(&mut report) {
+        let now = term.now.as_ms();
+        let (_, more) = remove(shared, term, &sql::DELETE_AWAITED, &[&now, &CHUNK_ROWS]).await?;
+        report.more |= more;
+    }
+    if !gives_way(&mut report) {
+        let (moved, more) = history::keep_small(shared, term, retention.history_max_bytes).await?;
+        report.moved += moved;
+        report.more |= more;
+    }
+    vacuum::look(shared).await?;
+    depth::count(shared, term).await?;
+    if shared.leadership.must_check_gates() {
+        job::check_gates(shared).await;
+    }
+    Ok(report)
+}
+
+/// Asks to lead. One statement, which also finds out whether there is anything to do.
+async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<Option<(Term, Due)>> {
+    let leadership = &shared.leadership;
+    let is_led = leadership.lock().is_some_and(|until| (leadership.clock)() < until);
+    if is_led {
+        return Ok(None);
+    }
+    let ms =
+        |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4);
+    let (term_ms, dead_age, age) = (ms(TERM), ms(retention.dead_age), ms(age));
+    let ahead = ms(history::AHEAD);
+    let mut session = shared.duties.session().await?;
+    let asked_at = (leadership.clock)();
+    let row = session
+        .row(&sql::LEAD, &[&shared.doorbell.listener, &term_ms, &dead_age, &age, &ahead])
+        .await?
+        .ok_or_else(|| Error::Unavailable("there is no row of the leader".to_owned()))?;
+    let Some(number) = row.get::<_, Option<i64>>(0) else {
+        let led_for = Duration::from_millis(row.get::<_, i64>(1) as u64);
+        *leadership.lock() = Some((leadership.clock)() + led_for.min(TERM));
+        return Ok(None);
+    };
+    *leadership.lock() = None;
+    *leadership.leads_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked_at + TERM);
+    let due = Due {
+        dead: row.get(3),
+        keys: row.get(4),
+        tombstones: row.get(5),
+        awaited: row.get(6),
+        rest: row.get(7),
+        old_parts: row.get(8),
+        parts: row.get(9),
+    };
+    Ok(Some((Term { number, now: Timestamp::from_ms(row.get(2)) }, due)))
+}
+
+impl Leadership {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            led_until: Mutex::default(),
+            leads_until: Mutex::default(),
+            measured_at: Mutex::default(),
+            gates_checked_at: Mutex::default(),
+            depths: depth::Pace::default(),
+        }
+    }
+
+    /// Whether this process leads, as far as it knows.
+    pub(crate) fn leads(&self) -> bool {
+        let until = *self.leads_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| (self.clock)() < until)
+    }
+
+    /// Whether the history should be measured.
+    pub(crate) fn must_measure(&self) -> bool {
+        let at = *self.measured_at.lock().unwrap_or_else(PoisonError::into_inner);
+        at.is_none_or(|at| (self.clock)().saturating_duration_since(at) >= MEASURE_EVERY)
+    }
+
+    /// Whether room that went to nobody, and lanes that came or went while somebody admitted, should be looked for.
+    fn must_check_gates(&self) -> bool {
+        let mut at = self.gates_checked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = (self.clock)();
+        let is_due = at.is_none_or(|at| now.saturating_duration_since(at) >= CHECK_GATES_EVERY);
+        if is_due {
+            *at = Some(now);
+        }
+        is_due
+    }
+
+    /// It was, and it is small enough.
+    pub(crate) fn measured(&self) {
+        *self.measured_at.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.clock)());
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.led_until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Opens a transaction that lasts no longer than the term; `false` if that is over.
+pub(crate) async fn hold(shared: &Shared, session: &mut Session<'_>, term: Term) -> Result<bool, Failure> {
+    session.begin().await?;
+    let held = session.row(&sql::HOLD_TERM, &[&term.number, &shared.doorbell.listener]).await?;
+    if held.is_none() {
+        session.rollback().await;
+    }
+    Ok(held.is_some())
+}
+
+/// Removes a chunk of something; answers how many rows, and whether there may be more.
+pub(crate) async fn remove(
+    shared: &Shared,
+    term: Term,
+    statement: &'static Sql,
+    params: &[crate::connection::conn::Param<'_>],
+) -> Result<(u64, bool)> {
+    let rows = repeat(|| async {
+        let mut session = shared.duties.session().await?;
+        if !hold(shared, &mut session, term).await? {
+            return Ok(Vec::new());
+        }
+        let rows = session.query(statement, params).await?;
+        session.commit().await?;
+        Ok(rows)
+    })
+    .await?;
+    // Most of them answer a row per row; that of the keys counts.
+    let is_counted = std::ptr::eq(statement, &raw const sql::DELETE_KEYS);
+    let n = if is_counted { rows.first().map_or(0, |row| row.get::<_, i64>(0)) } else { rows.len() as i64 };
+    Ok((n as u64, n >= CHUNK_ROWS))
+}

@@ -1,0 +1,95 @@
+//! Recurring tasks: a tick is fired once, whoever sees it first (SCHEDULE).
+
+use windlass_core::{
+    Enqueued, Error, Fire, Name, Result, ScheduleRow, TaskId, Timestamp, schedule::DueSchedules,
+};
+
+use crate::{
+    connection::{error::Failure, repeat::repeat},
+    enqueue::{self, keyed},
+    gates::admit,
+    shared::Shared,
+    sql,
+};
+
+/// Makes a schedule, or replaces what it says.
+pub(crate) async fn put(shared: &Shared, row: &ScheduleRow) -> Result<()> {
+    let next = row.next_at.map(Timestamp::as_ms);
+    let mut session = shared.pool.session().await?;
+    session.query(&sql::SCHEDULE_PUT, &[&row.name.as_str(), &row.spec, &row.paused, &next]).await?;
+    Ok(())
+}
+
+/// Every schedule, by name.
+pub(crate) async fn list(shared: &Shared) -> Result<Vec<ScheduleRow>> {
+    let rows = shared.pool.session().await?.query(&sql::SCHEDULE_LIST, &[]).await?;
+    Ok(rows.iter().filter_map(|row| record(row, 0)).collect())
+}
+
+/// One schedule.
+pub(crate) async fn find(shared: &Shared, name: &Name) -> Result<Option<ScheduleRow>> {
+    let row = shared.pool.session().await?.row(&sql::SCHEDULE_FIND, &[&name.as_str()]).await?;
+    Ok(row.and_then(|row| record(&row, 0)))
+}
+
+/// Removes a schedule.
+pub(crate) async fn remove(shared: &Shared, name: &Name) -> Result<bool> {
+    let row = shared.pool.session().await?.row(&sql::SCHEDULE_REMOVE, &[&name.as_str()]).await?;
+    Ok(row.is_some())
+}
+
+/// Schedules that are due, and when the next one is.
+pub(crate) async fn due(shared: &Shared, limit: u32) -> Result<DueSchedules> {
+    let mut session = shared.duties.session().await?;
+    // One more than asked for: the first that is not due says when to look again.
+    let rows = session.query(&sql::SCHEDULE_DUE, &[&(i64::from(limit) + 1)]).await?;
+    let now = rows.first().map(|row| Timestamp::from_ms(row.get(0)));
+    let now = now.ok_or_else(|| Error::Unavailable("the server told no time".to_owned()))?;
+    let all = rows.iter().filter_map(|row| record(row, 1));
+    let (mut due, later): (Vec<_>, Vec<_>) = all.partition(|row| row.next_at.is_some_and(|at| at <= now));
+    let more = due.split_off(due.len().min(limit as usize));
+    let next_at = more.iter().chain(&later).filter_map(|row| row.next_at).min();
+    Ok(DueSchedules { now, due, next_at })
+}
+
+fn record(row: &tokio_postgres::Row, from: usize) -> Option<ScheduleRow> {
+    let time = |column: usize| row.get::<_, Option<i64>>(from + column).map(Timestamp::from_ms);
+    Some(ScheduleRow {
+        name: Name::stored("schedule", row.get::<_, Option<&str>>(from)?).ok()?,
+        spec: row.get(from + 1),
+        paused: row.get(from + 2),
+        next_at: time(3),
+        last_at: time(4),
+        last_task: row.get::<_, Option<i64>>(from + 5).map(TaskId::from_raw),
+    })
+}
+
+/// Enqueues the task of a tick and moves the schedule on, in one commit.
+pub(crate) async fn fire(shared: &Shared, fire: &Fire) -> Result<Option<Enqueued>> {
+    let tasks: Vec<_> = fire.task.iter().cloned().collect();
+    enqueue::check(&tasks, &shared.rules)?;
+    let lanes = enqueue::lanes_of(shared, &tasks).await?;
+    let fired = repeat(|| async {
+        let mut session = shared.pool.session().await?;
+        session.begin().await?;
+        let (name, tick) = (fire.name.as_str(), fire.tick.as_ms());
+        if session.row(&sql::SCHEDULE_LOCK, &[&name, &tick, &fire.spec]).await?.is_none() {
+            session.rollback().await;
+            return Ok::<_, Failure>(None);
+        }
+        let (answers, added) = keyed::add_within(shared, &mut session, &tasks, &lanes).await?;
+        let answer = answers.first().copied();
+        let (next, task) = (fire.next_at.map(Timestamp::as_ms), answer.map(|answer| answer.id.raw()));
+        session.query(&sql::SCHEDULE_MOVE, &[&name, &tick, &next, &task]).await?;
+        session.commit().await?;
+        if let Some(added) = &added {
+            enqueue::tell(shared, added);
+        }
+        Ok(Some(answer))
+    })
+    .await?;
+    if tasks.iter().any(enqueue::is_gated) {
+        admit::admit_after(shared).await;
+    }
+    Ok(fired.flatten())
+}

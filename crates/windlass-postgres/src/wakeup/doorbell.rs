@@ -1,0 +1,263 @@
+//! The doorbell: an idle worker asks to be rung, a busy one does not.
+//!
+//! ```text
+//!   claim brought all ──► busy: disarm once, ring the next idle worker
+//!   claim came short  ──► arm, in a transaction of its own ──► claim once more ──► sleep, armed
+//! ```
+//! Whoever enqueues only reads who is armed, and notifies one of them: while workers are busy there is no notification
+//! and never a lock. A ring that is missed costs one poll. Only the offer of an idle worker (see `offer`) is locked, by whoever takes it.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio_postgres::AsyncMessage;
+use windlass_core::{LaneId, LeaseRef, Result, TaskId};
+
+use crate::{
+    connection::{driver::Driver, pool::Session, reach::Refusal},
+    shared::{Shared, Weakly},
+    sql,
+    wakeup::offer::{self, Ear},
+};
+
+/// How long a worker is believed to be idle after it said so; prolonged by its heartbeat.
+pub(crate) const ARMED_FOR: Duration = Duration::from_secs(6);
+/// So many rings within [`THICK_WITHIN`] are too many: then the bell is disarmed until the worker is idle again.
+const THICK: u32 = 50;
+/// See [`THICK`].
+const THICK_WITHIN: Duration = Duration::from_millis(100);
+/// Pauses between attempts to listen again.
+const RETRY_MIN: Duration = Duration::from_millis(50);
+/// Longest of them: who listens again tells this process that the server is back.
+const RETRY_MAX: Duration = Duration::from_millis(250);
+/// Longest of them while the server has no connection left.
+const FULL_RETRY_MAX: Duration = Duration::from_secs(2);
+
+/// This process's bell.
+pub(crate) struct Doorbell {
+    /// What it is called in a notification.
+    pub listener: i64,
+    pub channel: String,
+    is_listening: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    armed: Option<Armed>,
+    /// Rings since a moment.
+    rings: u32,
+    since: Option<Instant>,
+}
+
+struct Armed {
+    lanes: Vec<i32>,
+    at: Instant,
+}
+
+impl Doorbell {
+    pub(crate) fn new(listener: i64, channel: String) -> Self {
+        Self { listener, channel, is_listening: AtomicBool::new(false), state: Mutex::default() }
+    }
+
+    /// Whether rings reach this process now.
+    pub(crate) fn is_listening(&self) -> bool {
+        self.is_listening.load(Ordering::Acquire)
+    }
+
+    /// Whether somebody here is idle and serves these lanes, and so hears directly of what this process enqueues.
+    pub(crate) fn covers(&self, lanes: &[i32]) -> bool {
+        self.lock().armed.as_ref().is_some_and(|armed| lanes.iter().all(|lane| armed.lanes.contains(lane)))
+    }
+
+    /// Arms the bell unless it is; answers whether it was not, so that the caller claims once more.
+    pub(crate) async fn arm(&self, session: &mut Session<'_>, lanes: &[LaneId]) -> Result<bool> {
+        let mut lanes = numbers(lanes);
+        if !self.is_listening() || self.covers(&lanes) {
+            return Ok(false);
+        }
+        if let Some(armed) = &self.lock().armed {
+            lanes.extend(&armed.lanes);
+            lanes.sort_unstable();
+            lanes.dedup();
+        }
+        let armed_for = ARMED_FOR.as_millis() as i64;
+        session.query(&sql::DOORBELL_ARM, &[&self.listener, &lanes, &armed_for]).await?;
+        let mut state = self.lock();
+        state.armed = Some(Armed { lanes, at: Instant::now() });
+        state.rings = 0;
+        Ok(true)
+    }
+
+    /// Disarms the bell of a worker that is busy, and rings another for what it leaves; once, when it becomes busy.
+    pub(crate) async fn disarm(&self, session: &mut Session<'_>, lanes: &[LaneId]) -> Result<()> {
+        if self.lock().armed.take().is_none() {
+            return Ok(());
+        }
+        session.query(&sql::DOORBELL_DISARM, &[&self.listener]).await?;
+        self.ring(session, &numbers(lanes)).await
+    }
+
+    /// Disarms the bell of a worker that leaves, and rings another in case it was rung and did not look any more.
+    pub(crate) async fn leave(&self, session: &mut Session<'_>) -> Result<()> {
+        let Some(armed) = self.lock().armed.take() else { return Ok(()) };
+        session.query(&sql::DOORBELL_DISARM, &[&self.listener]).await?;
+        self.ring(session, &armed.lanes).await
+    }
+
+    /// Rings another process that is idle and serves one of these lanes.
+    pub(crate) async fn ring(&self, session: &mut Session<'_>, lanes: &[i32]) -> Result<()> {
+        session.query(&sql::DOORBELL_RING, &[&lanes, &self.channel, &self.listener]).await?;
+        Ok(())
+    }
+
+    /// A renewal told whether the bell is still armed in the database.
+    pub(crate) fn renewed(&self, is_armed: bool) {
+        if !is_armed {
+            let mut state = self.lock();
+            // One that was armed a moment ago may have been armed after the renewal looked.
+            if state.armed.as_ref().is_some_and(|armed| armed.at.elapsed() > ARMED_FOR / 2) {
+                state.armed = None;
+            }
+        }
+    }
+
+    /// Whether rings come thick, so that the bell should be disarmed until the worker is idle again.
+    pub(crate) fn is_rung_often(&self) -> bool {
+        let state = self.lock();
+        state.armed.is_some() && state.rings >= THICK
+    }
+
+    fn rung(&self) {
+        let mut state = self.lock();
+        if state.since.is_none_or(|since| since.elapsed() > THICK_WITHIN) {
+            (state.rings, state.since) = (0, Some(Instant::now()));
+        }
+        state.rings += 1;
+    }
+
+    fn lost(&self) {
+        self.is_listening.store(false, Ordering::Release);
+        self.lock().armed = None;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lanes as the server has them.
+pub(crate) fn numbers(lanes: &[LaneId]) -> Vec<i32> {
+    lanes.iter().map(|lane| lane.0 as i32).collect()
+}
+
+/// Listens until the store is gone: subscribes, then tells everybody to look, because what came before was not heard.
+pub(crate) async fn listen(
+    shared: Weakly,
+    server: Arc<crate::connection::conn::Server>,
+    driver: Arc<Driver>,
+) {
+    let mut pause = RETRY_MIN;
+    loop {
+        match listen_once(&shared, &server, &driver).await {
+            Ok(()) => return,
+            Err(Ended { reason, was_up }) => {
+                let Some(shared) = shared.upgrade() else { return };
+                shared.doorbell.lost();
+                shared.offers.listens(None);
+                let longest = if reason.is_full { FULL_RETRY_MAX } else { RETRY_MAX };
+                pause = if was_up { RETRY_MIN } else { (pause * 2).min(longest) };
+                tracing::debug!(reason = reason.text, again_in = ?pause, "not listening; workers poll meanwhile");
+            }
+        }
+        let Some(server) = shared.upgrade().map(|shared| Arc::clone(&shared.server)) else { return };
+        server.reach().back_within(pause).await;
+    }
+}
+
+struct Ended {
+    reason: Refusal,
+    was_up: bool,
+}
+
+async fn listen_once(
+    shared: &Weakly,
+    server: &Arc<crate::connection::conn::Server>,
+    driver: &Arc<Driver>,
+) -> std::result::Result<(), Ended> {
+    let down = |reason| Ended { reason, was_up: false };
+    let ended = |text: String, was_up| Ended { reason: Refusal { text, is_full: false }, was_up };
+    let (client, mut connection) = server.dial(driver, "listen").await.map_err(down)?;
+    let channel = shared.upgrade().map(|shared| shared.doorbell.channel.clone()).unwrap_or_default();
+    // Another one with every connection: an older one may not know yet that it is gone.
+    let ear = Ear::new();
+    let mut subscribe = std::pin::pin!(async {
+        // Without it there are rings, and no offers.
+        let is_open = match &ear {
+            Some(ear) => ear.open(&client).await.is_ok(),
+            None => false,
+        };
+        // Last, so that the server's list of sessions says what this one is for.
+        client.batch_execute(&format!("LISTEN \"{channel}\"")).await.map(|()| is_open)
+    });
+    let mut is_subscribed = false;
+    loop {
+        let message = tokio::select! {
+            answer = &mut subscribe, if !is_subscribed => {
+                let is_open = answer.map_err(|error| ended(crate::connection::error::text_of(&error), false))?;
+                is_subscribed = true;
+                let Some(shared) = shared.upgrade() else { return Ok(()) };
+                shared.server.reach().connected();
+                shared.doorbell.is_listening.store(true, Ordering::Release);
+                shared.offers.listens(ear.clone().filter(|_| is_open));
+                shared.lanes.mark_stale();
+                shared.subscribers.tell_lanes();
+                continue;
+            }
+            message = std::future::poll_fn(|cx| connection.poll_message(cx)) => message,
+            () = shared.closed() => return Ok(()),
+        };
+        match message {
+            Some(Ok(AsyncMessage::Notification(note))) => {
+                let Some(shared) = shared.upgrade() else { return Ok(()) };
+                if ear.as_ref().is_some_and(|ear| ear.whisper == note.channel()) {
+                    shared.doorbell.rung();
+                    offer::heard(&shared, note.payload());
+                } else {
+                    heard(&shared, note.payload());
+                }
+            }
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(ended(crate::connection::error::text_of(&error), is_subscribed)),
+            None => return Err(ended("the server closed the connection".to_owned(), is_subscribed)),
+        }
+    }
+}
+
+/// What a notification says: the number of one listener, `*` for all, `lanes`, or `cancel TASK LEASE REASON`.
+fn heard(shared: &Shared, text: &str) {
+    if text == "lanes" {
+        shared.lanes.mark_stale();
+        shared.subscribers.tell_lanes();
+    } else if text == "*" {
+        shared.doorbell.rung();
+        shared.tell_ready();
+    } else if let Some(rest) = text.strip_prefix("cancel ") {
+        let mut parts = rest.splitn(3, ' ');
+        let id = parts.next().and_then(|id| id.parse().ok()).map(TaskId::from_raw);
+        let lease = parts.next().and_then(|lease| lease.parse().ok());
+        if let (Some(id), Some(lease), Some(reason)) = (id, lease, parts.next()) {
+            shared.subscribers.tell_cancel(LeaseRef { id, lease }, reason);
+        }
+    } else {
+        if text.parse() == Ok(shared.doorbell.listener) {
+            shared.doorbell.rung();
+            shared.tell_ready();
+        }
+    }
+}

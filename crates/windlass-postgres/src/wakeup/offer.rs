@@ -1,0 +1,418 @@
+//! Offers: an idle worker takes the next task that comes alone, in the commit that adds it and without a claim.
+//!
+//! ```text
+//!   a claim that took nothing ──► laid out ──► taken by an enqueue of another process ──► heard ──► brought by the next claim
+//!                                    │               │ the word of it was lost               │ nobody comes for it
+//!                                    ▼               ▼                                       ▼
+//!                                withdrawn       withdrawn, and what was leased under its number goes back
+//! ```
+//! The number of an offer is that of a claim that took nothing, so whatever is leased under it came by the offer. It is forgotten here before
+//! anything is handed back there: a word that comes later is not believed. So a task is started, or handed back, and never both.
+
+use std::{
+    collections::VecDeque,
+    fmt::Write as _,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rustls::crypto::ring::default_provider;
+use tokio::sync::mpsc;
+use tokio_postgres::{
+    Client,
+    types::{ToSql, Type},
+};
+use windlass_core::{Claimed, Demand, LaneId, LeaseRef, Payload, Result, TaskId, Timestamp, WorkerId};
+
+use crate::{
+    leases::hand_back,
+    operate::record,
+    shared::{Shared, Weakly},
+    sql,
+    wakeup::doorbell::numbers,
+};
+
+/// Payloads up to here are told with the task: a notification has room for 8,000 characters.
+pub(crate) const TOLD_MAX_BYTES: usize = 3_000;
+/// After how long a worker whose offer was taken makes another: the task starts first.
+const AGAIN_AFTER: Duration = Duration::from_millis(1);
+/// How long a task that was heard of waits for its worker to come for it.
+const HELD_FOR: Duration = Duration::from_millis(250);
+/// How long after it was seen to be gone at the server an offer may not have been heard of.
+const UNHEARD_FOR: Duration = Duration::from_millis(500);
+/// For how long a lease is remembered that was brought by a claim with a higher number: longer than a comparison of leases may take.
+pub(crate) const BROUGHT_FOR: Duration = Duration::from_secs(30);
+/// Pauses between attempts to take something back.
+const RETRY_MIN: Duration = Duration::from_millis(50);
+/// Longest of them.
+const RETRY_MAX: Duration = Duration::from_secs(2);
+
+/// What this process offers.
+pub(crate) struct Offers {
+    state: Mutex<State>,
+    chores: mpsc::UnboundedSender<Chore>,
+}
+
+/// Where the server tells this process of what it took, and how it sees that this process is there.
+#[derive(Debug, Clone)]
+pub(crate) struct Ear {
+    pub whisper: String,
+    pub presence: i64,
+}
+
+impl Ear {
+    /// One whose name nobody can guess; `None` without a source of randomness.
+    pub(crate) fn new() -> Option<Self> {
+        let mut secret = [0_u8; 24];
+        default_provider().secure_random.fill(&mut secret).ok()?;
+        let (name, lock) = secret.split_at(16);
+        let mut whisper = "windlass_".to_owned();
+        for byte in name {
+            let _ = write!(whisper, "{byte:02x}");
+        }
+        let presence = lock.iter().fold(0_i64, |number, byte| number << 8 | i64::from(*byte));
+        Some(Self { whisper, presence })
+    }
+
+    /// Listens, over this connection. The name is in no statement, because those are seen by more people than the tables are.
+    pub(crate) async fn open(&self, client: &Client) -> Result<(), tokio_postgres::Error> {
+        let name: (&(dyn ToSql + Sync), Type) = (&self.whisper, Type::TEXT);
+        let params = [name, (&self.presence, Type::INT8)];
+        client
+            .query_typed("SELECT set_config('windlass.whisper', $1, false), pg_advisory_lock($2)", &params)
+            .await?;
+        client
+            .batch_execute(
+                "DO $$ BEGIN EXECUTE format('LISTEN %I', current_setting('windlass.whisper')); END $$;
+                 RESET windlass.whisper",
+            )
+            .await
+    }
+}
+
+/// Which offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    worker: WorkerId,
+    claim_no: u64,
+}
+
+#[derive(Default)]
+struct State {
+    ear: Option<Ear>,
+    out: Option<Out>,
+    /// A task was heard of a moment ago; what is to be laid out waits until it has started.
+    is_resting: bool,
+    next: Option<(Key, Vec<i32>)>,
+    heard: Vec<Claimed>,
+    brought: VecDeque<Brought>,
+}
+
+/// A lease that a claim has brought.
+struct Brought {
+    lease: LeaseRef,
+    key: Key,
+    by_claim_no: u64,
+    at: Instant,
+}
+
+/// An offer that nobody here has heard to be taken.
+struct Out {
+    key: Key,
+    /// When it was seen to be gone at the server.
+    missed_at: Option<Instant>,
+}
+
+impl Out {
+    fn is_missed(&self) -> bool {
+        self.missed_at.is_some_and(|at| at.elapsed() > UNHEARD_FOR)
+    }
+}
+
+/// What is to be done at the server, one after the other.
+enum Chore {
+    Lay(Key, Vec<i32>, Ear),
+    Undo(Key),
+    Disarm(Vec<LaneId>),
+}
+
+impl State {
+    /// Whether what is leased under this number is here, or was.
+    fn knows(&self, key: Key) -> bool {
+        self.heard.iter().any(|task| key_of(task) == key)
+            || self.brought.iter().any(|brought| brought.key == key)
+    }
+}
+
+fn key_of(task: &Claimed) -> Key {
+    Key { worker: task.worker, claim_no: task.claim_no }
+}
+
+impl Offers {
+    /// Its chores are done by [`run`].
+    pub(crate) fn new() -> (Self, Chores) {
+        let (chores, todo) = mpsc::unbounded_channel();
+        (Self { state: Mutex::default(), chores }, Chores(todo))
+    }
+
+    /// From now on offers can be heard of, or not any more. What is out then may have been taken unheard.
+    pub(crate) fn listens(&self, ear: Option<Ear>) {
+        let mut state = self.lock();
+        state.ear = ear;
+        self.undo(state.out.take().map(|out| out.key));
+    }
+
+    /// Offers to take a task for a worker whose claim took nothing; one offer at a time.
+    pub(crate) fn lay(&self, demand: &Demand) {
+        let mut state = self.lock();
+        let key = Key { worker: demand.worker, claim_no: demand.claim_no };
+        state.next = Some((key, numbers(&demand.lanes)));
+        self.undo(state.out.take_if(|out| out.is_missed()).map(|out| out.key));
+        if !state.is_resting {
+            self.lay_next(&mut state);
+        }
+    }
+
+    /// What was heard of has had the time to start.
+    fn rested(&self) {
+        let mut state = self.lock();
+        state.is_resting = false;
+        self.lay_next(&mut state);
+    }
+
+    fn lay_next(&self, state: &mut State) {
+        if let Some((key, lanes)) = state.next.take()
+            && let Some(ear) = state.ear.clone()
+            && state.out.is_none()
+            && state.heard.is_empty()
+        {
+            state.out = Some(Out { key, missed_at: None });
+            let _ = self.chores.send(Chore::Lay(key, lanes, ear));
+        }
+    }
+
+    /// Offers nothing until somebody is idle again.
+    pub(crate) fn withdraw(&self) {
+        let mut state = self.lock();
+        state.next = None;
+        let out = state.out.take();
+        self.undo(out.map(|out| out.key));
+    }
+
+    /// A worker's claims up to this number are undone.
+    pub(crate) fn forget(&self, worker: WorkerId, up_to_claim_no: u64) {
+        let is_meant = |key: Key| key.worker == worker && key.claim_no <= up_to_claim_no;
+        let mut state = self.lock();
+        state.next.take_if(|(key, _)| is_meant(*key));
+        let out = state.out.take_if(|out| is_meant(out.key)).map(|out| out.key);
+        let mut keys: Vec<Key> = out.into_iter().collect();
+        keys.extend(state.heard.extract_if(.., |task| is_meant(key_of(task))).map(|task| key_of(&task)));
+        // What that claim has brought has reached nobody.
+        let reached_nobody =
+            |brought: &Brought| brought.key.worker == worker && brought.by_claim_no == up_to_claim_no;
+        keys.extend(
+            state.brought.iter().filter(|brought| reached_nobody(brought)).map(|brought| brought.key),
+        );
+        state.brought.retain(|brought| !reached_nobody(brought));
+        self.undo(keys);
+    }
+
+    /// A renewal saw which offer of this process is out.
+    pub(crate) fn renewed(&self, claim_no: Option<u64>) {
+        let mut state = self.lock();
+        if let Some(out) = &mut state.out {
+            let missed_at = *out.missed_at.get_or_insert_with(Instant::now);
+            out.missed_at = (Some(out.key.claim_no) != claim_no).then_some(missed_at);
+        }
+        self.undo(state.out.take_if(|out| out.is_missed()).map(|out| out.key));
+    }
+
+    /// The server told of a task that was leased by an offer; whether that was believed. If not, it goes back.
+    fn hear(&self, task: Claimed) -> bool {
+        let mut state = self.lock();
+        let key = key_of(&task);
+        let is_out = state.out.take_if(|out| out.key == key).is_some();
+        if is_out {
+            state.heard.push(task);
+            state.is_resting = true;
+        } else if !state.knows(key) {
+            self.undo(Some(key));
+        }
+        is_out
+    }
+
+    /// What came for this demand.
+    pub(crate) fn bring(&self, demand: &Demand) -> Vec<Claimed> {
+        let mut state = self.lock();
+        if state.heard.is_empty() {
+            return Vec::new();
+        }
+        let is_meant =
+            |task: &mut Claimed| task.worker == demand.worker && demand.lanes.contains(&task.lane.id);
+        let tasks: Vec<_> = state.heard.extract_if(.., is_meant).take(demand.n as usize).collect();
+        let now = Instant::now();
+        while state.brought.front().is_some_and(|brought| now.duration_since(brought.at) > BROUGHT_FOR) {
+            state.brought.pop_front();
+        }
+        state.brought.extend(tasks.iter().map(|task| Brought {
+            lease: LeaseRef { id: task.id, lease: task.lease },
+            key: key_of(task),
+            by_claim_no: demand.claim_no,
+            at: now,
+        }));
+        tasks
+    }
+
+    /// Whether a lease is on its way to its worker, or came there under a number above its own.
+    pub(crate) fn covers(&self, worker: WorkerId, lease: LeaseRef, claim_no: u64) -> bool {
+        let key = Key { worker, claim_no };
+        let state = self.lock();
+        state.out.as_ref().is_some_and(|out| out.key == key)
+            || state.heard.iter().any(|task| key_of(task) == key)
+            || state.brought.iter().any(|brought| brought.lease == lease)
+    }
+
+    /// Nobody comes for what is leased by this offer, or nobody knows whether it was laid out.
+    fn give_up(&self, key: Key) {
+        let mut state = self.lock();
+        let out = state.out.take_if(|out| out.key == key);
+        let held = state.heard.extract_if(.., |task| key_of(task) == key).count();
+        self.undo((out.is_some() || held > 0).then_some(key));
+    }
+
+    /// The bell of a worker that is full is to be disarmed.
+    pub(crate) fn disarm(&self, lanes: Vec<LaneId>) {
+        let _ = self.chores.send(Chore::Disarm(lanes));
+    }
+
+    fn undo(&self, keys: impl IntoIterator<Item = Key>) {
+        for key in keys {
+            let _ = self.chores.send(Chore::Undo(key));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the server says of a task that an offer took: worker, claim number, id, lane, priority, most attempts, encoding, when, payload.
+fn read(shared: &Shared, text: &str) -> Option<Claimed> {
+    let mut words = text.split(' ');
+    let mut number = || words.next()?.parse::<i64>().ok();
+    let (worker, claim_no, id) = (number()?, number()?, number()?);
+    let (lane, priority, max_attempts) = (number()?, number()?, number()?);
+    let (encoding, now) = (number()?, number()?);
+    let payload = unhex(words.next().unwrap_or_default())?;
+    Some(Claimed {
+        id: TaskId::from_raw(id),
+        lease: 1,
+        attempt: 1,
+        max_attempts: u32::try_from(max_attempts).ok()?,
+        crashes: 0,
+        worker: WorkerId(worker),
+        claim_no: u64::try_from(claim_no).ok()?,
+        lane: shared.lanes.get(i32::try_from(lane).ok()?)?,
+        priority: i32::try_from(priority).ok()?,
+        payload: Payload::from_stored(record::encoding(i16::try_from(encoding).ok()?), payload),
+        job: None,
+        workflow: None,
+        timeout: None,
+        retry: None,
+        trace: None,
+        claimed_at: Timestamp::from_ms(now),
+    })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// Hears of a task; if nobody comes for it, it is handed back.
+pub(crate) fn heard(shared: &Arc<Shared>, text: &str) {
+    // What cannot be read is missed by the next renewal and goes back then.
+    let Some(task) = read(shared, text) else { return };
+    let key = key_of(&task);
+    if !shared.offers.hear(task) {
+        return;
+    }
+    shared.subscribers.tell_ready();
+    let shared = Weakly::new(shared);
+    tokio::spawn(async move {
+        tokio::time::sleep(AGAIN_AFTER).await;
+        let Some(offers) = shared.upgrade() else { return };
+        offers.offers.rested();
+        drop(offers);
+        tokio::time::sleep(HELD_FOR).await;
+        if let Some(shared) = shared.upgrade() {
+            shared.offers.give_up(key);
+        }
+    });
+}
+
+/// What [`run`] does.
+pub(crate) struct Chores(mpsc::UnboundedReceiver<Chore>);
+
+/// Lays out and takes back until the store is closed.
+pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
+    loop {
+        let chore = tokio::select! {
+            chore = chores.0.recv() => chore,
+            () = shared.closed() => return,
+        };
+        let (Some(chore), Some(shared)) = (chore, shared.upgrade()) else { return };
+        match chore {
+            Chore::Lay(key, lanes, ear) => match lay(&shared, key, &lanes, &ear).await {
+                Ok(true) => {}
+                // Whether it is there is not known after an error.
+                Ok(false) | Err(_) => shared.offers.give_up(key),
+            },
+            Chore::Undo(key) => undo(&shared, key).await,
+            Chore::Disarm(lanes) => {
+                let disarmed =
+                    async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };
+                if let Err(error) = disarmed.await {
+                    tracing::debug!(%error, "the bell could not be disarmed");
+                }
+            }
+        }
+    }
+}
+
+/// Lays an offer out; `false` if that was refused.
+async fn lay(shared: &Shared, key: Key, lanes: &[i32], ear: &Ear) -> Result<bool> {
+    let (listener, claim_no) = (shared.doorbell.listener, key.claim_no as i64);
+    let mut session = shared.claims.session().await?;
+    let laid = session
+        .row(&sql::OFFER_LAY, &[&listener, &key.worker.0, &claim_no, &lanes, &ear.whisper, &ear.presence])
+        .await?;
+    Ok(laid.is_some())
+}
+
+/// Takes an offer back and, if it was too late for that, whatever was leased by it; again and again until that is done.
+async fn undo(shared: &Shared, key: Key) {
+    let mut pause = RETRY_MIN;
+    while let Err(error) = try_to_undo(shared, key).await {
+        if *shared.closing.borrow() {
+            return;
+        }
+        tracing::debug!(%error, again_in = ?pause, "an offer could not be undone yet");
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(RETRY_MAX);
+    }
+}
+
+async fn try_to_undo(shared: &Shared, key: Key) -> Result<()> {
+    let (listener, claim_no) = (shared.doorbell.listener, key.claim_no as i64);
+    let mut session = shared.duties.session().await?;
+    let withdrawn = session.row(&sql::OFFER_WITHDRAW, &[&listener, &claim_no]).await?;
+    drop(session);
+    if withdrawn.is_none() {
+        let n = hand_back::hand_back_claim(shared, key.worker, key.claim_no).await?;
+        if n > 0 {
+            tracing::warn!(worker = %key.worker, tasks = n, "handed back what was leased to an idle worker and did not start");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+-- Broken: the room of a task that is done goes to nobody. Breaks NO-STRANDED. Noticed by jobs::a_limit_is_never_exceeded
+WITH clock AS MATERIALIZED (
+  SELECT windlass.now_ms() AS now
+), receipt AS (
+  INSERT INTO windlass.receipt AS r (worker, settler_no, batch_no)
+  SELECT w.id, $2, $3 FROM windlass.worker AS w WHERE w.id = $1 AND w.ended_at IS NULL
+  ON CONFLICT (worker, settler_no) DO UPDATE SET batch_no = excluded.batch_no WHERE r.batch_no < excluded.batch_no
+  RETURNING r.worker
+), gone AS (
+  DELETE FROM windlass.task AS t
+  USING unnest($4::bigint[], $5::integer[]) AS u (id, lease)
+  WHERE t.id = ANY (ARRAY[u.id]) AND t.lease = u.lease AND t.state + 0 = 2 AND t.worker IS NOT DISTINCT FROM $1
+    AND t.workflow IS NULL AND EXISTS (SELECT 1 FROM receipt)
+  RETURNING t.id, t.claimed_at, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
+    t.job, t.workflow, t.key, t.progress, t.log, t.payload
+), kept AS (
+  INSERT INTO windlass.history (
+    id, started_at, ended_at, worker, timeout_ms, lane, priority, lease, attempt, max_attempts, state, encoding, ran,
+    job, workflow, key, progress, log, payload
+  )
+  SELECT
+    g.id, g.claimed_at, (SELECT now FROM clock), $1, g.timeout_ms, g.lane, g.priority, g.lease, g.attempt,
+    g.max_attempts, 5, g.encoding, true, g.job, g.workflow, g.key, g.progress, g.log, g.payload
+  FROM gone AS g
+  WHERE $7 OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
+), remembered AS (
+  UPDATE windlass.key AS k
+  SET expires_at = (SELECT now FROM clock) + $6
+  FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
+  WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
+), fenced AS (
+  INSERT INTO windlass.fenced (worker, settler_no, batch_no, task)
+  SELECT $1, $2, $3, u.id
+  FROM unnest($4::bigint[]) AS u (id)
+  WHERE (SELECT count(*) FROM gone) < cardinality($4::bigint[]) AND EXISTS (SELECT 1 FROM receipt)
+    AND NOT EXISTS (SELECT 1 FROM gone WHERE gone.id = u.id)
+  RETURNING task
+)
+SELECT EXISTS (SELECT 1 FROM receipt) AS is_new, ARRAY(SELECT task FROM fenced) AS fenced, false

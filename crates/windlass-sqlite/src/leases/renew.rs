@@ -1,0 +1,165 @@
+//! Which workers are believed alive, and until when.
+//!
+//! Kept beside the writer, not in it: a renewal is answered at once even while a commit waits for a slow disk,
+//! so a live worker never loses its lease to somebody else's write (NO-FALSE-DEATH). Deadlines count in
+//! monotonic time (CLOCK-FREE); nothing of this is stored, because with the process every worker of it ends. One that lives in
+//! another process has a whole lease time from the next start: while nobody could renew, nobody is dead.
+
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use windlass_core::{
+    Clock, Error, LeaseRef, NewWorker, Result, Timestamp, WorkerId, WorkerRecord, WorkerReport, epoch::Epoch,
+    source::Renewed,
+};
+
+use crate::memory::id_map::IdMap;
+
+/// How long after its deadline a worker's tasks are taken: room for clocks that tick apart.
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
+
+/// One worker's lease.
+#[derive(Debug)]
+struct Lease {
+    deadline: Duration,
+    worker: NewWorker,
+    registered_at: Timestamp,
+    renewed_at: Timestamp,
+    report: WorkerReport,
+    cancels: Vec<(LeaseRef, String)>,
+}
+
+/// Every lease that has not been ended.
+#[derive(Debug, Default)]
+pub(crate) struct Leases {
+    leases: Mutex<IdMap<WorkerId, Lease>>,
+    /// The epoch that renewals tell.
+    epoch: AtomicU32,
+}
+
+impl Leases {
+    /// Starts a lease.
+    pub(crate) fn start(&self, id: WorkerId, worker: NewWorker, clock: &dyn Clock) {
+        let now = clock.wall();
+        self.go_on(id, worker, (now, now), clock);
+    }
+
+    /// Starts the lease of a worker that registered and last renewed at these times.
+    pub(crate) fn go_on(
+        &self,
+        id: WorkerId,
+        worker: NewWorker,
+        (registered_at, renewed_at): (Timestamp, Timestamp),
+        clock: &dyn Clock,
+    ) {
+        let report = WorkerReport::of_new(worker.slots);
+        let deadline = clock.monotonic() + worker.lease_ttl;
+        let lease = Lease { deadline, worker, registered_at, renewed_at, report, cancels: Vec::new() };
+        self.lock().insert(id, lease);
+    }
+
+    /// Prolongs a lease that is in force.
+    pub(crate) fn renew(&self, id: WorkerId, report: WorkerReport, clock: &dyn Clock) -> Result<Renewed> {
+        let now = clock.monotonic();
+        let mut leases = self.lock();
+        let lease = leases.get_mut(&id).filter(|lease| now < lease.deadline).ok_or(Error::WorkerExpired)?;
+        lease.deadline = now + lease.worker.lease_ttl;
+        lease.renewed_at = clock.wall();
+        lease.report = report;
+        Ok(Renewed {
+            cancels: lease.cancels.clone(),
+            slots: Some(lease.worker.slots),
+            epoch: Some(self.epoch.load(Ordering::Relaxed)),
+        })
+    }
+
+    /// Renewals tell this epoch from now on.
+    pub(crate) fn set_epoch(&self, epoch: Epoch) {
+        self.epoch.store(epoch.0, Ordering::Relaxed);
+    }
+
+    /// Whether a lease is in force.
+    pub(crate) fn is_live(&self, id: WorkerId, now: Duration) -> bool {
+        self.lock().get(&id).is_some_and(|lease| now < lease.deadline)
+    }
+
+    /// Leases that ran out long enough ago for their tasks to be taken, the lowest id first.
+    pub(crate) fn expired(&self, now: Duration) -> Vec<WorkerId> {
+        let mut expired: Vec<_> = self
+            .lock()
+            .iter()
+            .filter(|(_, lease)| now >= lease.deadline.saturating_add(GRACE))
+            .map(|(id, _)| *id)
+            .collect();
+        expired.sort_unstable();
+        expired
+    }
+
+    /// When the worker last renewed, and what it said then.
+    pub(crate) fn last_report(&self, id: WorkerId) -> Option<(Timestamp, WorkerReport)> {
+        self.lock().get(&id).map(|lease| (lease.renewed_at, lease.report.clone()))
+    }
+
+    /// Tells a worker with its next renewal how many slots it has.
+    pub(crate) fn set_slots(&self, id: WorkerId, slots: u32) {
+        if let Some(lease) = self.lock().get_mut(&id) {
+            lease.worker.slots = slots;
+        }
+    }
+
+    /// Ends a lease.
+    pub(crate) fn end(&self, id: WorkerId) {
+        self.lock().remove(&id);
+    }
+
+    /// Tells a worker with its next renewal that an attempt should end.
+    pub(crate) fn ask_cancel(&self, id: WorkerId, attempt: LeaseRef, reason: &str) {
+        if let Some(lease) = self.lock().get_mut(&id)
+            && lease.cancels.iter().all(|(known, _)| *known != attempt)
+        {
+            lease.cancels.push((attempt, reason.to_owned()));
+        }
+    }
+
+    /// The attempt has ended: nothing to tell any more.
+    pub(crate) fn cancel_over(&self, id: WorkerId, attempt: LeaseRef) {
+        if let Some(lease) = self.lock().get_mut(&id) {
+            lease.cancels.retain(|(known, _)| *known != attempt);
+        }
+    }
+
+    /// Every worker whose lease has not been ended.
+    pub(crate) fn records(&self, now: Duration) -> Vec<WorkerRecord> {
+        self.lock()
+            .iter()
+            .map(|(id, lease)| WorkerRecord {
+                id: *id,
+                host: lease.worker.host.clone(),
+                pid: lease.worker.pid,
+                version: lease.worker.version.clone(),
+                kinds: lease.worker.kinds.clone(),
+                queues: lease.worker.queues.clone(),
+                slots: lease.worker.slots,
+                in_flight: lease.report.in_flight,
+                available: lease.report.available,
+                draining: lease.report.draining,
+                memory_usage: lease.report.memory_usage,
+                factor: lease.report.factor,
+                reason: lease.report.reason.clone(),
+                live: now < lease.deadline,
+                ended: false,
+                registered_at: lease.registered_at,
+                renewed_at: lease.renewed_at,
+            })
+            .collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, IdMap<WorkerId, Lease>> {
+        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,6 @@
+//! A whole store as one: copies, restore, export.
+
+pub(crate) mod backup;
+#[doc(hidden)]
+pub mod export;
+pub(crate) mod restore;

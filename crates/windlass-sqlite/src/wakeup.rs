@@ -1,0 +1,3 @@
+//! How workers hear of new tasks: the hints of this process.
+
+pub(crate) mod hints;
