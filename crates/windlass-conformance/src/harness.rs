@@ -35,6 +35,9 @@ pub trait Harness: Send + Sync {
         None
     }
 
+    /// Waits until the store has done what it does after it has answered, such as admission after a settlement.
+    async fn settle_down(&self, _store: &dyn Store) {}
+
     /// The store's wall clock.
     async fn now(&self) -> Timestamp;
 

@@ -48,7 +48,7 @@ impl Demand {
 pub enum Rest {
     /// There may be more: the demand was met in full, or the store brought something and has not looked further.
     More,
-    /// Nothing else is ready in these lanes.
+    /// Nothing else is ready in these lanes; after a claim that brought something, as far as the store has looked.
     Nothing,
     /// Something is ready, but may not be taken now: the queue is paused, or it is a suspect of crashes and
     /// this worker runs another group of them.
@@ -136,7 +136,7 @@ impl SettleBatch {
 pub struct Settled {
     /// Tasks whose lease was no longer held; nothing was changed for them.
     pub fenced: Vec<TaskId>,
-    /// Lanes that have ready tasks because of this batch.
+    /// Lanes that have ready tasks because of this batch, as far as the store knows when it answers. Of others it gives a hint.
     pub lanes_ready: Vec<LaneId>,
     /// When the next scheduled task is due, if there is one; told at least by a batch that scheduled something.
     pub next_due: Option<Timestamp>,

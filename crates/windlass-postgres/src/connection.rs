@@ -1,7 +1,5 @@
 //! Connections to the server: pools by purpose, statements, the threads that move bytes, and whether the server can be reached.
 
-pub(crate) mod caller_send;
-pub(crate) mod caller_waker;
 pub(crate) mod calls;
 pub(crate) mod conn;
 pub(crate) mod driver;

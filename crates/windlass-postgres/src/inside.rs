@@ -28,6 +28,11 @@ pub async fn remove_history(store: &PostgresStore, term: i64) -> Result<u64> {
     Ok(moved)
 }
 
+/// A statement with its parts in their places.
+pub fn whole(text: &str) -> String {
+    crate::sql::whole(text)
+}
+
 /// A statement as it is sent.
 #[derive(Debug, Clone)]
 pub struct Statement {

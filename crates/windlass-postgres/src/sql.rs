@@ -231,7 +231,7 @@ const SHARED: &[(&str, &str)] = &[
 ];
 
 /// A statement with its parts in their places, and without its comments.
-fn whole(text: &str) -> String {
+pub(crate) fn whole(text: &str) -> String {
     let bare = |text: &str| {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("--"));
         lines.collect::<Vec<_>>().join("\n")

@@ -187,9 +187,9 @@ impl Store for PostgresStore {
         if tasks.is_empty() {
             return Ok(Vec::new());
         }
-        let line = if tasks.iter().any(|task| task.key.is_some()) { &self.keyed } else { &self.plain };
+        let gather = if tasks.iter().any(|task| task.key.is_some()) { &self.keyed } else { &self.plain };
         let is_gated = tasks.iter().any(enqueue::is_gated);
-        let enqueued = line.add(&self.shared, tasks).await?;
+        let enqueued = gather.add(tasks).await?;
         self.shared.enqueues.count(&enqueued);
         if is_gated {
             admit::admit_after(&self.shared).await;

@@ -86,12 +86,14 @@ impl<'h> Rig<'h> {
         let registered =
             if is_remote { store.register_remote(worker, None).await } else { store.register(worker).await };
         let id = registered.unwrap();
+        self.harness.settle_down(&*store).await;
         let (kinds, queues) = (kinds.iter().copied().map(name), queues.iter().copied().map(name));
         let (kinds, queues) = (kinds.collect(), queues.collect());
         Hand { harness: self.harness, store, id, kinds, queues, claim_no: 0, batch_no: 0 }
     }
 
     pub async fn task(&self, id: TaskId) -> TaskRecord {
+        self.harness.settle_down(&*self.store).await;
         self.store.task(id).await.unwrap().expect("the task exists")
     }
 
@@ -109,6 +111,7 @@ impl<'h> Rig<'h> {
 
     /// Every task there is, newest first.
     pub async fn all(&self) -> Vec<TaskRecord> {
+        self.harness.settle_down(&*self.store).await;
         list(&*self.store, &Filter::default()).await
     }
 
@@ -169,6 +172,7 @@ impl<'h> Rig<'h> {
     }
 
     pub async fn job(&self, job: &str) -> JobRecord {
+        self.harness.settle_down(&*self.store).await;
         self.store.gates().job(&name(job)).await.unwrap().expect("the job exists")
     }
 
@@ -179,10 +183,12 @@ impl<'h> Rig<'h> {
     }
 
     pub async fn workflow(&self, workflow: &str) -> Option<WorkflowRecord> {
+        self.harness.settle_down(&*self.store).await;
         self.store.gates().workflow(&name(workflow)).await.unwrap()
     }
 
     pub async fn assert_sound(&self) {
+        self.harness.settle_down(&*self.store).await;
         assert_eq!(self.store.audit().await.unwrap(), [], "the audit found something");
     }
 }
@@ -206,9 +212,21 @@ impl Hand<'_> {
         Demand::new(self.id, self.claim_no, lanes.iter().map(|lane| lane.id).collect(), n)
     }
 
+    /// Claims; once more if the claim found that there are new lanes, as a coordinator does.
     pub async fn try_claim(&mut self, n: u32) -> Result<ClaimAnswer> {
+        self.harness.settle_down(&*self.store).await;
         let demand = self.demand(n).await;
-        claim_out(&*self.store, &[demand]).await
+        let lanes = demand.lanes.clone();
+        let answer = claim_out(&*self.store, &[demand]).await?;
+        let left = n.saturating_sub(answer.tasks.len() as u32);
+        let demand = self.demand(left).await;
+        if left == 0 || demand.lanes == lanes {
+            self.claim_no -= 1;
+            return Ok(answer);
+        }
+        let mut more = claim_out(&*self.store, &[demand]).await?;
+        more.tasks.splice(0..0, answer.tasks);
+        Ok(more)
     }
 
     pub async fn claim(&mut self, n: u32) -> Vec<Claimed> {
@@ -238,7 +256,9 @@ impl Hand<'_> {
 
     pub async fn settle(&mut self, ends: Vec<(Claimed, Outcome)>) -> Settled {
         let batch = self.batch(ends).await;
-        self.store.settle(Arc::new(batch)).await.unwrap()
+        let settled = self.store.settle(Arc::new(batch)).await.unwrap();
+        self.harness.settle_down(&*self.store).await;
+        settled
     }
 
     /// Ends an attempt that this worker holds.

@@ -191,6 +191,7 @@ fn run_one(
             }
             let call = book.call(&op, harness.now().await);
             let answer = call.on_store(&*store).await;
+            harness.settle_down(&*store).await;
             book.learn(&op, &answer, store.lanes(&ops::kinds(), &[]).await.unwrap_or_default());
             let mut answer = seen::answer(answer, &book, exact);
             let mut expected = seen::answer(reference.answer().clone(), reference.book(), exact);

@@ -7,7 +7,7 @@ use windlass_core::{
     ClaimAnswer, Claimed, JobRecord, JobState, Lane, LeaseRef, Name, Result, State, Store, TaskRecord,
     Timestamp, WorkerRecord, WorkflowRecord,
     crash::is_suspect,
-    source::DutyReport,
+    source::{DutyReport, Rest},
     store::{Filter, LaneRecord},
     task::AttemptResult,
 };
@@ -220,6 +220,10 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
             // A claim that brings something may leave it to the next to look.
             claim.next_due = claim.next_due.filter(|_| claim.tasks.is_empty()).map(|at| eye.time(at));
             claim.now = eye.time(claim.now);
+            // A claim that brought something may not have looked for what it was kept from.
+            if !claim.tasks.is_empty() && claim.rest == Rest::Blocked {
+                claim.rest = Rest::Nothing;
+            }
             Answer::Claimed(claim)
         }
         Answer::Settled(mut settled) => {
@@ -227,13 +231,10 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
                 *id = book.number(*id);
             }
             settled.fenced.sort_unstable();
-            settled.lanes_ready = lanes(settled.lanes_ready, book);
+            // A store tells of these with its answer, or by a hint a moment later.
+            settled.lanes_ready = Vec::new();
             // Told only where something was scheduled; the claim that follows tells it in any case.
             settled.next_due = None;
-            if settled.replayed {
-                // A receipt keeps what the worker must know: which leases were lost.
-                settled.lanes_ready = Vec::new();
-            }
             Answer::Settled(settled)
         }
         Answer::Changed(changed) => {

@@ -8,17 +8,15 @@ use std::{
     time::Duration,
 };
 
-use bytes::BytesMut;
 use tokio::task::AbortHandle;
 use tokio_postgres::{
-    Client, Row, Statement,
-    types::{IsNull, ToSql, Type, to_sql_checked},
+    Client, Row, Socket, Statement,
+    types::{ToSql, Type},
 };
 use windlass_core::Error;
 
 use crate::{
     connection::{
-        caller_send::{Line, Wire},
         driver::Driver,
         error::{self, Failure},
         options::{Location, Options},
@@ -70,6 +68,9 @@ impl Commits {
     }
 }
 
+/// The bytes of one connection, moved by a task on a driver's thread.
+pub(crate) type Connection = tokio_postgres::Connection<Socket, tls::Stream<Socket>>;
+
 /// A statement on its way.
 type Answer<'a> = Pin<Box<dyn Future<Output = Result<Vec<Row>, Failure>> + Send + 'a>>;
 
@@ -82,7 +83,6 @@ pub(crate) struct Server {
     tls: tls::Connect,
     pub statements: Rendered,
     pooled: bool,
-    is_here: bool,
     connect_timeout: Duration,
     statement_timeout: Duration,
     reach: Reach,
@@ -95,7 +95,6 @@ impl Server {
             location: location.clone(),
             statements: Rendered::new(&options.schema, &options.replaced),
             pooled: options.pooled,
-            is_here: location.is_here(),
             connect_timeout: options.connect_timeout,
             statement_timeout: options.statement_timeout,
             reach: Reach::default(),
@@ -125,16 +124,13 @@ impl Server {
         commits: Commits,
     ) -> Result<Conn, Refusal> {
         let (client, connection) = self.dial(driver, purpose).await?;
-        let wire = Wire::new(connection);
-        let moving = Arc::clone(&wire).run();
         let drive = driver.handle().spawn(async move {
-            if let Err(error) = moving.await {
+            if let Err(error) = connection.await {
                 tracing::debug!(error = %error::text_of(&error), "a connection ended");
             }
         });
         let conn = Conn {
             client,
-            wire,
             server: Arc::clone(self),
             patience: Arc::clone(patience),
             commits,
@@ -153,7 +149,7 @@ impl Server {
         self: &Arc<Self>,
         driver: &Driver,
         purpose: &str,
-    ) -> Result<(Client, Line), Refusal> {
+    ) -> Result<(Client, Connection), Refusal> {
         let server = Arc::clone(self);
         let mut config = self.location.config.clone();
         // The server's list of sessions tells what each is for.
@@ -175,19 +171,9 @@ impl Server {
     }
 }
 
-/// When the time for an answer begins to be watched.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Clock {
-    AtOnce,
-    /// With the second turn, which [`Conn::send_now`] gives: to set a clock from elsewhere wakes the driver, and what is to be sent would wait
-    /// for that.
-    OnceSent,
-}
-
 /// A connection of our own.
 pub(crate) struct Conn {
     client: Client,
-    wire: Arc<Wire>,
     server: Arc<Server>,
     patience: Arc<Patience>,
     commits: Commits,
@@ -224,7 +210,7 @@ impl Conn {
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, Failure> {
         if !self.server.pooled {
-            return self.query_now(sql, params).await;
+            return self.query(sql, params).await;
         }
         let begin = self.begin_text();
         let (opened, answer, committed) =
@@ -237,35 +223,21 @@ impl Conn {
 
     /// Runs a statement; its answer is bounded in time.
     pub(crate) async fn query(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
-        self.ask(sql, params, Clock::AtOnce).await
-    }
-
-    async fn ask(&self, sql: &'static Sql, params: &[Param<'_>], clock: Clock) -> Result<Vec<Row>, Failure> {
         if self.server.pooled {
             let typed: Vec<(Param<'_>, Type)> =
                 params.iter().copied().zip(sql.types.iter().cloned()).collect();
             let text = self.server.statements.text(sql);
-            return self.bounded(sql.name, clock, self.client.query_typed(&text, &typed)).await;
+            return self.bounded(sql.name, self.client.query_typed(&text, &typed)).await;
         }
         let statement = self.statement(sql).await?;
-        self.bounded(sql.name, clock, self.client.query(&statement, params)).await
+        self.bounded(sql.name, self.client.query(&statement, params)).await
     }
 
-    /// Runs a statement that nothing follows before its answer: sent at once, by whoever asks.
-    async fn query_now(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
-        // The turns of what is sent at once must not be spent on this.
-        if !self.server.pooled {
-            self.statement(sql).await?;
-        }
-        self.send_now(self.ask(sql, params, Clock::OnceSent)).await
-    }
-
-    /// Runs a statement that commits by itself without waiting for the disk, and waits for the disk then; both sent in one go, except to a
-    /// server on this machine: a round trip costs less there than the processor time that the wait takes from whoever is told of the
-    /// statement. One that answers nothing has written nothing. `meanwhile` is called in between. If only the wait fails, nobody knows whether the statement will last.
+    /// Runs a statement that commits by itself without waiting for the disk, and one that waits for the disk; both are sent
+    /// together. `meanwhile` is called in between. If only the wait fails, it is not known whether the first one will last.
     ///
-    /// On one connection, so that no other server than the one that has it says that it is safe. Behind a pooler the statement
-    /// is to wait for the disk itself.
+    /// Both go over one connection: another server, that a pooler chooses, may never have had what the first one wrote. So
+    /// behind a pooler the first one waits for the disk itself.
     pub(crate) async fn query_then_flush(
         &self,
         sql: &'static Sql,
@@ -275,51 +247,18 @@ impl Conn {
         if self.server.pooled {
             return self.query_alone(sql, params).await.inspect(|rows| meanwhile(rows));
         }
-        if self.server.is_here {
-            let rows = self.query_now(sql, params).await?;
-            meanwhile(&rows);
-            if rows.is_empty() {
-                return Ok(rows);
-            }
-            self.query_now(&sql::FLUSH, &[]).await.map_err(Failure::in_doubt)?;
-            return Ok(rows);
-        }
-        // What is not prepared yet would be sent out of turn.
+        // A statement that is not prepared yet would be sent after the other.
         self.statement(sql).await?;
         self.statement(&sql::FLUSH).await?;
-        let visible = async { self.ask(sql, params, Clock::OnceSent).await.inspect(|rows| meanwhile(rows)) };
-        let flushed = self.ask(&sql::FLUSH, &[], Clock::OnceSent);
+        let visible = async { self.query(sql, params).await.inspect(|rows| meanwhile(rows)) };
         // In a box: two statements on their way are large.
-        let both = Box::pin(async { tokio::join!(biased; visible, flushed) });
-        match self.send_now(both).await {
+        let both = Box::pin(async { tokio::join!(biased; visible, self.query(&sql::FLUSH, &[])) });
+        match both.await {
             (Ok(rows), Ok(_)) => Ok(rows),
             (Ok(_), Err(failure)) => Err(failure.in_doubt()),
             (Err(failure), flushed) => {
                 let is_broken = failure.is_broken || flushed.is_err_and(|failure| failure.is_broken);
                 Err(Failure { is_broken, ..failure })
-            }
-        }
-    }
-
-    /// Sends what is asked for with the hands of whoever asks, and waits for its answer. It has one turn to say what is to be sent, and its next
-    /// one soon after that, where it goes on (see [`crate::connection::driver::begin`]): the caller's processor is free for the server meanwhile.
-    async fn send_now<T>(&self, asked: impl Future<Output = T>) -> T {
-        let mut asked = std::pin::pin!(asked);
-        let first = std::future::poll_fn(|cx| Poll::Ready(self.wire.send(|| asked.as_mut().poll(cx)))).await;
-        match first {
-            Poll::Ready(answer) => answer,
-            Poll::Pending => {
-                // Not as a task that has had its turn: those stay with their thread, should that be blocked.
-                let mut is_woken = false;
-                std::future::poll_fn(|cx| {
-                    if std::mem::replace(&mut is_woken, true) {
-                        return Poll::Ready(());
-                    }
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
-                })
-                .await;
-                asked.await
             }
         }
     }
@@ -380,12 +319,12 @@ impl Conn {
 
     /// Runs statements without parameters, for their effect.
     pub(crate) async fn batch(&self, text: &str) -> Result<(), Failure> {
-        self.bounded("a batch", Clock::AtOnce, self.client.batch_execute(text)).await
+        self.bounded("a batch", self.client.batch_execute(text)).await
     }
 
     /// Runs a statement that answers with one number.
     pub(crate) async fn number(&self, text: &str) -> Result<u64, Failure> {
-        let rows = self.bounded("a count", Clock::AtOnce, self.client.query_typed(text, &[])).await?;
+        let rows = self.bounded("a count", self.client.query_typed(text, &[])).await?;
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0) as u64))
     }
 
@@ -395,8 +334,7 @@ impl Conn {
             return Ok(statement);
         }
         let text = self.server.statements.text(sql);
-        let statement =
-            self.bounded(sql.name, Clock::AtOnce, self.client.prepare_typed(&text, sql.types)).await?;
+        let statement = self.bounded(sql.name, self.client.prepare_typed(&text, sql.types)).await?;
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.name, statement.clone());
         Ok(statement)
     }
@@ -404,21 +342,10 @@ impl Conn {
     async fn bounded<T>(
         &self,
         name: &str,
-        clock: Clock,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Failure> {
         let limit = self.patience.limit();
-        let mut answer = std::pin::pin!(answer);
-        let mut is_first = clock == Clock::OnceSent;
-        let sent = std::future::poll_fn(|cx| match answer.as_mut().poll(cx) {
-            Poll::Pending if std::mem::take(&mut is_first) => Poll::Pending,
-            polled => Poll::Ready(polled),
-        });
-        let answered = match sent.await {
-            Poll::Ready(answer) => Ok(answer),
-            Poll::Pending => tokio::time::timeout(limit, answer).await,
-        };
-        match answered {
+        match tokio::time::timeout(limit, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(error::of_statement(&error)),
             Err(_) => Err(no_answer(name, limit)),

@@ -1,11 +1,7 @@
 //! The threads on which connections are driven, apart from whoever uses them: a runtime that ends or blocks takes no
 //! connection along.
 
-use std::{
-    sync::Mutex,
-    task::{Context, Waker},
-    thread::JoinHandle,
-};
+use std::{sync::Mutex, thread::JoinHandle};
 
 use tokio::{runtime::Handle, sync::oneshot};
 
@@ -44,19 +40,5 @@ impl Drop for Driver {
                 let _ = thread.join();
             }
         }
-    }
-}
-
-/// Runs something at the driver that begins here: as far as it goes without waiting with the hands of the caller, so that what it sends
-/// is on its way before another thread wakes up.
-pub(crate) fn begin(driver: &Handle, write: impl Future<Output = ()> + Send + 'static) {
-    let mut write = Box::pin(write);
-    let begun = {
-        // Its time limits are the driver's from the beginning.
-        let _context = driver.enter();
-        write.as_mut().poll(&mut Context::from_waker(Waker::noop()))
-    };
-    if begun.is_pending() {
-        driver.spawn(write);
     }
 }

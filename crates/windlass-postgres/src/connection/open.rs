@@ -54,8 +54,8 @@ pub(crate) async fn open(
     let lanes = async { shared.lanes.load(&mut shared.pool.session().await?).await };
     lanes.await.map_err(|error| unreachable(error.to_string()))?;
     let (plain, keyed) = (Arc::new(Gather::new(Sort::Plain)), Arc::new(Gather::new(Sort::Keyed)));
-    for line in [&plain, &keyed] {
-        driver.handle().spawn(group_commit::run(Arc::clone(line), Weakly::new(&shared)));
+    for gather in [&plain, &keyed] {
+        driver.handle().spawn(group_commit::run(Arc::clone(gather), Weakly::new(&shared)));
     }
     let renewals = Arc::new(Renewals::new());
     beat.handle().spawn(renew::run(Arc::clone(&renewals), Weakly::new(&shared)));

@@ -1,8 +1,5 @@
 //! Group commit: while one batch is on its way the next gathers; when it returns, all that gathered goes at once. An idle
 //! store writes at once, a busy one writes large batches, and there is no timer.
-//!
-//! A caller who comes alone begins the write with its own hands, so that it is on its way before another thread wakes up. The driver goes
-//! on with it: a caller who looks away for a while, or for ever, holds up nobody.
 
 use std::sync::Arc;
 
@@ -10,11 +7,7 @@ use tokio::sync::oneshot;
 use windlass_core::{Enqueued, Error, NewTask, Result};
 
 use crate::{
-    connection::{
-        calls::{Line, Turn},
-        driver,
-        pool::closed,
-    },
+    connection::{calls::Calls, pool::closed},
     enqueue::{self, keyed},
     shared::{Shared, Weakly},
 };
@@ -30,13 +23,13 @@ struct Call {
     answer: oneshot::Sender<Result<Vec<Enqueued>>>,
 }
 
-/// A line of callers whose tasks are written together.
+/// Callers whose tasks are written together.
 pub(crate) struct Gather {
     sort: Sort,
-    line: Arc<Line<Call>>,
+    calls: Calls<Call>,
 }
 
-/// Keyed tasks have a line of their own: they may wait for locks.
+/// Keyed tasks are gathered apart from others: they may wait for locks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
     Plain,
@@ -45,35 +38,14 @@ pub(crate) enum Sort {
 
 impl Gather {
     pub(crate) fn new(sort: Sort) -> Self {
-        Self { sort, line: Arc::new(Line::new("enqueues")) }
+        Self { sort, calls: Calls::new("enqueues") }
     }
 
     /// Adds tasks to the next batch and waits for its commit. A dropped call may still take effect.
-    pub(crate) async fn add(&self, shared: &Arc<Shared>, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
-        if let Some(turn) = self.line.enter() {
-            return self.begin(turn, shared, tasks).await.unwrap_or_else(|_| Err(closed()));
-        }
+    pub(crate) async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
         let (answer, answered) = oneshot::channel();
-        self.line.join(Call { tasks, answer })?;
+        self.calls.add(Call { tasks, answer })?;
         answered.await.unwrap_or_else(|_| Err(closed()))
-    }
-
-    /// Writes tasks: as far as it goes without waiting here, the rest at the driver.
-    fn begin(
-        &self,
-        turn: Turn<Call>,
-        shared: &Arc<Shared>,
-        tasks: Vec<NewTask>,
-    ) -> oneshot::Receiver<Result<Vec<Enqueued>>> {
-        let (answer, answered) = oneshot::channel();
-        let (sort, writer) = (self.sort, Arc::clone(shared));
-        driver::begin(shared.pool.handle(), async move {
-            let written = add(&writer, sort, &tasks).await;
-            // First, so that a caller who comes back at once finds nobody at it.
-            drop(turn);
-            let _ = answer.send(written);
-        });
-        answered
     }
 }
 
@@ -90,12 +62,12 @@ fn fit(calls: &[Call]) -> usize {
 
 /// Writes what gathers until the store is closed.
 pub(crate) async fn run(gather: Arc<Gather>, shared: Weakly) {
-    let _closes = gather.line.closes();
+    let _closes = gather.calls.closes();
     loop {
-        let calls = gather.line.take(fit);
+        let calls = gather.calls.take(fit);
         if calls.is_empty() {
             tokio::select! {
-                () = gather.line.arrived() => {}
+                () = gather.calls.arrived() => {}
                 () = shared.closed() => break,
             }
             continue;

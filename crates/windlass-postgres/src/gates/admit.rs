@@ -8,7 +8,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -43,20 +43,12 @@ pub(crate) struct Admission {
     asked: AtomicU64,
     done: AtomicU64,
     wanted: Notify,
-    /// A worker came, and with it perhaps lanes.
-    has_lanes: AtomicBool,
 }
 
 impl Admission {
     /// Has it done soon, by nobody in particular.
     pub(crate) fn wake(&self) {
         self.wanted.notify_one();
-    }
-
-    /// The same after a worker came: held tasks of its lanes take part again.
-    fn wake_lanes(&self) {
-        self.has_lanes.store(true, Ordering::Release);
-        self.wake();
     }
 }
 
@@ -68,11 +60,7 @@ pub(crate) async fn run(admission: Arc<Admission>, shared: Weakly) {
             () = shared.closed() => return,
         }
         let Some(shared) = shared.upgrade() else { return };
-        if admission.has_lanes.swap(false, Ordering::AcqRel) {
-            job::lanes_came(&shared).await;
-        } else {
-            admit_after(&shared).await;
-        }
+        admit_after(&shared).await;
     }
 }
 
@@ -88,7 +76,7 @@ pub(crate) async fn admit_after(shared: &Shared) -> DutyReport {
 /// claim sees it; the worker does not wait for the rest, because its lease runs already.
 pub(crate) async fn worker_came(shared: &Shared) {
     job::note_held(shared).await;
-    shared.admission.wake_lanes();
+    shared.admission.wake();
 }
 
 /// Looks at everything that is to be looked at.

@@ -231,15 +231,15 @@ pub(crate) async fn check_gates(shared: &Shared) {
 /// A worker came or a queue was resumed: held tasks of lanes that nobody served take part again.
 pub(crate) async fn lanes_came(shared: &Shared) {
     note_held(shared).await;
-    if let Err(failure) = admit::unpark(shared).await {
-        tracing::debug!(error = %failure.error, "held tasks of a lane that came alive wait for the next look");
-    }
     admit::admit_after(shared).await;
 }
 
-/// Notes that jobs with held tasks are to be looked at.
+/// Lets held tasks of lanes that nothing served take part again, and notes that jobs with held tasks are to be looked at.
 pub(crate) async fn note_held(shared: &Shared) {
-    let noted = async { shared.gates.session().await?.query(&sql::TODO_HELD, &[]).await };
+    let noted = async {
+        shared.gates.session().await?.query(&sql::TODO_HELD, &[]).await?;
+        admit::unpark(shared).await
+    };
     if let Err(failure) = noted.await {
         tracing::debug!(error = %failure.error, "held tasks wait for the next look at their jobs");
     }

@@ -21,7 +21,7 @@ use tokio_postgres::Row;
 use windlass_core::{Error, LeaseRef, Result, TaskId, WorkerId, WorkerReport, source::Renewed};
 
 use crate::{
-    connection::{calls::Line, pool::closed},
+    connection::{calls::Calls, pool::closed},
     leases::epoch,
     shared::{Shared, Weakly},
     sql,
@@ -41,18 +41,18 @@ struct Call {
     answer: Answer,
 }
 
-/// The line of callers whose leases are renewed together.
-pub(crate) struct Renewals(Line<Call>);
+/// Callers whose leases are renewed together.
+pub(crate) struct Renewals(Calls<Call>);
 
 impl Renewals {
     pub(crate) fn new() -> Self {
-        Self(Line::new("renewals"))
+        Self(Calls::new("renewals"))
     }
 
     /// Prolongs a lease. A dropped call may still take effect.
     pub(crate) async fn add(&self, worker: WorkerId, report: WorkerReport) -> Result<Renewed> {
         let (answer, answered) = oneshot::channel();
-        self.0.join(Call { worker, report, answer })?;
+        self.0.add(Call { worker, report, answer })?;
         answered.await.unwrap_or_else(|_| Err(closed()))
     }
 }
@@ -93,14 +93,14 @@ fn group(calls: Vec<Call>) -> Group {
 
 /// Renews what gathers until the store is closed.
 pub(crate) async fn run(renewals: Arc<Renewals>, shared: Weakly) {
-    let line = &renewals.0;
-    let _closes = line.closes();
+    let calls = &renewals.0;
+    let _closes = calls.closes();
     let mut apart: VecDeque<Group> = VecDeque::new();
     loop {
-        let fresh = group(line.take(|calls| calls.len().min(GROUP_MAX)));
+        let fresh = group(calls.take(|calls| calls.len().min(GROUP_MAX)));
         if fresh.is_empty() && apart.is_empty() {
             tokio::select! {
-                () = line.arrived() => {}
+                () = calls.arrived() => {}
                 () = shared.closed() => break,
             }
             continue;

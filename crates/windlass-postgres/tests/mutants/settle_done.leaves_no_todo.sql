@@ -28,6 +28,12 @@ WITH clock AS MATERIALIZED (
   SET expires_at = (SELECT now FROM clock) + $6
   FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
   WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
+), freed AS (
+  INSERT INTO windlass.freed (jobs, places)
+  SELECT array_agg(f.job), array_agg(f.n)
+  FROM (SELECT g.job, count(*) AS n FROM gone AS g WHERE g.job IS NOT NULL GROUP BY g.job) AS f
+  HAVING count(*) < 0
+  RETURNING id
 ), fenced AS (
   INSERT INTO windlass.fenced (worker, settler_no, batch_no, task)
   SELECT $1, $2, $3, u.id
@@ -36,4 +42,5 @@ WITH clock AS MATERIALIZED (
     AND NOT EXISTS (SELECT 1 FROM gone WHERE gone.id = u.id)
   RETURNING task
 )
-SELECT EXISTS (SELECT 1 FROM receipt) AS is_new, ARRAY(SELECT task FROM fenced) AS fenced, false
+SELECT EXISTS (SELECT 1 FROM receipt) AS is_new, ARRAY(SELECT task FROM fenced) AS fenced,
+  EXISTS (SELECT 1 FROM freed)

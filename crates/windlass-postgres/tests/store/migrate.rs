@@ -24,7 +24,9 @@ const FIRST: Migration = Migration {
         include_str!("../../sql/migrations/0001_first.sql"),
         include_str!("../../sql/migrations/0002_trace.sql"),
         include_str!("../../sql/migrations/0003_admission.sql"),
-        include_str!("../../sql/migrations/0006_offer.sql")
+        include_str!("../../sql/migrations/0006_offer.sql"),
+        include_str!("../../sql/migrations/0009_epoch.sql"),
+        include_str!("../../sql/migrations/0010_suspect.sql")
     ),
 };
 /// An additive change: programs of version 1 may still write.

@@ -271,7 +271,6 @@ async fn an_offer_of_somebody_who_may_not_claim_is_not_taken() {
         "UPDATE {s}.worker SET expires_at = 0",
         "UPDATE {s}.worker SET ended_at = 1",
         "UPDATE {s}.worker SET min_claim_no = 1000000",
-        "INSERT INTO {s}.paused_queue (queue, paused_at) VALUES ('other', 0)",
         "UPDATE {s}.doorbell SET armed_until = 0",
         // As if its connection were gone.
         "UPDATE {s}.doorbell SET presence = presence + 1",

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::{
+    str::FromStr,
     sync::{
         Arc, Mutex,
         atomic::{AtomicI64, AtomicU32, Ordering},
@@ -37,12 +38,28 @@ pub async fn execute(url: &str, text: &str) {
     drive.await.unwrap().unwrap();
 }
 
+/// The same; `false` if the server undid it in favour of another session.
+async fn try_execute(url: &str, text: &str) -> bool {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    let drive = tokio::spawn(connection);
+    let done = client.batch_execute(text).await;
+    let is_deadlock = done
+        .as_ref()
+        .is_err_and(|error| error.code() == Some(&tokio_postgres::error::SqlState::T_R_DEADLOCK_DETECTED));
+    assert!(done.is_ok() || is_deadlock, "{done:?}");
+    drop(client);
+    drive.await.unwrap().unwrap();
+    !is_deadlock
+}
+
 /// Drops a schema from wherever this is called, also where a runtime is about to end.
 pub fn drop_schemas(url: String, schemas: Vec<String>) {
     let dropped = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         for schema in schemas {
-            runtime.block_on(execute(&url, &format!("DROP SCHEMA IF EXISTS \"{schema}\" CASCADE")));
+            // A store that is being closed may still be at it, and the server lets one of the two wait no longer.
+            let drop_it = format!("DROP SCHEMA IF EXISTS \"{schema}\" CASCADE");
+            while !runtime.block_on(try_execute(&url, &drop_it)) {}
         }
     });
     let _ = dropped.join();
@@ -127,6 +144,21 @@ impl PostgresHarness {
         client.query_one(&text, &[]).await.unwrap().get(0)
     }
 
+    /// What the sessions of its stores are called.
+    fn program(&self) -> String {
+        let url = tokio_postgres::Config::from_str(&self.location()).unwrap();
+        url.get_application_name().unwrap_or_default().to_owned()
+    }
+
+    /// Where stores are opened, with a name of their own among the sessions of the server.
+    fn location(&self) -> String {
+        if self.url.contains("application_name") {
+            return self.url.clone();
+        }
+        let separator = if self.url.contains('?') { '&' } else { '?' };
+        format!("{}{separator}application_name=h{:x}", self.url, std::ptr::from_ref(self).addr())
+    }
+
     /// The options of the store that was opened last.
     pub fn options(&self) -> Options {
         let (schema, rules) = self.last();
@@ -137,7 +169,7 @@ impl PostgresHarness {
     pub async fn open_again(&self, change: impl FnOnce(&mut Options)) -> Arc<PostgresStore> {
         let mut options = self.options();
         change(&mut options);
-        PostgresStore::open(&Location::parse(&self.url).unwrap(), options).await.unwrap()
+        PostgresStore::open(&Location::parse(&self.location()).unwrap(), options).await.unwrap()
     }
 
     fn last(&self) -> (String, Rules) {
@@ -158,7 +190,7 @@ impl PostgresHarness {
 
     async fn open_schema(&self, schema: &str, rules: Rules) -> Arc<dyn Store> {
         let options = self.options_of(schema, rules);
-        PostgresStore::open(&Location::parse(&self.url).unwrap(), options).await.unwrap()
+        PostgresStore::open(&Location::parse(&self.location()).unwrap(), options).await.unwrap()
     }
 }
 
@@ -216,6 +248,18 @@ impl Harness for PostgresHarness {
         assert_eq!(forgotten, 1);
         self.execute("TRUNCATE {s}.lease_epoch, {s}.doorbell").await;
         Some(store)
+    }
+
+    /// Admission runs in the background after a settlement, in whichever process has the task. It is done when nothing is left
+    /// to be looked at but what the test itself has locked, and no store is at it.
+    async fn settle_down(&self, store: &dyn Store) {
+        const LEFT: &str = "
+            SELECT (SELECT count(*) FROM (
+                SELECT 1 FROM {s}.gate_todo WHERE at <= {s}.now_ms() FOR UPDATE SKIP LOCKED) AS t)
+              + (SELECT count(*) FROM (SELECT 1 FROM {s}.freed FOR UPDATE SKIP LOCKED) AS f)
+              + (SELECT count(*) FROM pg_stat_activity WHERE application_name = '{program} gates' AND state <> 'idle')";
+        let left = LEFT.replace("{program}", &self.program());
+        while store.admit(1_000).await.is_ok() && self.number(&left).await > 0 {}
     }
 
     async fn now(&self) -> Timestamp {
