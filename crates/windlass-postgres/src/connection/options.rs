@@ -2,12 +2,10 @@
 
 use std::{
     fmt,
-    net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use tokio_postgres::config::Host;
 use windlass_core::Rules;
 
 use crate::{
@@ -145,21 +143,6 @@ impl Location {
             .keepalives_retries(3)
             .tcp_user_timeout(Duration::from_secs(30));
         Ok(Self { config, tls, shown })
-    }
-
-    /// Whether the server is on this machine.
-    pub(crate) fn is_here(&self) -> bool {
-        let is_here = |host: &Host| match host {
-            Host::Tcp(name) => {
-                name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-            }
-            Host::Unix(_) => true,
-        };
-        let addresses = self.config.get_hostaddrs();
-        match addresses {
-            [] => self.config.get_hosts().iter().all(is_here),
-            addresses => addresses.iter().all(IpAddr::is_loopback),
-        }
     }
 }
 
