@@ -142,6 +142,20 @@ async def test_a_cancelled_task_has_ended_and_cannot_be_cancelled_again(ask: Ask
         await ask("retry", enqueued.task_id)
 
 
+async def test_a_task_that_has_ended_is_repeated_once(ask: Asked) -> None:
+    enqueued = await ask("enqueue", "echo", {"n": 1})
+    with pytest.raises(windlass.ConflictError):
+        await ask("repeat", (await ask("enqueue", name(), delay=3600)).task_id)
+    await ask("wait", enqueued.task_id, timeout=LIMIT)
+    again = await ask("repeat", enqueued.task_id)
+    copy = await ask("wait", again, timeout=LIMIT)
+    assert (copy.state, copy.output, copy.key) == (TaskState.DONE, {"n": 1}, f"repeat-of:{enqueued.task_id}")
+    with pytest.raises(windlass.ConflictError, match=again):
+        await ask("repeat", enqueued.task_id)
+    later = await ask("repeat", again, 3600.0)
+    assert (await ask("get", later)).state is TaskState.SCHEDULED
+
+
 async def test_a_queue_tells_its_depth_and_is_paused(ask: Asked) -> None:
     queue, other = name(), name()
     await ask("enqueue_batch", [NewTask(kind="k", queue=queue), NewTask(kind="m", queue=queue, delay=3600)])
