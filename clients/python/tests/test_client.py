@@ -111,6 +111,24 @@ async def test_a_batch_is_all_or_nothing(ask: Asked) -> None:
     assert [task.id for task in listed] == [task.task_id for task in reversed(enqueued)], "newest first"
 
 
+@pytest.mark.parametrize("letter", ["\u202e", "\u200b", "\u2028", "\ufeff", "\u0085"])
+@pytest.mark.parametrize("field", ["kind", "queue", "job", "workflow"])
+async def test_a_name_with_an_unsafe_character_is_refused(ask: Asked, field: str, letter: str) -> None:
+    task: dict[str, Any] = {"kind": "k", field: f"a{letter}b"}
+    with pytest.raises(windlass.InvalidError, match=rf"{field} .* has "):
+        await ask("enqueue", **task)
+    with pytest.raises(windlass.InvalidError, match=field):
+        await ask("enqueue_batch", [NewTask(**task)])
+
+
+async def test_a_queue_and_a_job_with_an_unsafe_name_are_refused(ask: Asked) -> None:
+    for method in ("queues.pause", "jobs.pause"):
+        with pytest.raises(windlass.InvalidError, match="invisible or reorder"):
+            await ask(method, "a\u202eb")
+    with pytest.raises(windlass.InvalidError, match="invisible or reorder"):
+        await ask("jobs.set_concurrency", "a\u202eb", 3)
+
+
 async def test_a_list_goes_on_over_its_pages(ask: Asked) -> None:
     queue = name()
     await ask("enqueue_batch", [NewTask(kind="k", queue=queue) for _ in range(450)])
