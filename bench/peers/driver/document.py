@@ -45,7 +45,8 @@ Three figures mean: history kept / history off / history kept and Windlass's def
 
 ## All peers
 
-In parentheses: Windlass ÷ this peer (drain: history kept / history off / default). More than 1 is good for rates, less than 1 for latencies.
+In parentheses: Windlass ÷ this peer (drain: history kept / history off / default). More than 1 is good for rates,
+less than 1 for latencies.
 
 {markdown(table(results))}
 
@@ -55,19 +56,19 @@ Remarks:
 
 ## What was measured
 
-- **drain**: {sizes['tasks']:,} no-op tasks with a payload of {PAYLOAD_BYTES} bytes are loaded; then one worker process is started. The clock stops
-  when the database says that none remains. A peer that is not finished after {sizes['drain_s']} s is rated by the tasks that are done in the
-  database by then. After the process has ended, the database is asked once more.
-- **pickup**: {sizes['latency_tasks']:,} tasks, enqueued one at a time with a pause of {SPACING_MS} ms by another process than the worker. The time is
-  from just before the enqueue call to the start of the handler, by the clock of the machine. Tasks that have not started {CATCH_UP_S} s
-  after the last enqueue are left out, with a remark.
-- **single enqueue**: {callers} concurrent callers in one process, each awaiting the commit of its task, for {sizes['callers_s']} s. The database is
-  asked afterwards.
+- **drain**: {sizes['tasks']:,} no-op tasks with a payload of {PAYLOAD_BYTES} bytes are loaded; then one worker process is started. The clock
+  stops when the database says that none remains. A peer that is not finished after {sizes['drain_s']} s is rated by the tasks that
+  are done in the database by then. After the process has ended, the database is asked once more.
+- **pickup**: {sizes['latency_tasks']:,} tasks, enqueued one at a time with a pause of {SPACING_MS} ms by another process than the worker. The time
+  is from just before the enqueue call to the start of the handler, by the clock of the machine. Tasks that have not
+  started {CATCH_UP_S} s after the last enqueue are left out, with a remark.
+- **single enqueue**: {callers} concurrent callers in one process, each awaiting the commit of its task, for {sizes['callers_s']} s. The
+  database is asked afterwards.
 - **bulk enqueue**: {sizes['tasks']:,} tasks by the peer's bulk call, {BATCH:,} a call, one caller.
 
-*fast* is the fastest documented configuration that we found for each workload. *default* is the configuration of a user who
-sets only the database and how many tasks may run at once. Windlass runs with its defaults, but in the drain with {FAST_SLOTS:,} slots
-instead of 1,000, except in the row *default*. A dash: the same as in the other configuration.
+*fast* is the fastest documented configuration that we found for each workload. *default* is the configuration of a
+user who sets only the database and how many tasks may run at once. Windlass runs with its defaults, but in the drain
+with {FAST_SLOTS:,} slots instead of 1,000, except in the row *default*. A dash: the same as in the other configuration.
 
 ## Machine
 
