@@ -1,4 +1,4 @@
-//! The numbers that stores and workers of one installation share.
+//! The limits and defaults that the stores and workers of one installation share.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use crate::retry::RetryPolicy;
 /// Limits and budgets with their defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// Attempts that a task gets unless it brings its own number.
+    /// Attempts that a task gets unless it sets its own number.
     pub max_attempts: u32,
-    /// After so many crashes, the last of them alone in its process, a task is dead.
+    /// A task is dead after this many crashes, if it was alone in its process at the last one.
     pub max_crashes: u32,
     /// Largest payload.
     pub payload_max_bytes: usize,
     /// Largest output that is kept.
     pub output_max_bytes: usize,
-    /// Longest error text that is kept; the rest is cut and marked.
+    /// Longest error text that is kept; a longer one is cut and marked.
     pub error_max_bytes: usize,
     /// Most tasks in one enqueue call.
     pub batch_max: usize,
     /// How long an idempotency key is remembered after its task ended.
     pub idempotency_ttl: Duration,
-    /// Retry delays for tasks that bring none.
+    /// Retry delays for tasks that set none.
     pub retry: RetryPolicy,
     /// The limit that a job gets when it is first used; `None` for no limit.
     pub job_default_concurrency: Option<u32>,
