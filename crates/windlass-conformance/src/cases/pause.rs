@@ -43,5 +43,5 @@ pub async fn what_runs_when_a_queue_is_paused_can_be_settled(harness: &dyn Harne
     worker.end(&tasks[0], Outcome::Done(None)).await;
     worker.end(&tasks[1], Outcome::Release).await;
     assert_eq!(rig.state(ids[0].id).await, State::Done);
-    assert_eq!(worker.claim_ids(MANY).await, [], "what comes back waits");
+    assert_eq!(worker.claim_ids(MANY).await, [], "a task that becomes ready again waits");
 }
