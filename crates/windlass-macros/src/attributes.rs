@@ -96,7 +96,7 @@ fn length(meta: &ParseNestedMeta<'_>) -> syn::Result<u64> {
     if let Ok(number) = value.fork().parse::<LitInt>() {
         // The literal as the user wrote it may have a type suffix: `30u64`.
         let message = format!(
-            "a length of time needs a unit and is a text: write \"{}s\" for seconds, or ms, m, h, d instead of s",
+            "a length of time must be text with a unit: write \"{}s\" for seconds, or ms, m, h, d instead of s",
             number.base10_digits()
         );
         return Err(syn::Error::new(number.span(), message));
