@@ -257,7 +257,7 @@ impl Running {
     }
 
     /// Stops within the deadline: takes no new deliveries, hands back at once those that have not started,
-    /// lets handlers run on, and hands back those that the deadline interrupts. Reports how the running
+    /// lets handlers finish, and hands back those that the deadline interrupts. Reports how the running
     /// handlers ended.
     pub async fn stop(mut self, deadline: Duration) -> StopReport {
         self.told.send_replace(Some(deadline));

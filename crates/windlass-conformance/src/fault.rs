@@ -21,7 +21,7 @@ macro_rules! faults {
                 }
             }
 
-            /// The case that must notice: `file::name`.
+            /// The case that must catch it: `file::name`.
             pub fn caught_by(self) -> &'static str {
                 match self {
                     $(Self::$fault => concat!(stringify!($file), "::", stringify!($case)),)*
@@ -70,7 +70,7 @@ faults! {
     ExpiryTooEarly breaks NoFalseDeath, caught by expiry::a_sweep_before_the_grace_second_takes_nothing;
     /// A renewal does not prolong the lease.
     RenewalIgnored breaks NoFalseDeath, caught by lease::a_worker_that_renews_keeps_its_lease;
-    /// A worker that was swept goes on claiming.
+    /// A worker that was swept may still claim.
     ExpiredWorkerMayClaim breaks NoStranded, caught by lease::an_expired_worker_cannot_claim;
     /// Unclaim only refuses the late claim.
     UnclaimStrands breaks NoStranded, caught by unclaim::an_unclaimed_claim_gives_its_tasks_back;
@@ -85,7 +85,7 @@ faults! {
     /// The tasks of a worker that retires stay leased to it.
     RetireStrands breaks NoStranded, caught by lease::a_retired_worker_leaves_its_tasks_ready;
     /// A claim gives one task more than asked for.
-    ClaimTakesTooMany breaks Bounded, caught by claim::a_claim_brings_at_most_what_was_asked_for;
+    ClaimTakesTooMany breaks Bounded, caught by claim::a_claim_brings_at_most_as_many_tasks_as_asked_for;
     /// A hand-back costs an attempt.
     ReleaseSpendsAttempt breaks Drain, caught by settle::a_released_task_is_ready_with_its_attempt_given_back;
     /// Tasks are suspects after one crash.
@@ -128,7 +128,7 @@ faults! {
     PassesBeforeSuccess breaks WfOrder, caught by workflows::a_retrying_head_keeps_its_turn;
     /// Steps run by priority.
     OrderByPriority breaks WfOrder, caught by workflows::priority_does_not_reorder_steps;
-    /// A blocked workflow goes on.
+    /// The next step of a blocked workflow starts.
     BlockedWorkflowPasses breaks WfOrder, caught by workflow_states::a_failed_step_blocks_the_rest_until_an_operator_decides;
     /// The dead step that a workflow waits for can be removed.
     BlockerRemoved breaks NoStranded, caught by remove::the_step_that_blocks_a_workflow_cannot_be_removed;

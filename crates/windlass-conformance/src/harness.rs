@@ -44,7 +44,7 @@ pub trait Harness: Send + Sync {
     /// Moves the wall clock alone. `false` if the harness cannot do that.
     async fn jump_wall(&self, to: Timestamp) -> bool;
 
-    /// Whether the clock moves only when told to, so that cases can compare times to the millisecond.
+    /// Whether the clock moves only by [`Harness::advance`], so that cases can compare times to the millisecond.
     fn clock_is_manual(&self) -> bool {
         true
     }

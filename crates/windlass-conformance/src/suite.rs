@@ -112,12 +112,12 @@ cases! { ($)
         each_claim_raises_the_lease_by_one [OneLease],
         a_claimed_task_is_not_claimed_again [OneLease],
         workers_that_race_take_every_task_once [OneLease],
-        a_claim_brings_at_most_what_was_asked_for [Bounded],
+        a_claim_brings_at_most_as_many_tasks_as_asked_for [Bounded],
         a_claim_says_why_it_brought_no_more,
         the_answer_names_the_next_due_time,
         a_demand_over_many_workers_is_served_for_each,
         a_step_goes_to_the_worker_that_prefers_its_workflow,
-        a_preference_changes_nothing_about_what_is_claimed,
+        a_preference_does_not_change_which_tasks_are_claimed,
         one_expired_worker_refuses_the_whole_claim,
         a_worker_that_never_registered_cannot_claim,
     }
@@ -146,7 +146,7 @@ cases! { ($)
     fence {
         a_settlement_under_an_old_lease_changes_nothing [Fenced],
         a_settlement_of_another_worker_changes_nothing [Fenced],
-        a_worker_that_was_swept_cannot_settle_what_another_took [Fenced],
+        a_swept_worker_cannot_settle_a_task_that_another_took [Fenced],
         fenced_items_do_not_hinder_their_neighbours,
         progress_is_kept_while_the_lease_is_held,
         progress_under_an_old_lease_is_refused [Fenced],
@@ -233,7 +233,7 @@ cases! { ($)
         nothing_is_claimed_from_a_paused_queue,
         a_pause_changes_nothing_the_second_time,
         a_queue_can_be_paused_before_its_first_task,
-        what_runs_when_a_queue_is_paused_can_be_settled,
+        running_tasks_of_a_paused_queue_can_be_settled,
     }
     unclaim {
         an_unclaimed_claim_gives_its_tasks_back [NoStranded],
@@ -253,8 +253,8 @@ cases! { ($)
     }
     inspect {
         pages_bring_every_task_once_newest_first,
-        a_page_is_not_disturbed_by_what_is_added_meanwhile,
-        filters_let_through_what_matches_all_of_them,
+        pages_are_not_disturbed_by_tasks_added_meanwhile,
+        filters_return_tasks_that_match_all_of_them,
         lane_figures_follow_every_change_of_state,
         the_first_ready_task_of_a_lane_has_a_place_rising_with_time,
         enqueues_with_a_known_key_are_counted_apart,
@@ -322,13 +322,13 @@ cases! { ($)
     job_states {
         a_paused_job_starts_nothing_and_goes_on_when_resumed [NoStranded],
         a_job_can_be_paused_before_its_first_task,
-        a_cancelled_job_ends_what_waits_and_what_comes,
+        a_cancelled_job_cancels_waiting_and_new_tasks,
         an_enqueue_to_a_cancelled_job_says_so,
         a_task_handed_back_to_a_cancelled_job_is_cancelled,
-        a_job_cancelled_now_asks_what_runs_to_end,
+        a_job_cancelled_now_asks_running_tasks_to_end,
         a_removed_job_is_forgotten_and_its_name_is_a_new_job,
         a_job_is_removed_when_the_last_task_that_runs_has_ended [NoStranded],
-        a_job_removed_now_asks_what_runs_to_end,
+        a_job_removed_now_asks_running_tasks_to_end,
         a_job_is_not_removed_by_a_change_of_state,
         a_redriven_task_asks_its_job,
         jobs_are_listed_by_name_in_pages,
@@ -341,7 +341,7 @@ cases! { ($)
         a_delay_does_not_lift_the_limit [Limit],
         an_end_before_the_delay_starts_nothing [Schedule],
         a_delay_can_be_set_and_taken_away,
-        a_delay_counts_from_what_runs_when_it_is_set,
+        a_new_delay_counts_from_the_start_of_the_running_task,
         a_delay_holds_up_its_own_job_only,
     }
     lanes_alive {

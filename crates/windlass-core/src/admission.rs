@@ -41,7 +41,7 @@ pub const AHEAD_SHARE: f64 = 0.1;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each holds or not, whatever the others do; they are no states"
+    reason = "each may hold together with any other: they are not states of one machine"
 )]
 pub struct Reasons {
     /// The worker is new and has not shown yet what its tasks cost.
@@ -79,7 +79,7 @@ impl fmt::Display for Reasons {
     }
 }
 
-/// How many tasks may run of so many slots: at least one, so that a worker never stops for good.
+/// How many tasks may run on `slots` slots: at least one, so that a worker never stops entirely.
 pub fn allowed(slots: u32, factor: f64) -> u32 {
     // Rounded down: what is short is not rounded up to more. The tiny addition keeps 10 × 0.3 at 3.
     let share = (f64::from(slots) * factor.clamp(0.0, 1.0) + 1e-9).floor();

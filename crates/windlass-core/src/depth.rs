@@ -115,7 +115,7 @@ impl Count {
 }
 
 impl fmt::Display for Count {
-    /// `7`, `10,000+` for at least so many, `~45,120` for about so many.
+    /// `7`; `10,000+` means at least that; `~45,120` means about that.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.n.to_string();
         let mut text = String::new();

@@ -30,7 +30,7 @@ impl Gate {
     }
 }
 
-/// What a job lets through.
+/// Which tasks of a job may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
@@ -151,7 +151,7 @@ pub struct JobView {
     pub concurrency: Option<u32>,
     /// The least time between two starts.
     pub delay: Option<Duration>,
-    /// When the last start was noticed.
+    /// When the last start was recorded.
     pub last_start: Option<Timestamp>,
     /// Its tasks that are ready.
     pub ready: u32,
@@ -170,7 +170,7 @@ pub struct Turn {
     pub again_at: Option<Timestamp>,
 }
 
-/// The window of a job without a limit in a fleet of so many slots.
+/// The window of a job without a limit, for workers with this many slots in all.
 pub fn window(fleet_slots: u32) -> u32 {
     fleet_slots.saturating_mul(2).max(WINDOW_MIN)
 }
@@ -219,7 +219,7 @@ pub struct JobChange {
     pub concurrency: Option<Option<u32>>,
     /// The least time between two starts; `Some(None)` takes it away.
     pub delay: Option<Option<Duration>>,
-    /// Active, paused or cancelled. A job is removed by a call of its own.
+    /// Active, paused or cancelled. `Gates::remove_job` removes a job.
     pub state: Option<JobState>,
     /// With the state cancelled: also asks running tasks to end.
     pub now: bool,
@@ -238,7 +238,7 @@ pub struct JobRecord {
     pub delay: Option<Duration>,
     /// When it was first used or set.
     pub created_at: Timestamp,
-    /// When the last start was noticed; kept for jobs with a delay.
+    /// When the last start was recorded; kept for jobs with a delay.
     pub last_start: Option<Timestamp>,
     /// Tasks that are ready.
     pub ready: u64,
@@ -259,7 +259,7 @@ pub enum WorkflowAction {
     Retry,
     /// Goes on with the next step.
     Skip,
-    /// Cancels every step that has not ended; what is appended later starts anew.
+    /// Cancels every step that has not ended; steps that are appended later run as in a new workflow.
     Cancel,
 }
 

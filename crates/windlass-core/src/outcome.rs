@@ -35,7 +35,7 @@ impl Outcome {
         Self::Retry { error: error.into(), after: None }
     }
 
-    /// A failure with a delay of its own.
+    /// A failure with this delay instead of the policy's.
     pub fn retry_after(after: Duration, error: impl Into<String>) -> Self {
         Self::Retry { error: error.into(), after: Some(after) }
     }

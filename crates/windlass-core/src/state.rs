@@ -17,7 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a task stands. The state itself answers "why is this task not running?".
+/// The state of a task. It answers "why is this task not running?".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {

@@ -288,7 +288,7 @@ pub const ATTEMPT_RECORDS_MAX: usize = 50;
 pub struct TaskRecord {
     /// The task.
     pub id: TaskId,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
     /// Its queue and kind.
     pub lane: Arc<Lane>,

@@ -132,7 +132,7 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// A clock that stands at `start`.
+    /// A clock that shows `start`.
     pub fn new(start: Timestamp) -> Self {
         Self { now: std::sync::Mutex::new((start, Duration::ZERO)) }
     }

@@ -203,7 +203,7 @@ impl fmt::Display for Bound {
 pub struct TokenHash(pub [u8; 32]);
 
 impl PartialEq for TokenHash {
-    /// Compares every byte, also after a difference, so that the time does not tell where the difference is.
+    /// Compares every byte, also after a difference, so that the time does not depend on where the difference is.
     fn eq(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).fold(0, |differs, (one, two)| differs | (one ^ two)) == 0
     }

@@ -4,7 +4,7 @@
 //! One store reads [`Rows`] out, the other writes them; this file is what they share. Times are milliseconds,
 //! states and policies are their codes.
 
-/// What is copied, in this order. Tasks come before keys, because the target computes a key's fingerprint
+/// What is copied, in this order. Tasks come before keys, because the target computes a key's digest
 /// from its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -132,7 +132,7 @@ rows! {
         workflow: Option<String>, key: Option<String>, progress: Option<String>, error: Option<String>,
         log: Option<String>, output_encoding: Option<i16>, output: Option<Vec<u8>>, encoding: i16, payload: Vec<u8>,
     }
-    /// An idempotency key. Its fingerprint is computed from its task, because each store has its own form.
+    /// An idempotency key. Its digest is computed from its task, because each store has its own form.
     KeyRow { queue: String, key: String, task: i64, expires_at: Option<i64>, }
 }
 

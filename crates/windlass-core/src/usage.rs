@@ -70,7 +70,7 @@ pub struct PoolMeter {
 }
 
 impl PoolMeter {
-    /// A meter of so many connections.
+    /// A meter of `size` connections.
     pub fn new(name: &'static str, size: u32) -> Self {
         let (busy, uses, waited_us) = (AtomicU32::new(0), AtomicU64::new(0), AtomicU64::new(0));
         Self { name, size, busy, uses, waited_us }

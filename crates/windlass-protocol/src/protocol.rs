@@ -86,7 +86,7 @@ pub enum Operation {
 
 /// The tasks, jobs and workers of a run, and the faults that may happen.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each allows something of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each allows one kind of event")]
 pub struct Scenario {
     /// Tasks in the order in which their ids were drawn: those of the slow transaction may be first.
     pub tasks: Vec<Spec>,

@@ -71,7 +71,7 @@ pub enum Statement {
 
 /// A transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
 pub struct Txn {
     /// Its purpose.
     pub kind: Kind,

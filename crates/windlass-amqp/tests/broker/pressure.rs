@@ -100,7 +100,7 @@ async fn short_memory_keeps_deliveries_at_the_broker() {
         gate.add_permits(1);
         until(&running, "the next one runs", |seen| seen.acked == ended && seen.running == 1).await;
     }
-    assert_eq!(most.load(Ordering::SeqCst), 1, "one after another, whatever the workers");
+    assert_eq!(most.load(Ordering::SeqCst), 1, "one after another, with any number of workers");
     let options = telemetry::Options {
         consumers: Some(running.handle().source()),
         admission: Some(controller),

@@ -78,7 +78,7 @@ async fn race(
     }
 }
 
-pub async fn a_claim_brings_at_most_what_was_asked_for(harness: &dyn Harness) {
+pub async fn a_claim_brings_at_most_as_many_tasks_as_asked_for(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.add_many("a", 10).await;
     let mut worker = rig.worker().await;
@@ -155,7 +155,7 @@ pub async fn a_step_goes_to_the_worker_that_prefers_its_workflow(harness: &dyn H
     rig.assert_sound().await;
 }
 
-pub async fn a_preference_changes_nothing_about_what_is_claimed(harness: &dyn Harness) {
+pub async fn a_preference_does_not_change_which_tasks_are_claimed(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut ids = rig.add_many("a", 2).await;
     ids.push(rig.add(step_of("w")).await);

@@ -117,7 +117,7 @@ pub async fn a_delay_holds_up_its_own_job_only(harness: &dyn Harness) {
 
 /// A task that runs when its job gets a delay counts as started then, once, also if the job had a delay
 /// before.
-pub async fn a_delay_counts_from_what_runs_when_it_is_set(harness: &dyn Harness) {
+pub async fn a_new_delay_counts_from_the_start_of_the_running_task(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let none = || JobChange { delay: Some(None), ..JobChange::default() };

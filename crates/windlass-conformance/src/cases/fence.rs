@@ -52,7 +52,7 @@ pub async fn a_settlement_of_another_worker_changes_nothing(harness: &dyn Harnes
     owner.end(&claimed, Outcome::Done(None)).await;
 }
 
-pub async fn a_worker_that_was_swept_cannot_settle_what_another_took(harness: &dyn Harness) {
+pub async fn a_swept_worker_cannot_settle_a_task_that_another_took(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let id = rig.add(task("a")).await;
     let mut zombie = rig.worker().await;

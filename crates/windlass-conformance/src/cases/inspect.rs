@@ -30,7 +30,7 @@ pub async fn pages_bring_every_task_once_newest_first(harness: &dyn Harness) {
     }
 }
 
-pub async fn a_page_is_not_disturbed_by_what_is_added_meanwhile(harness: &dyn Harness) {
+pub async fn pages_are_not_disturbed_by_tasks_added_meanwhile(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let ids = rig.add_many("a", 6).await;
     let page = rig.store.tasks(&Filter::default(), None, 3).await.unwrap();
@@ -40,7 +40,7 @@ pub async fn a_page_is_not_disturbed_by_what_is_added_meanwhile(harness: &dyn Ha
     assert_eq!(seen, ids.into_iter().rev().collect::<Vec<_>>());
 }
 
-pub async fn filters_let_through_what_matches_all_of_them(harness: &dyn Harness) {
+pub async fn filters_return_tasks_that_match_all_of_them(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let done = rig.add(NewTask { job: Some(name("j")), ..in_queue("a", "q") }).await;
     let mut worker = rig.worker().await;

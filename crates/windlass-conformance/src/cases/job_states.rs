@@ -31,7 +31,7 @@ pub async fn a_job_can_be_paused_before_its_first_task(harness: &dyn Harness) {
     assert_eq!(worker.claim_ids(MANY).await, []);
 }
 
-pub async fn a_cancelled_job_ends_what_waits_and_what_comes(harness: &dyn Harness) {
+pub async fn a_cancelled_job_cancels_waiting_and_new_tasks(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     rig.limit("j", 2).await;
@@ -86,7 +86,7 @@ pub async fn a_task_handed_back_to_a_cancelled_job_is_cancelled(harness: &dyn Ha
     rig.assert_sound().await;
 }
 
-pub async fn a_job_cancelled_now_asks_what_runs_to_end(harness: &dyn Harness) {
+pub async fn a_job_cancelled_now_asks_running_tasks_to_end(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let ids = rig.add_all(vec![of_job("j"); 2]).await;
@@ -143,7 +143,7 @@ pub async fn a_job_is_removed_when_the_last_task_that_runs_has_ended(harness: &d
     rig.assert_sound().await;
 }
 
-pub async fn a_job_removed_now_asks_what_runs_to_end(harness: &dyn Harness) {
+pub async fn a_job_removed_now_asks_running_tasks_to_end(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let ids = rig.add_all(vec![of_job("j"); 1]).await;

@@ -1,4 +1,4 @@
-//! Paused queues: nothing is claimed from them, everything else goes on.
+//! Paused queues: no task is claimed from them; all other calls work.
 
 use windlass_core::{Outcome, State, source::Rest};
 
@@ -34,7 +34,7 @@ pub async fn a_queue_can_be_paused_before_its_first_task(harness: &dyn Harness) 
     assert_eq!(rig.state(id).await, State::Ready);
 }
 
-pub async fn what_runs_when_a_queue_is_paused_can_be_settled(harness: &dyn Harness) {
+pub async fn running_tasks_of_a_paused_queue_can_be_settled(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let ids = rig.store.enqueue(vec![in_queue("a", "p"); 2]).await.unwrap();
     let mut worker = rig.worker().await;

@@ -71,7 +71,7 @@ pub async fn a_workflow_that_cancels_ends_the_rest_after_a_failure(harness: &dyn
     assert_eq!(rig.task(ids[2]).await.error, Some(reason));
     assert_eq!(rig.workflow("w").await, None);
     let late = rig.add(step_of("w")).await;
-    assert_eq!(worker.claim_ids(MANY).await, [late], "what is appended later starts anew");
+    assert_eq!(worker.claim_ids(MANY).await, [late], "a step that is appended later starts as in a new workflow");
     assert_eq!(rig.workflow("w").await.unwrap().on_failure, OnFailure::Block);
     rig.assert_sound().await;
 }

@@ -38,7 +38,7 @@ fn stranded(model: &Model, task: &TaskRecord) -> Option<String> {
             Some(format!("NO-STRANDED: held though there is room: {task:?}"))
         }
         State::Ready if task.job.is_some() && !model.is_live(&task.lane) => {
-            Some(format!("NO-STRANDED: room for what nobody can take: {task:?}"))
+            Some(format!("NO-STRANDED: room for a task that no worker can take: {task:?}"))
         }
         State::Scheduled if task.due_at.is_none() => Some(format!("NO-STRANDED: due at no time: {task:?}")),
         State::Running if !task.worker.is_some_and(|worker| model.is_registered(worker)) => {

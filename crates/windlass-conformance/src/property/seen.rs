@@ -216,7 +216,7 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
         }
         Answer::Claimed(mut claim) => {
             claim.tasks = claim.tasks.into_iter().map(|task| eye.claimed(task)).collect();
-            // Each store decides where suspects stand in the part of their worker.
+            // Each store decides the position of suspects among the tasks of their worker.
             claim.tasks.sort_by_key(|task| (task.worker, !is_suspect(task.crashes)));
             // A claim that gives tasks may leave the look for the next due time to a later claim.
             claim.next_due = claim.next_due.filter(|_| claim.tasks.is_empty()).map(|at| eye.time(at));

@@ -26,7 +26,7 @@ async fn sleep_takes_the_given_time_without_an_output() {
 }
 
 #[tokio::test]
-async fn sleep_refuses_what_it_cannot_read() {
+async fn sleep_refuses_invalid_payloads() {
     for payload in [
         json!(5),
         json!({}),
