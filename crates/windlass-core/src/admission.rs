@@ -81,7 +81,7 @@ impl fmt::Display for Reasons {
 
 /// How many tasks may run on `slots` slots: at least one, so that a worker never stops entirely.
 pub fn allowed(slots: u32, factor: f64) -> u32 {
-    // Rounded down: what is short is not rounded up to more. The tiny addition keeps 10 × 0.3 at 3.
+    // Round down: under pressure fewer is right. The tiny addition keeps 10 × 0.3 at 3.
     let share = (f64::from(slots) * factor.clamp(0.0, 1.0) + 1e-9).floor();
     (share as u32).clamp(1, slots.max(1))
 }

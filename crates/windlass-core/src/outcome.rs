@@ -1,10 +1,10 @@
-//! What a handler says about its attempt.
+//! The outcome of an attempt, as its handler returns it.
 
 use std::time::Duration;
 
 use crate::payload::Payload;
 
-/// What a successful handler leaves behind, if anything.
+/// The output of a successful handler, if it has one.
 pub type Output = Option<Payload>;
 
 /// The end of one attempt, as the handler (or the executor on its behalf) sees it.

@@ -1,4 +1,4 @@
-//! What a task carries and what it leaves behind: bytes with an encoding.
+//! Payloads and outputs of tasks: bytes with an encoding.
 
 use serde::{Serialize, de::DeserializeOwned};
 

@@ -44,7 +44,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Error text as it may be kept: no NUL, no more than `error_max_bytes`, cut at a character and marked.
+    /// Makes error text safe to keep: replaces NUL, and cuts and marks text longer than `error_max_bytes`.
     pub fn clip_error(&self, text: &str) -> String {
         const MARK: &str = "… (cut)";
         let mut text = text.replace('\0', "\u{fffd}");
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn error_text_loses_nul_and_is_cut_at_a_character() {
+    fn error_text_has_no_nul_and_is_cut_at_a_character() {
         let rules = Rules { error_max_bytes: 20, ..Rules::default() };
         assert_eq!(rules.clip_error("a\0b"), "a\u{fffd}b");
         let cut = rules.clip_error(&"é".repeat(100));

@@ -7,7 +7,7 @@ use crate::{id::TaskId, name::Name, task::NewTask, time::Timestamp};
 pub struct ScheduleRow {
     /// Its name.
     pub name: Name,
-    /// What it enqueues and when, as the runtime wrote it.
+    /// Its task and its times, in the runtime's format.
     pub spec: String,
     /// Whether it is paused.
     pub paused: bool,

@@ -39,7 +39,7 @@ pub enum Settlement {
     },
     /// Cancelled, for this reason.
     Cancelled {
-        /// Who or what asked for it.
+        /// The reason of the request.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a worker needs from a store: leases, claims, settlements, duties and hints.
+//! The part of a store that workers use: leases, claims, settlements, duties and hints.
 
 use std::{collections::HashSet, pin::Pin, sync::Arc};
 
@@ -179,7 +179,7 @@ impl Reconciled {
     }
 }
 
-/// What a duty did.
+/// The result of a duty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DutyReport {
     /// Tasks that it moved.

@@ -49,7 +49,7 @@ pub struct NewTask {
     pub kind: Name,
     /// Which queue it waits in.
     pub queue: Name,
-    /// What it carries.
+    /// Its payload.
     pub payload: Payload,
     /// Higher first; 0 is usual.
     pub priority: i32,
@@ -214,7 +214,7 @@ pub struct Claimed {
     pub lane: Arc<Lane>,
     /// Higher first.
     pub priority: i32,
-    /// What it carries.
+    /// Its payload.
     pub payload: Payload,
     /// The job it belongs to.
     pub job: Option<Name>,
@@ -294,7 +294,7 @@ pub struct TaskRecord {
     pub lane: Arc<Lane>,
     /// Higher first.
     pub priority: i32,
-    /// What it carries.
+    /// Its payload.
     pub payload: Payload,
     /// The job it belongs to.
     pub job: Option<Name>,
@@ -322,7 +322,7 @@ pub struct TaskRecord {
     pub worker: Option<WorkerId>,
     /// What the handler last reported.
     pub progress: Option<String>,
-    /// What it left behind.
+    /// Its output.
     pub output: Output,
     /// The last error or reason.
     pub error: Option<String>,
@@ -332,5 +332,5 @@ pub struct TaskRecord {
     pub attempts: Vec<AttemptRecord>,
 }
 
-/// What a task left behind.
+/// The output of a task.
 pub type Output = crate::outcome::Output;

@@ -240,7 +240,7 @@ pub struct NewToken {
 pub struct TokenRecord {
     /// The part of the token that is not secret.
     pub id: Name,
-    /// What it is called.
+    /// A name for people.
     pub name: Option<Name>,
     /// Its hash.
     pub hash: TokenHash,

@@ -91,7 +91,7 @@ impl TraceContext {
     }
 }
 
-/// What a span is about, as OpenTelemetry sorts it.
+/// The kind of a span, as OpenTelemetry defines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanKind {
     /// Work inside the process.

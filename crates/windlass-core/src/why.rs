@@ -70,7 +70,7 @@ impl Surroundings {
 
 /// The answer.
 ///
-/// | code | state | what is missing |
+/// | code | state | missing |
 /// |---|---|---|
 /// | `not_due`, `retry_wait` | scheduled | time |
 /// | `workflow` | waiting | the steps before it |
