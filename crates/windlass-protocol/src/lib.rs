@@ -14,7 +14,7 @@
 //!              settle_receipt │ workflow_lock │ settle_leave │ workflow_pass │ workflow_forget │ commit
 //!  admission:  todo_take │ workflow_make │ workflow_lock │ workflow_place │ workflow_pass │ workflow_forget
 //!              │ job_lock (│ rollback ┄┄ job_make │ commit ┄┄ todo_take …) (│ job_promote, places passed on)
-//!                        (│ job_count (│ job_demote │ job_count) │ job_promote) │ commit (┄┄ unpark │ commit)
+//!              (│ job_count (│ job_demote │ job_count) │ job_promote) │ commit (┄┄ unpark │ commit)
 //!  sweep:      lock_expired │ held │ workflow_lock │ crash │ commit ┄┄ park_dead │ commit
 //!  leader:     park_dead │ commit ┄┄ unpark │ commit
 //!  operator:   job_make │ job_lock, job_set │ job_count │ job_demote │ … │ commit
