@@ -1,17 +1,17 @@
-//! `#[task(…)]` as it was written, checked where it was written.
+//! Reads and checks `#[task(…)]`. An error points at the setting that is wrong.
 
 use syn::{DeriveInput, LitInt, LitStr, meta::ParseNestedMeta, spanned::Spanned};
 
 use crate::duration::parse_ms;
 
-/// What `#[task(…)]` may say, for the error that lists it.
+/// The settings of `#[task(…)]`, for the error that lists them.
 const KNOWN: &str = "kind, queue, max_attempts, timeout, priority, retry_base, retry_max";
 /// Longest name in bytes, as the core checks it at run time.
 const NAME_MAX_BYTES: usize = 128;
 /// Most attempts, as the core checks it at run time.
 const MAX_ATTEMPTS_LIMIT: u32 = 1_000_000;
 
-/// The settings of one task type; lengths of time in milliseconds.
+/// The settings of one task type; durations in milliseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Attributes {
     pub(crate) kind: Option<String>,
@@ -121,9 +121,9 @@ fn priority(meta: &ParseNestedMeta<'_>) -> syn::Result<i32> {
 fn length(meta: &ParseNestedMeta<'_>) -> syn::Result<u64> {
     let value = meta.value()?;
     if let Ok(number) = value.fork().parse::<LitInt>() {
-        // The literal as it was written may have a suffix of its own: `30u64`.
+        // The literal as the user wrote it may have a type suffix: `30u64`.
         let message = format!(
-            "a length of time needs a unit and is a text: write \"{}s\" for seconds, or ms, m, h, d instead of s",
+            "a length of time must be text with a unit: write \"{}s\" for seconds, or ms, m, h, d instead of s",
             number.base10_digits()
         );
         return Err(syn::Error::new(number.span(), message));

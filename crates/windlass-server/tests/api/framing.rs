@@ -130,7 +130,7 @@ async fn a_chunked_request_is_the_last_of_its_connection() {
 }
 
 #[tokio::test]
-async fn a_time_beyond_the_range_is_told_the_range() {
+async fn an_out_of_range_error_names_the_range() {
     let api = Api::start().await;
     for at in ["9999-12-31T23:59:59Z", "10000-01-01T00:00:00Z"] {
         let (code, message) =
