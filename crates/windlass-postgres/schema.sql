@@ -1,3 +1,4 @@
+FUNCTION added_to_job(job text, concurrency integer) RETURNS boolean LANGUAGE plpgsql VOLATILE
 UNLOGGED TABLE arrival WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=10000)
   task bigint NOT NULL
   lane integer
@@ -33,7 +34,7 @@ UNLOGGED TABLE doorbell WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, a
   presence bigint
   CONSTRAINT doorbell_pkey PRIMARY KEY (listener)
   CREATE UNIQUE INDEX doorbell_pkey ON doorbell USING btree (listener)
-FUNCTION enqueue(kind text, payload json DEFAULT 'null'::json, queue text DEFAULT NULL::text, job text DEFAULT NULL::text, workflow text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, key text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, ignore_conflict boolean DEFAULT NULL::boolean, on_failure text DEFAULT NULL::text, ignore_key_conflict boolean DEFAULT NULL::boolean, job_concurrency integer DEFAULT NULL::integer, OUT id text, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE
+FUNCTION enqueue(kind text, payload json DEFAULT 'null'::json, queue text DEFAULT NULL::text, job text DEFAULT NULL::text, workflow text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, key text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, ignore_conflict boolean DEFAULT NULL::boolean, on_failure text DEFAULT NULL::text, ignore_key_conflict boolean DEFAULT NULL::boolean, job_concurrency integer DEFAULT NULL::integer, OUT id text, OUT existing boolean) RETURNS record LANGUAGE sql VOLATILE
 FUNCTION enqueue_task(new_kind text, new_encoding smallint, new_payload bytea, new_queue text, new_job text, new_workflow text, new_priority integer, new_due_at bigint, new_delay_ms bigint, new_key text, ignore_conflict boolean, new_max_attempts integer, new_timeout_ms bigint, new_retry text, new_on_failure smallint, OUT task bigint, OUT existing boolean) RETURNS record LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path=pg_catalog, pg_temp, enable_seqscan=off, jit=off
 TABLE fenced
   worker bigint NOT NULL

@@ -1,4 +1,4 @@
-"""What Windlass must reach beside its peers, and nothing more than it takes to tell."""
+"""The bars of Windlass against its peers, with only the measurements that they need."""
 
 from dataclasses import asdict, dataclass
 

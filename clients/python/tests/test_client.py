@@ -111,6 +111,24 @@ async def test_a_batch_is_all_or_nothing(ask: Asked) -> None:
     assert [task.id for task in listed] == [task.task_id for task in reversed(enqueued)], "newest first"
 
 
+@pytest.mark.parametrize("letter", ["\u202e", "\u200b", "\u2028", "\ufeff", "\u0085"])
+@pytest.mark.parametrize("field", ["kind", "queue", "job", "workflow"])
+async def test_a_name_with_an_unsafe_character_is_refused(ask: Asked, field: str, letter: str) -> None:
+    task: dict[str, Any] = {"kind": "k", field: f"a{letter}b"}
+    with pytest.raises(windlass.InvalidError, match=rf"{field} .* has "):
+        await ask("enqueue", **task)
+    with pytest.raises(windlass.InvalidError, match=field):
+        await ask("enqueue_batch", [NewTask(**task)])
+
+
+async def test_a_queue_and_a_job_with_an_unsafe_name_are_refused(ask: Asked) -> None:
+    for method in ("queues.pause", "jobs.pause"):
+        with pytest.raises(windlass.InvalidError, match="invisible or reorder"):
+            await ask(method, "a\u202eb")
+    with pytest.raises(windlass.InvalidError, match="invisible or reorder"):
+        await ask("jobs.set_concurrency", "a\u202eb", 3)
+
+
 async def test_a_list_goes_on_over_its_pages(ask: Asked) -> None:
     queue = name()
     await ask("enqueue_batch", [NewTask(kind="k", queue=queue) for _ in range(450)])
@@ -140,6 +158,20 @@ async def test_a_cancelled_task_has_ended_and_cannot_be_cancelled_again(ask: Ask
     assert (task.state, task.error) == (TaskState.CANCELLED, "not needed")
     with pytest.raises(windlass.ConflictError):
         await ask("retry", enqueued.task_id)
+
+
+async def test_a_task_that_has_ended_is_repeated_once(ask: Asked) -> None:
+    enqueued = await ask("enqueue", "echo", {"n": 1})
+    with pytest.raises(windlass.ConflictError):
+        await ask("repeat", (await ask("enqueue", name(), delay=3600)).task_id)
+    await ask("wait", enqueued.task_id, timeout=LIMIT)
+    again = await ask("repeat", enqueued.task_id)
+    copy = await ask("wait", again, timeout=LIMIT)
+    assert (copy.state, copy.output, copy.key) == (TaskState.DONE, {"n": 1}, f"repeat-of:{enqueued.task_id}")
+    with pytest.raises(windlass.ConflictError, match=again):
+        await ask("repeat", enqueued.task_id)
+    later = await ask("repeat", again, 3600.0)
+    assert (await ask("get", later)).state is TaskState.SCHEDULED
 
 
 async def test_a_queue_tells_its_depth_and_is_paused(ask: Asked) -> None:

@@ -16,6 +16,7 @@ from windlass import (
     Client,
     Context,
     Dead,
+    InvalidError,
     NewTask,
     Release,
     Retry,
@@ -92,6 +93,19 @@ async def test_a_thousand_tasks_each_run_once_with_no_more_at_once_than_slots(
         await wait_all(client, *(task.task_id for task in enqueued))
     assert sorted(runs) == sorted(task.task_id for task in enqueued)
     assert 1 < most <= 20
+
+
+@pytest.mark.parametrize("names", [{"kind": "a\u202eb"}, {"queue": "a\u200bb"}])
+async def test_a_worker_with_an_unsafe_name_ends_with_that_error(server: Server, names: dict[str, str]) -> None:
+    worker = Worker(server.url, queues=[names["queue"]] if "queue" in names else [])
+
+    @worker.handler(names.get("kind", "k"))
+    async def never(_context: Context) -> None:
+        raise AssertionError("its name is refused")
+
+    with pytest.raises(InvalidError, match="invisible or reorder"):
+        async with asyncio.timeout(LIMIT):
+            await worker.run(handle_signals=False)
 
 
 async def test_a_failure_is_tried_again_and_the_last_one_ends_the_task(server: Server, client: Client) -> None:

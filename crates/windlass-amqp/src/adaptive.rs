@@ -1,27 +1,29 @@
-//! How many workers a consumer may use at present: from the depth of its queue and the latency of its handlers. Pure: looks come
-//! in, limits come out.
+//! Computes how many workers a consumer may use now, from the depth of its queue and the latency of its
+//! handlers. Pure: looks come in, limits come out.
 //!
-//! By Little's law `waiting × latency ÷ time` workers empty a queue in that time. More are of no use to it, fewer leave it behind.
-//! Latency may also rise *because* of the workers, when what they call is the bottleneck; so a raise that finishes nothing more
-//! is taken back.
+//! By Little's law, `waiting × latency ÷ time` workers empty a queue in that time. More workers do not help,
+//! fewer leave messages behind. Latency may also rise *because* of the workers, if they share a bottleneck.
+//! So a raise after which no more messages are finished is taken back.
 
 use std::time::Duration;
 
 /// How often to look.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The time in which a queue should be empty.
+/// A queue should be empty after this time.
 const EMPTY_WITHIN_SECONDS: f64 = 10.0;
-/// The most that one look may change: a mistaken one is not far off, and eight of them go from 1 to the cap.
+/// The largest change of one look, as a factor: a wrong change is small, and eight changes go from 1 to the
+/// maximum.
 const STEP: f64 = 2.0;
-/// A raise is worth it if this much more is finished.
+/// A raise is kept if the rate of finished messages grew by this factor.
 const GAIN: f64 = 1.05;
-/// Latency that rose by this much while nothing more was finished is the workers' own doing.
+/// If latency rose by this factor while the rate did not grow, the workers caused it.
 const SLOWER: f64 = 1.2;
-/// Latency that fell by this much lets fewer workers do.
+/// If latency fell to this share, fewer workers are enough.
 const FASTER: f64 = 0.5;
-/// More workers make what they share slower by this power of their number at most; latency beyond that rose by itself.
+/// More workers slow a shared bottleneck at most by this power of their number; a larger rise of latency has
+/// another cause.
 const STEEPEST: i32 = 2;
-/// Looks to wait after a raise was taken back.
+/// Looks to wait after a raise was taken back, before the next raise.
 const PATIENCE: u32 = 10;
 
 /// What happened since the last look.
@@ -29,7 +31,7 @@ const PATIENCE: u32 = 10;
 pub struct Look {
     /// Messages that wait at the broker or here.
     pub waiting: u64,
-    /// Handlers that ended.
+    /// The sum of their run times.
     pub ended: u64,
     /// The sum of their times.
     pub busy: Duration,
@@ -44,7 +46,7 @@ pub struct Change {
     pub reason: String,
 }
 
-/// What is remembered between looks.
+/// The state between two looks.
 #[derive(Debug)]
 pub struct Adaptive {
     min: usize,
@@ -57,12 +59,12 @@ pub struct Adaptive {
     patience: u32,
     /// Limit and latency of the last look.
     last: Option<(usize, f64)>,
-    /// Whether handlers became faster and the limit is still on its way down.
+    /// Whether handlers became faster and the limit is still being lowered.
     is_lowering: bool,
 }
 
 impl Adaptive {
-    /// Between these two, beginning with the lower.
+    /// A limit between these two that starts at the lower.
     pub fn new(min: usize, max: usize) -> Self {
         let min = min.clamp(1, max.max(1));
         Self {
@@ -77,7 +79,7 @@ impl Adaptive {
         }
     }
 
-    /// The limit in force.
+    /// The limit now.
     pub fn limit(&self) -> usize {
         self.limit
     }
@@ -86,14 +88,15 @@ impl Adaptive {
     pub fn adjust(&mut self, look: Look) -> Option<Change> {
         self.patience = self.patience.saturating_sub(1);
         if look.ended == 0 {
-            // Nothing is known of the latency; a queue that is empty needs no workers.
+            // The latency is unknown; an empty queue needs no more than the least workers.
             return (look.waiting == 0)
                 .then(|| self.set(self.min, 0.0, "nothing waits".to_owned()))
                 .flatten();
         }
         let rate = look.ended as f64 / LOOK_EVERY.as_secs_f64();
         let latency = look.busy.as_secs_f64() / look.ended as f64;
-        // While handlers change by themselves, a look sees some of either sort, and its rate says nothing about the next.
+        // If the latency changes for another reason, one look mixes old and new handlers, and its rate says
+        // nothing about the next look.
         let last = self.last.replace((self.limit, latency));
         let is_steady = last.is_none_or(|last| self.explains(last, latency));
         if let Some((limit, rate_before, latency_before)) = self.raised.take()
@@ -119,12 +122,12 @@ impl Adaptive {
             self.raised = is_steady.then_some(before);
             return Some(change);
         }
-        // A queue that gets shorter is no reason to slow down, else its end would never come.
+        // A shorter queue alone does not lower the limit: fewer workers would take ever longer to empty it.
         self.is_lowering |= self.basis.is_some_and(|basis| latency < basis * FASTER);
         let is_served = (look.waiting as f64) < rate;
         if wanted < now && (self.is_lowering || is_served) {
             let change = self.set(wanted.max(now / STEP).ceil() as usize, latency, reason());
-            // It may take more than one step.
+            // Lowering may take more than one step.
             self.is_lowering = (self.limit as f64) > wanted.ceil() && self.limit > self.min;
             return change;
         }
@@ -133,7 +136,7 @@ impl Adaptive {
         None
     }
 
-    /// Whether the workers may be what made handlers slower than they were with another limit.
+    /// Whether the number of workers can explain that handlers are slower than with another limit.
     fn explains(&self, (limit, before): (usize, f64), latency: f64) -> bool {
         latency <= before * SLOWER * (self.limit as f64 / limit as f64).powi(STEEPEST)
     }
@@ -155,7 +158,7 @@ impl Adaptive {
 mod tests {
     use super::*;
 
-    /// Handlers of a fixed latency: what a second with this limit brings.
+    /// The look after one second with this limit and handlers of a fixed latency.
     fn second(limit: usize, waiting: &mut u64, latency: f64) -> Look {
         let ended = ((limit as f64 / latency) as u64).min(*waiting);
         *waiting -= ended;
@@ -163,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_follows_the_latency_within_ten_looks_and_never_leaves_its_bounds() {
+    fn limit_follows_the_latency_within_ten_looks() {
         let mut adaptive = Adaptive::new(4, 100);
         let mut settled = Vec::new();
         for latency in [0.01, 0.5, 0.01] {
@@ -171,7 +174,7 @@ mod tests {
             let limits: Vec<usize> = (0..20)
                 .map(|_| {
                     let look = second(adaptive.limit(), &mut waiting, latency);
-                    // Others publish as fast as this consumes, so that the queue stays as deep.
+                    // Publishers are as fast as the consumer, so that the depth stays the same.
                     waiting = 20_000;
                     adaptive.adjust(Look { waiting, ..look });
                     adaptive.limit()
@@ -199,9 +202,9 @@ mod tests {
     }
 
     #[test]
-    fn raise_that_finishes_no_more_is_taken_back() {
+    fn raise_without_more_finished_messages_is_taken_back() {
         let mut adaptive = Adaptive::new(4, 100);
-        // What they call does 100 a second, however many ask.
+        // The handlers call a service that does 100 calls a second in all.
         let mut limits = Vec::new();
         for _ in 0..8 {
             let latency = adaptive.limit() as f64 / 100.0;
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_stops_where_more_workers_finish_no_more() {
+    fn limit_stops_rising_where_more_workers_do_not_help() {
         let mut adaptive = Adaptive::new(4, 200);
         let mut limits = Vec::new();
         for _ in 0..12 {
@@ -227,8 +230,8 @@ mod tests {
     }
 
     #[test]
-    fn handlers_that_become_slower_by_themselves_are_not_blamed_on_a_raise() {
-        // The change falls into the middle of a look at every possible place.
+    fn a_raise_is_kept_when_handlers_become_slower_by_themselves() {
+        // The handlers become slower in the middle of a look, at several points of it.
         for share in [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98] {
             let mut adaptive = Adaptive::new(4, 100);
             let steady = |adaptive: &mut Adaptive, latency: f64, looks: u32| {
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn reason_names_what_was_seen() {
+    fn reason_names_the_depth_and_the_latency() {
         let look = Look { waiting: 5_000, ended: 400, busy: Duration::from_secs(4) };
         let change = Adaptive::new(2, 100).adjust(look);
         let wanted = Change { limit: 4, reason: "5000 messages wait, each takes 10.0 ms".to_owned() };

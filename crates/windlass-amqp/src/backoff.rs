@@ -1,4 +1,4 @@
-//! How long to wait before the broker, or the store behind a bridge, is asked again.
+//! How long to wait before another call to the broker, or to the store behind a bridge.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -7,15 +7,15 @@ use std::{
 
 use windlass::backoff::Backoff;
 
-/// The first wait. A restarted broker needs seconds; a closed channel is open again at once.
+/// The first wait. A restarted broker needs seconds; after a closed channel a new one opens at once.
 const FIRST: Duration = Duration::from_millis(100);
-/// The longest wait: how late a consumer may be back after its broker, besides the spread.
+/// The longest wait: a consumer is back at most this late after its broker, apart from the spread.
 const LONGEST: Duration = Duration::from_secs(5);
-/// A session that lasted this long starts the count anew.
+/// After a session that lasted this long, the waits start again with the first one.
 pub const CALM: Duration = Duration::from_secs(30);
 
-/// Waits from a tenth of a second to five seconds. Each has a seed of its own, so that consumers of one process, which lose their
-/// broker together, do not come back in step.
+/// Waits from a tenth of a second to five seconds. Each has its own seed: the consumers of one process lose
+/// their broker together, and must not come back at the same moment.
 pub fn backoff() -> Backoff {
     Backoff::new(FIRST, LONGEST, RandomState::new().hash_one(0))
 }

@@ -1,5 +1,5 @@
-//! From the broker into the durable store: a delivery becomes a task, and is acknowledged once the task is committed
-//! (ACK-AFTER).
+//! From the broker into the durable store: a delivery becomes a task, and is acknowledged after the task is
+//! committed (ACK-AFTER).
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -8,14 +8,14 @@ use windlass::{Name, NewTask, Outcome, Payload};
 
 use crate::{Consumer, Delivery, Error, Sink, backoff::backoff, sink::is_the_messages_fault};
 
-/// Where the name of a job or a workflow comes from.
+/// The source of the name of a job or a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameFrom {
-    /// The value of this header; a delivery without it has none.
+    /// The value of this header; a delivery without the header has no such name.
     Header(String),
     /// The routing key.
     RoutingKey,
-    /// Always this one.
+    /// Always this name.
     Fixed(String),
 }
 
@@ -48,8 +48,8 @@ impl FromStr for NameFrom {
 
 /// How deliveries become tasks.
 ///
-/// The message id is the idempotency key, so a message that is delivered twice is one task. A delivery without an id has no
-/// key, and becomes a second task if it comes again.
+/// The message id is the idempotency key, so a message that is delivered twice becomes one task. A delivery
+/// without an id has no key, and becomes a second task if it is delivered again.
 #[derive(Clone)]
 #[must_use = "hand it to Consumer::into_store"]
 pub struct Bridge {
@@ -61,7 +61,8 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Deliveries become tasks of this kind on the default queue, of the store behind a [`Client`](windlass::Client) or elsewhere.
+    /// Deliveries become tasks of this kind on the default queue. The sink is a [`Client`](windlass::Client),
+    /// or enqueues elsewhere.
     ///
     /// # Errors
     /// [`Error::Declaration`] if the kind is not a valid name.
@@ -70,7 +71,7 @@ impl Bridge {
         Ok(Self { sink, kind, queue: None, job: None, workflow: None })
     }
 
-    /// They wait in this queue of the store.
+    /// The tasks wait in this queue of the store.
     ///
     /// # Errors
     /// [`Error::Declaration`] if it is not a valid name.
@@ -79,22 +80,22 @@ impl Bridge {
         Ok(self)
     }
 
-    /// They belong to the job that this names.
+    /// The tasks belong to the job with this name.
     pub fn job(mut self, from: NameFrom) -> Self {
         self.job = Some(from);
         self
     }
 
-    /// They are appended to the workflow that this names.
+    /// The tasks are appended to the workflow with this name.
     pub fn workflow(mut self, from: NameFrom) -> Self {
         self.workflow = Some(from);
         self
     }
 
-    /// The task that a delivery becomes.
+    /// The task for a delivery.
     fn task(&self, delivery: &Delivery) -> windlass::Result<NewTask> {
         let body = delivery.body().to_vec();
-        // What says that it is JSON, or says nothing and looks like it.
+        // JSON if the content type says so, or if there is none and the body is valid JSON.
         let payload = match delivery.content_type() {
             Some(other) if !other.contains("json") => Payload::bytes(body),
             Some(_) => Payload::json_text(body)?,
@@ -114,8 +115,8 @@ impl Bridge {
         Ok(task)
     }
 
-    /// Enqueues until the store has it. While the store is down the delivery is held, and with it its place of the prefetch: the
-    /// queue of the broker grows, nothing else.
+    /// Enqueues until the store has the task. While the store is down, the consumer holds the delivery and
+    /// its place in the prefetch, so messages pile up only in the queue of the broker.
     async fn enqueue(&self, delivery: &Delivery) -> Outcome {
         let task = match self.task(delivery) {
             Ok(task) => task,
@@ -126,7 +127,8 @@ impl Bridge {
             match self.sink.enqueue(task.clone(), delivery.message_id()).await {
                 Ok(()) => return Outcome::Done(None),
                 Err(error) if is_the_messages_fault(&error) => return Outcome::Dead(error.to_string()),
-                // An answer that was lost is asked for again under the same key; without one the broker's word is as good.
+                // After a lost answer the task is sent again under the same key. Without a key it may become
+                // two tasks, as after a redelivery by the broker.
                 Err(error) => tracing::warn!(%error, "a delivery waits for the store"),
             }
             tokio::select! {
@@ -148,7 +150,7 @@ fn name(what: &str, text: &str) -> Result<Name, Error> {
 }
 
 impl Consumer {
-    /// Deliveries of a queue become tasks in the store, and are acknowledged once these are committed.
+    /// Deliveries of a queue become tasks in the store, and are acknowledged after the tasks are committed.
     pub fn into_store(queue: impl Into<String>, bridge: Bridge) -> Self {
         let bridge = Arc::new(bridge);
         Self::raw(queue, move |delivery: Delivery| {

@@ -1,4 +1,4 @@
-//! One connection to the broker, opened when it is needed and again when it was lost.
+//! One connection to the broker, opened when it is needed and again after it was lost.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -16,33 +16,34 @@ use crate::{
     topology::{Declarations, ExchangeKind},
 };
 
-/// How long the broker may take to answer when a connection is opened.
+/// How long the broker may take to answer while a connection is opened.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How often either side of an idle connection says that it is there; twice this without a word ends it.
+/// How often both sides of an idle connection send a heartbeat; after twice this time without one the
+/// connection ends.
 const HEARTBEAT_SECONDS: u16 = 10;
 
 /// A connection with a name that the broker shows.
 pub struct Link {
     uri: AMQPUri,
-    /// How the broker is to be believed, if the address asks for it.
+    /// The certificates and keys for TLS, if the address asks for it.
     tls: Option<Tls>,
     name: String,
     declarations: Declarations,
-    /// Held while connecting, so that many who lost it open one.
+    /// Locked while connecting, so that callers that lost the connection together open only one.
     connection: Mutex<Option<Arc<Connection>>>,
 }
 
 impl Link {
-    /// Reads the address; connects to nothing.
+    /// Reads the address; does not connect yet.
     pub fn new(url: &str, name: String, declarations: Declarations) -> Result<Self, Error> {
-        // The parser quotes what it could not read, and that may hold the password.
+        // The parser's error quotes the text that it could not read, which may contain the password.
         let unreadable = |_: String| Error::Address("it cannot be read".to_owned());
         let mut uri: AMQPUri = url.parse().map_err(unreadable)?;
         let tls = match uri.scheme {
             AMQPScheme::AMQP => None,
             AMQPScheme::AMQPS => Some(Tls::of(url).map_err(Error::Tls)?),
         };
-        // Files that cannot be used are an error at the start, not one that is tried again for ever.
+        // Check the files here: unusable files are an error at the start, not after endless retries.
         tls.as_ref().map(Tls::config).transpose().map_err(Error::Tls)?;
         uri.query.heartbeat.get_or_insert(HEARTBEAT_SECONDS);
         Ok(Self { uri, tls, name, declarations, connection: Mutex::default() })
@@ -53,7 +54,7 @@ impl Link {
         format!("{}:{}", self.uri.authority.host, self.uri.authority.port)
     }
 
-    /// The connection, opened if there is none.
+    /// The connection; opened if there is none.
     pub async fn connection(&self) -> Result<Arc<Connection>, Error> {
         let mut held = self.connection.lock().await;
         if let Some(connection) = held.as_ref().filter(|connection| connection.status().connected()) {
@@ -63,7 +64,7 @@ impl Link {
         let opened = match &self.tls {
             None => timeout(CONNECT_LIMIT, Connection::connect_uri(self.uri.clone(), properties)).await,
             Some(tls) => {
-                // Read anew, so that a certificate that was renewed is used from here on.
+                // Read the files again, so that a renewed certificate is used from now on.
                 let config = tls.config().map_err(Error::Tls)?;
                 timeout(CONNECT_LIMIT, tls::connect(self.uri.clone(), properties, config)).await
             }
@@ -79,7 +80,8 @@ impl Link {
         Ok(connection)
     }
 
-    /// A new channel, on which everything was declared (anew): what was lost with the broker or deleted meanwhile is back.
+    /// A new channel. Declares everything again first: queues that were deleted, or lost with the broker, are
+    /// back.
     pub async fn channel(&self) -> Result<Channel, Error> {
         let connection = self.connection().await?;
         let channel = connection.create_channel().await.map_err(|error| self.lost("a channel", &error))?;
@@ -117,7 +119,7 @@ impl Link {
         Ok(())
     }
 
-    /// What an error on a channel means.
+    /// The error for a failure on a channel.
     pub fn lost(&self, what: &str, error: &lapin::Error) -> Error {
         if error.is_amqp_soft_error() {
             return refused(what, error);
@@ -128,7 +130,7 @@ impl Link {
     /// Closes the connection, if there is one.
     pub async fn close(&self) {
         if let Some(connection) = self.connection.lock().await.take() {
-            // Whatever was open on it has been answered for; a broker that has gone needs no farewell.
+            // Every delivery on it has its answer by now; a broker that is gone needs no close.
             let _ = timeout(CONNECT_LIMIT, connection.close(200, "done".into())).await;
         }
     }
@@ -136,7 +138,7 @@ impl Link {
 
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the whole address: it holds the password.
+        // Not the whole address: it contains the password.
         f.debug_struct("Link")
             .field("name", &self.name)
             .field("address", &self.address())
@@ -152,7 +154,7 @@ fn refused(what: &str, error: &lapin::Error) -> Error {
     Error::Refused { what: what.to_owned(), reason }
 }
 
-/// A text as the protocol carries names.
+/// A name in the form that the protocol carries.
 pub fn short(text: &str) -> Result<ShortString, Error> {
     ShortString::try_new(text).map_err(|error| Error::Declaration(error.to_string()))
 }
@@ -163,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_about_an_address_has_its_password() {
+    fn no_error_about_an_address_contains_its_password() {
         for url in [
             "amqp://u:s3cret@host:port",
             "http://u:s3cret@host",

@@ -1,4 +1,4 @@
-//! A consumer as it is declared.
+//! The declaration of a consumer.
 
 use std::{fmt, time::Duration};
 
@@ -11,7 +11,8 @@ use crate::{
     topology::{QueueKind, check_name},
 };
 
-/// What is consumed from one queue, and how. One channel and one consumer tag at the broker, however many workers it has.
+/// What to consume from one queue, and how. It has one channel and one consumer tag at the broker, however
+/// many workers it has.
 #[must_use = "hand it to Consumers::consume"]
 pub struct Consumer {
     queue: String,
@@ -29,16 +30,17 @@ pub struct Consumer {
     run: Run,
 }
 
-/// Told of each answer: how long after the start of its handler it was handed to the connection.
+/// Called for each answer, with the time from the start of the handler until the answer was given to the
+/// connection.
 pub type OnSettled = Box<dyn Fn(Duration) + Send + Sync>;
 
 impl Consumer {
-    /// Deliveries of a queue, read from JSON, go to this handler.
+    /// The handler gets the deliveries of a queue, decoded from JSON.
     pub fn new<Args>(queue: impl Into<String>, handler: impl MessageHandler<Args>) -> Self {
         Self::of(queue.into(), handler.erased())
     }
 
-    /// Deliveries of a queue go to this handler as they are.
+    /// The handler gets the deliveries of a queue as raw bytes.
     pub fn raw<F, Called>(queue: impl Into<String>, handler: F) -> Self
     where
         F: Fn(Delivery) -> Called + Send + Sync + 'static,
@@ -65,19 +67,19 @@ impl Consumer {
         }
     }
 
-    /// The name of the consumer at the broker; without one it is made from the queue and this process.
+    /// The name of the consumer at the broker; the default is made from the queue and this process.
     pub fn tag(mut self, tag: impl Into<String>) -> Self {
         self.tag = Some(tag.into());
         self
     }
 
-    /// What the messages are; in every log line and metric of this consumer.
+    /// The event type of the messages, for every log line and metric of this consumer.
     pub fn event_type(mut self, event_type: impl Into<String>) -> Self {
         self.event_type = Some(event_type.into());
         self
     }
 
-    /// A delivery whose type is not the [`event_type`](Self::event_type) is rejected without being handled.
+    /// Rejects a delivery whose type is not the [`event_type`](Self::event_type) without calling the handler.
     pub fn strict_event_type(mut self) -> Self {
         self.is_strict = true;
         self
@@ -89,53 +91,55 @@ impl Consumer {
         self
     }
 
-    /// How many deliveries the broker may send ahead: 0 means workers × 10 and at most 500, at most 1000.
+    /// How many deliveries the broker may send ahead: 0 means workers × 10 but at most 500; the limit is
+    /// 1000.
     pub fn prefetch(mut self, prefetch: i64) -> Self {
         self.prefetch = prefetch;
         self
     }
 
-    /// Uses between so many workers and [`workers`](Self::workers), as the depth of the queue and the latency of the handlers need
-    /// it: enough to empty the queue in ten seconds, and fewer again when more of them finish no more. Every change is logged with
-    /// its reason.
+    /// Uses between `min` and [`workers`](Self::workers) workers, depending on the depth of the queue and the
+    /// latency of the handlers: enough to empty the queue in ten seconds, and fewer again when more of them
+    /// do not finish more. Logs every change with its reason.
     pub fn adaptive(mut self, min: i64) -> Self {
         self.adaptive_min = Some(min);
         self
     }
 
-    /// Nobody else may consume from the queue meanwhile.
+    /// No other consumer may consume from the queue meanwhile.
     pub fn exclusive(mut self) -> Self {
         self.is_exclusive = true;
         self
     }
 
-    /// Of all consumers of the queue only one at a time gets deliveries. A property of the queue, which must be in the same set.
+    /// Only one consumer of the queue at a time gets deliveries. A property of the queue, which must be
+    /// declared in the same set.
     pub fn single_active(mut self) -> Self {
         self.is_single_active = true;
         self
     }
 
-    /// How long a handler may take; after that the delivery has failed.
+    /// How long a handler may run; after that the delivery counts as failed.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// A delivery that failed comes back up to so many times before it is rejected. Only quorum queues count deliveries, so on
-    /// others one is the most.
+    /// A failed delivery is returned to the queue up to `max` times before it is rejected. Only quorum queues
+    /// count deliveries, so on other queues `max` is at most 1.
     pub fn redeliver(mut self, max: u32) -> Self {
         self.redelivery = Redelivery { max };
         self
     }
 
-    /// Calls this for every delivery that was handled, with the time from the start of its handler until its answer was handed to
-    /// the connection. It runs where deliveries are taken, so it must be quick.
+    /// Calls this for every delivery that was handled, with the time from the start of its handler until its
+    /// answer was given to the connection. It runs on the task that takes deliveries, so it must be quick.
     pub fn on_settled(mut self, tell: impl Fn(Duration) + Send + Sync + 'static) -> Self {
         self.on_settled = Some(Box::new(tell));
         self
     }
 
-    /// Checks it and fills in what was left open.
+    /// Checks the declaration and fills in the defaults.
     pub(crate) fn planned(self, topology: &mut Topology, process: &str) -> Result<Plan, Error> {
         check_name("queue", &self.queue)?;
         if self.is_strict && self.event_type.is_none() {
@@ -152,7 +156,7 @@ impl Consumer {
             topology.find_queue(&self.queue).is_some_and(|queue| queue.kind == QueueKind::Classic);
         if is_classic && self.redelivery.max > 1 {
             let reason = format!(
-                "queue {:?} is to deliver again {} times, but a classic queue does not count: use a quorum queue, or 1",
+                "queue {:?} has redeliver({}), but a classic queue does not count deliveries: use a quorum queue, or redeliver(1)",
                 self.queue, self.redelivery.max
             );
             return Err(Error::Declaration(reason));
@@ -179,11 +183,13 @@ impl Consumer {
     }
 }
 
-/// The least number of workers of an adaptive consumer.
+/// Checks the least number of workers of an adaptive consumer.
 fn least(min: i64, workers: usize) -> Result<usize, Error> {
     let fitting = usize::try_from(min).ok().filter(|min| (1..=workers).contains(min));
     fitting.ok_or_else(|| {
-        Error::Declaration(format!("the least number of workers must be 1 to {workers}, the most, not {min}"))
+        Error::Declaration(format!(
+            "the least number of workers must be 1 to {workers} (the number of workers), not {min}"
+        ))
     })
 }
 
@@ -193,15 +199,15 @@ impl fmt::Debug for Consumer {
     }
 }
 
-/// A consumer with everything decided. It is built once and shared, never copied field by field.
+/// A checked consumer with all defaults filled in. Built once and shared, never copied field by field.
 pub struct Plan {
     pub queue: String,
     pub tag: String,
-    /// Empty if none was named.
+    /// Empty if the consumer has none.
     pub event_type: String,
     pub is_strict: bool,
     pub sizes: Sizes,
-    /// The least number of workers, if it is to change.
+    /// The least number of workers, if the consumer is adaptive.
     pub adaptive_min: Option<usize>,
     pub is_exclusive: bool,
     pub is_single_active: bool,
@@ -209,12 +215,12 @@ pub struct Plan {
     pub redelivery: Redelivery,
     pub on_settled: Option<OnSettled>,
     pub run: Run,
-    /// Who is told of its deliveries, if anybody.
+    /// The tracer for its deliveries, if there is one.
     pub tracer: Option<Tracer>,
 }
 
 impl Plan {
-    /// Whether nobody else gets deliveries of the queue for as long as it is subscribed.
+    /// Whether no other consumer gets deliveries of the queue while this one is subscribed.
     pub fn has_queue_alone(&self) -> bool {
         self.is_exclusive || self.is_single_active
     }
@@ -261,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused_with_the_reason() {
+    fn invalid_consumers_are_refused_with_the_reason() {
         assert!(refused(Consumer::raw("q", nothing).strict_event_type(), None).contains("does not name"));
         assert!(refused(Consumer::raw("q", nothing).single_active(), None).contains("declare queue"));
         assert!(refused(Consumer::raw("q", nothing).workers(-1), None).contains("workers must be"));

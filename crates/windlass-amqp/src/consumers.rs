@@ -1,4 +1,4 @@
-//! Everything that is declared, consumed and published with one broker.
+//! All that a process declares, consumes and publishes with one broker.
 
 use std::{collections::BTreeSet, fmt, process, sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ pub struct Consumers {
 }
 
 impl Consumers {
-    /// For the broker at this address, such as `amqp://user:password@host:5672/vhost`. Connects to nothing yet.
+    /// For the broker at this address, such as `amqp://user:password@host:5672/vhost`. Does not connect yet.
     pub fn connect(url: impl Into<String>) -> Self {
         let name = format!("windlass-{}", process::id());
         Self {
@@ -44,20 +44,21 @@ impl Consumers {
         }
     }
 
-    /// The controller that says how many of the workers may be used: hand the same one to every worker, pool and set of
-    /// consumers of a process. Without one they have a controller of their own. What may not start waits with the broker.
+    /// The controller that says how many of the workers may be used: give the same one to every worker, pool
+    /// and set of consumers of a process. The default is a controller for this set alone. Deliveries that may
+    /// not start wait at the broker.
     pub fn admission(mut self, controller: Controller) -> Self {
         self.admission = Some(controller);
         self
     }
 
-    /// Tells of every delivery and every message as spans of a trace.
+    /// Sends every delivery and every message as spans of a trace.
     pub fn tracer(mut self, tracer: Tracer) -> Self {
         self.tracer = Some(tracer);
         self
     }
 
-    /// The name that the broker shows for the connections, and that automatic consumer tags end with.
+    /// The name that the broker shows for the connections; automatic consumer tags end with it.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -87,18 +88,19 @@ impl Consumers {
         self
     }
 
-    /// Names a pool of so many places that all handlers share, such as of database connections. The start warns if it is too small
-    /// for them: every place less is a worker that waits for another.
+    /// Names a pool, such as of database connections, that all handlers share and that has `max` places. The
+    /// start warns if the pool is too small: then handlers wait for each other.
     pub fn shared_pool(mut self, name: impl Into<String>, max: usize) -> Self {
         self.shared_pools.push((name.into(), max));
         self
     }
 
-    /// Checks everything, declares it, and starts the consumers. Needs a tokio runtime, on which they then run.
+    /// Checks all declarations, sends them, and starts the consumers. Needs a tokio runtime, on which they
+    /// then run.
     ///
     /// # Errors
-    /// [`Error::Declaration`] before anything is sent; [`Error::Unreachable`] and [`Error::Refused`] if the broker is not there or
-    /// has something else under one of the names. Nothing is left running then.
+    /// [`Error::Declaration`] before anything is sent. [`Error::Unreachable`] and [`Error::Refused`] if the
+    /// broker is not there or has something else under one of the names; then no consumer is left running.
     pub async fn start(self) -> Result<Running, Error> {
         let Self { url, name, mut topology, wanted, shared_pools, admission, tracer } = self;
         let plans = wanted.into_iter().map(|consumer| {
@@ -121,19 +123,21 @@ impl Consumers {
         let (told, stop) = watch::channel(None);
         let mut ready = Vec::new();
         for plan in plans {
-            // Before any of them runs, so that a start that fails leaves nothing behind.
+            // Open every session before any of them runs, so that a failed start leaves nothing behind.
             let session = Session::open(&consuming, &plan, plan.sizes.prefetch).await?;
             ready.push((plan, session));
         }
         if ready.is_empty() {
-            // Nobody else would find out about a conflict.
+            // Open a publishing channel now: otherwise a conflict of the declarations would not show until
+            // the first message.
             drop(publishing.channel().await?);
         }
         let admission = match admission {
             Some(controller) => controller,
             None => Controller::new(AdmissionConfig::default()).map_err(declaration)?,
         };
-        // A worker that shares the controller samples as well, and neither counts twice. Whoever only publishes needs none.
+        // Sample only if there are consumers. A worker that shares the controller samples too; neither sample
+        // counts twice.
         let sampler =
             if ready.is_empty() { None } else { Some(admission.start_sampling().map_err(declaration)?) };
         let consumers = Vec::new();
@@ -147,7 +151,7 @@ impl Consumers {
     }
 }
 
-/// What has to be said of pools that are too small.
+/// The warnings about pools that are too small.
 fn pool_warnings(pools: &[(String, usize)], plans: &[Plan]) -> Vec<String> {
     let workers = plans.iter().map(|plan| plan.sizes.workers).sum();
     let wanted = shared_pool(workers);
@@ -162,7 +166,7 @@ fn pool_warnings(pools: &[(String, usize)], plans: &[Plan]) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with the settings or the machine, not with the broker.
+/// An error of the settings or the machine, not of the broker.
 fn declaration(error: impl fmt::Display) -> Error {
     Error::Declaration(error.to_string())
 }
@@ -174,7 +178,8 @@ fn started(
     stop: watch::Receiver<Option<Duration>>,
 ) -> Result<RunningConsumer, Error> {
     let workers = plan.sizes.workers;
-    // The session has a buffer of its own, from which it can hand back; the pool's is for tasks that an earlier session left.
+    // The session has its own buffer, from which it can hand deliveries back; the pool's buffer is for tasks
+    // that an earlier session left.
     let pool = Pool::builder().size(workers).buffer(workers).admission(admission.clone());
     let pool = pool.build().map_err(declaration)?;
     let (queue, event_type, prefetch) = (&plan.queue, &plan.event_type, plan.sizes.prefetch);
@@ -198,7 +203,7 @@ fn started(
 
 impl fmt::Debug for Consumers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the address: it may hold a password.
+        // Not the address: it may contain a password.
         f.debug_struct("Consumers").field("wanted", &self.wanted).finish_non_exhaustive()
     }
 }
@@ -210,7 +215,7 @@ struct RunningConsumer {
     task: JoinHandle<StopReport>,
 }
 
-/// Consumers at work. Dropping it hands back at once what they have.
+/// Running consumers. Dropping it hands their deliveries back at once.
 pub struct Running {
     consuming: Arc<Link>,
     publishing: Arc<Link>,
@@ -222,18 +227,18 @@ pub struct Running {
 }
 
 impl Running {
-    /// A publisher to the same broker, on a connection that consumers do not use: a broker that blocks publishers must not keep
-    /// them from acknowledging.
+    /// A publisher to the same broker, on a connection that the consumers do not use. The hazard: a broker
+    /// that blocks publishers blocks their whole connection, and acks would wait too.
     pub fn publisher(&self, options: PublisherOptions) -> Publisher {
         Publisher::new(Arc::clone(&self.publishing), options, self.tracer.clone())
     }
 
-    /// What each consumer has done so far.
+    /// The counters of each consumer.
     pub fn figures(&self) -> Vec<ConsumerFigures> {
         self.handle().figures()
     }
 
-    /// The controller that they obey.
+    /// The controller of these consumers.
     pub fn admission(&self) -> &Controller {
         &self.admission
     }
@@ -243,7 +248,7 @@ impl Running {
         self.consumers.iter().all(|consumer| consumer.meters.state() == State::Consuming)
     }
 
-    /// A handle that outlives this: it still counts while the consumers stop.
+    /// A handle that outlives this value and still works while the consumers stop.
     pub fn handle(&self) -> Handle {
         let one = |consumer: &RunningConsumer| {
             (Arc::clone(&consumer.plan), Arc::clone(&consumer.meters), consumer.pool.clone())
@@ -251,13 +256,14 @@ impl Running {
         Handle { consumers: self.consumers.iter().map(one).collect() }
     }
 
-    /// Stops within the deadline: no intake, what has not started goes back at once, what runs may end, and what the deadline
-    /// cuts off goes back. Says what became of the handlers that ran.
+    /// Stops within the deadline: takes no new deliveries, hands back at once those that have not started,
+    /// lets handlers finish, and hands back those that the deadline interrupts. Reports how the running
+    /// handlers ended.
     pub async fn stop(mut self, deadline: Duration) -> StopReport {
         self.told.send_replace(Some(deadline));
         let mut sum = StopReport::default();
         for consumer in self.consumers.drain(..) {
-            // A supervisor does not panic; if it did, the broker has everything back.
+            // A supervisor does not panic. If it did, the broker has every delivery back.
             let report = consumer.task.await.unwrap_or_default();
             sum.drained += report.drained;
             sum.cancelled += report.cancelled;
@@ -275,19 +281,19 @@ impl fmt::Debug for Running {
     }
 }
 
-/// What can be seen of consumers, and done to their stop, from beside it. Cheap to clone.
+/// Reads the counters of running consumers, and can speed up their stop. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
     consumers: Vec<(Arc<Plan>, Arc<Meters>, Pool)>,
 }
 
 impl Handle {
-    /// What each consumer has done so far.
+    /// The counters of each consumer.
     pub fn figures(&self) -> Vec<ConsumerFigures> {
         self.consumers.iter().map(|(plan, meters, pool)| meters.read(plan, pool)).collect()
     }
 
-    /// The same for [`Options::consumers`](windlass::telemetry::Options::consumers), to be shown at `/metrics`.
+    /// The same for [`Options::consumers`](windlass::telemetry::Options::consumers), for `/metrics`.
     pub fn source(&self) -> ConsumerSource {
         let consumers = self.consumers.clone();
         ConsumerSource::new(move || {
@@ -295,7 +301,7 @@ impl Handle {
         })
     }
 
-    /// Cuts off the handlers that a stop still waits for; their messages go back.
+    /// Interrupts the handlers that a stop still waits for, and hands their messages back.
     pub async fn hurry(&self) {
         for (_, _, pool) in &self.consumers {
             pool.stop(Duration::ZERO).await;
@@ -314,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pool_that_is_smaller_than_the_workers_and_ten_is_warned_about() {
+    fn a_too_small_shared_pool_gets_a_warning() {
         let plans = [4, 6].map(|workers| {
             let consumer = Consumer::raw("q", |_: crate::Delivery| async {}).workers(workers);
             consumer.planned(&mut Topology::new(), "p")

@@ -1,10 +1,10 @@
-//! What becomes of a delivery. Pure: what it depends on is an argument.
+//! Decides the answer to a delivery. Pure: everything that it depends on is an argument.
 
 use windlass::Outcome;
 
 use crate::ledger::Answer;
 
-/// How often a delivery that failed comes back before it goes to the dead letters.
+/// How often a failed delivery is returned to the queue before it is rejected to the dead letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Redelivery {
     /// Deliveries after the first.
@@ -14,20 +14,22 @@ pub struct Redelivery {
 /// How a handler ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// By itself.
+    /// It returned.
     Outcome(Outcome),
-    /// It panicked; the pool has logged what it said.
+    /// It panicked; the pool has logged the message.
     Panicked,
-    /// It ran longer than it may.
+    /// It ran longer than its time limit.
     TimedOut,
-    /// The body is not what the handler takes, or the type is not the consumer's; the text says why without quoting it.
+    /// The body cannot be decoded, or the type is not the consumer's; the text says why without quoting the
+    /// body.
     Unfit(String),
-    /// It was not started, or cut off while the process stops: not its fault.
+    /// It did not start, or the stop interrupted it: not a failure of the delivery.
     Unfinished,
 }
 
 impl End {
-    /// In a word, and whether that is a failure; never the handler's own text, which may quote the body.
+    /// The end in a word, and why it is a failure, if it is. Never the handler's own text, which may quote
+    /// the body.
     pub fn told(&self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Outcome(Outcome::Done(_)) => ("done", None),
@@ -43,16 +45,16 @@ impl End {
     }
 }
 
-/// An answer with its reason, for the log.
+/// The answer with its reason, for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// What the broker is told.
+    /// The answer to the broker.
     pub answer: Answer,
     /// Why it is not an ack.
     pub reason: Option<String>,
 }
 
-/// Decides from how it ended, how often it was delivered before, and what the consumer wants.
+/// Decides from the handler's end, the earlier deliveries of the message, and the consumer's policy.
 pub fn decide(end: End, delivered_before: u32, policy: Redelivery) -> Decision {
     let with = |answer, reason: String| Decision { answer, reason: Some(reason) };
     let failed = |reason: String| {
@@ -65,7 +67,7 @@ pub fn decide(end: End, delivered_before: u32, policy: Redelivery) -> Decision {
     match end {
         End::Outcome(Outcome::Done(_)) => Decision { answer: Answer::Ack, reason: None },
         End::Outcome(Outcome::Retry { error, .. }) => failed(error),
-        // The broker cannot wait, and a delivery that comes back at once would go round in circles.
+        // The broker cannot delay a delivery. If it came back at once, it would go round in circles.
         End::Outcome(Outcome::Snooze(_)) => failed("a delivery cannot be snoozed".to_owned()),
         // A body that does not fit now would not fit the next time either.
         End::Outcome(Outcome::Dead(reason) | Outcome::Cancel(reason)) | End::Unfit(reason) => {
@@ -78,9 +80,10 @@ pub fn decide(end: End, delivered_before: u32, policy: Redelivery) -> Decision {
     }
 }
 
-/// Why a delivery is not even tried: it came back more often than its failures explain, so it ends the processes that try it.
+/// Why a delivery is not handled again, if so: it was delivered more often than its failures explain, so it
+/// probably ends the processes that handle it.
 pub fn refuse(delivered_before: u32, policy: Redelivery) -> Option<String> {
-    // One more than the policy: the crash of a process is not the fault of everything that it held.
+    // One more than the policy allows: a message is also delivered again if another one crashed the process.
     (policy.max > 0 && delivered_before > policy.max + 1)
         .then(|| format!("delivered {delivered_before} times before without an end"))
 }
@@ -102,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn failure_comes_back_as_often_as_the_policy_says() {
+    fn failure_is_requeued_as_often_as_the_policy_says() {
         let twice = Redelivery { max: 2 };
         let answers = [0, 1, 2, 3].map(|before| decide(End::Panicked, before, twice).answer);
         assert_eq!(answers, [Answer::Requeue, Answer::Requeue, Answer::Reject, Answer::Reject]);
@@ -111,12 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn what_the_stop_cut_off_goes_back_whatever_the_policy() {
+    fn unfinished_delivery_goes_back_under_every_policy() {
         assert_eq!(decide(End::Unfinished, 9, Redelivery::default()).answer, Answer::Requeue);
     }
 
     #[test]
-    fn delivery_that_ends_processes_is_refused_in_the_end() {
+    fn delivery_that_keeps_ending_processes_is_refused() {
         let policy = Redelivery { max: 2 };
         let refused = [2, 3, 4].map(|before| refuse(before, policy).is_some());
         assert_eq!(refused, [false, false, true]);

@@ -1,4 +1,4 @@
-//! A message as its handler gets it.
+//! A message as its handler receives it.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use windlass::{
     trace::{TRACEPARENT, TRACESTATE},
 };
 
-/// The header in which a quorum queue counts.
+/// The header in which a quorum queue counts deliveries.
 const DELIVERY_COUNT: &str = "x-delivery-count";
 
-/// A message with what the broker says about it.
+/// A message with its delivery data from the broker.
 pub struct Delivery {
     pub(crate) body: Vec<u8>,
     pub(crate) exchange: String,
@@ -55,13 +55,13 @@ impl Delivery {
         &self.routing_key
     }
 
-    /// Whether the broker has delivered it before, to whomever.
+    /// Whether the broker has delivered it before, to any consumer.
     pub fn is_redelivered(&self) -> bool {
         self.is_redelivered
     }
 
-    /// How often it was delivered before, as far as the broker says: quorum queues count, of others it is only known whether it
-    /// was at all.
+    /// How often it was delivered before, as far as the broker says. Quorum queues count; other queues only
+    /// say whether it was delivered before, which counts as one.
     pub fn delivered_before(&self) -> u32 {
         let counted = self.value(DELIVERY_COUNT).and_then(|value| match value {
             AMQPValue::ShortShortInt(count) => u32::try_from(*count).ok(),
@@ -81,7 +81,7 @@ impl Delivery {
         self.properties.message_id().as_ref().map(ShortString::as_str)
     }
 
-    /// The id that ties it to another message.
+    /// The id that links it to another message.
     pub fn correlation_id(&self) -> Option<&str> {
         self.properties.correlation_id().as_ref().map(ShortString::as_str)
     }
@@ -91,12 +91,12 @@ impl Delivery {
         self.properties.kind().as_ref().map(ShortString::as_str)
     }
 
-    /// What the publisher says that the bytes are, such as `application/json`.
+    /// The format that the publisher gave, such as `application/json`.
     pub fn content_type(&self) -> Option<&str> {
         self.properties.content_type().as_ref().map(ShortString::as_str)
     }
 
-    /// A header that is a text, or a number or a flag written as one.
+    /// The value of a header that is text, a number or a flag, as text.
     pub fn header(&self, name: &str) -> Option<String> {
         match self.value(name)? {
             AMQPValue::LongString(text) => Some(text.to_string()),
@@ -113,18 +113,19 @@ impl Delivery {
         }
     }
 
-    /// Where it stands in a trace: below its publisher's span, or for the handler of a consumer that is traced on the handler's own.
-    /// What to send along as `traceparent`.
+    /// Where it stands in a trace, to send on as `traceparent`: its publisher's span, or with a tracer the
+    /// span of its handler.
     pub fn trace(&self) -> Option<TraceContext> {
         self.trace
     }
 
-    /// What tracing systems carry beside that, to be sent along as `tracestate`.
+    /// The data of tracing systems that belongs to it, to send on as `tracestate`.
     pub fn trace_state(&self) -> Option<String> {
         self.header(TRACESTATE).filter(|_| self.trace.is_some())
     }
 
-    /// Thrown when the handler should end: its time is over, or the process stops and the drain is over.
+    /// Cancelled when the handler should end: its time limit has passed, or the process stops and the drain
+    /// is over.
     pub fn cancellation(&self) -> &Cancellation {
         &self.cancellation
     }
@@ -136,7 +137,7 @@ impl Delivery {
 
 impl fmt::Debug for Delivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Neither the body nor the headers: they may hold anything.
+        // Neither the body nor the headers: they may contain secrets.
         f.debug_struct("Delivery")
             .field("message_id", &self.message_id())
             .field("routing_key", &self.routing_key)

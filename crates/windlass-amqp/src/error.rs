@@ -1,17 +1,17 @@
-//! What can go wrong with the broker; one line that says what to do.
+//! Errors of the broker and its use; each is one line that says what to do.
 
 use std::time::Duration;
 
-/// Why something with the broker did not work.
+/// Why a call to the broker failed.
 ///
-/// No text holds a payload or a password.
+/// No text contains a payload or a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The address cannot be used.
     #[error("the address of the broker: {0}; write amqp://USER:PASSWORD@HOST:PORT/VHOST")]
     Address(String),
-    /// What the address says of TLS cannot be used, such as a file that is not there.
+    /// The TLS parts of the address cannot be used, for example because a file does not exist.
     #[error("TLS to the broker: {0}")]
     Tls(String),
     /// The declarations contradict each other or cannot work; nothing was sent to the broker.
@@ -22,15 +22,15 @@ pub enum Error {
     Unreachable {
         /// Host and port.
         address: String,
-        /// What the system or the broker said.
+        /// The reason from the system or the broker.
         reason: String,
     },
     /// The broker refused something, such as a declaration that differs from what exists there.
     #[error("the broker refused {what}: {reason}")]
     Refused {
-        /// What was asked for.
+        /// The refused request.
         what: String,
-        /// What it said.
+        /// The broker's reason.
         reason: String,
     },
     /// No queue takes a message of this exchange and routing key.
@@ -46,19 +46,19 @@ pub enum Error {
     /// The broker is short of memory or disk and takes no messages. Try again later.
     #[error("the broker blocks publishers, for it is short of memory or disk; the message {sent}")]
     Blocked {
-        /// Whether it may be there: `was not sent`, or `may be kept once it recovers`.
+        /// Whether the message may be in a queue: `was not sent`, or `may be kept once it recovers`.
         sent: &'static str,
     },
-    /// The broker neither confirmed nor refused in time: the message may or may not be there.
+    /// The broker neither confirmed nor refused in time: the message may or may not be in a queue.
     #[error("the broker did not confirm within {0:?}; the message may have been kept")]
     Unconfirmed(Duration),
-    /// The value could not be made into JSON.
+    /// The value could not be encoded as JSON.
     #[error("the message cannot be made into JSON: {0}")]
     Encode(String),
 }
 
 impl Error {
-    /// Whether the same call may work later.
+    /// Whether the same call may succeed later.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Blocked { .. } | Self::Unconfirmed(_))
     }

@@ -1,4 +1,4 @@
-//! The memory of a consumer at its fullest, for a counting allocator to look at. Not for applications.
+//! The largest memory use of a consumer, to be measured with a counting allocator. Not for applications.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -15,17 +15,18 @@ use crate::{
     work::{Ended, Report, start},
 };
 
-/// What a session holds, but for its channel: every worker has an empty delivery, and the buffer is full of them.
+/// The memory of a session without its channel: every worker has an empty delivery, and the buffer is full of
+/// them.
 pub struct Footprint {
-    /// Keeps all of it until it is dropped.
+    /// Holds the memory until it is dropped.
     _held: Box<dyn Send>,
 }
 
 impl Footprint {
-    /// Builds and fills it from the parts that a session uses. Needs a tokio runtime.
+    /// Builds and fills the parts that a session uses. Needs a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::Declaration`] if the consumer cannot be.
+    /// [`Error::Declaration`] if the consumer is invalid.
     pub fn fill(consumer: Consumer) -> Result<Self, Error> {
         let plan: Plan = consumer.planned(&mut Topology::new(), "footprint")?;
         let workers = plan.sizes.workers;

@@ -1,4 +1,4 @@
-//! Handlers of deliveries: plain async functions as applications write them, and one untyped form.
+//! Handlers of deliveries: the async functions of applications, and their one untyped form.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -8,16 +8,16 @@ use windlass::{IntoOutcome, Outcome};
 
 use crate::Delivery;
 
-/// What a call gives: an outcome, or why the delivery does not fit, without quoting it.
+/// The result of a call: an outcome, or why the delivery cannot be decoded, without quoting it.
 pub type Call = Pin<Box<dyn Future<Output = Result<Outcome, String>> + Send>>;
 /// A handler without its types.
 pub type Run = Arc<dyn Fn(Delivery) -> Call + Send + Sync>;
 
-/// A function that handles deliveries: `async fn(payload)` or `async fn(payload, Delivery)`, where the payload is read from
-/// JSON.
+/// A function that handles deliveries: `async fn(payload)` or `async fn(payload, Delivery)`, where the
+/// payload is decoded from JSON.
 ///
-/// It runs for many deliveries at once, so it is `Send + Sync`. What it returns decides: `Ok` is acknowledged, `Err` is rejected
-/// (or comes back, see [`Consumer::redeliver`](crate::Consumer::redeliver)).
+/// It runs for many deliveries at once, so it is `Send + Sync`. Its result decides: `Ok` is acknowledged,
+/// `Err` is rejected (or returned to the queue, see [`Consumer::redeliver`](crate::Consumer::redeliver)).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a handler of deliveries",
     label = "not a handler",
@@ -25,7 +25,7 @@ pub type Run = Arc<dyn Fn(Delivery) -> Call + Send + Sync>;
             `Result<(), E>`; `Consumer::raw` takes `async fn(Delivery)`"
 )]
 pub trait MessageHandler<Args>: Send + Sync + 'static {
-    /// Puts it behind one type.
+    /// Converts it to the untyped form.
     fn erased(self) -> Run;
 }
 
@@ -73,7 +73,7 @@ where
     Box::pin(async move { Ok(called.await.into_outcome()) })
 }
 
-/// Reads the body. The reason names the place, never what stands there.
+/// Decodes the body. The reason names the position, never the text there.
 fn decoded<T: DeserializeOwned>(delivery: &Delivery) -> Result<T, String> {
     serde_json::from_slice(delivery.body()).map_err(|error| {
         let what = match error.classify() {

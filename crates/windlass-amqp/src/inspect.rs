@@ -1,4 +1,4 @@
-//! A look at the broker that changes nothing.
+//! Reads the state of queues without changing anything.
 
 use lapin::{options::QueueDeclareOptions, types::FieldTable};
 
@@ -8,16 +8,16 @@ use crate::{
     topology::Declarations,
 };
 
-/// What the broker says of a queue.
+/// The state of a queue as the broker reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueFigures {
     /// Its name.
     pub name: String,
-    /// Messages that wait, and who consumes; `None` if there is no such queue.
+    /// The numbers of waiting messages and of consumers; `None` if there is no such queue.
     pub found: Option<(u32, u32)>,
 }
 
-/// Connects and asks for queues, without declaring any.
+/// Connects and reads the state of queues, without declaring any.
 ///
 /// # Errors
 /// [`Error::Unreachable`] and [`Error::Refused`] as for consumers.
@@ -25,7 +25,7 @@ pub async fn inspect(url: &str, queues: &[String]) -> Result<Vec<QueueFigures>, 
     let link = Link::new(url, "windlass looking".to_owned(), Declarations::default())?;
     let mut figures = Vec::new();
     for name in queues {
-        // A queue that is not there closes the channel.
+        // If a queue does not exist, the broker closes the channel.
         let channel = link.channel().await?;
         let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
         let found = match channel.queue_declare(short(name)?, options, FieldTable::default()).await {

@@ -1,4 +1,4 @@
-//! What was delivered on one channel and not yet answered for.
+//! The deliveries of one channel that have no answer yet.
 //!
 //! ```text
 //! tags   1 2 3 4 5 6 7       . running   a answered with ack   s said to the broker
@@ -7,74 +7,75 @@
 //!              └ one frame: ack 4 and all before
 //! ```
 //!
-//! The broker numbers deliveries from 1 on each channel. Acks of the contiguous front go out as one frame; whatever stands
-//! behind a slow neighbour is acknowledged by itself after a while. A rejection concerns one delivery and goes at once.
+//! The broker numbers deliveries from 1 on each channel. Acks at the front without a gap go out as one frame.
+//! An ack behind a slow delivery goes out alone after a while. A rejection concerns one delivery and goes out
+//! at once.
 
 use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-/// How long an ack may wait for its neighbours. It takes a place of the prefetch meanwhile, and its message would be
-/// delivered again if the connection broke.
+/// How long an ack may wait for earlier deliveries. Meanwhile it takes a place of the prefetch, and its
+/// message would be delivered again if the connection broke.
 pub const ACK_WAIT: Duration = Duration::from_millis(3);
 
-/// What the broker is told of a delivery.
+/// The answer to a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// Done: the broker forgets it.
     Ack,
     /// Failed for good: to the dead letters, if the queue has any.
     Reject,
-    /// Back into the queue.
+    /// Return it to the queue.
     Requeue,
 }
 
 /// One frame to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
-    /// Acknowledges this one and every earlier one that is open.
+    /// Acknowledges this delivery and every earlier open one.
     AckUpTo(u64),
-    /// Acknowledges this one.
+    /// Acknowledges this delivery.
     Ack(u64),
-    /// Rejects this one.
+    /// Rejects this delivery.
     Reject(u64),
-    /// Puts this one back.
+    /// Returns this delivery to the queue.
     Requeue(u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entry {
-    /// With the pool, or waiting for it.
+    /// The pool has it, or it waits for the pool.
     Open,
-    /// To be acknowledged.
+    /// Has an ack that is not sent yet.
     Acked,
-    /// The broker knows.
+    /// Its answer was sent.
     Said,
 }
 
 /// The deliveries of one channel.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// The tag of the first entry less one.
+    /// The tag before that of the first entry.
     said_up_to: u64,
     entries: VecDeque<Entry>,
-    /// Acks in the order in which they came, with those that were said meanwhile.
+    /// Acks in the order in which they came; some may have been sent since.
     waiting: VecDeque<(u64, Instant)>,
-    /// Answers that ask for a frame of their own at once.
+    /// Answers that need their own frame at once.
     singles: Vec<Frame>,
 }
 
 impl Ledger {
-    /// Notes a delivery. Tags come one after another.
+    /// Adds a delivery. Tags come without a gap.
     pub fn take(&mut self, tag: u64) {
-        // A gap would mean deliveries that nobody saw; they count as not ours to answer.
+        // A gap would mean deliveries that this process never saw; they count as answered.
         while self.said_up_to + (self.entries.len() as u64) + 1 < tag {
             self.entries.push_back(Entry::Said);
         }
         self.entries.push_back(Entry::Open);
     }
 
-    /// Notes what is to be said of a delivery. A second answer changes nothing.
+    /// Adds the answer to a delivery. A second answer changes nothing.
     pub fn answer(&mut self, tag: u64, answer: Answer, now: Instant) -> bool {
         let Some(entry) = self.entry(tag).filter(|entry| **entry == Entry::Open) else { return false };
         *entry = match answer {
@@ -89,11 +90,11 @@ impl Ledger {
         true
     }
 
-    /// The frames to send now. Each answer is in exactly one of them, once.
+    /// The frames to send now. Each answer is in exactly one frame.
     pub fn frames(&mut self, now: Instant) -> Vec<Frame> {
         let mut frames = std::mem::take(&mut self.singles);
         let mut up_to = None;
-        // The front: nothing open stands before these.
+        // The front: no open delivery is before these.
         while let Some(entry) = self.entries.front() {
             match entry {
                 Entry::Open => break,
@@ -114,7 +115,7 @@ impl Ledger {
                     *entry = Entry::Said;
                     frames.push(Frame::Ack(tag));
                 }
-                // It went with the front.
+                // Sent together with the front.
                 _ => {}
             }
             self.waiting.pop_front();
@@ -122,17 +123,17 @@ impl Ledger {
         frames
     }
 
-    /// Deliveries from the first on that the broker does not know the end of.
+    /// The number of entries, from the first one that the broker has no answer for.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// How many the broker was told nothing of yet, by what was noted here.
+    /// How many deliveries have no sent answer, counted from the entries.
     pub fn open(&self) -> usize {
         self.entries.iter().filter(|entry| **entry != Entry::Said).count()
     }
 
-    /// What is known of a delivery that is not said and gone.
+    /// The entry of a delivery, if it is still in the ledger.
     fn entry(&mut self, tag: u64) -> Option<&mut Entry> {
         let place = tag.checked_sub(self.said_up_to + 1)?;
         self.entries.get_mut(place as usize)
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_behind_an_open_delivery_waits_for_it_up_to_the_limit() {
+    fn ack_behind_an_open_delivery_waits_up_to_the_limit() {
         let (mut ledger, now) = ledger(3);
         ledger.answer(2, Answer::Ack, now);
         ledger.answer(3, Answer::Ack, now);
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn rejection_goes_at_once_and_never_carries_the_frame_of_others() {
+    fn rejection_goes_out_at_once_in_its_own_frame() {
         let (mut ledger, now) = ledger(3);
         ledger.answer(3, Answer::Reject, now);
         assert_eq!(ledger.frames(now), [Frame::Reject(3)]);
@@ -200,8 +201,8 @@ mod tests {
         assert_eq!(ledger.frames(now), []);
     }
 
-    /// Every order of three kinds of answers over seven deliveries, looked at after each, is told to a broker that forgets what
-    /// it was told and refuses what it does not know.
+    /// Every order of three kinds of answers over seven deliveries, with frames sent after each answer. The
+    /// broker of the test forgets answered deliveries and refuses unknown ones.
     #[test]
     fn every_delivery_is_settled_exactly_once_in_every_order() {
         const COUNT: usize = 7;

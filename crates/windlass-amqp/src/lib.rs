@@ -8,25 +8,29 @@
 //! struct Order { id: u64 }
 //!
 //! async fn on_order(order: Order) -> Result<(), io::Error> {
-//!     println!("order {}", order.id);          // an error goes to the dead letters; a panic hurts only this delivery
+//!     // An error goes to the dead letters; a panic affects only this delivery.
+//!     println!("order {}", order.id);
 //!     Ok(())
 //! }
 //!
 //! # async fn run() -> Result<(), windlass_amqp::Error> {
 //! let consumers = Consumers::connect("amqp://127.0.0.1")
 //!     .queue(Queue::durable("orders").with_dead_letters())
-//!     .consume(Consumer::new("orders", on_order).event_type("order.created"))   // CPUs × 4 workers, prefetch to match
+//!     // By default CPUs × 4 workers, with a prefetch to match.
+//!     .consume(Consumer::new("orders", on_order).event_type("order.created"))
 //!     .start().await?;
 //!
-//! let report = consumers.stop(Duration::from_secs(30)).await;                   // 12 drained, 0 cancelled, 0 aborted
+//! // The report reads like `12 drained, 0 cancelled, 0 aborted`.
+//! let report = consumers.stop(Duration::from_secs(30)).await;
 //! # drop(report);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Reading order: [`Topology`] is what is declared; [`Consumers`] starts one task per [`Consumer`], which lives through
-//! one *session* after another, each with a channel of its own; a session hands deliveries to the pool and writes what became
-//! of them through its *ledger*. Nothing of a session outlives its channel, so no answer can reach another one.
+//! Reading order: [`Topology`] is what is declared. [`Consumers`] starts one task per [`Consumer`], which
+//! runs one *session* after another, each with its own channel. A session gives deliveries to the pool and
+//! sends their answers through its *ledger*. Nothing of a session outlives its channel, so no answer can
+//! reach another channel.
 
 mod adaptive;
 mod backoff;
@@ -69,7 +73,7 @@ pub use sink::{Enqueuing, SharedSink, Sink};
 pub use sizing::{SharedPool, Sizes, cpus, shared_pool, sizes};
 pub use topology::{Binding, Exchange, ExchangeKind, Queue, QueueKind, Topology};
 
-/// The examples of the documents compile.
+/// Compiles the examples of the documents.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../../../docs/guides/rabbitmq.md")]

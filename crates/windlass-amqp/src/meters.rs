@@ -1,4 +1,4 @@
-//! What a consumer counts. Relaxed atomics on the way of a delivery.
+//! The counters of a consumer: relaxed atomics, because every delivery updates them.
 
 use std::{
     sync::{
@@ -21,44 +21,45 @@ use crate::ledger::Answer;
 pub enum State {
     /// It has a channel and is subscribed.
     Consuming,
-    /// It lost its channel and tries to get another.
+    /// It lost its channel and tries to open another.
     Reconnecting,
-    /// It takes nothing new and finishes what it has.
+    /// It takes no new deliveries and finishes those that it has.
     Stopping,
 }
 
-/// A reading of what one consumer has done.
+/// A reading of one consumer's counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsumerFigures {
     /// Its queue.
     pub queue: String,
-    /// Its event type, or nothing.
+    /// Its event type, or empty.
     pub event_type: String,
     /// Whether it gets deliveries.
     pub state: State,
     /// Handlers that run at once, at most.
     pub workers: usize,
-    /// Deliveries that the broker may send ahead, as was configured.
+    /// Deliveries that the broker may send ahead, as configured.
     pub prefetch: u16,
-    /// The prefetch in force: less if deliveries sent ahead would take more than a tenth of the memory.
+    /// The prefetch in use: less if deliveries sent ahead would take more than a tenth of the memory.
     pub prefetch_in_force: u16,
-    /// Messages that wait at the broker, as it last said; `None` while nobody knows.
+    /// Messages that wait at the broker, as of its last answer; `None` while unknown.
     pub queue_messages: Option<u64>,
-    /// Handlers that may run at present: fewer than the workers if the consumer is adaptive, or if admission control says so.
+    /// Handlers that may run now: fewer than the workers if the consumer is adaptive or admission control
+    /// allows fewer.
     pub limit: u64,
     /// Handlers that run.
     pub running: u64,
     /// Deliveries taken.
     pub deliveries: u64,
-    /// Those that had been delivered before.
+    /// Deliveries that the broker had delivered before.
     pub redeliveries: u64,
-    /// Deliveries that the broker was told are done.
+    /// Deliveries that were acknowledged.
     pub acked: u64,
-    /// Deliveries that failed for good.
+    /// Deliveries that were rejected for good.
     pub rejected: u64,
-    /// Deliveries that went back into the queue.
+    /// Deliveries that were returned to the queue.
     pub requeued: u64,
-    /// Results that came after their channel had gone: the broker delivers those messages again.
+    /// Results that came after their channel was lost: the broker delivers those messages again.
     pub unanswered: u64,
     /// Channels that were opened, the first included.
     pub sessions: u64,
@@ -68,15 +69,15 @@ pub struct ConsumerFigures {
 #[derive(Debug, Default)]
 pub struct Meters {
     state: AtomicU8,
-    /// Lines about deliveries that failed (SILENT-NEVER).
+    /// Limits log lines about failed deliveries (SILENT-NEVER).
     pub failures: Quota,
     pub limit: AtomicU64,
     prefetch: AtomicU16,
     depth: AtomicU64,
     pub times: Arc<ConsumerTimes>,
-    /// Who wants to know how long handlers take, and under which name.
+    /// The controller that gets the handler times, and the name to report them under.
     latency: Option<(Controller, Name)>,
-    /// Handlers that ended, and the sum of their times.
+    /// Handlers that ended, and the sum of their run times.
     pub ended: AtomicU64,
     pub busy_nanos: AtomicU64,
     pub running: AtomicU64,
@@ -90,10 +91,10 @@ pub struct Meters {
 }
 
 impl Meters {
-    /// Nothing counted yet.
+    /// All counters at zero.
     pub fn new(plan: &crate::consumer::Plan, admission: &Controller) -> Self {
         let limit = plan.adaptive_min.unwrap_or(plan.sizes.workers);
-        // Deliveries have no kind; their type is the nearest to it.
+        // Deliveries have no kind; the event type comes closest.
         let text = if plan.event_type.is_empty() { &plan.queue } else { &plan.event_type };
         let name = Name::new("kind", text).ok().filter(|_| admission.watches_latency());
         Self {
@@ -118,12 +119,12 @@ impl Meters {
         }
     }
 
-    /// So many messages wait at the broker; `None` if nobody knows.
+    /// Notes how many messages wait at the broker; `None` if unknown.
     pub fn note_depth(&self, depth: Option<u64>) {
         self.depth.store(depth.unwrap_or(UNKNOWN), Ordering::Relaxed);
     }
 
-    /// The broker may send so many ahead.
+    /// Notes the prefetch in use.
     pub fn note_prefetch(&self, prefetch: u16) {
         self.prefetch.store(prefetch, Ordering::Relaxed);
     }
@@ -195,10 +196,10 @@ impl Meters {
     }
 }
 
-/// A depth that nobody knows.
+/// Stands for an unknown depth.
 const UNKNOWN: u64 = u64::MAX;
 
-/// One more.
+/// Adds one.
 pub fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }

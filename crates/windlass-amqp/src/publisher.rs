@@ -1,4 +1,4 @@
-//! Publishing with confirms: a message is there, or the caller knows that it is not.
+//! Publishing with confirms: the message is in a queue, or the caller gets an error.
 
 mod message;
 
@@ -22,12 +22,13 @@ use crate::{
     span,
 };
 
-/// How a publisher behaves.
+/// Settings of a publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublisherOptions {
-    /// Sendings of one message, the first included; a lost connection or an answer that does not come costs one.
+    /// How often one message may be sent, the first time included; a lost connection or a missing answer
+    /// costs one attempt.
     pub attempts: u32,
-    /// How long the broker may take to confirm one sending.
+    /// How long the broker may take to confirm a message that was sent.
     pub confirm_within: Duration,
 }
 
@@ -53,12 +54,12 @@ impl Publisher {
 
     /// Sends a message and waits until the broker confirms that a queue has it.
     ///
-    /// A message that is sent again after a lost confirm may be there twice, under the same message id. Cancelling the call
-    /// leaves open whether it is there.
+    /// A message that is sent again after a lost confirm may be in the queue twice, under the same message
+    /// id. If the caller cancels the call, the message may or may not be in the queue.
     ///
     /// # Errors
-    /// [`Error::Unroutable`] if no queue takes it; [`Error::Blocked`] if the broker is short of memory or disk;
-    /// [`Error::Unreachable`] or [`Error::Unconfirmed`] when all attempts are spent.
+    /// [`Error::Unroutable`] if no queue takes it; [`Error::Blocked`] if the broker is short of memory or
+    /// disk; [`Error::Unreachable`] or [`Error::Unconfirmed`] when all attempts are spent.
     pub async fn publish(&self, exchange: &str, routing_key: &str, message: &Message) -> Result<(), Error> {
         let span = self.tracer.as_ref().and_then(|tracer| tracer.begin(message.parent()));
         let trace = span.as_ref().map(Begun::context);
@@ -70,7 +71,7 @@ impl Publisher {
         published
     }
 
-    /// Sends it from this place in a trace, as often as it may be sent.
+    /// Sends the message with this place in a trace, in up to `attempts` attempts.
     async fn publish_in(
         &self,
         trace: Option<TraceContext>,
@@ -124,7 +125,7 @@ impl Publisher {
                 Err(Error::Blocked { sent: "may be kept once it recovers" })
             }
             Err(_) => {
-                // Its late confirm is of no use to anybody: the next message has a channel of its own.
+                // Its late confirm must not be taken for that of the next message, which gets a new channel.
                 self.forget(&channel).await;
                 Err(Error::Unconfirmed(limit))
             }
@@ -140,7 +141,8 @@ impl Publisher {
         }
     }
 
-    /// The channel in confirm mode, opened if there is none. Confirms belong to the channel that they came on, so none outlives it.
+    /// The channel in confirm mode; opened if there is none. Confirms belong to their channel, so none is
+    /// carried over to another.
     async fn channel(&self, connection: &Connection) -> Result<Channel, Error> {
         let mut held = self.open.lock().await;
         if let Some(channel) =
@@ -155,7 +157,7 @@ impl Publisher {
         Ok(channel)
     }
 
-    /// Opens another channel for the next message, unless somebody has already.
+    /// Drops the channel, unless another caller has replaced it already; the next message opens a new one.
     async fn forget(&self, channel: &Channel) {
         let mut held = self.open.lock().await;
         if held.as_ref().is_some_and(|held| held.id() == channel.id()) {

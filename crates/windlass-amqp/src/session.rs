@@ -1,11 +1,12 @@
-//! One life of a consumer: from the opening of its channel to its end.
+//! A session of a consumer: from the opening of its channel to its end.
 //!
 //! ```text
-//! broker ─► lapin (≤ prefetch) ─► buffer (≤ workers × 2) ─► pool ─► handler ─► report ─► ledger ─► frames ─► broker
+//! broker ─► lapin (≤ prefetch) ─► buffer (≤ workers × 2) ─► pool ─► handler ─► report
+//!                                                      broker ◄─ frames ◄─ ledger ◄──┘
 //! ```
 //!
-//! Everything here ends with the channel. A handler that still runs then finds its report's way closed: what it did cannot be
-//! acknowledged any more, least of all on the next channel, and the broker delivers the message again.
+//! Everything here ends with the channel. A handler that still runs then cannot report any more: its result
+//! must not be acknowledged on the next channel, so the broker delivers the message again.
 
 mod drain;
 mod looks;
@@ -54,19 +55,19 @@ use crate::{
     work::{Ended, Report, start},
 };
 
-/// Places in the buffer per worker: enough to have the next delivery at hand.
+/// Places in the buffer per worker: enough to have the next delivery ready.
 pub const BUFFERED_PER_WORKER: usize = 2;
-/// Reports that are taken at once; those that come while frames are written make the next batch.
+/// Most reports that are taken at once; those that come while frames are written wait for the next batch.
 const REPORTS_AT_ONCE: usize = 256;
-/// How long reports gather after others were taken, while nothing waits for them.
+/// How long to collect reports after a batch, while no delivery waits for a worker.
 const GATHER: Duration = Duration::from_millis(1);
 
-/// Why a session does not go on.
+/// Why a session ends.
 #[derive(Debug)]
 pub enum Over {
-    /// The consumer is to stop within this time.
+    /// The consumer must stop within this time.
     Stop(Duration),
-    /// The channel is gone.
+    /// The channel is lost.
     Lost(String),
 }
 
@@ -90,10 +91,10 @@ impl Session {
 
 /// Sets the prefetch and subscribes with it.
 async fn subscribed(channel: &Channel, plan: &Plan, prefetch: u16) -> lapin::Result<lapin::Consumer> {
-    // A prefetch of 0 would be none at all, and the broker would send the whole queue.
+    // A prefetch of 0 means no limit: the broker would send the whole queue.
     channel.basic_qos(prefetch.max(1), BasicQosOptions::default()).await?;
     let options = BasicConsumeOptions { exclusive: plan.is_exclusive, ..BasicConsumeOptions::default() };
-    // Both were checked when they were planned.
+    // Both were checked by the plan.
     let (queue, tag) = (plan.queue.as_str().into(), plan.tag.as_str().into());
     channel.basic_consume(queue, tag, options, FieldTable::default()).await
 }
@@ -106,7 +107,7 @@ pub struct Waiting {
     pub span: Option<Begun>,
 }
 
-/// A session at work.
+/// A running session.
 pub struct Shift<'a> {
     plan: &'a Plan,
     pool: &'a Pool,
@@ -115,15 +116,15 @@ pub struct Shift<'a> {
     session: Session,
     ledger: Ledger,
     buffer: VecDeque<Waiting>,
-    /// Numbers of workers that have nothing to do.
+    /// Numbers of the workers without a delivery.
     idle: Vec<usize>,
     looks: Looks,
     tuning: Option<Tuning>,
-    /// It outlives the session: what is known of the sizes holds for the next one too.
+    /// It outlives the session, because the sizes of messages are useful for the next one.
     window: &'a mut Window,
-    /// The prefetch of the subscription to come, while there is none.
+    /// The prefetch of the next subscription, while there is none.
     parked: Option<u16>,
-    /// Whether it was said that the prefetch does not fit.
+    /// Whether the log says that the prefetch is too large.
     is_excess_told: bool,
     /// Whether deliveries wait only because admission control allows no more.
     is_held: bool,
@@ -132,7 +133,7 @@ pub struct Shift<'a> {
     reporter: UnboundedSender<Ended>,
     reports: UnboundedReceiver<Ended>,
     gather_until: Instant,
-    /// What has not ended goes back with the channel and not before.
+    /// Return unfinished deliveries when the channel closes, not before.
     hands_back_at_end: bool,
 }
 
@@ -174,16 +175,16 @@ impl<'a> Shift<'a> {
         }
     }
 
-    /// Works until the channel is lost or the consumer is to stop; [`drain`](Self::drain) comes then.
+    /// Works until the channel is lost or the consumer must stop; [`drain`](Self::drain) comes next.
     ///
-    /// Not cancel safe: the stop is looked at only between two turns, where nothing is half said.
+    /// Not cancel safe. It checks for the stop only between two turns, when no answer is partly sent.
     pub async fn work(&mut self, stop: &mut watch::Receiver<Option<Duration>>) -> Over {
         let mut ended = Vec::new();
         loop {
             if let Err(reason) = self.turn().await {
                 return self.end(reason);
             }
-            // Until something is written there is nothing more to say, however late it is.
+            // While frames are being written no more can be sent, however late an ack is.
             let look = self.ledger.next_look().filter(|_| !self.saying.is_busy());
             let is_waiting_for_others = self.is_held || (!self.buffer.is_empty() && self.is_idle());
             let is_gathering = self.is_gathering();
@@ -204,7 +205,8 @@ impl<'a> Shift<'a> {
                         return self.end(reason);
                     }
                 }
-                // What an earlier session left in the pool has ended, or more is allowed.
+                // A handler that an earlier session left in the pool has ended, or admission control allows
+                // more.
                 () = self.pool.freed(), if is_waiting_for_others => {}
                 waiting = self.looks.next() => {
                     let done = match waiting {
@@ -220,7 +222,7 @@ impl<'a> Shift<'a> {
         }
     }
 
-    /// Takes what is there, starts what fits, says what is to be said.
+    /// Takes deliveries that have arrived, starts as many as may run, and starts to send answers.
     async fn turn(&mut self) -> Result<(), String> {
         while self.has_room() {
             let Some(next) = ready(&mut self.session.stream).await else { break };
@@ -234,8 +236,8 @@ impl<'a> Shift<'a> {
         self.unpark().await
     }
 
-    /// Whether reports may wait for each other: one turn for many of them is cheaper than one for each. Not while a delivery waits for
-    /// a worker, nor while the broker may wait for acks.
+    /// Whether to collect reports: one turn for many of them costs less than one for each. Not while a
+    /// delivery waits for a worker, nor while the broker may wait for acks.
     fn is_gathering(&self) -> bool {
         self.buffer.is_empty()
             && self.ledger.len() * 2 < usize::from(self.window.current())
@@ -246,7 +248,7 @@ impl<'a> Shift<'a> {
         self.parked.is_none() && self.buffer.len() < self.plan.sizes.workers * BUFFERED_PER_WORKER
     }
 
-    /// Whether nothing of this session runs.
+    /// Whether no handler of this session runs.
     fn is_idle(&self) -> bool {
         self.idle.len() == self.plan.sizes.workers
     }
@@ -286,8 +288,9 @@ impl<'a> Shift<'a> {
         }
     }
 
-    /// Handlers of an earlier session count as well: together they are never more than the workers, nor than admission control
-    /// allows. What may not start stays in the buffer, then with the broker: it sends no more than the prefetch.
+    /// Counts handlers of an earlier session too: together they are never more than the workers, nor more
+    /// than admission control allows. Deliveries that may not start stay in the buffer, then at the broker,
+    /// which sends no more than the prefetch.
     fn is_place_free(&mut self) -> bool {
         let running = self.meters.running.load(Ordering::Relaxed);
         if running >= self.meters.limit.load(Ordering::Relaxed) {
@@ -300,7 +303,7 @@ impl<'a> Shift<'a> {
         !self.is_held
     }
 
-    /// Why a delivery is not even tried.
+    /// Why a delivery is not handled, if so.
     fn misfit(&self, delivery: &Delivery) -> Option<String> {
         let (plan, got) = (self.plan, delivery.event_type());
         if plan.is_strict && got != Some(plan.event_type.as_str()) {
@@ -339,7 +342,7 @@ impl<'a> Shift<'a> {
         tracing::warn!(%queue, %event_type, worker, tag, %reason, "a delivery was {what}");
     }
 
-    /// Begins to write what is to be said, unless something is being written; whether it did.
+    /// Starts to write the answers, unless a write is under way; returns whether it did.
     fn speak(&mut self) -> bool {
         if self.saying.is_busy() {
             return false;
@@ -359,7 +362,7 @@ impl<'a> Shift<'a> {
         Ok(())
     }
 
-    /// Writes all that is to be said.
+    /// Writes all answers.
     async fn say(&mut self) -> Result<(), String> {
         loop {
             if self.saying.is_busy() {
@@ -372,7 +375,7 @@ impl<'a> Shift<'a> {
         }
     }
 
-    /// The channel is gone: what waits is forgotten here, as the broker has put it back there.
+    /// The channel is lost: drops the waiting deliveries, because the broker has returned them to the queue.
     fn end(&mut self, reason: String) -> Over {
         self.reports.close();
         while self.reports.try_recv().is_ok() {
@@ -383,7 +386,7 @@ impl<'a> Shift<'a> {
     }
 }
 
-/// Waits for the stop and gives its deadline. A handle that was dropped stops at once. Cancel safe.
+/// Waits for the stop and returns its deadline. A dropped handle stops at once. Cancel safe.
 pub async fn told(stop: &mut watch::Receiver<Option<Duration>>) -> Duration {
     match stop.wait_for(Option::is_some).await {
         Ok(deadline) => deadline.unwrap_or_default(),
@@ -398,7 +401,7 @@ async fn next(stream: &mut lapin::Consumer) -> Next {
     std::future::poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await.map(|next| next.map(Some))
 }
 
-/// The next delivery if there is one already.
+/// The next delivery, if one has arrived already.
 async fn ready(stream: &mut lapin::Consumer) -> Option<Next> {
     std::future::poll_fn(|cx| match Pin::new(&mut *stream).poll_next(cx) {
         Poll::Ready(next) => Poll::Ready(Some(next.map(|next| next.map(Some)))),

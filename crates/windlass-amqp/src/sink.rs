@@ -1,4 +1,4 @@
-//! Where the tasks of a bridge go.
+//! Where a bridge enqueues its tasks.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -7,13 +7,13 @@ use windlass::{Client, Error, NewTask};
 /// An enqueue on its way.
 pub type Enqueuing<'a> = Pin<Box<dyn Future<Output = windlass::Result<()>> + Send + 'a>>;
 
-/// Takes the tasks of a bridge: a store, through its [`Client`], or a server that has the store.
+/// Enqueues the tasks of a bridge: into a store through its [`Client`], or through a server.
 pub trait Sink: Send + Sync + 'static {
-    /// Enqueues a task under a key, if it has one, and answers once that is committed.
+    /// Enqueues a task, under a key if it has one, and answers after the commit.
     fn enqueue<'a>(&'a self, task: NewTask, key: Option<&'a str>) -> Enqueuing<'a>;
 }
 
-/// One that several bridges share.
+/// A sink that several bridges share.
 pub type SharedSink = Arc<dyn Sink>;
 
 impl Sink for SharedSink {
@@ -34,8 +34,8 @@ impl Sink for Client {
     }
 }
 
-/// Whether an enqueue failed because of what the message is. Anything else passes, or is the store's own trouble, and the message
-/// must not be given up for it.
+/// Whether an enqueue failed because of the message itself. Other errors are temporary or the store's own,
+/// and the message must not be rejected for them.
 pub fn is_the_messages_fault(error: &Error) -> bool {
     match error {
         Error::Invalid(_)
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn message_is_given_up_for_what_it_is_and_not_for_what_the_store_is() {
+    fn only_errors_of_the_message_itself_reject_it() {
         assert!(is_the_messages_fault(&Error::invalid("too large")));
         for error in
             [Error::Fatal("fsync".into()), Error::Unknown("lost".into()), Error::StoreFull("1 %".into())]

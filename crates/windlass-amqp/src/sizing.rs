@@ -4,29 +4,29 @@ use std::thread::available_parallelism;
 
 use crate::Error;
 
-/// Workers per CPU if nobody says otherwise: handlers mostly wait for I/O.
+/// Default workers per CPU: handlers mostly wait for I/O.
 const WORKERS_PER_CPU: usize = 4;
 /// The most workers of one consumer.
 pub const WORKERS_MAX: usize = 200;
-/// Deliveries ahead of each worker if nobody says otherwise.
+/// Default prefetch per worker.
 const PREFETCH_PER_WORKER: usize = 10;
-/// The most that is taken ahead if nobody says otherwise.
+/// The largest default prefetch.
 const PREFETCH_DEFAULT_MAX: usize = 500;
 /// The most deliveries that the broker may send ahead.
 pub const PREFETCH_MAX: usize = 1000;
 
-/// Workers and prefetch of a consumer, with what has to be said about them.
+/// Workers and prefetch of a consumer, with warnings about them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sizes {
     /// Handlers that run at once.
     pub workers: usize,
-    /// Deliveries that the broker may send before it hears of any.
+    /// Deliveries that the broker may send before it gets an answer.
     pub prefetch: u16,
-    /// Lines for the log: what was cut, and what will be slow.
+    /// Lines for the log: what was reduced, and what will be slow.
     pub warnings: Vec<String>,
 }
 
-/// Decides both from what was asked for; 0 leaves it to the number of CPUs.
+/// Decides both from the settings; 0 means automatic, from the number of CPUs.
 ///
 /// # Errors
 /// A negative number.
@@ -39,7 +39,7 @@ pub fn sizes(workers: i64, prefetch: i64, cpus: usize) -> Result<Sizes, Error> {
     let mut warnings = Vec::new();
     let wanted = if asked_workers == 0 { cpus.max(1) * WORKERS_PER_CPU } else { asked_workers };
     let workers = wanted.min(WORKERS_MAX);
-    // Nobody asked for what the number of CPUs gives, so only an explicit value is worth a line.
+    // Warn only about explicit settings: the user did not choose the number of CPUs.
     if asked_workers > WORKERS_MAX {
         warnings.push(format!("workers = {asked_workers} is cut to {WORKERS_MAX}, the most of one consumer"));
     }
@@ -60,26 +60,28 @@ pub fn sizes(workers: i64, prefetch: i64, cpus: usize) -> Result<Sizes, Error> {
     Ok(Sizes { workers, prefetch: prefetch as u16, warnings })
 }
 
-/// Connections of a shared pool that are for others than handlers: the application's own requests, migrations, checks.
+/// Connections of a shared pool for other users than handlers: the application's own requests, migrations,
+/// checks.
 const POOL_SPARE: usize = 10;
 
-/// How large a pool has to be that the handlers of all consumers share.
+/// The size of a pool that the handlers of all consumers share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedPool {
-    /// Connections at most.
+    /// Most connections.
     pub max: usize,
     /// Connections that may stay open unused.
     pub idle: usize,
 }
 
-/// The rule for a pool, such as of database connections, that handlers of so many workers share: one for each and ten besides,
-/// and half of them idle.
+/// The size of a pool, such as of database connections, that the handlers of `workers` workers share: one
+/// connection for each and ten more, half of them idle.
 pub fn shared_pool(workers: usize) -> SharedPool {
     let max = workers + POOL_SPARE;
     SharedPool { max, idle: max / 2 }
 }
 
-/// CPUs that this process may use: affinity and the quota of its group count, not what the host has.
+/// CPUs that this process may use: limited by its affinity and by the quota of its control group, not the
+/// CPUs of the host.
 pub fn cpus() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_above_the_caps_are_cut_with_a_warning_that_has_both_numbers() {
+    fn sizes_above_the_limits_are_cut_with_a_warning() {
         let sizes = sizes(500, 5000, 8).unwrap();
         assert_eq!((sizes.workers, sizes.prefetch), (200, 1000));
         let text = sizes.warnings.join("\n");
@@ -119,12 +121,12 @@ mod tests {
     }
 
     #[test]
-    fn prefetch_below_the_workers_is_allowed_and_warned_about() {
+    fn prefetch_below_the_workers_gets_a_warning() {
         assert_eq!(decided(32, 8, 8), (32, 8, 1));
     }
 
     #[test]
-    fn shared_pool_has_a_connection_for_every_worker_and_ten_besides() {
+    fn shared_pool_has_ten_connections_more_than_workers() {
         assert_eq!(shared_pool(160), SharedPool { max: 170, idle: 85 });
     }
 

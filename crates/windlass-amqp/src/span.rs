@@ -1,7 +1,7 @@
-//! Deliveries and messages as spans of a trace: from the publisher through the consumer to its handler.
+//! Deliveries and messages as spans of a trace: from the publisher through the consumer to the handler.
 //!
 //! ```text
-//! caller's span ─► publish E ─► receive Q ─► handle Q ─► whatever the handler does, such as enqueue K
+//! caller's span ─► publish E ─► receive Q ─► handle Q ─► calls of the handler, such as enqueue K
 //! ```
 
 use windlass::trace::{Begun, SpanKind, Value};
@@ -12,7 +12,7 @@ fn text(text: &str) -> Value {
     Value::Text(text.to_owned())
 }
 
-/// Ends the span of a message that was published, or was not.
+/// Ends the span of a message, published or not.
 pub fn published(span: Begun, exchange: &str, routing_key: &str, id: &str, failure: Option<&'static str>) {
     let name = if exchange.is_empty() { routing_key } else { exchange };
     let attributes = vec![
@@ -25,7 +25,7 @@ pub fn published(span: Begun, exchange: &str, routing_key: &str, id: &str, failu
     span.end(format!("publish {name}"), SpanKind::Producer, attributes, failure);
 }
 
-/// What both spans of a delivery say.
+/// The attributes of both spans of a delivery.
 fn attributes(
     plan: &Plan,
     verb: &'static str,
@@ -43,7 +43,8 @@ fn attributes(
     attributes
 }
 
-/// Ends the span of a delivery that waited for a worker, and begins that of its handler, on which it then stands.
+/// Ends the span of a delivery's wait for a worker, and starts the span of its handler, which becomes the
+/// delivery's place in the trace.
 pub fn started(span: Option<Begun>, plan: &Plan, delivery: &mut Delivery, worker: usize) -> Option<Handling> {
     let received = span?;
     let handled = plan.tracer.as_ref()?.begin(Some(received.context()))?;
@@ -55,7 +56,7 @@ pub fn started(span: Option<Begun>, plan: &Plan, delivery: &mut Delivery, worker
     Some(Handling { span: handled, name: format!("handle {}", plan.queue), attributes })
 }
 
-/// The span of a handler that runs.
+/// The span of a running handler.
 #[derive(Debug)]
 pub struct Handling {
     span: Begun,
@@ -64,7 +65,7 @@ pub struct Handling {
 }
 
 impl Handling {
-    /// The handler has ended.
+    /// Ends the span.
     pub fn end(mut self, end: &End) {
         let (outcome, failure) = end.told();
         self.attributes.push(("windlass.outcome", text(outcome)));

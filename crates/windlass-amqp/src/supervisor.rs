@@ -1,4 +1,4 @@
-//! Keeps one consumer consuming: session after session until it is told to stop.
+//! Keeps one consumer running: session after session until it must stop.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,22 +17,22 @@ use crate::{
     window::Window,
 };
 
-/// How long a look at a queue may take that cannot be consumed from.
+/// How long to wait for the depth of a queue while the consumer cannot consume from it.
 const LOOK_LIMIT: Duration = Duration::from_secs(2);
 
-/// One consumer with what it needs for its whole life.
+/// One consumer with all that it needs between sessions.
 pub struct Supervisor {
     pub plan: Arc<Plan>,
     pub link: Arc<Link>,
     pub pool: Pool,
     pub admission: Controller,
     pub meters: Arc<Meters>,
-    /// The deadline of the stop, once there is one.
+    /// The deadline of the stop, once there is a stop.
     pub stop: watch::Receiver<Option<Duration>>,
 }
 
 impl Supervisor {
-    /// Consumes until the stop, beginning with a session that is open.
+    /// Consumes until the stop, first with a session that is open.
     pub async fn keep(mut self, first: Session) -> StopReport {
         let mut open = Some(first);
         let mut backoff = backoff();
@@ -41,7 +41,7 @@ impl Supervisor {
         let mut window = Window::new(plan.sizes.prefetch);
         loop {
             let Some(session) = open.take() else {
-                // Not reached: a session is either open or awaited below.
+                // Not reached: a session is open here, or the code below waits for one.
                 return pool.stop(Duration::ZERO).await;
             };
             count(&meters.sessions);
@@ -55,7 +55,7 @@ impl Supervisor {
                     return shift.drain(deadline).await;
                 }
             };
-            // With it goes the way of reports from handlers that still run.
+            // Drops the channel for reports: handlers that still run cannot report any more.
             drop(shift);
             meters.set_state(State::Reconnecting);
             meters.note_depth(None);
@@ -71,7 +71,7 @@ impl Supervisor {
         }
     }
 
-    /// Tries until there is a session, or a stop with its deadline.
+    /// Retries until there is a session, or a stop with its deadline.
     async fn reopen(
         &mut self,
         backoff: &mut Backoff,
@@ -103,7 +103,8 @@ impl Supervisor {
         }
     }
 
-    /// Messages that wait, although the broker does not let this one consume: another may have the sole right to.
+    /// How many messages wait although this consumer may not consume, for instance because another one has
+    /// the sole right.
     async fn depth(&self) -> Option<u64> {
         let look = async {
             let channel = self.link.channel().await.ok()?;

@@ -1,7 +1,8 @@
-//! TLS to the broker, by rustls: what `cacertfile`, `certfile` and `keyfile` of an `amqps://` address ask for.
+//! TLS to the broker with rustls: reads `cacertfile`, `certfile` and `keyfile` of an `amqps://` address.
 //!
-//! lapin's own TLS brings PKCS#12 and a second TLS stream; the one that the rest of Windlass uses is handed to it instead. It takes
-//! whatever stream its runtime names, so this is a runtime with another stream.
+//! lapin's own TLS support brings PKCS#12 and a second TLS library. Windlass gives lapin the TLS streams that
+//! it uses elsewhere. lapin uses the stream type of its runtime, so this is tokio's runtime with another
+//! stream type.
 
 use std::{
     io,
@@ -28,14 +29,14 @@ use windlass::percent;
 /// The files that an address names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// Authorities to believe; without it those of the machine.
+    /// Certificate authorities to trust; the default is those of the machine.
     authority: Option<PathBuf>,
-    /// Certificate and key to show to a broker that asks who is there.
+    /// Certificate and key for a broker that asks for a client certificate.
     identity: Option<(PathBuf, PathBuf)>,
 }
 
 impl Tls {
-    /// Reads them from the query of an address. Everything else in there is lapin's.
+    /// Reads the settings from the query of an address; the others are lapin's.
     ///
     /// # Errors
     /// A sentence.
@@ -103,7 +104,8 @@ fn certificates(what: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>,
     Ok(found)
 }
 
-/// Connects and shakes hands; the certificate must be of a known authority and for the host of the address.
+/// Connects and does the TLS handshake. The certificate must come from a trusted authority and name the host
+/// of the address.
 pub async fn connect(
     uri: AMQPUri,
     properties: ConnectionProperties,
@@ -121,18 +123,18 @@ pub async fn connect(
 async fn secured(host: &str, port: u16, config: Arc<ClientConfig>) -> io::Result<TlsStream<TcpStream>> {
     let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
     let stream = TcpStream::connect((host, port)).await?;
-    // Acks are small and should not wait for company.
+    // Acks are small: they must not wait for more data.
     stream.set_nodelay(true)?;
     TlsConnector::from(config).connect(name, stream).await
 }
 
-/// tokio with streams that are secure.
+/// tokio with TLS streams.
 #[derive(Debug, Clone)]
 struct Net {
     tokio: Tokio,
 }
 
-/// Sockets that somebody else opened, and plain ones: lapin asks for neither.
+/// The error for other streams: lapin asks neither for existing sockets nor for plain ones.
 fn only_tls() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "only streams with TLS")
 }
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_cannot_be_used_is_named() {
+    fn unusable_file_is_named() {
         let problem = |url: &str| Tls::of(url).and_then(|tls| tls.config()).err().unwrap_or_default();
         assert!(problem("amqps://host?cacertfile=/nowhere/ca.crt").contains("cacertfile /nowhere/ca.crt"));
         assert!(problem("amqps://host?certfile=/c.crt&keyfile=/c.key").contains("keyfile /c.key"));

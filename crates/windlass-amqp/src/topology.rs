@@ -1,4 +1,4 @@
-//! What is declared at the broker: exchanges, queues and bindings, checked as one set before anything is sent.
+//! Declarations for the broker: exchanges, queues and bindings, checked as one set before they are sent.
 
 mod exchange;
 mod queue;
@@ -14,7 +14,7 @@ use crate::Error;
 /// The longest name that the protocol can carry, in bytes.
 const NAME_MAX: usize = 255;
 
-/// Messages of an exchange that go to a queue.
+/// Routes messages of an exchange to a queue.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Binding {
     pub(crate) exchange: String,
@@ -23,7 +23,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// What the exchange gets with this routing key goes to the queue.
+    /// Messages to the exchange with this routing key go to the queue.
     pub fn new(
         exchange: impl Into<String>,
         queue: impl Into<String>,
@@ -33,7 +33,7 @@ impl Binding {
     }
 }
 
-/// A set of declarations. What it does not name may exist at the broker all the same.
+/// A set of declarations. Other exchanges and queues may exist at the broker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Topology {
     exchanges: Vec<Exchange>,
@@ -52,7 +52,7 @@ impl Topology {
         self.exchanges.push(exchange);
     }
 
-    /// Adds a queue, with its dead letters if it has any.
+    /// Adds a queue, with its dead letters if it declares any.
     pub fn queue(&mut self, queue: Queue) {
         self.queues.push(queue);
     }
@@ -62,7 +62,7 @@ impl Topology {
         self.bindings.push(binding);
     }
 
-    /// Makes a queue one of which only one consumer at a time gets deliveries.
+    /// Makes a queue deliver to only one consumer at a time.
     ///
     /// # Errors
     /// The queue is not in the set: it is a property of the queue, not of the consumer.
@@ -84,10 +84,11 @@ impl Topology {
         self.queues.iter().find(|queue| queue.name == name)
     }
 
-    /// Checks the set and brings it into the order in which it is sent: exchanges, queues, bindings.
+    /// Checks the set and puts it into the order in which it is sent: exchanges, queues, bindings.
     ///
     /// # Errors
-    /// Two declarations of one name that differ, a name that the protocol cannot carry, an option that the kind of queue lacks.
+    /// Two declarations of one name that differ, a name that the protocol cannot carry, an option that the
+    /// kind of queue lacks.
     pub(crate) fn validated(self) -> Result<Declarations, Error> {
         let dead_letters = self.queues.iter().filter_map(Queue::dead_letters);
         let (mut exchanges, mut queues, mut bindings) = (self.exchanges, self.queues.clone(), self.bindings);
@@ -110,7 +111,7 @@ impl Topology {
     }
 }
 
-/// A set that was checked.
+/// A checked set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Declarations {
     /// Exchanges.
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_letters_are_an_exchange_a_queue_and_a_binding_more() {
+    fn dead_letters_add_an_exchange_a_queue_and_a_binding() {
         let set = set(&[Queue::quorum("orders").with_dead_letters()]).unwrap();
         assert_eq!(set.exchanges, [Exchange::direct("orders.dlx")]);
         let names: Vec<_> = set.queues.iter().map(|queue| queue.name.as_str()).collect();
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_letters_that_meet_another_declaration_are_a_conflict() {
+    fn dead_letters_that_differ_from_a_declaration_conflict() {
         let queues = [Queue::durable("orders").with_dead_letters(), Queue::quorum("orders.dead")];
         assert!(set(&queues).unwrap_err().to_string().contains("orders.dead"));
     }

@@ -1,15 +1,15 @@
-//! How many deliveries the broker may send ahead, so that they do not take more memory than they should. Pure: sizes come in,
+//! How many deliveries the broker may send ahead without taking too much memory. Pure: sizes come in,
 //! prefetches come out.
 //!
-//! The broker looks at the prefetch only when a consumer subscribes, so a change of it costs a new subscription. Hence the room
-//! between lowering and raising: messages of about one size change nothing.
+//! The broker reads the prefetch only when a consumer subscribes, so a change costs a new subscription. Hence
+//! the gap between lowering and raising: messages of about one size change nothing.
 
 use windlass::admission::ahead;
 
-/// Deliveries after which older ones count half: sizes may change with the messages.
+/// After this many deliveries, older ones count half: the size of messages may change.
 const MEMORY: u64 = 1_000;
 
-/// What is known of the sizes, and the prefetch in force.
+/// The sizes of deliveries, and the prefetch in use.
 #[derive(Debug)]
 pub struct Window {
     configured: u16,
@@ -18,26 +18,26 @@ pub struct Window {
     bytes: u64,
 }
 
-/// Why the prefetch is not what it was.
+/// A prefetch that no longer fits the sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Misfit {
     /// The prefetch that fits.
     pub prefetch: u16,
-    /// The one in force.
+    /// The prefetch in use.
     pub current: u16,
     /// The mean size of the deliveries.
     pub mean_bytes: u64,
 }
 
 impl Misfit {
-    /// Whether what is sent ahead takes more memory than it should.
+    /// Whether messages sent ahead take too much memory.
     pub fn is_excess(&self) -> bool {
         self.prefetch < self.current
     }
 }
 
 impl Window {
-    /// As configured.
+    /// Starts with the configured prefetch.
     pub fn new(configured: u16) -> Self {
         Self { configured, current: configured, deliveries: 0, bytes: 0 }
     }
@@ -52,23 +52,23 @@ impl Window {
         self.bytes = self.bytes.saturating_add(bytes as u64);
     }
 
-    /// The prefetch that should be in force with so much memory, if it is another one.
+    /// The prefetch to use with this much memory, if it is another one.
     pub fn misfit(&self, memory_limit: u64) -> Option<Misfit> {
         let mean_bytes = self.bytes.checked_div(self.deliveries)?;
         let fitting = ahead(self.configured, mean_bytes, memory_limit);
-        // Some room, so that a mean that rises a little does not lower it again.
+        // Leave some room, so that a mean that rises a little does not lower it again.
         let prefetch = if fitting == self.configured { fitting } else { (fitting - fitting / 4).max(1) };
         let is_wrong = fitting < self.current || fitting / 2 >= self.current;
         let misfit = Misfit { prefetch, current: self.current, mean_bytes };
         (is_wrong && prefetch != self.current).then_some(misfit)
     }
 
-    /// This prefetch is in force from now on.
+    /// Sets the prefetch in use.
     pub fn set(&mut self, prefetch: u16) {
         self.current = prefetch;
     }
 
-    /// The prefetch in force.
+    /// The prefetch in use.
     pub fn current(&self) -> u16 {
         self.current
     }
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn prefetch_that_takes_a_tenth_of_the_memory_or_less_stays() {
+    fn prefetch_within_a_tenth_of_the_memory_stays() {
         assert_eq!(Window::new(500).misfit(LIMIT), None, "nothing is known yet");
         assert_eq!(seen(500, &[1_000, 200_000]).misfit(LIMIT), None);
         assert_eq!(seen(1, &[900 * MB]).misfit(LIMIT), None, "less than one is none at all");
     }
 
     #[test]
-    fn prefetch_that_takes_more_is_lowered_with_some_room() {
+    fn prefetch_above_a_tenth_of_the_memory_is_lowered() {
         let misfit = seen(500, &[2 * MB, MB, 3 * MB]).misfit(LIMIT);
         let wanted = Misfit { prefetch: 38, current: 500, mean_bytes: 2 * MB as u64 };
         assert_eq!(misfit, Some(wanted), "50 of two megabytes are a tenth");
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn little_changes_of_the_size_change_nothing() {
+    fn small_changes_of_message_size_keep_the_prefetch() {
         let mut window = seen(500, &[2 * MB; 10]);
         window.set(38);
         assert_eq!(window.misfit(LIMIT), None);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn smaller_messages_raise_it_again_up_to_what_was_configured() {
+    fn smaller_messages_raise_the_prefetch_up_to_the_configured_one() {
         let mut window = seen(500, &[2 * MB; 10]);
         window.set(38);
         for _ in 0..20_000 {

@@ -1,4 +1,4 @@
-//! One delivery on its way through the pool, and the report of how it ended.
+//! Runs one delivery in the pool and reports how it ended.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -19,14 +19,15 @@ pub struct Ended {
     pub worker: usize,
     pub end: End,
     pub delivered_before: u32,
-    /// When its handler started; none if it did not.
+    /// When its handler started; `None` if it did not.
     pub started: Option<Instant>,
 }
 
-/// Tells the session how a delivery ended, whatever happens: it is dropped with the task that holds it.
+/// Reports to the session how a delivery ended. The task holds it, so it is dropped, and reports, in every
+/// case.
 #[derive(Debug)]
 pub struct Report {
-    /// The session may have gone. Unbounded, but there are never more than the prefetch.
+    /// The session may be gone. Unbounded, but never longer than the prefetch.
     session: UnboundedSender<Ended>,
     meters: Arc<Meters>,
     tag: u64,
@@ -40,7 +41,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report of a delivery that takes a place among the running ones from now on.
+    /// A report of a delivery that counts as running from now on.
     pub fn new(
         session: UnboundedSender<Ended>,
         meters: Arc<Meters>,
@@ -67,7 +68,7 @@ impl Drop for Report {
         let end = match self.outcome.take() {
             Some(Ok(outcome)) => End::Outcome(outcome),
             Some(Err(reason)) => End::Unfit(reason),
-            // What a panicking task holds is dropped while its thread unwinds.
+            // A panicking task drops this while its thread unwinds.
             None if thread::panicking() => End::Panicked,
             None => match self.context.as_ref().and_then(Cancellation::reason) {
                 Some(CancelReason::Deadline) => End::TimedOut,
@@ -79,13 +80,13 @@ impl Drop for Report {
         }
         let Self { tag, worker, delivered_before, started, .. } = *self;
         if self.session.send(Ended { tag, worker, end, delivered_before, started }).is_err() {
-            // The channel has gone, and with it the right to answer.
+            // The channel is lost, and the right to answer with it.
             crate::meters::count(&self.meters.unanswered);
         }
     }
 }
 
-/// Hands a delivery to the pool. If the pool does not take it, the report says so by itself.
+/// Gives a delivery to the pool. If the pool refuses it, the report is dropped, and so reports that.
 pub fn start(pool: &Pool, plan: &Plan, mut delivery: Delivery, report: Report) {
     let run = Arc::clone(&plan.run);
     let span = tracing::info_span!(
@@ -98,7 +99,7 @@ pub fn start(pool: &Pool, plan: &Plan, mut delivery: Delivery, report: Report) {
     let make = move |context: Cancellation| {
         delivery.cancellation = context.clone();
         let work = async move {
-            // A local of the task, so that a panic drops it on its way.
+            // A local variable of the task, so that a panic drops it.
             let mut report = report;
             report.context = Some(context);
             report.started = Some(Instant::now());
@@ -107,6 +108,6 @@ pub fn start(pool: &Pool, plan: &Plan, mut delivery: Delivery, report: Report) {
         };
         work.instrument(span)
     };
-    // Nobody waits for the handle: the report is the way back, and it tells a time-out from a stop.
+    // The handle is not needed: the report returns the result, and it tells a time-out from a stop.
     drop(pool.dispatch_with(make, DispatchOptions { deadline: plan.timeout }));
 }

@@ -1,9 +1,9 @@
-//! Claims as a worker makes them: told that there may be more, it asks again.
+//! Claims like a worker: if the store says that there may be more, asks again.
 
 use windlass_core::{ClaimAnswer, Demand, Result, Source, source::Rest};
 
-/// Claims until the demands are met or the store has said why they are not. A store that brings something need not look at once
-/// whether there is more.
+/// Claims until the demands are met or the store has said why they are not. A store that gives some tasks may
+/// leave it to the next claim to look for more.
 pub(crate) async fn claim_out<S: Source + ?Sized>(store: &S, demands: &[Demand]) -> Result<ClaimAnswer> {
     let mut answer = store.claim(demands).await?;
     while answer.rest == Rest::More && !answer.tasks.is_empty() {

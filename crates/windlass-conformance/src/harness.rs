@@ -1,4 +1,4 @@
-//! What the suite needs to know to run against a store: how to open one, and how to move its clock.
+//! What the suite needs in order to test a store: how to open one, and how to move its clock.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,17 +10,17 @@ use crate::{fault::Fault, memory::MemoryStore, model::Model};
 /// Where every manual clock of the suite starts.
 pub const START: Timestamp = Timestamp::from_ms(1_763_000_000_000);
 
-/// A sort of store under test. Every case gets a harness of its own.
+/// A kind of store under test. Every case gets its own harness.
 ///
-/// A harness of a server database gives each case a schema of its own and keeps an offset to the server's
-/// clock there; cases never rely on time standing still, only on [`Harness::advance`] moving it on.
+/// A harness of a server database gives each case its own schema and keeps an offset to the server's clock
+/// there. Cases never rely on time standing still, only on [`Harness::advance`] moving it on.
 #[async_trait]
 pub trait Harness: Send + Sync {
-    /// Opens a new, empty store with these rules; another each time.
+    /// Opens a new, empty store with these rules; each call opens another one.
     async fn open(&self, rules: Rules) -> Arc<dyn Store>;
 
-    /// Another connection to an open store, as another process has it. One handle is enough for a store that
-    /// allows only one process.
+    /// Another connection to an open store, as another process has it. For a store that allows only one
+    /// process, one handle is enough.
     async fn connect(&self, store: &Arc<dyn Store>) -> Arc<dyn Store> {
         Arc::clone(store)
     }
@@ -29,8 +29,8 @@ pub trait Harness: Send + Sync {
     /// a store that does not survive its process.
     async fn reopen(&self, store: Arc<dyn Store>) -> Option<Arc<dyn Store>>;
 
-    /// Makes the store forget its last claim, of which the caller names the lease, as a crash of its server or machine can, and opens it again
-    /// if that is needed. `None` where that cannot be had.
+    /// Makes the store forget its last claim, whose lease the caller names, as a crash of its server or
+    /// machine can. Opens the store again if necessary. `None` if the store cannot forget a claim.
     async fn forget(&self, _store: Arc<dyn Store>, _claimed: LeaseRef) -> Option<Arc<dyn Store>> {
         None
     }
@@ -47,22 +47,22 @@ pub trait Harness: Send + Sync {
     /// Moves the wall clock alone. `false` if the harness cannot do that.
     async fn jump_wall(&self, to: Timestamp) -> bool;
 
-    /// Whether the clock moves only when told to, so that times can be compared to the millisecond.
+    /// Whether the clock moves only by [`Harness::advance`], so that cases can compare times to the millisecond.
     fn clock_is_manual(&self) -> bool {
         true
     }
 
-    /// Whether a task can be enqueued for a worker in one step. Behind a server that is the server's doing.
+    /// Whether a task can be enqueued for a worker in one step. Behind a server, only the server does that.
     fn enqueues_for_workers(&self) -> bool {
         true
     }
 
-    /// Whether a tick enqueues what the caller says. A server decides that itself, from its own row.
+    /// Whether a tick enqueues the task that the caller gives. A server decides the task from its own row.
     fn fires_as_told(&self) -> bool {
         true
     }
 
-    /// Whether tokens can be kept in it. Those behind a server never leave it.
+    /// Whether the store keeps tokens. A server does not show its tokens to its clients.
     fn keeps_tokens(&self) -> bool {
         true
     }
@@ -106,7 +106,7 @@ impl Harness for MemoryHarness {
         self.keep(Model::new(rules).with_fault(self.fault))
     }
 
-    /// The model stands in for the disk, so that what a restart shows can be shown here too.
+    /// The model takes the place of the disk, so that cases with a restart run here too.
     async fn reopen(&self, _store: Arc<dyn Store>) -> Option<Arc<dyn Store>> {
         let opened = self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()?;
         Some(self.keep(opened.model().reopened()))

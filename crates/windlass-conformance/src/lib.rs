@@ -1,8 +1,9 @@
 //! The rules of every store, as tests.
 //!
 //! - [`suite!`] turns the named cases of [`CASES`] into tests of one store.
-//! - [`property::check`] runs a store beside the [`Model`], step by step, and compares everything visible.
-//! - [`Fault`] breaks the model on purpose, one promise at a time, to show that the cases notice.
+//! - [`property::check`] runs a store beside the [`Model`], step by step, and compares everything that a
+//! caller can see.
+//! - [`Fault`] breaks the model on purpose, one promise at a time, to show that the cases catch it.
 //! - [`Lying`] wraps a store so that answers get lost.
 //!
 //! A new store implements [`Harness`] and calls the first two; see the tests of this crate.

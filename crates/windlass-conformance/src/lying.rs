@@ -1,4 +1,4 @@
-//! A store that does what it is told and says that it does not know: the answer was lost on the way.
+//! A store that makes the change and answers that the result is unknown: the answer was lost on the way.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -28,18 +28,18 @@ pub enum Call {
     Settle,
 }
 
-/// What becomes of a call.
+/// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is done and its answer arrives.
+    /// The store executes it and the answer arrives.
     Truth,
-    /// It is done and its answer is lost.
+    /// The store executes it and the answer is lost.
     LostAnswer,
-    /// It is not done, and the caller cannot tell.
+    /// The store does not execute it, and the caller cannot tell.
     LostCall,
 }
 
-/// Wraps a store; every call goes through unless its fate was scripted otherwise.
+/// Wraps a store; every call goes through unless a script says otherwise.
 pub struct Lying<S: ?Sized = dyn Store> {
     script: Mutex<BTreeMap<Call, VecDeque<Fate>>>,
     lease_ttl: Option<Duration>,
@@ -47,23 +47,23 @@ pub struct Lying<S: ?Sized = dyn Store> {
 }
 
 impl<S: Store + ?Sized> Lying<S> {
-    /// A wrapper that tells the truth until it is told not to.
+    /// A wrapper without a script: every call goes through.
     pub fn new(inner: Arc<S>) -> Self {
         Self { inner, script: Mutex::default(), lease_ttl: None }
     }
 
-    /// Lets every lease run out after this long, whatever the worker was promised.
+    /// Lets every lease run out after this long, also if the worker asked for a longer one.
     #[must_use]
     pub fn lease_ttl(self, lease_ttl: Duration) -> Self {
         Self { lease_ttl: Some(lease_ttl), ..self }
     }
 
-    /// Adds to the fates of the next calls of this sort; afterwards they are true again.
+    /// Adds to the fates of the next calls of this kind; calls after them go through.
     pub fn script(&self, call: Call, fates: impl IntoIterator<Item = Fate>) {
         self.lock().entry(call).or_default().extend(fates);
     }
 
-    /// Whether every scripted fate was met: a script that was not played shows nothing.
+    /// Whether every scripted fate was used: a script that did not run to its end shows nothing.
     pub fn is_played(&self) -> bool {
         self.lock().values().all(VecDeque::is_empty)
     }

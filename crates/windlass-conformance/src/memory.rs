@@ -1,4 +1,4 @@
-//! The model behind the store's traits: an in-memory store for tests.
+//! The model behind the traits of a store: an in-memory store for tests.
 
 mod gates;
 mod tokens;
@@ -29,13 +29,13 @@ use crate::{
     model::{Model, Now},
 };
 
-/// Hints that a slow reader may miss before it is told to look at everything.
+/// After this many missed hints, a slow reader is told to look at everything.
 const HINTS_MAX: usize = 256;
 
-/// A store that lives in this process and is gone with it.
+/// A store that lives in this process only.
 ///
-/// One lock around the [`Model`], a clock that is handed in, and nothing else: correct, and as fast as a scan
-/// over all tasks is.
+/// One lock around the [`Model`], a clock that the caller gives, and nothing else: correct, and as fast as a
+/// scan over all tasks.
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     rules: Rules,
@@ -57,7 +57,7 @@ impl MemoryStore {
         Self::from_model(clock, Model::new(rules).with_fault(Some(fault)))
     }
 
-    /// A store that starts as the model is.
+    /// A store that starts with this model.
     pub fn from_model(clock: Arc<dyn Clock>, model: Model) -> Self {
         let (hints, _) = broadcast::channel(HINTS_MAX);
         let rules = model.rules().clone();
@@ -66,7 +66,7 @@ impl MemoryStore {
         Self { clock, rules, model, ended: Notify::new(), hints, enqueues, closed }
     }
 
-    /// The model as it is now.
+    /// The model now.
     pub fn model(&self) -> Model {
         self.lock().clone()
     }
@@ -83,7 +83,7 @@ impl MemoryStore {
         Ok(act(&mut self.lock(), now))
     }
 
-    /// Nobody may be listening, which is fine: hints are only hints.
+    /// There may be no listener, which is fine: hints are only hints.
     fn hint(&self, hint: Hint) {
         let _ = self.hints.send(hint);
     }
@@ -244,7 +244,7 @@ impl Store for MemoryStore {
         loop {
             let notified = self.ended.notified();
             tokio::pin!(notified);
-            // Listen before looking, or an end between the two would be missed.
+            // Listen before looking: an end between the two would be missed.
             notified.as_mut().enable();
             let ended = self.run(|model, _| model.ended(ids))?;
             if !ended.is_empty() || tokio::time::timeout_at(deadline, notified).await.is_err() {

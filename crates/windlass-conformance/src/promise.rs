@@ -1,4 +1,4 @@
-//! The promises that a store keeps, by the names that tests, docs and code comments use.
+//! The promises of a store, by the names that tests, docs and code comments use.
 
 use std::fmt;
 
@@ -23,11 +23,11 @@ pub enum Promise {
     RecoveryBound,
     /// A worker that renews never loses a lease.
     NoFalseDeath,
-    /// Every unfinished task is ready, due at a time, or leased to a live worker that owns up to it.
+    /// Every unfinished task is ready, due at a time, or leased to a live worker that names it in reconcile.
     NoStranded,
-    /// A claim never brings more than was asked for.
+    /// A claim never gives more tasks than were asked for.
     Bounded,
-    /// What is handed back has spent no attempt.
+    /// A task that is handed back has spent no attempt.
     Drain,
     /// A task that kills its process hurts only itself.
     PoisonContained,
@@ -41,7 +41,7 @@ pub enum Promise {
     Limit,
     /// One step of a workflow at a time, in the order of append, each after the success of the one before.
     WfOrder,
-    /// Every place that a job or a worker gives is given back once.
+    /// Every place that a job or a worker gives is given back exactly once.
     SlotBalanced,
 }
 

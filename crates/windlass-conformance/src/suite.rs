@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use crate::{harness::Harness, promise::Promise};
 
-/// A case under way.
+/// A running case.
 pub type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// One rule of a store.
@@ -12,7 +12,7 @@ pub type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 pub struct Case {
     /// `file::name`; the name is a sentence.
     pub name: &'static str,
-    /// The promise that it bears, if it bears one.
+    /// The promise that it shows, if there is one.
     pub promise: Option<Promise>,
     /// Panics if the store breaks the rule.
     pub run: for<'a> fn(&'a dyn Harness) -> Running<'a>,
@@ -25,7 +25,7 @@ impl Case {
     }
 }
 
-/// Runs the case of this name against a store, on a runtime of its own.
+/// Runs the case of this name on a store, on its own runtime.
 ///
 /// # Panics
 /// If the store breaks the rule, or there is no such case.
@@ -48,7 +48,7 @@ macro_rules! promise {
     };
 }
 
-// The dollar sign comes in as a token, because the macro that is made here has arguments of its own.
+// The dollar sign is passed as a token, because the macro that this macro defines has arguments of its own.
 macro_rules! cases {
     (($d:tt) $($file:ident { $($case:ident $([$promise:ident])?,)* })*) => {
         /// Every case.
@@ -112,12 +112,12 @@ cases! { ($)
         each_claim_raises_the_lease_by_one [OneLease],
         a_claimed_task_is_not_claimed_again [OneLease],
         workers_that_race_take_every_task_once [OneLease],
-        a_claim_brings_at_most_what_was_asked_for [Bounded],
-        the_answer_says_why_there_is_not_more,
+        a_claim_brings_at_most_as_many_tasks_as_asked_for [Bounded],
+        a_claim_says_why_it_brought_no_more,
         the_answer_names_the_next_due_time,
         a_demand_over_many_workers_is_served_for_each,
         a_step_goes_to_the_worker_that_prefers_its_workflow,
-        a_preference_changes_nothing_about_what_is_claimed,
+        a_preference_does_not_change_which_tasks_are_claimed,
         one_expired_worker_refuses_the_whole_claim,
         a_worker_that_never_registered_cannot_claim,
     }
@@ -146,17 +146,17 @@ cases! { ($)
     fence {
         a_settlement_under_an_old_lease_changes_nothing [Fenced],
         a_settlement_of_another_worker_changes_nothing [Fenced],
-        a_worker_that_was_swept_cannot_settle_what_another_took [Fenced],
+        a_swept_worker_cannot_settle_a_task_that_another_took [Fenced],
         fenced_items_do_not_hinder_their_neighbours,
         progress_is_kept_while_the_lease_is_held,
         progress_under_an_old_lease_is_refused [Fenced],
-        a_result_that_waited_past_the_lease_counts_if_nobody_took_the_task,
+        a_result_after_the_lease_counts_if_the_task_was_not_taken,
         racing_settlements_of_one_attempt_have_one_winner [Fenced],
     }
     misnamed {
-        the_room_of_a_job_is_given_back_whatever_job_its_settlement_names [Limit],
-        the_turn_of_a_workflow_is_passed_on_whatever_workflow_its_settlement_names [WfOrder],
-        what_is_lost_stays_lost_beside_a_settlement_that_names_no_workflow [Fenced],
+        a_settlement_naming_another_job_frees_the_room_of_its_own [Limit],
+        a_settlement_naming_another_workflow_advances_its_own [WfOrder],
+        a_lost_lease_stays_lost_beside_one_without_a_workflow [Fenced],
     }
     receipts {
         a_batch_sent_again_gets_its_first_answer [DoneDurable],
@@ -165,7 +165,7 @@ cases! { ($)
         a_swept_workers_receipt_is_still_there,
     }
     lease {
-        a_registered_worker_is_listed_with_what_it_says,
+        a_registered_worker_is_listed_with_its_report,
         ids_of_workers_are_never_reused,
         a_worker_keeps_the_owner_that_registered_it,
         slots_that_were_set_come_back_with_the_next_renewal,
@@ -186,21 +186,21 @@ cases! { ($)
         a_recovered_task_runs_again_and_finishes [RecoveryBound],
     }
     straight {
-        a_task_for_a_waiting_worker_is_its_lease_at_once [OneLease],
+        a_task_for_a_waiting_worker_is_leased_at_once [OneLease],
         a_task_for_a_waiting_worker_does_not_overtake,
-        only_a_plain_task_goes_straight_to_a_worker,
-        a_worker_that_may_not_claim_is_no_reason_to_refuse_a_task [EnqDurable],
-        an_unclaimed_number_gives_a_task_for_a_worker_back [NoStranded],
+        only_a_plain_task_is_leased_at_enqueue,
+        a_task_for_a_worker_that_may_not_claim_is_still_added [EnqDurable],
+        unclaim_hands_back_a_task_enqueued_for_a_worker [NoStranded],
     }
     suspects {
         a_crash_gives_the_attempt_back_and_is_counted [PoisonContained],
         after_one_crash_all_run_again_at_once [PoisonContained],
         a_worker_runs_one_group_of_suspects_at_a_time [PoisonContained],
-        a_group_that_has_ended_or_lived_lets_the_next_in [PoisonContained],
+        the_next_group_follows_when_one_has_ended_or_run_long [PoisonContained],
         a_crash_splits_the_group_that_ran [PoisonContained],
         a_suspect_that_waits_gives_its_room_to_others [PoisonContained],
         suspects_are_taken_first_and_others_run_beside_them [PoisonContained],
-        any_outcome_of_its_own_clears_a_suspect [PoisonContained],
+        any_outcome_of_its_handler_clears_a_suspect [PoisonContained],
         a_hand_back_does_not_clear_a_suspect [PoisonContained],
         only_a_crash_alone_ends_a_task [PoisonContained],
         a_last_chance_has_an_empty_worker_to_itself [PoisonContained],
@@ -210,7 +210,7 @@ cases! { ($)
     cancel {
         a_task_that_has_not_started_is_cancelled_at_once,
         a_running_task_is_asked_to_end,
-        a_running_task_asked_to_end_ends_as_cancelled_unless_it_succeeds [OneTerminal],
+        a_running_task_asked_to_end_is_cancelled_unless_done [OneTerminal],
         a_request_to_end_outlives_the_worker,
         an_ended_task_cannot_be_cancelled [OneTerminal],
         each_task_of_a_bulk_cancel_gets_its_answer,
@@ -226,14 +226,14 @@ cases! { ($)
         a_future_task_is_not_claimed_before_its_time [Schedule],
         the_due_duty_promotes_nothing_before_its_time [Schedule],
         a_start_in_the_past_is_now,
-        the_far_future_is_no_problem,
+        a_start_in_the_far_future_is_accepted,
         a_bounded_due_duty_says_that_there_is_more,
     }
     pause {
         nothing_is_claimed_from_a_paused_queue,
         a_pause_changes_nothing_the_second_time,
         a_queue_can_be_paused_before_its_first_task,
-        what_runs_when_a_queue_is_paused_can_be_settled,
+        running_tasks_of_a_paused_queue_can_be_settled,
     }
     unclaim {
         an_unclaimed_claim_gives_its_tasks_back [NoStranded],
@@ -242,38 +242,38 @@ cases! { ($)
         an_unclaim_does_not_touch_another_worker,
     }
     reconcile {
-        a_task_the_worker_does_not_own_up_to_is_handed_back [NoStranded],
+        a_task_that_the_worker_does_not_name_is_handed_back [NoStranded],
         a_claim_that_may_be_on_its_way_is_left_alone,
-        an_old_lease_is_not_owning_up,
+        naming_an_old_lease_does_not_keep_the_task,
         a_lease_that_the_store_does_not_give_the_worker_is_lost [OneLease],
     }
     forgotten {
-        a_forgotten_claim_is_told_and_its_number_is_not_given_again [OneLease],
-        a_number_stays_new_for_a_task_that_is_claimed_very_often,
+        the_lease_number_of_a_forgotten_claim_is_not_reused [OneLease],
+        lease_numbers_are_not_reused_after_very_many_claims,
     }
     inspect {
         pages_bring_every_task_once_newest_first,
-        a_page_is_not_disturbed_by_what_is_added_meanwhile,
-        filters_let_through_what_matches_all_of_them,
-        figures_follow_every_move,
-        the_next_of_each_line_has_a_place_that_rises_with_time,
-        enqueues_are_counted_once_and_keys_that_were_there_apart,
+        pages_are_not_disturbed_by_tasks_added_meanwhile,
+        filters_return_tasks_that_match_all_of_them,
+        lane_figures_follow_every_change_of_state,
+        the_first_ready_task_of_a_lane_has_a_place_rising_with_time,
+        enqueues_with_a_known_key_are_counted_apart,
         an_unknown_task_is_not_there,
-        ended_tells_what_has_ended_and_what_never_was,
+        ended_answers_for_ended_and_unknown_tasks,
         ended_waits_for_the_first_end,
-        the_store_says_what_it_is,
+        the_store_describes_itself,
         a_closed_store_refuses_every_call,
     }
     remove {
         a_dead_task_can_be_removed_for_good,
         only_a_dead_task_can_be_removed [OneTerminal],
-        the_culprit_of_a_blocked_workflow_cannot_be_removed [NoStranded],
+        the_step_that_blocks_a_workflow_cannot_be_removed [NoStranded],
         the_key_of_a_removed_task_is_remembered [EnqIdempotent],
         a_key_leads_to_its_task,
     }
     retention {
         ended_tasks_are_removed_after_their_time,
-        a_task_that_ended_long_after_its_neighbours_is_removed_in_its_turn,
+        a_task_that_ended_after_younger_ones_is_removed_in_time,
         an_unfinished_task_is_never_removed [EnqDurable],
         history_over_its_size_loses_the_oldest_first,
     }
@@ -282,7 +282,7 @@ cases! { ($)
         a_settled_task_does_not_run_again_after_a_restart [DoneDurable],
         a_running_task_is_recovered_after_a_restart [RecoveryBound],
         a_worker_of_another_process_keeps_its_leases_over_a_restart [NoFalseDeath],
-        a_worker_of_another_process_that_does_not_come_back_loses_its_leases [RecoveryBound],
+        a_lost_worker_of_another_process_loses_its_leases [RecoveryBound],
     }
     fleet {
         a_fleet_with_deaths_finishes_every_task_once [OneLease],
@@ -298,11 +298,11 @@ cases! { ($)
     jobs {
         a_limit_is_never_exceeded [Limit],
         several_workers_keep_the_limit_together [Limit],
-        whatever_ends_an_attempt_gives_its_room_back_once [SlotBalanced],
+        every_end_of_an_attempt_gives_its_room_back_once [SlotBalanced],
         a_hand_back_gives_the_room_back [SlotBalanced],
         a_crash_gives_the_room_back [SlotBalanced],
         a_limit_that_rises_lets_more_through_at_once [NoStranded],
-        a_limit_that_falls_takes_ready_tasks_back_and_leaves_running_ones [Limit],
+        a_lower_limit_takes_back_ready_tasks_but_no_running_ones [Limit],
         with_a_limit_of_zero_nothing_starts [Limit],
         a_job_that_is_first_used_has_the_default_limit [Limit],
         the_enqueue_that_makes_a_job_may_give_its_limit [Limit],
@@ -313,7 +313,7 @@ cases! { ($)
         a_job_without_a_limit_has_a_window_in_the_line,
         jobs_take_turns,
         a_large_job_delays_a_new_one_by_no_more_than_its_window,
-        a_jobs_next_task_is_that_of_the_highest_priority_then_the_oldest,
+        a_jobs_next_task_has_the_highest_priority_then_age,
         a_task_that_outranks_a_ready_one_takes_its_place,
         a_task_that_becomes_due_asks_its_job [Limit],
         a_batch_may_mix_plain_tasks_with_those_of_jobs_and_workflows,
@@ -322,17 +322,17 @@ cases! { ($)
     job_states {
         a_paused_job_starts_nothing_and_goes_on_when_resumed [NoStranded],
         a_job_can_be_paused_before_its_first_task,
-        a_cancelled_job_ends_what_waits_and_what_comes,
+        a_cancelled_job_cancels_waiting_and_new_tasks,
         an_enqueue_to_a_cancelled_job_says_so,
-        what_comes_back_to_a_cancelled_job_ends,
-        a_job_cancelled_now_asks_what_runs_to_end,
+        a_task_handed_back_to_a_cancelled_job_is_cancelled,
+        a_job_cancelled_now_asks_running_tasks_to_end,
         a_removed_job_is_forgotten_and_its_name_is_a_new_job,
         a_job_is_removed_when_the_last_task_that_runs_has_ended [NoStranded],
-        a_job_removed_now_asks_what_runs_to_end,
+        a_job_removed_now_asks_running_tasks_to_end,
         a_job_is_not_removed_by_a_change_of_state,
         a_redriven_task_asks_its_job,
         jobs_are_listed_by_name_in_pages,
-        a_task_sees_its_job_and_who_has_the_room,
+        a_task_shows_its_job_and_the_tasks_that_use_its_room,
     }
     delay {
         starts_of_a_job_are_at_least_its_delay_apart [Schedule],
@@ -341,17 +341,17 @@ cases! { ($)
         a_delay_does_not_lift_the_limit [Limit],
         an_end_before_the_delay_starts_nothing [Schedule],
         a_delay_can_be_set_and_taken_away,
-        a_delay_counts_from_what_runs_when_it_is_set,
+        a_new_delay_counts_from_the_start_of_the_running_task,
         a_delay_holds_up_its_own_job_only,
     }
     lanes_alive {
-        tasks_of_a_kind_that_nobody_handles_take_no_room [NoStranded],
-        a_worker_that_registers_brings_its_lanes_to_life [NoStranded],
-        a_worker_of_other_queues_gives_no_life,
+        tasks_of_a_kind_without_a_worker_take_no_room [NoStranded],
+        a_new_worker_makes_the_tasks_of_its_lanes_ready [NoStranded],
+        a_worker_of_other_queues_makes_no_task_ready,
         tasks_of_a_paused_queue_give_their_room_to_others [NoStranded],
-        what_comes_back_to_a_paused_queue_gives_its_room_away [NoStranded],
-        a_lane_dies_with_its_last_worker [NoStranded],
-        a_plain_task_is_ready_whoever_is_there,
+        a_task_handed_back_to_a_paused_queue_gives_up_its_room [NoStranded],
+        a_lane_loses_its_room_with_its_last_worker [NoStranded],
+        a_plain_task_is_ready_without_any_worker,
     }
     workflows {
         steps_run_one_at_a_time_in_the_order_of_append [WfOrder],
@@ -367,33 +367,33 @@ cases! { ($)
         concurrent_appends_have_one_order [WfOrder],
     }
     workflow_states {
-        a_failed_step_blocks_the_rest_until_somebody_decides [WfOrder],
+        a_failed_step_blocks_the_rest_until_an_operator_decides [WfOrder],
         the_first_append_decides_the_policy,
         a_workflow_that_skips_goes_on_after_a_failure [NoStranded],
         a_workflow_that_cancels_ends_the_rest_after_a_failure,
         a_head_that_crashed_too_often_blocks_too [WfOrder],
-        a_retry_of_a_workflow_gives_its_culprit_another_chance,
-        a_redrive_of_the_culprit_is_the_same [WfOrder],
+        a_retry_of_a_workflow_redrives_the_step_that_blocks_it,
+        a_redrive_of_the_blocking_step_unblocks_the_workflow [WfOrder],
         a_skip_goes_on_with_the_next_step [NoStranded],
         a_skip_of_the_last_step_ends_the_workflow,
         a_redriven_step_that_was_passed_goes_to_the_end [WfOrder],
-        a_redriven_step_of_a_workflow_that_is_gone_makes_it_anew,
+        a_redriven_step_makes_its_removed_workflow_again,
         a_cancelled_workflow_ends_its_steps_and_starts_anew,
-        a_cancelled_workflow_asks_its_running_step_to_end_and_forgives_it [WfOrder],
+        a_cancelled_workflow_asks_its_running_step_to_end [WfOrder],
         a_cancel_lifts_a_block,
         a_cancelled_head_blocks_and_can_be_skipped_but_not_retried [WfOrder],
         a_cancelled_step_that_waited_is_left_out [NoStranded],
-        a_cancelled_step_behind_a_block_leaves_the_culprit,
+        cancelling_a_waiting_step_does_not_unblock_its_workflow,
         a_cancelled_job_blocks_the_workflow_of_its_step,
-        retention_leaves_the_culprit_of_a_blocked_workflow [NoStranded],
+        retention_keeps_the_step_that_blocks_a_workflow [NoStranded],
     }
     schedules {
         schedules_are_kept_and_listed_by_name,
-        what_is_due_comes_with_the_time_of_the_next,
+        due_schedules_come_with_the_next_due_time,
         a_tick_is_fired_once [Schedule],
         fires_at_once_have_one_winner [Schedule],
         a_paused_schedule_does_not_fire [Schedule],
-        a_schedule_that_is_put_again_keeps_what_it_last_did,
+        a_replaced_schedule_keeps_its_last_tick,
         a_tick_that_has_not_come_is_not_fired [Schedule],
         a_schedule_that_changed_meanwhile_is_not_fired [Schedule],
         a_missed_tick_can_be_left_out,
@@ -402,10 +402,10 @@ cases! { ($)
     }
     tokens {
         a_token_is_found_as_it_was_added,
-        what_a_token_is_bound_to_is_kept,
-        two_tokens_of_one_name_live_at_once_and_each_is_removed_alone,
+        the_limits_of_a_token_are_kept,
+        two_tokens_may_share_a_name_and_are_removed_one_by_one,
         a_token_expires_by_the_clock_of_the_store,
-        an_id_is_taken_once,
+        an_id_belongs_to_one_token,
         tokens_are_bounded,
         tokens_are_there_after_a_restart,
     }

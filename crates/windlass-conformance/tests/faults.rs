@@ -1,4 +1,5 @@
-//! Do the cases notice? Each deliberate defect is caught by the case that bears the promise that it breaks.
+//! Shows that the cases can fail: each deliberate defect is caught by the case with the promise that it
+//! breaks.
 
 use std::{
     collections::BTreeSet,
@@ -13,7 +14,7 @@ fn fails(case: &str, fault: Option<Fault>) -> bool {
 }
 
 #[test]
-fn every_fault_is_caught_by_the_case_that_bears_the_promise() {
+fn every_fault_is_caught_by_its_case() {
     let hook = take_hook();
     set_hook(Box::new(|_| {}));
     let escaped: Vec<_> =
@@ -21,11 +22,11 @@ fn every_fault_is_caught_by_the_case_that_bears_the_promise() {
     let false_alarms: Vec<_> = Fault::ALL.iter().filter(|fault| fails(fault.caught_by(), None)).collect();
     set_hook(hook);
     assert!(escaped.is_empty(), "not noticed: {escaped:?}");
-    assert!(false_alarms.is_empty(), "noticed without the fault: {false_alarms:?}");
+    assert!(false_alarms.is_empty(), "fails without the fault too: {false_alarms:?}");
 }
 
 #[test]
-fn the_case_that_catches_a_fault_bears_the_promise_that_it_breaks() {
+fn each_fault_and_its_case_have_the_same_promise() {
     for fault in Fault::ALL {
         let case = Case::named(fault.caught_by()).unwrap_or_else(|| panic!("no {}", fault.caught_by()));
         assert_eq!(case.promise, Some(fault.promise()), "{fault:?}");

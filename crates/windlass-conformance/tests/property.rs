@@ -1,4 +1,4 @@
-//! The property test, and whether it notices anything.
+//! The property test, and a test that it finds defects.
 
 use std::time::Duration;
 
@@ -14,8 +14,9 @@ fn the_memory_store_behaves_like_the_model() {
     }
 }
 
-/// Faults that only show after a restart or a crash, a jump of the clock, in a schedule or to a worker that lies, which a run does not have, or in the
-/// crash of a suspect that has outlived its isolation or has a job, which it hardly ever reaches, are left to the cases.
+/// Some faults are left to the cases. A run has no restart, crash of the store, jump of the clock, schedule
+/// or lying worker. It hardly ever has a crash of a suspect that has outlived its isolation or that has a
+/// job.
 #[test]
 fn the_property_notices_faults() {
     let unseen = [

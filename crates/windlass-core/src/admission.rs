@@ -1,4 +1,5 @@
-//! How much may run at once: never more than the machine can hold, and always for a reason that can be told.
+//! How many tasks may run at once: never more than memory has room for. Each limit has a reason that users
+//! see.
 //!
 //! ```text
 //! allowed = slots × factor          factor = start × memory × latency
@@ -10,7 +11,7 @@
 //! latency   p99 above its threshold: 0.7, otherwise 1
 //! ```
 //!
-//! Everything here is a function of its arguments; whoever reads memory and clocks is elsewhere.
+//! Everything here is a function of its arguments. The runtime reads the memory and the clocks.
 
 mod gathering;
 mod state;
@@ -20,27 +21,27 @@ use std::fmt;
 pub use gathering::{GATHER_MAX, GATHER_QUIET, Gathering};
 pub use state::{Admission, MemorySample, Seen};
 
-/// The share of memory above which less may run, if nobody says otherwise.
+/// The default share of memory in use above which fewer tasks may run.
 pub const MEMORY_HIGH: f64 = 0.8;
-/// How far below that share memory must be before more may run again.
+/// How far below that share the memory in use must fall before more tasks may run again.
 pub const HYSTERESIS: f64 = 0.05;
-/// The share of memory above which nothing new starts while anything runs.
+/// The share of memory in use above which no task starts while another one runs.
 pub const MEMORY_STOP: f64 = 0.95;
-/// What slow tasks leave of what may run.
+/// The factor for slow tasks: only this share of the slots may be used.
 pub const LATENCY_FACTOR: f64 = 0.7;
 /// The share of its slots that a new worker starts with.
 pub const START_SHARE: f64 = 0.1;
-/// Workers with fewer slots neither start slowly nor gather: a tenth of them is less than one.
+/// Workers with fewer slots neither start slowly nor gather, because a tenth of their slots is less than one.
 pub const SLOTS_MIN: u32 = 10;
 
-/// The share of memory that messages may take which were fetched ahead of their handlers.
+/// The share of memory that messages may take that were fetched before a handler was free for them.
 pub const AHEAD_SHARE: f64 = 0.1;
 
-/// Why less may run than there are slots. Several may hold at once.
+/// Why fewer tasks may run than there are slots. Several reasons may hold at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each holds or not, whatever the others do; they are no states"
+    reason = "each may hold together with any other: they are not states of one machine"
 )]
 pub struct Reasons {
     /// The worker is new and has not shown yet what its tasks cost.
@@ -78,9 +79,9 @@ impl fmt::Display for Reasons {
     }
 }
 
-/// How many tasks may run of so many slots: at least one, so that a worker never stops for good.
+/// How many tasks may run on `slots` slots: at least one, so that a worker never stops entirely.
 pub fn allowed(slots: u32, factor: f64) -> u32 {
-    // Rounded down: what is short is not rounded up to more. The tiny addition keeps 10 × 0.3 at 3.
+    // Round down: under pressure fewer is right. The tiny addition keeps 10 × 0.3 at 3.
     let share = (f64::from(slots) * factor.clamp(0.0, 1.0) + 1e-9).floor();
     (share as u32).clamp(1, slots.max(1))
 }
@@ -90,14 +91,14 @@ pub fn demand(allowed: u32, in_flight: u32, claim_batch: u32) -> u32 {
     allowed.saturating_sub(in_flight).min(claim_batch)
 }
 
-/// Whether more would be claimed if more might run. Not only where nothing is free: of tasks that are short some have always ended when
-/// somebody looks.
+/// Whether admission control makes the claim smaller. True also while some slots are free: with short tasks, a
+/// few have always just ended.
 pub fn is_held_back(wanted: usize, free: usize, allowed: usize, slots: usize) -> bool {
     wanted > free && allowed < slots
 }
 
-/// How many messages of this mean size may be fetched ahead so that they take at most [`AHEAD_SHARE`] of the memory: at least
-/// one, at most as many as are wanted.
+/// How many messages of this mean size may be fetched ahead so that they take at most [`AHEAD_SHARE`] of the
+/// memory: at least one, at most as many as are wanted.
 pub fn ahead(wanted: u16, mean_bytes: u64, memory_limit: u64) -> u16 {
     let share = (memory_limit as f64 * AHEAD_SHARE) as u64;
     let fitting = share.checked_div(mean_bytes).unwrap_or(u64::MAX);
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_run_is_a_share_of_the_slots_rounded_down_and_never_none() {
+    fn allowed_slots_are_rounded_down_and_at_least_one() {
         for (slots, factor, expected) in [
             (1, 1.0, 1),
             (1, 0.5, 1),
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_asks_for_what_may_start_and_never_more() {
+    fn a_claim_asks_only_for_tasks_that_may_start() {
         for (allowed, in_flight, batch, expected) in [
             (100, 0, 50, 50),
             (100, 70, 50, 30),
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_is_held_back_where_it_would_be_larger_if_more_might_run() {
+    fn a_claim_is_held_back_if_admission_makes_it_smaller() {
         for (wanted, free, allowed, slots, expected) in [
             (50, 0, 100, 1_000, true),
             (200, 60, 100, 1_000, true),
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fetched_ahead_takes_at_most_a_tenth_of_the_memory_and_is_never_nothing() {
+    fn messages_fetched_ahead_take_at_most_a_tenth_of_memory() {
         const MB: u64 = 1_000_000;
         for (wanted, mean_bytes, limit, expected) in [
             (500, 0, 100 * MB, 500),
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_told_by_name() {
+    fn reasons_are_shown_by_name() {
         let all = Reasons { start: true, memory: true, memory_stop: false, latency: true };
         assert_eq!(all.to_string(), "start+memory+latency");
         assert_eq!(

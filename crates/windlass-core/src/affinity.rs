@@ -1,34 +1,34 @@
-//! Who gets which task of one claim for several workers: steps of workflows go to the worker that asked for them, if it has room.
-//! Pure.
+//! Which worker gets which task of one claim for several workers: a step of a workflow goes to the worker
+//! that asked for that workflow, if the worker has room. Pure.
 //!
-//! The tasks of a claim are chosen by place in the line alone; this only exchanges them among the workers of the claim, so that
-//! nothing waits for a worker and nothing overtakes.
+//! The order of the ready tasks alone decides what is claimed. This module only exchanges the claimed tasks
+//! among the workers of the claim, so no task waits for a worker and none overtakes another.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
 use crate::{crash::is_suspect, id::WorkerId, name::Name, source::Demand, task::Claimed};
 
-/// Steps of which workflows a worker would rather have than others.
+/// The workflows whose steps a worker prefers.
 #[derive(Clone, Default)]
 pub enum Prefers {
-    /// It does not mind.
+    /// It has no preference.
     #[default]
     Nothing,
-    /// Those of these workflows.
+    /// Steps of these workflows.
     Workflows(Arc<[Name]>),
-    /// Those of workflows whose last step it ran; asked for when the tasks are known, so that it holds for a step that became ready
-    /// a moment before.
+    /// Steps of workflows whose last step it ran. Asked when the tasks of the claim are known, so that it
+    /// holds for a step that became ready a moment before.
     LastRan(Arc<dyn LastRan>),
 }
 
-/// Who ran the last steps of workflows.
+/// Knows which worker ran the last step of a workflow.
 pub trait LastRan: Send + Sync {
     /// The worker that ran the last step of a workflow, if that is remembered.
     fn worker(&self, workflow: &Name) -> Option<WorkerId>;
 }
 
 impl Prefers {
-    /// Whether there is nothing that it prefers.
+    /// Whether it has no preference.
     pub fn is_nothing(&self) -> bool {
         match self {
             Self::Nothing => true,
@@ -37,7 +37,7 @@ impl Prefers {
         }
     }
 
-    /// The workflows that it names by itself.
+    /// The workflows that it names.
     pub fn workflows(&self) -> &[Name] {
         match self {
             Self::Nothing | Self::LastRan(_) => &[],
@@ -76,17 +76,18 @@ impl PartialEq for Prefers {
 
 impl Eq for Prefers {}
 
-/// One task that another worker of the same claim should have.
+/// One task of a claim that goes to another worker of the same claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandOver {
-    /// Its place among the tasks of the claim.
+    /// The task's index among the tasks of the claim.
     pub task: usize,
-    /// The place of that worker's demand.
+    /// The index of that worker's demand.
     pub to: usize,
 }
 
-/// The exchanges that bring steps to the workers that asked for them. `may_get` says whether the worker of a demand may get more
-/// than it has: one with a suspect on its last chance may not. Suspects of crashes stay where they are.
+/// The exchanges that bring steps to the workers that asked for them. `may_get` says whether the worker of a
+/// demand may get other tasks than it has: a worker that runs a suspect on its last chance may not. Suspects
+/// of crashes are never exchanged.
 pub fn hand_over(
     demands: &[Demand],
     tasks: &[Claimed],
@@ -116,7 +117,8 @@ pub fn hand_over(
     hands.changes()
 }
 
-/// Tasks that each demand can do without; last, and so taken first, those that somebody else wishes for.
+/// Tasks that each demand can give away. Those that another worker asked for are last, and `bring` takes from
+/// the end.
 fn may_leave(hands: &Hands<'_>, wished: &[Option<usize>]) -> Vec<Vec<usize>> {
     let mut leaving = vec![Vec::new(); hands.demands.len()];
     for is_wished in [false, true] {
@@ -138,16 +140,16 @@ fn serves(demand: &Demand, task: &Claimed) -> bool {
     demand.lanes.contains(&task.lane.id)
 }
 
-/// Who has what, while it is exchanged.
+/// Which demand has which task during the exchange.
 struct Hands<'a> {
     demands: &'a [Demand],
     tasks: &'a [Claimed],
-    /// The demand of each task, before and now.
+    /// The index of each task's demand, before and now.
     before: Vec<Option<usize>>,
     now: Vec<Option<usize>>,
-    /// How many more each may get.
+    /// How many more tasks each demand may get.
     room: Vec<usize>,
-    /// Tasks that each can do without.
+    /// Tasks that each demand can give away.
     may_leave: Vec<Vec<usize>>,
 }
 
@@ -168,7 +170,7 @@ impl<'a> Hands<'a> {
         self.now.get(task).copied().flatten()
     }
 
-    /// Brings a task to a worker: into its room, or in exchange for one that it can do without.
+    /// Brings a task to a worker: into a free place, or in exchange for a task that the worker can give away.
     fn bring(&mut self, task: usize, to: usize) {
         let Some(from) = self.of(task).filter(|from| *from != to) else { return };
         if self.room.get(to).is_some_and(|room| *room > 0) {
@@ -245,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Who has each task in the end.
+    /// The worker of each task after the exchanges.
     fn after(demands: &[Demand], tasks: &[Claimed]) -> Vec<i64> {
         let mut workers: Vec<_> = tasks.iter().map(|task| task.worker.0).collect();
         for change in hand_over(demands, tasks, |_| true) {
@@ -255,14 +257,14 @@ mod tests {
     }
 
     #[test]
-    fn steps_go_into_the_room_of_whoever_asked_for_them() {
+    fn steps_go_to_the_worker_that_asked_if_it_has_room() {
         let demands = [demand(1, 3, &["b"]), demand(2, 3, &["a", "c"])];
         let tasks = [step(1, 1, "a"), step(2, 1, "b"), step(3, 1, "c")];
         assert_eq!(after(&demands, &tasks), [2, 1, 2]);
     }
 
     #[test]
-    fn a_full_worker_exchanges_what_it_can_do_without() {
+    fn a_full_worker_exchanges_a_task_it_did_not_ask_for() {
         let demands = [demand(1, 2, &["b"]), demand(2, 2, &["a"])];
         let tasks = [step(1, 1, "a"), step(2, 1, ""), step(3, 2, "b"), step(4, 2, "x")];
         assert_eq!(after(&demands, &tasks), [2, 1, 1, 2]);
@@ -270,7 +272,7 @@ mod tests {
         assert_eq!(
             after(&all_wanted, &[step(1, 1, "a"), step(2, 2, "b")]),
             [1, 2],
-            "nobody gets more than asked"
+            "no worker gets more than it asked for"
         );
     }
 
@@ -290,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_exchanged_everybody_keeps_the_number_that_it_may_have() {
+    fn exchanges_keep_each_worker_within_its_demand() {
         for seed in 0..200_u64 {
             let dice =
                 |n: u64, k: u64| (seed.wrapping_mul(6_364_136_223_846_793_005).rotate_left(k as u32) ^ k) % n;

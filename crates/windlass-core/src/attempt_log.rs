@@ -1,6 +1,6 @@
 //! The ended attempts of a task as stores keep them in its row: compact JSON, one short array per attempt.
 //!
-//! The usual task has none: its one attempt is described by the columns of its history row.
+//! Most tasks have no log: the columns of the history row describe a single attempt.
 
 use crate::{
     id::WorkerId,
@@ -23,7 +23,7 @@ const RESULTS: [(u8, AttemptResult); 8] = [
     (7, AttemptResult::Redriven),
 ];
 
-/// The log with one more attempt; the oldest go beyond the limit.
+/// The log with one more attempt. Above the limit, the oldest attempts are dropped.
 pub fn append(log: Option<&str>, record: AttemptRecord) -> String {
     let mut entries = parse(log);
     entries.push((

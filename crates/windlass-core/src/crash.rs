@@ -1,28 +1,29 @@
-//! What the death of a process says about the tasks that it took along.
+//! What the death of a worker process means for the tasks that it held.
 //!
-//! A first crash says little, so its tasks run again like any others. A task that was there at a second one is a *suspect*.
-//! Suspects are narrowed down in groups: each crash splits every group that ran in the process in two. One that is the only
-//! member of its group runs alone, so that its next crash is a proof.
+//! A first crash says little, so the tasks run again like any others. A task that a process held at a second
+//! crash is a *suspect*. Suspects are narrowed down in groups: each crash splits every group that ran in the
+//! process in two. A suspect that is the only member of its group runs alone, so its next crash proves that
+//! it kills its process.
 
 use std::time::Duration;
 
 use crate::{id::TaskId, rules::Rules, time::Timestamp};
 
-/// From so many crashes on a task is a suspect.
+/// A task with this many crashes is a suspect.
 pub const SUSPECT_CRASHES: u32 = 2;
 
-/// How long a group keeps others out of its worker, for each crash of its tasks. One that lives longer than that is not
-/// quick poison, and a long task must not hold up the other groups. It grows with the crashes, so that a slow
-/// killer is caught inside of it after some of them.
+/// How long a group keeps other groups out of its worker, per crash of its tasks. A group that lives longer
+/// does not kill quickly, and a long task must not hold up the other groups. The time grows with the crashes,
+/// so a task that kills slowly is caught within it after a few of them.
 pub const QUIET_PER_CRASH: Duration = Duration::from_secs(10);
 
-/// Whether a task with so many crashes is a suspect.
+/// Whether a task with this many crashes is a suspect.
 pub fn is_suspect(crashes: u32) -> bool {
     crashes >= SUSPECT_CRASHES
 }
 
-/// A group of suspects: a number that rises, so that older groups come first. Zero is the group of suspects that come
-/// from an older version or another store.
+/// A group of suspects. Its number rises, so older groups come first. Group zero is for suspects that an
+/// older version or another store left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Group(i64);
 
@@ -32,12 +33,12 @@ impl Group {
         Self(if alone { -number } else { number })
     }
 
-    /// As it was stored; negative means alone.
+    /// The group of a stored number; negative means alone.
     pub fn from_stored(stored: i64) -> Self {
         Self(stored)
     }
 
-    /// As it is stored.
+    /// The number that stores keep.
     pub fn to_stored(self) -> i64 {
         self.0
     }
@@ -60,31 +61,32 @@ pub struct Victim {
     pub id: TaskId,
     /// Its crashes before this one.
     pub crashes: u32,
-    /// Its group; without meaning unless it was a suspect.
+    /// Its group; meaningless unless it was a suspect.
     pub group: Group,
 }
 
-/// What a crash makes of a task.
+/// The effect of a crash on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It runs again like any other.
     Again,
-    /// It is a suspect in the group with this place in the order of the new groups.
+    /// It is a suspect, in one of the new groups.
     Suspect {
-        /// Counts from zero; the store draws a number for each.
+        /// The index of that group, from zero; the store gives each group a number.
         place: usize,
         /// Whether it is the only one in it.
         alone: bool,
     },
-    /// It is dead: its process died with it alone, and often enough.
+    /// It is dead: it ran alone in the process, and has reached the most crashes.
     Dead,
 }
 
-/// Decides what a crash makes of tasks that one worker held, in the order of the victims. `was_alone`: the worker held
-/// nothing else.
+/// Decides the effect of a crash on the tasks that one worker held, in the order of `victims`. `was_alone`:
+/// the worker held only this task.
 ///
-/// Each task counts a crash. Suspects that ran in one group, and the new ones, are split in two halves by their ids. Groups
-/// are never merged, so a task that kills alone is found after as many crashes as its group can be halved.
+/// Each task counts a crash. The suspects of each group, and the new suspects, are split in two halves by
+/// their ids. Groups are never merged, so a task that kills its process is found after as many crashes as its
+/// group can be halved.
 pub fn judge(victims: &[Victim], was_alone: bool, rules: &Rules) -> Vec<Fate> {
     let mut fates = vec![Fate::Again; victims.len()];
     let mut suspects: Vec<(Option<Group>, TaskId, usize)> = Vec::new();
@@ -116,7 +118,7 @@ fn set(fates: &mut [Fate], place: usize, fate: Fate) {
     }
 }
 
-/// How many groups a judgement makes.
+/// How many groups the fates name.
 pub fn groups(fates: &[Fate]) -> usize {
     let places = fates.iter().filter_map(|fate| match fate {
         Fate::Suspect { place, .. } => Some(place + 1),
@@ -125,37 +127,37 @@ pub fn groups(fates: &[Fate]) -> usize {
     places.max().unwrap_or(0)
 }
 
-/// Whether the next crash of a suspect ends it if it is alone then. It runs alone, so that this crash is a proof.
+/// Whether the next crash of this suspect, if it runs alone, ends it.
 pub fn is_last_chance(crashes: u32, group: Group, rules: &Rules) -> bool {
     is_suspect(crashes) && group.is_alone() && crashes.saturating_add(1) >= rules.max_crashes
 }
 
-/// Until when a suspect that was claimed at a time keeps other groups out.
+/// Until when a suspect that was claimed at `claimed_at` keeps other groups out.
 pub fn quiet_until(claimed_at: Timestamp, crashes: u32) -> Timestamp {
     claimed_at.after(QUIET_PER_CRASH.saturating_mul(crashes))
 }
 
-/// What a worker holds of one group.
+/// What a worker holds of one group of suspects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldGroup {
     /// The group.
     pub group: Group,
     /// The most crashes among its tasks.
     pub crashes: u32,
-    /// Until when it keeps others out.
+    /// Until when the group keeps other groups out.
     pub quiet_until: Timestamp,
 }
 
 /// Which suspects a worker may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turn {
-    /// It runs one on its last chance: it takes nothing at all.
+    /// It runs a suspect on its last chance: it takes nothing at all.
     Isolated,
-    /// It runs members of these groups: more of them, and no others.
+    /// It runs members of these groups: it takes more of them, and no others.
     Only(Vec<Group>),
-    /// Those of the group that is next.
+    /// It takes members of the next group.
     Next {
-        /// Whether the worker holds nothing, so that one on its last chance may run.
+        /// Whether the worker holds nothing, so that a suspect on its last chance may run.
         is_empty: bool,
     },
 }
@@ -177,8 +179,9 @@ pub fn turn(held: &[HeldGroup], holds: usize, now: Timestamp, rules: &Rules) -> 
 }
 
 impl Turn {
-    /// The groups that the worker may take, of those that wait with the most crashes of their tasks. An empty worker takes one on
-    /// its last chance first: it may not be empty again for long.
+    /// The groups that the worker may take, out of those that wait, each given with the most crashes of its
+    /// tasks. An empty worker takes a suspect on its last chance first, because it may not be empty again for
+    /// long.
     pub fn choose(&self, waiting: &[(Group, u32)], rules: &Rules) -> Vec<Group> {
         match self {
             Self::Isolated => Vec::new(),

@@ -14,9 +14,9 @@ use crate::state::State;
 pub struct Depth {
     /// Not due yet.
     pub scheduled: u64,
-    /// Behind a predecessor.
+    /// Waits for an earlier step of its workflow.
     pub waiting: u64,
-    /// Held by a job, or until a worker that can take it is alive.
+    /// Held by its job, or because no live worker can take it.
     pub held: u64,
     /// May be claimed.
     pub ready: u64,
@@ -24,10 +24,10 @@ pub struct Depth {
     pub running: u64,
     /// Dead.
     pub dead: u64,
-    /// States that were counted up to a bound: there are at least so many.
+    /// States that were counted up to a bound: the true figure may be higher.
     #[serde(default, skip_serializing_if = "States::is_empty")]
     pub at_least: States,
-    /// States that were counted a while ago: there are about so many.
+    /// States that were counted a while ago: the figure is approximate.
     #[serde(default, skip_serializing_if = "States::is_empty")]
     pub about: States,
 }
@@ -52,7 +52,7 @@ impl Depth {
         self.about.0 |= other.about.0;
     }
 
-    /// The figure of a state, with how sure it is; none of the done and cancelled ones are counted.
+    /// The figure of a state with its precision; zero for done and cancelled tasks, which are not counted.
     pub fn count(&self, state: State) -> Count {
         let n = match state {
             State::Scheduled => self.scheduled,
@@ -98,11 +98,11 @@ pub struct Count {
 /// How sure a number of tasks is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
-    /// So many, when they were counted for this answer.
+    /// The exact number at the time of the answer.
     Exact,
-    /// So many or more: counting stopped at a bound.
+    /// This number or more: counting stopped at a bound.
     AtLeast,
-    /// So many when they were last counted, a while ago.
+    /// The number of an earlier count.
     About,
 }
 
@@ -115,7 +115,7 @@ impl Count {
 }
 
 impl fmt::Display for Count {
-    /// `7`, `10,000+` for at least so many, `~45,120` for about so many.
+    /// `7`; `10,000+` means at least that; `~45,120` means about that.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.n.to_string();
         let mut text = String::new();
@@ -146,17 +146,17 @@ impl States {
         self.0 |= Self::bit(state);
     }
 
-    /// Whether a state is among them.
+    /// Whether the set contains a state.
     pub fn contains(self, state: State) -> bool {
         self.0 & Self::bit(state) != 0
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0 == 0
     }
 
-    /// Those that are there.
+    /// The states in the set.
     pub fn iter(self) -> impl Iterator<Item = State> {
         State::ALL.into_iter().filter(move |state| self.contains(*state))
     }

@@ -40,7 +40,7 @@ pub enum Error {
     /// The caller no longer holds the lease that it named; nothing was changed.
     #[error("task {0} is no longer leased to this attempt")]
     LeaseLost(TaskId),
-    /// The worker's registration has expired; it must hand back what it held and register anew.
+    /// The worker's registration has expired; it must hand back its tasks and register again.
     #[error("this worker's lease has expired")]
     WorkerExpired,
     /// This store, in this version, cannot do that.

@@ -1,8 +1,9 @@
-//! The two gates: a job's limit and a workflow's order. What stores decide under their locks, as pure functions.
+//! The two gates: a job's limit and a workflow's order. Stores call these pure functions while they hold
+//! their locks.
 //!
-//! A job's room is taken by its tasks that are ready or running: `ready + running` never rises above its limit (LIMIT). A
-//! job without a limit has a window instead, so that every job has a bounded stretch of the ready line. No counter is
-//! stored: whoever decides counts, or passes a place that was just freed on to the next.
+//! The ready and running tasks of a job use its room: `ready + running` never rises above its limit (LIMIT).
+//! A job without a limit has a window instead, which bounds its share of the ready tasks. No counter is
+//! stored: the store counts at each decision, or gives a place that was just freed to the next task.
 
 use std::time::Duration;
 
@@ -23,13 +24,13 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Whether a task stands behind no gate at all.
+    /// Whether a task has neither a job nor a workflow.
     pub fn is_open(&self) -> bool {
         self.job.is_none() && self.workflow.is_none()
     }
 }
 
-/// What a job lets through.
+/// Which tasks of a job may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
@@ -37,9 +38,9 @@ pub enum JobState {
     Active,
     /// Nothing starts.
     Paused,
-    /// What waits was cancelled, and what comes is cancelled too.
+    /// Tasks that waited were cancelled; new ones are cancelled too.
     Cancelled,
-    /// What waited was cancelled; the job is forgotten when the last task that runs has ended.
+    /// Tasks that waited were cancelled; the store forgets the job when its last running task has ended.
     Removing,
 }
 
@@ -72,7 +73,7 @@ impl JobState {
         }
     }
 
-    /// Whether an attempt that ends otherwise than in success ends its task.
+    /// Whether an attempt that ends without success ends its task for good.
     pub fn ends_what_comes_back(self) -> bool {
         matches!(self, Self::Cancelled | Self::Removing)
     }
@@ -84,11 +85,11 @@ impl std::fmt::Display for JobState {
     }
 }
 
-/// What becomes of the rest of a workflow when a step ends without success.
+/// What happens to the rest of a workflow when a step ends without success.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// It waits until somebody retries, skips or cancels.
+    /// It waits until a user retries, skips or cancels the step.
     #[default]
     Block,
     /// The next step runs.
@@ -141,7 +142,7 @@ impl std::str::FromStr for OnFailure {
     }
 }
 
-/// A job as its lock shows it: what it allows, and who has its room.
+/// A job as a store reads it under its lock: its settings, and how many tasks use its room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobView {
     /// Its state.
@@ -150,7 +151,7 @@ pub struct JobView {
     pub concurrency: Option<u32>,
     /// The least time between two starts.
     pub delay: Option<Duration>,
-    /// When the last start was noticed.
+    /// When the last start was recorded.
     pub last_start: Option<Timestamp>,
     /// Its tasks that are ready.
     pub ready: u32,
@@ -158,26 +159,26 @@ pub struct JobView {
     pub running: u32,
 }
 
-/// What is to be done with a job now.
+/// The changes that a store makes to a job's tasks now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Turn {
-    /// So many held tasks become ready, the best first.
+    /// How many held tasks become ready, the first in order first.
     pub promote: u32,
-    /// So many ready tasks become held, the least first.
+    /// How many ready tasks become held, the last in order first.
     pub demote: u32,
-    /// When to look again, if only time is missing.
+    /// When to look again, if only the delay keeps tasks back.
     pub again_at: Option<Timestamp>,
 }
 
-/// The window of a job without a limit in a fleet of so many slots.
+/// The window of a job without a limit, for workers with this many slots in all.
 pub fn window(fleet_slots: u32) -> u32 {
     fleet_slots.saturating_mul(2).max(WINDOW_MIN)
 }
 
-/// Decides what a job lets through. `window` stands for the limit of a job that has none.
+/// Decides how many tasks of a job become ready or held. `window` replaces the limit of a job that has none.
 ///
-/// A job with a delay has at most one ready task, and gets it `delay` after its last start. A limit that fell takes ready
-/// tasks back and never touches what runs.
+/// A job with a delay has at most one ready task, and gets it `delay` after its last start. A lower limit
+/// takes ready tasks back and never touches running ones.
 pub fn turn(job: &JobView, window: u32, now: Timestamp) -> Turn {
     let limit = job.concurrency.unwrap_or(window);
     match job.state {
@@ -202,7 +203,7 @@ pub fn turn(job: &JobView, window: u32, now: Timestamp) -> Turn {
     }
 }
 
-/// Where a task goes whose turn in its workflow has come.
+/// The state that a task enters when its turn in its workflow has come.
 pub fn entry(has_job: bool, due_at: Option<Timestamp>, now: Timestamp) -> State {
     match due_at {
         Some(due) if due > now => State::Scheduled,
@@ -211,16 +212,16 @@ pub fn entry(has_job: bool, due_at: Option<Timestamp>, now: Timestamp) -> State 
     }
 }
 
-/// What is to be changed about a job; what is `None` stays.
+/// A change of a job; a field that is `None` changes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobChange {
     /// Its limit; `Some(None)` takes the limit away.
     pub concurrency: Option<Option<u32>>,
     /// The least time between two starts; `Some(None)` takes it away.
     pub delay: Option<Option<Duration>>,
-    /// Active, paused or cancelled. A job is removed by a call of its own.
+    /// Active, paused or cancelled. `Gates::remove_job` removes a job.
     pub state: Option<JobState>,
-    /// With the state cancelled: also asks what runs to end.
+    /// With the state cancelled: also asks running tasks to end.
     pub now: bool,
 }
 
@@ -237,7 +238,7 @@ pub struct JobRecord {
     pub delay: Option<Duration>,
     /// When it was first used or set.
     pub created_at: Timestamp,
-    /// When the last start was noticed; kept for jobs with a delay.
+    /// When the last start was recorded; kept for jobs with a delay.
     pub last_start: Option<Timestamp>,
     /// Tasks that are ready.
     pub ready: u64,
@@ -250,15 +251,15 @@ pub struct JobRecord {
 /// Figures of jobs and workflows are counted up to this.
 pub const COUNT_MAX: u64 = 10_000;
 
-/// What an operator does with a workflow.
+/// What an operator can do with a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkflowAction {
-    /// Grants the step that blocks it a fresh budget of attempts.
+    /// Grants the step that blocks it new attempts.
     Retry,
     /// Goes on with the next step.
     Skip,
-    /// Cancels every step that has not ended; what is appended later starts anew.
+    /// Cancels every step that has not ended; steps that are appended later run as in a new workflow.
     Cancel,
 }
 
@@ -267,26 +268,26 @@ pub enum WorkflowAction {
 pub struct WorkflowRecord {
     /// Its name.
     pub name: Name,
-    /// What a failure means for the rest.
+    /// What a failure means for the rest of the workflow.
     pub on_failure: OnFailure,
     /// When its first step was admitted.
     pub created_at: Timestamp,
-    /// The step that has its turn, if there is one.
+    /// The step whose turn it is, if there is one.
     pub head: Option<TaskId>,
     /// That step's state.
     pub head_state: Option<State>,
-    /// The step that failed and holds up the rest.
+    /// The step that failed and blocks the rest.
     pub blocked_by: Option<TaskId>,
     /// Unfinished steps, counted up to [`COUNT_MAX`].
     pub steps: u64,
 }
 
-/// What stands around a task at its gates, for the answer to "why is it not running?".
+/// A task's job and workflow with their figures, for the answer to "why is it not running?".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GateView {
     /// Its job, if it has one and the job is known.
     pub job: Option<JobRecord>,
-    /// A few of the tasks that have the job's room.
+    /// A few of the tasks that use the job's room.
     pub occupants: Vec<TaskId>,
     /// Its workflow, if it has one and the workflow is known.
     pub workflow: Option<WorkflowRecord>,
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_lets_one_through_at_a_time_and_says_when_the_next_may_start() {
+    fn a_delay_admits_one_task_and_says_when_the_next_may_start() {
         let delay = Some(Duration::from_millis(200));
         let view = JobView { delay, ..job(Some(3), 0, 0) };
         assert_eq!(turn(&view, 200, at(0)).promote, 1, "the first at once");
@@ -362,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_enters_where_its_time_and_its_job_say() {
+    fn a_step_enters_the_state_that_its_time_and_job_require() {
         assert_eq!(entry(false, None, at(5)), State::Ready);
         assert_eq!(entry(true, None, at(5)), State::Held);
         assert_eq!(entry(true, Some(at(6)), at(5)), State::Scheduled);

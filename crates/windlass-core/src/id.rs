@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 const ID_EPOCH_MS: i64 = 1_704_067_200_000;
 /// How many low bits of an id order the tasks of one millisecond.
 const ORDER_BITS: u32 = 22;
-/// Crockford's base 32: no I, L, O or U, so an id survives being read aloud.
+/// Crockford's base 32: no I, L, O or U, so that a person can read an id aloud without mistakes.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /// Letters in the text form of a task id: 13 × 5 bits hold 63.
 const TEXT_LEN: usize = 13;
@@ -32,7 +32,8 @@ impl TaskId {
         Self((at.as_ms() - ID_EPOCH_MS).max(0) << ORDER_BITS)
     }
 
-    /// The id that follows this one at time `now`: later than every earlier id even if the clock went back.
+    /// The id that follows this one at time `now`. It is higher than every earlier id, even if the clock went
+    /// back.
     #[must_use]
     pub fn next(self, now: Timestamp) -> Self {
         Self((self.0 + 1).max(Self::first_at(now).0))
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_text_is_refused() {
         for text in ["", "1", "ZZZZZZZZZZZZZ", "0000000000000000", "00000000000U0", "01JD3M8K2ZQ4é"] {
             assert!(text.parse::<TaskId>().is_err(), "{text}");
         }

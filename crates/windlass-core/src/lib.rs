@@ -1,10 +1,11 @@
 //! The vocabulary, the state table and the pure decisions of Windlass.
 //!
-//! Nothing in this crate does I/O, starts a thread, reads a clock or draws a random number: whatever a
-//! decision depends on is an argument. Stores and the runtime apply what is decided here.
+//! Nothing in this crate does I/O, starts a thread, reads a clock or draws a random number: everything that a
+//! decision depends on is an argument. Stores and the runtime apply the decisions.
 //!
-//! Reading order: [`state`] (how a task may move), [`task`] (what a task is), [`outcome`] and
-//! [`settlement`] (how an attempt ends), [`gate`] (jobs and workflows), [`source`] and [`store`] (the contract of every store).
+//! Reading order: [`state`] (how a task may move), [`task`] (what a task is), [`outcome`] and [`settlement`]
+//! (how an attempt ends), [`gate`] (jobs and workflows), [`source`] and [`store`] (the contract of every
+//! store).
 
 pub mod admission;
 pub mod affinity;

@@ -14,8 +14,9 @@ pub const NAME_MAX_BYTES: usize = 128;
 
 /// A name: 1 to 128 bytes of visible text without spaces at its ends. Cheap to clone.
 ///
-/// A name that a store, a server or a file tells (`stored`, `Deserialize`) may be older than the rule against invisible
-/// characters: it is read, so that its tasks run on, and refused where something new would get it.
+/// Names from a store, a server or a file (`stored`, `Deserialize`) may be older than the rule against
+/// invisible characters. They are still read, so that their tasks run on, but no new task or setting may use
+/// such a name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 
@@ -23,17 +24,19 @@ impl Name {
     /// Checks and wraps a name; `what` ("kind", "queue", …) is used in the error.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the name is empty, too long, or has outer spaces or characters that are [unsafe](text::is_unsafe).
+    /// [`Error::Invalid`] if the name is empty, too long, or has outer spaces or characters that are
+    /// [unsafe](text::is_unsafe).
     pub fn new(what: &str, text: impl AsRef<str>) -> Result<Self> {
         let name = Self::stored(what, text)?;
         name.check(what)?;
         Ok(name)
     }
 
-    /// Wraps a name that something already has.
+    /// Wraps a name that is already in use.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if no version ever took it: it is empty, too long, or has control characters or outer spaces.
+    /// [`Error::Invalid`] if no version ever accepted it: it is empty, too long, or has control characters or
+    /// outer spaces.
     pub fn stored(what: &str, text: impl AsRef<str>) -> Result<Self> {
         let text = text.as_ref();
         let shown: String = text.chars().take(40).collect();
@@ -54,7 +57,7 @@ impl Name {
         Ok(Self(text.into()))
     }
 
-    /// Whether something new may get this name.
+    /// Checks whether a new task or setting may use this name.
     ///
     /// # Errors
     /// [`Error::Invalid`] if it has characters that are [unsafe](text::is_unsafe).
@@ -134,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_name_is_read_and_not_given_again() {
+    fn a_stored_unsafe_name_is_read_but_refused_for_new_tasks() {
         let old = Name::stored("queue", "a\u{202e}b").unwrap();
         assert_eq!(old.as_str(), "a\u{202e}b");
         assert!(old.check("queue").is_err());

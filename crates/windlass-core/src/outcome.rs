@@ -1,10 +1,10 @@
-//! What a handler says about its attempt.
+//! The outcome of an attempt, as its handler returns it.
 
 use std::time::Duration;
 
 use crate::payload::Payload;
 
-/// What a successful handler leaves behind, if anything.
+/// The output of a successful handler, if it has one.
 pub type Output = Option<Payload>;
 
 /// The end of one attempt, as the handler (or the executor on its behalf) sees it.
@@ -19,13 +19,13 @@ pub enum Outcome {
         /// When to try again; `None` leaves it to the policy.
         after: Option<Duration>,
     },
-    /// Not now: call again later without spending an attempt.
+    /// Call again later; no attempt is spent.
     Snooze(Duration),
-    /// It should not be done after all.
+    /// The task is no longer wanted: end it as cancelled.
     Cancel(String),
     /// It will never succeed: no further attempts.
     Dead(String),
-    /// The worker hands the task back unharmed (shutdown); the attempt is not spent.
+    /// The worker hands the task back unfinished (shutdown); the attempt is not spent.
     Release,
 }
 
@@ -35,7 +35,7 @@ impl Outcome {
         Self::Retry { error: error.into(), after: None }
     }
 
-    /// A failure with a delay of its own.
+    /// A failure with this delay instead of the policy's.
     pub fn retry_after(after: Duration, error: impl Into<String>) -> Self {
         Self::Retry { error: error.into(), after: Some(after) }
     }
@@ -45,12 +45,12 @@ impl Outcome {
         Self::Snooze(delay)
     }
 
-    /// End without success and without blame.
+    /// End the task as cancelled, for this reason.
     pub fn cancel(reason: impl Into<String>) -> Self {
         Self::Cancel(reason.into())
     }
 
-    /// End for good.
+    /// End the task as dead, for this reason.
     pub fn dead(reason: impl Into<String>) -> Self {
         Self::Dead(reason.into())
     }

@@ -1,18 +1,19 @@
-//! What a task carries and what it leaves behind: bytes with an encoding.
+//! Payloads and outputs of tasks: bytes with an encoding.
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::{Error, Result};
 
-/// Deepest nesting of a JSON payload. Parsers of other languages stop near it; a stack never overflows.
+/// Deepest nesting of a JSON payload. Parsers of other languages have limits near it, and deeper nesting
+/// could overflow a stack.
 pub const JSON_MAX_DEPTH: usize = 128;
 
-/// How the bytes of a payload are to be read.
+/// How to read the bytes of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Encoding {
-    /// JSON, checked when it came in.
+    /// JSON, checked when it was enqueued.
     Json,
-    /// Anything; shown as size and digest only.
+    /// Any bytes; shown as size and digest only.
     Bytes,
 }
 
@@ -58,7 +59,7 @@ impl Payload {
         Ok(Self { encoding: Encoding::Json, bytes })
     }
 
-    /// Text that is claimed to be JSON; checked without building it and without recursion.
+    /// Text that the caller says is JSON; checked without building a value and without recursion.
     ///
     /// # Errors
     /// [`Error::Invalid`] if it is not JSON, not UTF-8, or nested deeper than [`JSON_MAX_DEPTH`].
@@ -73,7 +74,7 @@ impl Payload {
         Ok(Self { encoding: Encoding::Json, bytes })
     }
 
-    /// A payload as a store kept it; trusted.
+    /// A payload from a store; not checked again.
     pub fn from_stored(encoding: Encoding, bytes: Vec<u8>) -> Self {
         Self { encoding, bytes }
     }
@@ -106,7 +107,8 @@ impl Payload {
     /// Reads the JSON as a typed value.
     ///
     /// # Errors
-    /// The reason as text, without the value that did not fit: a payload may be a secret.
+    /// The reason as text. It does not quote the value that did not fit, because a payload may contain a
+    /// secret.
     pub fn decode<T: DeserializeOwned>(&self) -> std::result::Result<T, String> {
         match self.encoding {
             Encoding::Json => {
@@ -117,7 +119,8 @@ impl Payload {
     }
 }
 
-/// serde quotes the value that did not fit (`invalid type: string "…", expected u8`); keeps only its type.
+/// serde quotes the value that did not fit (`invalid type: string "…", expected u8`); this keeps only its
+/// type.
 fn without_value(message: &str) -> String {
     let quotes_a_value = ["invalid type: ", "invalid value: ", "unknown variant "]
         .iter()
@@ -131,7 +134,7 @@ fn without_value(message: &str) -> String {
     }
 }
 
-/// Counts brackets outside of strings, so that a hostile payload costs a scan and no stack.
+/// Counts brackets outside of strings: a hostile payload costs one scan and no stack.
 fn check_depth(bytes: &[u8]) -> Result<()> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in bytes {
@@ -161,7 +164,7 @@ mod tests {
     use crate::state::State;
 
     #[test]
-    fn a_hundred_thousand_levels_are_refused_without_a_stack_overflow() {
+    fn deep_nesting_is_refused_without_a_stack_overflow() {
         let deep = "[".repeat(100_000);
         let error = Payload::json_text(deep).unwrap_err();
         assert!(error.to_string().contains("128 levels"), "{error}");

@@ -1,9 +1,9 @@
 //! The `%` sequences of an address.
 
-/// The text that an escaped one stands for.
+/// Decodes the `%` sequences of a text.
 ///
 /// # Errors
-/// A sentence that quotes the text: a sequence that is none, or bytes that are no text.
+/// A sentence that quotes the text: it has an invalid `%` sequence, or its bytes are not UTF-8.
 pub fn decoded(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sequences_become_their_bytes_and_broken_ones_are_refused() {
+    fn percent_sequences_are_decoded_and_invalid_ones_refused() {
         assert_eq!(decoded("/a%20b/%c3%a4.crt"), Ok("/a b/ä.crt".to_owned()));
         for broken in ["%", "%4", "%zz", "%ff"] {
             assert!(decoded(broken).is_err(), "{broken}");

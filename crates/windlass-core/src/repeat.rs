@@ -1,8 +1,8 @@
-//! Repeating a task that is done or cancelled: a new task that does the same.
+//! Repeats a task that is done or cancelled, as a new task with the same content.
 //!
-//! An ended task never runs again (ONE-TERMINAL), so what an operator retries is a copy. The copy's idempotency key names the task
-//! that it repeats: each task is repeated once, however often the call is made, and the key leads from one to the other. A caller who wants
-//! a third run repeats the second.
+//! An ended task never runs again (ONE-TERMINAL), so an operator who retries it gets a copy. The copy's
+//! idempotency key names the repeated task. So each task is repeated once, however often the call is made,
+//! and the key leads from the copy to the original. A caller that wants a third run repeats the second.
 
 use std::time::Duration;
 
@@ -13,21 +13,21 @@ use crate::{
     task::{Key, NewTask, Start, TaskRecord},
 };
 
-/// How the key of a copy begins.
+/// Prefix of a copy's key.
 const PREFIX: &str = "repeat-of:";
 
-/// The key of the task that repeats this one.
+/// The key of the copy of this task.
 pub fn key_of(id: TaskId) -> String {
     format!("{PREFIX}{id}")
 }
 
-/// The task that a task with this key repeats.
+/// The task that a task with this key repeats, if the key is one of a copy.
 pub fn repeated(key: Option<&str>) -> Option<TaskId> {
     key?.strip_prefix(PREFIX)?.parse().ok()
 }
 
-/// A new task that does the same as one that is done or cancelled, with its queue, job, workflow, priority, attempts and time limit.
-/// Retry delays of its own are not kept in the history: the copy has the installation's.
+/// A copy of a done or cancelled task, with its queue, job, workflow, priority, attempts and time limit. The
+/// history does not keep the task's own retry delays, so the copy has the installation's.
 ///
 /// # Errors
 /// [`Error::Conflict`] if the task is dead, or has not ended.
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_leads_back_to_the_task_that_is_repeated() {
+    fn a_key_names_the_repeated_task() {
         let id = TaskId::from_raw(1_234_567);
         assert_eq!(repeated(Some(&key_of(id))), Some(id));
         for key in [None, Some("k"), Some("repeat-of:"), Some("repeat-of:nobody")] {

@@ -11,7 +11,8 @@ pub struct RetryPolicy {
     pub base: Duration,
     /// Longest delay.
     pub max: Duration,
-    /// Spread around the delay, in per cent of it, so that tasks that failed together do not return together.
+    /// Spread around the delay, in per cent of it, so that tasks that failed together do not run again
+    /// together.
     pub jitter_percent: u32,
 }
 
@@ -35,10 +36,10 @@ impl RetryPolicy {
         Some(Self { base, max, jitter_percent: parts.next()?.parse().ok()? })
     }
 
-    /// The delay after attempt number `attempt` (from 1) of a task failed.
+    /// The delay after attempt number `attempt` (from 1) of this task has failed.
     ///
-    /// The spread comes from the task and the attempt, not from a random source: the same failure always
-    /// waits the same time, and two tasks wait different ones.
+    /// The spread is computed from the task and the attempt, not from a random source: the same failure
+    /// always waits the same time, and two tasks wait different times.
     pub fn delay(&self, task: TaskId, attempt: u32) -> Duration {
         let doublings = attempt.saturating_sub(1).min(40);
         let delay =
@@ -52,7 +53,7 @@ impl RetryPolicy {
     }
 }
 
-/// A good scrambling of 64 bits (the finaliser of splitmix64).
+/// Mixes 64 bits well (the finaliser of splitmix64).
 fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_double_stay_within_the_spread_and_stop_at_the_cap() {
+    fn delays_double_up_to_the_cap_within_the_spread() {
         let policy = RetryPolicy::default();
         for task in 0..200 {
             let id = TaskId::from_raw(task);

@@ -1,4 +1,4 @@
-//! The numbers that stores and workers of one installation share.
+//! The limits and defaults that the stores and workers of one installation share.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use crate::retry::RetryPolicy;
 /// Limits and budgets with their defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// Attempts that a task gets unless it brings its own number.
+    /// Attempts that a task gets unless it sets its own number.
     pub max_attempts: u32,
-    /// After so many crashes, the last of them alone in its process, a task is dead.
+    /// A task is dead after this many crashes, if it was alone in its process at the last one.
     pub max_crashes: u32,
     /// Largest payload.
     pub payload_max_bytes: usize,
     /// Largest output that is kept.
     pub output_max_bytes: usize,
-    /// Longest error text that is kept; the rest is cut and marked.
+    /// Longest error text that is kept; a longer one is cut and marked.
     pub error_max_bytes: usize,
     /// Most tasks in one enqueue call.
     pub batch_max: usize,
     /// How long an idempotency key is remembered after its task ended.
     pub idempotency_ttl: Duration,
-    /// Retry delays for tasks that bring none.
+    /// Retry delays for tasks that set none.
     pub retry: RetryPolicy,
     /// The limit that a job gets when it is first used; `None` for no limit.
     pub job_default_concurrency: Option<u32>,
@@ -44,7 +44,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Error text as it may be kept: no NUL, no more than `error_max_bytes`, cut at a character and marked.
+    /// Makes error text safe to keep: replaces NUL, and cuts and marks text longer than `error_max_bytes`.
     pub fn clip_error(&self, text: &str) -> String {
         const MARK: &str = "… (cut)";
         let mut text = text.replace('\0', "\u{fffd}");
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn error_text_loses_nul_and_is_cut_at_a_character() {
+    fn error_text_has_no_nul_and_is_cut_at_a_character() {
         let rules = Rules { error_max_bytes: 20, ..Rules::default() };
         assert_eq!(rules.clip_error("a\0b"), "a\u{fffd}b");
         let cut = rules.clip_error(&"é".repeat(100));

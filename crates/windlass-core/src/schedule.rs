@@ -1,4 +1,4 @@
-//! Recurring tasks as stores keep them: a name, when the next tick is, and a text that only the runtime reads.
+//! Recurring tasks as stores keep them: a name, the next tick, and a text that only the runtime reads.
 
 use crate::{id::TaskId, name::Name, task::NewTask, time::Timestamp};
 
@@ -7,11 +7,11 @@ use crate::{id::TaskId, name::Name, task::NewTask, time::Timestamp};
 pub struct ScheduleRow {
     /// Its name.
     pub name: Name,
-    /// What it enqueues and when, as the runtime wrote it.
+    /// Its task and its times, in the runtime's format.
     pub spec: String,
-    /// Whether it is stopped.
+    /// Whether it is paused.
     pub paused: bool,
-    /// The next tick; `None` if there is none any more.
+    /// The next tick; `None` if there will be no more.
     pub next_at: Option<Timestamp>,
     /// The last tick that was fired.
     pub last_at: Option<Timestamp>,
@@ -24,7 +24,7 @@ pub struct ScheduleRow {
 pub struct DueSchedules {
     /// The store's clock.
     pub now: Timestamp,
-    /// Those that are due, the longest due first.
+    /// Schedules that are due, the earliest due first.
     pub due: Vec<ScheduleRow>,
     /// When the next of the others is due.
     pub next_at: Option<Timestamp>,
@@ -35,11 +35,12 @@ pub struct DueSchedules {
 pub struct Fire {
     /// The schedule.
     pub name: Name,
-    /// What the row said when this was decided; it must still say that.
+    /// The row's text when the tick was decided. The store fires only if the row still has it.
     pub spec: String,
-    /// The tick that it must still wait for, and that must have come.
+    /// The tick. The store fires only if the row still waits for it and its time has come.
     pub tick: Timestamp,
-    /// The task of the tick; `None` if the tick was missed and is left out. Its key makes it unique by name and tick.
+    /// The task of the tick; `None` if the tick was missed and is skipped. Its key makes it unique by name
+    /// and tick.
     pub task: Option<NewTask>,
     /// The tick after it.
     pub next_at: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! From what a handler said to what the store writes: one pure function.
+//! Turns a handler's outcome into what the store writes: one pure function.
 
 use crate::{
     outcome::{Outcome, Output},
@@ -18,19 +18,19 @@ pub enum Settlement {
         /// A remark, such as an output that was too large to keep.
         note: Option<String>,
     },
-    /// Failed; again at `due_at`.
+    /// Failed; the task runs again at `due_at`.
     Retry {
         /// When it may run again, by the store's clock.
         due_at: Timestamp,
         /// What went wrong.
         error: String,
     },
-    /// Again at `due_at`, the attempt given back.
+    /// Runs again at `due_at`; the attempt is not spent.
     Snooze {
         /// When it may run again, by the store's clock.
         due_at: Timestamp,
     },
-    /// Handed back, ready at once, the attempt given back.
+    /// Handed back, ready at once; the attempt is not spent.
     Release,
     /// Dead, for this reason.
     Dead {
@@ -39,7 +39,7 @@ pub enum Settlement {
     },
     /// Cancelled, for this reason.
     Cancelled {
-        /// Who or what asked for it.
+        /// The reason of the request.
         reason: String,
     },
 }
@@ -68,7 +68,7 @@ impl Settlement {
         }
     }
 
-    /// The same with texts and an output as the rules allow them.
+    /// The same settlement, with texts and output cut to what the rules allow.
     #[must_use]
     pub fn within(self, rules: &Rules) -> Self {
         match self {
@@ -85,7 +85,7 @@ impl Settlement {
         }
     }
 
-    /// Whether the attempt is given back.
+    /// Whether the attempt is not spent.
     pub fn gives_attempt_back(&self) -> bool {
         matches!(self, Self::Snooze { .. } | Self::Release)
     }
@@ -101,15 +101,15 @@ impl Settlement {
     }
 }
 
-/// What is noted instead of an output that is not kept.
+/// The note that replaces an output that is too large to keep.
 fn too_large(bytes: usize, rules: &Rules) -> String {
     format!("output of {bytes} bytes dropped: over output_max_bytes ({})", rules.output_max_bytes)
 }
 
-/// Decides what becomes of an attempt. `now` is a reading of the store's clock.
+/// Decides how an attempt ends. `now` is a reading of the store's clock.
 ///
-/// A failure after the last granted attempt is the task's end; an output that is too large is dropped with a
-/// note rather than undoing a success; error text is made safe for every store.
+/// A failure of the last granted attempt ends the task. An output that is too large is replaced by a note;
+/// the task still succeeds. Error text is made safe for every store.
 pub fn settle(task: &Claimed, outcome: Outcome, now: Timestamp, rules: &Rules) -> Settlement {
     match outcome {
         Outcome::Done(Some(output)) if output.len() > rules.output_max_bytes => {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_of_its_own_wins_over_the_policy() {
+    fn a_delay_from_the_handler_replaces_the_policy() {
         let outcome = Outcome::retry_after(Duration::from_secs(30), "busy");
         assert_eq!(
             decide(1, outcome),

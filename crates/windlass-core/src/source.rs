@@ -1,4 +1,4 @@
-//! What a worker needs from a store: leases, claims, settlements, duties and hints.
+//! The part of a store that workers use: leases, claims, settlements, duties and hints.
 
 use std::{collections::HashSet, pin::Pin, sync::Arc};
 
@@ -17,10 +17,10 @@ use crate::{
     worker::{NewWorker, WorkerReport},
 };
 
-/// One worker's wish in a claim.
+/// What one worker asks for in a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demand {
-    /// Who asks.
+    /// The worker that asks.
     pub worker: WorkerId,
     /// The number of this claim; rises by at least one with each claim of the worker.
     pub claim_no: u64,
@@ -28,16 +28,17 @@ pub struct Demand {
     pub lanes: Arc<[LaneId]>,
     /// How many tasks can start now.
     pub n: u32,
-    /// Steps of which workflows it would rather have than others: among the tasks of one claim for several workers each step goes to
-    /// the worker that prefers its workflow, if that has room. What is claimed does not depend on it.
+    /// The workflows whose steps it prefers. Among the tasks of one claim for several workers, each step goes
+    /// to the worker that prefers its workflow, if that worker has room. The preference does not change what
+    /// is claimed.
     pub prefers: Prefers,
-    /// Whether the caller waits for hints and comes again with the next one. A store may lease it a task until then, which it brings with
-    /// the claim after, under the number of this one.
+    /// Whether the caller waits for a hint and then claims again. A store may lease such a caller a task in
+    /// the meantime. The caller gets that task with its next claim, under the number of this one.
     pub waits: bool,
 }
 
 impl Demand {
-    /// A wish without preferences.
+    /// A demand without preferences.
     pub fn new(worker: WorkerId, claim_no: u64, lanes: Arc<[LaneId]>, n: u32) -> Self {
         Self { worker, claim_no, lanes, n, prefers: Prefers::Nothing, waits: false }
     }
@@ -46,12 +47,13 @@ impl Demand {
 /// Why a claim brought less than it asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest {
-    /// There may be more: the demand was met in full, or the store brought something and has not looked further.
+    /// There may be more: the demand was met in full, or the store brought something and has not looked
+    /// further.
     More,
     /// Nothing else is ready in these lanes; after a claim that brought something, as far as the store has looked.
     Nothing,
-    /// Something is ready, but may not be taken now: the queue is paused, or it is a suspect of crashes and
-    /// this worker runs another group of them.
+    /// A task is ready but may not be taken now: its queue is paused, or it is a suspect of crashes and this
+    /// worker runs another group of suspects.
     Blocked,
 }
 
@@ -60,10 +62,10 @@ pub enum Rest {
 pub struct ClaimAnswer {
     /// What was taken; each names its worker.
     pub tasks: Vec<Claimed>,
-    /// Why there are not more.
+    /// Why the claim did not bring more.
     pub rest: Rest,
-    /// When the next scheduled task (of any lane) is due, if there is one. A claim that brought something may leave it to the next
-    /// one to look.
+    /// When the next scheduled task (of any lane) is due, if there is one. After a claim that brought
+    /// something, a store may leave this look to the next claim.
     pub next_due: Option<Timestamp>,
     /// The store's clock.
     pub now: Timestamp,
@@ -81,17 +83,17 @@ pub struct LeaseRef {
 /// The end of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettleItem {
-    /// Which attempt.
+    /// The attempt.
     pub lease: LeaseRef,
-    /// What becomes of the task.
+    /// The new state of the task and what to keep with it.
     pub settlement: Settlement,
-    /// The gates that the task passed, as its claim said. Workers send those with an open gate in batches of their own: the
-    /// lock of a job must not delay plain tasks.
+    /// The gates that the task passed, as its claim said. Workers send items with and without a gate in
+    /// batches of their own, because the lock of a job must not delay plain tasks.
     pub gate: Gate,
 }
 
 impl SettleItem {
-    /// The end of a claimed attempt.
+    /// The settlement of a claimed attempt.
     pub fn new(claimed: &Claimed, settlement: Settlement) -> Self {
         let lease = LeaseRef { id: claimed.id, lease: claimed.lease };
         Self { lease, settlement, gate: claimed.gate() }
@@ -101,7 +103,7 @@ impl SettleItem {
 /// A numbered batch of settlements of one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettleBatch {
-    /// Whose leases they are.
+    /// The worker that holds the leases.
     pub worker: WorkerId,
     /// Which settler of the worker sends it; each numbers its own batches.
     pub settler_no: u32,
@@ -112,7 +114,8 @@ pub struct SettleBatch {
 }
 
 impl SettleBatch {
-    /// A batch that a worker sent from outside, with texts and outputs as the rules allow them: the worker may be told other rules, or none.
+    /// Checks a batch that a worker sent to a server, and cuts texts and outputs to what the rules allow: the
+    /// worker may have other rules, or none.
     ///
     /// # Errors
     /// [`Error::Invalid`] if a task is named twice, or a number is too large to be kept.
@@ -138,7 +141,7 @@ pub struct Settled {
     pub fenced: Vec<TaskId>,
     /// Lanes that have ready tasks because of this batch, as far as the store knows when it answers. Of others it gives a hint.
     pub lanes_ready: Vec<LaneId>,
-    /// When the next scheduled task is due, if there is one; told at least by a batch that scheduled something.
+    /// When the next scheduled task is due, if there is one; always set by a batch that scheduled something.
     pub next_due: Option<Timestamp>,
     /// Whether this is the stored answer of a batch that had already been applied.
     pub replayed: bool,
@@ -147,22 +150,22 @@ pub struct Settled {
 /// The answer to a renewal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Renewed {
-    /// Running attempts of this worker that somebody asked to end, with the reason.
+    /// Running attempts of this worker that a user asked to end, with the reason.
     pub cancels: Vec<(LeaseRef, String)>,
-    /// How many slots it should have: what it registered with, or what somebody has set since.
+    /// How many slots it has now: what it registered with, or what an operator has set since.
     pub slots: Option<u32>,
-    /// The epoch of the store's leases: another than before says that the store may have forgotten claims, so that the worker
-    /// calls [`Source::reconcile`] at once. `None` if the store does not say.
+    /// The epoch of the store's leases. If it is not the same as before, the store may have forgotten claims,
+    /// and the worker calls [`Source::reconcile`] at once. `None` if the store does not say.
     pub epoch: Option<u32>,
 }
 
-/// The answer to a comparison of leases.
+/// The answer to [`Source::reconcile`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reconciled {
-    /// How many leases the store had and the worker did not name; they were handed back.
+    /// How many leases the store had that the worker did not name; the store handed those tasks back.
     pub handed_back: u64,
-    /// Leases that the worker named and does not have in the store, in order: ended, given to another worker, or forgotten in a
-    /// crash. The worker ends these attempts.
+    /// Leases that the worker named and does not have in the store, in order: ended, given to another worker,
+    /// or forgotten in a crash. The worker ends these attempts.
     pub lost: Vec<LeaseRef>,
 }
 
@@ -176,7 +179,7 @@ impl Reconciled {
     }
 }
 
-/// What a duty did.
+/// The result of a duty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DutyReport {
     /// Tasks that it moved.
@@ -185,14 +188,14 @@ pub struct DutyReport {
     pub workers: Vec<WorkerId>,
     /// Lanes that have ready tasks because of it.
     pub lanes_ready: Vec<LaneId>,
-    /// When the next scheduled task is due, if there is one; told at least by a duty that moved something.
+    /// When the next scheduled task is due, if there is one; always set by a duty that moved something.
     pub next_due: Option<Timestamp>,
-    /// Whether it stopped at its bound and has more to do.
+    /// Whether it stopped at its limit and has more to do.
     pub more: bool,
 }
 
-/// Something that may be worth a look. Never more than a hint: with all of them dropped everything still
-/// happens, one poll later (HINTS-ONLY).
+/// A reason to look at the store. Only a hint: if every hint is lost, everything still happens, one poll
+/// later (HINTS-ONLY).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
     /// Tasks became ready, or a queue was resumed.
@@ -201,9 +204,10 @@ pub enum Hint {
     Due(Timestamp),
     /// A lane appeared.
     Lanes,
-    /// Somebody asked a running attempt to end.
+    /// A user asked a running attempt to end.
     Cancel(LeaseRef, String),
-    /// The store does not give a lease to its worker, as [`Reconciled::lost`] says; from a source that compares leases by itself.
+    /// The store does not give a lease to its worker, as in [`Reconciled::lost`]. Sent by a source that
+    /// compares leases by itself.
     Lost(LeaseRef),
 }
 
@@ -214,7 +218,7 @@ pub trait Hints: Send {
     async fn next(&mut self) -> Hint;
 }
 
-/// Where a worker's tasks come from and where their ends go.
+/// Where a worker's tasks come from, and where their settlements go.
 ///
 /// Every write after a claim names (task, lease, worker) and changes nothing if they no longer match
 /// (FENCED). A method that failed with [`crate::Error::Unknown`] may have taken effect.
@@ -223,9 +227,9 @@ pub trait Source: Send + Sync + 'static {
     /// Registers a worker and starts its lease.
     async fn register(&self, worker: NewWorker) -> Result<WorkerId>;
 
-    /// The same for a worker that lives in another process than a store that is of one process only: it may outlive that, and is
-    /// not dead because that has ended. A server registers its workers so, with the caller that owns the registration: the server lets
-    /// no other caller speak for this worker.
+    /// Registers a worker that runs in another process than a store of a single process. That worker may
+    /// outlive the store's process, so it is not dead when that process ends. A server registers its workers
+    /// this way, with the caller that owns the registration: it lets no other caller speak for this worker.
     async fn register_remote(&self, worker: NewWorker, owner: Option<&str>) -> Result<WorkerId> {
         let _ = owner;
         self.register(worker).await
@@ -238,20 +242,20 @@ pub trait Source: Send + Sync + 'static {
     /// Ends a registration. What the worker still holds is handed back without spending an attempt.
     async fn retire(&self, worker: WorkerId) -> Result<u64>;
 
-    /// The lanes that a worker with these kinds and queues (empty: all) would serve. A lane that another process has just made
-    /// may be missing; the next claim or hint tells of it.
+    /// The lanes that a worker with these kinds and queues (empty: all) serves. A lane that another process
+    /// has just made may be missing; the next claim or hint reports it.
     async fn lanes(&self, kinds: &[Name], queues: &[Name]) -> Result<Vec<Arc<Lane>>>;
 
     /// Takes ready tasks: by priority (higher first), then in order of entry into ready.
     ///
     /// Refuses with [`crate::Error::WorkerExpired`] if a worker's lease is not in force or its `claim_no` is
-    /// below what `unclaim` has set. Suspects of crashes come first, of one group at a time per worker ([`crate::crash`]). After
-    /// [`crate::Error::Unknown`] the caller runs [`Source::unclaim`] before its next claim. Not cancel safe:
-    /// a dropped call may have claimed.
+    /// below what `unclaim` has set. Suspects of crashes come first, of one group at a time per worker
+    /// ([`crate::crash`]). After [`crate::Error::Unknown`] the caller runs [`Source::unclaim`] before its
+    /// next claim. Not cancel safe: a dropped call may have claimed.
     async fn claim(&self, demands: &[Demand]) -> Result<ClaimAnswer>;
 
-    /// Hands back whatever claim `claim_no` of the worker took and refuses that claim if it is still on its
-    /// way.
+    /// Hands back every task that claim `claim_no` of the worker took, and refuses that claim if it arrives
+    /// later.
     async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64>;
 
     /// Writes the ends of attempts, all in one durable commit, once per batch number: a batch that was
@@ -261,9 +265,10 @@ pub trait Source: Send + Sync + 'static {
     /// Keeps a short text that says how far an attempt is.
     async fn progress(&self, worker: WorkerId, lease: LeaseRef, progress: String) -> Result<()>;
 
-    /// Compares leases both ways. Hands back what the store says that the worker holds and the worker does not name; tasks of
-    /// claims numbered above `up_to_claim_no` are left alone, because they may still be on their way. Answers which of the leases
-    /// that the worker names it does not have: also right after their settlement, which is no loss.
+    /// Compares leases in both directions. Tasks that the store gives to the worker and the worker does not
+    /// name are handed back. Tasks of claims above `up_to_claim_no` are left alone, because their answers may
+    /// still be on their way. The answer names the leases that the worker named and does not have; one that
+    /// was just settled is among them, which is no loss.
     async fn reconcile(
         &self,
         worker: WorkerId,
@@ -271,16 +276,16 @@ pub trait Source: Send + Sync + 'static {
         in_flight: &[LeaseRef],
     ) -> Result<Reconciled>;
 
-    /// Looks at jobs and workflows that somebody appended to or whose time has come, at most `limit` of them. Every call that
-    /// enqueues, settles or changes a gate does this for what it touched; this finds what was appended in a foreign
-    /// transaction, what a crash left over, and jobs whose delay has passed.
+    /// Checks jobs and workflows that were appended to or whose time has come, at most `limit` of them. Every
+    /// call that enqueues, settles or changes a gate does this for the gates that it touched. This duty finds
+    /// appends of a caller's own transaction, work that a crash left undone, and jobs whose delay has passed.
     async fn admit(&self, limit: u32) -> Result<DutyReport>;
 
-    /// Passes tasks on whose time has come, at most `limit`: they become ready, or held if they have a job.
+    /// Moves on tasks whose time has come, at most `limit`: they become ready, or held if they have a job.
     async fn promote_due(&self, limit: u32) -> Result<DutyReport>;
 
-    /// Takes the tasks of workers whose leases ran out: each counts a crash and becomes ready,
-    /// as a suspect after the second, or dies at `max_crashes` if it was alone. At most `limit` tasks.
+    /// Takes tasks back from workers whose leases ran out, at most `limit` tasks. Each task counts a crash
+    /// and becomes ready, as a suspect from the second crash on. It dies at `max_crashes` if it was alone.
     async fn expire_workers(&self, limit: u32) -> Result<DutyReport>;
 
     /// Subscribes to hints.
@@ -291,17 +296,18 @@ pub trait Source: Send + Sync + 'static {
         true
     }
 
-    /// Whether tasks come by themselves at present, up to what the last claim asked for.
+    /// Whether the store sends tasks without a call at present, up to what the last claim asked for.
     fn pushes(&self) -> bool {
         false
     }
 
-    /// Runs a loop that claims on the thread that moves the bytes of claims, if there is such a thread: an answer is then there without
-    /// another thread being woken. A source without one gives the loop back.
+    /// Runs a loop that claims on the thread that reads and writes the bytes of claims, if there is such a
+    /// thread: no other thread must be woken for an answer. A source without such a thread gives the loop
+    /// back.
     fn run_beside(&self, claims: Loop) -> Option<Loop> {
         Some(claims)
     }
 }
 
-/// A loop that runs until it ends by itself.
+/// A loop that runs until it ends.
 pub type Loop = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -9,23 +9,23 @@
 //!                                                                      └──────► cancelled
 //! ```
 //!
-//! A task with a job goes through held wherever this shows a way to ready, and a task whose turn in its workflow comes
-//! before its time goes through scheduled.
+//! A task with a job goes through held wherever this shows a way to ready. A task whose turn in its workflow
+//! comes before its time goes through scheduled.
 //!
-//! Whatever is not in [`TRANSITIONS`] does not happen. Stores guard every write with the state that the
+//! A move that is not in [`TRANSITIONS`] does not happen. Stores guard every write with the state that the
 //! move starts from; the conformance suite counts that each move was made.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a task stands. The state itself answers "why is this task not running?".
+/// The state of a task. It answers "why is this task not running?".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Not due yet: a future start, a retry delay, a snooze.
     Scheduled,
-    /// Behind its predecessor in its workflow.
+    /// Waits for an earlier step of its workflow.
     Waiting,
-    /// Its job is at its limit or paused, or nobody alive can take it.
+    /// Its job is at its limit or paused, or no live worker can take it.
     Held,
     /// May be claimed now.
     Ready,
@@ -52,7 +52,7 @@ impl State {
         Self::Cancelled,
     ];
 
-    /// Whether nothing but an operator's retry moves the task again.
+    /// Whether only an operator's retry can move the task again.
     pub fn is_ended(self) -> bool {
         matches!(self, Self::Done | Self::Dead | Self::Cancelled)
     }
@@ -117,13 +117,13 @@ pub enum Event {
     Advance,
     /// The same, but it is not due yet.
     Postpone,
-    /// It would be ready, but has a job, which decides.
+    /// It could be ready, but its job decides.
     Hold,
     /// Its job has room.
     Admit,
-    /// Its job's limit fell, or its lane died.
+    /// Its job's limit fell, or its lane has no live worker.
     Demote,
-    /// A worker took it.
+    /// A worker leased it.
     Claim,
     /// The handler succeeded.
     Succeed,
@@ -133,17 +133,17 @@ pub enum Event {
     Snooze,
     /// The worker handed it back without spending an attempt.
     Release,
-    /// Its worker died with it; the attempt is given back.
+    /// Its worker died while it ran; the attempt is not spent.
     Crash,
-    /// Its worker died with it once too often.
+    /// Its worker died while it ran, for the last allowed time.
     CrashOut,
-    /// The handler failed and no attempts are left, or said that it never will succeed.
+    /// The handler failed and no attempts are left, or the handler said that the task can never succeed.
     Fail,
-    /// Somebody asked for its end.
+    /// A user asked for its end.
     Cancel,
-    /// An operator granted a dead task a fresh budget of attempts.
+    /// An operator granted a dead task new attempts.
     Redrive,
-    /// The same for a step that its workflow has passed: it goes to the end of the workflow.
+    /// The same for a step that its workflow has passed: the step goes to the end of the workflow.
     Append,
 }
 
@@ -187,12 +187,12 @@ pub const TRANSITIONS: &[(State, Event, State)] = &[
     (State::Dead, Event::Append, State::Waiting),
 ];
 
-/// Where an event leads from a state, if the move is legal.
+/// The state that an event leads to, if the move is legal.
 pub fn next(from: State, event: Event) -> Option<State> {
     TRANSITIONS.iter().find(|(f, e, _)| *f == from && *e == event).map(|(_, _, to)| *to)
 }
 
-/// Which event leads from one state to another, if the move is legal. Several may; the first is given.
+/// The event that leads from one state to another, if the move is legal; the first one if there are several.
 pub fn between(from: State, to: State) -> Option<Event> {
     TRANSITIONS.iter().find(|(f, _, t)| *f == from && *t == to).map(|(_, e, _)| *e)
 }
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_but_the_redrive_of_a_dead_task_leaves_an_ended_state() {
+    fn only_the_redrive_of_a_dead_task_leaves_an_ended_state() {
         for (from, event, _) in TRANSITIONS {
             if from.is_ended() {
                 assert!(*from == State::Dead && matches!(event, Event::Redrive | Event::Append));

@@ -40,7 +40,7 @@ pub struct Filter {
     pub since: Option<Timestamp>,
 }
 
-/// Lanes whose ready lines one look tells of.
+/// Most lanes whose first ready task one call reads.
 pub const READY_LANES_MAX: usize = 1_000;
 
 /// Largest page of a list.
@@ -51,12 +51,12 @@ pub const PAGE_MAX: u32 = 1_000;
 pub struct Page {
     /// The tasks.
     pub tasks: Vec<TaskRecord>,
-    /// Where the next page starts; `None` at the end. A page may be short, even empty, and still have a
-    /// next: a call looks at a bounded number of rows.
+    /// Where the next page starts; `None` at the end. A page may be short or even empty and still have a next
+    /// one, because a call looks at a bounded number of rows.
     pub next: Option<TaskId>,
 }
 
-/// What became of one task in a bulk operation.
+/// The result of a bulk operation for one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// The task.
@@ -87,7 +87,7 @@ pub struct LaneRecord {
     pub depth: Depth,
 }
 
-/// What a store says of itself.
+/// What a store reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreInfo {
     /// "sqlite", "memory", …
@@ -151,7 +151,7 @@ pub trait Store: Source {
     /// The numbers that this store was opened with.
     fn rules(&self) -> &Rules;
 
-    /// The schema that holds its tables, if that lies in a database in which callers have transactions of their own.
+    /// The schema of its tables, if they are in a database in which callers have transactions of their own.
     fn schema(&self) -> Option<&str> {
         None
     }
@@ -159,35 +159,36 @@ pub trait Store: Source {
     /// Adds tasks, all or none, in one durable commit; the answers are in the order of the tasks.
     async fn enqueue(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>>;
 
-    /// Adds one task for a worker that waits for it: if the task is [plain](NewTask::is_plain), the worker may claim it and nothing is
-    /// ready before it in its lane, it is leased to the worker in the same commit. Otherwise, and in a store that cannot do this, it is
-    /// added as ever and `None` stands for the lease: a worker that may not claim is no error here. Not cancel safe, as a claim.
+    /// Adds one task for a worker that waits for it. The task is leased to the worker in the same commit if
+    /// it is [plain](NewTask::is_plain), the worker may claim it and no task of its lane is ready before it.
+    /// Otherwise, and in a store that cannot do this, the task is added as usual and the lease is `None`: a
+    /// worker that may not claim is not an error here. Not cancel safe, like a claim.
     ///
-    /// The answer may come before the task is safe on disk, so that its worker starts meanwhile. Whoever tells somebody that the task
-    /// was added waits for [`Safe`] first.
+    /// The answer may come before the task is safe on disk, so that its worker can start in the meantime. A
+    /// caller that confirms the task to another party waits for [`Safe`] first.
     async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>, Safe)> {
         let _ = demand;
         Ok((only(self.enqueue(vec![task]).await?)?, None, Safe::already()))
     }
 
-    /// One task, unfinished or kept.
+    /// One task: unfinished, or ended and still kept.
     async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>>;
 
     /// One page of tasks, newest first, older than `after` if given.
     async fn tasks(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Page>;
 
-    /// Those of the tasks that have ended, or do not exist any more (`None`). Waits up to `wait` for the first.
+    /// Those of the tasks that have ended, or no longer exist (`None`). Waits up to `wait` for the first one.
     async fn ended(&self, ids: &[TaskId], wait: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>>;
 
-    /// Ends tasks that have not started and asks running ones to end; a running task becomes cancelled when
-    /// its attempt ends, whatever its outcome but success.
+    /// Ends tasks that have not started and asks running ones to end. A running task becomes cancelled when
+    /// its attempt ends, with any outcome but success.
     async fn cancel(&self, ids: &[TaskId], reason: &str) -> Result<Vec<Changed>>;
 
-    /// Grants dead tasks a fresh budget of attempts, which is recorded.
+    /// Grants dead tasks new attempts, and records it.
     async fn redrive(&self, tasks: &[Redrive]) -> Result<Vec<Changed>>;
 
-    /// Removes dead tasks for good, as retention does later; each answers with the state that it had. [`Error::Conflict`] for a task
-    /// that is not dead, and for one that blocks its workflow.
+    /// Removes dead tasks now instead of at the end of their retention. Each answers with the state that it
+    /// had. [`Error::Conflict`] for a task that is not dead, and for one that blocks its workflow.
     async fn remove(&self, ids: &[TaskId]) -> Result<Vec<Changed>>;
 
     /// The task that an idempotency key belongs to, while the key is remembered.
@@ -196,8 +197,8 @@ pub trait Store: Source {
     /// Every lane with its figures.
     async fn lane_records(&self) -> Result<Vec<LaneRecord>>;
 
-    /// Stops or resumes claims from a queue; a queue that has no lane yet can be paused too. Answers whether
-    /// that changed anything.
+    /// Pauses or resumes claims from a queue, also from one that has no lane yet. Answers whether that
+    /// changed anything.
     async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Result<bool>;
 
     /// Queues that are paused.
@@ -212,20 +213,21 @@ pub trait Store: Source {
         Ok(None)
     }
 
-    /// Sets how many slots a worker has; it learns of it with its next renewal. [`Error::Invalid`] out of bounds,
+    /// Sets how many slots a worker has; the worker reads it with its next renewal. [`Error::Invalid`] out of
+    /// bounds,
     /// [`Error::NotFound`] if there is no such worker, [`Error::Conflict`] if its lease is not in force.
     async fn set_worker_slots(&self, worker: WorkerId, slots: u32) -> Result<()>;
 
     /// One bounded step of retention; `more` says whether another is due at once.
     async fn retain(&self, retention: &Retention) -> Result<DutyReport>;
 
-    /// Its jobs and workflows.
+    /// Its operations on jobs and workflows.
     fn gates(&self) -> &dyn Gates;
 
-    /// Its recurring tasks.
+    /// Its operations on recurring tasks.
     fn schedules(&self) -> &dyn Schedules;
 
-    /// The tokens of the API. A store behind a server leaves them to that server.
+    /// Its tokens of the API. A store behind a server leaves them to that server.
     fn tokens(&self) -> &dyn Tokens {
         &NoTokens
     }
@@ -233,16 +235,16 @@ pub trait Store: Source {
     /// Looks for tasks that break a promise. Counts everything: for operators and tests, not for a hot path.
     async fn audit(&self) -> Result<Vec<Finding>>;
 
-    /// What the store says of itself.
+    /// What the store reports about itself.
     async fn info(&self) -> Result<StoreInfo>;
 
-    /// What it was used for in this process. Reads memory only; a store that counts nothing says so with zeros.
+    /// What this process used it for. Reads memory only; a store that counts nothing answers zeros.
     fn usage(&self) -> Usage {
         Usage::default()
     }
 
-    /// Where the ready lines of its lanes begin: one look per lane along the index of the claims, for as many lanes as
-    /// [`READY_LANES_MAX`]. A store that cannot tell names none.
+    /// The first ready task of each lane: one read per lane from the index of the claims, for at most
+    /// [`READY_LANES_MAX`] lanes. A store that cannot tell answers none.
     async fn ready_lines(&self) -> Result<ReadyLines> {
         Ok(ReadyLines::default())
     }
@@ -254,25 +256,25 @@ pub trait Store: Source {
     async fn close(&self) -> Result<()>;
 }
 
-/// Something that is visible to all and may still be on its way to the disk.
+/// A write that every caller can see and that may not be on the disk yet.
 #[must_use = "nothing may be promised before it is safe"]
 pub struct Safe(Option<Pin<Box<dyn Future<Output = Result<()>> + Send>>>);
 
 impl Safe {
-    /// There is nothing to wait for.
+    /// Already on the disk: nothing to wait for.
     pub fn already() -> Self {
         Self(None)
     }
 
-    /// It is safe when this says so.
+    /// On the disk when this future ends.
     pub fn when(safe: impl Future<Output = Result<()>> + Send + 'static) -> Self {
         Self(Some(Box::pin(safe)))
     }
 
-    /// Waits until it is as safe as the commits of its store are to be.
+    /// Waits until the write is as durable as the store's commits are configured.
     ///
     /// # Errors
-    /// [`Error::Unknown`] if that is not known: it may be lost in a crash.
+    /// [`Error::Unknown`] if that is not known: a crash may lose the write.
     pub async fn wait(self) -> Result<()> {
         match self.0 {
             None => Ok(()),
@@ -296,10 +298,11 @@ pub fn only(enqueued: Vec<Enqueued>) -> Result<Enqueued> {
     enqueued.into_iter().next().ok_or_else(none)
 }
 
-/// What operators and clients do with jobs and workflows. Tasks go through the gates by themselves.
+/// What operators and clients do with jobs and workflows. Stores pass tasks through the gates without these
+/// calls.
 #[async_trait]
 pub trait Gates: Send + Sync {
-    /// Makes a job or changes it; acts at once on what waits and never on what runs, unless asked.
+    /// Makes a job or changes it. Acts at once on tasks that wait, and on running tasks only if asked.
     async fn set_job(&self, name: &Name, change: &JobChange) -> Result<JobRecord>;
 
     /// Jobs by name, after `after` if given; at most `limit`.
@@ -308,7 +311,8 @@ pub trait Gates: Send + Sync {
     /// One job.
     async fn job(&self, name: &Name) -> Result<Option<JobRecord>>;
 
-    /// Cancels what waits in a job and forgets it when the last task that runs has ended; `now` asks those to end too.
+    /// Cancels the tasks that wait in a job, and forgets the job when its last running task has ended; `now`
+    /// asks those to end too.
     /// [`Error::NotFound`] if there is none. Answers how many tasks were cancelled.
     async fn remove_job(&self, name: &Name, now: bool) -> Result<u64>;
 
@@ -319,19 +323,19 @@ pub trait Gates: Send + Sync {
     /// One workflow that has unfinished steps or is blocked.
     async fn workflow(&self, name: &Name) -> Result<Option<WorkflowRecord>>;
 
-    /// Retries or skips the step that blocks a workflow ([`Error::Conflict`] if it is not blocked, or the step
-    /// cannot be retried), or cancels its unfinished steps. [`Error::NotFound`] if there is none. Answers how many
-    /// tasks that changed.
+    /// Retries or skips the step that blocks a workflow ([`Error::Conflict`] if it is not blocked, or the
+    /// step cannot be retried), or cancels its unfinished steps. [`Error::NotFound`] if there is none.
+    /// Answers how many tasks that changed.
     async fn change_workflow(&self, name: &Name, action: WorkflowAction) -> Result<u64>;
 
-    /// What stands around a task at its gates.
+    /// The job and the workflow of a task with their figures.
     async fn view(&self, task: &TaskRecord) -> Result<GateView>;
 }
 
 /// Recurring tasks.
 #[async_trait]
 pub trait Schedules: Send + Sync {
-    /// Makes a schedule, or replaces what it says and when it is next due; what it last did stays.
+    /// Makes a schedule, or replaces its text and its next tick; its last tick stays.
     async fn put(&self, row: &ScheduleRow) -> Result<()>;
 
     /// Every schedule, by name.
@@ -348,17 +352,20 @@ pub trait Schedules: Send + Sync {
         Ok(self.list().await?.into_iter().find(|row| row.name == *name))
     }
 
-    /// Enqueues the task of a tick and moves the schedule on, in one commit, if the schedule is not paused, says what it said when
-    /// that was decided, still waits for that tick, and the tick has come by the store's clock; otherwise `None` (SCHEDULE).
+    /// Enqueues the task of a tick and sets the next tick, in one commit. It does so if the schedule is not
+    /// paused, has the same text as when the tick was decided, still waits for that tick, and the tick has
+    /// come by the store's clock. Otherwise it answers `None` (SCHEDULE).
     ///
-    /// A store behind a server asks that server, which decides itself what the tick enqueues and when the next one is.
+    /// A store behind a server asks that server, which itself decides what the tick enqueues and when the
+    /// next one is.
     async fn fire(&self, fire: Fire) -> Result<Option<Enqueued>>;
 }
 
 /// The tokens of the API, by their hashes.
 #[async_trait]
 pub trait Tokens: Send + Sync {
-    /// Keeps a token. [`Error::Conflict`] if the id is taken, or there are [`crate::token::TOKENS_MAX`] already.
+    /// Adds a token. [`Error::Conflict`] if the id is taken, or there are [`crate::token::TOKENS_MAX`]
+    /// already.
     async fn add(&self, token: &NewToken) -> Result<TokenRecord>;
 
     /// Every token, expired ones too, oldest first.
@@ -367,7 +374,7 @@ pub trait Tokens: Send + Sync {
     /// One token, also if it has expired.
     async fn find(&self, id: &Name) -> Result<Option<TokenRecord>>;
 
-    /// Forgets a token for good; answers whether there was one.
+    /// Removes a token; answers whether there was one.
     async fn remove(&self, id: &Name) -> Result<bool>;
 }
 

@@ -1,4 +1,4 @@
-//! A task: as it is handed in, as a worker gets it, and as a person sees it.
+//! A task: as a caller enqueues it, as a worker gets it, and as a person sees it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,19 +37,19 @@ pub enum Start {
 pub struct Key {
     /// The key, 1 to 256 bytes.
     pub text: String,
-    /// Whether another kind or payload under the same key is answered with the existing task rather than
-    /// refused.
+    /// If the key belongs to a task with another kind or payload: whether to answer with that task instead of
+    /// an error.
     pub ignore_conflict: bool,
 }
 
-/// A task as it is handed in.
+/// A task that a caller enqueues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
     /// Which handler runs it.
     pub kind: Name,
     /// Which queue it waits in.
     pub queue: Name,
-    /// What it carries.
+    /// Its payload.
     pub payload: Payload,
     /// Higher first; 0 is usual.
     pub priority: i32,
@@ -65,13 +65,14 @@ pub struct NewTask {
     pub timeout: Option<Duration>,
     /// The job it belongs to.
     pub job: Option<Name>,
-    /// The limit of its job, if the store does not know that job yet. A job that is there keeps its own.
+    /// The limit of its job, if the store does not know that job yet. An existing job keeps its own limit.
     pub job_concurrency: Option<u32>,
     /// The workflow it is appended to.
     pub workflow: Option<Name>,
-    /// What a failure means for the rest of its workflow. The first append decides; later ones change nothing.
+    /// What a failure means for the rest of its workflow. The first append decides; later ones change
+    /// nothing.
     pub on_failure: Option<OnFailure>,
-    /// Where it stands in a trace, if somebody traces it. Not part of what an idempotency key compares.
+    /// Where it stands in a trace, if the caller is traced. An idempotency key does not compare it.
     pub trace: Option<TraceContext>,
 }
 
@@ -81,7 +82,7 @@ pub const KEY_MAX_BYTES: usize = 256;
 pub const MAX_ATTEMPTS_LIMIT: u32 = 1_000_000;
 
 impl NewTask {
-    /// Whether it may start as soon as it is there: no gate, no key and no time stand before it.
+    /// Whether it may start at once: it has no job, no workflow, no key and no start time.
     pub fn is_plain(&self) -> bool {
         self.start == Start::Now && self.key.is_none() && self.job.is_none() && self.workflow.is_none()
     }
@@ -109,7 +110,7 @@ impl NewTask {
         })
     }
 
-    /// Checks everything that a type cannot.
+    /// Checks what the types do not.
     ///
     /// # Errors
     /// [`Error::Invalid`] with the field and the limit.
@@ -162,8 +163,9 @@ pub struct Enqueued {
     pub id: TaskId,
     /// Whether a task with this key was already there.
     pub existing: bool,
-    /// Whether its job is cancelled: a new task is then cancelled too, at once or when its turn in its workflow comes. Not
-    /// known of a task that is added inside a caller's transaction, whose job is looked at after the commit.
+    /// Whether its job is cancelled: a new task is then cancelled too, at once or when its turn in its
+    /// workflow comes. Not known for a task that is added inside a caller's transaction, because its job is
+    /// read after the commit.
     #[serde(default)]
     pub cancelled: bool,
 }
@@ -202,9 +204,9 @@ pub struct Claimed {
     pub attempt: u32,
     /// Attempts granted.
     pub max_attempts: u32,
-    /// How often its process died with it since it last ended otherwise.
+    /// How often a worker process died while it ran, since it last ended otherwise.
     pub crashes: u32,
-    /// Who holds it.
+    /// The worker that holds it.
     pub worker: WorkerId,
     /// Which claim of that worker took it.
     pub claim_no: u64,
@@ -212,7 +214,7 @@ pub struct Claimed {
     pub lane: Arc<Lane>,
     /// Higher first.
     pub priority: i32,
-    /// What it carries.
+    /// Its payload.
     pub payload: Payload,
     /// The job it belongs to.
     pub job: Option<Name>,
@@ -222,7 +224,7 @@ pub struct Claimed {
     pub timeout: Option<Duration>,
     /// Retry delays of its own.
     pub retry: Option<RetryPolicy>,
-    /// Where whoever enqueued it stands in a trace.
+    /// Where the caller that enqueued it stands in a trace.
     pub trace: Option<TraceContext>,
     /// The store's clock when it was claimed.
     pub claimed_at: Timestamp,
@@ -243,17 +245,17 @@ pub enum AttemptResult {
     Done,
     /// Failure with another attempt to come.
     Retry,
-    /// Called again later at the handler's wish.
+    /// The handler asked to be called again later.
     Snoozed,
     /// Handed back by the worker.
     Released,
-    /// The process died with it.
+    /// The worker process died while it ran.
     Crashed,
     /// Cancelled while it ran.
     Cancelled,
     /// Failure for good.
     Dead,
-    /// Not an attempt: an operator granted a fresh budget here.
+    /// Not an attempt: an operator granted new attempts here.
     Redriven,
 }
 
@@ -277,7 +279,8 @@ pub struct AttemptRecord {
     pub error: Option<String>,
 }
 
-/// Attempts kept per task; the oldest go first (snoozes are not limited in number, the record is).
+/// Attempts kept per task; the oldest are dropped first. The number of snoozes is not limited, so the record
+/// is.
 pub const ATTEMPT_RECORDS_MAX: usize = 50;
 
 /// A task as a person or a program looks at it.
@@ -285,13 +288,13 @@ pub const ATTEMPT_RECORDS_MAX: usize = 50;
 pub struct TaskRecord {
     /// The task.
     pub id: TaskId,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
     /// Its queue and kind.
     pub lane: Arc<Lane>,
     /// Higher first.
     pub priority: i32,
-    /// What it carries.
+    /// Its payload.
     pub payload: Payload,
     /// The job it belongs to.
     pub job: Option<Name>,
@@ -315,19 +318,19 @@ pub struct TaskRecord {
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Who runs it or ran it last.
+    /// The worker that runs it or ran it last.
     pub worker: Option<WorkerId>,
     /// What the handler last reported.
     pub progress: Option<String>,
-    /// What it left behind.
+    /// Its output.
     pub output: Output,
     /// The last error or reason.
     pub error: Option<String>,
-    /// Why the running attempt should stop, if somebody asked for that.
+    /// Why the running attempt should stop, if a user asked for that.
     pub cancel_requested: Option<String>,
     /// Ended attempts, oldest first, at most [`ATTEMPT_RECORDS_MAX`].
     pub attempts: Vec<AttemptRecord>,
 }
 
-/// What a task left behind.
+/// The output of a task.
 pub type Output = crate::outcome::Output;

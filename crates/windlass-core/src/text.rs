@@ -1,16 +1,18 @@
-//! Text from outside: which characters it may not bring along, and how they are shown.
+//! Text from outside: which characters names refuse, and how text is shown.
 //!
-//! A character that a reader does not see, or that moves other characters, makes two names look the same, forges a line
-//! of a log or turns a sentence around. Names refuse such characters. Texts that must be kept as they are (error texts,
-//! keys, hosts, payloads) keep them, and every terminal and every line of a text log shows them escaped.
+//! A character that a reader does not see, or that moves other characters, can make two names look the same,
+//! forge a line of a log or reverse a sentence. So names refuse such characters. Texts that must be kept
+//! unchanged (error texts, keys, hosts, payloads) keep them, and every terminal and every line of a text log
+//! shows them escaped.
 
 use std::borrow::Cow;
 
 /// Whether a character is refused in names and escaped where text is shown.
 ///
-/// These are the control characters, the separators of lines and paragraphs, every character that Unicode calls
-/// `Default_Ignorable_Code_Point` (zero width, bidirectional marks, overrides and isolates, variation selectors, tags,
-/// fillers) and interlinear annotations. PostgreSQL has the same list in `check_name`; a test compares them.
+/// These are the control characters, the separators of lines and paragraphs, every character that Unicode
+/// calls `Default_Ignorable_Code_Point` (zero width, bidirectional marks, overrides and isolates, variation
+/// selectors, tags, fillers) and interlinear annotations. PostgreSQL has the same list in `check_name`; a
+/// test compares them.
 pub fn is_unsafe(letter: char) -> bool {
     letter.is_control()
         || matches!(
@@ -41,7 +43,8 @@ pub fn has_unsafe(text: &str) -> bool {
     !text.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && text.chars().any(is_unsafe)
 }
 
-/// The text on one line, harmless on a terminal: line breaks and tabs become spaces, other unsafe characters their code.
+/// The text on one line, safe for a terminal: line breaks and tabs become spaces, other unsafe characters
+/// their code.
 pub fn shown(text: &str) -> Cow<'_, str> {
     if !has_unsafe(text) {
         return Cow::Borrowed(text);

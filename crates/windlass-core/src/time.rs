@@ -1,4 +1,4 @@
-//! Time as the store sees it. The core never reads a clock: it is handed one, or a reading of one.
+//! Time as the store sees it. The core never reads a clock: callers pass a clock or a reading.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -60,13 +60,13 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// Why a text is no time.
+/// Why a text is not a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseTimestampError {
-    /// It has another form.
+    /// The text has another form.
     #[error("{0:?} is not a time: expected RFC 3339 such as 2027-01-31T09:30:00Z")]
     Form(String),
-    /// It is earlier or later than any time.
+    /// The time is outside of the range.
     #[error("{0:?} is out of range: {range}", range = Timestamp::RANGE)]
     Range(String),
 }
@@ -89,7 +89,7 @@ impl FromStr for Timestamp {
     }
 }
 
-/// Whether a text has the form of a date and a time in a year of which not every moment has a text form.
+/// Whether a text has the form of a date and a time in a year that is not fully inside the range.
 fn is_far_away(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mut parts = unsigned.splitn(3, '-');
@@ -115,9 +115,9 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// A clock that somebody hands to a store: the wall clock for due times, monotonic time for leases.
+/// The clock that a caller gives to a store: the wall clock for due times, monotonic time for leases.
 ///
-/// Keeping the two apart is what makes a jump of the wall clock harmless (CLOCK-FREE).
+/// A jump of the wall clock is harmless because leases do not use it (CLOCK-FREE).
 pub trait Clock: Send + Sync + 'static {
     /// The wall clock. May jump.
     fn wall(&self) -> Timestamp;
@@ -125,14 +125,14 @@ pub trait Clock: Send + Sync + 'static {
     fn monotonic(&self) -> Duration;
 }
 
-/// A clock that only moves when told to, for tests.
+/// A clock that moves only when a test moves it.
 #[derive(Debug)]
 pub struct ManualClock {
     now: std::sync::Mutex<(Timestamp, Duration)>,
 }
 
 impl ManualClock {
-    /// A clock that stands at `start`.
+    /// A clock that shows `start`.
     pub fn new(start: Timestamp) -> Self {
         Self { now: std::sync::Mutex::new((start, Duration::ZERO)) }
     }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_beyond_the_range_is_told_the_range() {
+    fn an_out_of_range_error_names_the_range() {
         for text in ["9999-12-31T23:59:59Z", "10000-01-01T00:00:00Z", "+123456-01-01T00:00:00Z"] {
             let error = text.parse::<Timestamp>().unwrap_err();
             assert_eq!(error.to_string(), format!("{text:?} is out of range: {}", Timestamp::RANGE));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_range_that_is_told_is_the_range() {
+    fn the_documented_range_is_exact() {
         let bounds: Vec<&str> =
             Timestamp::RANGE.split_whitespace().filter(|word| word.ends_with('Z')).collect();
         let [first, last] = bounds[..] else { panic!("{bounds:?}") };

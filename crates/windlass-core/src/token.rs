@@ -1,5 +1,5 @@
-//! Tokens of the API: what a caller who shows one may do. A store keeps the hash only; the secret is shown once, to whoever
-//! made it.
+//! Tokens of the API: what a caller that shows one may do. A store keeps the hash only; the secret is shown
+//! once, to the user who made the token.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -11,19 +11,19 @@ use crate::{
     time::Timestamp,
 };
 
-/// Tokens that a store keeps, expired ones too: a list fits one answer.
+/// Most tokens that a store keeps, expired ones included, so that a list fits one answer.
 pub const TOKENS_MAX: u32 = 1_000;
 
 /// What a token lets its bearer do. Only `admin` includes others, and it includes all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
-    /// Put tasks in.
+    /// Enqueue tasks.
     Enqueue,
     /// Be a worker: claim tasks, and settle those that are leased to it.
     Work,
-    /// Look at everything, payloads and results too, and change nothing.
+    /// Read everything, also payloads and results, and change nothing.
     Read,
-    /// Everything: the other three, and whatever changes, stops or removes something.
+    /// Everything: the other three, and all that changes, stops or removes something.
     Admin,
 }
 
@@ -76,12 +76,12 @@ impl Scopes {
         Self(scopes.into_iter().fold(0, |bits, scope| bits | scope.bit()))
     }
 
-    /// Whether these let their bearer do what needs `scope`: it is among them, or `admin` is.
+    /// Whether these scopes allow what needs `scope`: it is in the set, or `admin` is.
     pub const fn allow(self, scope: Scope) -> bool {
         self.0 & (scope.bit() | Scope::Admin.bit()) != 0
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -91,7 +91,7 @@ impl Scopes {
         Scope::ALL.into_iter().filter(move |scope| self.0 & scope.bit() != 0)
     }
 
-    /// Reads what a store kept. A scope that this program does not know lets nobody do anything here.
+    /// Reads what a store kept. A scope that this program does not know allows nothing.
     pub fn from_stored(text: &str) -> Self {
         Self::of(text.split(',').filter_map(|scope| scope.parse().ok()))
     }
@@ -123,7 +123,7 @@ impl FromStr for Scopes {
     }
 }
 
-/// Queues and kinds that a token is for. Empty lists bind nothing.
+/// The queues and kinds that a token is limited to. Empty lists limit nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
     /// Only these queues; all if empty.
@@ -134,7 +134,7 @@ pub struct Bound {
     pub kinds: Vec<Name>,
 }
 
-/// What a store keeps of a token that is bound.
+/// The stored form of a token's limits.
 #[derive(Serialize, Deserialize)]
 struct StoredBound {
     scopes: String,
@@ -142,30 +142,32 @@ struct StoredBound {
     bound: Bound,
 }
 
-/// Stands for the scopes of a bound token. A program that knows of no bounds takes it for a scope that allows nothing.
+/// Replaces the scopes of a limited token. An older program that does not know limits reads it as an unknown
+/// scope, which allows nothing.
 const BOUND: &str = "bound";
 
 /// Most queues and most kinds that a token may name.
 pub const BOUND_MAX: usize = 100;
 
 impl Bound {
-    /// Whether it binds nothing.
+    /// Whether it limits nothing.
     pub fn is_open(&self) -> bool {
         self.queues.is_empty() && self.kinds.is_empty()
     }
 
-    /// Whether tasks of this queue are among them.
+    /// Whether tasks of this queue are allowed.
     pub fn has_queue(&self, queue: &Name) -> bool {
         self.queues.is_empty() || self.queues.contains(queue)
     }
 
-    /// Whether tasks of this kind are among them.
+    /// Whether tasks of this kind are allowed.
     pub fn has_kind(&self, kind: &Name) -> bool {
         self.kinds.is_empty() || self.kinds.contains(kind)
     }
 
-    /// What a store keeps: a text for the scopes, and one more if the token is bound. The texts of a bound token mean nothing to a
-    /// program that cannot keep it in its bounds.
+    /// What a store keeps: a text for the scopes, and a second text if the token is limited. The hazard: an
+    /// older program would ignore the limits. So the first text of a limited token allows nothing in such a
+    /// program.
     pub fn to_stored(&self, scopes: Scopes) -> (String, Option<String>) {
         if self.is_open() {
             return (scopes.to_string(), None);
@@ -174,7 +176,7 @@ impl Bound {
         (BOUND.to_owned(), serde_json::to_string(&stored).ok())
     }
 
-    /// Reads what a store kept. What cannot be read allows nothing.
+    /// Reads what a store kept. A text that cannot be read allows nothing.
     pub fn from_stored(scopes: &str, bound: Option<&str>) -> (Scopes, Self) {
         let Some(bound) = bound else { return (Scopes::from_stored(scopes), Self::default()) };
         match serde_json::from_str::<StoredBound>(bound) {
@@ -196,12 +198,12 @@ impl fmt::Display for Bound {
     }
 }
 
-/// SHA-256 of a whole token. It has no `==` that ends at the first difference: see its `PartialEq`.
+/// SHA-256 of a whole token. Compared in constant time: see its `PartialEq`.
 #[derive(Clone, Copy)]
 pub struct TokenHash(pub [u8; 32]);
 
 impl PartialEq for TokenHash {
-    /// Looks at every byte, also after a difference.
+    /// Compares every byte, also after a difference, so that the time does not depend on where the difference is.
     fn eq(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).fold(0, |differs, (one, two)| differs | (one ^ two)) == 0
     }
@@ -210,7 +212,7 @@ impl PartialEq for TokenHash {
 impl Eq for TokenHash {}
 
 impl fmt::Debug for TokenHash {
-    /// Not shown, so that no log can.
+    /// Hides the hash, so that no log shows it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("…")
     }
@@ -219,36 +221,36 @@ impl fmt::Debug for TokenHash {
 /// A token to keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewToken {
-    /// The part of it that is no secret.
+    /// The part of the token that is not secret.
     pub id: Name,
-    /// What it is called, for people. Two may share a name, so that one can take over from the other.
+    /// A name for people. Two tokens may share one, so that a new token can replace an old one.
     pub name: Option<Name>,
     /// Its hash.
     pub hash: TokenHash,
     /// What it lets its bearer do.
     pub scopes: Scopes,
-    /// For which queues and kinds.
+    /// The queues and kinds that it is limited to.
     pub bound: Bound,
-    /// How long it is good for, by the store's clock; for ever if absent.
+    /// How long it is valid, by the store's clock; without end if absent.
     pub ttl: Option<Duration>,
 }
 
 /// A token as a store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRecord {
-    /// The part of it that is no secret.
+    /// The part of the token that is not secret.
     pub id: Name,
-    /// What it is called.
+    /// A name for people.
     pub name: Option<Name>,
     /// Its hash.
     pub hash: TokenHash,
     /// What it lets its bearer do.
     pub scopes: Scopes,
-    /// For which queues and kinds.
+    /// The queues and kinds that it is limited to.
     pub bound: Bound,
     /// When it was made.
     pub created_at: Timestamp,
-    /// From when on it is good for nothing.
+    /// When it stops being valid.
     pub expires_at: Option<Timestamp>,
     /// Whether that time has come, by the store's clock.
     pub is_expired: bool,
@@ -270,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_are_read_as_they_are_written_and_unknown_ones_are_refused_or_worth_nothing() {
+    fn unknown_scopes_are_refused_or_allow_nothing() {
         let scopes: Scopes = "read, enqueue".parse().unwrap();
         assert_eq!(scopes.to_string(), "enqueue,read");
         assert_eq!(Scopes::from_stored("enqueue,read"), scopes);

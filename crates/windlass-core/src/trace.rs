@@ -1,16 +1,19 @@
-//! Where a task stands in a distributed trace: the W3C trace context that it carries, and the spans that are told of it.
+//! Where a task stands in a distributed trace: the W3C trace context that it carries, and the spans that
+//! describe it.
 //!
 //! ```text
 //! caller's span ─► enqueue ─► claim ─► run ─► settle      one trace; each is the parent of the next
 //! ```
 //!
-//! The context is parsed and written here, whatever it travels in: an HTTP header, a message's header, a stored task.
+//! This module parses and writes the context for every carrier: an HTTP header, a message's header, a stored
+//! task.
 
 use std::{fmt, str::FromStr, time::SystemTime};
 
 /// The name of the header that carries a [`TraceContext`].
 pub const TRACEPARENT: &str = "traceparent";
-/// The name of the header in which tracing systems carry what is their own. It is handed on as it is, beside a `traceparent`.
+/// The name of the header in which tracing systems carry their own data. It is passed on unchanged with a
+/// `traceparent`.
 pub const TRACESTATE: &str = "tracestate";
 
 /// A place in a trace: what `traceparent` says.
@@ -28,9 +31,9 @@ pub const TRACESTATE: &str = "tracestate";
 pub struct TraceContext {
     /// The trace; never zero.
     pub trace_id: u128,
-    /// The span that whatever comes next is a child of; never zero.
+    /// The parent of the next span; never zero.
     pub span_id: u64,
-    /// Whether somebody keeps the spans of this trace.
+    /// Whether a collector keeps the spans of this trace.
     pub sampled: bool,
 }
 
@@ -58,7 +61,7 @@ impl FromStr for TraceContext {
         let is_whole = match version {
             "ff" => false,
             "00" => rest.is_empty(),
-            // A version of the future may say more after what is known.
+            // A later version may add more after the known part.
             _ => rest.is_empty() || rest.starts_with('-'),
         };
         let trace_id = u128::from_str_radix(trace_id, 16).map_err(|_| ParseTraceError)?;
@@ -82,20 +85,20 @@ impl fmt::Display for TraceContext {
 }
 
 impl TraceContext {
-    /// A context as a store or a message kept it; what is none is left out, so that its task can go on.
+    /// A context from a store or a message. An invalid one is ignored, so that its task can run.
     pub fn from_stored(text: Option<&str>) -> Option<Self> {
         text?.parse().ok()
     }
 }
 
-/// What a span is about, as OpenTelemetry sorts it.
+/// The kind of a span, as OpenTelemetry defines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanKind {
     /// Work inside the process.
     Internal,
-    /// A task is handed in for later.
+    /// A task is enqueued.
     Producer,
-    /// A task that was handed in is taken up.
+    /// A task that was enqueued is run.
     Consumer,
 }
 
@@ -108,7 +111,7 @@ pub enum Value {
     Number(i64),
 }
 
-/// A piece of work that has ended. Never carries a payload, nor a handler's error text: that may quote one.
+/// A finished piece of work. It never carries a payload or a handler's error text, which may quote a payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     /// Its trace and its own number.
@@ -117,35 +120,36 @@ pub struct Span {
     pub parent: Option<u64>,
     /// Its name, such as `run email.send`.
     pub name: String,
-    /// Its sort.
+    /// Its kind.
     pub kind: SpanKind,
     /// When it began, by this machine's clock.
     pub start: SystemTime,
     /// When it ended.
     pub end: SystemTime,
-    /// What is known of it.
+    /// Its attributes.
     pub attributes: Vec<(&'static str, Value)>,
     /// Why it failed, if it did.
     pub failure: Option<&'static str>,
 }
 
-/// Takes spans. Whoever implements it must not block and must have a bound: it is called beside running tasks.
+/// Receives spans. An implementation must not block and must have a bound, because workers call it while
+/// tasks run.
 pub trait SpanSink: Send + Sync + 'static {
     /// Takes a span, or counts it as lost.
     fn record(&self, span: Span);
 
-    /// What became of the spans so far, for whoever counts.
+    /// How many spans were exported and lost so far.
     fn counts(&self) -> SpanCounts {
         SpanCounts::default()
     }
 }
 
-/// What became of spans.
+/// How many spans were exported and lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SpanCounts {
-    /// Those that were handed on.
+    /// Spans that were exported.
     pub exported: u64,
-    /// Those that were lost.
+    /// Spans that were lost.
     pub dropped: u64,
 }
 
@@ -156,7 +160,7 @@ mod tests {
     const GOOD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_context_is_read_back() {
         for sampled in [true, false] {
             let context = TraceContext { trace_id: 0xabc, span_id: u64::MAX, sampled };
             assert_eq!(context.to_string().len(), TEXT_LEN);
@@ -165,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_lowest_flag_says_sampled_and_a_later_version_may_say_more() {
+    fn only_the_lowest_flag_means_sampled() {
         let sampled = |text: &str| text.parse::<TraceContext>().map(|context| context.sampled);
         assert_eq!(sampled(&GOOD.replace("-01", "-00")), Ok(false));
         assert_eq!(sampled(&GOOD.replace("-01", "-03")), Ok(true));
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_text_is_refused() {
         for text in [
             "",
             "00",

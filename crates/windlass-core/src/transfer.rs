@@ -1,9 +1,11 @@
-//! A whole store on its way into another one: plain rows, part by part, with numbers as they are stored.
+//! The content of a whole store on its way into another one: plain rows, part by part, with numbers as they
+//! are stored.
 //!
-//! One store hands out [`Rows`], the other takes them in; what they have in common is this file. Times are milliseconds, states
-//! and policies are their codes.
+//! One store reads [`Rows`] out, the other writes them; this file is what they share. Times are milliseconds,
+//! states and policies are their codes.
 
-/// What is copied, in this order. Tasks come before keys, because what a key stands for is reckoned from its task.
+/// What is copied, in this order. Tasks come before keys, because the target computes a key's digest
+/// from its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// Pairs of queue and kind.
@@ -37,7 +39,7 @@ impl Part {
         Self::Keys,
     ];
 
-    /// What people call it.
+    /// The part's name for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Lanes => "lanes",
@@ -81,7 +83,7 @@ impl Rows {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -114,7 +116,7 @@ rows! {
     ScheduleRow {
         name: String, spec: String, paused: bool, next_at: Option<i64>, last_at: Option<i64>, last_task: Option<i64>,
     }
-    /// An unfinished or dead task. None of them runs. `due_at` is also the later start of a step that waits.
+    /// An unfinished or dead task. None of them is running. For a waiting step, `due_at` is its later start.
     TaskRow {
         id: i64, lane: i64, state: i16, priority: i32, ready_seq: Option<i64>, due_at: Option<i64>, ended_at: Option<i64>,
         lease: i32, attempt: i32, max_attempts: i32, crashes: i32, worker: Option<i64>, claim_no: Option<i64>,
@@ -130,11 +132,11 @@ rows! {
         workflow: Option<String>, key: Option<String>, progress: Option<String>, error: Option<String>,
         log: Option<String>, output_encoding: Option<i16>, output: Option<Vec<u8>>, encoding: i16, payload: Vec<u8>,
     }
-    /// An idempotency key. What it stands for is reckoned from its task, because each store does so in its own way.
+    /// An idempotency key. Its digest is computed from its task, because each store has its own form.
     KeyRow { queue: String, key: String, task: i64, expires_at: Option<i64>, }
 }
 
-/// What the numbers of a store have come to. Whoever takes its rows in goes on above them.
+/// The highest numbers that a store has given out. The store that takes the rows continues above them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks {
     /// The last task id that was given out.
@@ -147,5 +149,5 @@ pub struct Marks {
     pub ended: Option<(i64, i64)>,
 }
 
-/// How many rows of each sort a store has, by name: states of tasks, and what else there is.
+/// How many rows of each sort a store has, by name: task states and other parts.
 pub type Counts = std::collections::BTreeMap<String, u64>;

@@ -1,4 +1,4 @@
-//! What a store has counted in this process: plain numbers that cost nothing to read.
+//! What a store has counted in this process. Reading the numbers costs nothing.
 
 use std::{
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
@@ -10,7 +10,7 @@ use std::{
 pub struct Usage {
     /// Tasks that were enqueued through it.
     pub enqueued: u64,
-    /// Enqueues whose key was there already.
+    /// Enqueues that found their key in use.
     pub existing: u64,
     /// Its connections, by purpose.
     pub pools: Vec<PoolUsage>,
@@ -25,7 +25,7 @@ pub struct PoolUsage {
     pub size: u32,
     /// How many are in use.
     pub busy: u32,
-    /// How often one was asked for and given.
+    /// How often a caller asked for one and got it.
     pub uses: u64,
     /// How long callers waited for one, in all.
     pub waited: Duration,
@@ -53,7 +53,7 @@ impl EnqueueMeter {
         self.existing.fetch_add(existing, Ordering::Relaxed);
     }
 
-    /// New tasks, and keys that were there already.
+    /// New tasks, and keys that were in use.
     pub fn read(&self) -> (u64, u64) {
         (self.enqueued.load(Ordering::Relaxed), self.existing.load(Ordering::Relaxed))
     }
@@ -70,25 +70,25 @@ pub struct PoolMeter {
 }
 
 impl PoolMeter {
-    /// A meter of so many connections.
+    /// A meter of `size` connections.
     pub fn new(name: &'static str, size: u32) -> Self {
         let (busy, uses, waited_us) = (AtomicU32::new(0), AtomicU64::new(0), AtomicU64::new(0));
         Self { name, size, busy, uses, waited_us }
     }
 
-    /// Somebody uses one, until the answer is dropped.
+    /// Counts one connection as in use until the returned value is dropped.
     pub fn enter(&self) -> InUse<'_> {
         self.busy.fetch_add(1, Ordering::Relaxed);
         self.uses.fetch_add(1, Ordering::Relaxed);
         InUse(self)
     }
 
-    /// Somebody waited so long for one.
+    /// Adds the time that a caller waited for a connection.
     pub fn waited(&self, waited: Duration) {
         self.waited_us.fetch_add(waited.as_micros() as u64, Ordering::Relaxed);
     }
 
-    /// How it stands.
+    /// The counters now.
     pub fn read(&self) -> PoolUsage {
         PoolUsage {
             name: self.name,
@@ -110,11 +110,11 @@ impl Drop for InUse<'_> {
     }
 }
 
-/// Where the ready lines begin. Places rise with time: a task that became ready later has a higher one.
+/// The first ready task of each lane. Places rise with time: a task that became ready later has a higher one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadyLines {
     /// The place that was given out last.
     pub last: i64,
-    /// For each lane that has something ready the place of the task that is next.
+    /// For each lane that has ready tasks, the place of the next one.
     pub heads: Vec<(crate::id::LaneId, crate::name::Name, i64)>,
 }

@@ -13,10 +13,10 @@ mod gated;
 #[cfg(test)]
 mod tests;
 
-/// What is known around a task.
+/// The facts that decide why a task does not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Surroundings {
-    /// The store's clock, or one near it: it is for sentences only.
+    /// The store's clock, or one near it: used for sentences only.
     pub now: Timestamp,
     /// Whether its queue is paused.
     pub queue_paused: bool,
@@ -24,16 +24,16 @@ pub struct Surroundings {
     pub live_workers: u32,
     /// Free slots of those workers.
     pub free_slots: u32,
-    /// Why one of them may not use all of its slots; empty if each may.
+    /// Why one of them may not use all of its slots; empty if every worker may.
     pub held_back: String,
-    /// What stands at its gates.
+    /// Its job and its workflow.
     pub gates: GateView,
-    /// How the step ended that blocks its workflow, if one does and is still kept.
+    /// The state of the step that blocks its workflow, if there is one and it is still kept.
     pub culprit_state: Option<State>,
 }
 
 impl Surroundings {
-    /// Looks around a task.
+    /// Reads the facts about a task from the store.
     ///
     /// # Errors
     /// Those of the store.
@@ -70,16 +70,16 @@ impl Surroundings {
 
 /// The answer.
 ///
-/// | code | state | what is missing |
+/// | code | state | missing |
 /// |---|---|---|
 /// | `not_due`, `retry_wait` | scheduled | time |
 /// | `workflow` | waiting | the steps before it |
-/// | `workflow_blocked` | waiting | somebody's decision about the step that failed |
+/// | `workflow_blocked` | waiting | a user's decision about the step that failed |
 /// | `job_limit`, `job_window` | held | room in its job |
 /// | `job_delay` | held | time since its job's last start |
-/// | `job_paused`, `job_cancelled`, `job_removing` | held | its job |
-/// | `queue_paused` | held, ready | its queue |
-/// | `no_worker` | held, ready | somebody alive who can run it |
+/// | `job_paused`, `job_cancelled`, `job_removing` | held | its job to run |
+/// | `queue_paused` | held, ready | its queue to run |
+/// | `no_worker` | held, ready | a live worker that can run it |
 /// | `admission` | waiting, held | nothing: it is about to be ready |
 /// | `suspect` | held, ready | a worker without another group of suspects |
 /// | `no_free_slot` | ready | a slot |
@@ -156,7 +156,7 @@ fn scheduled(task: &TaskRecord, around: &Surroundings) -> Why {
 }
 
 fn ready(task: &TaskRecord, around: &Surroundings) -> Why {
-    if let Some(why) = nobody_takes_it(task, around, "ready, but") {
+    if let Some(why) = is_not_served(task, around, "ready, but") {
         return why;
     }
     if is_suspect(task.crashes) {
@@ -179,7 +179,7 @@ fn ready(task: &TaskRecord, around: &Surroundings) -> Why {
     Why::new("about_to_start", "ready: it is about to be claimed")
 }
 
-/// It was there when processes died, and others of which that is true run first.
+/// Several processes died while it ran, and other suspects run first.
 fn suspect(task: &TaskRecord, state: &str) -> Why {
     let crashes = task.crashes;
     Why::new(
@@ -191,8 +191,8 @@ fn suspect(task: &TaskRecord, state: &str) -> Why {
     .hint("start another worker: it runs another group of suspects")
 }
 
-/// Its queue is paused, or nobody alive has its kind: the same for ready and for held tasks.
-fn nobody_takes_it(task: &TaskRecord, around: &Surroundings, state: &str) -> Option<Why> {
+/// Its queue is paused, or no live worker has its kind: the same for ready and for held tasks.
+fn is_not_served(task: &TaskRecord, around: &Surroundings, state: &str) -> Option<Why> {
     let (queue, kind) = (&task.lane.queue, task.lane.kind.as_str());
     if around.queue_paused {
         return Some(
@@ -206,7 +206,7 @@ fn nobody_takes_it(task: &TaskRecord, around: &Surroundings, state: &str) -> Opt
     })
 }
 
-/// A name as it is typed in a shell.
+/// A name, quoted for a shell if necessary.
 pub fn word(name: &Name) -> String {
     let text = name.as_str();
     let plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+=,".contains(letter);

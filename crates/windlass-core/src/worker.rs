@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{id::WorkerId, name::Name, time::Timestamp};
 
-/// What a worker says of itself when it registers.
+/// What a worker tells the store when it registers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWorker {
     /// Host, for people only; never an identity.
@@ -21,11 +21,11 @@ pub struct NewWorker {
     pub queues: Vec<Name>,
     /// How many tasks it runs at once.
     pub slots: u32,
-    /// How long it is believed alive after its last renewal.
+    /// How long it counts as alive after its last renewal.
     pub lease_ttl: Duration,
 }
 
-/// What a server must know of a registration. It never changes.
+/// What a server must know about a registration. It never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
     /// The caller that registered it through a server.
@@ -36,13 +36,13 @@ pub struct Registration {
     pub queues: Vec<Name>,
 }
 
-/// Longest lease of a worker. Its tasks stay with it for so long after it has died.
+/// Longest lease of a worker. After a worker's death its tasks stay leased for this long.
 pub const LEASE_TTL_MAX: Duration = Duration::from_hours(24);
 
 /// Most slots that a worker may have.
 pub const SLOTS_MAX: u32 = 100_000;
 
-/// What a worker says with every renewal.
+/// What a worker tells the store with every renewal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerReport {
     /// How many more tasks it could run now.
@@ -51,11 +51,11 @@ pub struct WorkerReport {
     pub in_flight: u32,
     /// Whether it has stopped claiming and finishes what it has.
     pub draining: bool,
-    /// Memory in use, as a share of the limit that applies to it; 0 if it cannot tell.
+    /// Memory in use, as a share of the limit that applies to it; 0 if it is unknown.
     pub memory_usage: f64,
     /// The share of its slots that admission control lets it use.
     pub factor: f64,
-    /// Why that is less than all; empty if it is not.
+    /// Why that is less than all; empty if it is all.
     pub reason: String,
 }
 
@@ -73,7 +73,7 @@ impl Default for WorkerReport {
 }
 
 impl WorkerReport {
-    /// What a worker with so many slots says before it has said anything.
+    /// The report of a worker with this many slots, until it sends its first one.
     pub fn of_new(slots: u32) -> Self {
         Self { available: slots, ..Self::default() }
     }
@@ -96,11 +96,11 @@ pub struct WorkerRecord {
     pub queues: Vec<Name>,
     /// How many tasks it may run at once.
     pub slots: u32,
-    /// How many it says it runs.
+    /// How many tasks it reports as running.
     pub in_flight: u32,
-    /// How many more it says it could run.
+    /// How many more tasks it reports that it could run.
     pub available: u32,
-    /// Whether it is finishing and takes nothing new.
+    /// Whether it finishes its tasks and takes no new ones.
     pub draining: bool,
     /// Memory in use at its last renewal, as a share of the limit that applies to it.
     pub memory_usage: f64,
@@ -110,7 +110,8 @@ pub struct WorkerRecord {
     pub reason: String,
     /// Whether its lease is in force.
     pub live: bool,
-    /// Whether its registration is over. One that is neither live nor ended has missed its renewals and not been swept yet.
+    /// Whether its registration is over. A worker that is neither live nor ended has missed its renewals, and
+    /// no sweep has taken its tasks yet.
     pub ended: bool,
     /// When it registered.
     pub registered_at: Timestamp,
@@ -125,12 +126,12 @@ impl WorkerRecord {
     }
 }
 
-/// What to say of a worker that cannot be changed any more.
+/// The error text for a worker that cannot be changed any more.
 pub fn not_live(worker: WorkerId) -> String {
     format!("worker {worker} is not live: its lease has run out or it has stopped")
 }
 
-/// Whether a worker may have so many slots.
+/// Checks whether a worker may have this many slots.
 ///
 /// # Errors
 /// [`crate::Error::Invalid`].

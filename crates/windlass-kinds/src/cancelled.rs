@@ -1,8 +1,8 @@
-//! Ending early when the attempt was asked to end.
+//! Ends a handler early when the attempt was asked to end.
 
 use windlass::{CancelReason, Outcome};
 
-/// The outcome of `work`, unless the attempt is asked to end first: then `work` is dropped where it is.
+/// The outcome of `work`, unless the attempt is asked to end first: then `work` is dropped.
 pub(crate) async fn unless_cancelled<'a>(
     cancelled: impl Future<Output = &'a CancelReason>,
     work: impl Future<Output = Outcome>,
@@ -14,7 +14,7 @@ pub(crate) async fn unless_cancelled<'a>(
     }
 }
 
-/// A task that somebody cancelled ends so; one that only lost its worker goes on elsewhere.
+/// A task that a user cancelled ends as cancelled; one whose worker is going away runs again elsewhere.
 fn outcome_of(reason: &CancelReason) -> Outcome {
     match reason {
         CancelReason::Requested(text) => Outcome::cancel(text.clone()),
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_that_never_ends_is_left_for_the_reason_given() {
+    async fn a_cancelled_attempt_ends_with_the_outcome_of_its_reason() {
         for (reason, expected) in [
             (CancelReason::Requested("not needed".into()), Outcome::cancel("not needed")),
             (CancelReason::Shutdown, Outcome::Release),
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_nobody_cancels_has_its_own_outcome() {
+    async fn work_without_a_cancellation_has_its_own_outcome() {
         let cancellation = Cancellation::new();
         let outcome = unless_cancelled(cancellation.cancelled(), ready(Outcome::Done(None))).await;
         assert_eq!(outcome, Outcome::Done(None));

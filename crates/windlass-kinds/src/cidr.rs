@@ -25,7 +25,7 @@ pub enum ParseCidrError {
     /// The part after the slash is not a prefix length.
     #[error("{0:?} is not a CIDR: the prefix of this address must be 0 to {1}")]
     Prefix(String, u8),
-    /// There are bits of the address beyond the prefix, so one of the two is probably a slip.
+    /// The address has bits beyond the prefix, so one of the two is probably a typing error.
     #[error("{0:?} has bits beyond its prefix: write {1} for the block, or the address alone for one host")]
     HostBits(String, Cidr),
 }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_contains_its_first_and_last_address_and_not_the_neighbours() {
+    fn a_block_contains_exactly_its_addresses() {
         let cases = [
             ("10.0.0.0/8", ["10.0.0.0", "10.255.255.255"], ["9.255.255.255", "11.0.0.0"]),
             ("192.0.2.7", ["192.0.2.7", "192.0.2.7"], ["192.0.2.6", "192.0.2.8"]),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_what_to_write() {
+    fn invalid_text_is_refused_with_an_example() {
         for (text, hint) in [
             ("", "such as 10.0.0.0/8"),
             ("example.com/8", "such as 10.0.0.0/8"),

@@ -1,7 +1,7 @@
-//! The way from a URL to a connection: resolve, check every address, connect to one that was checked, TLS.
+//! From a URL to a connection: resolve the name, check every address, connect to a checked one, TLS.
 //!
-//! The client keeps finished connections by scheme, host and port, so a connection is only ever used again
-//! for the host whose addresses were checked when it was made, and by the policy that checked them.
+//! The client keeps idle connections by scheme, host and port. So a connection is only reused for the host
+//! whose addresses were checked when it was made, under the same policy.
 
 use std::{
     io,
@@ -27,9 +27,9 @@ use crate::{
     url::Host,
 };
 
-/// Most addresses of one host that are tried.
+/// Most addresses of one host to try.
 const ADDRESSES_MAX: usize = 8;
-/// How long an address may take while there is another to try. The last one has the task's time-out.
+/// How long to try an address while there is another one. The last one has the task's time limit.
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_secs(3);
 
 /// Turns a host name into addresses.
@@ -71,7 +71,7 @@ pub(crate) enum Error {
     Tls(io::Error),
 }
 
-/// A connector for the HTTP client that lets nothing past the policy.
+/// A connector for the HTTP client that enforces the policy for targets.
 #[derive(Clone)]
 pub(crate) struct CheckedConnector(Arc<Parts>);
 
@@ -114,7 +114,7 @@ impl Parts {
         if is_secure { self.tls.wrap(&host, stream).await.map_err(Error::Tls) } else { Ok(stream) }
     }
 
-    /// The addresses of a host that may be reached; refused only if there is none.
+    /// The addresses of a host that the policy allows; an error only if there is none.
     async fn checked_addresses(&self, host: &Host) -> Result<Vec<IpAddr>, Error> {
         let found = match host {
             Host::Ip(address) => vec![*address],
@@ -137,7 +137,7 @@ impl Parts {
         }
     }
 
-    /// Connects to the first of the addresses that answers.
+    /// Connects to the first address that answers.
     async fn reach(
         &self,
         host: &Host,

@@ -1,4 +1,4 @@
-//! The kind `echo`: succeeds at once with its payload as output, for trying things out.
+//! The kind `echo`: succeeds at once with its payload as output, for tests and first steps.
 
 use async_trait::async_trait;
 use windlass::{Context, Outcome, RawHandler};

@@ -10,9 +10,10 @@ use http::{
 use serde_json::{Map, Value};
 use windlass::{Context, TaskId, trace::TRACEPARENT};
 
-/// Headers whose values are shown as `***` and never leave the origin that they were meant for.
+/// Headers whose values are shown as `***` and are never sent to another origin.
 pub(crate) const SECRET_HEADERS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
-/// Headers that frame the message or belong to the connection: a second opinion on them is request smuggling.
+/// Headers that frame the message or belong to the connection. The hazard: if two parts of a request disagree
+/// on them, an attacker can smuggle a second request.
 const RESERVED_HEADERS: [&str; 11] = [
     "connection",
     "content-length",
@@ -30,7 +31,7 @@ const RESERVED_HEADERS: [&str; 11] = [
 const HEADERS_MAX: usize = 64;
 const VALUE_MAX_BYTES: usize = 8 << 10;
 
-/// Where a header's value comes from.
+/// The source of a header's value.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Text(HeaderValue),
@@ -38,7 +39,7 @@ pub(crate) enum Source {
     Env(String),
 }
 
-/// Headers as sent, with the names of those that must not follow a redirect to another origin.
+/// The headers of a request, with the names of those that must not follow a redirect to another origin.
 #[derive(Debug, Clone)]
 pub(crate) struct Headers {
     pub(crate) map: HeaderMap,
@@ -83,11 +84,11 @@ fn header_value(text: &str) -> Result<HeaderValue, String> {
     if text.len() > VALUE_MAX_BYTES {
         return Err(format!("is longer than {VALUE_MAX_BYTES} bytes"));
     }
-    // Refuses line breaks and other control characters: nobody writes a second header through the first.
+    // Refuses line breaks and other control characters, so that a value cannot add a second header.
     HeaderValue::from_bytes(text.as_bytes()).map_err(|_| "has line breaks or control characters".to_owned())
 }
 
-/// The `Authorization` header that a user name and password in a URL stand for.
+/// The `Authorization` header for a user name and password in a URL.
 pub(crate) fn basic(userinfo: &str) -> Result<HeaderValue, String> {
     let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
     let mut credentials = decode_percent(user);
@@ -96,7 +97,7 @@ pub(crate) fn basic(userinfo: &str) -> Result<HeaderValue, String> {
     header_value(&format!("Basic {}", BASE64_STANDARD.encode(credentials)))
 }
 
-/// Undoes percent-encoding; what is not encoded properly stays as it is.
+/// Decodes percent-encoding; invalid sequences stay as they are.
 fn decode_percent(text: &str) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -112,7 +113,7 @@ fn decode_percent(text: &str) -> Vec<u8> {
 }
 
 impl Headers {
-    /// Everything that a request sends, with values from the environment filled in.
+    /// All headers of a request, with values from the environment filled in.
     pub(crate) fn resolve(
         wanted: &[(HeaderName, Source)],
         allowed_env: &[String],
@@ -143,18 +144,19 @@ impl Headers {
         self.secrets.push(AUTHORIZATION);
     }
 
-    /// Adds what Windlass says about itself and the task, and defaults for what the payload left open.
+    /// Adds the headers about Windlass and the task, and defaults for those that the payload does not set.
     pub(crate) fn stamp(&mut self, context: &Context, is_json: bool) -> Result<(), String> {
         self.set_default(USER_AGENT, concat!("windlass/", env!("CARGO_PKG_VERSION")));
         self.set_default(ACCEPT, "*/*");
         if is_json {
             self.set_default(CONTENT_TYPE, "application/json");
         }
-        // A payload that brings its own has its reasons.
+        // A trace header of the payload wins.
         if let Some(trace) = context.trace().filter(|_| !self.map.contains_key(TRACEPARENT)) {
             self.set(TRACEPARENT, &trace.to_string())?;
         }
-        // What is sent on behalf of a broker's message belongs to no task, and must not look like one and the same.
+        // A request for a broker's message belongs to no task: it must not get the task headers, which would
+        // be the same for every message.
         if context.id() == TaskId::from_raw(0) {
             return Ok(());
         }
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_cannot_set_framing_or_windlass_headers_nor_smuggle_lines() {
+    fn a_payload_cannot_set_framing_or_windlass_headers() {
         for (headers, named) in [
             (json!({"Host": "a"}), "host"),
             (json!({"content-length": "5"}), "content-length"),

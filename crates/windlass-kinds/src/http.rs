@@ -43,27 +43,27 @@ use crate::{
     verdict::{Verdict, verdict},
 };
 
-/// How long a finished connection is kept for the next request to the same host, and how many per host.
+/// How long an idle connection is kept for the next request to the same host, and how many per host.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const IDLE_MAX_PER_HOST: usize = 128;
 /// Most bytes of a connection's read buffer, and so of an answer's head.
 const READ_BUFFER_MAX_BYTES: usize = 64 << 10;
 
-/// What the operator decides about `http` tasks.
+/// The operator's settings for `http` tasks.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// Blocks that may be reached although they are not public.
+    /// Address blocks that tasks may reach although they are not public.
     pub allow_targets: Vec<Cidr>,
     /// Environment variables that a header value `{"env": "NAME"}` may name.
     pub env_headers: Vec<String>,
-    /// Whether `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` count. The proxy is asked to `CONNECT`
-    /// to the address that was checked, so names are still resolved here.
+    /// Whether to use `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. The proxy gets a `CONNECT` to
+    /// the checked address, so names are still resolved by this process.
     pub use_env_proxy: bool,
     /// Certificates in DER form that are trusted besides the system's.
     pub extra_root_certs_der: Vec<Vec<u8>>,
-    /// Where it is noted how long requests took.
+    /// Where request times are recorded.
     pub times: Option<Arc<OutcomeTimes>>,
-    /// Largest output; a body is cut so that the output with it fits. Give the store's own limit.
+    /// Largest output; a body is cut so that the whole output fits. Set it to the store's own limit.
     pub output_max_bytes: usize,
 }
 
@@ -80,7 +80,7 @@ impl Default for HttpOptions {
     }
 }
 
-/// An option that makes no sense.
+/// An invalid option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     /// A proxy variable that cannot be used.
@@ -91,7 +91,7 @@ pub enum OptionsError {
     RootCertificate(String),
 }
 
-/// The handler of kind `http`. One per process: it holds the pool of connections.
+/// The handler of kind `http`. Use one per process, because it holds the connection pool.
 ///
 /// | Field | Default | Meaning |
 /// |---|---|---|
@@ -103,11 +103,11 @@ pub enum OptionsError {
 /// | `max_redirects` | 5 | at most 20 |
 /// | `max_body_bytes` | 65536 | a longer body is cut, and the output says `"truncated": true` |
 ///
-/// A 2xx is done, with `{"status", "headers", "body" or "body_base64", "truncated"}` as output. 408, 425, 429,
-/// 5xx and every failure of the network are tried again, after `Retry-After` if the answer has it. Anything
-/// else is dead, and so is a target that is neither public nor allowed. Every request carries `Windlass-Task`,
-/// `Windlass-Attempt`, `Windlass-Job`, `Windlass-Workflow` and, unless the payload sets another,
-/// `Idempotency-Key` with the id of the task.
+/// A 2xx is done, with `{"status", "headers", "body" or "body_base64", "truncated"}` as output. 408, 425,
+/// 429, 5xx and every failure of the network are tried again, after `Retry-After` if the answer has it.
+/// Anything else is dead, and so is a target that is neither public nor allowed. Every request carries
+/// `Windlass-Task`, `Windlass-Attempt`, `Windlass-Job`, `Windlass-Workflow` and, unless the payload sets
+/// another, `Idempotency-Key` with the id of the task.
 pub struct Http {
     client: Client<CheckedConnector, Full<Bytes>>,
     env_headers: Vec<String>,
@@ -125,15 +125,15 @@ impl Http {
     /// A handler on the network of this machine.
     ///
     /// # Errors
-    /// [`OptionsError`] if an option makes no sense.
+    /// [`OptionsError`] if an option is invalid.
     pub fn new(options: HttpOptions) -> Result<Self, OptionsError> {
         Self::with_network(options, Arc::new(SystemResolver::new()), Arc::new(SystemConnector))
     }
 
-    /// A handler on a network of the caller's making.
+    /// A handler on a network that the caller provides.
     ///
     /// # Errors
-    /// [`OptionsError`] if an option makes no sense.
+    /// [`OptionsError`] if an option is invalid.
     pub fn with_network(
         options: HttpOptions,
         resolver: Arc<dyn Resolver>,
@@ -210,7 +210,7 @@ impl Http {
 
     async fn finish(&self, host: &str, response: Response<Incoming>, request: &Request) -> Outcome {
         let (head, body) = response.into_parts();
-        // More than fits into an output is not worth reading.
+        // Do not read more than fits into the output.
         let max_bytes = request.max_body_bytes.min(self.output_max_bytes);
         match read(body, max_bytes).await {
             Ok(body) => {
@@ -291,7 +291,7 @@ fn postponed(host: &str, response: &Response<Incoming>) -> Outcome {
     }
 }
 
-/// What a request without an answer means: a refused target never works, anything else may work later.
+/// The outcome of a request without an answer: dead for a refused target, a retry for anything else.
 fn failure(host: &str, error: &(dyn StdError + 'static)) -> Outcome {
     let mut deepest = error;
     loop {

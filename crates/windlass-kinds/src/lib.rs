@@ -1,8 +1,8 @@
-//! The task kinds that Windlass brings along: [`Http`], [`Sleep`] and [`Echo`].
+//! The built-in task kinds of Windlass: [`Http`], [`Sleep`] and [`Echo`].
 //!
-//! Reading order: `http` (one attempt from payload to outcome), `request` (what a payload says), `url` and
-//! `target` (where it may go), `connect` (how it gets there), `redirect`, `verdict` and `output` (what comes
-//! of the answer), `redact` (what a person may see).
+//! Reading order: `http` (one attempt from payload to outcome), `request` (the payload), `url` and `target`
+//! (which hosts are allowed), `connect` (the connection), `redirect`, `verdict` and `output` (the answer),
+//! `redact` (what people may see).
 
 mod cancelled;
 mod cidr;
@@ -42,15 +42,15 @@ pub type Kind = (&'static str, Arc<dyn RawHandler>);
 /// Every built-in kind.
 ///
 /// # Errors
-/// [`OptionsError`] if the options of `http` make no sense; the text names the setting.
+/// [`OptionsError`] if an option of `http` is invalid; the text names the setting.
 pub fn builtin(options: HttpOptions) -> Result<Vec<Kind>, OptionsError> {
     Ok(vec![("http", Arc::new(Http::new(options)?)), ("sleep", Arc::new(Sleep)), ("echo", Arc::new(Echo))])
 }
 
-/// Checks the payload of a built-in kind before it is enqueued; a kind that is not built in passes.
+/// Checks the payload of a built-in kind before it is enqueued; the payload of any other kind passes.
 ///
 /// # Errors
-/// What is wrong and what is expected, without a piece of the payload beyond field names.
+/// What is wrong and what is expected. Of the payload it quotes field names only.
 pub fn check_payload(kind: &str, payload: &Value) -> Result<(), String> {
     match kind {
         "http" => check_http_payload(payload),
@@ -59,7 +59,7 @@ pub fn check_payload(kind: &str, payload: &Value) -> Result<(), String> {
     }
 }
 
-/// A name from a payload as an error may show it: short, so that a hostile one does not fill a log.
+/// A name from a payload as an error shows it: short, so that a hostile name does not fill a log.
 fn shown(name: &str) -> String {
     name.chars().take(40).collect()
 }

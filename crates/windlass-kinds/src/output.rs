@@ -1,11 +1,11 @@
-//! What a successful request leaves behind.
+//! The output of a successful request.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use serde_json::{Map, Value, json};
 
-/// The headers that say what a body is and where the thing now lives. Never cookies.
+/// The headers that describe the body and its new location. Never cookies.
 const KEPT_HEADERS: [header::HeaderName; 6] = [
     header::CONTENT_ENCODING,
     header::CONTENT_LENGTH,
@@ -14,10 +14,10 @@ const KEPT_HEADERS: [header::HeaderName; 6] = [
     header::LAST_MODIFIED,
     header::LOCATION,
 ];
-/// Longest header value that is kept; a longer one is left out rather than cut into something else.
+/// Longest header value that is kept; a longer one is left out, because a cut value may mean something else.
 const HEADER_MAX_BYTES: usize = 2 << 10;
 
-/// As much of a body as was read.
+/// The part of a body that was read.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) bytes: Bytes,
@@ -53,7 +53,7 @@ fn kept(headers: &HeaderMap) -> Map<String, Value> {
         .collect()
 }
 
-/// The body as text, if it is text. A cut may have gone through the last character, which is then left out.
+/// The body as text, if it is text. A cut may split the last character, which is then left out.
 fn text_of(body: &Body) -> Option<&str> {
     match std::str::from_utf8(&body.bytes) {
         Ok(text) => Some(text),
@@ -64,7 +64,7 @@ fn text_of(body: &Body) -> Option<&str> {
     }
 }
 
-/// The longest beginning whose JSON form takes at most `room_bytes`.
+/// The longest prefix whose JSON form takes at most `room_bytes`.
 fn fit_escaped(text: &str, room_bytes: usize) -> &str {
     let mut used_bytes = 0;
     let end = text.char_indices().find_map(|(at, c)| {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_never_outgrows_what_a_store_keeps() {
+    fn an_output_is_never_larger_than_a_store_keeps() {
         for body in [vec![b'a'; 5000], vec![0x01; 5000], "\"é".repeat(2000).into_bytes(), vec![0xff; 5000]] {
             let output = of(body, false, 1000);
             let len = output.to_string().len();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn only_telling_headers_are_kept() {
+    fn only_headers_about_the_body_are_kept() {
         let mut headers = HeaderMap::new();
         headers.insert("content-type", "text/plain".parse().unwrap());
         headers.insert("set-cookie", "session=secret".parse().unwrap());

@@ -1,7 +1,7 @@
-//! Proxies from the environment, used only when the operator says so.
+//! Proxies from the environment, used only if the operator allows it.
 //!
-//! A proxy gets a `CONNECT` to the address that was checked, for http and https alike: names are resolved and
-//! judged here, so a proxy does not widen what a task may reach.
+//! A proxy gets a `CONNECT` to the checked address, for http and https alike. This process resolves and
+//! checks names, so a proxy does not widen what a task may reach.
 
 use std::{
     io,
@@ -37,17 +37,18 @@ pub(crate) struct Proxy {
     authorization: Option<HeaderValue>,
 }
 
-/// A target that is reached directly.
+/// A target that is reached without the proxy.
 #[derive(Debug)]
 enum Bypass {
     Everything,
     Block(Cidr),
-    /// The name itself and everything below it.
+    /// The name and all its subdomains.
     Domain(String),
 }
 
 impl Proxies {
-    /// Reads `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in lower case first.
+    /// Reads `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`; a lower-case variable wins over an
+    /// upper-case one.
     pub(crate) fn read(env: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let lookup = |name: &str| {
             env(name).or_else(|| env(&name.to_ascii_uppercase())).filter(|text| !text.trim().is_empty())
@@ -118,7 +119,7 @@ impl Proxy {
         resolver: &dyn Resolver,
         connector: &dyn Connector,
     ) -> io::Result<Box<dyn Stream>> {
-        // The operator named the proxy, so its own address is not subject to the policy for targets.
+        // The operator chose the proxy, so its own address is not checked by the policy for targets.
         let address = match &self.host {
             Host::Ip(address) => Some(*address),
             Host::Name(name) => resolver.resolve(name).await?.into_iter().next(),
@@ -139,7 +140,7 @@ impl Proxy {
     }
 }
 
-/// Reads the proxy's answer byte by byte: what follows it belongs to the target.
+/// Reads the proxy's answer byte by byte, because the bytes after it belong to the target.
 async fn check_answer(stream: &mut Box<dyn Stream>) -> io::Result<()> {
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn each_scheme_has_its_proxy_and_no_proxy_goes_around_it() {
+    fn each_scheme_has_its_proxy_except_for_no_proxy() {
         let proxies = read(&[
             ("HTTP_PROXY", "http://upper:1"),
             ("http_proxy", "lower:2"),
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_that_makes_no_sense_is_refused_by_name_without_its_password() {
+    fn an_invalid_proxy_is_refused_without_its_password() {
         for value in ["socks5://me:secret@host:1", "https://me:secret@host:1", "me:secret@host:port"] {
             let error = read(&[("HTTPS_PROXY", value)]).unwrap_err();
             assert!(error.contains("https_proxy") && !error.contains("secret"), "{error}");

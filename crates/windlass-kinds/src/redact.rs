@@ -1,14 +1,14 @@
-//! What a person may see of an `http` payload (promise S8).
+//! Hides secrets of an `http` payload from people (promise S8).
 
 use serde_json::Value;
 
 use crate::{headers::SECRET_HEADERS, url::Url};
 
-/// What stands in the place of a secret.
+/// Replaces a secret.
 const HIDDEN: &str = "***";
 
 /// The payload with `***` for the values of `authorization`, `cookie` and `x-api-key` in any case, and for
-/// the user name and password in `url`. Works on payloads that make no sense, too.
+/// the user name and password in `url`. Works on invalid payloads too.
 #[must_use]
 pub fn redact_http_payload(mut payload: Value) -> Value {
     let Some(fields) = payload.as_object_mut() else { return payload };
@@ -21,7 +21,7 @@ pub fn redact_http_payload(mut payload: Value) -> Value {
                     }
                 }
             }
-            // Not a shape that runs, but perhaps one with a secret in it.
+            // An invalid shape that never runs, but it may contain a secret.
             ("headers", value) if !value.is_null() => *value = HIDDEN.into(),
             ("url", Value::String(url)) => *url = redact_url(url),
             _ => {}
@@ -30,8 +30,8 @@ pub fn redact_http_payload(mut payload: Value) -> Value {
     payload
 }
 
-/// The URL without its user name and password. In a text that is no URL everything up to the last `@` might
-/// be one.
+/// The URL without its user name and password. In a text that is not a URL, everything up to the last `@`
+/// might be a password.
 fn redact_url(text: &str) -> String {
     let userinfo_end = match Url::parse(text) {
         Ok(parsed) => match parsed.userinfo {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_hidden_whatever_their_case_and_shape() {
+    fn secrets_are_hidden_in_any_case_and_shape() {
         let shown = redact_http_payload(json!({
             "url": "https://me:secret@example.com/a@b?c=@d",
             "headers": {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_that_cannot_run_show_no_secret_either() {
+    fn invalid_payloads_show_no_secret_either() {
         for payload in [
             json!({"headers": [["authorization", "secret"]]}),
             json!({"headers": "authorization: secret"}),

@@ -1,4 +1,4 @@
-//! Following a redirect: where to, with which method, and what stays behind.
+//! Follows a redirect: to which URL, with which method, and without which headers.
 
 use bytes::Bytes;
 use http::{
@@ -18,12 +18,12 @@ pub(crate) struct Hop {
 }
 
 impl Hop {
-    /// The request that a redirect asks for. The error says why it cannot be followed.
+    /// The request for a redirect. The error says why the redirect cannot be followed.
     pub(crate) fn follow(mut self, status: StatusCode, answer: &HeaderMap) -> Result<Self, String> {
         let location = answer.get(LOCATION).ok_or("without saying where to")?;
         let location = std::str::from_utf8(location.as_bytes()).map_err(|_| "to something that is no URL")?;
         let absolute = resolve(&self.url, location);
-        // A user name in a Location is dropped: nobody meant to send one.
+        // A user name in a Location is dropped: the payload did not ask to send one.
         let next = Url::parse(&absolute).map_err(|reason| format!("to a URL that {reason}"))?.url;
         if becomes_get(status, &self.method) {
             self.method = Method::GET;
@@ -33,7 +33,7 @@ impl Hop {
             }
         }
         if !next.is_same_origin(&self.url) {
-            // Secrets were meant for the first origin; they do not come back later in the chain either.
+            // Secrets belong to the first origin; a later redirect back to it does not restore them.
             for name in self.headers.secrets.drain(..) {
                 self.headers.map.remove(name);
             }
@@ -43,7 +43,7 @@ impl Hop {
     }
 }
 
-/// 303 means "look there"; 301 and 302 do so for POST by custom; 307 and 308 keep everything.
+/// 303 asks for a GET; 301 and 302 do so after a POST by custom; 307 and 308 keep the method.
 fn becomes_get(status: StatusCode, method: &Method) -> bool {
     match status {
         StatusCode::SEE_OTHER => method != Method::GET && method != Method::HEAD,
@@ -52,7 +52,7 @@ fn becomes_get(status: StatusCode, method: &Method) -> bool {
     }
 }
 
-/// A reference relative to a URL (RFC 3986, section 5.2), as text that is still to be checked.
+/// Resolves a relative reference (RFC 3986, section 5.2). The result is not checked yet.
 fn resolve(base: &Url, reference: &str) -> String {
     let reference = reference.trim().split('#').next().unwrap_or_default();
     let scheme = if base.secure { "https" } else { "http" };
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_locations_are_resolved_as_the_standard_says() {
+    fn relative_locations_are_resolved_like_the_standard() {
         for (location, expected) in [
             ("http://other.example/x", "http://other.example/x"),
             ("HTTPS://other.example", "https://other.example/"),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_stay_with_their_origin() {
+    fn secrets_are_not_sent_to_another_origin() {
         let same = follow(307, Method::GET, "https://example.com:443/x").unwrap();
         assert_eq!(same.headers.map["authorization"], "v");
         for elsewhere in ["https://evil.example/", "http://example.com/", "https://example.com:444/"] {

@@ -15,7 +15,7 @@ use crate::{
 /// The fields that a payload may have.
 const FIELDS: [&str; 8] =
     ["url", "method", "headers", "body", "json", "timeout_ms", "max_redirects", "max_body_bytes"];
-/// Defaults and bounds of the numbers. A day is longer than any request that is still alive.
+/// Defaults and limits of the numbers. No useful request takes a day.
 const TIMEOUT_DEFAULT_MS: u64 = 30_000;
 const TIMEOUT_MAX_MS: u64 = 24 * 60 * 60 * 1000;
 const REDIRECTS_DEFAULT: u64 = 5;
@@ -27,7 +27,7 @@ const BODY_MAX_BYTES: u64 = 16 << 20;
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) url: Url,
-    /// What the user name and password in the URL stand for.
+    /// The credentials from the user name and password in the URL.
     pub(crate) credentials: Option<HeaderValue>,
     pub(crate) method: Method,
     pub(crate) headers: Vec<(HeaderName, Source)>,
@@ -40,7 +40,7 @@ pub(crate) struct Request {
 
 /// Checks a payload of kind `http` before it is enqueued: fields, URL, method, headers and numbers.
 ///
-/// Whether the target may be reached is only known when the task runs.
+/// The target's addresses are checked only when the task runs.
 ///
 /// # Errors
 /// What is wrong, with the name of the field and without any value.
@@ -53,7 +53,7 @@ impl Request {
     pub(crate) fn from_payload(payload: &Payload) -> Result<Self, String> {
         let mut request = Self::parse(&payload.decode()?)?;
         if request.is_json && payload.encoding() == Encoding::Json {
-            // The text as it was given: a round through numbers of 64 bits would change large ones.
+            // Keep the text as given: a conversion through 64-bit numbers would change large ones.
             let fields: BTreeMap<String, &RawValue> =
                 serde_json::from_slice(payload.as_bytes()).map_err(|error| error.to_string())?;
             if let Some(json) = fields.get("json") {
@@ -130,7 +130,7 @@ fn number(
 fn method(fields: &Map<String, Value>) -> Result<Method, String> {
     let text = text(fields, "method")?.unwrap_or("GET").to_ascii_uppercase();
     match Method::from_bytes(text.as_bytes()) {
-        // A tunnel would leave the checks behind, and a trace shows the headers to whoever answers.
+        // A CONNECT tunnel would bypass the checks, and TRACE shows the headers to the server that answers.
         Ok(Method::CONNECT | Method::TRACE) => Err("method must not be CONNECT or TRACE".to_owned()),
         Ok(method) if text.len() <= 32 => Ok(method),
         _ => Err("method must be a word such as GET or POST".to_owned()),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_fields_are_refused_by_name_and_no_value_is_repeated() {
+    fn wrong_fields_are_refused_without_their_values() {
         let url = "https://example.com";
         for (payload, named) in [
             (json!("secret"), "must be an object"),

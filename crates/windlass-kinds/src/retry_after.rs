@@ -1,4 +1,4 @@
-//! When a server wants to be asked again.
+//! Reads when a server wants the next request.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,23 +7,23 @@ use http::{
     header::{DATE, RETRY_AFTER},
 };
 
-/// Longest wait that a server may ask for; beyond it the task would look lost.
+/// Longest wait that a server may ask for; after a longer one the task would look lost.
 const RETRY_AFTER_MAX: Duration = Duration::from_hours(1);
 
-/// The wait that an answer asks for, as seconds or as a date; nothing if it asks for none that makes sense.
+/// The wait that an answer asks for, as seconds or as a date; `None` without a valid one.
 ///
-/// A date is measured from the answer's own `Date`, so that a wrong clock on this machine changes nothing;
-/// `now` serves where the server sends none.
+/// A date is measured from the answer's own `Date`, so that a wrong clock on this machine does not matter.
+/// Without a `Date` it is measured from `now`.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-        // More digits than a number holds is still "very long".
+        // More digits than fit still mean "very long".
         Duration::from_secs(text.parse().unwrap_or(u64::MAX))
     } else {
         let sent_at = headers.get(DATE).and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
         httpdate::parse_http_date(text).ok()?.duration_since(sent_at.unwrap_or(now)).ok()?
     };
-    // "At once" is no wish to wait: the policy's delay keeps a broken server from being hammered.
+    // A wait of zero is ignored: the policy's delay protects a broken server from too many requests.
     (!wait.is_zero()).then(|| wait.min(RETRY_AFTER_MAX))
 }
 

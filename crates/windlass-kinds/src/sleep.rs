@@ -1,4 +1,4 @@
-//! The kind `sleep`: does nothing for a while, for trying things out.
+//! The kind `sleep`: does nothing for a while, for tests and first steps.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use windlass::{Context, Outcome, RawHandler};
 
 use crate::cancelled::unless_cancelled;
 
-/// Longest sleep, so that a slip in the unit does not hold a slot for years.
+/// Longest sleep: a wrong unit must not hold a slot for years.
 const SLEEP_MAX: Duration = Duration::from_hours(24 * 7);
 
 /// Sleeps for `{"ms": N}` or `{"seconds": F}` and leaves no output. Ends early when cancelled.
@@ -33,7 +33,7 @@ impl RawHandler for Sleep {
 /// Checks a payload of kind `sleep` before it is enqueued.
 ///
 /// # Errors
-/// What is wrong and what is expected, without a piece of the payload beyond field names.
+/// What is wrong and what is expected. Of the payload it quotes field names only.
 pub fn check_sleep_payload(payload: &Value) -> Result<(), String> {
     duration_of(payload).map(drop)
 }

@@ -13,8 +13,8 @@ use tokio::{
 
 use crate::connect::{Connector, Resolver, Stream};
 
-/// Most names that are looked up at once: each holds a thread of the runtime's blocking pool, and a dead name
-/// server must not take them all.
+/// Most names that are looked up at once. Each look-up holds a thread of the runtime's blocking pool, and a
+/// name server that does not answer must not take them all.
 const LOOKUPS_MAX: usize = 64;
 
 /// The operating system's resolver.
@@ -43,7 +43,7 @@ pub(crate) struct SystemConnector;
 impl Connector for SystemConnector {
     async fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn Stream>> {
         let stream = TcpStream::connect(address).await?;
-        // A request is written in one piece; waiting for more would only add latency.
+        // A request is written in one piece: waiting for more data would only add latency.
         stream.set_nodelay(true)?;
         Ok(Box::new(stream))
     }

@@ -1,14 +1,14 @@
 //! Which addresses an `http` task may reach (promise S6).
 //!
-//! Everything that is not plainly a public unicast address is refused unless the operator allowed its block:
-//! a task's payload often comes from outside, and must not be able to talk to the machine, its network or its
-//! cloud's metadata service.
+//! A task's payload often comes from outside. It must not be able to reach the machine, its network or its
+//! cloud's metadata service. So everything that is not clearly a public unicast address is refused unless the
+//! operator allowed its block.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::cidr::Cidr;
 
-/// The addresses that the operator allowed on top of the public ones.
+/// The addresses that the operator allowed in addition to the public ones.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policy {
     allowed: Vec<Cidr>,
@@ -29,9 +29,9 @@ impl Policy {
         Self { allowed }
     }
 
-    /// The address to connect to, which is the given one in its plain form.
+    /// The address to connect to: the given one in its canonical form.
     pub(crate) fn check(&self, address: IpAddr) -> Result<IpAddr, Refused> {
-        // A mapped address is an IPv4 address in another spelling, and the kernel treats it as one.
+        // A mapped address is an IPv4 address in another form, and the kernel treats it as one.
         let plain = address.to_canonical();
         if self.allowed.iter().any(|block| block.contains(plain) || block.contains(address)) {
             return Ok(plain);
@@ -56,7 +56,7 @@ fn reason_against_v4(address: Ipv4Addr) -> Option<&'static str> {
 }
 
 fn reason_against_v6(address: Ipv6Addr) -> Option<&'static str> {
-    // With DNS64 every IPv4-only host has such an address, so it counts as the IPv4 address behind it.
+    // With DNS64 every IPv4-only host has such an address, so the IPv4 address in it is checked.
     if NAT64.contains(IpAddr::V6(address)) {
         return reason_against_v4(Ipv4Addr::from_bits(address.to_bits() as u32));
     }
@@ -82,7 +82,7 @@ const GLOBAL_UNICAST: Cidr = v6(0x2000, 0, 0, 3);
 /// The well-known prefix through which IPv6-only networks reach IPv4 hosts.
 const NAT64: Cidr = v6(0x64, 0xff9b, 0, 96);
 
-/// From the IANA registry of special addresses, and two that clouds answer metadata on. First match wins.
+/// From the IANA registry of special addresses, and two on which clouds serve metadata. The first match wins.
 const NOT_PUBLIC_V4: &[(Cidr, &str)] = &[
     (v4(169, 254, 169, 254, 32), "it is a cloud metadata address"),
     (v4(100, 100, 100, 200, 32), "it is a cloud metadata address"),
@@ -105,8 +105,8 @@ const NOT_PUBLIC_V4: &[(Cidr, &str)] = &[
     (v4(240, 0, 0, 0, 4), "it is a reserved address"),
 ];
 
-/// The same for IPv6, with names for the blocks that people meet; whatever else lies outside of
-/// [`GLOBAL_UNICAST`] is refused without a name.
+/// The same for IPv6, with names for the common blocks; any other address outside of [`GLOBAL_UNICAST`] is
+/// refused without a name.
 const NOT_PUBLIC_V6: &[(Cidr, &str)] = &[
     (v6(0xfd00, 0xec2, 0, 32), "it is a cloud metadata address"),
     (Cidr::trusted(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 128), "it is an unspecified address"),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn only_public_unicast_addresses_are_reached_without_permission() {
+    fn only_public_unicast_addresses_are_allowed_by_default() {
         for (address, expected) in [
             ("0.0.0.0", "unspecified"),
             ("0.1.2.3", "unspecified"),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allowed_block_opens_itself_in_every_spelling_and_nothing_else() {
+    fn an_allowed_block_allows_only_itself_in_every_form() {
         let policy = Policy::new(vec!["127.0.0.0/8".parse().unwrap(), "fd00:1::/32".parse().unwrap()]);
         let check = |address: &str| policy.check(address.parse().unwrap());
         assert_eq!(check("127.0.0.1").unwrap(), IpAddr::from([127, 0, 0, 1]));

@@ -14,14 +14,14 @@ use tokio_rustls::{
 
 use crate::{connect::Stream, url::Host};
 
-/// The client side of TLS. Its roots are read at the first use: most processes start without needing them.
+/// The client side of TLS. Roots are read at the first use, because most processes never need them.
 pub(crate) struct Tls {
     extra_roots: Vec<CertificateDer<'static>>,
     config: OnceCell<Arc<ClientConfig>>,
 }
 
 impl Tls {
-    /// Trusts these certificates (DER) on top of the system's.
+    /// Trusts these certificates (DER) in addition to the system's.
     pub(crate) fn new(extra_roots_der: Vec<Vec<u8>>) -> Result<Self, tokio_rustls::rustls::Error> {
         let extra_roots: Vec<_> = extra_roots_der.into_iter().map(CertificateDer::from).collect();
         let mut store = RootCertStore::empty();
@@ -31,11 +31,11 @@ impl Tls {
         Ok(Self { extra_roots, config: OnceCell::new() })
     }
 
-    /// Shakes hands as a client of the host.
+    /// Does the TLS handshake as a client of the host.
     pub(crate) async fn wrap(&self, host: &Host, stream: Box<dyn Stream>) -> io::Result<Box<dyn Stream>> {
         let name = match host {
             Host::Ip(address) => ServerName::from(*address),
-            // Certificates name hosts without the dot that makes a name absolute.
+            // Certificates name hosts without the trailing dot of an absolute name.
             Host::Name(name) => ServerName::try_from(name.trim_end_matches('.').to_owned())
                 .map_err(|_| io::Error::other("the host name cannot be in a certificate"))?,
         };
@@ -59,10 +59,10 @@ async fn load(extra_roots: Vec<CertificateDer<'static>>) -> io::Result<Arc<Clien
     .map_err(io::Error::other)?
 }
 
-/// The system's roots, or the ones that Mozilla trusts where the system has none, and the extra ones.
+/// The system's roots, or Mozilla's if the system has none, and the extra ones.
 fn roots(system: Vec<CertificateDer<'static>>, extra: Vec<CertificateDer<'static>>) -> RootCertStore {
     let mut store = RootCertStore::empty();
-    // A root that cannot be read is skipped: one broken file must not take TLS away.
+    // Skip a root that cannot be read: one broken file must not disable TLS.
     store.add_parsable_certificates(system);
     if store.is_empty() {
         tracing::debug!("the system has no root certificates; using the built-in ones");

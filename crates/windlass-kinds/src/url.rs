@@ -1,4 +1,4 @@
-//! URLs of tasks, read strictly: what is checked and what is connected to must be the same host.
+//! Reads the URLs of tasks strictly: the checked host and the connected host must be the same.
 
 use std::{
     fmt,
@@ -7,10 +7,10 @@ use std::{
 
 use http::{Uri, uri::PathAndQuery};
 
-/// Longest URL. Servers refuse longer ones, and so do most caches on the way.
+/// Longest URL. Servers and most caches refuse longer ones.
 const URL_MAX_BYTES: usize = 8 << 10;
 
-/// Where a request goes: an absolute http or https URL without userinfo and fragment.
+/// The target of a request: an absolute http or https URL without userinfo and fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
     pub(crate) secure: bool,
@@ -19,21 +19,21 @@ pub(crate) struct Url {
     pub(crate) path: PathAndQuery,
 }
 
-/// A host by address or by name. Numeric spellings of an address are addresses.
+/// A host as an address or a name. A numeric form of an address is an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Host {
     Ip(IpAddr),
     Name(String),
 }
 
-/// A URL with the user name and password in front of its host, still percent-encoded.
+/// A URL, and separately the user name and password before its host, still percent-encoded.
 pub(crate) struct Parsed<'a> {
     pub(crate) url: Url,
     pub(crate) userinfo: Option<&'a str>,
 }
 
 impl Url {
-    /// Reads a URL. The error never repeats it: it may hold a password.
+    /// Reads a URL. The error never quotes it: it may contain a password.
     pub(crate) fn parse(text: &str) -> Result<Parsed<'_>, String> {
         if text.len() > URL_MAX_BYTES {
             return Err(format!("is longer than {URL_MAX_BYTES} bytes"));
@@ -49,7 +49,7 @@ impl Url {
         };
         let rest = rest.split('#').next().unwrap_or_default();
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-        // Browsers take a backslash for a slash here, so two readers would see two hosts.
+        // Browsers read a backslash as a slash here, so two parsers would see two hosts.
         if authority.contains('\\') {
             return Err("has a backslash before its path".to_owned());
         }
@@ -66,13 +66,13 @@ impl Url {
         Ok(Parsed { url, userinfo: userinfo.filter(|text| !text.is_empty()) })
     }
 
-    /// The same as hyper takes it.
+    /// The same as a hyper type.
     pub(crate) fn to_uri(&self) -> Result<Uri, http::Error> {
         let scheme = if self.secure { "https" } else { "http" };
         Uri::builder().scheme(scheme).authority(self.authority()).path_and_query(self.path.clone()).build()
     }
 
-    /// Host and port as a person and a `Host` header see them: a default port is left out.
+    /// Host and port for people and for the `Host` header: without a default port.
     pub(crate) fn authority(&self) -> String {
         if self.port == default_port(self.secure) {
             self.host.to_string()
@@ -81,7 +81,7 @@ impl Url {
         }
     }
 
-    /// Whether secrets for the one may be sent to the other.
+    /// Whether secrets for one URL may be sent to the other.
     pub(crate) fn is_same_origin(&self, other: &Self) -> bool {
         self.secure == other.secure && self.host == other.host && self.port == other.port
     }
@@ -168,7 +168,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// Whether resolvers would take a host with this last label for an address.
+/// Whether resolvers would read a host with this last label as an address.
 fn ends_in_a_number(label: &str) -> bool {
     let digits = label.strip_prefix("0x");
     match digits {
@@ -177,8 +177,8 @@ fn ends_in_a_number(label: &str) -> bool {
     }
 }
 
-/// Every spelling that `inet_aton` takes: one to four parts, each decimal, octal or hexadecimal, the last one
-/// filling what is left.
+/// Every form that `inet_aton` accepts: one to four parts, each decimal, octal or hexadecimal; the last part
+/// fills the remaining bytes.
 fn parse_ipv4(text: &str) -> Option<Ipv4Addr> {
     let parts: Vec<u64> = text.split('.').map(parse_number).collect::<Option<_>>()?;
     let (last, leading) = parts.split_last()?;
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn numeric_forms_of_a_host_are_the_address_that_they_mean() {
+    fn numeric_forms_of_a_host_are_read_as_addresses() {
         for (host, expected) in [
             ("127.0.0.1", "127.0.0.1"),
             ("127.0.0.1.", "127.0.0.1"),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_keeps_its_path_and_loses_fragment_userinfo_and_default_port() {
+    fn a_url_loses_fragment_userinfo_and_default_port() {
         for (text, uri) in [
             ("HTTP://EXAMPLE.com", "http://example.com/"),
             ("https://example.com:443/a%20b?q=1#part", "https://example.com/a%20b?q=1"),

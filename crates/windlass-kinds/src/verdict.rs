@@ -1,21 +1,21 @@
-//! What a status means for the task.
+//! What a status code means for the task.
 
 use http::StatusCode;
 
-/// The consequence of a status.
+/// The consequence of a status code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It worked.
+    /// Success.
     Done,
-    /// It is somewhere else, if the answer says where.
+    /// Follow the redirect, if the answer has a location.
     Redirect,
-    /// It may work later.
+    /// Try again later.
     Retry,
-    /// It will never work.
+    /// Failed for good.
     Dead,
 }
 
-/// Judges a status.
+/// Decides by the status code.
 pub(crate) fn verdict(status: StatusCode) -> Verdict {
     match status.as_u16() {
         200..=299 => Verdict::Done,

@@ -1,17 +1,17 @@
-//! `#[task(…)]` as it was written, checked where it was written.
+//! Reads and checks `#[task(…)]`. An error points at the setting that is wrong.
 
 use syn::{DeriveInput, LitInt, LitStr, meta::ParseNestedMeta, spanned::Spanned};
 
 use crate::duration::parse_ms;
 
-/// What `#[task(…)]` may say, for the error that lists it.
+/// The settings of `#[task(…)]`, for the error that lists them.
 const KNOWN: &str = "kind, queue, max_attempts, timeout, priority, retry_base, retry_max";
 /// Longest name in bytes, as the core checks it at run time.
 const NAME_MAX_BYTES: usize = 128;
 /// Most attempts, as the core checks it at run time.
 const MAX_ATTEMPTS_LIMIT: u32 = 1_000_000;
 
-/// The settings of one task type; lengths of time in milliseconds.
+/// The settings of one task type; durations in milliseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Attributes {
     pub(crate) kind: Option<String>,
@@ -73,10 +73,37 @@ fn name_of(meta: &ParseNestedMeta<'_>) -> syn::Result<String> {
         "is longer than 128 bytes"
     } else if name.chars().any(char::is_control) || name.trim() != name {
         "has control characters or spaces at its ends"
+    } else if name.chars().any(is_unseen) {
+        "has characters that are invisible or reorder text"
     } else {
         return Ok(name);
     };
     Err(syn::Error::new(literal.span(), format!("this name {fault}")))
+}
+
+/// The characters that `windlass_core::text::is_unsafe` names, apart from control characters. This crate cannot use that one; a test of
+/// `windlass` compares the two.
+fn is_unseen(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 fn attempts(meta: &ParseNestedMeta<'_>) -> syn::Result<u32> {
@@ -94,9 +121,9 @@ fn priority(meta: &ParseNestedMeta<'_>) -> syn::Result<i32> {
 fn length(meta: &ParseNestedMeta<'_>) -> syn::Result<u64> {
     let value = meta.value()?;
     if let Ok(number) = value.fork().parse::<LitInt>() {
-        // The literal as it was written may have a suffix of its own: `30u64`.
+        // The literal as the user wrote it may have a type suffix: `30u64`.
         let message = format!(
-            "a length of time needs a unit and is a text: write \"{}s\" for seconds, or ms, m, h, d instead of s",
+            "a length of time must be text with a unit: write \"{}s\" for seconds, or ms, m, h, d instead of s",
             number.base10_digits()
         );
         return Err(syn::Error::new(number.span(), message));
@@ -135,6 +162,8 @@ mod tests {
             (r#"#[task(kind = "x", kind = "y")]"#, "given twice"),
             (r#"#[task(kind = "")]"#, "must not be empty"),
             (r#"#[task(queue = " a")]"#, "spaces at its ends"),
+            (r#"#[task(kind = "a\u{202e}b")]"#, "are invisible or reorder text"),
+            (r#"#[task(queue = "a\u{2028}b")]"#, "are invisible or reorder text"),
             ("#[task(kind = 3)]", "expected string literal"),
             ("#[task(max_attempts = 0)]", "must be 1 to 1000000"),
             ("#[task(max_attempts = -1)]", "must be 1 to 1000000"),

@@ -1,6 +1,6 @@
-//! Lengths of time as attributes write them: `"250ms"`, `"30s"`, `"10m"`, `"2h"`, `"7d"`.
+//! Durations in attributes: `"250ms"`, `"30s"`, `"10m"`, `"2h"`, `"7d"`.
 
-/// Reads a length of time as milliseconds.
+/// Reads a duration as milliseconds.
 pub(crate) fn parse_ms(text: &str) -> Result<u64, String> {
     let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_an_example() {
+    fn an_invalid_duration_is_refused_with_an_example() {
         for text in ["", "30", "s", "1.5s", "-1s", "30 sec", "30S"] {
             assert!(parse_ms(text).unwrap_err().contains("such as \"30s\""), "{text}");
         }

@@ -1,4 +1,4 @@
-//! The implementation that the derive writes.
+//! Writes the implementation of `windlass::Task`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_said_is_written() {
+    fn only_given_settings_are_written() {
         let input = syn::parse_str("#[task(retry_max = \"1m\")] struct Echo;").unwrap();
         let text = expand(&input).unwrap().to_string();
         assert!(text.contains("\"echo\"") && text.contains("policy . max"), "{text}");

@@ -1,7 +1,7 @@
 //! `#[derive(Task)]` for Windlass; import it as `windlass::Task`, together with the trait of that name.
 //!
-//! Reading order: `attributes` reads and checks `#[task(…)]`, `duration` its lengths of time, `expand`
-//! writes the implementation.
+//! Reading order: `attributes` reads and checks `#[task(…)]`, `duration` reads its durations, `expand` writes
+//! the implementation.
 
 mod attributes;
 mod duration;

@@ -5,10 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value as Json, json};
 use windlass_core::trace::{Span, SpanKind, Value};
 
-/// Who sends spans.
+/// The service that sends spans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
-    /// Its name, as people look for it in a trace.
+    /// Its name, under which people find it in a trace.
     pub name: String,
     /// Its version.
     pub version: String,

@@ -1,17 +1,17 @@
-//! Where spans go.
+//! The address that spans are sent to.
 
 use std::{fmt, str::FromStr};
 
 use http::Uri;
 
-/// The path of traces below a collector's address, as OTLP has it.
+/// The path of traces below a collector's address, as OTLP defines it.
 const PATH: &str = "/v1/traces";
 
 /// The address of a collector, such as `http://127.0.0.1:4318`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(Uri);
 
-/// The text is not the address of a collector that can be spoken to.
+/// Why a text is not a usable address of a collector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// Not a URL.
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_spoken_to_is_refused() {
+    fn an_unusable_address_is_refused() {
         for text in
             ["", "c:4318", "grpc://c:4317", "http://", "http://a b", "http://c?x=1", "http://user:secret@c"]
         {

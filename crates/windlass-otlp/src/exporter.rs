@@ -1,5 +1,5 @@
-//! The exporter: takes spans and sends them on a thread of its own, so that handlers that block every thread of the runtime do
-//! not hold it up, nor it them.
+//! The exporter takes spans and sends them on its own thread. Handlers that block every thread of the runtime
+//! do not delay it, and it does not delay them.
 
 use std::{
     fmt, io,
@@ -21,21 +21,21 @@ use crate::{
     send::{Sender, Sent},
 };
 
-/// How long the first span of a batch waits for others.
+/// How long the first span of a batch waits for more spans.
 const LINGER: Duration = Duration::from_secs(1);
 /// How often a batch is sent before its spans are dropped.
 const TRIES: u32 = 3;
 /// The pause before the second try; it doubles.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Least time between two log lines about spans that got lost.
+/// Least time between two log lines about lost spans.
 const LINE_EVERY: Duration = Duration::from_mins(1);
 
-/// What an exporter has done.
+/// Counters of an exporter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Spans that the collector took.
+    /// Spans that the collector accepted.
     pub exported: u64,
-    /// Spans that were lost: the queue was full, or the collector did not take them.
+    /// Spans that were lost: the queue was full, or the collector did not accept them.
     pub dropped: u64,
 }
 
@@ -53,7 +53,7 @@ struct Shared {
 }
 
 impl Exporter {
-    /// Starts to send on a thread of its own.
+    /// Starts the thread that sends.
     ///
     /// # Errors
     /// If the thread cannot be started.
@@ -71,25 +71,25 @@ impl Exporter {
         };
         std::thread::Builder::new().name("windlass-otlp".to_owned()).spawn(move || {
             runtime.block_on(sending.run());
-            // Nobody may be left to hear it.
+            // The receiver may be gone: then there is nothing to tell.
             let _ = end.send(true);
         })?;
         Ok(Arc::new(Self { shared, closing, ended }))
     }
 
-    /// What it has done so far.
+    /// The counters now.
     pub fn stats(&self) -> Stats {
         Stats { exported: self.shared.exported.load(Ordering::Relaxed), dropped: self.shared.queue.dropped() }
     }
 
-    /// Sends what waits, at most until the deadline; what is left then is dropped. Spans that come later are dropped too.
+    /// Sends queued spans until the time limit; spans that are left then, or arrive later, are dropped.
     pub async fn shutdown(&self, limit: Duration) -> Stats {
         self.closing.send_replace(true);
         let mut ended = self.ended.clone();
         if tokio::time::timeout(limit, ended.wait_for(|ended| *ended)).await.is_ok() {
             return self.stats();
         }
-        // Whatever waits or is on its way counts as lost, so that the two numbers are all that came.
+        // Queued spans and spans on their way count as lost, so that both counters add up to all spans.
         let exported = self.stats().exported;
         Stats { exported, dropped: self.shared.queue.recorded().saturating_sub(exported) }
     }
@@ -122,7 +122,7 @@ struct Sending {
 }
 
 impl Sending {
-    /// Sends batches until the exporter closes and nothing waits.
+    /// Sends batches until the exporter closes and the queue is empty.
     async fn run(&mut self) {
         loop {
             self.gather().await;
@@ -136,11 +136,11 @@ impl Sending {
     }
 
     fn is_closing(&self) -> bool {
-        // A sender that is gone is an end as well.
+        // A dropped sender means closing too.
         *self.closing.borrow() || self.closing.has_changed().is_err()
     }
 
-    /// Waits for a whole batch, or for what comes within a moment after the first.
+    /// Waits for a full batch, or for `LINGER` after the first span.
     async fn gather(&mut self) {
         let shared = Arc::clone(&self.shared);
         while shared.queue.len() == 0 && !self.is_closing() {
@@ -174,7 +174,7 @@ impl Sending {
                 Sent::Refused(problem) => return self.lost(n, &problem),
                 Sent::Later(problem) => problem,
             };
-            // At the end there is no time for a second try: other batches wait.
+            // While closing there is no time for a second try: other batches wait.
             if attempt == TRIES || self.is_closing() {
                 return self.lost(n, &problem);
             }
@@ -183,7 +183,7 @@ impl Sending {
         }
     }
 
-    /// Counts a batch that was lost, and says so once in a while.
+    /// Counts a lost batch, and logs it at most once in `LINE_EVERY`.
     fn lost(&mut self, n: u64, problem: &str) {
         self.shared.queue.drop_spans(n);
         if self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {

@@ -1,9 +1,10 @@
-//! Spans of Windlass to an OpenTelemetry collector: OTLP over HTTP, with JSON bodies.
+//! Sends the spans of Windlass to an OpenTelemetry collector: OTLP over HTTP, with JSON bodies.
 //!
-//! An [`Exporter`] is a bounded queue and a thread. Whoever records a span never waits: it is queued, or counted as dropped.
+//! An [`Exporter`] is a bounded queue and a thread. Recording a span never waits: the span is queued, or
+//! counted as dropped.
 //!
 //! ```text
-//! record ─► queue (at most QUEUE_MAX) ─► batch (at most BATCH_MAX, or what came within LINGER) ─► POST /v1/traces
+//! record ─► queue (≤ QUEUE_MAX) ─► batch (≤ BATCH_MAX, or after LINGER) ─► POST /v1/traces
 //! ```
 
 mod body;

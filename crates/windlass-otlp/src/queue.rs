@@ -1,4 +1,4 @@
-//! Spans that wait to be sent: bounded, and nobody waits to put one in.
+//! The queue of spans to send. It is bounded, and adding a span never waits.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -8,7 +8,7 @@ use std::sync::{
 use tokio::sync::Notify;
 use windlass_core::trace::Span;
 
-/// Spans that wait at most; beyond that they are dropped and counted. About 8 MB.
+/// Most spans in the queue; more are dropped and counted. About 8 MB.
 pub const QUEUE_MAX: usize = 8_192;
 /// Spans in one request: about half a megabyte, as collectors expect.
 pub(crate) const BATCH_MAX: usize = 512;
@@ -17,7 +17,7 @@ pub(crate) const BATCH_MAX: usize = 512;
 #[derive(Default)]
 pub(crate) struct Queue {
     spans: Mutex<Vec<Span>>,
-    /// There is a first span, or a whole batch.
+    /// Notified when there is a first span, or a full batch.
     changed: Notify,
     recorded: AtomicU64,
     dropped: AtomicU64,
@@ -41,7 +41,7 @@ impl Queue {
         }
     }
 
-    /// The oldest spans, at most a batch.
+    /// Removes the oldest spans, at most a batch.
     pub(crate) fn take(&self) -> Vec<Span> {
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
         let n = spans.len().min(BATCH_MAX);
@@ -53,7 +53,7 @@ impl Queue {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Waits for a first span or a whole batch; one that came before the call counts.
+    /// Waits for a first span or a full batch; one that came before the call counts.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
@@ -62,7 +62,7 @@ impl Queue {
         self.dropped.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// Spans that came, whatever became of them.
+    /// All spans that were recorded, dropped or not.
     pub(crate) fn recorded(&self) -> u64 {
         self.recorded.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! One batch on its way to the collector.
+//! Sends one batch to the collector.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::endpoint::Endpoint;
 
 /// How long one request may take, from the connection to the last byte of the answer.
 const REQUEST_MAX: Duration = Duration::from_secs(5);
-/// Largest answer that is read: it says at most how many spans were refused.
+/// Largest answer that is read: it only says how many spans were refused.
 const ANSWER_MAX_BYTES: usize = 64 << 10;
 
 /// How a request ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// Taken, but for so many spans.
+    /// The collector accepted the batch, except for this many spans.
     Taken { refused: u64 },
-    /// The same may work later.
+    /// Failed; the same request may succeed later.
     Later(String),
-    /// It will never work.
+    /// Failed for good.
     Refused(String),
 }
 
@@ -67,7 +67,7 @@ impl Sender {
     }
 }
 
-/// What an answer means, as OTLP says.
+/// What an answer means, as OTLP defines it.
 fn judge(status: StatusCode, answer: &[u8]) -> Sent {
     if status.is_success() {
         return Sent::Taken { refused: refused(answer) };
@@ -78,7 +78,7 @@ fn judge(status: StatusCode, answer: &[u8]) -> Sent {
     }
 }
 
-/// The spans that the collector did not want; the number may be text, as 64-bit numbers are in this form.
+/// How many spans the collector refused. The number may be text, as 64-bit numbers are in OTLP's JSON.
 fn refused(answer: &[u8]) -> u64 {
     let answer: serde_json::Value = serde_json::from_slice(answer).unwrap_or_default();
     match answer.pointer("/partialSuccess/rejectedSpans") {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_may_pass_is_tried_again() {
+    fn only_temporary_errors_are_tried_again() {
         for status in [429, 502, 503, 504] {
             assert!(matches!(judge(StatusCode::from_u16(status).unwrap(), b""), Sent::Later(_)), "{status}");
         }

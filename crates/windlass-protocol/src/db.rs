@@ -1,4 +1,4 @@
-//! Rows, snapshots and row locks: as much of a database under READ COMMITTED as the protocol leans on.
+//! Rows, snapshots and row locks: the parts of a database under READ COMMITTED that the protocol depends on.
 
 /// Most tasks of a scenario.
 pub const TASKS: usize = 5;
@@ -7,7 +7,7 @@ pub const JOBS: usize = 2;
 /// Workers of a scenario.
 pub const WORKERS: usize = 2;
 
-/// What `gate_todo` says: bits for the jobs, one for the workflow.
+/// The bits of `gate_todo`: one for each job, one for the workflow.
 pub const TODO_WORKFLOW: u8 = 1 << JOBS;
 
 /// The bit of a job in `gate_todo`.
@@ -15,13 +15,13 @@ pub fn todo_job(job: usize) -> u8 {
     1 << job
 }
 
-/// Where a task is.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TaskState {
-    /// Not appended yet, as far as anybody can see.
+    /// Not appended yet, or its transaction is not committed.
     #[default]
     Absent,
-    /// In the ready line.
+    /// Ready to be claimed.
     Ready,
     /// Leased.
     Running,
@@ -35,30 +35,30 @@ pub enum TaskState {
     Gone,
 }
 
-/// A row of `task`. What never changes stands in the scenario.
+/// A row of `task`. Columns that never change are in the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Task {
     /// Its state.
     pub state: TaskState,
-    /// Its place in the workflow; 0 before it has one.
+    /// Its position in the workflow; 0 while it has none.
     pub step: u8,
     /// How often it was claimed.
     pub lease: u8,
-    /// Who claimed it last.
+    /// The worker that claimed it last.
     pub worker: u8,
-    /// Which claim of that worker it was.
+    /// The number of that claim.
     pub claim_no: u8,
-    /// Held, and nobody alive serves its lane.
+    /// Held, and no live worker serves its lane.
     pub parked: bool,
 }
 
 impl Task {
-    /// Whether it takes room of its job.
+    /// Whether it uses room of its job.
     pub fn has_room(&self) -> bool {
         matches!(self.state, TaskState::Ready | TaskState::Running)
     }
 
-    /// Whether it counts for its workflow.
+    /// Whether it is an unfinished step or task.
     pub fn is_unfinished(&self) -> bool {
         !matches!(self.state, TaskState::Absent | TaskState::Dead | TaskState::Gone)
     }
@@ -68,24 +68,25 @@ impl Task {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a column")]
 pub struct Job {
-    /// Whether there is one.
+    /// Whether the row exists.
     pub exists: bool,
     /// Its limit.
     pub limit: u8,
-    /// More of it is taken than the limit allows, or nobody has counted yet: places are counted, not passed on.
+    /// Places must be counted, not passed on: more are taken than the limit allows, or they were never
+    /// counted.
     pub recount: bool,
-    /// All of its limit was taken when it was counted last.
+    /// All of its limit was taken at the last count.
     pub at_limit: bool,
-    /// It is forgotten once what was there is gone.
+    /// The job is forgotten once its old tasks are gone.
     pub is_removing: bool,
 }
 
 /// The row of the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Workflow {
-    /// Whether there is one.
+    /// Whether the row exists.
     pub exists: bool,
-    /// The step that holds it up.
+    /// The step that blocks it.
     pub blocked_by: Option<u8>,
 }
 
@@ -94,35 +95,35 @@ pub struct Workflow {
 pub struct Worker {
     /// Whether it is registered.
     pub is_registered: bool,
-    /// It was swept: a tombstone.
+    /// It was swept; the row stays.
     pub has_ended: bool,
     /// Claims below this number are refused.
     pub min_claim_no: u8,
 }
 
 impl Worker {
-    /// Whether its lanes are alive.
+    /// Whether it serves its lanes.
     pub fn is_live(&self) -> bool {
         self.is_registered && !self.has_ended
     }
 }
 
-/// What is noted of a worker's last batch.
+/// What is stored about a worker's last batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Receipt {
-    /// Not this batch.
+    /// Nothing about this batch.
     #[default]
     None,
-    /// Its end was written.
+    /// The end of the attempt was written.
     Written,
-    /// The lease had been lost.
+    /// The lease was lost.
     Fenced,
 }
 
-/// Everything that is stored.
+/// Everything that is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Db {
-    /// By the order in which their ids were drawn.
+    /// In the order in which their ids were drawn.
     pub tasks: [Task; TASKS],
     /// By name.
     pub jobs: [Job; JOBS],
@@ -130,13 +131,14 @@ pub struct Db {
     pub workflow: Workflow,
     /// By id.
     pub workers: [Worker; WORKERS],
-    /// Whose lease ran out, by the clock of the server.
+    /// Whether each worker's lease ran out, by the clock of the server.
     pub has_expired: [bool; WORKERS],
-    /// One settler per worker.
+    /// By worker: each has one settler.
     pub receipts: [Receipt; WORKERS],
-    /// Rows of `gate_todo` that nobody has taken. Whoever takes takes all, so equal rows are one.
+    /// Rows of `gate_todo` that no transaction has taken. A transaction takes all of them, so equal rows are
+    /// one.
     pub todo: u8,
-    /// Places in rows of kind 3, by job. Others see those that somebody has taken until that is committed.
+    /// Freed places in rows of kind 3, by job. Other transactions see taken ones until the commit.
     pub freed: [u8; JOBS],
 }
 
@@ -172,7 +174,7 @@ pub enum Write {
     Taken(usize, u8),
 }
 
-/// What is locked.
+/// A row that can be locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "each is the row that it is named after")]
 pub enum Row {
@@ -183,21 +185,21 @@ pub enum Row {
     Task(usize),
 }
 
-/// How.
+/// The strength of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mode {
     /// `FOR KEY SHARE`.
     Share,
-    /// Every other lock here excludes every other.
+    /// Every stronger lock: here they all exclude each other.
     Alone,
 }
 
-/// Who holds which row, until the transaction ends.
+/// Which transaction holds which row, until it ends.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Locks(Vec<(Row, usize, Mode)>);
 
 impl Locks {
-    /// Takes a lock unless somebody else's is in the way.
+    /// Takes a lock unless a lock of another transaction conflicts.
     pub fn take(&mut self, row: Row, who: usize, mode: Mode) -> bool {
         if !self.is_free(row, who, mode) {
             return false;
@@ -209,17 +211,17 @@ impl Locks {
         true
     }
 
-    /// Whether a lock is held already.
+    /// Whether the transaction holds the lock already.
     pub fn has(&self, row: Row, who: usize, mode: Mode) -> bool {
         self.0.binary_search(&(row, who, mode)).is_ok()
     }
 
-    /// Whether nobody else's lock is in the way.
+    /// Whether no lock of another transaction conflicts.
     pub fn is_free(&self, row: Row, who: usize, mode: Mode) -> bool {
         self.in_the_way(row, who, mode).next().is_none()
     }
 
-    /// Whose locks are in the way.
+    /// The transactions whose locks conflict.
     pub fn in_the_way(&self, row: Row, who: usize, mode: Mode) -> impl Iterator<Item = usize> + '_ {
         self.0
             .iter()
@@ -229,12 +231,12 @@ impl Locks {
             .map(|(_, by, _)| *by)
     }
 
-    /// A transaction ends.
+    /// Releases the locks of a transaction that ends.
     pub fn release(&mut self, who: usize) {
         self.0.retain(|(_, by, _)| *by != who);
     }
 
-    /// A transaction goes on under another name.
+    /// Moves the locks to another connection, on which the transaction continues.
     pub fn hand_over(&mut self, from: usize, to: usize) {
         for lock in &mut self.0 {
             if lock.1 == from {

@@ -1,4 +1,4 @@
-//! Statements of admission: jobs are given their turns.
+//! Statements of admission that give jobs their turns.
 
 use crate::{
     db::{Db, JOBS, Job, Mode, Row, Task, TaskState, Write, todo_job},
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Checked {
-    /// Whether somebody alive serves a task's lane.
+    /// Whether a live worker serves a task's lane.
     pub(crate) fn is_live(&self, db: &Db, task: usize) -> bool {
         let lane = 1 << self.scenario.spec(task).lane;
         db.workers
@@ -21,18 +21,18 @@ impl Checked {
         self.scenario.ids().filter(move |id| self.scenario.spec(*id).job == Some(job))
     }
 
-    /// How a transaction that decides about jobs begins with them.
+    /// The first statement about jobs in a transaction that decides about them.
     pub(crate) fn first_of_jobs(&self, state: &State, who: usize) -> Statement {
         if self.jobs_of(state, who).is_empty() { Statement::Commit } else { Statement::JobLock }
     }
 
-    /// Jobs that are to be counted, and those of which places are to be passed on.
+    /// Jobs to count, and jobs whose places to pass on.
     fn jobs_of(&self, state: &State, who: usize) -> Vec<usize> {
         let txn = &state.txns[who];
         (0..JOBS).filter(|job| txn.jobs & todo_job(*job) != 0 || txn.freed[*job] > 0).collect()
     }
 
-    /// `job_make.sql`: an insert waits for another one that is not committed.
+    /// `job_make.sql`: an insert waits for another transaction's insert that is not committed.
     pub(crate) fn job_make(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
         let mut missing = self.jobs_of(state, who);
@@ -54,7 +54,8 @@ impl Checked {
         Ok(())
     }
 
-    /// `job_lock.sql`: what is visible, in order; one that went while this waited is not found.
+    /// `job_lock.sql`: locks the visible rows in order. A row that was deleted while this waited is not
+    /// found.
     pub(crate) fn job_lock(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
         let jobs = self.jobs_of(state, who);
@@ -83,7 +84,7 @@ impl Checked {
         Ok(())
     }
 
-    /// What is missing is made without holding anything, and the transaction begins anew.
+    /// Makes missing jobs in a transaction that holds no other locks; then the admission starts again.
     fn make_missing(&self, state: &mut State, who: usize, jobs: &[usize]) {
         let jobs = jobs.iter().map(|job| todo_job(*job)).sum();
         if self.protocol.makes_jobs_apart && state.txns[who].kind == Kind::Admit {
@@ -95,7 +96,7 @@ impl Checked {
         }
     }
 
-    /// `job_set.sql`, on a job that is held.
+    /// `job_set.sql`, on a locked job.
     fn set_limit(&self, state: &mut State, who: usize) {
         if let Some(Operation::SetLimit(job, limit)) = self.scenario.operation {
             let row = state.latest(who).jobs[job];
@@ -103,7 +104,7 @@ impl Checked {
         }
     }
 
-    /// `job_gone.sql`, on a job that is held and of which nothing is ready: it is to be looked at.
+    /// `job_gone.sql`, on a locked job without ready tasks; marks the job for a look.
     fn remove(&self, state: &mut State, who: usize) {
         if let Some(Operation::Remove(job)) = self.scenario.operation {
             let row = state.latest(who).jobs[job];
@@ -113,7 +114,8 @@ impl Checked {
         state.txns[who].next = Statement::Commit;
     }
 
-    /// Places of jobs of which nothing else is to be said are passed on without counting; the rest is counted.
+    /// Passes freed places on without counting if there is nothing else to decide about the job; counts the
+    /// other jobs.
     fn pass_on(&self, state: &mut State, who: usize) {
         let latest = state.latest(who);
         let txn = &mut state.txns[who];
@@ -137,7 +139,7 @@ impl Checked {
         Ok(())
     }
 
-    /// Decides as `windlass_core::gate::turn` does, from what was counted.
+    /// Decides like `windlass_core::gate::turn`, from the counts.
     fn decide(&self, state: &mut State, who: usize, view: &Db) {
         let latest = state.latest(who);
         let mut plan = [0_i8; JOBS];
@@ -146,7 +148,7 @@ impl Checked {
             let count =
                 |wanted| self.tasks_of(job).filter(|id| view.tasks[*id].state == wanted).count() as i8;
             let (ready, running) = (count(TaskState::Ready), count(TaskState::Running));
-            // What this transaction has taken itself is gone from its view.
+            // The rows that this transaction deleted are not in its view.
             let freed = if self.protocol.counts_freed { view.freed[job] as i8 } else { 0 };
             state.txns[who].taken[job] = Some(((ready + running + freed) as u8, freed as u8));
             let room = latest.jobs[job].limit as i8 - ready - running - freed;
@@ -165,7 +167,8 @@ impl Checked {
         }
     }
 
-    /// `job_forget.sql`, once nothing is left of what was there; what came meanwhile is looked at as that of a new job.
+    /// `job_forget.sql`, once none of the old tasks is left. Tasks that came since belong to a new job, which
+    /// is marked for a look.
     fn forget(&self, state: &mut State, who: usize, job: usize, view: &Db) {
         let is_there = |id: &usize| view.tasks[*id].is_unfinished();
         if self.tasks_of(job).filter(is_there).any(|id| !self.scenario.spec(id).is_late) {
@@ -178,7 +181,7 @@ impl Checked {
         }
     }
 
-    /// What follows a look: another one at the jobs that are still open, or `job_note.sql` and the end.
+    /// After a decision: counts the jobs that are still open, or `job_note.sql` and the end.
     fn look_again(&self, state: &mut State, who: usize) {
         if state.txns[who].jobs != 0 {
             state.txns[who].next = Statement::JobCount;
@@ -198,7 +201,7 @@ impl Checked {
         state.txns[who].next = Statement::Commit;
     }
 
-    /// `job_demote.sql`: takes ready tasks back, in the order of their ids; then it is counted again.
+    /// `job_demote.sql`: takes ready tasks back, in the order of their ids; then the jobs are counted again.
     pub(crate) fn job_demote(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
         let plan = state.txns[who].plan;
@@ -226,7 +229,8 @@ impl Checked {
         }
         let txn = &mut state.txns[who];
         if self.protocol.demotion_waits {
-            // Some may have been claimed meanwhile. (What was skipped would only be skipped again.)
+            // Some tasks may have been claimed since the count. (Without waiting, a locked row would be
+            // skipped again.)
             txn.jobs |= (0..JOBS).filter(|job| plan[*job] < 0).map(todo_job).sum::<u8>();
         }
         if plan.iter().any(|n| *n > 0) {
@@ -237,7 +241,8 @@ impl Checked {
         Ok(())
     }
 
-    /// `job_promote.sql`: lets the best held tasks through; those of lanes that nobody serves are parked.
+    /// `job_promote.sql`: makes the first held tasks ready, and parks those in lanes that no live worker
+    /// serves.
     pub(crate) fn job_promote(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
         let plan = state.txns[who].plan;
@@ -271,12 +276,12 @@ impl Checked {
         }
         let txn = &mut state.txns[who];
         txn.has_parked |= parked != 0;
-        // Nobody serves that lane; the next one may have the place.
+        // No live worker serves that lane: the next task may have the place.
         txn.jobs |= parked;
         for job in 0..JOBS {
             let is_passed = txn.passes & todo_job(job) != 0;
             if is_passed && promoted[job] < plan[job].unsigned_abs() && latest.jobs[job].at_limit {
-                // It ran dry and leaves its limit.
+                // There are fewer held tasks than places, so the job is no longer at its limit.
                 txn.jobs |= todo_job(job);
             }
             if let Some((taken, _)) = &mut txn.taken[job] {
@@ -288,7 +293,8 @@ impl Checked {
         Ok(())
     }
 
-    /// Whether an update finds the row as it looked for it. Without the guard it finds it by id alone.
+    /// Whether an update applies to the row. With the guard the state must still be the wanted one; without
+    /// it the id is enough.
     pub(crate) fn may_update(&self, row: Task, wanted: TaskState) -> bool {
         row.state == wanted || (!self.protocol.guards_updates && row.state != TaskState::Gone)
     }

@@ -1,4 +1,5 @@
-//! Statements that give leases and take them back: claim, settle, unclaim, the sweep; and lanes that come and go.
+//! Statements that give leases and take them back: claim, settle, unclaim, the sweep; and lanes that gain or
+//! lose workers.
 
 use crate::{
     db::{Db, Mode, Receipt, Row, Task, TaskState, Worker, Workflow, Write, todo_job},
@@ -7,7 +8,7 @@ use crate::{
 };
 
 impl Checked {
-    /// `claim.sql`: one statement. It waits for its worker's row and for nothing else.
+    /// `claim.sql`: one statement. It waits for its worker's row only.
     pub(crate) fn claim(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
         let (worker, id) = (state.txns[who].worker, state.txns[who].task);
@@ -17,14 +18,14 @@ impl Checked {
         } else {
             view.workers[worker]
         };
-        // The clock is read when the statement starts.
+        // The statement reads the clock when it starts.
         let may_claim = row.is_live()
             && row.min_claim_no <= state.txns[who].claim_no
             && !view.has_expired[worker]
             && view.tasks[id].state == TaskState::Ready;
         if may_claim && state.locks.take(Row::Task(id), who, Mode::Alone) {
             let latest = state.latest(who).tasks[id];
-            // Found by its place: a newer version is at another one.
+            // The row is found by its ctid: a newer version has another one.
             if latest == view.tasks[id] {
                 let (lease, claim_no) = (latest.lease + 1, state.txns[who].claim_no);
                 let taken =
@@ -38,7 +39,8 @@ impl Checked {
         Ok(())
     }
 
-    /// Whether a batch is to be written: its worker is there, and neither it nor a later one is noted. Waits for a copy of it.
+    /// Whether to write a batch: its worker exists, and there is no receipt for this batch or a later one.
+    /// Waits for another copy of the batch.
     fn is_new_batch(&self, state: &mut State, who: usize, view: &Db) -> Result<bool, Wait> {
         let worker = state.txns[who].worker;
         if view.workers[worker].has_ended {
@@ -48,14 +50,14 @@ impl Checked {
         Ok(state.latest(who).receipts[worker] == Receipt::None && !state.txns[who].is_stale)
     }
 
-    /// The stored answer of a batch; of a worker that is gone everything is lost.
+    /// Answers from the receipt. For a worker that is gone, every lease is lost.
     fn replay(&self, state: &mut State, who: usize) {
         let worker = state.txns[who].worker;
         state.txns[who].is_written = state.db.receipts[worker] == Receipt::Written;
         state.txns[who].next = Statement::Commit;
     }
 
-    /// `settle_done.sql`: receipt, end and todo in one statement; for tasks without a workflow.
+    /// `settle_done.sql`: receipt, end and todo rows in one statement; for tasks without a workflow.
     pub(crate) fn settle_done(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
         if !self.is_new_batch(state, who, &view)? {
@@ -87,7 +89,7 @@ impl Checked {
         Ok(())
     }
 
-    /// Ends an attempt under its fence, and notes what the receipt will say.
+    /// Ends an attempt under its fence, and notes the result for the receipt.
     fn leave(&self, state: &mut State, who: usize, view: &Db) -> Result<(), Wait> {
         let (worker, id, lease) = (state.txns[who].worker, state.txns[who].task, state.txns[who].lease);
         let is_held = |row: &Task| {
@@ -120,7 +122,7 @@ impl Checked {
         Ok(())
     }
 
-    /// `lock_worker.sql`, or `lock_expired.sql`; with what only writes the row that it locked.
+    /// `lock_worker.sql` or `lock_expired.sql`, together with the statements that only write the locked row.
     pub(crate) fn lock_worker(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let worker = state.txns[who].worker;
         if self.protocol.locks_worker {
@@ -157,7 +159,8 @@ impl Checked {
         Ok(())
     }
 
-    /// `settle_stay.sql` with releases, `crash.sql`: held if it has a job, else ready. The jobs are to be looked at.
+    /// `settle_stay.sql` with releases, `crash.sql`: held if the task has a job, else ready. Marks the jobs
+    /// for a look.
     pub(crate) fn end_leases(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let (worker, view) = (state.txns[who].worker, state.view(who));
         let leases: Vec<usize> =
@@ -209,7 +212,8 @@ impl Checked {
         Ok(())
     }
 
-    /// `unpark.sql` and `park_dead.sql`: what lanes that came or went mean for tasks with a job.
+    /// `unpark.sql` and `park_dead.sql`: move tasks with a job whose lane gained its first worker or lost its
+    /// last one.
     pub(crate) fn look_at_lanes(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
         let unparks = state.txns[who].next == Statement::Unpark;

@@ -1,4 +1,4 @@
-//! The model: who may do what next, and what must hold.
+//! The model: which actions are possible next, and what must hold.
 
 mod search;
 
@@ -10,20 +10,20 @@ use crate::{
     state::{ADMISSIONS, Broken, GHOST, Kind, LEADER, OPERATOR, Process, State, Statement, Txn},
 };
 
-/// A protocol in a scenario.
+/// A protocol and a scenario to check it in.
 #[derive(Debug, Clone, Default)]
 pub struct Checked {
-    /// How it is done.
+    /// The choices of the protocol.
     pub protocol: Protocol,
-    /// Who is there.
+    /// The tasks, jobs, workers and faults.
     pub scenario: Scenario,
 }
 
-/// What may happen next. Numbers are workers, tasks or connections.
+/// An action that may happen next. Numbers are workers, tasks or connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the words of the protocol")]
 pub enum Action {
-    /// A connection runs its next statement, goes on with the one that waited, or commits.
+    /// A connection runs its next statement, continues the statement that waited, or commits.
     Step(usize),
     Claim {
         worker: usize,
@@ -33,20 +33,20 @@ pub enum Action {
         worker: usize,
         has_failed: bool,
     },
-    /// A batch whose answer was lost is sent again.
+    /// A worker sends a batch again whose answer was lost.
     SettleAgain(usize),
     Unclaim(usize),
-    /// The connection of a worker breaks; what it had asked for may still take effect.
+    /// The connection of a worker breaks; its request may still take effect.
     Lose(usize),
-    /// A claim that was thought lost arrives.
+    /// A claim whose answer was lost takes effect late.
     ArriveLate {
         task: usize,
     },
-    /// What was thought lost is.
+    /// A request whose answer was lost never takes effect.
     Vanish,
     /// A process dies.
     Crash(usize),
-    /// The first admission is undone: its process died, or its connection.
+    /// The first admission is rolled back: its process died, or its connection broke.
     Undo,
     /// A lease runs out.
     Expire(usize),
@@ -55,7 +55,7 @@ pub enum Action {
     CommitLate,
     Operate,
     Register(usize),
-    /// The leader looks at the lanes; only when it would find something.
+    /// The leader checks the lanes; possible only if it would find something.
     LookAtLanes,
 }
 
@@ -63,15 +63,15 @@ impl Checked {
     fn is_fault(state: &State, action: Action) -> bool {
         match action {
             Action::Lose(_) | Action::Crash(_) | Action::Undo => true,
-            // The lease of a dead process runs out for certain.
+            // The lease of a dead process always runs out.
             Action::Expire(worker) => state.processes[worker] != Process::Gone,
             _ => false,
         }
     }
 
-    /// Whether nothing moves any more unless something else goes wrong.
+    /// Whether nothing moves any more without another fault.
     fn is_at_rest(&self, state: &State) -> bool {
-        // Most states have somebody at work: no need to look for all that may happen.
+        // In most states a statement can run: then there is no need to list all actions.
         if state.txns.iter().any(|txn| txn.next != Statement::None && txn.waits_for.is_none()) {
             return false;
         }
@@ -82,7 +82,7 @@ impl Checked {
 
     fn is_stranded(&self, state: &State) -> bool {
         let db = &state.db;
-        // The server undoes one of those in a deadlock, and then things move again.
+        // In a deadlock the server rolls one transaction back, and then things move again.
         !state.has_deadlock()
             && self.is_at_rest(state)
             && self.scenario.ids().any(|id| match db.tasks[id].state {
@@ -95,7 +95,7 @@ impl Checked {
             })
     }
 
-    /// Room in use at rest, or a lease of a worker that is gone.
+    /// Room that is in use when all is at rest, or a lease of a worker that is gone.
     fn is_leaked(&self, state: &State) -> bool {
         let mut tasks = state.db.tasks.iter();
         let is_leaked = |row: &Task| {
@@ -104,7 +104,8 @@ impl Checked {
         tasks.clone().any(is_leaked) || (tasks.any(Task::has_room) && self.is_at_rest(state))
     }
 
-    /// A job that is not marked has given away more than its limit, with what is about to be passed on.
+    /// A job that is not marked has given away more than its limit, including the places about to be passed
+    /// on.
     fn is_oversubscribed(&self, db: &Db) -> bool {
         db.jobs.iter().enumerate().any(|(job, row)| {
             let tasks = self.scenario.ids().filter(|id| self.scenario.spec(*id).job == Some(job));
@@ -113,7 +114,8 @@ impl Checked {
         })
     }
 
-    /// A lane came or went, and a task with a job does not know.
+    /// A lane gained its first worker or lost its last one, and a task with a job is not in the matching
+    /// state.
     fn has_slipped(&self, db: &Db) -> bool {
         self.scenario.ids().filter(|id| self.scenario.spec(*id).job.is_some()).any(|id| {
             match (db.tasks[id].state, self.is_live(db, id)) {
@@ -183,7 +185,7 @@ impl Checked {
             }
             Kind::Settle if who < WORKERS => self.answer(state, &txn),
             Kind::Unclaim => state.processes[txn.worker] = Process::Idle,
-            // While every lane is alive that statement finds nothing.
+            // While every lane has a live worker that statement finds nothing.
             Kind::Sweep if self.scenario.ids().any(|id| !self.is_live(&state.db, id)) => {
                 self.begin(state, who, Kind::ParkDead, Statement::ParkDead);
             }
@@ -196,7 +198,7 @@ impl Checked {
         }
     }
 
-    /// A worker hears what became of its batch, and counts on.
+    /// A worker gets the answer to its batch and continues with the next number.
     fn answer(&self, state: &mut State, txn: &Txn) {
         let row = state.db.tasks[txn.task];
         let is_ended = matches!(row.state, TaskState::Dead | TaskState::Gone)
@@ -206,12 +208,13 @@ impl Checked {
             state.broken = Some(Broken::Answer);
         }
         if is_ended {
-            // Nobody asks for these numbers again: states that differ in them alone are one.
+            // These numbers are never read again: clearing them makes states equal that differ in them alone.
             state.db.tasks[txn.task] = Task { lease: 0, worker: 0, claim_no: 0, ..row };
         }
         let is_swept = state.db.workers[txn.worker].has_ended;
         state.processes[txn.worker] = if is_swept { Process::Gone } else { Process::Idle };
-        // The next batch has the next number: this receipt is not its own, and a copy still on its way is an old one.
+        // The next batch has the next number: this receipt is not its own, and a copy still on its way is an
+        // old one.
         state.db.receipts[txn.worker] = Receipt::None;
         let copy = &mut state.txns[GHOST];
         copy.is_stale = copy.kind == Kind::Settle && copy.worker == txn.worker;
@@ -230,7 +233,7 @@ impl Checked {
         self.run(state, worker);
     }
 
-    /// Claims of a worker count from 1 again after one was lost: that is all that is asked of the numbers.
+    /// A worker may use claim number 1 again unless a claim was lost: the protocol needs no more.
     fn claim_no(state: &State, worker: usize) -> u8 {
         state.db.workers[worker].min_claim_no
     }
@@ -272,7 +275,7 @@ impl Checked {
         self.run(state, OPERATOR);
     }
 
-    /// A task as it is appended, and what is to be looked at for it.
+    /// Writes a task as it is appended, and marks its gates for a look.
     fn append(&self, db: &mut Db, id: usize) {
         let spec = self.scenario.spec(id);
         if let Some(worker) = spec.runs_on {
@@ -347,7 +350,7 @@ impl Checked {
         }
     }
 
-    /// The request is on its way, or at work, without anybody who waits for its answer.
+    /// The request is on its way or running, and the worker does not wait for its answer any more.
     fn lose(&self, state: &mut State, worker: usize) {
         state.losses -= 1;
         match state.processes[worker] {

@@ -1,4 +1,4 @@
-//! What is checked: the protocol, with the choices that make it hold as switches, and the scenarios.
+//! What the tests check: the protocol, with a switch for each choice that makes it hold, and the scenarios.
 
 use crate::db::{JOBS, TASKS, WORKERS};
 
@@ -6,31 +6,33 @@ use crate::db::{JOBS, TASKS, WORKERS};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one choice that a test takes back")]
 pub struct Protocol {
-    /// A claim holds its worker's row, and whoever takes leases away locks it before it looks for them.
+    /// A claim holds its worker's row, and a transaction that takes leases away locks that row before it
+    /// looks for leases.
     pub locks_worker: bool,
-    /// A job's room is counted in a statement after the one that locks it.
+    /// A job's room is counted in a later statement than the one that locks the job.
     pub counts_after_lock: bool,
-    /// Steps have the order in which they were placed under the workflow's lock, not that of their ids.
+    /// Steps run in the order in which they were placed under the workflow's lock, not in the order of their
+    /// ids.
     pub places_steps: bool,
-    /// Updates repeat the guard on the state outside of the subquery.
+    /// Updates check the state again outside of the subquery.
     pub guards_updates: bool,
-    /// Demotion waits for claims that are under way.
+    /// Demotion waits for claims that hold a row.
     pub demotion_waits: bool,
-    /// Rows of jobs are made by a statement of its own that holds no others; then the transaction begins anew.
+    /// Rows of jobs are made in a transaction that holds no other locks; then the admission starts again.
     pub makes_jobs_apart: bool,
-    /// A row of a job is marked to be counted when it is made.
+    /// A new row of a job is marked to be counted.
     pub marks_new_jobs: bool,
     /// Promotion locks tasks in the order of their ids.
     pub promotes_by_id: bool,
-    /// Whoever parked tasks looks at their lanes once more after the commit.
+    /// A transaction that parked tasks checks their lanes once more after its commit.
     pub unparks_after_commit: bool,
-    /// The leader looks at the lanes now and then.
+    /// The leader checks the lanes from time to time.
     pub leader_looks: bool,
-    /// Whoever counts takes places that somebody else is about to pass on as taken.
+    /// A count includes places that another transaction is about to pass on.
     pub counts_freed: bool,
-    /// Places of a job that is marked are counted, not passed on.
+    /// Places of a marked job are counted, not passed on.
     pub counts_if_marked: bool,
-    /// A job is marked also for places that are about to be passed on.
+    /// A job is marked also because of places that are about to be passed on.
     pub marks_for_freed: bool,
 }
 
@@ -54,7 +56,7 @@ impl Default for Protocol {
     }
 }
 
-/// What never changes about a task.
+/// The columns of a task that never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spec {
     /// Its job.
@@ -65,16 +67,16 @@ pub struct Spec {
     pub priority: u8,
     /// Its lane.
     pub lane: u8,
-    /// Appended by the slow transaction, not before the start.
+    /// Whether the slow transaction appends it; otherwise it exists at the start.
     pub is_late: bool,
-    /// Leased by a worker at the start.
+    /// The worker that holds it at the start.
     pub runs_on: Option<usize>,
 }
 
-/// What the operator does, once.
+/// The one operation of the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Sets the limit of a job, making it if needed.
+    /// Sets the limit of a job, and makes the job if it does not exist.
     SetLimit(usize, u8),
     /// Removes a job with all tasks that are not late.
     Remove(usize),
@@ -82,17 +84,17 @@ pub enum Operation {
     Cancel(u8),
 }
 
-/// Who is there and what may go wrong.
+/// The tasks, jobs and workers of a run, and the faults that may happen.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each allows something of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each allows one kind of event")]
 pub struct Scenario {
     /// Tasks in the order in which their ids were drawn: those of the slow transaction may be first.
     pub tasks: Vec<Spec>,
     /// Limits of jobs that exist at the start.
     pub limits: [Option<u8>; JOBS],
-    /// The limit of a job that is made.
+    /// The limit of a job that is made later.
     pub default_limit: u8,
-    /// Lanes that each worker serves: bits.
+    /// Lanes that each worker serves, as bits.
     pub serves: [u8; WORKERS],
     /// Workers that register later.
     pub comes_later: [bool; WORKERS],
@@ -106,10 +108,10 @@ pub struct Scenario {
     pub crashes: bool,
     /// How many requests of the first worker may lose their answer.
     pub losses: u8,
-    /// Nobody comes between two statements of a transaction unless it has to wait or is about to commit: for scenarios that would
-    /// be too large otherwise.
+    /// Other transactions run between two statements of a transaction only if it has to wait or is about to
+    /// commit. For scenarios that would have too many states otherwise.
     pub is_coarse: bool,
-    /// Somebody may come between two rows that one statement locks.
+    /// Other transactions may run between two rows that one statement locks.
     pub yields_at_rows: bool,
 }
 
@@ -133,7 +135,7 @@ impl Default for Scenario {
 }
 
 impl Scenario {
-    /// What never changes about a task; nothing of one that is not there.
+    /// The columns of a task that never change; the default for a task that does not exist.
     pub fn spec(&self, task: usize) -> Spec {
         self.tasks.get(task).copied().unwrap_or_default()
     }

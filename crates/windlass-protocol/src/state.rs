@@ -1,24 +1,25 @@
-//! The state of the model: what is committed, who holds which row, and how far every transaction is.
+//! The state of the model: the committed rows, the locks, and the progress of every transaction.
 
 use crate::{
     db::{Db, JOBS, Locks, Mode, Row, TaskState, WORKERS, Write},
     protocol::{Protocol, Scenario},
 };
 
-/// Connections. The first two belong to the workers.
+/// Connections. The first two belong to the workers. `GHOST` runs a request whose worker has stopped waiting
+/// for it.
 pub const GHOST: usize = 2;
-/// Admissions: two processes may be at it.
+/// Admissions: two processes may run one at the same time.
 pub const ADMISSIONS: [usize; 2] = [3, 4];
 /// The sweep.
 pub const SWEEP: usize = 5;
 /// The operator.
 pub const OPERATOR: usize = 6;
-/// The leader, which looks at the lanes now and then.
+/// The leader, which checks the lanes from time to time.
 pub const LEADER: usize = 7;
-/// How many there are.
+/// How many connections there are.
 pub const CONNECTIONS: usize = 8;
 
-/// What a transaction is for.
+/// The purpose of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[expect(missing_docs, reason = "each is named after the call that it is")]
 pub enum Kind {
@@ -70,72 +71,72 @@ pub enum Statement {
 
 /// A transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
 pub struct Txn {
-    /// What it is for.
+    /// Its purpose.
     pub kind: Kind,
-    /// What it does next.
+    /// Its next statement.
     pub next: Statement,
-    /// For which worker.
+    /// The worker that it is for.
     pub worker: usize,
-    /// For which task: the one to claim, or to settle.
+    /// The task to claim or to settle.
     pub task: usize,
     /// The lease to settle.
     pub lease: u8,
-    /// Which claim of its worker it is.
+    /// The number of its claim.
     pub claim_no: u8,
     /// Whether the attempt failed for good.
     pub has_failed: bool,
-    /// What the settlement came to.
+    /// Whether the settlement was written.
     pub is_written: bool,
-    /// A copy of a batch whose answer somebody has: its number is an old one.
+    /// A copy of a batch whose answer has arrived: its number is an old one.
     pub is_stale: bool,
     /// Rows of `gate_todo` that it deleted.
     pub took: u8,
     /// Places in rows of kind 3 that it deleted, by job.
     pub freed: [u8; JOBS],
-    /// Jobs to count: bits.
+    /// Jobs to count, as bits.
     pub jobs: u8,
-    /// Jobs whose places it passes on: bits.
+    /// Jobs whose places it passes on, as bits.
     pub passes: u8,
-    /// What it counted last, by job: all that is taken, and how much of that is about to be passed on.
+    /// Its last count, by job: all taken places, and how many of them are about to be passed on.
     pub taken: [Option<(u8, u8)>; JOBS],
-    /// Leases to end: bits of tasks.
+    /// Tasks whose leases it ends, as bits.
     pub leases: u8,
-    /// How many to promote, or, if negative, to demote.
+    /// By job, how many tasks to promote, or, if negative, to demote.
     pub plan: [i8; JOBS],
-    /// Whether it put tasks of lanes that nobody serves aside.
+    /// Whether it parked tasks of lanes that no live worker serves.
     pub has_parked: bool,
-    /// What it wrote.
+    /// Its writes.
     pub writes: Vec<Write>,
     /// The snapshot of a statement that waits.
     pub snapshot: Option<Box<Db>>,
-    /// What that waits for.
+    /// The lock that it waits for.
     pub waits_for: Option<(Row, Mode)>,
 }
 
-/// What a worker's process is doing.
+/// What a worker's process does now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[expect(missing_docs, reason = "the words of the protocol")]
 pub enum Process {
     #[default]
     Idle,
-    /// Asked for a task.
+    /// It has sent a claim.
     Claiming,
-    /// A claim was lost and must be taken back first.
+    /// The answer to a claim was lost: the claim must be undone first.
     InDoubt,
     Unclaiming,
     Running {
         task: usize,
         lease: u8,
     },
-    /// An attempt ended; its batch is on its way, or lost and to be sent again.
+    /// An attempt ended; its batch is on its way, or its answer was lost and it must be sent again.
     Settling {
         task: usize,
         lease: u8,
         has_failed: bool,
     },
-    /// Registers, and looks at what waits for its lanes.
+    /// It registers, then looks for tasks that wait for its lanes.
     Unregistered,
     Registering,
     Gone,
@@ -150,12 +151,12 @@ pub enum Broken {
     Answer,
 }
 
-/// Everything.
+/// The whole state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct State {
-    /// What is committed.
+    /// The committed rows.
     pub db: Db,
-    /// Who holds what.
+    /// The row locks.
     pub locks: Locks,
     /// By connection.
     pub txns: [Txn; CONNECTIONS],
@@ -171,15 +172,15 @@ pub struct State {
     pub losses: u8,
     /// The first promise that was broken.
     pub broken: Option<Broken>,
-    /// Somebody may come between two rows that one statement locks.
+    /// Other transactions may run between two rows that one statement locks.
     pub yields_at_rows: bool,
 }
 
-/// A statement that has to wait.
+/// A statement must wait for a lock.
 pub struct Wait;
 
 impl State {
-    /// What a statement sees: its snapshot and what its transaction wrote.
+    /// What a statement sees: its snapshot and its transaction's own writes.
     pub fn view(&self, who: usize) -> Db {
         let txn = &self.txns[who];
         let mut db = txn.snapshot.as_deref().copied().unwrap_or(self.db);
@@ -187,14 +188,14 @@ impl State {
         db
     }
 
-    /// The rows as they are now: what a statement reads again once it has locked them.
+    /// The rows as they are now: what a statement reads again after it has locked them.
     pub fn latest(&self, who: usize) -> Db {
         let mut db = self.db;
         db.apply(&self.txns[who].writes);
         db
     }
 
-    /// Takes a lock, or begins to wait for it with the snapshot that the statement has.
+    /// Takes a lock, or starts to wait for it with the statement's snapshot.
     pub fn lock(&mut self, who: usize, row: Row, mode: Mode) -> Result<(), Wait> {
         let had = self.locks.has(row, who, mode);
         let is_taken = self.locks.take(row, who, mode);
@@ -212,25 +213,25 @@ impl State {
         self.txns[who].writes.push(write);
     }
 
-    /// Places in rows of kind 3 that nobody has taken: what others hold is skipped.
+    /// Freed places in rows of kind 3 that no transaction has taken: locked rows are skipped.
     pub fn untaken(&self, job: usize) -> u8 {
         let taken: u8 = self.txns.iter().map(|txn| txn.freed[job]).sum();
         self.db.freed[job].saturating_sub(taken)
     }
 
-    /// Whether anything is to be taken out of `gate_todo`.
+    /// Whether `gate_todo` has a row to take.
     pub fn has_todo(&self) -> bool {
         self.db.todo != 0 || (0..JOBS).any(|job| self.untaken(job) > 0)
     }
 
-    /// Undoes a transaction.
+    /// Rolls a transaction back.
     pub fn roll_back(&mut self, who: usize) {
         self.db.todo |= self.txns[who].took;
         self.locks.release(who);
         self.txns[who] = Txn::default();
     }
 
-    /// Makes a transaction's writes visible, and looks at what that broke.
+    /// Makes a transaction's writes visible, and checks which promise they break.
     pub fn commit(&mut self, who: usize, protocol: Protocol, scenario: &Scenario) -> Txn {
         let before = self.db;
         let txn = std::mem::take(&mut self.txns[who]);
@@ -244,7 +245,7 @@ impl State {
         txn
     }
 
-    /// Whether somebody waits for a lock whose holder waits, in the end, for the first.
+    /// Whether transactions wait for each other in a circle.
     pub fn has_deadlock(&self) -> bool {
         (0..CONNECTIONS).filter(|start| self.txns[*start].waits_for.is_some()).any(|start| {
             let mut seen = 0_u8;
@@ -266,7 +267,7 @@ impl State {
     }
 }
 
-/// Whether a commit gave more room of a job away, or started more of it, than its limit allows.
+/// Whether a commit gave away more room of a job, or started more of its tasks, than its limit allows.
 fn raised_above_limit(before: &Db, after: &Db, scenario: &Scenario) -> bool {
     let count = |db: &Db, job: usize, is_counted: &dyn Fn(TaskState) -> bool| {
         let tasks = scenario.ids().filter(|id| scenario.spec(*id).job == Some(job));

@@ -1,4 +1,4 @@
-//! A counterexample in words.
+//! Prints a counterexample in words.
 
 use stateright::{Model, Path};
 
@@ -7,7 +7,7 @@ use crate::{
     state::{ADMISSIONS, GHOST, LEADER, OPERATOR, SWEEP, State, Statement},
 };
 
-/// What happened, a line for each step.
+/// The actions of a path, one line each.
 pub fn story(model: &Checked, path: Path<State, Action>) -> String {
     let mut lines = Vec::new();
     for (before, action) in path.into_vec() {

@@ -1,4 +1,4 @@
-//! Statements of admission: workflows are passed on.
+//! Statements of admission that give workflows their turns.
 
 use crate::{
     db::{Mode, Row, TODO_WORKFLOW, Task, TaskState, Workflow, Write, todo_job},
@@ -11,7 +11,7 @@ impl Checked {
         self.scenario.ids().filter(|id| self.scenario.spec(*id).is_step)
     }
 
-    /// `workflow_make.sql`: an insert waits for another one that is not committed.
+    /// `workflow_make.sql`: an insert waits for another transaction's insert that is not committed.
     pub(crate) fn workflow_make(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
         if !view.workflow.exists
@@ -28,7 +28,8 @@ impl Checked {
         Ok(())
     }
 
-    /// `workflow_lock.sql`: one that is not visible is not locked, one that went while this waited is not found.
+    /// `workflow_lock.sql`: a row that is not visible is not locked; a row that was deleted while this waited
+    /// is not found.
     pub(crate) fn workflow_lock(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let is_held = state.view(who).workflow.exists && {
             state.lock(who, Row::Workflow, Mode::Alone)?;
@@ -43,7 +44,7 @@ impl Checked {
         Ok(())
     }
 
-    /// `workflow_place.sql`: appended steps get places in the order of their numbers.
+    /// `workflow_place.sql`: gives appended steps positions in the order of their ids.
     pub(crate) fn workflow_place(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
         let added = |id: &usize| view.tasks[*id].state == TaskState::Waiting && view.tasks[*id].step == 0;
@@ -64,7 +65,7 @@ impl Checked {
         Ok(())
     }
 
-    /// `workflow_pass.sql`: the head gets its turn.
+    /// `workflow_pass.sql`: lets the head pass.
     pub(crate) fn workflow_pass(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
         let unfinished = self.steps().filter(|id| view.tasks[*id].is_unfinished());
@@ -99,7 +100,8 @@ impl Checked {
         Ok(())
     }
 
-    /// `workflow_steps.sql`: one that was forgotten, with something appended since, is looked at again.
+    /// `workflow_steps.sql`: a workflow that was forgotten, with a step appended since, is marked for another
+    /// look.
     pub(crate) fn workflow_steps(&self, state: &mut State, who: usize) -> Result<(), Wait> {
         let view = state.view(who);
         if self.steps().any(|id| view.tasks[id].is_unfinished()) {

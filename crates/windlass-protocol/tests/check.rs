@@ -1,4 +1,5 @@
-//! Every interleaving of a few small worlds; and, with one choice of the protocol taken back, the one that breaks a promise.
+//! Visits every interleaving of a few small scenarios. With one choice of the protocol taken back, finds the
+//! interleaving that breaks a promise.
 
 use stateright::{Checker, HasDiscoveries, Model};
 use windlass_protocol::{
@@ -32,12 +33,12 @@ fn one_job() -> Scenario {
     Scenario { tasks: vec![late(job(0)), job(0)], limits: [Some(1), None], ..Scenario::default() }
 }
 
-/// Two steps; the one with the lower number is committed late.
+/// Two steps; the one with the lower id is committed late.
 fn one_workflow() -> Scenario {
     Scenario { tasks: vec![late(step()), step()], ..Scenario::default() }
 }
 
-/// Two steps of a job with a limit of one, and a task that wants the same room.
+/// Two steps of a job with a limit of one, and a task of the same job.
 fn steps_with_a_job() -> Scenario {
     let tasks = vec![late(step_of(0)), step_of(0), job(0)];
     Scenario { tasks, limits: [Some(1), None], ..Scenario::default() }
@@ -64,7 +65,8 @@ fn everything() -> Scenario {
     }
 }
 
-/// Two admissions of two jobs that do not exist, one of which the operator makes. Nothing starts: only locks are looked at.
+/// Two admissions of two jobs that do not exist, while the operator makes one of them. No task starts: only
+/// the locks are checked.
 fn jobs_are_made() -> Scenario {
     Scenario {
         tasks: vec![late(job(0)), late(job(1)), job(0), job(1)],
@@ -74,7 +76,7 @@ fn jobs_are_made() -> Scenario {
     }
 }
 
-/// Two held tasks of which the later has the higher priority, and an operator who cancels both.
+/// Two held tasks, the later one with the higher priority, and an operator who cancels both.
 fn tasks_are_cancelled() -> Scenario {
     Scenario {
         tasks: vec![job(0), Spec { priority: 1, ..job(0) }],
@@ -85,7 +87,7 @@ fn tasks_are_cancelled() -> Scenario {
     }
 }
 
-/// A held task in a lane that nobody serves until a worker registers.
+/// A held task in a lane that no worker serves until one registers.
 fn lane_comes() -> Scenario {
     Scenario {
         tasks: vec![job(0)],
@@ -96,7 +98,7 @@ fn lane_comes() -> Scenario {
     }
 }
 
-/// A job with tasks in two lanes, each served by one worker, of which the first goes.
+/// A job with tasks in two lanes, each served by one worker; the first worker goes.
 fn lane_goes() -> Scenario {
     Scenario {
         tasks: vec![job(0), Spec { lane: 1, ..job(0) }],
@@ -107,12 +109,13 @@ fn lane_goes() -> Scenario {
     }
 }
 
-/// Who appended the last of them has the job counted.
+/// The job is counted because of the last task's append.
 fn two_run_and_one_waits() -> Vec<Spec> {
     vec![runs(0, job(0)), runs(1, job(0)), job(0)]
 }
 
-/// Two tasks run at the limit of their job and one waits; another comes late, so that somebody counts while places are passed on.
+/// Two tasks run at the limit of their job and one waits. Another task comes late, so that a transaction
+/// counts while places are passed on.
 fn places_are_passed_on() -> Scenario {
     Scenario {
         tasks: vec![runs(0, job(0)), runs(1, job(0)), job(0), late(job(0))],
@@ -130,7 +133,8 @@ fn places_are_passed_on_while_the_limit_falls() -> Scenario {
     }
 }
 
-/// A job is removed while two of its tasks end; two more come, for a new job of that name with a lower limit.
+/// A job is removed while two of its tasks end; two more come, for a new job of the same name with a lower
+/// limit.
 fn a_job_comes_back() -> Scenario {
     Scenario {
         tasks: vec![runs(0, job(0)), runs(1, job(0)), late(job(0)), late(job(0))],
@@ -161,7 +165,7 @@ fn holds(scenario: Scenario) {
 fn breaks(promise: &'static str, protocol: Protocol, scenario: Scenario) {
     let model = Checked { protocol, scenario };
     let wanted = HasDiscoveries::AnyOf([promise].into());
-    // One thread finds the same way each time.
+    // One thread finds the same path each time.
     let checker = model.clone().checker().threads(1).finish_when(wanted).spawn_bfs().join();
     let path = checker.discovery(promise).map(|path| story(&model, path));
     println!(
@@ -173,32 +177,32 @@ fn breaks(promise: &'static str, protocol: Protocol, scenario: Scenario) {
 }
 
 #[test]
-fn a_job_keeps_its_promises_whatever_happens_to_a_worker() {
+fn a_job_keeps_its_promises_while_workers_fail() {
     holds(Scenario { expires: true, crashes: true, losses: 1, ..one_job() });
 }
 
 #[test]
-fn a_workflow_keeps_its_promises_whatever_happens_to_a_worker() {
+fn a_workflow_keeps_its_promises_while_workers_fail() {
     holds(Scenario { failures: 1, expires: true, crashes: true, losses: 1, ..one_workflow() });
 }
 
 #[test]
-fn steps_that_share_a_job_keep_their_promises_while_a_worker_is_lost() {
+fn steps_of_a_job_keep_their_promises_while_a_worker_is_lost() {
     holds(Scenario { failures: 1, expires: true, ..steps_with_a_job() });
 }
 
 #[test]
-fn a_limit_that_falls_is_kept_whatever_comes_between_two_locks() {
+fn a_lower_limit_is_kept_with_other_steps_between_locks() {
     holds(Scenario { yields_at_rows: true, ..limit_falls() });
 }
 
 #[test]
-fn a_limit_that_falls_is_kept_while_a_worker_is_lost() {
+fn a_lower_limit_is_kept_while_a_worker_is_lost() {
     holds(Scenario { expires: true, crashes: true, ..limit_falls() });
 }
 
 #[test]
-fn a_limit_that_falls_is_kept_while_answers_are_lost() {
+fn a_lower_limit_is_kept_while_answers_are_lost() {
     holds(Scenario { losses: 1, ..limit_falls() });
 }
 
@@ -208,19 +212,19 @@ fn two_jobs_and_a_workflow_keep_their_promises() {
 }
 
 #[test]
-fn two_jobs_and_a_workflow_keep_their_promises_while_a_worker_is_lost() {
+fn two_jobs_and_a_workflow_hold_while_a_worker_is_lost() {
     let tasks = vec![late(job(0)), late(step_of(1)), step_of(1)];
     holds(Scenario { tasks, expires: true, ..everything() });
 }
 
 #[test]
-fn without_the_workers_lock_a_late_claim_commits_under_a_swept_worker() {
+fn a_late_claim_without_the_workers_lock_leaks_a_lease() {
     let protocol = Protocol { locks_worker: false, ..Protocol::default() };
     breaks("SLOT-BALANCED", protocol, Scenario { expires: true, ..one_job() });
 }
 
 #[test]
-fn a_job_counted_in_the_statement_that_locks_it_is_over_its_limit() {
+fn a_count_in_the_locking_statement_exceeds_the_limit() {
     let protocol = Protocol { counts_after_lock: false, ..Protocol::default() };
     breaks("LIMIT", protocol, one_job());
 }
@@ -238,13 +242,13 @@ fn without_the_guard_of_the_update_a_task_is_run_twice() {
 }
 
 #[test]
-fn a_demotion_that_skips_locked_rows_lets_more_run_than_the_limit() {
+fn a_demotion_that_skips_locked_rows_exceeds_the_limit() {
     let protocol = Protocol { demotion_waits: false, ..Protocol::default() };
     breaks("LIMIT", protocol, limit_falls());
 }
 
 #[test]
-fn places_are_passed_on_beside_somebody_who_counts() {
+fn places_are_passed_on_while_another_transaction_counts() {
     holds(places_are_passed_on());
 }
 
@@ -260,13 +264,13 @@ fn places_are_passed_on_while_a_worker_is_lost() {
 }
 
 #[test]
-fn places_are_passed_on_while_the_limit_falls_and_an_answer_is_lost() {
+fn places_are_passed_on_while_limits_fall_and_answers_are_lost() {
     let (tasks, scenario) = (two_run_and_one_waits(), places_are_passed_on_while_the_limit_falls());
     holds(Scenario { tasks, losses: 1, is_coarse: true, ..scenario });
 }
 
 #[test]
-fn places_are_passed_on_while_a_limit_falls_between_any_two_statements() {
+fn places_are_passed_on_while_a_limit_falls() {
     holds(places_are_passed_on_while_the_limit_falls());
 }
 
@@ -299,38 +303,38 @@ fn tasks_are_cancelled_without_a_deadlock() {
 }
 
 #[test]
-fn a_task_of_a_lane_that_comes_is_not_left_behind() {
+fn a_task_of_a_lane_with_a_new_worker_is_not_left_behind() {
     holds(lane_comes());
     holds_with(Protocol { leader_looks: false, ..Protocol::default() }, lane_comes());
 }
 
 #[test]
-fn a_lane_that_goes_gives_the_room_of_its_job_back() {
+fn a_lane_without_workers_gives_the_room_of_its_job_back() {
     holds(lane_goes());
 }
 
 #[test]
-fn a_count_that_ignores_places_on_their_way_gives_them_away_twice() {
+fn a_count_without_freed_places_gives_them_away_twice() {
     let protocol = Protocol { counts_freed: false, ..Protocol::default() };
     breaks("LIMIT", protocol, places_are_passed_on());
     breaks("PLACES", protocol, places_are_passed_on());
 }
 
 #[test]
-fn a_place_of_a_marked_job_that_is_passed_on_is_above_the_limit() {
+fn passing_on_a_place_of_a_marked_job_exceeds_the_limit() {
     let protocol = Protocol { counts_if_marked: false, ..Protocol::default() };
     breaks("LIMIT", protocol, places_are_passed_on_while_the_limit_falls());
 }
 
 #[test]
-fn a_mark_that_ignores_places_on_their_way_lets_them_exceed_the_limit() {
+fn a_mark_without_freed_places_lets_them_exceed_the_limit() {
     let protocol = Protocol { marks_for_freed: false, ..Protocol::default() };
     breaks("LIMIT", protocol, places_are_passed_on_while_the_limit_falls());
     breaks("PLACES", protocol, places_are_passed_on_while_the_limit_falls());
 }
 
 #[test]
-fn a_new_job_that_is_not_counted_first_gets_the_places_of_its_forerunner() {
+fn a_new_job_without_a_count_gets_the_places_of_the_old_job() {
     let protocol = Protocol { marks_new_jobs: false, ..Protocol::default() };
     breaks("LIMIT", protocol, a_job_comes_back());
 }
@@ -342,19 +346,19 @@ fn jobs_made_after_others_are_locked_can_deadlock() {
 }
 
 #[test]
-fn a_promotion_by_priority_and_a_cancellation_by_id_can_deadlock() {
+fn promotion_by_priority_and_cancellation_by_id_can_deadlock() {
     let protocol = Protocol { promotes_by_id: false, ..Protocol::default() };
     breaks("NO-DEADLOCK", protocol, tasks_are_cancelled());
 }
 
 #[test]
-fn a_task_parked_while_its_lane_comes_alive_is_stranded_if_nobody_looks_again() {
+fn a_parked_task_is_stranded_without_another_look_at_its_lane() {
     let protocol = Protocol { unparks_after_commit: false, leader_looks: false, ..Protocol::default() };
     breaks("NO-STRANDED", protocol, lane_comes());
 }
 
 #[test]
-fn a_task_promoted_while_its_lane_dies_keeps_the_room_of_its_job_if_nobody_looks_again() {
+fn a_promoted_task_of_a_dead_lane_keeps_its_room_without_a_look() {
     let protocol = Protocol { leader_looks: false, ..Protocol::default() };
     breaks("NO-STRANDED", protocol, lane_goes());
 }

@@ -27,6 +27,7 @@ mod body;
 mod connections;
 mod first_bytes;
 mod guard;
+mod heads;
 mod openapi;
 mod page;
 mod query;

@@ -219,7 +219,7 @@ fn only(changed: Vec<Changed>, what: &dyn fmt::Display) -> Result<Changed> {
 }
 
 /// A duration of a request, refused with its name if it is beyond reason.
-fn duration(name: &str, ms: u64) -> Result<Duration> {
+pub(crate) fn duration(name: &str, ms: u64) -> Result<Duration> {
     if ms > DURATION_MAX_MS {
         return Err(ErrorDetail::invalid(format!("{name} is {ms}; at most {DURATION_MAX_MS} (ten years)")));
     }

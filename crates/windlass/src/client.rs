@@ -12,7 +12,7 @@ use std::{fmt, time::Duration};
 
 use serde::de::DeserializeOwned;
 use windlass_core::{
-    Error, NewTask, Result, TaskId, TaskRecord,
+    Error, NewTask, Result, TaskId, TaskRecord, repeat,
     store::{Redrive, SharedStore},
     task::Key,
 };
@@ -158,6 +158,20 @@ impl Client {
     /// [`Error::NotFound`], or [`Error::Conflict`] if it is not dead.
     pub async fn retry(&self, id: TaskId) -> Result<windlass_core::State> {
         only(id, self.store.redrive(&[Redrive { id, delay: Duration::ZERO }]).await?)
+    }
+
+    /// Adds a task that does the same as one that is done or cancelled, which itself never runs again; gives the new one's id. Each
+    /// task is repeated once: a third run repeats the second.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or [`Error::Conflict`] if it is dead, has not ended or is repeated already.
+    pub async fn repeat(&self, id: TaskId) -> Result<TaskId> {
+        let task = self.store.task(id).await?.ok_or_else(|| not_found(id))?;
+        let added = self.enqueue_raw(repeat::copy(&task, Duration::ZERO)?).await?;
+        if added.existing {
+            return Err(Error::Conflict(format!("task {id} is repeated already, by task {}", added.id)));
+        }
+        Ok(added.id)
     }
 
     /// Waits until the task has ended, at most `timeout`, and gives the task as it then stands: look at

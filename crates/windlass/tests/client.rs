@@ -135,6 +135,23 @@ async fn cancel_answers_with_the_state_and_an_unknown_task_is_not_found() {
     assert_eq!(client.task(nobody).await.unwrap(), None);
 }
 
+#[tokio::test]
+async fn a_task_that_has_ended_is_repeated_once() {
+    let client = client();
+    let id = client.enqueue(mail("a@b.c")).job("tenant-7").await.unwrap().id;
+    assert!(matches!(client.repeat(id).await, Err(Error::Conflict(_))), "it has not ended");
+    client.cancel(id, "not now").await.unwrap();
+    let again = client.task(client.repeat(id).await.unwrap()).await.unwrap().unwrap();
+    assert_eq!(
+        (again.lane.queue.as_str(), again.job.as_ref().map(ToString::to_string)),
+        ("mail", Some("tenant-7".to_owned()))
+    );
+    assert_eq!(again.key, Some(format!("repeat-of:{id}")));
+    let Err(Error::Conflict(told)) = client.repeat(id).await else { panic!("it was repeated twice") };
+    assert!(told.contains(&again.id.to_string()), "{told}");
+    assert!(matches!(client.repeat(TaskId::from_raw(1)).await, Err(Error::NotFound(_))));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_runs_out_gives_the_task_as_it_stands() {
     let client = client();

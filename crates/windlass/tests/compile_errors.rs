@@ -11,6 +11,8 @@ use std::{
     process::Command,
 };
 
+use windlass_core::text::is_unsafe;
+
 /// Compiles one file against the library; answers whether it was accepted, and what the compiler said.
 fn compile(file: &Path) -> (bool, String) {
     let library = library();
@@ -104,5 +106,34 @@ fn every_file_in_the_folder_is_checked() {
     for entry in fs::read_dir(folder()).unwrap() {
         let name = entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned();
         assert!(name == "fits" || CHECKED.contains(&name.as_str()), "{name}.rs has no test");
+    }
+}
+
+/// A struct for each letter, which has it in its kind or its queue.
+fn structs(letters: &[char]) -> String {
+    let one = |(n, letter): (usize, &char)| {
+        let setting = ["kind", "queue"][n % 2];
+        let text = letter.escape_unicode();
+        format!("#[derive(windlass::Task)] #[task({setting} = \"a{text}b\")] struct S{n};\n")
+    };
+    letters.iter().enumerate().map(one).collect()
+}
+
+#[test]
+fn every_unsafe_character_in_a_kind_is_a_compile_error() {
+    let is_edge = |letter: &char| {
+        let code = u32::from(*letter);
+        let beside = [code.wrapping_sub(1), code + 1].map(|code| char::from_u32(code).is_some_and(is_unsafe));
+        beside != [is_unsafe(*letter); 2]
+    };
+    let (bad, good): (Vec<char>, Vec<char>) =
+        ('\0'..=char::MAX).filter(is_edge).partition(|letter| is_unsafe(*letter));
+    assert!(bad.len() > 30 && good.len() > 30, "{bad:?} {good:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("names.rs");
+    for (letters, errors) in [(&bad, bad.len()), (&good, 0)] {
+        fs::write(&file, structs(letters)).unwrap();
+        let (_, said) = compile(&file);
+        assert_eq!(said.matches("error: this name has").count(), errors, "{said}");
     }
 }

@@ -35,6 +35,7 @@ LIST_TASKS = Call("Tasks", "ListTasks", tasks_pb2.ListTasksRequest, tasks_pb2.Li
 WAIT_TASKS = Call("Tasks", "WaitTasks", tasks_pb2.WaitTasksRequest, tasks_pb2.WaitTasksResponse)
 CANCEL_TASKS = Call("Tasks", "CancelTasks", tasks_pb2.CancelTasksRequest, tasks_pb2.ChangedTasks)
 RETRY_TASKS = Call("Tasks", "RetryTasks", tasks_pb2.RetryTasksRequest, tasks_pb2.ChangedTasks)
+REPEAT_TASK = Call("Tasks", "RepeatTask", tasks_pb2.RepeatTaskRequest, tasks_pb2.RepeatTaskResponse)
 LIST_QUEUES = Call("Control", "ListQueues", control_pb2.ListQueuesRequest, control_pb2.ListQueuesResponse)
 SET_QUEUE = Call("Control", "SetQueue", control_pb2.SetQueueRequest, control_pb2.SetQueueResponse)
 LIST_JOBS = Call("Control", "ListJobs", control_pb2.ListJobsRequest, control_pb2.ListJobsResponse)

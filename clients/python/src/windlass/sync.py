@@ -146,6 +146,13 @@ class Client:
         request = tasks_pb2.RetryTasksRequest(tasks=[again])
         return requests.changed(task_id, self._call(calls.RETRY_TASKS, request, is_repeatable=False))
 
+    def repeat(self, task_id: str, delay: float = 0.0) -> str:
+        """Adds a task that does the same as one that is done or cancelled, which itself never runs again. Answers the new one's
+        id. Each task is repeated once: a third run repeats the second."""
+        request = tasks_pb2.RepeatTaskRequest(task_id=task_id, delay_ms=round(delay * 1000))
+        answer = self._call(calls.REPEAT_TASK, request, is_repeatable=False)
+        return answer.task_id
+
     def list(
         self,
         *,

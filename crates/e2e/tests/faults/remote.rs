@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// Leases that no pause of a busy machine outlasts.
 const SETTINGS: [(&str, &str); 3] = [
-    ("WINDLASS_LEASE_TTL_MS", "60000"),
+    ("WINDLASS_LEASE_TTL_MS", "600000"),
     ("WINDLASS_HEARTBEAT_MS", "200"),
     ("WINDLASS_ALLOW_TARGET", "127.0.0.0/8"),
 ];
@@ -24,6 +24,22 @@ fn up(store: &Path, listen: &str) -> Up {
     command.args(["--listen", listen, "--queues", "others"]).envs(SETTINGS);
     command.current_dir(store.parent().unwrap());
     Up::start(command).unwrap()
+}
+
+/// A worker on another machine.
+fn worker(server: &Up, folder: &Path) -> Process {
+    let mut command = process::command(process::windlass().unwrap());
+    command.args(["worker", "--server", &server.address]).envs(SETTINGS).current_dir(folder);
+    Process::start(command).unwrap()
+}
+
+/// Runs a command on the store.
+fn on(store: &Path, arguments: &[&str]) {
+    let mut command = process::command(process::windlass().unwrap());
+    command.args(arguments).args(["--store", &format!("sqlite:{}", store.display())]);
+    command.current_dir(store.parent().unwrap());
+    let said = process::run(command).unwrap();
+    assert_eq!(said.code, Some(0), "{arguments:?}: {}", said.stderr);
 }
 
 async fn seen(up: &Up, id: &str) -> Value {
@@ -39,9 +55,7 @@ async fn a_remote_worker_goes_on_with_its_attempt_when_the_server_is_killed_and_
     let mut first = up(&store, "127.0.0.1:0");
     let listen = first.address.trim_start_matches("http://").to_owned();
     let elsewhere = tempfile::tempdir().unwrap();
-    let mut command = process::command(process::windlass().unwrap());
-    command.args(["worker", "--server", &first.address]).envs(SETTINGS).current_dir(elsewhere.path());
-    let mut worker = Process::start(command).unwrap();
+    let mut worker = worker(&first, elsewhere.path());
     let task = json!({"kind": "http", "payload": {"url": target.url(), "timeout_ms": 600_000}});
     let ids = first.api().post("/v1/tasks", &task).await.unwrap().ids();
     until(async || if target.book().open == 1 { Ok(()) } else { Err("nothing runs".to_owned()) })
@@ -79,4 +93,52 @@ async fn a_remote_worker_goes_on_with_its_attempt_when_the_server_is_killed_and_
     drop(book);
     assert!(worker.ended().unwrap().is_none(), "{}", worker.transcript());
     assert!(!worker.transcript().contains("lease lost"), "{}", worker.transcript());
+}
+
+/// The copy is older than the worker and its leases: a store that counted on from there would give the same numbers again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remote_worker_loses_its_leases_to_a_restored_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("windlass.db");
+    let copy = folder.path().join("copy.db");
+    let target = Target::start(Duration::ZERO).await.unwrap();
+    target.hold();
+    let mut first = up(&store, "127.0.0.1:0");
+    let listen = first.address.trim_start_matches("http://").to_owned();
+    let task = json!({"kind": "http", "payload": {"url": target.url(), "timeout_ms": 600_000}});
+    let kept = first.api().post("/v1/tasks", &task).await.unwrap().ids().remove(0);
+    on(&store, &["backup", copy.to_str().unwrap()]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut worker = worker(&first, elsewhere.path());
+    let forgotten = first.api().post("/v1/tasks", &task).await.unwrap().ids().remove(0);
+    until(async || if target.book().open == 2 { Ok(()) } else { Err("not both run".to_owned()) })
+        .await
+        .unwrap();
+    let before = seen(&first, &kept).await;
+
+    first.process.kill().unwrap();
+    on(&store, &["restore", copy.to_str().unwrap(), "--force"]);
+    let second = up(&store, &listen);
+    // Both attempts end, long before the ten minutes that the worker's leases last, and the task of the copy runs again.
+    until(async || match target.book() {
+        book if book.open == 1 && book.arrivals[&kept] == 2 => Ok(()),
+        book => Err(format!("{} run, {:?} came", book.open, book.arrivals)),
+    })
+    .await
+    .unwrap();
+    let now = seen(&second, &kept).await;
+    assert!(now["lease"].as_u64() > before["lease"].as_u64(), "{before} {now}");
+    assert_ne!(now["worker"], before["worker"], "{before} {now}");
+    target.release();
+    until(async || match seen(&second, &kept).await {
+        task if task["state"] == "done" => Ok(()),
+        task => Err(task.to_string()),
+    })
+    .await
+    .unwrap();
+    let tasks = second.api().get("/v1/tasks").await.unwrap().body;
+    assert_eq!(tasks["tasks"].as_array().unwrap().len(), 1, "{tasks}");
+    assert_eq!(target.book().arrivals[&forgotten], 1);
+    assert!(worker.ended().unwrap().is_none(), "{}", worker.transcript());
+    assert!(worker.transcript().contains("lease lost"), "{}", worker.transcript());
 }

@@ -22,7 +22,7 @@ use crate::{Error, connection::short};
 const TRANSIENT: u8 = 1;
 const PERSISTENT: u8 = 2;
 
-/// A message: persistent, with an id, unless told otherwise.
+/// A message: persistent, with an id, unless set otherwise.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message {
     body: Vec<u8>,
@@ -44,7 +44,7 @@ impl Message {
         Ok(Self::new(body, "application/json"))
     }
 
-    /// Bytes as they are.
+    /// Raw bytes.
     pub fn bytes(body: impl Into<Vec<u8>>) -> Self {
         Self::new(body.into(), "application/octet-stream")
     }
@@ -62,21 +62,21 @@ impl Message {
         }
     }
 
-    /// The id by which consumers know a message that they have seen; without one it is drawn.
+    /// The id by which consumers recognise a repeated message; the default is random.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = id.into();
         self
     }
 
-    /// What the message is.
+    /// The event type of the message.
     #[must_use]
     pub fn event_type(mut self, event_type: impl Into<String>) -> Self {
         self.event_type = Some(event_type.into());
         self
     }
 
-    /// The id that ties it to another message.
+    /// The id that links it to another message.
     #[must_use]
     pub fn correlation_id(mut self, id: impl Into<String>) -> Self {
         self.correlation_id = Some(id.into());
@@ -90,7 +90,8 @@ impl Message {
         self
     }
 
-    /// Where the publisher stands in a trace: what comes of the message becomes part of it. Travels as the header `traceparent`.
+    /// Where the publisher stands in a trace, so that the message and its handling belong to that trace.
+    /// Travels as the header `traceparent`.
     #[must_use]
     pub fn trace(self, trace: impl Into<Option<TraceContext>>) -> Self {
         match trace.into() {
@@ -99,13 +100,13 @@ impl Message {
         }
     }
 
-    /// What tracing systems carry beside that. Travels as the header `tracestate`.
+    /// The data of tracing systems that belongs to it. Travels as the header `tracestate`.
     #[must_use]
     pub fn trace_state(self, state: impl Into<String>) -> Self {
         self.header(TRACESTATE, state)
     }
 
-    /// Where it stands in a trace, if it says so.
+    /// Where it stands in a trace, if it was set.
     pub(super) fn parent(&self) -> Option<TraceContext> {
         TraceContext::from_stored(self.headers.get(TRACEPARENT).map(String::as_str))
     }
@@ -114,7 +115,7 @@ impl Message {
         &self.id
     }
 
-    /// Gone when the broker restarts.
+    /// Lost when the broker restarts.
     #[must_use]
     pub fn transient(mut self) -> Self {
         self.is_persistent = false;
@@ -125,7 +126,7 @@ impl Message {
         &self.body
     }
 
-    /// As it is sent from this place in a trace.
+    /// The message's properties with this place in a trace.
     pub(super) fn properties(&self, trace: Option<TraceContext>) -> Result<BasicProperties, Error> {
         let mut headers = FieldTable::default();
         for (name, value) in &self.headers {
@@ -151,7 +152,7 @@ impl Message {
 
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Neither the body nor the headers: they may hold anything.
+        // Neither the body nor the headers: they may contain secrets.
         f.debug_struct("Message")
             .field("id", &self.id)
             .field("bytes", &self.body.len())

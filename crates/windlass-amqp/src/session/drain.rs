@@ -1,4 +1,4 @@
-//! The end of a session that was asked to end: nothing new, everything answered.
+//! The end of a session that must stop: it takes nothing new and answers every delivery.
 
 use std::time::Duration;
 
@@ -9,16 +9,17 @@ use windlass::StopReport;
 use super::{REPORTS_AT_ONCE, Shift, next};
 use crate::{connection::short, decision::End};
 
-/// How long the broker may take to end the subscription or the channel. It is not needed for correctness: what it was not
-/// told goes back into the queue with the connection.
+/// How long the broker may take to end the subscription or the channel. Not needed for correctness:
+/// deliveries without an answer return to the queue when the connection ends.
 pub(super) const BROKER_LIMIT: Duration = Duration::from_secs(5);
 
 impl Shift<'_> {
-    /// Stops the intake, hands back what has not started, and answers for the rest as it ends; what the deadline cuts off goes
-    /// back as well.
+    /// Stops taking deliveries, hands back those that have not started, and answers the others as they end.
+    /// Hands back those that the deadline interrupts too.
     ///
-    /// Whoever has the queue to itself keeps it until then: the next one would otherwise begin with what comes after a delivery
-    /// that still runs here. It ends its turn with its channel, and the broker has everything back in one step, in order.
+    /// A consumer that has its queue alone keeps it until then. The hazard: the next consumer would start
+    /// with later messages while a handler still runs here. So it gives up the queue by closing its channel,
+    /// and the broker gets all unfinished deliveries back in one step, in order.
     pub async fn drain(&mut self, deadline: Duration) -> StopReport {
         if self.plan.has_queue_alone() {
             self.hands_back_at_end = true;
@@ -30,7 +31,7 @@ impl Shift<'_> {
         let mut ended = Vec::new();
         let report = loop {
             if self.say().await.is_err() {
-                // The channel is gone: the handlers still get their time.
+                // The channel is lost: the handlers still get their time.
                 break stopping.as_mut().await;
             }
             let look = self.ledger.next_look();
@@ -51,12 +52,12 @@ impl Shift<'_> {
         report
     }
 
-    /// Ends the subscription; what came and did not start goes back at once.
+    /// Ends the subscription and hands back at once the deliveries that did not start.
     async fn hand_back(&mut self) {
         if let Ok(tag) = short(&self.plan.tag) {
             let cancelled = self.session.channel.basic_cancel(tag, BasicCancelOptions::default());
             if !matches!(timeout(BROKER_LIMIT, cancelled).await, Ok(Ok(()))) {
-                // A broker that does not answer gets everything back with the channel.
+                // If the broker does not answer, the closing channel returns everything.
                 return;
             }
         }
@@ -70,7 +71,7 @@ impl Shift<'_> {
         }
     }
 
-    /// Acks that wait for a neighbour do not wait any longer.
+    /// Sends acks now that still wait for earlier deliveries.
     async fn say_the_rest(&mut self) {
         while let Some(look) = self.ledger.next_look() {
             sleep_until(look).await;
@@ -78,7 +79,7 @@ impl Shift<'_> {
                 return;
             }
         }
-        // Rejections need no neighbours.
+        // Rejections do not wait for other deliveries.
         let _ = self.say().await;
     }
 }

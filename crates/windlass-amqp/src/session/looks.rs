@@ -1,5 +1,5 @@
-//! The looks of a consumer at its queue, and what follows from them: the depth is noted, an adaptive consumer sets its limit, and
-//! the prefetch is kept within what memory can hold.
+//! The regular looks of a consumer at its queue. Each notes the depth, sets the limit of an adaptive
+//! consumer, and keeps the prefetch within the memory.
 
 use std::{pin::Pin, sync::atomic::Ordering, time::Duration};
 
@@ -14,31 +14,31 @@ use crate::{
     meters::Meters,
 };
 
-/// How often a consumer that does not adapt looks: often enough for a monitor.
+/// How often a consumer that is not adaptive looks: often enough for monitoring.
 const IDLE_LOOK_EVERY: Duration = Duration::from_secs(5);
 
 type Asked = Pin<Box<dyn Future<Output = Result<u64, String>> + Send>>;
 
-/// When to look, and a look that is under way.
+/// The time of the next look, and the look under way.
 pub struct Looks {
     channel: Channel,
     queue: String,
     clock: Interval,
-    /// Kept here and not awaited in one go, so that a broker that is slow to answer holds up nothing else.
+    /// Kept here instead of awaited at once, so that a slow broker delays nothing else.
     asked: Option<Asked>,
 }
 
 impl Looks {
     pub fn new(channel: &Channel, plan: &Plan) -> Self {
         let every = if plan.adaptive_min.is_some() { LOOK_EVERY } else { IDLE_LOOK_EVERY };
-        // The first one soon: a queue that nobody takes from is news.
+        // The first look is soon, because monitoring should show a queue that is not consumed.
         let first = Instant::now() + LOOK_EVERY;
         let mut clock = interval_at(first, every);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self { channel: channel.clone(), queue: plan.queue.clone(), clock, asked: None }
     }
 
-    /// Messages that wait at the broker, when it is time to know. Cancel safe.
+    /// Waits for the time of the next look, then returns how many messages wait at the broker. Cancel safe.
     pub async fn next(&mut self) -> Result<u64, String> {
         if self.asked.is_none() {
             self.clock.tick().await;
@@ -59,7 +59,7 @@ pub async fn depth(channel: Channel, queue: String) -> Result<u64, String> {
     asked.map(|queue| u64::from(queue.message_count())).map_err(|error| error.to_string())
 }
 
-/// What an adaptive consumer remembers from one look to the next.
+/// The state of an adaptive consumer between two looks.
 pub struct Tuning {
     adaptive: Adaptive,
     ended: u64,
@@ -82,14 +82,14 @@ fn read(meters: &Meters) -> (u64, u64) {
 }
 
 impl Shift<'_> {
-    /// So many messages wait at the broker.
+    /// Handles a look: `waiting` messages wait at the broker.
     pub(super) async fn looked(&mut self, waiting: u64) -> Result<(), String> {
         self.meters.note_depth(Some(waiting));
         self.tune(waiting);
         self.fit_window().await
     }
 
-    /// Looks at the queue and at what was handled, and sets the limit.
+    /// Sets the limit from the queue and from the finished handlers.
     fn tune(&mut self, waiting: u64) {
         let Some(tuning) = &mut self.tuning else { return };
         let (ended, busy_nanos) = read(self.meters);

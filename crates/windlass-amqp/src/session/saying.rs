@@ -1,4 +1,5 @@
-//! Frames on their way to the broker. While some are written the next ones gather, and deliveries are taken and started.
+//! Writes frames to the broker. While a batch is being written, the next one collects, and deliveries are
+//! still taken and started.
 
 use std::{future::poll_fn, pin::Pin, task::Poll};
 
@@ -9,10 +10,10 @@ use lapin::{
 
 use crate::ledger::Frame;
 
-/// What was written, or why it could not be.
+/// The frames that were written, or why they were not.
 pub type Said = Result<Vec<Frame>, String>;
 
-/// At most one batch of frames is under way.
+/// At most one batch of frames is being written.
 #[derive(Default)]
 pub struct Saying {
     writing: Option<Pin<Box<dyn Future<Output = Said> + Send>>>,
@@ -23,12 +24,12 @@ impl Saying {
         self.writing.is_some()
     }
 
-    /// Begins with a batch; nothing is under way. It goes on when it is looked at.
+    /// Starts to write a batch; no other may be under way. The write continues when it is polled.
     pub fn begin(&mut self, channel: &Channel, frames: Vec<Frame>) {
         self.writing = Some(Box::pin(write(channel.clone(), frames)));
     }
 
-    /// Looks whether the batch is written; whoever looks is woken when it is.
+    /// Polls the write once; the calling task is woken when the write can continue.
     pub async fn look(&mut self) -> Option<Said> {
         let writing = self.writing.as_mut()?;
         let said = poll_fn(|cx| match writing.as_mut().poll(cx) {

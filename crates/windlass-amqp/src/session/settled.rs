@@ -1,24 +1,24 @@
-//! How long deliveries took from the start of their handler to their answer, for whoever asked to be told.
+//! Measures the time from the start of a handler until its answer was sent, if the application asked for it.
 
 use std::{collections::BTreeMap, mem, time::Instant};
 
 use crate::{consumer::Plan, ledger::Frame};
 
-/// Starts of the handlers that have ended and are not answered for yet.
+/// The start times of handlers that have ended and whose answers are not sent yet.
 #[derive(Debug, Default)]
 pub struct Settled {
     starts: BTreeMap<u64, Instant>,
 }
 
 impl Settled {
-    /// Notes the start of a handler that has ended, if anybody wants to know.
+    /// Notes the start of a handler that has ended, if the application asked for it.
     pub fn ended(&mut self, plan: &Plan, tag: u64, started: Option<Instant>) {
         if let (Some(_), Some(started)) = (&plan.on_settled, started) {
             self.starts.insert(tag, started);
         }
     }
 
-    /// Tells of the deliveries that a frame has answered for.
+    /// Reports the deliveries that a frame has answered.
     pub fn said(&mut self, plan: &Plan, frame: Frame) {
         let Some(tell) = &plan.on_settled else { return };
         let now = Instant::now();

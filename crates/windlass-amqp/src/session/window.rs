@@ -1,11 +1,11 @@
-//! A prefetch that is too large for memory is changed while the consumer goes on.
+//! Changes a prefetch that is too large for the memory while the consumer runs.
 //!
 //! ```text
 //! subscribed ─► cancelled at the broker, what came is worked off ─► subscribed with another prefetch
 //! ```
 //!
-//! `basic.qos` on a channel concerns later subscriptions only, so the old one ends first. The channel stays, and with it the right to
-//! answer for what was delivered.
+//! `basic.qos` on a channel affects later subscriptions only, so the old subscription ends first. The channel
+//! stays open, so earlier deliveries can still be answered.
 
 use lapin::options::BasicCancelOptions;
 use tokio::time::timeout;
@@ -14,7 +14,7 @@ use super::{Shift, drain::BROKER_LIMIT, next, subscribed};
 use crate::{connection::short, window::Misfit};
 
 impl Shift<'_> {
-    /// Compares the prefetch with the memory, and says so if it does not fit (A4: more than a tenth).
+    /// Compares the prefetch with the memory, and logs it if messages take too much (A4: more than a tenth).
     pub(super) async fn fit_window(&mut self) -> Result<(), String> {
         let memory = self.admission.memory();
         let Some(misfit) = memory.and_then(|memory| self.window.misfit(memory.limit)) else {
@@ -24,7 +24,8 @@ impl Shift<'_> {
         if self.parked.is_some() {
             return Ok(());
         }
-        // The turn of a single active consumer, and the sole right of an exclusive one, would be lost with the subscription.
+        // A single active consumer would lose its turn with the subscription, and an exclusive one its sole
+        // right.
         let may_change = self.admission.is_on() && !self.plan.has_queue_alone();
         self.tell(misfit, may_change);
         if may_change { self.park(misfit.prefetch).await } else { Ok(()) }
@@ -45,7 +46,7 @@ impl Shift<'_> {
         self.is_excess_told = true;
     }
 
-    /// Ends the subscription; what came before that is kept and worked off.
+    /// Ends the subscription; deliveries that have arrived are still handled.
     async fn park(&mut self, prefetch: u16) -> Result<(), String> {
         let tag = short(&self.plan.tag).map_err(|error| error.to_string())?;
         let cancelled = self.session.channel.basic_cancel(tag, BasicCancelOptions::default());
@@ -61,8 +62,8 @@ impl Shift<'_> {
         Ok(())
     }
 
-    /// Subscribes anew once little enough is left of what the old prefetch let through: both together are never much more than the
-    /// larger one.
+    /// Subscribes again once few enough deliveries of the old prefetch are left: both together are never much
+    /// more than the larger one.
     pub(super) async fn unpark(&mut self) -> Result<(), String> {
         let Some(prefetch) = self.parked else { return Ok(()) };
         let is_lower = prefetch < self.window.current();

@@ -1,11 +1,11 @@
-//! An exchange as it is declared.
+//! The declaration of an exchange.
 
 /// How an exchange chooses the queues of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeKind {
     /// By the whole routing key.
     Direct,
-    /// All of them.
+    /// Every queue.
     Fanout,
     /// By the words of the routing key.
     Topic,
@@ -27,22 +27,22 @@ impl Exchange {
         Self { name: name.into(), kind, is_durable: true }
     }
 
-    /// A durable exchange that goes by the whole routing key.
+    /// A durable exchange that routes by the whole routing key.
     pub fn direct(name: impl Into<String>) -> Self {
         Self::new(name, ExchangeKind::Direct)
     }
 
-    /// A durable exchange that goes by the words of the routing key.
+    /// A durable exchange that routes by the words of the routing key.
     pub fn topic(name: impl Into<String>) -> Self {
         Self::new(name, ExchangeKind::Topic)
     }
 
-    /// A durable exchange that serves every queue bound to it.
+    /// A durable exchange that routes to every queue bound to it.
     pub fn fanout(name: impl Into<String>) -> Self {
         Self::new(name, ExchangeKind::Fanout)
     }
 
-    /// Gone when the broker restarts.
+    /// Lost when the broker restarts.
     #[must_use]
     pub fn transient(mut self) -> Self {
         self.is_durable = false;

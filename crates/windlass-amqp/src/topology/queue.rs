@@ -1,4 +1,4 @@
-//! A queue as it is declared.
+//! The declaration of a queue.
 
 use lapin::{
     options::QueueDeclareOptions,
@@ -8,21 +8,21 @@ use lapin::{
 use super::{Binding, Exchange};
 use crate::Error;
 
-/// How the broker keeps a queue.
+/// How the broker stores a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueKind {
     /// On one node.
     Classic,
-    /// Replicated, and it counts how often a message was delivered.
+    /// Replicated; counts how often a message was delivered.
     Quorum,
 }
 
-/// Where messages go that were rejected.
+/// Where rejected messages go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DeadLetters {
     exchange: String,
     routing_key: String,
-    /// Whether exchange and queue are declared along.
+    /// Whether exchange and queue are declared together with this queue.
     is_own: bool,
 }
 
@@ -61,12 +61,13 @@ impl Queue {
         Self::new(name, QueueKind::Quorum, true)
     }
 
-    /// A classic queue that is gone when the broker restarts or its last consumer leaves.
+    /// A classic queue that is lost when the broker restarts or its last consumer leaves.
     pub fn transient(name: impl Into<String>) -> Self {
         Self { is_auto_delete: true, ..Self::new(name, QueueKind::Classic, false) }
     }
 
-    /// Rejected messages go to queue `NAME.dead` through exchange `NAME.dlx`, which are declared along.
+    /// Rejected messages go to queue `NAME.dead` through exchange `NAME.dlx`, which are declared together
+    /// with this queue.
     #[must_use]
     pub fn with_dead_letters(mut self) -> Self {
         let exchange = format!("{}.dlx", self.name);
@@ -82,15 +83,15 @@ impl Queue {
         self
     }
 
-    /// The broker itself gives up a message after so many returns, also those that ended their consumer's process. Quorum queues
-    /// only.
+    /// The broker itself gives up a message after this many returns, also one that ended its consumer's
+    /// process. Quorum queues only.
     #[must_use]
     pub fn delivery_limit(mut self, returns: u32) -> Self {
         self.delivery_limit = Some(returns);
         self
     }
 
-    /// What is declared along with this queue.
+    /// The dead-letter declarations of this queue.
     pub(super) fn dead_letters(&self) -> Option<(Exchange, Self, Binding)> {
         let letters = self.dead_letters.as_ref().filter(|letters| letters.is_own)?;
         let queue = Self::new(format!("{}.dead", self.name), self.kind, true);
@@ -122,7 +123,7 @@ impl Queue {
             arguments.insert(name.into(), value);
         };
         let text = |text: &str| AMQPValue::LongString(LongString::from(text));
-        // A classic queue carries no type, so that it is the same as one that older declarations made.
+        // A classic queue carries no type, so that it equals older declarations.
         if self.kind == QueueKind::Quorum {
             set("x-queue-type", text("quorum"));
         }

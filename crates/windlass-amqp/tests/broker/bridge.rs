@@ -12,7 +12,7 @@ use windlass_amqp::{Bridge, Consumer, Consumers, Message, NameFrom, PublisherOpt
 use crate::rig::{LIMIT, fill, name, node, wait_for_messages};
 
 #[tokio::test]
-async fn delivery_becomes_one_task_with_its_job_and_is_acknowledged_after_that() {
+async fn delivery_is_acknowledged_after_it_became_one_task() {
     let (broker, queue) = (node(), name("bridge"));
     let client = Client::new(windlass::open("sqlite::memory:").await.unwrap());
     let bridge = Bridge::new(client.clone(), "ship").unwrap().task_queue("parcels").unwrap();
@@ -26,7 +26,7 @@ async fn delivery_becomes_one_task_with_its_job_and_is_acknowledged_after_that()
     for id in ["a", "b", "a"] {
         publisher.publish("", &queue, &message(1).id(id)).await.unwrap();
     }
-    // Another payload under a known id is nobody's task.
+    // Another payload under a known id belongs to no task.
     wait_for_messages(&broker, &queue, (0, 0)).await;
     publisher.publish("", &queue, &message(2).id("a")).await.unwrap();
     wait_for_messages(&broker, &format!("{queue}.dead"), (1, 0)).await;
@@ -43,7 +43,7 @@ async fn delivery_becomes_one_task_with_its_job_and_is_acknowledged_after_that()
 }
 
 #[tokio::test]
-async fn message_without_an_id_becomes_a_task_without_a_key_each_time_it_is_published() {
+async fn message_without_an_id_becomes_a_task_without_a_key() {
     let (broker, queue) = (node(), name("bridge-no-id"));
     let client = Client::new(windlass::open("sqlite::memory:").await.unwrap());
     let bridge = Bridge::new(client.clone(), "ship").unwrap();
@@ -51,7 +51,7 @@ async fn message_without_an_id_becomes_a_task_without_a_key_each_time_it_is_publ
         .queue(Queue::durable(&queue))
         .consume(Consumer::into_store(&queue, bridge).workers(2));
     let running = running.start().await.unwrap();
-    // Our own publisher gives every message an id.
+    // The crate's own publisher gives every message an id.
     let connection = Connection::connect(&broker.url(), ConnectionProperties::default()).await.unwrap();
     let channel = connection.create_channel().await.unwrap();
     channel.confirm_select(ConfirmSelectOptions::default()).await.unwrap();
@@ -74,11 +74,11 @@ async fn message_without_an_id_becomes_a_task_without_a_key_each_time_it_is_publ
 }
 
 #[tokio::test]
-async fn every_message_is_a_task_when_deliveries_are_repeated() {
+async fn repeated_deliveries_become_one_task_per_message() {
     const COUNT: u64 = 500;
     let (broker, queue) = (node(), name("bridge-all"));
     fill(&broker.url(), Queue::durable(&queue), &queue, COUNT).await;
-    // The same ids once more, as a publisher that lost its confirms would send them.
+    // The same ids again, like from a publisher that lost its confirms.
     fill(&broker.url(), Queue::durable(&queue), &queue, COUNT).await;
     let client = Client::new(windlass::open("sqlite::memory:").await.unwrap());
     let bridge = Bridge::new(client.clone(), "ship").unwrap();

@@ -1,4 +1,4 @@
-//! Consuming while nothing goes wrong with the broker.
+//! Consuming without faults of the broker.
 
 use std::{
     convert::Infallible,
@@ -17,7 +17,7 @@ use windlass_amqp::{Consumer, Consumers, Delivery, Error, Message, PublisherOpti
 use crate::rig::{LIMIT, Record, drained, fill, messages, name, node, wait_for_messages};
 
 #[tokio::test]
-async fn broker_reports_one_consumer_with_the_prefetch_whatever_the_workers() {
+async fn broker_shows_one_consumer_for_any_number_of_workers() {
     let (broker, queue) = (node(), name("prefetch"));
     let consumer =
         Consumer::raw(&queue, |_: Delivery| async {}).workers(8).prefetch(33).tag(format!("{queue}-tag"));
@@ -64,7 +64,7 @@ async fn one_worker_keeps_the_order() {
     let on = move |number: u64| {
         let (all, note) = (Arc::clone(&all), note.clone());
         async move {
-            // Gives others a chance to overtake, if there were any.
+            // Lets another handler overtake, if there is one.
             tokio::task::yield_now().await;
             all.lock().unwrap().push(number);
             note.note(number);
@@ -79,7 +79,7 @@ async fn one_worker_keeps_the_order() {
 }
 
 #[tokio::test]
-async fn as_many_handlers_run_at_once_as_there_are_workers_and_no_more() {
+async fn as_many_handlers_run_at_once_as_there_are_workers() {
     const WORKERS: usize = 8;
     let (broker, queue, record) = (node(), name("workers"), Record::new());
     fill(&broker.url(), Queue::durable(&queue), &queue, 80).await;
@@ -91,7 +91,7 @@ async fn as_many_handlers_run_at_once_as_there_are_workers_and_no_more() {
         let note = note.clone();
         async move {
             peak.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            // Opens only when eight are here at once.
+            // Opens only when eight handlers are here at once.
             barrier.wait().await;
             running.fetch_sub(1, Ordering::SeqCst);
             note.note(number);
@@ -105,7 +105,7 @@ async fn as_many_handlers_run_at_once_as_there_are_workers_and_no_more() {
 }
 
 #[tokio::test]
-async fn failure_panic_timeout_and_an_undecodable_body_go_to_the_dead_letters() {
+async fn every_kind_of_failure_goes_to_the_dead_letters() {
     let (broker, queue) = (node(), name("failures"));
     let declared = || Queue::durable(&queue).with_dead_letters();
     let on = |what: String| async move {
@@ -132,7 +132,7 @@ async fn failure_panic_timeout_and_an_undecodable_body_go_to_the_dead_letters() 
 }
 
 #[tokio::test]
-async fn failed_delivery_comes_back_as_often_as_it_may_and_then_dies() {
+async fn failed_delivery_is_requeued_as_often_as_allowed() {
     let (broker, queue, record) = (node(), name("redelivery"), Record::new());
     let declared = Queue::quorum(&queue).with_dead_letters();
     let note = record.clone();
@@ -154,7 +154,7 @@ async fn failed_delivery_comes_back_as_often_as_it_may_and_then_dies() {
 }
 
 #[tokio::test]
-async fn poison_message_goes_to_the_dead_letters_and_the_others_are_handled_once() {
+async fn poison_message_goes_to_the_dead_letters_alone() {
     const COUNT: u64 = 300;
     let (broker, queue, record) = (node(), name("poison"), Record::new());
     let declared = || Queue::quorum(&queue).with_dead_letters();
@@ -181,7 +181,7 @@ async fn poison_message_goes_to_the_dead_letters_and_the_others_are_handled_once
 }
 
 #[tokio::test]
-async fn strict_consumer_rejects_other_types_unseen() {
+async fn strict_consumer_rejects_other_types_without_a_call() {
     let (broker, queue, record) = (node(), name("strict"), Record::new());
     let note = record.clone();
     let on = move |number: u64| {
@@ -204,7 +204,7 @@ async fn strict_consumer_rejects_other_types_unseen() {
 }
 
 #[tokio::test]
-async fn stop_finishes_what_runs_and_hands_back_the_rest() {
+async fn stop_finishes_running_handlers_and_hands_back_the_rest() {
     let (broker, queue, record) = (node(), name("drain"), Record::new());
     fill(&broker.url(), Queue::durable(&queue), &queue, 100).await;
     let (gate, started) = (Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
@@ -219,11 +219,11 @@ async fn stop_finishes_what_runs_and_hands_back_the_rest() {
     };
     let consumer = Consumer::new(&queue, on).workers(3).prefetch(50);
     let consumers = Consumers::connect(broker.url()).consume(consumer).start().await.unwrap();
-    // Three run, six are in the buffer, the rest of fifty are here as well.
+    // Three run, six are in the buffer, the rest of the fifty have arrived too.
     wait_for_messages(&broker, &queue, (50, 50)).await;
     started.notified().await;
     let stopping = tokio::spawn(consumers.stop(LIMIT));
-    // What did not start is back while the handlers still run.
+    // Those that did not start are back while the handlers still run.
     wait_for_messages(&broker, &queue, (97, 3)).await;
     gate.add_permits(1_000);
     let report = stopping.await.unwrap();
@@ -233,7 +233,7 @@ async fn stop_finishes_what_runs_and_hands_back_the_rest() {
 }
 
 #[tokio::test]
-async fn handler_that_outlives_the_stop_is_cut_off_and_its_message_goes_back() {
+async fn handler_cut_off_by_the_stop_gives_its_message_back() {
     let (broker, queue) = (node(), name("cut"));
     fill(&broker.url(), Queue::durable(&queue), &queue, 1).await;
     let started = Arc::new(Notify::new());
@@ -254,7 +254,7 @@ async fn handler_that_outlives_the_stop_is_cut_off_and_its_message_goes_back() {
 }
 
 #[tokio::test]
-async fn what_differs_from_the_broker_is_an_error_at_the_start() {
+async fn declaration_that_differs_at_the_broker_fails_the_start() {
     let (broker, queue) = (node(), name("conflict"));
     fill(&broker.url(), Queue::durable(&queue), &queue, 0).await;
     let consumer = Consumer::raw(&queue, |_: Delivery| async {});
@@ -268,7 +268,7 @@ async fn what_differs_from_the_broker_is_an_error_at_the_start() {
 }
 
 #[tokio::test]
-async fn broker_that_is_not_there_is_an_error_without_the_password() {
+async fn unreachable_broker_is_an_error_without_the_password() {
     let consumers = Consumers::connect("amqp://user:s3cret@127.0.0.1:1/%2f");
     let error = consumers.start().await.unwrap_err();
     assert!(matches!(&error, Error::Unreachable { address, .. } if address == "127.0.0.1:1"), "{error}");
@@ -276,7 +276,7 @@ async fn broker_that_is_not_there_is_an_error_without_the_password() {
 }
 
 #[tokio::test]
-async fn adaptive_consumer_follows_its_handlers_between_the_least_and_the_most() {
+async fn adaptive_consumer_follows_its_handlers_within_bounds() {
     let (broker, queue) = (node(), name("adaptive"));
     let ms = Arc::new(AtomicU64::new(0));
     let now = Arc::clone(&ms);
@@ -292,7 +292,8 @@ async fn adaptive_consumer_follows_its_handlers_between_the_least_and_the_most()
     let running = Consumers::connect(broker.url()).queue(Queue::durable(&queue)).consume(consumer);
     let running = running.start().await.unwrap();
     let mut limits = vec![running.figures()[0].limit];
-    // 5,000 messages of 100 ms in ten seconds need 50 workers; handlers that take no time need the least, with and without a queue.
+    // 5,000 messages of 100 ms in ten seconds need 50 workers. Handlers that take no time need the least
+    // number, with and without a queue.
     for (handler_ms, wanted) in [(100, 16), (0, 2), (100, 16), (0, 2)] {
         ms.store(handler_ms, Ordering::Relaxed);
         if handler_ms > 0 {

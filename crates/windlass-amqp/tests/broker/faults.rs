@@ -1,4 +1,4 @@
-//! Faults of the broker: the consumer is back by itself, with its prefetch, and nothing is lost.
+//! Faults of the broker: the consumer reconnects on its own, with its prefetch, and no message is lost.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use windlass_scratch::{Broker, Node};
 
 use crate::rig::{LIMIT, PATIENT, Record, blocking, drained, fill, name, node, recorder, wait_for_messages};
 
-/// A broker of the test's own, because it is ended.
+/// A broker for this test only, because the test stops it.
 async fn own_broker() -> Arc<Broker> {
     Arc::new(tokio::task::spawn_blocking(|| Broker::start().unwrap()).await.unwrap())
 }
@@ -30,16 +30,16 @@ async fn prefetches(node: &Node, queue: &str) -> Vec<String> {
     .await
 }
 
-/// Every number came.
+/// Every number was handled.
 fn assert_complete(counts: &BTreeMap<u64, u32>, wanted: u64) {
     let missing: Vec<u64> = (0..wanted).filter(|number| !counts.contains_key(number)).collect();
     assert!(missing.is_empty(), "lost: {missing:?}");
 }
 
-/// What came more often than once came as the broker's redelivery. That holds as long as the broker does not crash: a crash
-/// forgets which messages it had delivered, and which results it had been told.
+/// Each repeated number came as a redelivery of the broker. This holds only without a crash of the broker: a
+/// crash forgets which messages were delivered and which answers came.
 fn assert_repeats_are_redeliveries(record: &Record, running: &Running) {
-    // First what was handled: a delivery is counted before its handler starts.
+    // Read the handled numbers first: a delivery is counted before its handler starts.
     let counts = record.counts();
     let figures = running.figures().remove(0);
     let handled: u64 = counts.values().map(|count| u64::from(*count)).sum();
@@ -47,7 +47,7 @@ fn assert_repeats_are_redeliveries(record: &Record, running: &Running) {
     assert!(repeats <= figures.redeliveries, "{repeats} of {handled}: {figures:?}");
 }
 
-/// Both.
+/// Both checks.
 fn compare(record: &Record, wanted: u64, running: &Running) {
     assert_complete(&record.counts(), wanted);
     assert_repeats_are_redeliveries(record, running);
@@ -61,7 +61,7 @@ async fn publish_numbers(running: &Running, queue: &str, numbers: std::ops::Rang
 }
 
 #[tokio::test]
-async fn consumer_and_publisher_are_back_after_the_broker_was_restarted_and_killed_under_load() {
+async fn consumer_and_publisher_survive_a_restart_and_a_kill() {
     const COUNT: u64 = 3_000;
     let (broker, queue, record) = (own_broker().await, name("restart"), Record::new());
     fill(&broker.url(), Queue::durable(&queue), &queue, COUNT).await;
@@ -71,10 +71,11 @@ async fn consumer_and_publisher_are_back_after_the_broker_was_restarted_and_kill
     record.wait_for(200).await;
     let server = Arc::clone(&broker);
     blocking(move || server.stop().and_then(|()| server.start_again()).unwrap()).await;
-    // Published while the consumer finds its way back; the publisher finds its own.
+    // Published while the consumer reconnects; the publisher reconnects on its own.
     publish_numbers(&running, &queue, COUNT..COUNT + 50).await;
     record.wait_for(400).await;
-    // On a busy machine all of that may have come before the restart: the crash is to meet a consumer that is back.
+    // On a busy machine all messages may have come before the restart. Wait for the reconnect, so that the
+    // crash hits a consumer that is back.
     while running.figures()[0].sessions < 2 {
         tokio::task::yield_now().await;
     }
@@ -92,7 +93,7 @@ async fn consumer_and_publisher_are_back_after_the_broker_was_restarted_and_kill
 }
 
 #[tokio::test]
-async fn result_of_a_lost_channel_is_not_told_on_the_next_one() {
+async fn result_of_a_lost_channel_is_not_sent_on_the_next_one() {
     let (broker, queue) = (node(), name("stale"));
     fill(&broker.url(), Queue::durable(&queue), &queue, 1).await;
     let (gate, calls) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicU64::new(0)));
@@ -110,7 +111,7 @@ async fn result_of_a_lost_channel_is_not_told_on_the_next_one() {
     let running = Consumers::connect(broker.url()).name(&queue).consume(consumer).start().await.unwrap();
     started.notified().await;
     close_connections(&broker, &queue).await;
-    // The message comes again while its first handler still runs.
+    // The message is delivered again while its first handler still runs.
     started.notified().await;
     assert_eq!(calls.load(Ordering::SeqCst), 2);
     gate.add_permits(1);
@@ -118,7 +119,7 @@ async fn result_of_a_lost_channel_is_not_told_on_the_next_one() {
         tokio::task::yield_now().await;
     }
     let figures = running.figures().remove(0);
-    // The first in line is the handler of the lost channel.
+    // The first permit goes to the handler of the lost channel.
     assert_eq!((figures.unanswered, figures.acked, figures.sessions), (1, 0, 2));
     wait_for_messages(&broker, &queue, (0, 1)).await;
     gate.add_permits(1);
@@ -126,7 +127,7 @@ async fn result_of_a_lost_channel_is_not_told_on_the_next_one() {
     running.stop(LIMIT).await;
 }
 
-/// Closes the connections of a test, which are named after it.
+/// Closes the connections of a test, which have its name.
 async fn close_connections(node: &Node, name: &str) {
     let (node, name) = (node.clone(), name.to_owned());
     blocking(move || {
@@ -152,7 +153,7 @@ async fn consumer_is_back_when_its_queue_was_deleted() {
     while running.figures()[0].sessions < 2 {
         tokio::task::yield_now().await;
     }
-    // The declarations were replayed, so there is a queue to publish to.
+    // The declarations were repeated, so there is a queue to publish to.
     publish_numbers(&running, &queue, 10..20).await;
     record.wait_for(20).await;
     assert_eq!(prefetches(&broker, &queue).await, ["40"]);
@@ -161,7 +162,7 @@ async fn consumer_is_back_when_its_queue_was_deleted() {
 }
 
 #[tokio::test]
-async fn closed_channel_under_load_costs_no_message() {
+async fn closed_channel_under_load_loses_no_message() {
     const COUNT: u64 = 2_000;
     let (broker, queue, record) = (node(), name("closed"), Record::new());
     fill(&broker.url(), Queue::durable(&queue), &queue, COUNT).await;
@@ -175,9 +176,9 @@ async fn closed_channel_under_load_costs_no_message() {
     wait_for_messages(&broker, &queue, (0, 0)).await;
 }
 
-/// The broker's own limit on how long a delivery may stay unanswered is the usual error that closes a channel.
+/// The usual error that closes a channel: the broker's limit on the time until an answer.
 #[tokio::test]
-async fn channel_closed_by_an_error_of_the_broker_costs_no_message() {
+async fn channel_closed_by_a_broker_error_loses_no_message() {
     const COUNT: u64 = 500;
     const SLOW: u64 = 250;
     let (broker, queue, record) = (own_broker().await, name("overdue"), Record::new());
@@ -203,13 +204,13 @@ async fn channel_closed_by_an_error_of_the_broker_costs_no_message() {
     let running = Consumers::connect(broker.url()).queue(Queue::durable(&queue)).consume(consumer);
     let running = running.start().await.unwrap();
     started.notified().await;
-    // A channel has the limit of the time when it was opened; only the first one is to be closed.
+    // A channel has the limit of the time when it was opened; only the first channel must be closed.
     eval("application:set_env(rabbit, consumer_timeout, 1800000).").await;
     while running.figures()[0].sessions < 2 {
-        // Looks at how long deliveries are open; the broker does so by itself once a minute.
+        // Makes the broker check how long deliveries are open; it does so on its own once a minute.
         eval("[Channel ! tick || Channel <- rabbit_channel:list()].").await;
     }
-    // The message comes again on the next channel while its first handler still runs.
+    // The message is delivered again on the next channel while its first handler still runs.
     started.notified().await;
     gate.add_permits(2);
     record.wait(|counts| counts.len() == COUNT as usize && counts.get(&SLOW) == Some(&2)).await;
@@ -239,13 +240,13 @@ async fn stop_without_a_broker_ends_in_time() {
 }
 
 #[tokio::test]
-async fn publisher_says_that_the_broker_blocks_and_goes_on_when_it_does_not() {
+async fn publisher_reports_a_block_and_continues_after_it() {
     let (broker, queue) = (own_broker().await, name("alarm"));
     let running = Consumers::connect(broker.url()).queue(Queue::durable(&queue)).start().await.unwrap();
     let number = |number: u64| Message::json(&number).unwrap();
     let patient = running.publisher(PATIENT);
     patient.publish("", &queue, &number(0)).await.unwrap();
-    // Long enough for a busy broker to say that it blocks; the first message below waits this long.
+    // Long enough for a busy broker to report that it blocks; the first message below waits this long.
     let options = PublisherOptions { attempts: 1, confirm_within: Duration::from_secs(5) };
     let publisher = running.publisher(options);
     let alarm = |watermark: &'static str| {
@@ -266,7 +267,8 @@ async fn publisher_says_that_the_broker_blocks_and_goes_on_when_it_does_not() {
         }
     });
     assert!(sent.await.is_ok());
-    // What was sent before the broker said that it blocks is there as well; what was said not to be sent is not.
+    // Messages that were sent before the broker reported the block are in the queue too. A message with the
+    // error "was not sent" is not.
     wait_for_messages(broker.node(), &queue, (3, 0)).await;
     assert_eq!(drained(&broker.url(), &queue, 3).await, [0, 1, 3]);
     running.stop(LIMIT).await;

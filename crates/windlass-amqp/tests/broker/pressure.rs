@@ -1,4 +1,4 @@
-//! Consumers under admission control: memory that is short, and messages that are large.
+//! Consumers under admission control: short memory, and large messages.
 
 use std::{
     fs,
@@ -22,7 +22,7 @@ use crate::rig::{LIMIT, Record, fill, name, node, wait_for_messages};
 /// Memory of the control group below.
 const MEMORY: u64 = 1_000_000;
 
-/// A control group as a folder: what is in use is what the test says.
+/// A control group as a folder: the test writes the memory in use.
 struct Group(tempfile::TempDir);
 
 impl Group {
@@ -37,7 +37,7 @@ impl Group {
     fn put(&self, path: &str, text: &str) {
         let path = self.0.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // In one step: the sampler reads while the test writes.
+        // In one step, because the sampler reads while the test writes.
         let new = path.with_extension("new");
         fs::write(&new, text).unwrap();
         fs::rename(new, path).unwrap();
@@ -52,11 +52,11 @@ impl Group {
     }
 }
 
-/// Looks at the only consumer until it is as wanted.
+/// Reads the figures of the only consumer until they satisfy the condition.
 async fn until(running: &Running, what: &str, is_wanted: impl Fn(&ConsumerFigures) -> bool) {
     let waited = tokio::time::timeout(LIMIT, async {
         while !is_wanted(&running.figures()[0]) {
-            // More may run only after a sample: none is waited for.
+            // More tasks may run only after a sample. Take one here instead of waiting for it.
             running.admission().sample();
             tokio::task::yield_now().await;
         }
@@ -67,7 +67,7 @@ async fn until(running: &Running, what: &str, is_wanted: impl Fn(&ConsumerFigure
 async fn nothing(_: u64) {}
 
 #[tokio::test]
-async fn short_memory_holds_deliveries_back_with_the_broker_and_none_is_lost() {
+async fn short_memory_keeps_deliveries_at_the_broker() {
     const COUNT: u64 = 60;
     let (broker, queue, record) = (node(), name("short"), Record::new());
     fill(&broker.url(), Queue::durable(&queue), &queue, COUNT).await;
@@ -87,7 +87,7 @@ async fn short_memory_holds_deliveries_back_with_the_broker_and_none_is_lost() {
     let consumer = Consumer::new(&queue, on).workers(20).prefetch(40).event_type("count");
     let running = Consumers::connect(broker.url()).consume(consumer).admission(controller.clone());
     let running = running.start().await.unwrap();
-    // The same controller serves the others of the process.
+    // Other work of the process uses the same controller.
     let pool = Pool::builder().size(30).admission(controller.clone()).build().unwrap();
     let store = windlass::open("sqlite::memory:").await.unwrap();
     let worker = Worker::builder(store).slots(50).handle_kind("k", nothing);
@@ -100,7 +100,7 @@ async fn short_memory_holds_deliveries_back_with_the_broker_and_none_is_lost() {
         gate.add_permits(1);
         until(&running, "the next one runs", |seen| seen.acked == ended && seen.running == 1).await;
     }
-    assert_eq!(most.load(Ordering::SeqCst), 1, "one after another, whatever the workers");
+    assert_eq!(most.load(Ordering::SeqCst), 1, "one after another, with any number of workers");
     let options = telemetry::Options {
         consumers: Some(running.handle().source()),
         admission: Some(controller),
@@ -131,7 +131,7 @@ async fn short_memory_holds_deliveries_back_with_the_broker_and_none_is_lost() {
     wait_for_messages(&broker, &queue, (0, 0)).await;
 }
 
-/// The prefetch of a consumer as the broker reports it; `None` while there is no consumer.
+/// The prefetch of a consumer as the broker reports it; `None` without a consumer.
 async fn reported(queue: &str) -> Option<u16> {
     let queue = queue.to_owned();
     let look = move || {
@@ -147,7 +147,7 @@ async fn until_reported(queue: &str, prefetch: Option<u16>) {
 }
 
 #[tokio::test]
-async fn prefetch_of_large_messages_is_lowered_to_a_tenth_of_the_memory_and_raised_again() {
+async fn prefetch_is_lowered_for_large_messages_and_raised_again() {
     const LARGE: u32 = 150;
     const SMALL: u32 = 4_000;
     let (broker, queue) = (node(), name("large"));

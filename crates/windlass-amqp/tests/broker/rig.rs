@@ -1,4 +1,4 @@
-//! What every test needs: a queue of its own, messages in it, and a record of what was handled.
+//! Tools of the tests: a queue for each test, messages in it, and a record of handled numbers.
 
 use std::{
     collections::BTreeMap,
@@ -10,10 +10,11 @@ use tokio::sync::watch;
 use windlass_amqp::{Consumer, Consumers, Message, PublisherOptions, Queue};
 use windlass_scratch::{Node, shared_node};
 
-/// How long anything may take before the test has failed.
+/// A test fails after waiting this long.
 pub const LIMIT: Duration = Duration::from_mins(3);
 
-/// A publisher that a busy broker does not make send a message twice: only a lost connection costs an attempt.
+/// A publisher that does not send a message twice when the broker is slow: only a lost connection costs an
+/// attempt.
 pub const PATIENT: PublisherOptions = PublisherOptions { attempts: 20, confirm_within: LIMIT };
 
 /// The shared broker.
@@ -21,17 +22,17 @@ pub fn node() -> Node {
     shared_node().unwrap()
 }
 
-/// A name that no other test of the run has.
+/// A name that no other test of the run uses.
 pub fn name(test: &str) -> String {
     format!("{test}-{}", std::process::id())
 }
 
-/// Puts numbered JSON messages with ids of the same number into a queue that is declared for it.
+/// Publishes numbered JSON messages, with the number as id, to a queue that it declares.
 pub async fn fill(url: &str, queue: Queue, name: &str, count: u64) {
     let publishing = Consumers::connect(url).queue(queue).start().await.unwrap();
     let publisher = publishing.publisher(PATIENT);
     let numbers: Vec<u64> = (0..count).collect();
-    // Many at once: each waits for its confirm.
+    // Many at once, because each waits for its confirm.
     for chunk in numbers.chunks(500) {
         let mut tasks = tokio::task::JoinSet::new();
         for number in chunk {
@@ -48,7 +49,7 @@ pub async fn fill(url: &str, queue: Queue, name: &str, count: u64) {
     publishing.stop(LIMIT).await;
 }
 
-/// Something that takes its time, beside the thread of the test.
+/// Runs a blocking function beside the thread of the test.
 pub async fn blocking<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(act).await.unwrap()
 }
@@ -59,7 +60,7 @@ pub fn recorder(queue: &str, record: &Record) -> Consumer {
     let on = move |number: u64| {
         let record = record.clone();
         async move {
-            // Lets the others run, so that a fault meets deliveries in every state.
+            // Lets other tasks run, so that a fault meets deliveries in every state.
             tokio::task::yield_now().await;
             record.note(number);
         }
@@ -95,7 +96,7 @@ impl Record {
         assert!(waited.await.is_ok(), "only {} different numbers came", self.counts().len());
     }
 
-    /// Waits until so many different numbers were handled.
+    /// Waits until this many different numbers were handled.
     pub async fn wait_for(&self, distinct: usize) {
         self.wait(|counts| counts.len() >= distinct).await;
     }
@@ -105,7 +106,7 @@ impl Record {
     }
 }
 
-/// The numbers that are left in a queue, which has so many different ones.
+/// Consumes the rest of a queue, which holds this many different numbers.
 pub async fn drained(url: &str, queue: &str, distinct: usize) -> Vec<u64> {
     let record = Record::new();
     let running = Consumers::connect(url).consume(recorder(queue, &record)).start().await.unwrap();
@@ -122,7 +123,7 @@ pub fn messages(node: &Node, queue: &str) -> Option<(u64, u64)> {
     Some((ready.trim().parse().unwrap(), open.trim().parse().unwrap()))
 }
 
-/// Waits until the broker says what it should of a queue; what it counts lags behind what it was told.
+/// Waits until the broker reports these counts of a queue; its counts are late.
 pub async fn wait_for_messages(node: &Node, queue: &str, wanted: (u64, u64)) {
     let (node, queue) = (node.clone(), queue.to_owned());
     let look = move || {
@@ -135,6 +136,6 @@ pub async fn wait_for_messages(node: &Node, queue: &str, wanted: (u64, u64)) {
             );
         }
     };
-    // The consumers run on the thread of the test.
+    // The consumers run on the thread of the test, so this must not block it.
     tokio::task::spawn_blocking(look).await.unwrap();
 }

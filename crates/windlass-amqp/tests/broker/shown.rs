@@ -1,4 +1,5 @@
-//! What the broker itself shows of us: connections with their names and heartbeats, and who may consume from a queue.
+//! What the broker shows: connections with their names and heartbeats, and which consumers may consume from a
+//! queue.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,10 +9,11 @@ use windlass_scratch::Node;
 
 use crate::rig::{LIMIT, blocking, name, node, wait_for_messages};
 
-/// Messages in a queue of consumers that have it alone.
+/// Messages in the queue of a consumer that has it alone.
 const COUNT: u64 = 40;
 
-/// Heartbeat and name of every connection whose name holds this; `rabbitmqctl` prints properties as Erlang terms.
+/// Heartbeat and name of every connection whose name contains `named`; `rabbitmqctl` prints properties as
+/// Erlang terms.
 async fn connections(broker: &Node, named: &str) -> Vec<(String, String)> {
     let (broker, named) = (broker.clone(), named.to_owned());
     blocking(move || {
@@ -31,7 +33,7 @@ async fn connections(broker: &Node, named: &str) -> Vec<(String, String)> {
     .await
 }
 
-/// Tags of the consumers of a queue, and whether the broker serves each of them now.
+/// Tags of the consumers of a queue, and whether each is active.
 async fn consumers(broker: &Node, queue: &str) -> Vec<(String, bool)> {
     let (broker, queue) = (broker.clone(), queue.to_owned());
     blocking(move || {
@@ -50,7 +52,7 @@ async fn consumers(broker: &Node, queue: &str) -> Vec<(String, bool)> {
 }
 
 #[tokio::test]
-async fn consuming_and_publishing_have_connections_of_their_own_with_names_and_heartbeats() {
+async fn consuming_and_publishing_have_separate_connections() {
     let (broker, queue) = (node(), name("connections"));
     let consumer = Consumer::raw(&queue, |_: Delivery| async {});
     let running = Consumers::connect(broker.url())
@@ -75,7 +77,7 @@ async fn consuming_and_publishing_have_connections_of_their_own_with_names_and_h
 }
 
 #[tokio::test]
-async fn heartbeat_of_the_address_is_the_one_that_is_agreed_on() {
+async fn heartbeat_of_the_address_is_used() {
     let (broker, queue) = (node(), name("heartbeat"));
     let url = format!("{}?heartbeat=7", broker.url());
     let consumer = Consumer::raw(&queue, |_: Delivery| async {});
@@ -102,8 +104,8 @@ async fn exclusive_consumer_keeps_others_out_until_it_stops() {
     second.stop(LIMIT).await;
 }
 
-/// A consumer that has its queue alone, one delivery after another; it tells what it has handled. At one of them it waits for the
-/// gate.
+/// A consumer that has its queue alone, with one handler at a time; it reports the handled numbers. At number
+/// `at` it waits for the gate.
 fn alone(queue: &str, tag: &str, gate: &Arc<Semaphore>, at: u64) -> (Consumer, mpsc::UnboundedReceiver<u64>) {
     let (handled, numbers) = mpsc::unbounded_channel();
     let gate = Arc::clone(gate);
@@ -119,7 +121,7 @@ fn alone(queue: &str, tag: &str, gate: &Arc<Semaphore>, at: u64) -> (Consumer, m
     (Consumer::new(queue, on).workers(1).prefetch(5).tag(tag).single_active(), numbers)
 }
 
-/// Two processes on a queue of forty: the first stands still at number ten, the second waits for its turn.
+/// Two processes on a queue of forty: the first stops at number ten, the second waits for its turn.
 async fn two_alone(
     broker: &Node,
     queue: &str,
@@ -135,13 +137,14 @@ async fn two_alone(
     for number in 0..COUNT {
         publisher.publish("", queue, &Message::json(&number).unwrap()).await.unwrap();
     }
-    // Ten are acknowledged, one runs, four are at hand. The one that waits gets nothing, although most of the queue is ready.
+    // Ten are acknowledged, one runs, four have arrived. The waiting consumer gets nothing, although most of
+    // the queue is ready.
     wait_for_messages(broker, queue, (COUNT - 15, 5)).await;
     assert!(second.is_empty());
     [(active, first), (waiting, second)]
 }
 
-/// Nothing but these, in this order, once nobody handles anything any more.
+/// Exactly these numbers were handled, in this order, and no handler runs any more.
 async fn handled(mut numbers: mpsc::UnboundedReceiver<u64>, wanted: std::ops::Range<u64>) {
     for number in wanted {
         assert_eq!(numbers.recv().await, Some(number));
@@ -150,7 +153,7 @@ async fn handled(mut numbers: mpsc::UnboundedReceiver<u64>, wanted: std::ops::Ra
 }
 
 #[tokio::test]
-async fn single_active_consumer_that_stops_keeps_its_turn_until_its_handler_has_ended() {
+async fn stopping_single_active_consumer_keeps_its_turn_to_the_end() {
     let (broker, queue, gate) = (node(), name("single-active"), Arc::new(Semaphore::new(0)));
     let [(active, first), (waiting, second)] = two_alone(&broker, &queue, &gate).await;
     let stopping = tokio::spawn(active.stop(LIMIT));
@@ -166,7 +169,7 @@ async fn single_active_consumer_that_stops_keeps_its_turn_until_its_handler_has_
 }
 
 #[tokio::test]
-async fn next_single_active_consumer_begins_with_the_delivery_that_was_cut_off() {
+async fn next_single_active_consumer_gets_the_interrupted_delivery() {
     let (broker, queue, gate) = (node(), name("single-active-cut"), Arc::new(Semaphore::new(0)));
     let [(active, first), (waiting, second)] = two_alone(&broker, &queue, &gate).await;
     assert_eq!(active.stop(Duration::from_millis(1)).await.aborted, 1);

@@ -1,4 +1,4 @@
-//! TLS to the broker, with an authority of our own.
+//! TLS to the broker, with a certificate authority of the test.
 
 use windlass_amqp::{Consumers, Error, Message, PublisherOptions, Queue};
 use windlass_scratch::{Broker, TlsClients};
@@ -17,7 +17,7 @@ async fn refused(url: &str) -> Error {
 }
 
 #[tokio::test]
-async fn messages_go_over_tls_when_the_authority_is_known_and_only_then() {
+async fn tls_needs_a_trusted_authority() {
     let (broker, url, file) = secured(TlsClients::Anyone).await;
     let (queue, record) = (name("tls"), Record::new());
     let trusting = format!("{url}?cacertfile={}", file("ca.crt"));
@@ -28,7 +28,7 @@ async fn messages_go_over_tls_when_the_authority_is_known_and_only_then() {
     let rows = blocking(move || node.ctl(&["list_connections", "ssl"]).unwrap()).await;
     assert!(rows.lines().count() > 0 && rows.lines().all(|row| row == "true"), "{rows}");
     running.stop(LIMIT).await;
-    // The machine does not know the authority.
+    // The machine does not trust this authority.
     let error = refused(&url).await;
     assert!(
         matches!(&error, Error::Unreachable { reason, .. } if reason.contains("UnknownIssuer")),
@@ -40,7 +40,7 @@ async fn messages_go_over_tls_when_the_authority_is_known_and_only_then() {
 }
 
 #[tokio::test]
-async fn broker_that_asks_for_a_certificate_gets_ours() {
+async fn broker_that_asks_gets_the_client_certificate() {
     let (broker, url, file) = secured(TlsClients::Certified).await;
     let queue = name("tls-client");
     let trusting = format!("{url}?cacertfile={}", file("ca.crt"));

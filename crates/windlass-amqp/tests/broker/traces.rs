@@ -35,7 +35,7 @@ impl Kept {
 }
 
 #[tokio::test]
-async fn message_is_one_trace_from_its_publisher_to_its_handler() {
+async fn publisher_consumer_and_handler_share_one_trace() {
     let (broker, queue, kept) = (node(), name("traced"), Arc::new(Kept::default()));
     let (sender, mut handled) = mpsc::unbounded_channel();
     let on = move |delivery: Delivery| {
@@ -51,7 +51,7 @@ async fn message_is_one_trace_from_its_publisher_to_its_handler() {
     publisher.publish("", &queue, &message).await.unwrap();
     let (trace, state) = handled.recv().await.unwrap();
     assert_eq!(state.as_deref(), Some("vendor=1"));
-    // Somebody else decided not to keep this one; it is handed on as it came.
+    // Another process decided not to keep this trace; it is passed on unchanged.
     let unkept: TraceContext = UNKEPT.parse().unwrap();
     publisher.publish("", &queue, &Message::bytes("y").trace(unkept)).await.unwrap();
     assert_eq!(handled.recv().await.unwrap(), (Some(unkept), None));
@@ -74,7 +74,7 @@ async fn message_is_one_trace_from_its_publisher_to_its_handler() {
 }
 
 #[tokio::test]
-async fn without_a_tracer_a_trace_is_handed_on_and_failures_are_told_with_one() {
+async fn trace_is_passed_on_without_a_tracer() {
     let (broker, queue, kept) = (node(), name("handed-on"), Arc::new(Kept::default()));
     let (sender, mut handled) = mpsc::unbounded_channel();
     let on = move |delivery: Delivery| {

@@ -1,4 +1,4 @@
-//! The audit: a store in use gives it nothing to say.
+//! The audit finds nothing in a store in use.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Cancel: at once where nothing runs, by request where something does.
+//! Cancel: at once for a task that does not run, by request for one that does.
 
 use std::time::Duration;
 
@@ -33,12 +33,12 @@ pub async fn a_running_task_is_asked_to_end(harness: &dyn Harness) {
     let seen = rig.task(ids[1]).await;
     assert_eq!((seen.state, seen.cancel_requested.as_deref()), (State::Running, Some("not wanted")));
     assert_eq!(worker.renew().await.unwrap().cancels, [(lease_of(&tasks[1]), "not wanted".to_owned())]);
-    assert_eq!(rig.worker().await.renew().await.unwrap().cancels, [], "only its own worker hears of it");
+    assert_eq!(rig.worker().await.renew().await.unwrap().cancels, [], "only its own worker gets the request");
     worker.end(&tasks[1], Outcome::retry("stopped")).await;
     assert_eq!(worker.renew().await.unwrap().cancels, []);
 }
 
-pub async fn a_running_task_asked_to_end_ends_as_cancelled_unless_it_succeeds(harness: &dyn Harness) {
+pub async fn a_running_task_asked_to_end_is_cancelled_unless_done(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     for outcome in [

@@ -1,4 +1,4 @@
-//! Claim: what may be taken, by whom, how much of it, and what the answer says of the rest.
+//! Claim: which tasks a worker may take, how many, and what the answer says about the rest.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,7 +9,7 @@ use windlass_core::{
 use super::rig::{MANY, Rig, in_queue, name, step_of, task};
 use crate::harness::Harness;
 
-/// Workers that race for the same tasks.
+/// Workers that claim the same tasks at the same time.
 const WORKERS: usize = 8;
 
 pub async fn each_claim_raises_the_lease_by_one(harness: &dyn Harness) {
@@ -78,7 +78,7 @@ async fn race(
     }
 }
 
-pub async fn a_claim_brings_at_most_what_was_asked_for(harness: &dyn Harness) {
+pub async fn a_claim_brings_at_most_as_many_tasks_as_asked_for(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.add_many("a", 10).await;
     let mut worker = rig.worker().await;
@@ -87,7 +87,7 @@ pub async fn a_claim_brings_at_most_what_was_asked_for(harness: &dyn Harness) {
     assert_eq!(worker.claim(MANY).await.len(), 6);
 }
 
-pub async fn the_answer_says_why_there_is_not_more(harness: &dyn Harness) {
+pub async fn a_claim_says_why_it_brought_no_more(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     rig.add_many("a", 3).await;
@@ -155,7 +155,7 @@ pub async fn a_step_goes_to_the_worker_that_prefers_its_workflow(harness: &dyn H
     rig.assert_sound().await;
 }
 
-pub async fn a_preference_changes_nothing_about_what_is_claimed(harness: &dyn Harness) {
+pub async fn a_preference_does_not_change_which_tasks_are_claimed(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut ids = rig.add_many("a", 2).await;
     ids.push(rig.add(step_of("w")).await);

@@ -15,7 +15,7 @@ async fn delayed(rig: &Rig<'_>, concurrency: u32) {
     assert_eq!(rig.set_job("j", change).await.delay, Some(DELAY));
 }
 
-/// A claim is enough: it looks at what wants its turn before it takes.
+/// A claim is enough: it looks for jobs whose delay has passed before it takes tasks.
 pub async fn starts_of_a_job_are_at_least_its_delay_apart(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
@@ -44,9 +44,9 @@ pub async fn the_answer_names_the_time_of_the_next_start(harness: &dyn Harness) 
     delayed(&rig, 5).await;
     rig.add_all(vec![of_job("j"); 2]).await;
     let answer = worker.try_claim(MANY).await.unwrap();
-    let last_start = rig.job("j").await.last_start.expect("a start was noticed");
+    let last_start = rig.job("j").await.last_start.expect("a start was recorded");
     assert_eq!((answer.tasks.len(), answer.next_due), (1, Some(last_start.after(DELAY))));
-    assert!(last_start >= answer.tasks[0].claimed_at, "noticed after the claim");
+    assert!(last_start >= answer.tasks[0].claimed_at, "recorded after the claim");
     let settled = worker.settle(vec![(answer.tasks[0].clone(), Outcome::retry("x"))]).await;
     assert!(settled.next_due.is_some_and(|at| at <= last_start.after(DELAY)));
 }
@@ -115,8 +115,9 @@ pub async fn a_delay_holds_up_its_own_job_only(harness: &dyn Harness) {
     assert_eq!(worker.claim_ids(MANY).await, [], "priority does not lift a delay");
 }
 
-/// What runs when a job gets its delay counts as started then, once; also if the job had a delay before.
-pub async fn a_delay_counts_from_what_runs_when_it_is_set(harness: &dyn Harness) {
+/// A task that runs when its job gets a delay counts as started then, once, also if the job had a delay
+/// before.
+pub async fn a_new_delay_counts_from_the_start_of_the_running_task(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let none = || JobChange { delay: Some(None), ..JobChange::default() };
@@ -134,7 +135,7 @@ pub async fn a_delay_counts_from_what_runs_when_it_is_set(harness: &dyn Harness)
     rig.advance(DELAY).await;
     rig.store.admit(MANY).await.unwrap();
     assert_eq!(rig.figures("j").await, (1, 1, 0));
-    // This one was let through under the delay, and starts without it.
+    // This task became ready under the delay, and starts without it.
     rig.set_job("j", none()).await;
     worker.claim_one().await;
     delayed(&rig, 5).await;

@@ -40,7 +40,7 @@ pub async fn the_due_duty_promotes_nothing_before_its_time(harness: &dyn Harness
     let report = rig.store.promote_due(MANY).await.unwrap();
     assert_eq!((report.moved, report.lanes_ready.len()), (1, 1));
     assert_eq!(report.next_due, rig.task(ids[1]).await.due_at);
-    assert_eq!(rig.task(ids[0]).await.due_at, None, "a ready task is due at no time");
+    assert_eq!(rig.task(ids[0]).await.due_at, None, "a ready task has no due time");
     assert_eq!(rig.worker().await.claim_ids(MANY).await, [ids[0]]);
 }
 
@@ -53,7 +53,7 @@ pub async fn a_start_in_the_past_is_now(harness: &dyn Harness) {
     }
 }
 
-pub async fn the_far_future_is_no_problem(harness: &dyn Harness) {
+pub async fn a_start_in_the_far_future_is_accepted(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let century = rig.add(starting(Start::In(Duration::from_hours(24 * 36_500)))).await;
     let never = rig.add(starting(Start::In(Duration::MAX))).await;

@@ -1,4 +1,4 @@
-//! Durability: what was acknowledged is there after the process ended.
+//! Durability: acknowledged writes are there after the process ended.
 
 use std::{sync::Arc, time::Duration};
 
@@ -52,7 +52,7 @@ pub async fn a_running_task_is_recovered_after_a_restart(harness: &dyn Harness) 
     let mut worker = rig.worker().await;
     let lost = worker.claim_one().await;
     let Some(rig) = rig.reopen().await else { return };
-    // A store that several processes share waits for the lease, and one lease time after its own start.
+    // A store that several processes share waits for the lease, and for one lease time after its own start.
     rig.advance(Duration::from_mins(1)).await;
     rig.sweep().await;
     let seen = rig.task(lost.id).await;
@@ -78,19 +78,19 @@ pub async fn a_worker_of_another_process_keeps_its_leases_over_a_restart(harness
     rig.advance(TTL * 2 / 3).await;
     rig.sweep().await;
     let renewed = rig.store.renew(worker.id, WorkerReport::of_new(100)).await.unwrap();
-    assert_eq!(renewed.cancels.len(), 1, "it is told again what should end: {renewed:?}");
+    assert_eq!(renewed.cancels.len(), 1, "the request to end is sent again: {renewed:?}");
     rig.advance(TTL * 2 / 3).await;
     rig.sweep().await;
     let seen = rig.task(kept.id).await;
     assert_eq!((seen.state, seen.crashes, seen.lease), (State::Running, 0, kept.lease));
-    assert_eq!(rig.worker().await.claim(MANY).await.len(), 1, "what it holds is not given out");
+    assert_eq!(rig.worker().await.claim(MANY).await.len(), 1, "no other worker gets its task");
     let settled = rig.store.settle(batch).await.unwrap();
     assert_eq!(settled.fenced, [], "the same lease");
     assert_eq!(rig.state(kept.id).await, State::Done);
     rig.assert_sound().await;
 }
 
-pub async fn a_worker_of_another_process_that_does_not_come_back_loses_its_leases(harness: &dyn Harness) {
+pub async fn a_lost_worker_of_another_process_loses_its_leases(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.add_many("a", 1).await;
     let lost = rig.remote_worker().await.claim_one().await;

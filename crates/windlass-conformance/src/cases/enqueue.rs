@@ -1,4 +1,4 @@
-//! Enqueue: what goes in is what is there, all of it or none.
+//! Enqueue: the store holds exactly the tasks of the call, all of them or none.
 
 use std::time::Duration;
 
@@ -127,7 +127,7 @@ pub async fn a_batch_with_one_bad_task_leaves_nothing(harness: &dyn Harness) {
     let ids: Vec<_> = rig.all().await.iter().map(|task| task.id).collect();
     assert_eq!(ids, [existing], "nothing of a refused batch is there");
     let fresh = rig.store.enqueue(vec![keyed("fresh")]).await.unwrap();
-    assert!(!fresh[0].existing, "nor is a key of a refused batch taken");
+    assert!(!fresh[0].existing, "a refused batch takes no key");
 }
 
 pub async fn a_batch_over_the_limit_is_refused(harness: &dyn Harness) {
@@ -177,5 +177,5 @@ pub async fn another_trace_under_the_same_key_is_no_conflict(harness: &dyn Harne
     let first = rig.add(traced(1)).await;
     let again = rig.store.enqueue(vec![traced(2)]).await.unwrap()[0];
     assert_eq!((again.id, again.existing), (first, true));
-    assert_eq!(worker.claim_one().await.trace, traced(1).trace, "the trace of whoever made the task");
+    assert_eq!(worker.claim_one().await.trace, traced(1).trace, "the trace of the first call");
 }

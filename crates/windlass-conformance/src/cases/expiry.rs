@@ -1,4 +1,4 @@
-//! Expiry: when a dead worker's tasks come back, and when not.
+//! Expiry: when the tasks of a dead worker become ready again, and when not.
 
 use std::{collections::BTreeSet, time::Duration};
 

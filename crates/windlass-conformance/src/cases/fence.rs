@@ -1,4 +1,4 @@
-//! The fence: nobody but the current (task, lease, worker) writes.
+//! The fence: only the current (task, lease, worker) may write.
 
 use std::{sync::Arc, time::Duration};
 
@@ -52,7 +52,7 @@ pub async fn a_settlement_of_another_worker_changes_nothing(harness: &dyn Harnes
     owner.end(&claimed, Outcome::Done(None)).await;
 }
 
-pub async fn a_worker_that_was_swept_cannot_settle_what_another_took(harness: &dyn Harness) {
+pub async fn a_swept_worker_cannot_settle_a_task_that_another_took(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let id = rig.add(task("a")).await;
     let mut zombie = rig.worker().await;
@@ -108,7 +108,7 @@ pub async fn progress_under_an_old_lease_is_refused(harness: &dyn Harness) {
     assert_eq!(rig.task(id).await.progress, None);
 }
 
-pub async fn a_result_that_waited_past_the_lease_counts_if_nobody_took_the_task(harness: &dyn Harness) {
+pub async fn a_result_after_the_lease_counts_if_the_task_was_not_taken(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let id = rig.add(task("a")).await;
     let mut worker = rig.worker().await;

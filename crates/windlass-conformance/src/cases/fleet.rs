@@ -19,7 +19,7 @@ use crate::harness::Harness;
 
 const WORKERS: u32 = 6;
 const TASKS: usize = 60;
-/// Rounds of the sweeper after which a task that has not ended never will.
+/// After this many rounds of the sweeper, an unfinished task counts as stuck.
 const ROUNDS_MAX: u32 = 5_000;
 
 /// What one member of the fleet saw.
@@ -29,7 +29,7 @@ struct Seen {
     done: Vec<TaskId>,
 }
 
-/// Every claim has a lease number of its own, without gaps, and every task is done once, whatever dies.
+/// Every claim has its own lease number, without gaps, and every task is done once although workers die.
 pub async fn a_fleet_with_deaths_finishes_every_task_once(harness: &dyn Harness) {
     a_fleet_finishes_every_task_once(harness, WORKERS).await;
 }
@@ -85,7 +85,7 @@ async fn member(store: Arc<dyn Store>, stop: Arc<AtomicBool>) -> Seen {
     let mut seen = Seen::default();
     while !stop.load(Ordering::Acquire) {
         let worker = register(&*store).await;
-        // Expired, or dead with what it holds: on with a new registration.
+        // The worker expired, or died with the tasks that it held: continue with a new registration.
         let _ = live(&*store, worker, &mut seen, &stop).await;
     }
     seen
@@ -104,7 +104,7 @@ async fn register(store: &dyn Store) -> WorkerId {
     store.register(worker).await.unwrap()
 }
 
-/// Works until the worker dies, by its own fate or by its lease.
+/// Works until the worker stops: by the fate of a task, or because its lease ran out.
 async fn live(store: &dyn Store, worker: WorkerId, seen: &mut Seen, stop: &AtomicBool) -> Result<()> {
     for number in 1.. {
         if stop.load(Ordering::Acquire) {
@@ -134,7 +134,7 @@ async fn live(store: &dyn Store, worker: WorkerId, seen: &mut Seen, stop: &Atomi
     Ok(())
 }
 
-/// What becomes of an attempt: the same for the same lease, different for the next.
+/// How an attempt ends: the same for the same lease, different for the next.
 fn fate(task: &Claimed) -> u64 {
     let mixed = (task.id.raw() as u64 ^ (u64::from(task.lease) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) % 10

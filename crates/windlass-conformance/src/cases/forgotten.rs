@@ -1,11 +1,11 @@
-//! A claim that the store forgets in a crash while its worker lives on.
+//! A claim that the store forgets in a crash while its worker keeps running.
 
 use windlass_core::{State, source::Reconciled};
 
 use super::rig::{Hand, Rig, lease_of, of_job};
 use crate::harness::Harness;
 
-pub async fn a_forgotten_claim_is_told_and_its_number_is_not_given_again(harness: &dyn Harness) {
+pub async fn the_lease_number_of_a_forgotten_claim_is_not_reused(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.limit("site", 1).await;
     let id = rig.add(of_job("site")).await;
@@ -18,7 +18,7 @@ pub async fn a_forgotten_claim_is_told_and_its_number_is_not_given_again(harness
     let mut second = Hand { store: harness.connect(&rig.store).await, ..second };
     assert_eq!(rig.state(id).await, State::Ready);
 
-    // The worker hears of the crash with its next renewal, and then that its lease is gone.
+    // The worker learns of the crash from its next renewal, and then that its lease is gone.
     assert_ne!(first.renew().await.unwrap().epoch, before);
     let compared = first.store.reconcile(first.id, first.claim_no, &[lease_of(&task)]).await.unwrap();
     assert_eq!(compared, Reconciled { handed_back: 0, lost: vec![lease_of(&task)] });
@@ -34,12 +34,12 @@ pub async fn a_forgotten_claim_is_told_and_its_number_is_not_given_again(harness
     rig.assert_sound().await;
 }
 
-pub async fn a_number_stays_new_for_a_task_that_is_claimed_very_often(harness: &dyn Harness) {
+pub async fn lease_numbers_are_not_reused_after_very_many_claims(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.add_many("a", 1).await;
     let mut worker = rig.remote_worker().await;
     let mut last = 0;
-    // More often than half of an epoch has numbers.
+    // More claims than half of an epoch has numbers.
     for _ in 0..600 {
         let task = worker.claim_one().await;
         assert!(task.lease > last);

@@ -1,4 +1,4 @@
-//! Everything at once, and the audit has nothing to say: at any moment, and at rest.
+//! All operations mixed: the audit finds nothing at any moment, nor at the end.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::harness::Harness;
 
 const ROUNDS: u64 = 60;
 
-/// Numbers that look random and are the same every time.
+/// Pseudo-random numbers, the same at every run.
 struct Dice(u64);
 
 impl Dice {
@@ -55,7 +55,7 @@ async fn operate(rig: &Rig<'_>, dice: &mut Dice) {
         2 => JobChange { delay: Some(Some(Duration::from_secs(2))), ..JobChange::default() },
         _ => JobChange { state: Some(JobState::Active), delay: Some(None), ..JobChange::default() },
     };
-    // What cannot be done now is refused, which is as good.
+    // A refusal is fine: not every change is allowed at every moment.
     let _ = gates.set_job(&job, &change).await;
     let workflow = name(&format!("flow-{}", dice.roll(3)));
     let action = [WorkflowAction::Retry, WorkflowAction::Skip, WorkflowAction::Cancel][dice.roll(3) as usize];
@@ -72,7 +72,7 @@ async fn work(worker: &mut Hand<'_>, dice: &mut Dice) {
     worker.settle(ends).await;
 }
 
-/// A process that ends takes its workers along; what operators said and what has passed stays.
+/// When a process ends, its workers end too. Settings of operators and past steps stay.
 pub async fn gates_stand_as_they_were_after_a_restart(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
@@ -118,7 +118,7 @@ pub async fn a_store_with_gates_in_use_has_no_finding(harness: &dyn Harness) {
     drain(&rig, worker).await;
 }
 
-/// With every gate open everything that is unfinished ends.
+/// With every gate open, every unfinished task ends.
 async fn drain(rig: &Rig<'_>, mut worker: Hand<'_>) {
     rig.store.set_queue_paused(&name("r"), false).await.unwrap();
     let gates = rig.store.gates();

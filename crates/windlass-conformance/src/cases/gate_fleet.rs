@@ -1,4 +1,4 @@
-//! A fleet behind gates: appends, claims and ends at the same time.
+//! Many workers behind gates: appends, claims and ends at the same time.
 
 use std::{
     collections::BTreeMap,
@@ -20,10 +20,10 @@ const WORKERS: usize = 5;
 const PRODUCERS: usize = 4;
 const BATCHES: usize = 6;
 const LIMIT: usize = 2;
-/// Claims of one worker after which what has not ended never will.
+/// After this many claims of one worker, an unfinished task counts as stuck.
 const CLAIMS_MAX: u64 = 20_000;
 
-/// What the fleet has in hand and has done.
+/// Which tasks the workers run, and which are done.
 #[derive(Default)]
 struct Seen {
     running: BTreeMap<Name, usize>,
@@ -54,7 +54,7 @@ fn comes_back(task: &Claimed) -> bool {
     task.lease == 1 && task.id.raw() % 3 == 0
 }
 
-/// Two jobs that everybody uses, a workflow of each producer, and one task with both.
+/// Two jobs that every producer uses, a workflow of each producer, and one task with both.
 fn batch(producer: usize) -> Vec<NewTask> {
     let workflow = format!("flow-{producer}");
     let both = NewTask { workflow: Some(name(&workflow)), ..of_job("one") };

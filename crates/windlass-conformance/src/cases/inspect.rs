@@ -1,4 +1,4 @@
-//! Looking: one task, pages, filters, figures, ends.
+//! Reading a store: one task, pages, filters, figures, ends.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ pub async fn pages_bring_every_task_once_newest_first(harness: &dyn Harness) {
     }
 }
 
-pub async fn a_page_is_not_disturbed_by_what_is_added_meanwhile(harness: &dyn Harness) {
+pub async fn pages_are_not_disturbed_by_tasks_added_meanwhile(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let ids = rig.add_many("a", 6).await;
     let page = rig.store.tasks(&Filter::default(), None, 3).await.unwrap();
@@ -40,7 +40,7 @@ pub async fn a_page_is_not_disturbed_by_what_is_added_meanwhile(harness: &dyn Ha
     assert_eq!(seen, ids.into_iter().rev().collect::<Vec<_>>());
 }
 
-pub async fn filters_let_through_what_matches_all_of_them(harness: &dyn Harness) {
+pub async fn filters_return_tasks_that_match_all_of_them(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let done = rig.add(NewTask { job: Some(name("j")), ..in_queue("a", "q") }).await;
     let mut worker = rig.worker().await;
@@ -66,7 +66,7 @@ pub async fn filters_let_through_what_matches_all_of_them(harness: &dyn Harness)
     assert!(found(Filter { kind: Some(name("z")), ..all() }).await.is_empty());
 }
 
-pub async fn figures_follow_every_move(harness: &dyn Harness) {
+pub async fn lane_figures_follow_every_change_of_state(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.add_many("a", 6).await;
     rig.add(NewTask { start: Start::In(Duration::from_hours(1)), ..task("a") }).await;
@@ -89,7 +89,7 @@ pub async fn figures_follow_every_move(harness: &dyn Harness) {
     assert_eq!(depth().await, Depth { ready: 5, ..Depth::default() });
 }
 
-pub async fn the_next_of_each_line_has_a_place_that_rises_with_time(harness: &dyn Harness) {
+pub async fn the_first_ready_task_of_a_lane_has_a_place_rising_with_time(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let heads = async || {
         let ready = rig.store.ready_lines().await.unwrap();
@@ -109,16 +109,16 @@ pub async fn the_next_of_each_line_has_a_place_that_rises_with_time(harness: &dy
     rig.add(in_queue("a", "r")).await;
     let (second_last, both) = heads().await;
     assert!(second_last > first_last, "{second_last} after {first_last}");
-    assert_eq!(both[0], first[0], "who came later does not change who is next");
+    assert_eq!(both[0], first[0], "a later task does not change which one is next");
     assert!(both[1].1 > both[0].1, "{both:?}");
     rig.add(urgent).await;
-    assert!(heads().await.1[0].1 > both[1].1, "a higher priority is next, whenever it came");
+    assert!(heads().await.1[0].1 > both[1].1, "a task of higher priority is next, even if it is younger");
     let mut worker = rig.worker_of(&["a"], &["q"], 100).await;
     assert_eq!(worker.claim(9).await.len(), 3);
     assert_eq!(heads().await.1, [both[1].clone()], "an empty line has no next");
 }
 
-pub async fn enqueues_are_counted_once_and_keys_that_were_there_apart(harness: &dyn Harness) {
+pub async fn enqueues_with_a_known_key_are_counted_apart(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.add_many("a", 7).await;
     for _ in 0..3 {
@@ -134,7 +134,7 @@ pub async fn an_unknown_task_is_not_there(harness: &dyn Harness) {
     assert_eq!(rig.store.task(TaskId::from_raw(1)).await, Ok(None));
 }
 
-pub async fn ended_tells_what_has_ended_and_what_never_was(harness: &dyn Harness) {
+pub async fn ended_answers_for_ended_and_unknown_tasks(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let ids = rig.add_many("a", 3).await;
     let mut worker = rig.worker().await;
@@ -166,7 +166,7 @@ pub async fn ended_waits_for_the_first_end(harness: &dyn Harness) {
     assert_eq!(ended.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [ids[1]]);
 }
 
-pub async fn the_store_says_what_it_is(harness: &dyn Harness) {
+pub async fn the_store_describes_itself(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let info = rig.store.info().await.unwrap();
     assert!(!info.backend.is_empty() && !info.engine_version.is_empty() && info.created);

@@ -1,4 +1,4 @@
-//! Jobs in the hands of operators: pause, resume, cancel, remove.
+//! What operators do with jobs: pause, resume, cancel, remove.
 
 use windlass_core::{Error, JobChange, JobState, NewTask, Outcome, Rules, State, store::Redrive, task::Key};
 
@@ -31,7 +31,7 @@ pub async fn a_job_can_be_paused_before_its_first_task(harness: &dyn Harness) {
     assert_eq!(worker.claim_ids(MANY).await, []);
 }
 
-pub async fn a_cancelled_job_ends_what_waits_and_what_comes(harness: &dyn Harness) {
+pub async fn a_cancelled_job_cancels_waiting_and_new_tasks(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     rig.limit("j", 2).await;
@@ -41,7 +41,7 @@ pub async fn a_cancelled_job_ends_what_waits_and_what_comes(harness: &dyn Harnes
     assert_eq!((record.state, record.ready, record.running, record.held), (JobState::Cancelled, 0, 1, 0));
     assert_eq!(rig.states(&ids[1..]).await, [State::Cancelled; 3]);
     assert_eq!(rig.task(ids[3]).await.error.as_deref(), Some("job j is cancelled"));
-    assert_eq!(worker.renew().await.unwrap().cancels, [], "what runs is left alone");
+    assert_eq!(worker.renew().await.unwrap().cancels, [], "the running task is not asked to end");
     let late = rig.add(of_job("j")).await;
     assert_eq!(rig.state(late).await, State::Cancelled);
     worker.finish(&running).await;
@@ -63,7 +63,7 @@ pub async fn an_enqueue_to_a_cancelled_job_says_so(harness: &dyn Harness) {
         answers.iter().map(|answer| answer.cancelled).collect()
     };
     rig.set_job_state("j", JobState::Paused).await;
-    assert_eq!(told(&batch[..1]).await, [false], "a paused job keeps what comes");
+    assert_eq!(told(&batch[..1]).await, [false], "a paused job keeps new tasks");
     rig.set_job_state("j", JobState::Cancelled).await;
     assert_eq!(told(&batch).await, [true, true, false, false, true]);
     assert_eq!(told(&batch[1..2]).await, [false], "nothing is added, so nothing is cancelled");
@@ -71,7 +71,7 @@ pub async fn an_enqueue_to_a_cancelled_job_says_so(harness: &dyn Harness) {
     assert_eq!(told(&batch[..1]).await, [false]);
 }
 
-pub async fn what_comes_back_to_a_cancelled_job_ends(harness: &dyn Harness) {
+pub async fn a_task_handed_back_to_a_cancelled_job_is_cancelled(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let ids = rig.add_all(vec![of_job("j"); 3]).await;
@@ -86,7 +86,7 @@ pub async fn what_comes_back_to_a_cancelled_job_ends(harness: &dyn Harness) {
     rig.assert_sound().await;
 }
 
-pub async fn a_job_cancelled_now_asks_what_runs_to_end(harness: &dyn Harness) {
+pub async fn a_job_cancelled_now_asks_running_tasks_to_end(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let ids = rig.add_all(vec![of_job("j"); 2]).await;
@@ -99,7 +99,7 @@ pub async fn a_job_cancelled_now_asks_what_runs_to_end(harness: &dyn Harness) {
     assert_eq!(cancels, [(lease_of(&running[0]), reason.clone()), (lease_of(&running[1]), reason)]);
     worker.end(&running[0], Outcome::retry("x")).await;
     worker.finish(&running[1]).await;
-    assert_eq!(rig.states(&ids).await, [State::Cancelled, State::Done], "unless it succeeds");
+    assert_eq!(rig.states(&ids).await, [State::Cancelled, State::Done], "a success counts");
 }
 
 pub async fn a_removed_job_is_forgotten_and_its_name_is_a_new_job(harness: &dyn Harness) {
@@ -132,7 +132,7 @@ pub async fn a_job_is_removed_when_the_last_task_that_runs_has_ended(harness: &d
     let refused = rig.store.gates().set_job(&name("j"), &active).await;
     assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
     let late = rig.add(of_job("j")).await;
-    assert_eq!(rig.state(late).await, State::Held, "what came meanwhile waits for the new job");
+    assert_eq!(rig.state(late).await, State::Held, "a task added during the removal waits for the new job");
     worker.end(&running[0], Outcome::retry("x")).await;
     assert_eq!(rig.states(&ids).await, [State::Cancelled, State::Running, State::Cancelled]);
     assert_eq!(rig.state(late).await, State::Held);
@@ -143,7 +143,7 @@ pub async fn a_job_is_removed_when_the_last_task_that_runs_has_ended(harness: &d
     rig.assert_sound().await;
 }
 
-pub async fn a_job_removed_now_asks_what_runs_to_end(harness: &dyn Harness) {
+pub async fn a_job_removed_now_asks_running_tasks_to_end(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let ids = rig.add_all(vec![of_job("j"); 1]).await;
@@ -174,7 +174,7 @@ pub async fn a_redriven_task_asks_its_job(harness: &dyn Harness) {
     let redrive = Redrive { id: ids[0], delay: std::time::Duration::ZERO };
     rig.store.redrive(&[redrive]).await.unwrap();
     rig.promote().await;
-    assert_eq!(rig.states(&ids).await, [State::Held, State::Ready], "the other one has the room");
+    assert_eq!(rig.states(&ids).await, [State::Held, State::Ready], "the other task uses the room");
     let claimed = worker.claim_one().await;
     worker.finish(&claimed).await;
     assert_eq!(worker.claim_ids(MANY).await, [ids[0]]);
@@ -196,12 +196,12 @@ pub async fn jobs_are_listed_by_name_in_pages(harness: &dyn Harness) {
     }
     let names: Vec<_> = seen.iter().map(|job| job.name.to_string()).collect();
     assert_eq!(names, (0..7).map(|n| format!("job-{n}")).collect::<Vec<_>>());
-    assert!(seen.iter().all(|job| job.held == 1 && job.ready == 0), "nobody serves them");
+    assert!(seen.iter().all(|job| job.held == 1 && job.ready == 0), "no worker serves them");
     assert_eq!(seen[3].concurrency, Some(4));
     assert_eq!(rig.job("job-5").await, seen[5]);
 }
 
-pub async fn a_task_sees_its_job_and_who_has_the_room(harness: &dyn Harness) {
+pub async fn a_task_shows_its_job_and_the_tasks_that_use_its_room(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     rig.limit("j", 2).await;

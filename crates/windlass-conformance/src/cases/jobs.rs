@@ -1,4 +1,4 @@
-//! Jobs: as many at once as the limit says, no more, no fewer, and every job in its turn.
+//! Jobs: as many tasks at once as the limit says, no more, no fewer, and every job in its turn.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -49,7 +49,7 @@ pub async fn several_workers_keep_the_limit_together(harness: &dyn Harness) {
     rig.assert_sound().await;
 }
 
-pub async fn whatever_ends_an_attempt_gives_its_room_back_once(harness: &dyn Harness) {
+pub async fn every_end_of_an_attempt_gives_its_room_back_once(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     rig.limit("j", 2).await;
@@ -99,7 +99,7 @@ pub async fn a_crash_gives_the_room_back(harness: &dyn Harness) {
     let ids = rig.add_all(vec![of_job("j"); 4]).await;
     assert_eq!(dead.claim_ids(MANY).await, ids[..2]);
     assert_eq!(rig.let_die(dead).await, 2);
-    assert_eq!(rig.figures("j").await, (0, 0, 4), "nobody is there to take them");
+    assert_eq!(rig.figures("j").await, (0, 0, 4), "no worker is there to take them");
     let mut heir = rig.worker().await;
     assert_eq!(rig.figures("j").await, (2, 0, 2));
     let claimed = heir.claim(MANY).await;
@@ -122,7 +122,7 @@ pub async fn a_limit_that_rises_lets_more_through_at_once(harness: &dyn Harness)
     rig.assert_sound().await;
 }
 
-pub async fn a_limit_that_falls_takes_ready_tasks_back_and_leaves_running_ones(harness: &dyn Harness) {
+pub async fn a_lower_limit_takes_back_ready_tasks_but_no_running_ones(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     rig.limit("j", 5).await;
@@ -176,7 +176,7 @@ pub async fn the_enqueue_that_makes_a_job_may_give_its_limit(harness: &dyn Harne
     assert_eq!(rig.job("j").await.concurrency, Some(2));
     assert_eq!(rig.figures("j").await, (2, 0, 3));
     assert_eq!(worker.claim(MANY).await.len(), 2);
-    // In one call the first limit counts, also behind a task that brings none.
+    // In one call the first limit counts, also after a task that brings none.
     rig.add_all(vec![of_job("k"), of_new_job("k", 3), of_new_job("k", 1)]).await;
     assert_eq!(rig.job("k").await.concurrency, Some(3));
     rig.assert_sound().await;
@@ -236,13 +236,13 @@ pub async fn a_job_without_a_limit_has_a_window_in_the_line(harness: &dyn Harnes
     for task in &claimed[..4] {
         worker.finish(task).await;
     }
-    assert_eq!(rig.figures("j").await, (94, 6, 46), "what ended is replaced");
+    assert_eq!(rig.figures("j").await, (94, 6, 46), "held tasks replace the ended ones");
     let _more = rig.worker_of(&["a"], &[], 60).await;
     assert_eq!(rig.figures("j").await, (134, 6, 6), "a larger fleet has a larger window");
     rig.assert_sound().await;
 }
 
-/// A line in the order of enqueue would serve the first jobs again and again.
+/// Ready tasks in the order of enqueue would serve the first jobs again and again.
 pub async fn jobs_take_turns(harness: &dyn Harness) {
     const JOBS: usize = 62;
     let rules = Rules { job_default_concurrency: Some(3), ..Rules::default() };
@@ -286,7 +286,7 @@ fn urgent(job: &str, priority: i32) -> NewTask {
     NewTask { priority, ..of_job(job) }
 }
 
-pub async fn a_jobs_next_task_is_that_of_the_highest_priority_then_the_oldest(harness: &dyn Harness) {
+pub async fn a_jobs_next_task_has_the_highest_priority_then_age(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     rig.limit("j", 1).await;
@@ -307,13 +307,13 @@ pub async fn a_task_that_outranks_a_ready_one_takes_its_place(harness: &dyn Harn
     rig.limit("j", 2).await;
     let low = rig.add_all(vec![urgent("j", 0), urgent("j", 1)]).await;
     let high = rig.add(urgent("j", 7)).await;
-    assert_eq!(rig.states(&low).await, [State::Held, State::Ready], "the lowest makes room");
+    assert_eq!(rig.states(&low).await, [State::Held, State::Ready], "the task of lowest priority makes room");
     assert_eq!(rig.state(high).await, State::Ready);
     let equal = rig.add(urgent("j", 1)).await;
-    assert_eq!(rig.state(equal).await, State::Held, "an equal does not");
+    assert_eq!(rig.state(equal).await, State::Held, "a task of equal priority waits");
     assert_eq!(worker.claim_ids(MANY).await, [high, low[1]]);
     rig.add(urgent("j", 9)).await;
-    assert_eq!(rig.figures("j").await, (0, 2, 3), "what runs is left alone");
+    assert_eq!(rig.figures("j").await, (0, 2, 3), "running tasks stay");
     rig.assert_sound().await;
 }
 

@@ -1,4 +1,4 @@
-//! Idempotency keys: one task per (queue, key), also later, also at once.
+//! Idempotency keys: one task per (queue, key), also after it ended, also for calls at the same time.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -95,7 +95,7 @@ pub async fn a_key_is_free_again_after_its_time(harness: &dyn Harness) {
     while rig.store.retain(&off).await.unwrap().more {}
     let answer = rig.store.enqueue(vec![other_payload("k")]).await.unwrap()[0];
     assert!(!answer.existing && answer.id != id);
-    assert!(rig.store.enqueue(vec![other_payload("k")]).await.unwrap()[0].existing, "and taken anew");
+    assert!(rig.store.enqueue(vec![other_payload("k")]).await.unwrap()[0].existing, "and taken again");
 }
 
 pub async fn many_callers_at_once_with_one_key_make_one_task(harness: &dyn Harness) {

@@ -1,4 +1,5 @@
-//! Room goes to tasks that somebody can take: a kind without a worker or a paused queue holds up nobody else.
+//! Only tasks that a live worker can take use a job's room. A kind without a worker and a paused queue do not
+//! hold up other tasks.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ fn of_queue(queue: &str, job: &str) -> NewTask {
     NewTask { queue: name(queue), ..of_job(job) }
 }
 
-pub async fn tasks_of_a_kind_that_nobody_handles_take_no_room(harness: &dyn Harness) {
+pub async fn tasks_of_a_kind_without_a_worker_take_no_room(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker_of(&["a"], &[], 10).await;
     rig.limit("j", 1).await;
@@ -26,7 +27,7 @@ pub async fn tasks_of_a_kind_that_nobody_handles_take_no_room(harness: &dyn Harn
     rig.assert_sound().await;
 }
 
-pub async fn a_worker_that_registers_brings_its_lanes_to_life(harness: &dyn Harness) {
+pub async fn a_new_worker_makes_the_tasks_of_its_lanes_ready(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.limit("j", 2).await;
     let ids = rig.add_all(vec![of_job("j"); 3]).await;
@@ -37,7 +38,7 @@ pub async fn a_worker_that_registers_brings_its_lanes_to_life(harness: &dyn Harn
     rig.assert_sound().await;
 }
 
-pub async fn a_worker_of_other_queues_gives_no_life(harness: &dyn Harness) {
+pub async fn a_worker_of_other_queues_makes_no_task_ready(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.limit("j", 1).await;
     let _elsewhere = rig.worker_of(&["a"], &["r"], 10).await;
@@ -63,7 +64,7 @@ pub async fn tasks_of_a_paused_queue_give_their_room_to_others(harness: &dyn Har
     assert_eq!(worker.claim_ids(MANY).await, [ids[0]]);
 }
 
-pub async fn what_comes_back_to_a_paused_queue_gives_its_room_away(harness: &dyn Harness) {
+pub async fn a_task_handed_back_to_a_paused_queue_gives_up_its_room(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     rig.limit("j", 1).await;
@@ -75,7 +76,7 @@ pub async fn what_comes_back_to_a_paused_queue_gives_its_room_away(harness: &dyn
     rig.assert_sound().await;
 }
 
-pub async fn a_lane_dies_with_its_last_worker(harness: &dyn Harness) {
+pub async fn a_lane_loses_its_room_with_its_last_worker(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.limit("j", 1).await;
     let retiring = rig.worker_of(&["a"], &[], 10).await;
@@ -95,7 +96,7 @@ pub async fn a_lane_dies_with_its_last_worker(harness: &dyn Harness) {
     rig.assert_sound().await;
 }
 
-pub async fn a_plain_task_is_ready_whoever_is_there(harness: &dyn Harness) {
+pub async fn a_plain_task_is_ready_without_any_worker(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let plain = rig.add(NewTask { job: None, ..of_job("j") }).await;
     let step = rig.add(NewTask { job: None, workflow: Some(name("w")), ..of_job("j") }).await;

@@ -1,4 +1,4 @@
-//! Workers: registration, renewal, leaving; leases by monotonic time.
+//! Workers: registration, renewal, retirement; leases by monotonic time.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use windlass_core::{
 use super::rig::{MANY, Rig, SWEPT_AFTER, TTL, name, task};
 use crate::harness::Harness;
 
-pub async fn a_registered_worker_is_listed_with_what_it_says(harness: &dyn Harness) {
+pub async fn a_registered_worker_is_listed_with_its_report(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let worker = rig.worker().await;
     let seen = rig.store.workers().await.unwrap().remove(0);
@@ -34,7 +34,7 @@ pub async fn a_registered_worker_is_listed_with_what_it_says(harness: &dyn Harne
     assert!(renewed.renewed_at > seen.renewed_at && renewed.registered_at == seen.registered_at);
     rig.advance(TTL).await;
     let stale = rig.store.workers().await.unwrap().remove(0);
-    assert!(!stale.live && !stale.ended, "its renewals are missed, and nobody has swept it yet");
+    assert!(!stale.live && !stale.ended, "its renewals are missed, and no sweep has found it yet");
     rig.advance(Duration::from_secs(2)).await;
     rig.sweep().await;
     let swept = rig.store.workers().await.unwrap().remove(0);
@@ -48,7 +48,7 @@ pub async fn slots_that_were_set_come_back_with_the_next_renewal(harness: &dyn H
     assert_eq!(worker.renew().await.unwrap().slots, Some(100));
     rig.store.set_worker_slots(worker.id, 7).await.unwrap();
     assert_eq!(worker.renew().await.unwrap().slots, Some(7));
-    assert_eq!(other.renew().await.unwrap().slots, Some(100), "nobody else is meant");
+    assert_eq!(other.renew().await.unwrap().slots, Some(100), "other workers keep their slots");
     let slots = async |id| {
         let workers = rig.store.workers().await.unwrap();
         workers.into_iter().find(|seen| seen.id == id).unwrap().slots
@@ -178,7 +178,7 @@ pub async fn a_jump_of_the_wall_clock_moves_no_lease(harness: &dyn Harness) {
 }
 
 pub async fn a_worker_keeps_the_owner_that_registered_it(harness: &dyn Harness) {
-    // Behind a server the server says who the owner is.
+    // Behind a server, the server decides the owner.
     if !harness.keeps_tokens() {
         return;
     }
@@ -212,7 +212,7 @@ pub async fn a_worker_keeps_the_owner_that_registered_it(harness: &dyn Harness) 
     let expected = [registered(Some("token abc")), registered(None), registered(None), None];
     assert_eq!(found(&rig).await, expected);
     rig.store.retire(owned).await.unwrap();
-    assert_eq!(found(&rig).await, expected, "a tombstone tells too");
+    assert_eq!(found(&rig).await, expected, "also known of a worker that is gone");
     if let Some(rig) = rig.reopen().await {
         assert_eq!(found(&rig).await, expected);
     }

@@ -1,4 +1,4 @@
-//! Lost answers: the call was done (or not), and the caller cannot tell.
+//! Lost answers: the store made the change or not, and the caller cannot tell.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     lying::{Call, Fate, Lying},
 };
 
-/// A rig whose store loses answers by script.
+/// A rig whose store loses answers as scripted.
 async fn lying(harness: &dyn Harness) -> (Rig<'_>, Arc<Lying>) {
     let store = Arc::new(Lying::new(Rig::open(harness).await.store));
     let shared: Arc<dyn Store> = Arc::<Lying>::clone(&store);

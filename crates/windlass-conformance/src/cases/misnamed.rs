@@ -1,7 +1,8 @@
-//! A settlement that names another job or workflow than its task has: the store's own record is what counts.
+//! A settlement that names another job or workflow than its task has: the store's own record counts.
 //!
-//! The names come over the wire, from clients in any language. A worker that echoes them wrongly must not give away the room of a
-//! job that it does not work for, nor leave a workflow without a turn.
+//! The hazard: the names come over the wire, from clients in any language, and a client may send wrong ones.
+//! Such a worker must not give away the room of a job that it does not work for, nor leave a workflow without
+//! a turn.
 
 use std::sync::Arc;
 
@@ -10,12 +11,12 @@ use windlass_core::{Claimed, Gate, Outcome, Payload, SettleItem, Settled, State}
 use super::rig::{Hand, MANY, Rig, name, of_job, step_of, task};
 use crate::harness::Harness;
 
-/// What a settlement may wrongly say: nothing, or something that there is, or that there is not.
+/// The wrong names of a settlement: none, one that exists, and one that does not.
 fn wrong_names() -> [Option<&'static str>; 3] {
     [None, Some("other"), Some("unknown")]
 }
 
-/// Ends that go different ways through a store.
+/// Outcomes that take different code paths through a store.
 fn ends() -> [Outcome; 4] {
     [
         Outcome::Done(None),
@@ -32,11 +33,15 @@ async fn settle_as(hand: &mut Hand<'_>, ends: Vec<(Claimed, Outcome)>, gate: &Ga
     let batch = Arc::new(batch);
     let settled = hand.store.settle(Arc::clone(&batch)).await.unwrap();
     let again = hand.store.settle(batch).await.unwrap();
-    assert_eq!((again.replayed, &again.fenced), (true, &settled.fenced), "sent again it gets its answer");
+    assert_eq!(
+        (again.replayed, &again.fenced),
+        (true, &settled.fenced),
+        "the same batch gets the same answer"
+    );
     settled
 }
 
-pub async fn the_room_of_a_job_is_given_back_whatever_job_its_settlement_names(harness: &dyn Harness) {
+pub async fn a_settlement_naming_another_job_frees_the_room_of_its_own(harness: &dyn Harness) {
     for wrong in wrong_names() {
         for outcome in ends().into_iter().chain([Outcome::Release]) {
             let rig = Rig::open(harness).await;
@@ -50,18 +55,16 @@ pub async fn the_room_of_a_job_is_given_back_whatever_job_its_settlement_names(h
             assert_eq!(claimed.len(), 2, "one of each job");
             let gate = Gate { job: wrong.map(name), workflow: None };
             assert_eq!(settle_as(&mut worker, vec![(own, outcome)], &gate).await.fenced, []);
-            assert_eq!(rig.figures("other").await, (0, 1, 1), "not its room");
+            assert_eq!(rig.figures("other").await, (0, 1, 1), "the other job's room is not given back");
             let next = worker.claim(MANY).await;
-            assert_eq!(next.len(), 1, "its own room, once");
+            assert_eq!(next.len(), 1, "its own room is given back, once");
             assert_eq!(next[0].job, Some(name("own")));
             rig.assert_sound().await;
         }
     }
 }
 
-pub async fn the_turn_of_a_workflow_is_passed_on_whatever_workflow_its_settlement_names(
-    harness: &dyn Harness,
-) {
+pub async fn a_settlement_naming_another_workflow_advances_its_own(harness: &dyn Harness) {
     for wrong in wrong_names() {
         for outcome in ends() {
             let rig = Rig::open(harness).await;
@@ -77,13 +80,17 @@ pub async fn the_turn_of_a_workflow_is_passed_on_whatever_workflow_its_settlemen
             let ends = vec![(own, outcome.clone()), (beside, Outcome::Done(None))];
             assert_eq!(settle_as(&mut worker, ends, &gate).await.fenced, []);
             assert_eq!(rig.state(plain).await, State::Done);
-            assert_eq!(rig.states(&others).await, [State::Running, State::Waiting], "not its turn");
+            assert_eq!(
+                rig.states(&others).await,
+                [State::Running, State::Waiting],
+                "the other workflow does not go on"
+            );
             if rig.state(steps[0]).await == State::Done {
-                assert_eq!(worker.claim_ids(MANY).await, [steps[1]], "its own turn");
+                assert_eq!(worker.claim_ids(MANY).await, [steps[1]], "its own workflow goes on");
             } else {
                 assert!(
                     rig.workflow("own").await.unwrap().blocked_by.is_some(),
-                    "a failed step holds its own up"
+                    "a failed step blocks its own workflow"
                 );
                 assert_eq!(worker.claim_ids(MANY).await, []);
             }
@@ -92,7 +99,7 @@ pub async fn the_turn_of_a_workflow_is_passed_on_whatever_workflow_its_settlemen
     }
 }
 
-pub async fn what_is_lost_stays_lost_beside_a_settlement_that_names_no_workflow(harness: &dyn Harness) {
+pub async fn a_lost_lease_stays_lost_beside_one_without_a_workflow(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let steps = rig.add_all(vec![step_of("w"); 2]).await;

@@ -1,4 +1,4 @@
-//! Every rule of a store as a named case. `suite.rs` lists them with the promises that they bear.
+//! Every rule of a store as a named case. `suite.rs` lists them with their promises.
 #![allow(missing_docs, reason = "a case's name is a sentence that says what it shows")]
 
 pub mod audit;

@@ -1,4 +1,4 @@
-//! The order of claims: priority, then order of entry into ready; and which lanes are looked at.
+//! The order of claims: priority, then order of entry into ready; and from which lanes a claim takes.
 
 use std::time::Duration;
 

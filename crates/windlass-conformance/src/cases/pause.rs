@@ -1,4 +1,4 @@
-//! Paused queues: nothing is claimed from them, everything else goes on.
+//! Paused queues: no task is claimed from them; all other calls work.
 
 use windlass_core::{Outcome, State, source::Rest};
 
@@ -34,7 +34,7 @@ pub async fn a_queue_can_be_paused_before_its_first_task(harness: &dyn Harness) 
     assert_eq!(rig.state(id).await, State::Ready);
 }
 
-pub async fn what_runs_when_a_queue_is_paused_can_be_settled(harness: &dyn Harness) {
+pub async fn running_tasks_of_a_paused_queue_can_be_settled(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let ids = rig.store.enqueue(vec![in_queue("a", "p"); 2]).await.unwrap();
     let mut worker = rig.worker().await;
@@ -43,5 +43,5 @@ pub async fn what_runs_when_a_queue_is_paused_can_be_settled(harness: &dyn Harne
     worker.end(&tasks[0], Outcome::Done(None)).await;
     worker.end(&tasks[1], Outcome::Release).await;
     assert_eq!(rig.state(ids[0].id).await, State::Done);
-    assert_eq!(worker.claim_ids(MANY).await, [], "what comes back waits");
+    assert_eq!(worker.claim_ids(MANY).await, [], "a task that becomes ready again waits");
 }

@@ -1,4 +1,4 @@
-//! Receipts: a batch in doubt is sent again unchanged and gets its first answer.
+//! Receipts: a caller that did not get an answer sends the same batch again and gets the first answer.
 
 use std::{sync::Arc, time::Duration};
 

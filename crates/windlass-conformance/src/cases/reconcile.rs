@@ -1,11 +1,11 @@
-//! Reconcile: what the store says that a worker holds, against what it has in flight.
+//! Reconcile: compares the leases that the store gives a worker with those that the worker has.
 
 use windlass_core::{LeaseRef, State, source::Reconciled};
 
 use super::rig::{MANY, Rig, lease_of};
 use crate::harness::Harness;
 
-pub async fn a_task_the_worker_does_not_own_up_to_is_handed_back(harness: &dyn Harness) {
+pub async fn a_task_that_the_worker_does_not_name_is_handed_back(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let ids = rig.add_many("a", 3).await;
     let mut worker = rig.worker().await;
@@ -29,7 +29,7 @@ pub async fn a_claim_that_may_be_on_its_way_is_left_alone(harness: &dyn Harness)
     assert_eq!((rig.state(ids[0]).await, rig.state(ids[1]).await), (State::Ready, State::Running));
 }
 
-pub async fn an_old_lease_is_not_owning_up(harness: &dyn Harness) {
+pub async fn naming_an_old_lease_does_not_keep_the_task(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let ids = rig.add_many("a", 1).await;
     let mut worker = rig.worker().await;
@@ -51,7 +51,7 @@ pub async fn a_lease_that_the_store_does_not_give_the_worker_is_lost(harness: &d
     worker.finish(&settled).await;
     let (early, late) = (lease_of(&worker.claim_one().await), lease_of(&worker.claim_one().await));
     let never = LeaseRef { id: ids[5], lease: 1 };
-    // A claim above the number is the worker's own too: what the worker names has arrived.
+    // A claim above the number belongs to the worker too: a lease that the worker names has arrived.
     let named = [late, never, lease_of(&settled), theirs, early, returned];
     let compared = worker.store.reconcile(worker.id, worker.claim_no - 1, &named).await.unwrap();
     assert_eq!((compared.handed_back, compared.lost), (0, vec![theirs, returned, lease_of(&settled), never]));

@@ -1,4 +1,4 @@
-//! Redrive: an operator gives a dead task a fresh budget.
+//! Redrive: an operator gives a dead task new attempts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Removal of dead tasks by hand, and the look-up of a key's task.
+//! Removal of dead tasks by an operator, and the look-up of a key's task.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub async fn only_a_dead_task_can_be_removed(harness: &dyn Harness) {
     }
 }
 
-pub async fn the_culprit_of_a_blocked_workflow_cannot_be_removed(harness: &dyn Harness) {
+pub async fn the_step_that_blocks_a_workflow_cannot_be_removed(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let ids = rig.add_all(vec![step_of("w"); 2]).await;
@@ -60,7 +60,7 @@ pub async fn the_culprit_of_a_blocked_workflow_cannot_be_removed(harness: &dyn H
     assert_eq!(rig.state(culprit).await, State::Dead);
     rig.assert_sound().await;
     rig.store.gates().change_workflow(&name("w"), WorkflowAction::Skip).await.unwrap();
-    assert_eq!(remove(&rig, culprit).await, Ok(State::Dead), "what was skipped is in nobody's way");
+    assert_eq!(remove(&rig, culprit).await, Ok(State::Dead), "a skipped step blocks nothing");
     assert_eq!(worker.claim_ids(MANY).await, [ids[1]]);
     let skips = NewTask { on_failure: Some(OnFailure::Skip), ..step_of("v") };
     rig.add(skips).await;

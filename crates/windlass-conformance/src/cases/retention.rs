@@ -1,4 +1,4 @@
-//! Retention: what has ended is kept for its time; what has not ended is never removed.
+//! Retention: ended tasks are kept for their time; unfinished tasks are never removed.
 
 use std::time::Duration;
 
@@ -45,8 +45,8 @@ pub async fn ended_tasks_are_removed_after_their_time(harness: &dyn Harness) {
     assert_eq!(rig.store.lane_records().await.unwrap()[0].depth.dead, 0);
 }
 
-/// Retention that walks along the ids must not forget what it has passed.
-pub async fn a_task_that_ended_long_after_its_neighbours_is_removed_in_its_turn(harness: &dyn Harness) {
+/// Retention that goes through the ids in order must come back to a task that it passed.
+pub async fn a_task_that_ended_after_younger_ones_is_removed_in_time(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let all = rig.add_many("a", 2).await;
     rig.cancel(all[1]).await.unwrap();
@@ -71,7 +71,7 @@ pub async fn an_unfinished_task_is_never_removed(harness: &dyn Harness) {
     assert_eq!(ids(&rig).await, all);
 }
 
-/// Bytes that no store can make smaller.
+/// Bytes that no store can compress.
 fn noise(len: usize) -> Payload {
     let mut state = len as u64;
     let mut byte = || {

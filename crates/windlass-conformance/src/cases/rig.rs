@@ -1,4 +1,4 @@
-//! What cases are written with: a store, workers that are played by hand, and a clock that can be moved.
+//! The tools of the cases: a store, workers that the case controls, and a clock that it can move.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{claims::claim_out, harness::Harness};
 
 /// The lease of every worker in the suite.
 pub const TTL: Duration = Duration::from_secs(10);
-/// After this long without a renewal a worker is swept.
+/// A worker without a renewal for this long is swept.
 pub const SWEPT_AFTER: Duration = Duration::from_secs(11);
 /// More than any case holds.
 pub const MANY: u32 = 1_000;
@@ -36,7 +36,7 @@ impl<'h> Rig<'h> {
         Self { harness, store: harness.open(rules).await }
     }
 
-    /// The same store after a restart; `None` if this store does not survive one.
+    /// The same store after a restart; `None` if this store does not survive a restart.
     pub async fn reopen(self) -> Option<Self> {
         let store = self.harness.reopen(self.store).await?;
         Some(Self { harness: self.harness, store })
@@ -62,7 +62,7 @@ impl<'h> Rig<'h> {
         self.worker_of(&KINDS, &[], 100).await
     }
 
-    /// The same in another process than the store.
+    /// The same, in another process than the store's.
     pub async fn remote_worker(&self) -> Hand<'h> {
         self.hand(&KINDS, &[], 100, true).await
     }
@@ -109,7 +109,7 @@ impl<'h> Rig<'h> {
         states
     }
 
-    /// Every task there is, newest first.
+    /// Every task, newest first.
     pub async fn all(&self) -> Vec<TaskRecord> {
         self.harness.settle_down(&*self.store).await;
         list(&*self.store, &Filter::default()).await
@@ -119,7 +119,7 @@ impl<'h> Rig<'h> {
         self.harness.advance(by).await;
     }
 
-    /// Promotes whatever is due; answers how many.
+    /// Promotes every due task; answers how many.
     pub async fn promote(&self) -> u64 {
         let mut moved = 0;
         loop {
@@ -131,7 +131,7 @@ impl<'h> Rig<'h> {
         }
     }
 
-    /// Takes the tasks of every worker that died; answers how many.
+    /// Takes the tasks of every dead worker; answers how many.
     pub async fn sweep(&self) -> u64 {
         let mut moved = 0;
         loop {
@@ -143,7 +143,7 @@ impl<'h> Rig<'h> {
         }
     }
 
-    /// Lets a worker die with what it holds.
+    /// Lets a worker die with the tasks that it holds.
     pub async fn let_die(&self, _worker: Hand<'h>) -> u64 {
         self.advance(SWEPT_AFTER + Duration::from_secs(1)).await;
         self.sweep().await
@@ -193,7 +193,7 @@ impl<'h> Rig<'h> {
     }
 }
 
-/// A worker that is played by hand.
+/// A worker that the case controls step by step.
 pub struct Hand<'h> {
     pub harness: &'h dyn Harness,
     pub store: Arc<dyn Store>,
@@ -243,7 +243,7 @@ impl Hand<'_> {
         self.claim(n).await.iter().map(|task| task.id).collect()
     }
 
-    /// A numbered batch of settlements, decided as a worker decides them.
+    /// A numbered batch of settlements, decided as the runtime's worker decides them.
     pub async fn batch(&mut self, ends: Vec<(Claimed, Outcome)>) -> SettleBatch {
         let now = self.harness.now().await;
         let rules = self.store.rules();
@@ -308,7 +308,7 @@ pub fn lease_of(task: &Claimed) -> LeaseRef {
     LeaseRef { id: task.id, lease: task.lease }
 }
 
-/// Every task that the filter lets through, over all pages.
+/// Every task that matches the filter, over all pages.
 pub async fn list(store: &dyn Store, filter: &Filter) -> Vec<TaskRecord> {
     let (mut tasks, mut after) = (Vec::new(), None);
     loop {

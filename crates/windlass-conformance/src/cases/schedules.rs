@@ -43,7 +43,7 @@ pub async fn schedules_are_kept_and_listed_by_name(harness: &dyn Harness) {
     assert_eq!(schedules.list().await.unwrap(), [rows[0].clone(), rows[2].clone()]);
 }
 
-pub async fn what_is_due_comes_with_the_time_of_the_next(harness: &dyn Harness) {
+pub async fn due_schedules_come_with_the_next_due_time(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let schedules = rig.store.schedules();
     let now = harness.now().await;
@@ -75,7 +75,7 @@ pub async fn a_tick_is_fired_once(harness: &dyn Harness) {
     assert_eq!(rig.state(fired.id).await, State::Ready);
     let after = &schedules.list().await.unwrap()[0];
     assert_eq!((after.last_at, after.last_task), (Some(tick), Some(fired.id)));
-    assert_eq!(after.next_at, Some(tick.after(HOUR)), "and it moves on");
+    assert_eq!(after.next_at, Some(tick.after(HOUR)), "and the next tick is set");
     assert_eq!(schedules.fire(fire("s", tick, Some(task("a")))).await, Ok(None));
     assert_eq!(schedules.fire(fire("other", tick, Some(task("a")))).await, Ok(None));
     assert_eq!(rig.all().await.len(), 1);
@@ -118,7 +118,7 @@ pub async fn a_paused_schedule_does_not_fire(harness: &dyn Harness) {
     assert!(schedules.fire(fire("s", tick, Some(task("a")))).await.unwrap().is_some());
 }
 
-pub async fn a_schedule_that_is_put_again_keeps_what_it_last_did(harness: &dyn Harness) {
+pub async fn a_replaced_schedule_keeps_its_last_tick(harness: &dyn Harness) {
     if !harness.fires_as_told() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Settle: the six ends of an attempt and what each leaves behind.
+//! Settle: the six ends of an attempt and what the store keeps of each.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub async fn a_task_that_always_fails_starts_as_often_as_granted(harness: &dyn H
     let rig = Rig::open(harness).await;
     let id = rig.add(NewTask { max_attempts: Some(3), ..task("a") }).await;
     let mut starts = 0;
-    // More rounds than attempts, so that a store that gives one back too many is seen.
+    // More rounds than attempts, to catch a store that gives back one attempt too many.
     for _ in 0..8 {
         let mut worker = rig.worker().await;
         for claimed in worker.claim(MANY).await {
@@ -80,7 +80,7 @@ pub async fn a_retry_after_the_last_attempt_is_the_end(harness: &dyn Harness) {
     ids.push(rig.add(once(step_of("w"))).await);
     let next = rig.add(step_of("w")).await;
     for mut claimed in worker.claim(MANY).await {
-        // As a worker that was told wrong, or lies.
+        // The worker was given a wrong number, or lies.
         claimed.max_attempts = 1_000;
         worker.end(&claimed, Outcome::retry("no")).await;
     }
@@ -97,7 +97,7 @@ pub async fn a_retry_after_the_last_attempt_is_the_end(harness: &dyn Harness) {
     rig.assert_sound().await;
 }
 
-/// What a new worker gets.
+/// What a new worker claims.
 async fn worker_of(rig: &Rig<'_>) -> Vec<windlass_core::TaskId> {
     rig.worker().await.claim_ids(MANY).await
 }

@@ -1,4 +1,4 @@
-//! Enqueue for a worker that waits: added and leased in one step, if nothing stands before it.
+//! Enqueue for a worker that waits: added and leased in one step, if no task is ready before it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use windlass_core::{NewTask, Outcome, Start, State};
 use super::rig::{MANY, Rig, in_queue, keyed, name, of_job, step_of, task};
 use crate::harness::Harness;
 
-pub async fn a_task_for_a_waiting_worker_is_its_lease_at_once(harness: &dyn Harness) {
+pub async fn a_task_for_a_waiting_worker_is_leased_at_once(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let (timeout, retry) = (Some(Duration::from_secs(7)), Some(windlass_core::RetryPolicy::default()));
     rig.add(task("a")).await;
@@ -30,7 +30,7 @@ pub async fn a_task_for_a_waiting_worker_is_its_lease_at_once(harness: &dyn Harn
     assert_eq!((&claimed.payload, claimed.priority), (&new.payload, 3));
     assert_eq!((claimed.timeout, claimed.retry), (timeout, retry));
     assert_eq!(claimed.lane, first.lane);
-    assert_eq!(worker.claim(MANY).await, [], "nobody else gets it");
+    assert_eq!(worker.claim(MANY).await, [], "no other worker gets it");
     let settled = worker.settle(vec![(claimed, Outcome::Done(None)), (first, Outcome::Done(None))]).await;
     assert_eq!(settled.fenced, []);
     rig.assert_sound().await;
@@ -44,7 +44,7 @@ pub async fn a_task_for_a_waiting_worker_does_not_overtake(harness: &dyn Harness
     let high = NewTask { priority: 5, ..task("a") };
     let (high, claimed, _) = rig.store.enqueue_for(high, &demand).await.unwrap();
     assert_eq!((claimed, rig.state(high.id).await), (None, State::Ready));
-    assert_eq!(worker.claim_one().await.id, high.id, "it stands in the line as ever");
+    assert_eq!(worker.claim_one().await.id, high.id, "the new task is ready behind it");
     let back = worker.claim_one().await;
     assert_eq!(back.id, before);
     worker.end(&back, Outcome::Release).await;
@@ -55,7 +55,7 @@ pub async fn a_task_for_a_waiting_worker_does_not_overtake(harness: &dyn Harness
     rig.assert_sound().await;
 }
 
-pub async fn only_a_plain_task_goes_straight_to_a_worker(harness: &dyn Harness) {
+pub async fn only_a_plain_task_is_leased_at_enqueue(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.add(task("a")).await;
     let mut worker = rig.worker().await;
@@ -70,11 +70,11 @@ pub async fn only_a_plain_task_goes_straight_to_a_worker(harness: &dyn Harness) 
     }
     let demand = worker.demand(1).await;
     let again = rig.store.enqueue_for(keyed("k"), &demand).await.unwrap();
-    assert!(again.0.existing, "the key holds on this way too");
+    assert!(again.0.existing, "the key counts on this path too");
     rig.assert_sound().await;
 }
 
-pub async fn a_worker_that_may_not_claim_is_no_reason_to_refuse_a_task(harness: &dyn Harness) {
+pub async fn a_task_for_a_worker_that_may_not_claim_is_still_added(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.add(task("a")).await;
     rig.add(in_queue("a", "still")).await;
@@ -98,7 +98,7 @@ pub async fn a_worker_that_may_not_claim_is_no_reason_to_refuse_a_task(harness: 
     rig.assert_sound().await;
 }
 
-pub async fn an_unclaimed_number_gives_a_task_for_a_worker_back(harness: &dyn Harness) {
+pub async fn unclaim_hands_back_a_task_enqueued_for_a_worker(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.add(task("a")).await;
     let mut worker = rig.worker().await;

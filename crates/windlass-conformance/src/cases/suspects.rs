@@ -1,4 +1,5 @@
-//! Suspects: tasks that were there at two crashes are narrowed down in groups that halve, until the one that kills is alone.
+//! Suspects: tasks that a worker held at two crashes. Their groups are halved until the task that kills is
+//! alone.
 
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ pub async fn a_crash_gives_the_attempt_back_and_is_counted(harness: &dyn Harness
     }
 }
 
-/// One death says little: after it all tasks run again at once.
+/// One crash says little: after it all tasks run again at once.
 pub async fn after_one_crash_all_run_again_at_once(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let ids = rig.add_many("a", 20).await;
@@ -38,7 +39,7 @@ pub async fn after_one_crash_all_run_again_at_once(harness: &dyn Harness) {
     assert!(answer.tasks.iter().all(|task| task.crashes == u32::from(task.id != plain)));
 }
 
-/// Lets two processes die with these tasks, one after the other.
+/// Lets two processes die one after the other, each with these tasks.
 async fn crash_twice(rig: &Rig<'_>, tasks: usize) {
     for _ in 0..2 {
         let mut worker = rig.worker().await;
@@ -82,7 +83,7 @@ pub async fn a_worker_runs_one_group_of_suspects_at_a_time(harness: &dyn Harness
     );
 }
 
-pub async fn a_group_that_has_ended_or_lived_lets_the_next_in(harness: &dyn Harness) {
+pub async fn the_next_group_follows_when_one_has_ended_or_run_long(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let ids = rig.add_many("a", 8).await;
     crash_twice(&rig, 8).await;
@@ -94,7 +95,7 @@ pub async fn a_group_that_has_ended_or_lived_lets_the_next_in(harness: &dyn Harn
     for _ in 0..4 {
         rig.advance(Duration::from_secs(4)).await;
         worker.renew().await.unwrap();
-        assert_eq!(worker.claim_ids(MANY).await, [], "it is quiet for ten seconds for each crash");
+        assert_eq!(worker.claim_ids(MANY).await, [], "the group keeps others out for ten seconds per crash");
     }
     rig.advance(Duration::from_secs(5)).await;
     assert_eq!(worker.claim_ids(MANY).await, ids[4..], "a long task does not hold up the other groups");
@@ -125,7 +126,7 @@ pub async fn a_crash_splits_the_group_that_ran(harness: &dyn Harness) {
     assert_eq!(groups, [group(4..8, 2), group(0..2, 3), group(2..4, 3)], "the older group is first");
 }
 
-/// What waits for its group is behind the gate of its job, and another task has its place.
+/// A suspect that waits for its group is held by its job again, and another task uses its place.
 pub async fn a_suspect_that_waits_gives_its_room_to_others(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.limit("j", 4).await;
@@ -141,7 +142,7 @@ pub async fn a_suspect_that_waits_gives_its_room_to_others(harness: &dyn Harness
     assert_eq!(
         of(&taken),
         [ids[0], ids[1], ids[4], ids[5]],
-        "one group, and others in the room of the other"
+        "one group, and other tasks use the room of the other group"
     );
     assert_eq!((rig.state(ids[2]).await, rig.state(ids[3]).await), (State::Held, State::Held));
     assert_eq!(worker.try_claim(MANY).await.unwrap().rest, Rest::Blocked);
@@ -154,7 +155,7 @@ pub async fn a_suspect_that_waits_gives_its_room_to_others(harness: &dyn Harness
     for task in next.iter().chain(&taken) {
         worker.end(task, Outcome::Done(None)).await;
     }
-    assert_eq!(worker.claim_ids(MANY).await, ids[2..4], "the group that is next came back to the line");
+    assert_eq!(worker.claim_ids(MANY).await, ids[2..4], "the next group is ready again");
 }
 
 pub async fn suspects_are_taken_first_and_others_run_beside_them(harness: &dyn Harness) {
@@ -170,7 +171,7 @@ pub async fn suspects_are_taken_first_and_others_run_beside_them(harness: &dyn H
     assert_eq!((ids, answer.rest), (vec![urgent, plain], Rest::Blocked));
 }
 
-pub async fn any_outcome_of_its_own_clears_a_suspect(harness: &dyn Harness) {
+pub async fn any_outcome_of_its_handler_clears_a_suspect(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     for outcome in [
         Outcome::Done(None),
@@ -207,7 +208,11 @@ pub async fn a_hand_back_does_not_clear_a_suspect(harness: &dyn Harness) {
             }
             _ => assert_eq!(rig.store.retire(worker.id).await.unwrap(), 1),
         }
-        assert_eq!(rig.task(suspect.id).await.crashes, 2, "it has neither finished nor crashed: way {way}");
+        assert_eq!(
+            rig.task(suspect.id).await.crashes,
+            2,
+            "a hand-back is neither an end nor a crash: way {way}"
+        );
     }
     let answer = rig.worker().await.try_claim(MANY).await.unwrap();
     assert_eq!((answer.tasks.len(), answer.rest), (2, Rest::Blocked));
@@ -232,7 +237,7 @@ pub async fn a_task_that_crashes_too_often_is_dead_with_a_reason(harness: &dyn H
     assert_eq!(rig.worker().await.claim_ids(MANY).await, []);
 }
 
-/// One task aborts the process each time it runs; its neighbours only ever run to their end.
+/// One task kills the process each time it runs; the other tasks only ever end normally.
 pub async fn one_poisonous_task_costs_its_neighbours_nothing(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut ids = rig.add_many("a", 20).await;
@@ -262,7 +267,7 @@ pub async fn one_poisonous_task_costs_its_neighbours_nothing(harness: &dyn Harne
     }
 }
 
-/// Being there when a process dies proves little; being there alone proves much.
+/// Running when a process dies proves little; running alone proves much.
 pub async fn only_a_crash_alone_ends_a_task(harness: &dyn Harness) {
     let rig = Rig::with(harness, Rules { max_crashes: 1, ..Rules::default() }).await;
     let together = rig.add_many("a", 2).await;
@@ -300,7 +305,7 @@ pub async fn a_last_chance_has_an_empty_worker_to_itself(harness: &dyn Harness) 
     assert_eq!(rig.store.claim(&[demand]).await.unwrap().tasks[0].id, plain);
     let answer = heir.try_claim(MANY).await.unwrap();
     let ids: Vec<_> = answer.tasks.iter().map(|task| task.id).collect();
-    assert_eq!((ids, answer.rest), (vec![second], Rest::Blocked), "a worker that has something leaves it");
+    assert_eq!((ids, answer.rest), (vec![second], Rest::Blocked), "a worker that holds a task leaves it");
     let mut last = rig.worker().await;
     assert_eq!(last.claim_ids(MANY).await, [suspects[0]]);
     for _ in 0..5 {
@@ -309,5 +314,5 @@ pub async fn a_last_chance_has_an_empty_worker_to_itself(harness: &dyn Harness) 
     }
     rig.advance(Duration::from_secs(1)).await;
     let after_all = rig.add(task("b")).await;
-    assert_eq!(last.claim_ids(MANY).await, [after_all], "one that has lasted does not idle its worker");
+    assert_eq!(last.claim_ids(MANY).await, [after_all], "a suspect that runs for long lets other tasks in");
 }

@@ -1,4 +1,4 @@
-//! Tokens of the API: kept by hash, found by id, gone when removed.
+//! Tokens of the API: stored by hash, found by id, gone when removed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ fn token(id: &str, scopes: impl IntoIterator<Item = Scope>, ttl: Option<Duration
     NewToken { id: name(id), name: Some(name("ci")), hash: TokenHash(hash), scopes, bound, ttl }
 }
 
-/// Whether there is anything to show: a store behind a server must keep its tokens to itself.
+/// Whether this store keeps tokens: a store behind a server must not show them.
 async fn keeps_tokens(harness: &dyn Harness, rig: &Rig<'_>) -> bool {
     if !harness.keeps_tokens() {
         let (looked, listed) = (rig.store.tokens().find(&name("a")).await, rig.store.tokens().list().await);
@@ -52,7 +52,7 @@ pub async fn a_token_is_found_as_it_was_added(harness: &dyn Harness) {
     assert_eq!(tokens.find(&name("b")).await, Ok(Some(added)));
 }
 
-pub async fn what_a_token_is_bound_to_is_kept(harness: &dyn Harness) {
+pub async fn the_limits_of_a_token_are_kept(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     if !keeps_tokens(harness, &rig).await {
         return;
@@ -66,7 +66,7 @@ pub async fn what_a_token_is_bound_to_is_kept(harness: &dyn Harness) {
     assert_eq!(tokens.list().await, Ok(vec![added]));
 }
 
-pub async fn two_tokens_of_one_name_live_at_once_and_each_is_removed_alone(harness: &dyn Harness) {
+pub async fn two_tokens_may_share_a_name_and_are_removed_one_by_one(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     if !keeps_tokens(harness, &rig).await {
         return;
@@ -100,7 +100,7 @@ pub async fn a_token_expires_by_the_clock_of_the_store(harness: &dyn Harness) {
     assert!(listed.is_expired, "and it is still listed");
 }
 
-pub async fn an_id_is_taken_once(harness: &dyn Harness) {
+pub async fn an_id_belongs_to_one_token(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     if !keeps_tokens(harness, &rig).await {
         return;

@@ -1,4 +1,4 @@
-//! Unclaim: the way out when the answer to a claim was lost.
+//! Unclaim: what a worker calls when the answer to a claim was lost.
 
 use windlass_core::{Error, State};
 
@@ -31,8 +31,8 @@ pub async fn a_claim_that_arrives_after_its_unclaim_is_refused(harness: &dyn Har
     assert_eq!(rig.store.claim(std::slice::from_ref(&late)).await, Err(Error::WorkerExpired));
     let earlier = windlass_core::Demand { claim_no: late.claim_no - 1, ..late };
     assert_eq!(rig.store.claim(&[earlier]).await, Err(Error::WorkerExpired));
-    assert_eq!(rig.state(ids[1]).await, State::Ready, "nobody would know of it");
-    assert_eq!(worker.claim_ids(1).await, [ids[1]], "the next claim is welcome");
+    assert_eq!(rig.state(ids[1]).await, State::Ready, "the worker would not know of the task");
+    assert_eq!(worker.claim_ids(1).await, [ids[1]], "the next claim is accepted");
 }
 
 pub async fn a_second_unclaim_changes_nothing(harness: &dyn Harness) {
@@ -43,7 +43,7 @@ pub async fn a_second_unclaim_changes_nothing(harness: &dyn Harness) {
     assert_eq!(rig.store.unclaim(worker.id, 1).await.unwrap(), 1);
     assert_eq!(rig.store.unclaim(worker.id, 1).await.unwrap(), 0);
     worker.claim_one().await;
-    assert_eq!(rig.store.unclaim(worker.id, 1).await.unwrap(), 0, "it is of another claim now");
+    assert_eq!(rig.store.unclaim(worker.id, 1).await.unwrap(), 0, "another claim has taken the task since");
 }
 
 pub async fn an_unclaim_does_not_touch_another_worker(harness: &dyn Harness) {

@@ -1,4 +1,4 @@
-//! "Why is this task not running?": every reason that a store can show, as it is told.
+//! "Why is this task not running?": every reason that a store can show.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn code(rig: &Rig<'_>, id: TaskId) -> String {
     ask(rig, id).await.code
 }
 
-/// Says how many slots are free.
+/// Reports how many slots are free.
 async fn free(worker: &Hand<'_>, available: u32) {
     let report = WorkerReport { available, ..WorkerReport::default() };
     worker.store.renew(worker.id, report).await.unwrap();
@@ -77,7 +77,7 @@ pub async fn a_plain_task_says_why_it_does_not_run(harness: &dyn Harness) {
     rig.let_die(worker).await;
     let mut worker = rig.worker().await;
     free(&worker, 5).await;
-    assert_eq!(code(&rig, suspect).await, "about_to_start", "one crash says little");
+    assert_eq!(code(&rig, suspect).await, "about_to_start", "one crash does not make a suspect");
     worker.claim_one().await;
     rig.let_die(worker).await;
     let worker = rig.worker().await;
@@ -89,7 +89,7 @@ pub async fn a_task_of_a_job_says_why_it_is_held(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.limit("j", 2).await;
     let ids = rig.add_all(vec![of_job("j"); 3]).await;
-    assert_eq!(code(&rig, ids[2]).await, "no_worker", "nobody serves it");
+    assert_eq!(code(&rig, ids[2]).await, "no_worker", "no worker serves it");
     let mut worker = rig.worker_of(&["a"], &[], 10).await;
     worker.claim_one().await;
     let full = ask(&rig, ids[2]).await;

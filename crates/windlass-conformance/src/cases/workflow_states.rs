@@ -1,4 +1,4 @@
-//! Workflows whose steps fail: block, skip, cancel, and what operators do about it.
+//! Workflows whose steps fail: block, skip, cancel, and what operators do then.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn fail_one(worker: &mut Hand<'_>) -> TaskId {
     claimed.id
 }
 
-pub async fn a_failed_step_blocks_the_rest_until_somebody_decides(harness: &dyn Harness) {
+pub async fn a_failed_step_blocks_the_rest_until_an_operator_decides(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let ids = rig.add_all(vec![step_of("w"); 3]).await;
@@ -56,7 +56,7 @@ pub async fn a_workflow_that_skips_goes_on_after_a_failure(harness: &dyn Harness
     assert_eq!(fail_one(&mut worker).await, ids[0]);
     let claimed = worker.claim_one().await;
     worker.end(&claimed, Outcome::cancel("x")).await;
-    assert_eq!(rig.cancel(ids[2]).await, Ok(State::Cancelled), "also by somebody else");
+    assert_eq!(rig.cancel(ids[2]).await, Ok(State::Cancelled), "also if an operator cancels the step");
     assert_eq!(worker.claim_ids(MANY).await, [ids[3]]);
     rig.assert_sound().await;
 }
@@ -71,7 +71,7 @@ pub async fn a_workflow_that_cancels_ends_the_rest_after_a_failure(harness: &dyn
     assert_eq!(rig.task(ids[2]).await.error, Some(reason));
     assert_eq!(rig.workflow("w").await, None);
     let late = rig.add(step_of("w")).await;
-    assert_eq!(worker.claim_ids(MANY).await, [late], "what is appended later starts anew");
+    assert_eq!(worker.claim_ids(MANY).await, [late], "a step that is appended later starts as in a new workflow");
     assert_eq!(rig.workflow("w").await.unwrap().on_failure, OnFailure::Block);
     rig.assert_sound().await;
 }
@@ -88,7 +88,7 @@ pub async fn a_head_that_crashed_too_often_blocks_too(harness: &dyn Harness) {
     rig.assert_sound().await;
 }
 
-pub async fn a_retry_of_a_workflow_gives_its_culprit_another_chance(harness: &dyn Harness) {
+pub async fn a_retry_of_a_workflow_redrives_the_step_that_blocks_it(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let ids = rig.add_all(vec![step_of("w"); 2]).await;
@@ -105,7 +105,7 @@ pub async fn a_retry_of_a_workflow_gives_its_culprit_another_chance(harness: &dy
     rig.assert_sound().await;
 }
 
-pub async fn a_redrive_of_the_culprit_is_the_same(harness: &dyn Harness) {
+pub async fn a_redrive_of_the_blocking_step_unblocks_the_workflow(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let ids = rig.add_all(vec![step_of("w"); 2]).await;
@@ -162,7 +162,7 @@ pub async fn a_redriven_step_that_was_passed_goes_to_the_end(harness: &dyn Harne
     rig.assert_sound().await;
 }
 
-pub async fn a_redriven_step_of_a_workflow_that_is_gone_makes_it_anew(harness: &dyn Harness) {
+pub async fn a_redriven_step_makes_its_removed_workflow_again(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let id = rig.add(step_with(OnFailure::Skip)).await;
@@ -182,14 +182,14 @@ pub async fn a_cancelled_workflow_ends_its_steps_and_starts_anew(harness: &dyn H
     assert_eq!(change(&rig, WorkflowAction::Cancel).await, Ok(3));
     assert_eq!(rig.states(&ids).await, [State::Cancelled; 3]);
     assert_eq!(rig.task(ids[0]).await.error.as_deref(), Some("workflow w was cancelled"));
-    assert_eq!(rig.workflow("w").await, None, "and blocked by nothing");
+    assert_eq!(rig.workflow("w").await, None, "and nothing blocks it");
     let late = rig.add(step_with(OnFailure::Skip)).await;
     assert_eq!(rig.workflow("w").await.unwrap().on_failure, OnFailure::Skip);
     assert_eq!(worker.claim_ids(MANY).await, [late]);
     rig.assert_sound().await;
 }
 
-pub async fn a_cancelled_workflow_asks_its_running_step_to_end_and_forgives_it(harness: &dyn Harness) {
+pub async fn a_cancelled_workflow_asks_its_running_step_to_end(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let ids = rig.add_all(vec![step_of("w"); 2]).await;
@@ -199,7 +199,7 @@ pub async fn a_cancelled_workflow_asks_its_running_step_to_end_and_forgives_it(h
     let asked = worker.renew().await.unwrap().cancels;
     assert_eq!(asked, [(lease_of(&running), "workflow w was cancelled".to_owned())]);
     let late = rig.add(step_of("w")).await;
-    assert_eq!(rig.state(late).await, State::Waiting, "one at a time, still");
+    assert_eq!(rig.state(late).await, State::Waiting, "still one step at a time");
     worker.end(&running, Outcome::dead("x")).await;
     assert_eq!(rig.state(ids[0]).await, State::Cancelled);
     assert_eq!(worker.claim_ids(MANY).await, [late], "its end blocks nothing");
@@ -241,7 +241,7 @@ pub async fn a_cancelled_step_that_waited_is_left_out(harness: &dyn Harness) {
     rig.assert_sound().await;
 }
 
-pub async fn a_cancelled_step_behind_a_block_leaves_the_culprit(harness: &dyn Harness) {
+pub async fn cancelling_a_waiting_step_does_not_unblock_its_workflow(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let ids = rig.add_all(vec![step_of("w"); 3]).await;
@@ -264,7 +264,7 @@ pub async fn a_cancelled_job_blocks_the_workflow_of_its_step(harness: &dyn Harne
     rig.assert_sound().await;
 }
 
-pub async fn retention_leaves_the_culprit_of_a_blocked_workflow(harness: &dyn Harness) {
+pub async fn retention_keeps_the_step_that_blocks_a_workflow(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     let ids = rig.add_all(vec![step_of("w"); 2]).await;

@@ -20,11 +20,15 @@ pub async fn steps_run_one_at_a_time_in_the_order_of_append(harness: &dyn Harnes
         let answer = worker.try_claim(MANY).await.unwrap();
         assert_eq!((answer.tasks.len(), answer.rest), (1, Rest::Nothing));
         let settled = worker.settle(vec![(answer.tasks[0].clone(), Outcome::Done(None))]).await;
-        assert_eq!(settled.lanes_ready.len(), usize::from(left > 1), "the answer tells of the next step");
+        assert_eq!(
+            settled.lanes_ready.len(),
+            usize::from(left > 1),
+            "the answer names the lane of the next step"
+        );
         order.push(answer.tasks[0].id);
     }
     assert_eq!(order, ids);
-    assert_eq!(rig.workflow("w").await, None, "nothing is left of it");
+    assert_eq!(rig.workflow("w").await, None, "the workflow is gone");
     rig.assert_sound().await;
 }
 
@@ -138,7 +142,11 @@ pub async fn a_step_with_a_job_needs_its_turn_and_room(harness: &dyn Harness) {
     assert_eq!(rig.figures("j").await, (1, 0, 1), "a waiting step takes no room and is not held");
     let claimed = worker.claim_one().await;
     worker.finish(&claimed).await;
-    assert_eq!(rig.states(&ids[1..]).await, [State::Ready, State::Held], "of equals the older");
+    assert_eq!(
+        rig.states(&ids[1..]).await,
+        [State::Ready, State::Held],
+        "of tasks with equal priority the older"
+    );
     let claimed = worker.claim_one().await;
     worker.end(&claimed, Outcome::retry("x")).await;
     assert_eq!(worker.claim_ids(MANY).await, [ids[2]], "a retrying head has given its room back");

@@ -13,7 +13,8 @@ use super::MemoryStore;
 use crate::model::{Model, Now};
 
 impl MemoryStore {
-    /// What an operator does: whoever waits for an end, for work or for a request to end may have something to see.
+    /// Runs an operator's call, then wakes the callers that wait for an end, for ready tasks or for a request
+    /// to end.
     fn operate<T>(&self, act: impl FnOnce(&mut Model, Now) -> Result<T>) -> Result<T> {
         let (answer, asked) = self.run(|model, now| (act(model, now), asked_to_end(model)))?;
         self.ended.notify_waiters();

@@ -9,14 +9,14 @@ use super::{Model, Now};
 use crate::fault::Fault;
 
 impl Model {
-    /// Writes the end of an attempt. A task that was asked to end does so, unless it succeeded.
+    /// Writes the end of an attempt. A task that was asked to end becomes cancelled unless it succeeded.
     pub(super) fn settle_one(&mut self, id: TaskId, settlement: &Settlement, now: Now) {
         if !matches!(settlement, Settlement::Done { .. }) && self.end_if_cancelled(id, now) {
             return;
         }
         let spent = self.tasks.get(&id).is_some_and(|task| task.record.attempt >= task.record.max_attempts);
         let settlement = match settlement {
-            // The row knows how many attempts were granted; the worker only says that it failed.
+            // The row, not the worker, knows how many attempts were granted.
             Settlement::Retry { error, .. } if spent && !self.has(Fault::RetryBeyondBudget) => {
                 &Settlement::Dead { error: error.clone() }
             }
@@ -55,18 +55,18 @@ impl Model {
         }
         self.edit(id, |task| task.cancel_requested = None);
         self.touch(id);
-        // A hand-back says nothing about the task, so it does not lift a suspicion.
+        // A hand-back says nothing about the task, so it does not clear a suspect.
         if *settlement != Settlement::Release || self.has(Fault::HandBackClearsSuspect) {
             self.edit(id, |task| task.crashes = 0);
         }
     }
 
-    /// Hands a task back unharmed.
+    /// Hands a task back; no attempt is spent.
     pub(super) fn hand_back(&mut self, id: TaskId, now: Now) {
         self.settle_one(id, &Settlement::Release, now);
     }
 
-    /// The task's worker died with it, and perhaps that is its end.
+    /// The task's worker died while it ran. `is_end`: the task dies of it.
     pub(super) fn crash(&mut self, id: TaskId, is_end: bool, now: Now) {
         if self.end_if_cancelled(id, now) {
             return;
@@ -85,7 +85,7 @@ impl Model {
         }
     }
 
-    /// A task goes back to the ready line, by way of its job if it has one.
+    /// A task becomes ready again, or held if it has a job.
     fn come_back(&mut self, id: TaskId, event: Event) {
         let has_job = self.tasks.get(&id).is_some_and(|task| task.record.job.is_some());
         self.shift(id, if has_job { Event::Hold } else { event });

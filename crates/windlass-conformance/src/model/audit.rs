@@ -1,4 +1,4 @@
-//! The audit: is there a task that nothing will ever move, or one that is where it must not be?
+//! The audit: finds tasks that no event will ever move, and tasks in a state that a rule forbids.
 
 use windlass_core::{JobState, Name, State, TaskId, TaskRecord, store::Finding};
 

@@ -1,4 +1,4 @@
-//! Claim, and its undoing: unclaim and reconcile.
+//! Claim, and how it is undone: unclaim and reconcile.
 
 use std::cmp::Reverse;
 
@@ -36,7 +36,7 @@ impl Model {
         }
         self.exchange(now, demands, &mut tasks);
         self.give_turns(now);
-        // Of several demands the answer tells what kept one of them short.
+        // Of several demands, the answer says why one of them got less than it asked for.
         let worst = |rest: &Rest| rests.contains(rest);
         let rest = [Rest::Blocked, Rest::Nothing].into_iter().find(worst).unwrap_or(Rest::More);
         Ok(ClaimAnswer { tasks, rest, next_due: self.next_due(), now: now.wall })
@@ -65,8 +65,8 @@ impl Model {
         if expired || late { Err(Error::WorkerExpired) } else { Ok(()) }
     }
 
-    /// What a demand gets, in order: suspects of the group that is next, so that suspicion is settled soon; then by priority
-    /// and place in the line. A suspect on its last chance has an empty worker to itself.
+    /// The tasks of a demand, in order: suspects of the next group, so that they are cleared or found soon;
+    /// then by priority and place. A suspect on its last chance needs an empty worker.
     fn choose(&self, now: Now, demand: &Demand) -> Vec<TaskId> {
         if self.suspects_turn(demand.worker, now) == Turn::Isolated {
             return Vec::new();
@@ -105,7 +105,7 @@ impl Model {
         let (epoch, is_raised) = (self.epoch, !self.has(Fault::LeaseNotRaised));
         let task = self.tasks.get_mut(&id)?;
         task.claim_no = demand.claim_no;
-        // A delay counts from the start, so the job must notice it at once.
+        // A delay counts from the start, so the job must record it at once.
         if let Some(job) = &task.record.job
             && self.jobs.get(job).is_some_and(|job| job.delay.is_some())
         {
@@ -141,7 +141,7 @@ impl Model {
         })
     }
 
-    /// Hands back what one claim took, and refuses that claim from now on.
+    /// Hands back the tasks of one claim, and refuses that claim from now on.
     pub fn unclaim(&mut self, now: Now, worker: WorkerId, claim_no: u64) -> Result<u64> {
         let Some(row) = self.workers.get_mut(&worker) else { return Ok(0) };
         row.min_claim_no = row.min_claim_no.max(claim_no + 1);
@@ -153,7 +153,8 @@ impl Model {
         Ok(self.hand_back_all(now, &taken))
     }
 
-    /// Hands back what a worker holds by the store's record and does not own up to; says what it names and does not hold.
+    /// Hands back the tasks that the store gives to the worker and the worker does not name. Answers which
+    /// leases the worker names and does not hold.
     pub fn reconcile(
         &mut self,
         now: Now,

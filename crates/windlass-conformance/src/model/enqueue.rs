@@ -14,12 +14,12 @@ use crate::fault::Fault;
 enum Decision {
     Add,
     Existing(TaskId),
-    /// The same key stands earlier in this batch.
+    /// An earlier task of this batch has the same key.
     SameAs(usize),
 }
 
 impl Model {
-    /// Adds tasks, all or none. Every decision is made before anything is written.
+    /// Adds tasks, all or none: makes every decision before it writes anything.
     pub fn enqueue(&mut self, now: Now, tasks: &[NewTask]) -> Result<Vec<Enqueued>> {
         if tasks.len() > self.rules.batch_max {
             return Err(Error::invalid(format!(
@@ -53,13 +53,13 @@ impl Model {
         Ok(answers)
     }
 
-    /// Whether the job of a task that comes is cancelled.
+    /// Whether the job of a new task is cancelled.
     fn is_cancelled(&self, task: &NewTask) -> bool {
         let job = task.job.as_ref().and_then(|job| self.jobs.get(job));
         job.is_some_and(|job| job.state == JobState::Cancelled)
     }
 
-    /// Adds one task, and leases it to a worker that waits for it if nothing is ready before it.
+    /// Adds one task, and leases it to a worker that waits, if no task is ready before it.
     pub fn enqueue_for(
         &mut self,
         now: Now,
@@ -138,8 +138,8 @@ impl Model {
         Ok(decisions)
     }
 
-    /// A key that is remembered: its task exists, or ended less than the key's time ago.
-    /// The task that a key belongs to.
+    /// The task that a remembered key belongs to. A key is remembered while its task exists, and for the
+    /// key's time after the task ended.
     pub fn key_holder(&self, now: Now, queue: &Name, key: &str) -> Option<TaskId> {
         self.key_row(now, queue, key).map(|row| row.task)
     }
@@ -218,7 +218,7 @@ impl Model {
         };
         self.tasks.insert(id, task);
         self.limit_new_job(now, new);
-        // The job of a step is asked when the step has its turn.
+        // The job of a step decides when the step has its turn.
         match &new.workflow {
             Some(_) => self.append(now, id),
             None => self.touch(id),

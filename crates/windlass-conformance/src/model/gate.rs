@@ -1,4 +1,5 @@
-//! What a call touched gets its turn before the call returns: workflows first, then jobs, each in the order of their names.
+//! After each call, the jobs and workflows that it touched take their turns: workflows first, then jobs, each
+//! in the order of their names.
 
 use std::collections::BTreeSet;
 
@@ -7,29 +8,29 @@ use windlass_core::{Event, Lane, LaneId, Name, State, TaskId, gate};
 use super::{Model, Now};
 use crate::fault::Fault;
 
-/// Jobs and workflows that have yet to get their turn.
+/// Jobs and workflows whose turn is still to come.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Touched {
     pub workflows: BTreeSet<Name>,
     pub jobs: BTreeSet<Name>,
 }
 
-/// What the fleet serves, before or after a change.
+/// The lanes that live workers serve, and the window, before or after a change.
 pub(super) struct Fleet {
     live: BTreeSet<LaneId>,
     slots: u32,
 }
 
 impl Model {
-    /// The gates of a task are to be looked at.
+    /// Marks the gates of a task for a turn.
     pub(super) fn touch(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(&id) else { return };
         self.touched.workflows.extend(task.record.workflow.clone());
         self.touched.jobs.extend(task.record.job.clone());
     }
 
-    /// Gives turns until nothing is left. A job that cancels a step touches a workflow, which touches other jobs; each round
-    /// ends or passes something, so there is a last one.
+    /// Gives turns until none is left. A job that cancels a step touches a workflow, which touches other
+    /// jobs. This ends, because each round ends a task or lets one pass.
     pub(super) fn give_turns(&mut self, now: Now) {
         loop {
             let workflows = std::mem::take(&mut self.touched.workflows);
@@ -68,7 +69,8 @@ impl Model {
         Fleet { live: live.collect(), slots: registered.map(|worker| worker.about.slots).sum() }
     }
 
-    /// Takes room from lanes that died, and touches the jobs that find lanes or a window different.
+    /// Takes room back from lanes that have lost their last worker, and touches the jobs whose lanes or
+    /// window changed.
     pub(super) fn follow_fleet(&mut self, before: &Fleet) {
         let after = self.fleet();
         let mut dying = Vec::new();

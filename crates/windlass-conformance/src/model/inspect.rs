@@ -1,4 +1,4 @@
-//! Looking at a store.
+//! Reading a store.
 
 use std::{cmp::Reverse, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use windlass_core::{
 
 use super::{Model, Now};
 
-/// How long a worker that died or left is still shown.
+/// How long a worker that died or retired is still shown.
 const TOMBSTONE_AGE: Duration = Duration::from_hours(24);
 
 impl Model {
@@ -66,7 +66,7 @@ impl Model {
         self.lanes.iter().map(record).collect()
     }
 
-    /// Where the ready lines begin.
+    /// The first ready task of each lane.
     pub fn ready_lines(&self) -> ReadyLines {
         let next = |lane: &Arc<Lane>| {
             let is_plain = |task: &&super::Task| {
@@ -81,7 +81,7 @@ impl Model {
         ReadyLines { last: self.last_ready_seq as i64, heads: self.lanes.iter().filter_map(next).collect() }
     }
 
-    /// Every worker, and those that went in the last day.
+    /// Every worker, and those that died or retired in the last day.
     pub fn workers(&self, now: Now) -> Vec<WorkerRecord> {
         let clock = self.lease_clock(now);
         self.workers
@@ -109,7 +109,7 @@ impl Model {
             .collect()
     }
 
-    /// What the store says of itself.
+    /// What the store reports about itself.
     pub fn info(&self) -> StoreInfo {
         let kept = |task: &&TaskRecord| matches!(task.state, State::Done | State::Cancelled);
         let history: Vec<_> = self.tasks.values().map(|task| &task.record).filter(kept).collect();
@@ -139,7 +139,7 @@ fn matches(task: &TaskRecord, filter: &Filter) -> bool {
         && filter.since.is_none_or(|since| task.id.enqueued_at() >= since)
 }
 
-/// About how many bytes a kept task takes.
+/// Approximately how many bytes a kept task takes.
 pub(super) fn bytes_of(task: &TaskRecord) -> u64 {
     let output = task.output.as_ref().map_or(0, windlass_core::Payload::len);
     (task.payload.len() + output + task.error.as_ref().map_or(0, String::len)) as u64

@@ -1,4 +1,4 @@
-//! Jobs: how many of their tasks are in the ready line, and what operators do with them.
+//! Jobs: how many of their tasks are ready, and what operators do with them.
 
 use std::{cmp::Reverse, time::Duration};
 
@@ -20,13 +20,13 @@ pub(super) struct Job {
     pub delay: Option<Duration>,
     pub created_at: Timestamp,
     pub last_start: Option<Timestamp>,
-    /// When its last turn wanted another.
+    /// When its last turn asked for another one.
     pub again_at: Option<Timestamp>,
-    /// The last task that was there when it was removed.
+    /// The newest task at the time of its removal.
     pub removed_up_to: Option<TaskId>,
-    /// Whether more ran when its limit fell than it allows now.
+    /// Whether more of its tasks ran when its limit fell than it allows now.
     pub over_limit: bool,
-    /// Room that a defect has lost.
+    /// Room that a deliberate defect has lost.
     pub leaked: u32,
 }
 
@@ -45,7 +45,7 @@ impl Model {
         }
     }
 
-    /// Makes the job of a new task if that is not there and the task brings its limit.
+    /// Makes the job of a new task if it does not exist and the task brings its limit.
     pub(super) fn limit_new_job(&mut self, now: Now, new: &NewTask) {
         let (Some(name), Some(limit)) = (&new.job, new.job_concurrency) else { return };
         let is_known = self.jobs.contains_key(name) && !self.has(Fault::GivenLimitOverwrites);
@@ -56,7 +56,8 @@ impl Model {
         self.jobs.insert(name.clone(), Job { concurrency: Some(limit), ..job });
     }
 
-    /// Gives a job its turn. One that is not there is made, if a task of it has come as far as a job decides.
+    /// Gives a job its turn. Makes a job that does not exist, if one of its tasks has come to where a job
+    /// decides.
     pub(super) fn turn(&mut self, now: Now, name: &Name) {
         if !self.jobs.contains_key(name) {
             let awaits = |task: &&Task| !task.record.state.is_ended() && task.record.state != State::Waiting;
@@ -84,7 +85,7 @@ impl Model {
         }
     }
 
-    /// Ends the tasks of a job, up to one of them, that neither run nor have ended; answers how many.
+    /// Cancels the tasks of a job, up to one of them, that neither run nor have ended; answers how many.
     fn cancel_all(&mut self, now: Now, name: &Name, up_to: Option<TaskId>, reason: &str) -> u64 {
         let stops = |task: &&Task| {
             let state = task.record.state;
@@ -97,7 +98,8 @@ impl Model {
         ids.len() as u64
     }
 
-    /// Passes on what the job has room for, takes back what it has no room for, and lets a better task take a worse one's place.
+    /// Makes held tasks ready while the job has room, takes ready tasks back if it has none, and lets a task
+    /// of higher priority replace a ready one of lower priority.
     fn fill(&mut self, now: Now, name: &Name) {
         self.notice_starts(now, name);
         let Some(view) = self.view_job(name) else { return };
@@ -125,7 +127,7 @@ impl Model {
         }
     }
 
-    /// The decision of the core, and how a store with a defect gets it wrong.
+    /// The decision of the core, changed if the store has a defect.
     fn decide(&self, view: &JobView, now: Now) -> Turn {
         let mut view = *view;
         if self.has(Fault::LimitCountedTooHigh) {
@@ -138,7 +140,7 @@ impl Model {
         if self.has(Fault::DemotionSkipped) { Turn { demote: 0, ..turn } } else { turn }
     }
 
-    /// A job with a delay counts it from the moment when a start is noticed.
+    /// The delay of a job counts from the moment at which the job records a start.
     fn notice_starts(&mut self, now: Now, name: &Name) {
         let Some(job) = self.jobs.get_mut(name).filter(|job| job.delay.is_some()) else { return };
         for task in self.tasks.values_mut().filter(|task| task.record.job.as_ref() == Some(name)) {
@@ -223,7 +225,8 @@ impl Model {
         self.job(name).ok_or_else(|| not_found(name))
     }
 
-    /// Cancels what waits and forgets the job when nothing runs any more; answers how many were cancelled.
+    /// Cancels the tasks that wait, and forgets the job when none of its tasks runs any more; answers how
+    /// many were cancelled.
     pub fn remove_job(&mut self, now: Now, name: &Name, ask: bool) -> Result<u64> {
         let up_to = Some(self.last_id);
         let job = self.jobs.get_mut(name).ok_or_else(|| not_found(name))?;
@@ -246,7 +249,7 @@ impl Model {
         }
     }
 
-    /// Gives delayed jobs their turn whose time has come.
+    /// Gives turns to the delayed jobs whose time has come.
     pub fn admit(&mut self, now: Now, limit: u32) -> DutyReport {
         let before = self.last_ready_seq;
         let mut due: Vec<_> = self
@@ -267,7 +270,8 @@ impl Model {
         }
     }
 
-    /// Whether a job wants its turn at a time though it holds nothing back that could start then.
+    /// Whether a job with a delay wants a turn at a later time although it holds back no task that could
+    /// start then.
     pub fn has_idle_delay(&self) -> bool {
         self.jobs.iter().any(|(name, job)| job.again_at.is_some() && self.held_best_first(name).is_empty())
     }

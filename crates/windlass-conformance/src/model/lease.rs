@@ -1,4 +1,4 @@
-//! Workers and their leases, and the two duties that run on time.
+//! Workers and their leases, and the two duties that depend on time.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use windlass_core::{
 use super::{Model, Now, Worker};
 use crate::fault::Fault;
 
-/// How long after its lease ran out a worker is swept: room for a renewal that is on its way.
+/// How long after its lease ran out a worker is swept: a renewal may still be on its way.
 pub const SWEEP_GRACE: Duration = Duration::from_secs(1);
 
 impl Worker {
@@ -21,7 +21,7 @@ impl Worker {
 }
 
 impl Model {
-    /// Registers a worker under an id that was never used.
+    /// Registers a worker under a new id.
     pub fn register(&mut self, now: Now, about: NewWorker, owner: Option<String>) -> WorkerId {
         let before = self.fleet();
         let id = WorkerId(self.workers.last_key_value().map_or(1, |(last, _)| last.0 + 1));
@@ -85,7 +85,7 @@ impl Model {
         Ok(())
     }
 
-    /// Ends a registration; what it holds goes back.
+    /// Ends a registration and hands back the tasks of the worker.
     pub fn retire(&mut self, now: Now, worker: WorkerId) -> Result<u64> {
         let before = self.fleet();
         let Some(row) = self.workers.get_mut(&worker) else { return Ok(0) };
@@ -98,7 +98,7 @@ impl Model {
         Ok(self.hand_back_all(now, &held))
     }
 
-    /// Passes tasks on whose time has come, the longest due first.
+    /// Moves on the tasks whose time has come, the earliest due first.
     pub fn promote_due(&mut self, now: Now, limit: u32) -> DutyReport {
         let before = self.last_ready_seq;
         let early = self.has(Fault::DueTooEarly);
@@ -127,7 +127,8 @@ impl Model {
         }
     }
 
-    /// Takes the tasks of dead workers. Tombstones are looked at again each time.
+    /// Takes the tasks of dead workers. Workers that were swept before are checked again, because `limit` may
+    /// have left them tasks.
     pub fn expire_workers(&mut self, now: Now, limit: u32) -> DutyReport {
         let (clock, fleet, before) = (self.lease_clock(now), self.fleet(), self.last_ready_seq);
         let mut found = Vec::new();
@@ -175,7 +176,7 @@ impl Model {
         }
     }
 
-    /// The clock that leases count by: monotonic time.
+    /// The clock of leases: monotonic time.
     pub(super) fn lease_clock(&self, now: Now) -> Now {
         if self.has(Fault::WallClockLeases) {
             return Now { monotonic: Duration::from_millis(now.wall.as_ms().max(0) as u64), ..now };

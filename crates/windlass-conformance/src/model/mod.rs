@@ -1,8 +1,8 @@
 //! The reference model: every rule of a store in plain maps, without a lock, a file or an index.
 //!
-//! It is written to be read and to be obviously right, not to be fast: whatever could be looked up is
-//! searched for. [`crate::MemoryStore`] puts it behind the store's traits; the property test runs it beside
-//! another store and compares.
+//! It is written to be read and to be obviously right, not to be fast: it searches where a store would use an
+//! index. [`crate::MemoryStore`] puts it behind the traits of a store. The property test runs it beside
+//! another store and compares the two.
 
 mod attempt;
 mod audit;
@@ -64,7 +64,7 @@ pub struct Model {
     moves: BTreeMap<(State, Event), u64>,
 }
 
-/// A task: what people see of it, and what they do not.
+/// A task: its public record, and what only the model knows.
 #[derive(Debug, Clone)]
 struct Task {
     record: TaskRecord,
@@ -72,15 +72,15 @@ struct Task {
     trace: Option<TraceContext>,
     ready_seq: u64,
     claim_no: u64,
-    /// Its place in its workflow.
+    /// Its position in its workflow.
     step: u64,
-    /// What it says of a failure in its workflow, if it says anything.
+    /// Its policy for a failure in its workflow, if it has one.
     on_failure: Option<OnFailure>,
-    /// The last lease whose start its job has noticed.
+    /// The last lease whose start its job has recorded.
     noticed_lease: u32,
     /// Its group, if it is a suspect of crashes.
     group: Group,
-    /// A suspect whose group waits stands aside: its job lets others through.
+    /// Whether it is a suspect whose group waits: it is held, and its job admits other tasks in its place.
     aside: bool,
 }
 
@@ -105,7 +105,7 @@ struct Worker {
     /// Monotonic time at which its lease runs out.
     expires: Duration,
     min_claim_no: u64,
-    /// When it was found dead or left; the row stays as a tombstone.
+    /// When it was found dead or retired; the row stays for a day.
     gone: Option<Duration>,
     /// How many tasks it held when it was found dead.
     crowd: usize,
@@ -144,7 +144,7 @@ impl Model {
         self
     }
 
-    /// The numbers that it was opened with.
+    /// The rules that it was opened with.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
@@ -154,7 +154,7 @@ impl Model {
         &self.moves
     }
 
-    /// The last place in the ready line that was given out.
+    /// The last place among ready tasks that was given out.
     pub fn last_ready_seq(&self) -> u64 {
         self.last_ready_seq
     }
@@ -164,7 +164,7 @@ impl Model {
         self.workers.get(&worker).is_some_and(|row| row.gone.is_none())
     }
 
-    /// The store as it is after its process ended and it was opened again: the same, unless it has a defect.
+    /// The store after its process ended and a new one opened it: the same, unless it has a defect.
     #[must_use]
     pub fn reopened(&self) -> Self {
         let mut model = self.clone();
@@ -180,7 +180,7 @@ impl Model {
         model
     }
 
-    /// The store as it is after a crash that forgot the last claim of a task.
+    /// The store after a crash that forgot the last claim of a task.
     #[must_use]
     pub fn crashed(&self, claimed: LeaseRef) -> Self {
         let mut model = self.clone();
@@ -200,7 +200,7 @@ impl Model {
         self.fault == Some(fault)
     }
 
-    /// Moves a task along the state table; a task that enters ready goes to the end of the line.
+    /// Moves a task along the state table; a task that becomes ready goes behind all ready tasks.
     fn shift(&mut self, id: TaskId, event: Event) {
         let Some(task) = self.tasks.get_mut(&id) else { return };
         let from = task.record.state;
@@ -246,7 +246,7 @@ impl Model {
         self.lanes.iter().find(|lane| lane.id == id)
     }
 
-    /// When the next scheduled task is due, or a delayed job wants its turn.
+    /// When the next scheduled task is due, or a delayed job may start a task.
     pub fn next_due(&self) -> Option<Timestamp> {
         let scheduled = self.tasks.values().filter(|task| task.record.state == State::Scheduled);
         let due = scheduled.filter_map(|task| task.record.due_at);
@@ -262,7 +262,7 @@ impl Model {
             .collect()
     }
 
-    /// The lanes of tasks that became ready after this place in the line was given out.
+    /// The lanes of tasks that became ready after this place was given out.
     fn lanes_ready_since(&self, ready_seq: u64) -> Vec<LaneId> {
         let lanes: BTreeSet<_> = self
             .tasks

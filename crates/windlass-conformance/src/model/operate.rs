@@ -38,7 +38,7 @@ impl Model {
         }
     }
 
-    /// Grants dead tasks a fresh budget. The lease number goes on, so that no old attempt can write.
+    /// Grants dead tasks new attempts. The lease number continues, so no old attempt can write.
     pub fn redrive(&mut self, now: Now, tasks: &[Redrive]) -> Vec<Changed> {
         let changed: Vec<_> = tasks
             .iter()
@@ -48,7 +48,8 @@ impl Model {
         changed
     }
 
-    /// A step that its workflow waits for has its old place; one that was passed goes to the end.
+    /// A step that blocks its workflow keeps its position; a step that the workflow has passed goes to the
+    /// end.
     pub(super) fn redrive_one(&mut self, now: Now, redrive: &Redrive) -> Result<State> {
         let id = redrive.id;
         let task = self.tasks.get_mut(&id).ok_or_else(|| not_found(id))?;
@@ -86,7 +87,7 @@ impl Model {
         Ok(if passed.is_some() { State::Waiting } else { State::Scheduled })
     }
 
-    /// Removes dead tasks that no workflow waits for.
+    /// Removes dead tasks that block no workflow.
     pub fn remove_dead(&mut self, ids: &[TaskId]) -> Vec<Changed> {
         ids.iter().map(|id| Changed { id: *id, result: self.remove_one(*id) }).collect()
     }
@@ -110,7 +111,7 @@ impl Model {
         }
     }
 
-    /// Stops or resumes claims from a queue.
+    /// Pauses or resumes claims from a queue.
     pub fn set_queue_paused(&mut self, now: Now, queue: &Name, paused: bool) -> bool {
         let before = self.fleet();
         let changed = if paused { self.paused.insert(queue.clone()) } else { self.paused.remove(queue) };

@@ -1,11 +1,11 @@
-//! Retention: what has ended is kept for a time and up to a size.
+//! Retention: ended tasks are kept for a time and up to a size.
 
 use windlass_core::{State, TaskId, source::DutyReport, store::Retention};
 
 use super::{Model, Now, inspect::bytes_of};
 
 impl Model {
-    /// Removes what is too old, then the oldest of what is too much.
+    /// Removes tasks that are too old, then the oldest ones while the size is too large.
     pub fn retain(&mut self, now: Now, retention: &Retention) -> DutyReport {
         let gone: Vec<TaskId> = self
             .tasks
@@ -45,12 +45,12 @@ impl Model {
             .map(|task| task.id)
     }
 
-    /// Whether a workflow waits for what becomes of this task.
+    /// Whether this task blocks its workflow.
     pub(super) fn blocks(&self, id: TaskId) -> bool {
         self.workflows.values().any(|workflow| workflow.blocked_by == Some(id))
     }
 
-    /// A key outlives its task by the key's own time.
+    /// A key is remembered for its own time after its task ended.
     pub(super) fn remove(&mut self, id: TaskId) {
         let Some(task) = self.tasks.remove(&id) else { return };
         if task.record.state == State::Dead

@@ -6,7 +6,7 @@ use super::{Model, Now};
 use crate::fault::Fault;
 
 impl Model {
-    /// Makes a schedule or replaces what it says; what it last did stays.
+    /// Makes a schedule or replaces its text; its last tick stays.
     pub fn put_schedule(&mut self, row: &ScheduleRow) {
         let (last_at, last_task) =
             self.schedules.get(&row.name).map_or((None, None), |old| (old.last_at, old.last_task));
@@ -23,7 +23,7 @@ impl Model {
         self.schedules.remove(name).is_some()
     }
 
-    /// Schedules that are due, the longest due first.
+    /// Schedules that are due, the earliest due first.
     pub fn due_schedules(&self, now: Now, limit: u32) -> DueSchedules {
         let mut waiting: Vec<_> = self
             .schedules
@@ -41,7 +41,7 @@ impl Model {
         }
     }
 
-    /// Enqueues the task of a tick and moves the schedule on, if it still waits for that tick.
+    /// Enqueues the task of a tick and sets the next tick, if the schedule still waits for that tick.
     pub fn fire(&mut self, now: Now, fire: &Fire) -> Result<Option<Enqueued>> {
         let awaited = |row: &ScheduleRow| {
             !row.paused

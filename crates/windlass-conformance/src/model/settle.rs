@@ -1,4 +1,4 @@
-//! Settle and progress: what only the current lease may write.
+//! Settle and progress: writes that only the current lease may make.
 
 use windlass_core::{Error, LeaseRef, Result, SettleBatch, Settled, State, WorkerId};
 
@@ -6,7 +6,7 @@ use super::{Model, Now};
 use crate::fault::Fault;
 
 impl Model {
-    /// Writes a batch once; sent again it gets the stored answer.
+    /// Applies a batch once; a batch that is sent again gets the stored answer.
     pub fn settle(&mut self, now: Now, batch: &SettleBatch) -> Result<Settled> {
         let receipt = (batch.worker, batch.settler_no);
         if let Some((batch_no, answer)) = self.receipts.get(&receipt)
@@ -31,15 +31,15 @@ impl Model {
         self.give_turns(now);
         let lanes_ready = self.lanes_ready_since(before);
         let answer = Settled { fenced, lanes_ready, next_due: self.next_due(), replayed: false };
-        // A worker that is gone holds nothing: whatever it sends again is fenced again.
+        // A worker that is gone holds nothing: a batch that it sends again is fenced again.
         if self.is_registered(batch.worker) {
             self.receipts.insert(receipt, (batch.batch_no, answer.clone()));
         }
         Ok(answer)
     }
 
-    /// The fence. It needs the worker's row, not the worker's clock: a result that waited through an outage
-    /// counts if nobody took the task.
+    /// The fence. It checks the worker's row, not the worker's lease time: a result that was late because of
+    /// an outage counts if no other worker took the task.
     pub(super) fn holds(&self, worker: WorkerId, lease: LeaseRef) -> bool {
         self.tasks.get(&lease.id).is_some_and(|task| {
             task.record.state == State::Running
@@ -49,7 +49,7 @@ impl Model {
         })
     }
 
-    /// Keeps how far an attempt is.
+    /// Keeps the progress of an attempt.
     pub fn progress(&mut self, worker: WorkerId, lease: LeaseRef, progress: &str) -> Result<()> {
         if !self.holds(worker, lease) && !self.has(Fault::ProgressNotFenced) {
             return Err(Error::LeaseLost(lease.id));

@@ -1,4 +1,4 @@
-//! Suspects of crashes: which group a worker may take, and who stands aside meanwhile.
+//! Suspects of crashes: which group a worker may take, and which suspects let other tasks pass meanwhile.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{Model, Now, Task};
 use crate::fault::Fault;
 
 impl Model {
-    /// A worker died with some of its tasks.
+    /// A worker died while it held these tasks.
     pub(super) fn crash_all(&mut self, ids: &[TaskId], was_alone: bool, now: Now) {
         let victim = |id: &TaskId| {
             let task = self.tasks.get(id)?;
@@ -77,7 +77,7 @@ impl Model {
         }
     }
 
-    /// Suspects that a demand could get if their group were next.
+    /// Suspects that a demand could get if their group were the next one.
     fn waiting_suspects(&self, demand: &Demand) -> impl Iterator<Item = &Task> {
         self.tasks.values().filter(|task| {
             (task.record.state == State::Ready || task.record.state == State::Held && task.aside)
@@ -87,7 +87,7 @@ impl Model {
         })
     }
 
-    /// The groups of which a demand may get members.
+    /// The groups whose members a demand may get.
     pub(super) fn groups_of(&self, demand: &Demand, now: Now) -> Vec<Group> {
         let waiting: Vec<_> =
             self.waiting_suspects(demand).map(|task| (task.group, task.record.crashes)).collect();
@@ -97,7 +97,7 @@ impl Model {
         self.suspects_turn(demand.worker, now).choose(&waiting, &self.rules)
     }
 
-    /// Suspects with a job come back to its line if their group is next, and leave it if their group has to wait.
+    /// A suspect with a job becomes ready if its group is next, and held if its group has to wait.
     pub(super) fn stand_aside(&mut self, now: Now, demands: &[Demand]) {
         let demands: Vec<&Demand> = demands.iter().filter(|demand| demand.n > 0).collect();
         let next: Vec<Group> = demands.iter().flat_map(|demand| self.groups_of(demand, now)).collect();

@@ -5,7 +5,7 @@ use windlass_core::{Error, Name, NewToken, Result, TokenRecord, token::TOKENS_MA
 use super::{Model, Now};
 
 impl Model {
-    /// Keeps a token.
+    /// Adds a token.
     pub fn add_token(&mut self, now: Now, token: &NewToken) -> Result<TokenRecord> {
         if self.tokens.len() >= TOKENS_MAX as usize || self.tokens.contains_key(&token.id) {
             let full = format!("the id is taken, or there are {TOKENS_MAX} tokens already");
@@ -37,7 +37,7 @@ impl Model {
         self.tokens.get(id).map(|token| seen(now, token))
     }
 
-    /// Forgets a token.
+    /// Removes a token.
     pub fn remove_token(&mut self, id: &Name) -> bool {
         self.tokens.remove(id).is_some()
     }

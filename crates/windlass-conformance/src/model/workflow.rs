@@ -10,7 +10,7 @@ use windlass_core::{
 use super::{Model, Now, Task};
 use crate::fault::Fault;
 
-/// Tasks that are named as having a job's room.
+/// Most tasks that are named as users of a job's room.
 const OCCUPANTS_MAX: usize = 5;
 
 /// A workflow.
@@ -19,14 +19,14 @@ pub(super) struct Workflow {
     pub on_failure: OnFailure,
     pub created_at: Timestamp,
     pub blocked_by: Option<TaskId>,
-    /// A head that ended without success, until the workflow gets its turn.
+    /// A head that ended without success, until the workflow takes its turn.
     pub failed: Option<TaskId>,
-    /// Ends of steps up to this one block and cancel nothing: somebody cancelled the workflow.
+    /// Steps up to this one block and cancel nothing when they end: an operator cancelled the workflow.
     pub forgiven_up_to: u64,
 }
 
 impl Model {
-    /// Puts a task at the end of its workflow, which is made if it is not there.
+    /// Puts a task at the end of its workflow, and makes the workflow if it does not exist.
     pub(super) fn append(&mut self, now: Now, id: TaskId) {
         self.last_step += 1;
         let Some(task) = self.tasks.get_mut(&id) else { return };
@@ -43,7 +43,7 @@ impl Model {
         self.touched.workflows.insert(name);
     }
 
-    /// Remembers the failure of a step that had its turn. One that waited is taken out as if it had never been there.
+    /// Remembers the failure of a step that had its turn. A step that still waited is taken out of the order.
     pub(super) fn note_end_of_step(&mut self, id: TaskId, before: State) {
         let Some(task) = self.tasks.get(&id) else { return };
         let Some(name) = &task.record.workflow else { return };
@@ -56,7 +56,7 @@ impl Model {
         }
     }
 
-    /// Lets the head of a workflow through, and draws the consequences of a head that failed.
+    /// Lets the head of a workflow pass, and applies the policy if a head failed.
     pub(super) fn pass_on(&mut self, now: Now, name: &Name) {
         let Some(workflow) = self.workflows.get_mut(name) else { return };
         if let Some(failed) = workflow.failed.take() {
@@ -96,7 +96,7 @@ impl Model {
         }
     }
 
-    /// The step whose turn it is: the first unfinished one, unless a defect has it otherwise.
+    /// The step whose turn it is: the first unfinished one, unless a defect chooses another.
     fn next_step(&self, name: &Name) -> Option<TaskId> {
         let mut steps = self.unfinished(name);
         if self.has(Fault::PassesBeforeSuccess) {
@@ -122,7 +122,8 @@ impl Model {
         steps.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Retries or skips the step that blocks a workflow, or cancels its unfinished steps; answers how many tasks that changed.
+    /// Retries or skips the step that blocks a workflow, or cancels its unfinished steps; answers how many
+    /// tasks that changed.
     pub fn change_workflow(&mut self, now: Now, name: &Name, action: WorkflowAction) -> Result<u64> {
         let workflow = self.workflows.get(name).ok_or_else(|| Error::NotFound(format!("workflow {name}")))?;
         let blocked_by = workflow.blocked_by;
@@ -195,7 +196,7 @@ impl Model {
         names.filter_map(|name| self.workflow(name)).collect()
     }
 
-    /// What stands around a task at its gates.
+    /// The job and the workflow of a task with their figures.
     pub fn gate_view(&self, task: &TaskRecord) -> GateView {
         let has_room = |other: &&Task| {
             other.record.job.is_some()

@@ -1,4 +1,4 @@
-//! From a step to a call: the ids that one side has given to what steps name by number.
+//! Turns a step into a call: a book knows the ids that one side gave to the numbers in the steps.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -14,11 +14,11 @@ use super::{
     ops::{self, Change, Draft, End, How, Op, Want},
 };
 
-/// Lease time of every worker; never a whole number of seconds, as every step of the clock is, so that no
-/// step ends exactly at a deadline.
+/// Lease time of every worker. Not a whole number of seconds, as every step of the clock is, so that no step
+/// ends exactly at a deadline.
 const LEASE_TTL: Duration = Duration::from_millis(10_500);
 
-/// Every error and reason that a run hands in.
+/// Every error and reason that a run sends.
 pub const TEXTS: [&str; 4] = [CANCELLED, FAILED, HOPELESS, OBSOLETE];
 /// The reason of every cancel.
 pub const CANCELLED: &str = "cancelled by test";
@@ -26,8 +26,8 @@ const FAILED: &str = "failed";
 const HOPELESS: &str = "hopeless";
 const OBSOLETE: &str = "obsolete";
 
-/// The ids that one side gave to the numbered tasks, workers and lanes, and the numbers that its workers
-/// count with.
+/// The ids that one side gave to the numbered tasks, workers and lanes, and the claim and batch numbers of
+/// its workers.
 #[derive(Debug, Clone)]
 pub struct Book {
     /// When the run started by this side's clock.
@@ -70,7 +70,7 @@ impl Book {
         self.workers.len()
     }
 
-    /// The number of a task; one that is not in the book has none, and is shown as it is.
+    /// The number of a task. A task that is not in the book keeps its id.
     pub fn number(&self, id: TaskId) -> TaskId {
         self.numbers.get(&id).map_or(id, |number| TaskId::from_raw(*number as i64))
     }
@@ -80,7 +80,7 @@ impl Book {
         self.workers.iter().position(|member| member.id == id).map_or(id, |number| WorkerId(number as i64))
     }
 
-    /// The lane of an id.
+    /// The number of a lane.
     pub fn lane_number(&self, id: LaneId) -> LaneId {
         let lane = self.lanes.iter().find(|lane| lane.id == id);
         let number =
@@ -98,7 +98,7 @@ impl Book {
         self.workers.get(worker).map(|member| member.id)
     }
 
-    /// Writes down what a call brought.
+    /// Adds the ids of an answer.
     pub fn learn(&mut self, op: &Op, answer: &Answer, lanes: Vec<Arc<Lane>>) {
         self.lanes = lanes;
         match (answer, op) {
@@ -121,7 +121,8 @@ impl Book {
         }
     }
 
-    /// The call of a step. One that names what is not there (a shrunk run) calls nothing.
+    /// The call of a step. A step of a shrunk run may name something that does not exist: then it makes no
+    /// call.
     pub fn call(&mut self, op: &Op, now: Timestamp) -> Call {
         self.try_call(op, now).unwrap_or(Call::Nothing)
     }
@@ -144,7 +145,7 @@ impl Book {
             Op::Reconcile { worker, kept, back } => {
                 let kept = kept.iter().filter_map(|(task, lease)| self.lease(*task, *lease)).collect();
                 let member = self.workers.get(*worker)?;
-                // Over gRPC zero stands for every claim, and the first claim of a worker has number one.
+                // Over gRPC zero means every claim, and the first claim of a worker has number one.
                 Call::Reconcile(member.id, member.claim_no.saturating_sub(*back).max(1), kept)
             }
             Op::Progress { worker, task, lease, text } => {
@@ -169,7 +170,7 @@ impl Book {
                 Call::Renew(self.worker_id(*worker)?, report)
             }
             Op::Retire { worker } => Call::Retire(self.worker_id(*worker)?),
-            // When time has passed a worker looks at what wanted it to.
+            // When time has passed, a worker runs the admit duty.
             Op::Advance { .. } | Op::Admit => Call::Admit,
             Op::Promote => Call::Promote,
             Op::Expire => Call::Expire,

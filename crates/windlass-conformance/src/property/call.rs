@@ -1,4 +1,4 @@
-//! A call as one side gets it, and what each side answers.
+//! A call to one side, and the answer of each side.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     model::{Model, Now},
 };
 
-/// A call as one side gets it.
+/// A call to one side.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each is named after the method of a store")]
 pub enum Call {
@@ -42,7 +42,7 @@ pub enum Call {
     Admit,
 }
 
-/// What a side answered. Errors are told apart by their codes: texts are each store's own.
+/// The answer of one side. Errors are compared by their codes, because each store has its own texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is named after what it brings")]
 pub enum Answer {
@@ -132,7 +132,7 @@ impl Call {
     }
 }
 
-/// Retention in as many steps as the store likes.
+/// Runs retention until the store says that there is no more.
 async fn retain(store: &dyn Store, retention: &Retention) -> Answer {
     let mut moved = 0;
     loop {

@@ -1,4 +1,5 @@
-//! What must hold in the model after every step, looked at from outside: LIMIT, WF-ORDER, NO-STRANDED, SLOT-BALANCED.
+//! What must hold in the model after every step, read through its public calls: LIMIT, WF-ORDER, NO-STRANDED,
+//! SLOT-BALANCED.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ pub fn broken(model: &Model) -> Option<String> {
         .or_else(|| out_of_order(model, &tasks))
 }
 
-/// A limit that fell leaves what runs, and nothing ready beside it.
+/// When a limit has fallen, running tasks may exceed it, and then none may be ready.
 fn over_limit(job: &JobRecord) -> Option<String> {
     let limit = u64::from(job.concurrency.unwrap_or(WINDOW_MIN));
     let broken = job.ready + job.running > limit && job.ready > 0;
@@ -37,7 +38,7 @@ fn stranded(model: &Model, task: &TaskRecord) -> Option<String> {
             Some(format!("NO-STRANDED: held though there is room: {task:?}"))
         }
         State::Ready if task.job.is_some() && !model.is_live(&task.lane) => {
-            Some(format!("NO-STRANDED: room for what nobody can take: {task:?}"))
+            Some(format!("NO-STRANDED: room for a task that no worker can take: {task:?}"))
         }
         State::Scheduled if task.due_at.is_none() => Some(format!("NO-STRANDED: due at no time: {task:?}")),
         State::Running if !task.worker.is_some_and(|worker| model.is_registered(worker)) => {
@@ -47,7 +48,7 @@ fn stranded(model: &Model, task: &TaskRecord) -> Option<String> {
     }
 }
 
-/// At most one step has passed; if none has, something blocks the rest.
+/// At most one step has its turn. If none has, something blocks the rest.
 fn out_of_order(model: &Model, tasks: &[TaskRecord]) -> Option<String> {
     let mut steps: BTreeMap<&Name, (Vec<TaskId>, usize)> = BTreeMap::new();
     for task in tasks.iter().filter(|task| !task.state.is_ended()) {

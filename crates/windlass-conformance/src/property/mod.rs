@@ -1,8 +1,9 @@
-//! The property: whatever is done to a store, it answers and looks like the model.
+//! The property: after any sequence of calls, a store answers and looks like the model.
 //!
-//! [`ops`] makes random steps out of what the model holds, [`mod@reference`] applies them to the model,
-//! [`book`] turns a step into a call with the ids of one side, [`mod@call`] makes it, [`seen`] makes answers of both
-//! sides comparable, [`invariants`] looks at the model alone, and this file runs a store beside the model.
+//! [`ops`] makes random steps that fit the state of the model, [`mod@reference`] applies them to the model,
+//! [`book`] turns a step into a call with the ids of one side, [`mod@call`] makes it, [`seen`] makes the
+//! answers of both sides comparable, [`invariants`] checks the model alone, and this file runs a store beside
+//! the model.
 
 pub mod book;
 pub mod call;
@@ -24,10 +25,10 @@ use windlass_core::{Event, State, state};
 use self::{book::Book, ops::Op, reference::Reference, seen::Snapshot};
 use crate::harness::Harness;
 
-/// Shrinking stops after this long: a long failing example today is worth more than a short one tomorrow.
+/// Shrinking stops after this long: a long failing example now is worth more than a short one much later.
 const SHRINK_MAX: Duration = Duration::from_mins(1);
 
-/// How much to try.
+/// How many and how long the runs are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
     /// Independent runs.
@@ -72,7 +73,7 @@ impl Coverage {
     }
 }
 
-/// The same runs every time, unless told otherwise: by a seed, or by a long run, which looks elsewhere each time.
+/// The seed: fixed, unless an environment variable sets it or a long run draws a new one.
 fn seed() -> u64 {
     let set = std::env::var("WINDLASS_PROPERTY_SEED").ok().and_then(|seed| seed.parse().ok());
     set.unwrap_or_else(|| match std::env::var_os("WINDLASS_LONG") {
@@ -81,8 +82,8 @@ fn seed() -> u64 {
     })
 }
 
-/// Runs stores beside the model. The error is the shortest way found to a difference, or the moves that
-/// were never made.
+/// Runs stores beside the model. The error is the shortest sequence found that shows a difference, or the
+/// moves that were never made.
 pub fn check(make: impl Fn() -> Box<dyn Harness>, effort: Effort) -> Result<Coverage, String> {
     let coverage = explore(make, effort)?;
     match coverage.missing() {
@@ -91,7 +92,7 @@ pub fn check(make: impl Fn() -> Box<dyn Harness>, effort: Effort) -> Result<Cove
     }
 }
 
-/// The same for an effort that is too small to make every move: the caller looks at what was made.
+/// The same for an effort that is too small to make every move: the caller checks the coverage.
 pub fn explore(make: impl Fn() -> Box<dyn Harness>, effort: Effort) -> Result<Coverage, String> {
     let seed = seed();
     let config = Config {
@@ -118,10 +119,11 @@ pub fn explore(make: impl Fn() -> Box<dyn Harness>, effort: Effort) -> Result<Co
     Ok(coverage.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Does random work on stores and leaves each in the middle of it, as a process does that is killed; `look` then has the harness.
+/// Runs random work on stores and stops each in the middle, as a killed process does; `look` then gets the
+/// harness.
 ///
 /// # Errors
-/// What `look` said of the shortest way found to a store that it did not like.
+/// The error of `look` for the shortest sequence found that it did not accept.
 pub fn interrupt<H: Harness>(
     make: impl Fn() -> H,
     effort: Effort,
@@ -148,7 +150,7 @@ pub fn interrupt<H: Harness>(
     verdict.map_err(|error| format!("{error}\n(WINDLASS_PROPERTY_SEED={seed})"))
 }
 
-/// Makes calls, whatever they answer.
+/// Makes calls and ignores their answers.
 fn work(harness: &dyn Harness, ops: Vec<Op>, applied: impl Fn()) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -195,7 +197,7 @@ fn run_one(
             book.learn(&op, &answer, store.lanes(&ops::kinds(), &[]).await.unwrap_or_default());
             let mut answer = seen::answer(answer, &book, exact);
             let mut expected = seen::answer(reference.answer().clone(), reference.book(), exact);
-            // A job that holds nothing back may or may not want its turn.
+            // A job that holds nothing back may or may not ask for a turn.
             if reference.model().has_idle_delay() {
                 (answer, expected) = (seen::without_next_due(answer), seen::without_next_due(expected));
             }
@@ -217,7 +219,7 @@ fn run_one(
     })
 }
 
-/// When everybody has died and everything is due, nothing is stranded.
+/// When every worker has died and every task is due, no task is stranded.
 async fn rest(harness: &dyn Harness, store: &dyn windlass_core::Store) -> Result<(), String> {
     harness.advance(Duration::from_hours(1)).await;
     store.expire_workers(ops::MANY).await.map_err(|error| error.to_string())?;

@@ -1,21 +1,22 @@
-//! Random steps, made out of what the model holds: tasks, workers and lanes are named by number.
+//! Random steps that fit the state of the model. They name tasks, workers and lanes by number.
 
 use proptest::{collection::vec, option, prelude::*, sample};
 use windlass_core::{Name, OnFailure, State, WorkflowAction};
 
 use super::reference::Reference;
 
-/// More than a run holds.
+/// More tasks than a run has.
 pub const MANY: u32 = 10_000;
 /// Lanes: each pair of queue and kind.
 const LANES: u8 = 4;
-/// Jobs, and workflows, that tasks name.
+/// Jobs, and workflows, that tasks can name.
 pub const GATES: u8 = 3;
-/// The limit that tasks bring for a job that is not there yet. All bring the same: which of several counts is left to the store.
+/// The limit that tasks bring for a job that does not exist yet. All bring the same one, because each store
+/// may choose which of several counts.
 pub const GIVEN_LIMIT: u32 = 3;
 /// Workers that may be registered at once.
 const WORKERS_MAX: usize = 3;
-/// Tasks of a run, so that a look at all of them stays quick.
+/// Most tasks of a run, so that comparing all of them stays fast.
 const TASKS_MAX: usize = 60;
 
 /// One step.
@@ -40,7 +41,7 @@ pub enum Op {
         worker: usize,
         ends: Vec<End>,
     },
-    /// The worker's last batch again.
+    /// Sends the worker's last batch again.
     Replay {
         worker: usize,
     },
@@ -101,7 +102,7 @@ pub enum Op {
     Admit,
 }
 
-/// What is changed about a job.
+/// A change of a job.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "the names are those of what operators do")]
 pub enum Change {
@@ -121,7 +122,7 @@ pub struct Draft {
     pub start_in_s: Option<u64>,
     pub key: Option<(u8, bool)>,
     pub payload: u8,
-    /// Zero makes the task, and with it the batch, bad.
+    /// Zero makes the task invalid, and the batch with it.
     pub max_attempts: u32,
     pub job: Option<u8>,
     /// Whether it brings the limit of its job, see [`GIVEN_LIMIT`].
@@ -188,7 +189,7 @@ pub fn kinds() -> Vec<Name> {
     (0..2).map(|number| lane(number).1).collect()
 }
 
-/// What may be done next.
+/// The steps that may come next.
 pub fn next(reference: &Reference) -> BoxedStrategy<Op> {
     let tasks = reference.book().tasks();
     let registered = reference.registered();
@@ -234,7 +235,7 @@ pub fn next(reference: &Reference) -> BoxedStrategy<Op> {
     proptest::strategy::Union::new_weighted(choices).boxed()
 }
 
-/// What operators do with jobs and workflows, mostly with those that are there.
+/// What operators do with jobs and workflows, mostly with existing ones.
 fn gate_ops(reference: &Reference) -> Vec<(u32, BoxedStrategy<Op>)> {
     let set = (0..GATES, change()).prop_map(|(job, change)| Op::SetJob { job, change });
     let action = prop_oneof![
@@ -316,7 +317,7 @@ fn gates() -> BoxedStrategy<(Option<u8>, Option<u8>, Option<OnFailure>)> {
     .boxed()
 }
 
-/// Claims of any worker there ever was: those that are gone are refused.
+/// Claims of every worker that ever registered: those that are gone are refused.
 fn claims(reference: &Reference) -> Vec<(u32, BoxedStrategy<Op>)> {
     let all = reference.book().workers();
     let registered = reference.registered();
@@ -351,7 +352,7 @@ fn worker_ops(reference: &Reference, worker: usize) -> Vec<(u32, BoxedStrategy<O
     }
     let kept = sample::subsequence(held.clone(), 0..=held.len());
     let reconcile = (kept, 0..2_u64).prop_map(move |(kept, back)| {
-        // Of the first one also an older lease, which the worker has lost.
+        // For the first task also an older lease, which the worker has lost.
         let older = kept.first().filter(|_| back == 1).map(|held| (held.task, held.lease - 1));
         let kept = kept.into_iter().map(|held| (held.task, held.lease)).chain(older).collect();
         Op::Reconcile { worker, kept, back }
@@ -380,7 +381,7 @@ fn worker_ops(reference: &Reference, worker: usize) -> Vec<(u32, BoxedStrategy<O
     choices
 }
 
-/// Leases that a worker has no right to: any of any task, and often one that another worker holds.
+/// Leases that a worker does not hold: any number of any task, and often one that another worker holds.
 fn not_held(reference: &Reference, worker: usize) -> BoxedStrategy<(usize, u32)> {
     let any = (0..reference.book().tasks(), 0..4_u32).boxed();
     let others = reference.registered().into_iter().filter(|other| *other != worker);

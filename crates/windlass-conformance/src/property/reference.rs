@@ -37,7 +37,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// An end of this attempt; a failure of the last one is the task's end, as a worker decides it.
+    /// An end of this attempt. A failure of the last attempt ends the task, as a worker decides it.
     pub fn end(&self, how: How) -> End {
         let how = match how {
             How::Retry { .. } if !self.attempts_left => How::Dead,
@@ -47,12 +47,12 @@ impl Held {
     }
 }
 
-/// Small budgets, so that a run reaches their ends.
+/// Small limits, so that a run reaches them.
 pub fn rules() -> Rules {
     Rules { max_crashes: 1, batch_max: 100, job_default_concurrency: Some(2), ..Rules::default() }
 }
 
-/// Whether a job shows nothing of having been used: stores may make it sooner or later.
+/// Whether a job shows no sign of use: stores may make it sooner or later.
 pub fn is_unused(job: &JobRecord) -> bool {
     let JobRecord { state, concurrency, delay, ready, running, held, .. } = job;
     *state == JobState::Active
@@ -61,7 +61,7 @@ pub fn is_unused(job: &JobRecord) -> bool {
 }
 
 impl std::fmt::Debug for Reference {
-    /// A failing run shows its steps; the empty model that it starts with would only hide them.
+    /// A failing run shows its steps; the empty model at its start would only hide them.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reference").finish_non_exhaustive()
     }
@@ -87,12 +87,12 @@ impl Reference {
         &self.book
     }
 
-    /// What it answered to the last step.
+    /// Its answer to the last step.
     pub fn answer(&self) -> &Answer {
         &self.answer
     }
 
-    /// How it looks now.
+    /// Its visible state now.
     pub fn snapshot(&self, exact: bool) -> Snapshot {
         Snapshot::of_model(&self.model, self.now, &self.book, exact)
     }
@@ -105,7 +105,7 @@ impl Reference {
         (0..self.book.workers()).filter(known).collect()
     }
 
-    /// Jobs of which something can be seen.
+    /// Jobs with visible state.
     pub fn jobs_in_use(&self) -> Vec<u8> {
         let used = |job: &u8| self.model.job(&ops::job_name(*job)).is_some_and(|job| !is_unused(&job));
         (0..ops::GATES).filter(used).collect()
@@ -171,8 +171,9 @@ impl ReferenceStateMachine for Reference {
         ops::next(state)
     }
 
-    /// A step that waits behind another in a job that ends its tasks is ended by the next turn of that job; when that is,
-    /// the rules leave open. So do they whether retention removes a cancelled step that blocks its workflow (docs/gates.md).
+    /// Some steps are skipped, because the rules leave two things open (docs/gates.md): when a waiting step
+    /// in a job that ends its tasks is ended by the next turn of that job, and whether retention removes a
+    /// cancelled step that blocks its workflow.
     fn preconditions(state: &Self, op: &Op) -> bool {
         match op {
             Op::Enqueue { drafts } => drafts

@@ -1,5 +1,5 @@
-//! What both sides show, made comparable: ids become numbers, times become distances from the start, and
-//! what the contract leaves to a store is left out.
+//! Makes the visible state of both sides comparable: ids become numbers, times become distances from the
+//! start, and details that the contract leaves to the stores are left out.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::model::{Model, Now};
 
-/// Everything that can be looked at.
+/// Everything that a caller can read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     tasks: Vec<TaskRecord>,
@@ -46,7 +46,7 @@ impl Gates {
 }
 
 impl Snapshot {
-    /// How a store looks.
+    /// The visible state of a store.
     pub async fn of_store(store: &dyn Store, book: &Book, exact: bool) -> Result<Self> {
         let (mut tasks, mut after) = (Vec::new(), None);
         loop {
@@ -65,7 +65,7 @@ impl Snapshot {
         Ok(Self::new(tasks, lanes, paused, store.workers().await?, gates, Eye { book, exact }))
     }
 
-    /// How the model looks.
+    /// The visible state of the model.
     pub fn of_model(model: &Model, now: Now, book: &Book, exact: bool) -> Self {
         let tasks = model.tasks(&Filter::default(), None, ops::MANY).tasks;
         let (lanes, paused) = (model.lane_records(), model.paused_queues());
@@ -82,7 +82,7 @@ impl Snapshot {
         gates: Gates,
         eye: Eye<'_>,
     ) -> Self {
-        // A lane that is empty may or may not be shown; so may a worker that is gone.
+        // An empty lane may or may not be shown; so may a worker that is gone.
         lanes.retain(|lane| lane.depth != windlass_core::store::Depth::default());
         lanes.sort_by(|a, b| (&a.queue, &a.kind).cmp(&(&b.queue, &b.kind)));
         paused.sort();
@@ -97,7 +97,7 @@ impl Snapshot {
         Self { tasks, lanes, paused, workers, gates: gates.seen(eye) }
     }
 
-    /// What is different, for people; `self` is the model.
+    /// The difference, for people; `self` is the model.
     pub fn difference(&self, store: &Self) -> Option<String> {
         if self == store {
             return None;
@@ -130,7 +130,7 @@ impl Snapshot {
     }
 }
 
-/// How to look at one side.
+/// How to make one side comparable.
 #[derive(Clone, Copy)]
 struct Eye<'a> {
     book: &'a Book,
@@ -138,7 +138,7 @@ struct Eye<'a> {
 }
 
 impl Eye<'_> {
-    /// A clock that ticks by itself cannot be compared; then only whether there is a time counts.
+    /// Times of a clock that runs on its own cannot be compared: only whether there is a time counts.
     fn time(self, at: Timestamp) -> Timestamp {
         Timestamp::from_ms(if self.exact { at.as_ms() - self.book.epoch.as_ms() } else { 0 })
     }
@@ -150,7 +150,7 @@ impl Eye<'_> {
         for at in [&mut task.due_at, &mut task.started_at, &mut task.ended_at] {
             *at = at.map(|at| self.time(at));
         }
-        // Whether a hand-back leaves a record is the store's affair, unless the worker settled so.
+        // Each store decides whether a hand-back leaves a record, unless the worker settled the task so.
         task.attempts.retain(|attempt| attempt.result != AttemptResult::Released);
         for attempt in &mut task.attempts {
             attempt.worker = attempt.worker.map(|worker| self.book.worker_number(worker));
@@ -165,12 +165,13 @@ impl Eye<'_> {
                 _ => {}
             }
         }
-        // The words for a death by crashes are the store's own; all others came in with a call.
+        // Each store has its own text for a death by crashes; all other texts came in with a call.
         task.error = task.error.map(|text| if TEXTS.contains(&text.as_str()) { text } else { String::new() });
         task
     }
 
-    /// When a job was made is the store's affair; whether its last start is noticed, only while it counts.
+    /// Each store decides when it makes a job. Whether the last start is recorded counts only while the job
+    /// has a delay.
     fn job(self, mut job: JobRecord) -> JobRecord {
         job.created_at = Timestamp::from_ms(0);
         let counts = job.delay.is_some() && job.state == JobState::Active;
@@ -178,7 +179,7 @@ impl Eye<'_> {
         job
     }
 
-    /// In a blocked workflow nobody has a turn.
+    /// In a blocked workflow no step has a turn.
     fn workflow(self, mut workflow: WorkflowRecord) -> WorkflowRecord {
         workflow.created_at = Timestamp::from_ms(0);
         workflow.blocked_by = workflow.blocked_by.map(|id| self.book.number(id));
@@ -215,9 +216,9 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
         }
         Answer::Claimed(mut claim) => {
             claim.tasks = claim.tasks.into_iter().map(|task| eye.claimed(task)).collect();
-            // Where in its worker's part of the answer suspects stand is the store's affair.
+            // Each store decides the position of suspects among the tasks of their worker.
             claim.tasks.sort_by_key(|task| (task.worker, !is_suspect(task.crashes)));
-            // A claim that brings something may leave it to the next to look.
+            // A claim that gives tasks may leave the look for the next due time to a later claim.
             claim.next_due = claim.next_due.filter(|_| claim.tasks.is_empty()).map(|at| eye.time(at));
             claim.now = eye.time(claim.now);
             // A claim that brought something may not have looked for what it was kept from.
@@ -233,12 +234,12 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
             settled.fenced.sort_unstable();
             // A store tells of these with its answer, or by a hint a moment later.
             settled.lanes_ready = Vec::new();
-            // Told only where something was scheduled; the claim that follows tells it in any case.
+            // Only set if something was scheduled; the next claim has it in any case.
             settled.next_due = None;
             Answer::Settled(settled)
         }
         Answer::Changed(changed) => {
-            // Where a redriven step stands depends on when the store looks.
+            // The position of a redriven step depends on when the store looks.
             let redriven = |state| match state {
                 State::Waiting | State::Held | State::Ready => State::Scheduled,
                 state => state,
@@ -274,7 +275,7 @@ pub fn answer(answer: Answer, book: &Book, exact: bool) -> Answer {
     }
 }
 
-/// The answer without the time that it names for the next look.
+/// The answer without the time of the next look.
 pub fn without_next_due(answer: Answer) -> Answer {
     match answer {
         Answer::Claimed(claim) => Answer::Claimed(ClaimAnswer { next_due: None, ..claim }),

@@ -1,28 +1,30 @@
-//! Few free slots wait for others, so that a claim is worth its way.
+//! While only a few slots are free, the worker waits a moment for more of them, so that one claim fills
+//! several.
 
 use std::time::Duration;
 
 use super::SLOTS_MIN;
 
-/// The share of slots that is waited for.
+/// The share of slots, one in `SHARE`, that the worker waits for.
 const SHARE: u32 = 10;
-/// The longest that a free slot is kept empty for the sake of a larger claim.
+/// The longest time that the worker keeps a free slot empty to make the next claim larger.
 pub const GATHER_MAX: Duration = Duration::from_millis(5);
-/// For how long the next one is waited for. Where tasks started together, those that end last would else wait for nobody, and
-/// end later with every round.
+/// The longest wait for one more slot. Without this limit, tasks that started together drift apart: the last
+/// slots wait for slots that do not come free soon, and each round ends later than the one before.
 pub const GATHER_QUIET: Duration = Duration::from_millis(1);
 
-/// Since when slots are free.
+/// Remembers since when slots are free.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Gathering {
     since: Option<Duration>,
-    /// How many were free at the last look, and since when it is so many.
+    /// How many slots were free at the last call, and since when the number is the same.
     last: (u32, Duration),
 }
 
 impl Gathering {
-    /// How much longer free slots wait for others to come free: while fewer than a tenth of what may run are free, at most [`GATHER_MAX`]
-    /// since the first of them was and [`GATHER_QUIET`] since the last. `None`: claim now, if any is free.
+    /// How much longer the worker waits for more free slots. It waits while fewer than a tenth of the allowed
+    /// slots are free, at most [`GATHER_MAX`] after the first slot came free and [`GATHER_QUIET`] after the
+    /// last. `None`: claim now, if a slot is free.
     pub fn left(&mut self, allowed: u32, free: u32, now: Duration) -> Option<Duration> {
         if free == 0 {
             *self = Self::default();
@@ -62,7 +64,7 @@ mod tests {
         }
     }
 
-    /// What a row of looks at 100 slots says: when, how many are free, how much longer to wait.
+    /// Calls `left` with 100 slots. Each entry: the time, how many slots are free, the expected wait.
     fn check(looks: &[(u64, u32, Option<u64>)]) {
         let mut gathering = Gathering::default();
         for (at, free, left) in looks {
@@ -71,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn they_wait_for_as_long_as_others_follow_soon_but_never_longer_than_five_milliseconds() {
+    fn the_wait_ends_five_milliseconds_after_the_first_free_slot() {
         check(&[
             (0, 1, Some(1_000)),
             (900, 2, Some(1_000)),
@@ -86,12 +88,12 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_follows_nobody_is_waited_for() {
+    fn the_wait_ends_one_millisecond_after_the_last_free_slot() {
         check(&[(0, 3, Some(1_000)), (400, 3, Some(600)), (1_000, 3, None), (60_000, 3, None)]);
     }
 
     #[test]
-    fn the_next_round_begins_anew() {
+    fn the_wait_starts_again_after_no_slot_was_free() {
         check(&[(0, 3, Some(1_000)), (1_000, 3, None), (1_100, 0, None), (9_000, 3, Some(1_000))]);
     }
 }

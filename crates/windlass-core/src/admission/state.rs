@@ -1,26 +1,27 @@
-//! What is remembered between two samples, and what a sample makes of it.
+//! The state of admission control between two samples, and how a sample changes it.
 
 use std::time::Duration;
 
 use super::{HYSTERESIS, LATENCY_FACTOR, MEMORY_HIGH, MEMORY_STOP, Reasons, SLOTS_MIN, START_SHARE, allowed};
 
-/// Where so much memory is free for each slot, a new worker need not wait for its first tasks to end before it takes more:
-/// four times the largest payload that is taken by default.
+/// With this much free memory for each slot, a new worker doubles its share at every sample, before its first
+/// tasks have ended. Four times the largest payload that is taken by default.
 const AMPLE_BYTES_PER_SLOT: u64 = 4 << 20;
-/// The least share that memory leaves: one of the most slots that a worker may have.
+/// The least share of slots that memory pressure leaves: one slot of the largest worker.
 const LEAST: f64 = 1e-5;
-/// A step of recovery, as a share of what may run now …
+/// A step of recovery, as a share of the slots that may be used now …
 const STEP: f64 = 0.1;
-/// … and at least this share of the slots.
+/// … and at least this share of all slots.
 const STEP_MIN: f64 = 0.002;
-/// Memory that is less by this share has fallen.
+/// Memory use has fallen if the share is lower by this much.
 const FALLEN: f64 = 0.005;
-/// Memory that is more by this share has grown.
+/// Memory use has grown if the share is higher by this much.
 const GROWN: f64 = 0.02;
-/// A round of tasks that do not end counts as completed when everything that may run has run for so long while memory did not
-/// grow: what they hold is seen by then, and who waits for something for hours need not have ended to prove it.
+/// Some tasks run for hours, so a round must be able to complete without an end. It counts as completed when
+/// every allowed slot was in use for this long while memory did not grow: by then the memory of the tasks
+/// shows.
 const STEADY_FOR: Duration = Duration::from_secs(1);
-/// So many samples without a fall, and what is held is not held by tasks.
+/// After this many samples without a fall, the memory in use is not held by tasks.
 const FLAT_SAMPLES: u32 = 4;
 
 /// A reading of memory against the limit that applies.
@@ -39,7 +40,7 @@ impl MemorySample {
     }
 }
 
-/// What a sample saw.
+/// What a sample contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seen {
     /// Memory, if it can be read.
@@ -48,8 +49,8 @@ pub struct Seen {
     pub slots: u32,
     /// Slots in use.
     pub in_flight: u32,
-    /// Slots in use and slots in all of the feeder that is busiest, if there are several: those that have nothing to do must not
-    /// make it look idle.
+    /// Slots in use and all slots of the busiest feeder, if there are several. An idle feeder must not make a
+    /// busy one look idle.
     pub busiest: Option<(u32, u32)>,
     /// Tasks that have ended since the process started.
     pub ended: u64,
@@ -76,39 +77,40 @@ pub struct Admission {
     memory_high: f64,
     start: Start,
     memory: f64,
-    /// What is known of a shortage, from when memory passed the mark until it is well below.
+    /// The shortage, from the time memory use rose above `memory_high` until it is well below.
     shortage: Option<Shortage>,
     stopped: bool,
     latency: f64,
 }
 
-/// A shortage of memory. What ended tasks held need not come back: allocators keep it for the next ones, and on a host others
-/// may hold it. Whoever waits for it with one task at a time may wait for ever; so once memory has been flat for a while, half
-/// of what ran when it became short may run again, as long as memory does not grow.
+/// A shortage of memory. The hazard: memory of ended tasks may never come back, because allocators keep it
+/// and other processes on the host may use it. A worker that waits for it with one task at a time may wait
+/// for ever. So once memory has been flat for a while, half of the tasks that ran when the shortage began may
+/// run again, as long as memory does not grow.
 #[derive(Debug, Clone, PartialEq)]
 struct Shortage {
-    /// The share of the slots in use when it began, or when memory last grew.
+    /// The share of the slots in use when the shortage began, or when memory last grew.
     ran: f64,
-    /// The least share of memory in use since.
+    /// The lowest memory use since then, as a share.
     least: f64,
-    /// Samples since that fell, with nothing left to take away.
+    /// Samples without a fall of memory use, counted while fewer tasks cannot be allowed.
     flat: u32,
-    /// Whether running less has turned out not to help any more.
+    /// Whether running fewer tasks has stopped helping.
     is_settled: bool,
 }
 
-/// The slow start. While it lasts, nobody knows yet what the tasks cost.
+/// The slow start. It lasts until the memory cost of the tasks is known.
 #[derive(Debug, Clone, PartialEq)]
 struct Start {
-    /// 1 when it is over.
+    /// The share of the slots that may be used; 1 when the slow start is over.
     share: f64,
     /// Tasks that had ended when the round began.
     ended_before: u64,
     /// Memory in use before the first task.
     idle_used: Option<u64>,
-    /// Memory and slots in use when most ran in this round.
+    /// Memory in use and slots in use, from the sample of this round with the most slots in use.
     fullest: (u64, u32),
-    /// For how long everything that may run has run, and the share of memory in use when that began.
+    /// How long every allowed slot has been in use, and the share of memory in use when that began.
     steady: Option<(Duration, f64)>,
 }
 
@@ -120,19 +122,19 @@ impl Admission {
         Self { memory_high, start, memory: 1.0, shortage: None, stopped: false, latency: 1.0 }
     }
 
-    /// What a worker with so many slots may use of them.
+    /// The share of its slots that a worker with this many slots may use.
     pub fn factor(&self, slots: u32) -> f64 {
         let start = if slots < SLOTS_MIN { 1.0 } else { self.start.share };
         start * self.memory * self.latency
     }
 
-    /// How many tasks may run of so many slots. One if nothing new may start while anything runs: that one starts only when
-    /// nothing else does.
+    /// How many tasks may run on this many slots. Above [`MEMORY_STOP`] it is one: that task starts only when
+    /// no other runs.
     pub fn allowed(&self, slots: u32) -> u32 {
         if self.stopped { 1 } else { allowed(slots, self.factor(slots)) }
     }
 
-    /// Why a worker with so many slots may not use them all.
+    /// Why a worker with this many slots may not use all of them.
     pub fn reasons(&self, slots: u32) -> Reasons {
         Reasons {
             start: slots >= SLOTS_MIN && self.is_starting(),
@@ -142,7 +144,7 @@ impl Admission {
         }
     }
 
-    /// Whether the slow start lasts.
+    /// Whether the slow start is still going on.
     pub fn is_starting(&self) -> bool {
         self.start.share < 1.0
     }
@@ -164,12 +166,12 @@ impl Admission {
         }
     }
 
-    /// Memory is short, or was and is not well below the mark yet.
+    /// Memory is short, or it was and is not yet well below `memory_high`.
     fn endure(&mut self, seen: &Seen, usage: f64) {
         let ran = seen.busy().max(START_SHARE);
         let mut shortage =
             self.shortage.take().unwrap_or(Shortage { ran, least: usage, flat: 0, is_settled: false });
-        // Only then can nothing more be taken away from tasks.
+        // Count flat samples only where fewer tasks cannot be allowed.
         let is_last_resort = usage <= self.memory_high || allowed(seen.slots, self.factor(seen.slots)) == 1;
         shortage.note(usage, ran, is_last_resort);
         if shortage.is_settled && !self.stopped {
@@ -180,16 +182,17 @@ impl Admission {
         self.shortage = Some(shortage);
     }
 
-    /// Memory is short: half, and never more than runs already. Where little runs, half of all slots would be no less.
+    /// Memory is short: halves the share, to at most the share in use. Half of the slots would change nothing
+    /// where few of them are in use.
     fn press(&mut self, seen: &Seen) {
         let now = self.start.share * self.memory;
         self.memory = (now / 2.0).min(seen.busy().max(START_SHARE)).max(LEAST);
-        // What its tasks cost is known now.
+        // Running tasks show their cost now: the slow start is over.
         self.start.share = 1.0;
     }
 
-    /// A step up, not above `most`, if what was allowed is used: what has not been tried proves nothing, unless there is room
-    /// for anything.
+    /// One step up, to at most `most`, if the allowed slots were used: unused slots show nothing about
+    /// memory. Ample memory needs no such proof.
     fn recover(&mut self, seen: &Seen, most: f64) {
         if self.memory >= most {
             return;
@@ -200,13 +203,13 @@ impl Admission {
         }
     }
 
-    /// The slow start goes on: twice as much after a round, that is after as many ends as were allowed, or after a while with as
-    /// many that do not end; at once where there is ample room.
+    /// Continues the slow start. The share doubles after a round: as many ended tasks as were allowed, or a
+    /// while with every allowed slot in use. With ample memory it doubles at every sample.
     fn start_on(&mut self, seen: &Seen) {
         let start = &mut self.start;
         if let Some(memory) = seen.memory {
             start.idle_used.get_or_insert(memory.used);
-            // Of two samples with as many tasks the one counts in which they had grown.
+            // Of two samples with equally many tasks, take the one with more memory in use.
             let (used, running) = start.fullest;
             if (seen.in_flight, memory.used) > (running, used) {
                 start.fullest = (memory.used, seen.in_flight);
@@ -229,13 +232,13 @@ impl Admission {
         if next > start.share {
             start.share = next;
         } else {
-            // There is no room for more tasks of this sort. What may run from here on is a matter of memory.
+            // Memory has no room for more tasks of this size. From here on, memory pressure alone decides.
             self.memory = start.share;
             start.share = 1.0;
         }
     }
 
-    /// Whether there is room for every slot, whatever its task does within reason.
+    /// Whether memory has room for every slot at a generous cost per task.
     fn is_ample(&self, seen: &Seen) -> bool {
         let needed = AMPLE_BYTES_PER_SLOT.saturating_mul(u64::from(seen.slots)) as f64;
         seen.memory
@@ -244,7 +247,7 @@ impl Admission {
 }
 
 impl Shortage {
-    /// Notes how much memory is in use now. Where it grew, half of what ran before was too much.
+    /// Notes the memory in use now. If it grew, half of the tasks that ran before were too many.
     fn note(&mut self, usage: f64, ran: f64, is_last_resort: bool) {
         if usage > self.least + GROWN {
             *self = Self { ran: ran.min(self.ran), least: usage, flat: 0, is_settled: false };
@@ -264,7 +267,7 @@ impl Default for Admission {
 }
 
 impl Start {
-    /// Whether everything that may run has run long enough for what it holds to show.
+    /// Whether every allowed slot was in use long enough for the tasks' memory to show.
     fn is_steady(&mut self, seen: &Seen, is_all_used: bool) -> bool {
         let usage = seen.memory.map_or(0.0, MemorySample::usage);
         self.steady = match self.steady {
@@ -275,7 +278,7 @@ impl Start {
         self.steady.is_some_and(|(lasted, _)| lasted >= STEADY_FOR)
     }
 
-    /// The share of the slots that memory has room for, if every task costs what those of this round did.
+    /// The share of the slots that memory has room for, if every task costs as much as those of this round.
     fn room(&self, seen: &Seen, memory_high: f64) -> f64 {
         let (Some(memory), Some(idle_used), (used, running)) = (seen.memory, self.idle_used, self.fullest)
         else {

@@ -1,4 +1,4 @@
-//! One judgement, and whole stories of processes that die.
+//! Single judgements, and simulations of processes that die.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ fn only_a_crash_alone_is_a_proof() {
 }
 
 #[test]
-fn a_worker_runs_one_group_until_it_is_quiet_no_more() {
+fn a_worker_runs_one_group_until_its_time_has_passed() {
     let rules = Rules::default();
     let held = |group, until| HeldGroup {
         group: Group::from_stored(group),
@@ -102,7 +102,7 @@ fn an_empty_worker_takes_the_last_chance_first() {
     assert_eq!(Turn::Next { is_empty: false }.choose(&waiting[1..2], &patient), [Group::from_stored(-7)]);
 }
 
-/// One worker with so many slots that is started again whenever a killer starts; every other task ends.
+/// One worker with a number of slots. It is started again whenever a killer starts; every other task ends.
 struct Story {
     waiting: BTreeMap<i64, (u32, Group)>,
     killers: Vec<i64>,
@@ -131,7 +131,7 @@ impl Story {
         story
     }
 
-    /// An empty worker claims once; what it took ends or kills.
+    /// An empty worker claims once. The tasks end, or one kills the process.
     fn round(&mut self, slots: usize) {
         let rules = Rules::default();
         self.rounds += 1;

@@ -1,6 +1,6 @@
-//! What a task waits for at its gates: its turn in a workflow, room in a job.
+//! Why a task waits at a gate: for its turn in a workflow, or for room in its job.
 
-use super::{Surroundings, Why, human, nobody_takes_it, suspect, word};
+use super::{Surroundings, Why, human, is_not_served, suspect, word};
 use crate::{
     crash::is_suspect,
     gate::{JobRecord, JobState, WINDOW_MIN},
@@ -9,10 +9,10 @@ use crate::{
     task::TaskRecord,
 };
 
-/// Occupants that a sentence names.
+/// How many tasks a sentence names.
 const NAMED: usize = 3;
 
-/// A step that is not the first unfinished one of its workflow, or stands behind a failure.
+/// A step that is not the first unfinished one of its workflow, or comes after a step that failed.
 pub(super) fn waiting(task: &TaskRecord, around: &Surroundings) -> Why {
     let Some(workflow) = &around.gates.workflow else {
         return Why::new("workflow", "waiting: behind an earlier task of its workflow");
@@ -46,15 +46,15 @@ pub(super) fn waiting(task: &TaskRecord, around: &Surroundings) -> Why {
     }
 }
 
-/// A task that its job does not let through yet.
+/// A task that its job keeps back.
 pub(super) fn held(task: &TaskRecord, around: &Surroundings) -> Why {
     let Some(job) = &around.gates.job else {
-        return nobody_takes_it(task, around, "held:")
+        return is_not_served(task, around, "held:")
             .unwrap_or_else(|| Why::new("admission", "held: its job is about to let it through"));
     };
-    // What stops the whole job comes first: nothing else would help.
+    // A state that stops the whole job comes first: while it holds, no other change helps.
     by_state(job)
-        .or_else(|| nobody_takes_it(task, around, "held:"))
+        .or_else(|| is_not_served(task, around, "held:"))
         .or_else(|| by_limit(job, &around.gates.occupants))
         .or_else(|| by_delay(job, around))
         .or_else(|| is_suspect(task.crashes).then(|| suspect(task, "held:")))
@@ -96,7 +96,8 @@ fn by_limit(job: &JobRecord, occupants: &[TaskId]) -> Option<Why> {
             .hint(format!("windlass jobs set {typed} --concurrency 1")),
         ),
         Some(limit) if taken >= u64::from(limit) => {
-            // One more than are there now: less would not help while a lowered limit has not taken effect.
+            // One more than the tasks that run now: a lowered limit may not have taken effect yet, so less
+            // would not help.
             let enough = taken.saturating_add(1).min(u64::from(u32::MAX));
             let ends = match taken - u64::from(limit) {
                 0 => format!("{} ends", one_of(occupants, taken)),
@@ -153,7 +154,7 @@ fn one_of(occupants: &[TaskId], taken: u64) -> String {
     }
 }
 
-/// What an ended task does to its workflow, as the end of a sentence.
+/// The effect of an ended task on its workflow, as the end of a sentence.
 pub(super) fn blocking(task: &TaskRecord, around: &Surroundings) -> String {
     match &around.gates.workflow {
         Some(workflow) if workflow.blocked_by == Some(task.id) => {

@@ -49,7 +49,7 @@ fn task(state: State) -> TaskRecord {
     }
 }
 
-/// Everything is well: a worker with free slots, no gate.
+/// A worker with free slots, no gate, nothing paused.
 fn well() -> Surroundings {
     Surroundings {
         now: now(),
@@ -165,7 +165,7 @@ fn a_held_task_names_what_its_job_lacks() {
 }
 
 #[test]
-fn a_held_task_of_a_job_that_does_not_go_on_says_so_first() {
+fn a_held_task_names_a_stopped_job_first() {
     let held = task(State::Held);
     for (state, code, sentence, hint) in [
         (
@@ -193,7 +193,7 @@ fn a_held_task_of_a_job_that_does_not_go_on_says_so_first() {
 }
 
 #[test]
-fn a_jobs_delay_is_told_with_the_time_that_is_left() {
+fn a_jobs_delay_is_shown_with_the_remaining_time() {
     let held = task(State::Held);
     let hint = "windlass jobs set example.com --delay none";
     let delayed = JobRecord { delay: Some(10 * SECOND), ..job(Some(3), 0, 1) };
@@ -212,7 +212,7 @@ fn a_jobs_delay_is_told_with_the_time_that_is_left() {
 }
 
 #[test]
-fn held_and_ready_tasks_need_a_queue_that_runs_and_somebody_alive() {
+fn held_and_ready_tasks_name_a_paused_queue_or_no_worker() {
     for (state, begins, around) in [
         (State::Held, "held:", with_job(job(Some(3), 0, 3), &[1])),
         (State::Held, "held:", well()),
@@ -281,7 +281,7 @@ fn a_ready_task_needs_a_slot() {
     let sentence = "ready, but the 2 live worker(s) for it may not use all of their slots: memory";
     says(&ready, &short, "held_back", sentence, "`windlass workers ls` shows memory and factors");
     let crashed = TaskRecord { crashes: 1, ..ready.clone() };
-    assert_eq!(why(&crashed, &full).code, "no_free_slot", "one crash says little");
+    assert_eq!(why(&crashed, &full).code, "no_free_slot", "one crash does not make a suspect");
     let suspect = TaskRecord { crashes: 2, ..ready };
     assert_eq!(why(&suspect, &full).code, "suspect");
 }
@@ -303,7 +303,7 @@ fn a_running_task_says_where_and_an_ended_one_how() {
 }
 
 #[test]
-fn names_are_quoted_where_a_shell_would_take_them_apart() {
+fn names_with_shell_characters_are_quoted() {
     for (text, typed) in
         [("example.com", "example.com"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("$x", "'$x'")]
     {

@@ -1,4 +1,4 @@
-//! What an answer means for the task.
+//! The outcome of each kind of answer.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -9,7 +9,7 @@ use windlass_kinds::{Http, HttpOptions};
 
 use crate::support::{Server, answer, call, dead, http, loopback, output, retried, task};
 
-/// A server whose path is the status that it answers with.
+/// A server that answers with the status in the path.
 async fn status_server() -> Server {
     Server::start(|request| answer(request.path[1..].parse().unwrap(), &[], "")).await
 }
@@ -26,7 +26,7 @@ async fn a_status_decides_between_done_retry_and_dead() {
         assert!(matches!(outcome, Outcome::Retry { after: None, .. }), "{status}: {outcome:?}");
         assert!(retried(outcome).contains(&status.to_string()));
     }
-    // A redirect without a place to go cannot be followed.
+    // A redirect without a location cannot be followed.
     for status in [300, 301, 302, 303, 304, 305, 307, 308, 400, 401, 403, 404, 409, 410, 422, 499, 600] {
         let outcome = call(&http, &json!({"url": server.url(&format!("/{status}"))})).await;
         assert!(dead(outcome).contains(&status.to_string()), "{status}");
@@ -52,7 +52,7 @@ async fn a_success_leaves_status_headers_and_body() {
 async fn a_body_is_cut_at_its_limit_and_marked() {
     let server = Server::start(|request| answer(200, &[], "x".repeat(request.path.len()))).await;
     let http = http();
-    // The path is as long as the body that it asks for.
+    // The path is as long as the body of the answer.
     for (body_bytes, kept_bytes, truncated) in [(9, 9, false), (10, 10, false), (11, 10, true)] {
         let url = server.url(&format!("/{}", "p".repeat(body_bytes - 1)));
         let output = output(call(&http, &json!({"url": url, "max_body_bytes": 10})).await);
@@ -62,7 +62,7 @@ async fn a_body_is_cut_at_its_limit_and_marked() {
 }
 
 #[tokio::test]
-async fn a_body_is_cut_to_what_the_store_keeps() {
+async fn a_body_is_cut_to_the_store_limit() {
     let server = Server::start(|_| answer(200, &[], "\"".repeat(65536))).await;
     let http = Http::new(HttpOptions { output_max_bytes: 4096, ..loopback() }).unwrap();
     let output = output(call(&http, &json!({"url": server.url("/")})).await);
@@ -80,7 +80,7 @@ async fn a_body_that_is_not_text_comes_as_base64() {
 }
 
 #[tokio::test]
-async fn the_server_says_when_to_come_back() {
+async fn the_server_sets_the_retry_delay() {
     let server = Server::start(|request| {
         let wait = &request.path[1..];
         answer(503, &[("retry-after", &wait.replace('_', " "))], "")
@@ -142,7 +142,7 @@ async fn a_wrong_payload_is_dead_without_a_request() {
 }
 
 #[tokio::test]
-async fn a_traced_task_tells_its_target_and_a_header_of_its_own_wins() {
+async fn a_traced_task_sends_traceparent_unless_the_payload_does() {
     let server = Server::start(|_| answer(200, &[], "")).await;
     let trace = windlass::TraceContext { trace_id: 0xab, span_id: 0xcd, sampled: true };
     let own = "00-000000000000000000000000000000aa-00000000000000bb-00";

@@ -1,4 +1,4 @@
-//! Servers that do not answer as they should: every such failure is tried again.
+//! Servers that answer wrongly or not at all: every such failure is retried.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use windlass_kinds::Http;
 
 use crate::support::{Recorder, Script, call, http, loopback, retried};
 
-/// A server that does as told with every connection, after it has read the head of the request.
+/// A server that calls `answer` for every connection after it has read the head of the request.
 async fn server<F, W>(answer: F) -> String
 where
     F: Fn(TcpStream) -> W + Send + 'static,
@@ -80,7 +80,7 @@ async fn a_reset_connection_is_retried() {
 }
 
 #[tokio::test]
-async fn a_connection_closed_in_the_middle_of_a_body_is_retried() {
+async fn a_connection_closed_inside_a_body_is_retried() {
     let url = server(|mut stream| async move {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegin").await;
     })

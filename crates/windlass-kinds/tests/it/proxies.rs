@@ -1,7 +1,7 @@
-//! Proxies in the environment: ignored, unless the operator wants them.
+//! Proxies in the environment: ignored, unless the operator allows them.
 //!
-//! Variables can only be set for a process of one's own, so each test runs itself once more in a child that
-//! has them and makes the request.
+//! Environment variables can only be set for a new process, so each test runs itself again in a child process
+//! that has them and makes the request.
 
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -15,14 +15,14 @@ use windlass_kinds::{Http, HttpOptions};
 
 use crate::support::{Server, answer, call, dead, loopback, output, retried};
 
-/// Tells a child what to fetch.
+/// The URL that a child process fetches.
 const TARGET: &str = "WINDLASS_TEST_TARGET";
 
 fn child_target() -> Option<String> {
     std::env::var(TARGET).ok()
 }
 
-/// Runs a test of this file again with variables set.
+/// Runs a test of this file again with these variables.
 async fn run_again(test: &str, variables: &[(&str, &str)]) -> ExitStatus {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", &format!("proxies::{test}")]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -33,7 +33,7 @@ async fn run_again(test: &str, variables: &[(&str, &str)]) -> ExitStatus {
     tokio::task::spawn_blocking(move || child.status().unwrap()).await.unwrap()
 }
 
-/// A proxy that opens tunnels and reports the head of every request to it.
+/// A proxy that opens tunnels and records the head of every request to it.
 async fn proxy() -> (String, mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://me:pw@{}", listener.local_addr().unwrap());
@@ -82,7 +82,7 @@ async fn proxies_in_the_environment_are_ignored() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_used_when_told_and_gets_only_a_checked_address() {
+async fn a_proxy_gets_only_a_checked_address() {
     if let Some(url) = child_target() {
         let http = Http::new(HttpOptions { use_env_proxy: true, ..loopback() }).unwrap();
         assert_eq!(output(call(&http, &json!({"url": url})).await)["body"], "tunnelled");
@@ -93,7 +93,7 @@ async fn a_proxy_is_used_when_told_and_gets_only_a_checked_address() {
     let (proxy, mut heads) = proxy().await;
     let url = server.url("/");
     let variables = [(TARGET, url.as_str()), ("HTTP_PROXY", &proxy)];
-    let test = "a_proxy_is_used_when_told_and_gets_only_a_checked_address";
+    let test = "a_proxy_gets_only_a_checked_address";
     assert!(run_again(test, &variables).await.success());
     let target = server.address;
     assert_eq!(

@@ -35,7 +35,7 @@ async fn the_method_and_body_survive_307_and_become_a_get_at_303() {
 }
 
 #[tokio::test]
-async fn a_loop_ends_after_the_redirects_that_were_granted() {
+async fn a_loop_ends_after_max_redirects() {
     let server = Server::start(|_| answer(302, &[("location", "/again")], "")).await;
     let http = http();
     for (granted, requests) in [(json!(null), 6), (json!(0), 1), (json!(2), 3)] {
@@ -75,7 +75,7 @@ async fn secrets_do_not_follow_to_another_origin() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_something_else_than_http_is_dead() {
+async fn a_redirect_to_another_scheme_is_dead() {
     for location in ["ftp://example.com/", "file:///etc/passwd", "http://", "gopher:x"] {
         let server = Server::start(move |_| answer(301, &[("location", location)], "")).await;
         let reason = dead(call(&http(), &json!({"url": server.url("/")})).await);

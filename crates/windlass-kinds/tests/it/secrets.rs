@@ -1,4 +1,4 @@
-//! Promise S8: what a task knows does not come out in what is said about it.
+//! Promise S8: errors and logs do not contain secrets of the task.
 
 use serde_json::json;
 use windlass::Outcome;
@@ -7,7 +7,7 @@ use windlass_kinds::{Http, HttpOptions};
 use crate::support::{Server, answer, call, dead, http, loopback, output};
 
 #[tokio::test]
-async fn failures_never_tell_what_the_payload_holds() {
+async fn failures_do_not_show_the_payload() {
     let server = Server::start(|request| {
         let status = request.headers["x-status"].to_str().unwrap().parse().unwrap();
         answer(status, &[("location", "http://hush:hush@10.0.0.1/hush")], "hush")
@@ -33,7 +33,7 @@ async fn failures_never_tell_what_the_payload_holds() {
 #[tokio::test]
 async fn a_header_takes_its_value_from_an_allowed_variable_only() {
     let server = Server::start(|_| answer(200, &[], "")).await;
-    // Every process has this one; tests cannot set variables without touching their neighbours.
+    // Every process has this variable; a test cannot set one without affecting other tests.
     let http =
         Http::new(HttpOptions { env_headers: vec!["PATH".into(), "NOT_SET_HERE".into()], ..loopback() });
     let http = http.unwrap();

@@ -10,7 +10,7 @@ use windlass_kinds::{Echo, HttpOptions, Sleep, builtin, check_payload};
 use crate::support::{call, dead, task};
 
 #[tokio::test(start_paused = true)]
-async fn sleep_takes_as_long_as_told_and_leaves_nothing() {
+async fn sleep_takes_the_given_time_without_an_output() {
     for (payload, expected) in [
         (json!({"ms": 250}), Duration::from_millis(250)),
         (json!({"seconds": 1.5}), Duration::from_millis(1500)),
@@ -19,14 +19,14 @@ async fn sleep_takes_as_long_as_told_and_leaves_nothing() {
     ] {
         let started = Instant::now();
         assert_eq!(call(&Sleep, &payload).await, Outcome::Done(None));
-        // Paused time: exact but for the timer's grain of a millisecond.
+        // Paused time is exact to the timer's resolution of one millisecond.
         let over = started.elapsed().checked_sub(expected).unwrap();
         assert!(over <= Duration::from_millis(1), "{payload}: {over:?} over");
     }
 }
 
 #[tokio::test]
-async fn sleep_refuses_what_it_cannot_read() {
+async fn sleep_refuses_invalid_payloads() {
     for payload in [
         json!(5),
         json!({}),
@@ -46,7 +46,7 @@ async fn sleep_refuses_what_it_cannot_read() {
 }
 
 #[tokio::test]
-async fn echo_answers_with_its_payload_whatever_it_is() {
+async fn echo_outputs_its_payload() {
     for payload in [Payload::json(&json!({"a": [1, null]})).unwrap(), Payload::bytes([0, 255])] {
         let outcome = Echo.call(Context::detached(task(payload.clone()))).await;
         assert_eq!(outcome, Outcome::Done(Some(payload)));

@@ -24,7 +24,7 @@ use windlass::{
 };
 use windlass_kinds::{Connector, Http, HttpOptions, Resolver, Stream};
 
-/// A request as the server saw it.
+/// A request as the server received it.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub method: Method,
@@ -69,7 +69,7 @@ impl Server {
     }
 }
 
-/// Speaks HTTP on one connection.
+/// Serves HTTP on one connection.
 pub async fn serve(
     stream: impl Stream,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -87,7 +87,7 @@ pub async fn serve(
             Ok::<_, Infallible>(response)
         }
     });
-    // A client that goes away in the middle is part of some tests.
+    // In some tests the client disconnects in the middle.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -147,7 +147,7 @@ pub fn output(outcome: Outcome) -> Value {
     }
 }
 
-/// The reason of a death.
+/// The reason of a dead task.
 pub fn dead(outcome: Outcome) -> String {
     match outcome {
         Outcome::Dead(reason) => reason,
@@ -155,7 +155,7 @@ pub fn dead(outcome: Outcome) -> String {
     }
 }
 
-/// The error of a failure that is tried again.
+/// The error of a retry.
 pub fn retried(outcome: Outcome) -> String {
     match outcome {
         Outcome::Retry { error, .. } => error,
@@ -163,7 +163,7 @@ pub fn retried(outcome: Outcome) -> String {
     }
 }
 
-/// A resolver that gives its answers in order, the last one for ever, whatever the name.
+/// A resolver that gives its answers in order, then repeats the last one, for any name.
 pub struct Script {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
     pub names: Mutex<Vec<String>>,
@@ -189,7 +189,7 @@ impl Resolver for Script {
     }
 }
 
-/// A connector that writes down where it was sent and goes to one real server instead, if there is one.
+/// A connector that records the addresses and connects to one real server instead, if there is one.
 pub struct Recorder {
     server: Option<SocketAddr>,
     pub went_to: Mutex<Vec<SocketAddr>>,

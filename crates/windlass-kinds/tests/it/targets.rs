@@ -1,4 +1,4 @@
-//! Promise S6: nothing is reached that was not checked, and the socket goes where the check was made.
+//! Promise S6: only checked addresses are reached, and the socket connects to the address that was checked.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -8,7 +8,7 @@ use windlass_kinds::{Http, HttpOptions};
 use crate::support::{Recorder, Script, Server, answer, call, dead, output, retried};
 
 #[tokio::test]
-async fn targets_that_are_not_public_are_dead_and_nothing_is_connected() {
+async fn targets_that_are_not_public_are_dead() {
     for host in [
         "127.0.0.1",
         "127.1",
@@ -56,7 +56,7 @@ async fn a_name_that_leads_to_a_private_address_is_refused() {
 }
 
 #[tokio::test]
-async fn of_several_addresses_only_the_checked_ones_are_tried() {
+async fn only_checked_addresses_of_several_are_tried() {
     let recorder = Recorder::new(None);
     let resolver = Script::new(&[&["10.0.0.5", "8.8.8.8", "::1", "2606:4700::1"]]);
     let http = Http::with_network(HttpOptions::default(), resolver, Arc::clone(&recorder) as _).unwrap();
@@ -78,7 +78,7 @@ async fn an_allowed_block_is_reached_and_its_neighbour_is_not() {
 }
 
 #[tokio::test]
-async fn a_name_that_changes_its_address_between_check_and_connect_gains_nothing() {
+async fn a_name_that_changes_its_address_is_resolved_only_once() {
     let server = Server::start(|_| answer(200, &[("connection", "close")], "")).await;
     let recorder = Recorder::new(Some(server.address));
     let resolver = Script::new(&[&["8.8.8.8"], &["127.0.0.1"]]);
@@ -94,7 +94,7 @@ async fn a_name_that_changes_its_address_between_check_and_connect_gains_nothing
 }
 
 #[tokio::test]
-async fn a_redirect_to_a_private_address_is_refused_before_it_is_connected() {
+async fn a_redirect_to_a_private_address_is_not_connected() {
     for location in [
         "http://127.0.0.1:9/",
         "http://0x7f.1/",

@@ -1,4 +1,4 @@
-//! HTTPS with a certificate of the test's own making.
+//! HTTPS with a certificate that the test makes.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ async fn a_trusted_certificate_is_accepted_on_the_checked_address() {
 }
 
 #[tokio::test]
-async fn an_unknown_issuer_or_another_name_is_a_tls_failure_and_retried() {
+async fn an_untrusted_certificate_is_retried() {
     let (server, certificate) = tls_server().await;
     let (stranger, _) = handler(server, Vec::new());
     let error = retried(call(&stranger, &json!({"url": "https://secure.example/"})).await);
@@ -75,7 +75,7 @@ async fn a_server_without_tls_is_a_tls_failure_and_retried() {
 }
 
 #[test]
-fn an_extra_certificate_that_is_none_is_refused_at_once() {
+fn an_invalid_extra_certificate_is_refused_at_once() {
     let options = HttpOptions { extra_root_certs_der: vec![vec![1, 2, 3]], ..HttpOptions::default() };
     assert!(matches!(Http::new(options), Err(OptionsError::RootCertificate(_))));
 }

@@ -105,6 +105,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "table gate_todo and the function enqueue, for a moment: enqueues of jobs and workflows wait meanwhile",
         sql: include_str!("../../sql/migrations/0014_job_limit.sql"),
     },
+    Migration {
+        version: 16,
+        oldest_writer: 1,
+        locks: "no table: the function enqueue gets another body, and keeps its arguments and what was granted on it",
+        sql: include_str!("../sql/migrations/0016_short_context.sql"),
+    },
 ];
 
 /// The versions that a schema records.

@@ -1,4 +1,4 @@
--- Broken: a blocked workflow goes on. Breaks WF-ORDER. Noticed by workflow_states::a_failed_step_blocks_the_rest_until_somebody_decides
+-- Broken: a blocked workflow goes on. Breaks WF-ORDER. Noticed by workflow_states::a_failed_step_blocks_the_rest_until_an_operator_decides
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), head AS MATERIALIZED (

@@ -187,6 +187,28 @@ async fn bad_input_is_refused_with_a_sentence_that_names_it() {
 }
 
 #[tokio::test]
+async fn an_error_of_enqueue_has_a_short_context() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    psql(&rig, "SELECT windlass.enqueue('a', key => 'k');").await.unwrap();
+    for (arguments, levels) in [
+        ("''", 4),
+        ("'a', job => ' '", 4),
+        ("'a', max_attempts => 0", 2),
+        ("'a', on_failure => 'skip'", 2),
+        ("'b', key => 'k'", 2),
+        ("'a', job_concurrency => 3", 4),
+    ] {
+        let error = psql(&rig, &format!("SELECT windlass.enqueue({arguments});")).await.unwrap_err();
+        let (_, context) = error.split_once("CONTEXT:").unwrap_or_else(|| panic!("{error}"));
+        let found = ["PL/pgSQL function ", "SQL function ", "SQL statement "]
+            .map(|level| context.matches(level).count());
+        assert_eq!(found.iter().sum::<usize>(), levels, "{arguments}: {error}");
+        assert!(!context.contains("coalesce"), "the text of a statement of ours is shown: {error}");
+    }
+}
+
+#[tokio::test]
 async fn sql_refuses_the_same_characters_in_names() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;

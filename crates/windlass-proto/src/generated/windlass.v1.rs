@@ -496,6 +496,21 @@ pub struct RetryTask {
     #[prost(uint64, tag = "2")]
     pub delay_ms: u64,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RepeatTaskRequest {
+    #[prost(string, tag = "1")]
+    pub task_id: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub delay_ms: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RepeatTaskResponse {
+    /// The new task. Its key is `repeat-of:` and the id of the task that it repeats.
+    #[prost(string, tag = "1")]
+    pub task_id: ::prost::alloc::string::String,
+    #[prost(enumeration = "TaskState", tag = "2")]
+    pub state: i32,
+}
 /// In the order of the request.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RemoveTasksRequest {
@@ -775,6 +790,32 @@ pub mod tasks_client {
                 .insert(GrpcMethod::new("windlass.v1.Tasks", "RetryTasks"));
             self.inner.unary(req, path, codec).await
         }
+        /// Adds a task that does the same as one that is done or cancelled: what has ended never runs again. Each task is repeated once; a
+        /// third run repeats the second.
+        pub async fn repeat_task(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RepeatTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RepeatTaskResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/windlass.v1.Tasks/RepeatTask",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("windlass.v1.Tasks", "RepeatTask"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Removes dead tasks for good, as retention does later.
         pub async fn remove_tasks(
             &mut self,
@@ -880,6 +921,15 @@ pub mod tasks_server {
             &self,
             request: tonic::Request<super::RetryTasksRequest>,
         ) -> std::result::Result<tonic::Response<super::ChangedTasks>, tonic::Status>;
+        /// Adds a task that does the same as one that is done or cancelled: what has ended never runs again. Each task is repeated once; a
+        /// third run repeats the second.
+        async fn repeat_task(
+            &self,
+            request: tonic::Request<super::RepeatTaskRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RepeatTaskResponse>,
+            tonic::Status,
+        >;
         /// Removes dead tasks for good, as retention does later.
         async fn remove_tasks(
             &self,
@@ -1255,6 +1305,49 @@ pub mod tasks_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = RetryTasksSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/windlass.v1.Tasks/RepeatTask" => {
+                    #[allow(non_camel_case_types)]
+                    struct RepeatTaskSvc<T: Tasks>(pub Arc<T>);
+                    impl<T: Tasks> tonic::server::UnaryService<super::RepeatTaskRequest>
+                    for RepeatTaskSvc<T> {
+                        type Response = super::RepeatTaskResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RepeatTaskRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tasks>::repeat_task(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RepeatTaskSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -1,4 +1,4 @@
-//! What the checker visits: where it starts, who may act next, and what must hold everywhere.
+//! The state space: the start, the possible actions, and what must hold in every state.
 
 use stateright::{Model, Property};
 
@@ -56,7 +56,7 @@ impl Model for Checked {
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         if state.broken.is_some() {
-            // What follows a broken promise says nothing more.
+            // States after a broken promise show nothing more.
             return;
         }
         for who in 0..CONNECTIONS {
@@ -79,7 +79,7 @@ impl Model for Checked {
             let free = ADMISSIONS.iter().find(|who| state.txns[**who].kind == Kind::None);
             actions.extend(free.map(|who| Action::Admit(*who)));
         }
-        // What is late comes after a job was removed, or it would be removed with it.
+        // The late tasks come after the removal of a job: earlier they would be removed with it.
         let is_removed = matches!(self.scenario.operation, Some(Operation::Remove(_)));
         let is_too_early = is_removed && (state.is_operator_idle || state.txns[OPERATOR].kind != Kind::None);
         if state.is_late_open && !is_too_early {
@@ -173,7 +173,7 @@ impl Model for Checked {
             Property::always("SLOT-BALANCED", |model: &Checked, state: &State| !model.is_leaked(state)),
             Property::always("PLACES", |model: &Checked, state: &State| !model.is_oversubscribed(&state.db)),
             Property::always("NO-DEADLOCK", |_, state: &State| !state.has_deadlock()),
-            // Otherwise the rest would hold because nothing ever happens.
+            // Otherwise the other properties might hold because nothing ever happens.
             Property::sometimes("COMES-TO-REST", |model: &Checked, state: &State| model.is_at_rest(state)),
         ]
     }

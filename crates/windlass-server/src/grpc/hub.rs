@@ -24,7 +24,7 @@ use tokio::{
     time::Instant,
 };
 use windlass_core::{
-    ClaimAnswer, Claimed, Demand, Error, Hint, LaneId, Name, Result, Timestamp, WorkerId,
+    ClaimAnswer, Claimed, Demand, Error, Hint, LaneId, LeaseRef, Name, Result, Timestamp, WorkerId,
     affinity::{LastRan, Prefers},
     source::Rest,
     store::SharedStore,
@@ -116,8 +116,7 @@ impl Hub {
                     // Each worker hears of its own losses when it compares its leases.
                     Hint::Lost(_) => continue,
                     Hint::Cancel(lease, reason) => {
-                        let (task_id, lease) = (lease.id.to_string(), lease.lease);
-                        self.tell_all(&Message::Cancel(v1::Cancellation { task_id, lease, reason }));
+                        self.tell_cancel(lease, reason).await;
                         continue;
                     }
                 },
@@ -162,8 +161,23 @@ impl Hub {
         }
     }
 
+    /// Tells of an attempt that was asked to end. A worker whose token is bound hears of its own attempts only; the task is looked up if
+    /// there is such a worker. If that fails, the worker learns of it with its next heartbeat.
+    async fn tell_cancel(&self, lease: LeaseRef, reason: String) {
+        let has_bound = self.members().values().any(|member| member.is_bound);
+        let task = if has_bound { self.store.task(lease.id).await.ok().flatten() } else { None };
+        let holder = task.filter(|task| task.lease == lease.lease).and_then(|task| task.worker);
+        let message =
+            Message::Cancel(v1::Cancellation { task_id: lease.id.to_string(), lease: lease.lease, reason });
+        self.tell(&message, |member| !member.is_bound || holder == Some(member.worker));
+    }
+
     fn tell_all(&self, message: &Message) {
-        for member in self.members().values() {
+        self.tell(message, |_| true);
+    }
+
+    fn tell(&self, message: &Message, hears: impl Fn(&Member) -> bool) {
+        for member in self.members().values().filter(|member| hears(member)) {
             // One that does not read learns of it with its next heartbeat.
             let _ = member.down.try_send(Down::Message(Box::new(message.clone())));
         }

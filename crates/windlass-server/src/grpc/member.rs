@@ -66,6 +66,8 @@ impl Drop for Parcel {
 /// A worker on a stream.
 pub(super) struct Member {
     pub(super) worker: WorkerId,
+    /// Whether its token is bound to queues or kinds: then it hears of nothing but its own tasks.
+    pub(super) is_bound: bool,
     pub(super) kinds: Vec<Name>,
     pub(super) queues: Vec<Name>,
     pub(super) lanes: Arc<[LaneId]>,
@@ -92,6 +94,7 @@ impl Member {
     ) -> Self {
         Self {
             worker,
+            is_bound: false,
             kinds,
             queues,
             lanes,

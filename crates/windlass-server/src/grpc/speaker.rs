@@ -65,6 +65,11 @@ impl Api {
 }
 
 impl Speaker {
+    /// Whether the caller's token is bound to queues or kinds.
+    pub(super) fn is_bound(&self) -> bool {
+        !self.caller.bound().is_open()
+    }
+
     /// The worker of a message, if the caller may speak for it.
     pub(super) async fn worker(&self, text: &str) -> Result<WorkerId, Status> {
         let worker = worker_id(text).map_err(status)?;

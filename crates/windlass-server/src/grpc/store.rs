@@ -8,7 +8,7 @@ use tonic::{
 };
 use windlass::schedule::{Spec, tick};
 use windlass_core::{
-    Enqueued, Error, Name, ScheduleRow, SettleBatch, TaskRecord, Timestamp, store::Retention,
+    Enqueued, Error, Hint, Name, ScheduleRow, SettleBatch, TaskRecord, Timestamp, store::Retention,
 };
 use windlass_proto::{
     convert::{names, required},
@@ -91,7 +91,9 @@ impl Store for Api {
 
     type WatchHintsStream = Pin<Box<dyn Stream<Item = Result<v1::Hint, Status>> + Send>>;
 
-    async fn watch_hints(&self, _: Request<v1::WatchHintsRequest>) -> Answer<Self::WatchHintsStream> {
+    async fn watch_hints(&self, request: Request<v1::WatchHintsRequest>) -> Answer<Self::WatchHintsStream> {
+        // A cancellation has the id of a task and a reason. A bound worker learns of its own by its stream or its heartbeats.
+        let is_bound = self.speaker(&request)?.is_bound();
         let mut hints = self.store().hints();
         let server = Arc::clone(&self.server);
         let hears_of_new_tasks = self.store().hears_of_new_tasks();
@@ -107,6 +109,9 @@ impl Store for Api {
                     () = tell.closed() => return,
                     () = server.closed() => return,
                 };
+                if is_bound && matches!(hint, Hint::Cancel(..)) {
+                    continue;
+                }
                 if tell.send(Ok(hint.into())).await.is_err() {
                     return;
                 }

@@ -13,6 +13,7 @@ use super::{Answer, Api, status};
 use crate::{
     access::Subject,
     api::{BULK_LIMIT_MAX, ErrorCode, ErrorDetail, WAIT_IDS_MAX, WAIT_MAX_MS},
+    operations::duration,
 };
 
 #[async_trait::async_trait]
@@ -107,6 +108,16 @@ impl Tasks for Api {
         let tasks: Vec<_> = tasks.into_iter().map(redrive).collect::<Result<_, _>>().map_err(status)?;
         let changed = self.store().redrive(&tasks).await.map_err(status)?;
         Ok(Response::new(v1::ChangedTasks { tasks: changed.into_iter().map(Into::into).collect() }))
+    }
+
+    async fn repeat_task(&self, request: Request<v1::RepeatTaskRequest>) -> Answer<v1::RepeatTaskResponse> {
+        Subject::tell(&request, |repeat| Subject::ids([repeat.task_id.as_str()].into_iter()));
+        let v1::RepeatTaskRequest { task_id: id, delay_ms } = request.into_inner();
+        let id = task_id(&id).map_err(status)?;
+        let delay = duration("delay_ms", delay_ms).map_err(status)?;
+        let added = self.operations().repeat_ended(id, delay).await.map_err(status)?;
+        let state = v1::TaskState::from(added.state) as i32;
+        Ok(Response::new(v1::RepeatTaskResponse { task_id: added.id.to_string(), state }))
     }
 
     async fn remove_tasks(&self, request: Request<v1::RemoveTasksRequest>) -> Answer<v1::ChangedTasks> {

@@ -86,7 +86,8 @@ async fn greet(
     };
     let lanes = api.hub.lanes(&kinds, &queues).await.map_err(status)?;
     let now_ms = api.ends.now(api.store()).await.map_err(status)?.as_ms();
-    let member = Member::new(worker, (kinds, queues), lanes, claim_no, down);
+    let mut member = Member::new(worker, (kinds, queues), lanes, claim_no, down);
+    member.is_bound = speaker.is_bound();
     let v1::ReconcileResponse { tasks: handed_back, lost } = compared.into();
     Ok((
         member,

@@ -17,7 +17,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{Options, closed, first_bytes::FirstBytes, stall::Stall, tls};
+use super::{Options, closed, first_bytes::FirstBytes, heads::Heads, stall::Stall, tls};
 
 /// Bytes of a request's head (line and headers together); more is answered with 431.
 const HEAD_MAX_BYTES: usize = 64 << 10;
@@ -125,7 +125,7 @@ where
     if stream.is_http2() {
         return speak_http2(stream, options, closing, router).await;
     }
-    let io = TokioIo::new(stream);
+    let io = TokioIo::new(Heads::new(stream));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(options.head_read_max)

@@ -110,6 +110,8 @@ fn forbidden(message: impl Into<String>) -> ErrorDetail {
 
 /// Checks every request, HTTP/JSON or gRPC, also those for routes that do not exist, and marks every answer.
 pub(super) async fn guard(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
+    // Where such a body ends is not followed (`heads.rs`), so no request may come after it.
+    let is_last = request.headers().contains_key(header::TRANSFER_ENCODING);
     let mut response = match hosts.check(&request).and_then(|()| check_encoding(&request)) {
         Ok(()) => next.run(request).await,
         Err(error) if is_grpc(request.headers()) => grpc::refuse(error),
@@ -121,6 +123,9 @@ pub(super) async fn guard(State(hosts): State<Arc<Hosts>>, request: Request, nex
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    if is_last {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 

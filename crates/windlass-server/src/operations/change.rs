@@ -53,6 +53,17 @@ impl Operations {
         }
     }
 
+    /// Adds a task that does the same as one that is done or cancelled; a dead one and one that has not ended are refused.
+    pub(crate) async fn repeat_ended(&self, id: TaskId, delay: Duration) -> Result<ChangeResponse> {
+        let task = self.record(id).await?;
+        if task.state == State::Dead {
+            return Err(ErrorDetail::new(ErrorCode::Conflict, format!("task {id} is dead")).hint(format!(
+                "give it fresh attempts: `windlass tasks retry {id}`, or RetryTasks of gRPC"
+            )));
+        }
+        self.repeat(&task, delay).await
+    }
+
     /// Adds a task that does the same. A task is repeated once: a call that is made again adds nothing.
     async fn repeat(&self, task: &TaskRecord, delay: Duration) -> Result<ChangeResponse> {
         let copy = vec![repeat::copy(task, delay)?];

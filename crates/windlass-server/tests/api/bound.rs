@@ -1,10 +1,11 @@
 //! S2: a token that names queues or kinds is for those alone, and a worker belongs to the token that registered it.
 
 use serde_json::json;
-use tonic::Code;
+use tonic::{Code, codegen::tokio_stream::wrappers::ReceiverStream};
 use windlass_core::{Name, NewTask, Payload, Scope, Store};
 use windlass_proto::v1::{
-    self, store_client::StoreClient, tasks_client::TasksClient, workers_client::WorkersClient,
+    self, store_client::StoreClient, tasks_client::TasksClient, work_down, work_up,
+    workers_client::WorkersClient,
 };
 use windlass_server::api::TokenRequest;
 
@@ -99,6 +100,53 @@ async fn a_bound_worker_gets_tasks_of_its_queues_and_kinds_alone() {
     assert_eq!(queues, ["mail"]);
     let claim = v1::ClaimRequest { worker_id, max_tasks: 10, kinds: vec!["a".into()], ..Default::default() };
     assert_eq!(workers.claim(with(&token, claim)).await.unwrap().into_inner().tasks, []);
+}
+
+#[tokio::test]
+async fn a_bound_worker_hears_of_its_own_cancellations_alone() {
+    let server = Guarded::start().await;
+    let token = token(&server, "work", &["mail"], &[]).await;
+    let store = server.api.store.clone();
+    let add = async |queue: &str| {
+        let queue = Name::new("queue", queue).unwrap();
+        let task = NewTask { queue, ..NewTask::new("a", Payload::bytes(*b"x")).unwrap() };
+        store.enqueue(vec![task]).await.unwrap()[0].id
+    };
+    let other = server.api.worker(&["a"]).await;
+    let foreign = add("pay").await;
+    assert_eq!(other.claim().await.id, foreign);
+    let own = add("mail").await;
+    let (wire, origin) = Wire::connect(&format!("http://{}", server.api.address)).await;
+    let mut workers = WorkersClient::with_origin(wire.clone(), origin.clone());
+    let (up, said) = tokio::sync::mpsc::channel(8);
+    let say = async |message| up.send(v1::WorkUp { message: Some(message) }).await.unwrap();
+    let register = v1::RegisterRequest { kinds: vec!["a".into()], max_capacity: 1, ..Default::default() };
+    say(work_up::Message::Hello(v1::Hello { register: Some(register), ..Default::default() })).await;
+    say(work_up::Message::Credit(v1::Credit { tasks: 1 })).await;
+    let mut work = workers.work(with(&token, ReceiverStream::new(said))).await.unwrap().into_inner();
+    let mut next = async || work.message().await.unwrap().unwrap().message.unwrap();
+    while !matches!(next().await, work_down::Message::Tasks(_)) {}
+    let mut stores = StoreClient::with_origin(wire, origin);
+    let mut hints = stores.watch_hints(with(&token, v1::WatchHintsRequest {})).await.unwrap().into_inner();
+    let mut hint = async || hints.message().await.unwrap().unwrap().hint.unwrap();
+    assert!(matches!(hint().await, v1::hint::Hint::Listening(_)));
+    for id in [foreign, own] {
+        store.cancel(&[id], "a secret").await.unwrap();
+    }
+    let heard = loop {
+        if let work_down::Message::Cancel(cancel) = next().await {
+            break cancel.task_id;
+        }
+    };
+    assert_eq!(heard, own.to_string(), "the first that it hears of is its own");
+    add("mail").await;
+    loop {
+        match hint().await {
+            v1::hint::Hint::Ready(_) => break,
+            v1::hint::Hint::Cancel(cancel) => panic!("{cancel:?}"),
+            _ => {}
+        }
+    }
 }
 
 #[tokio::test]

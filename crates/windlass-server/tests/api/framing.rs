@@ -1,4 +1,4 @@
-//! A request sends its body as it is.
+//! How a request states its body: in one way, and not encoded.
 
 use serde_json::json;
 
@@ -36,8 +36,101 @@ async fn an_encoded_body_is_refused() {
     }
 }
 
+/// The lengths of a request that states two, for a chunked body of so many bytes.
+fn two_lengths(length: usize) -> [String; 4] {
+    [
+        format!("content-length: {length}\r\ntransfer-encoding: chunked"),
+        format!("transfer-encoding: chunked\r\ncontent-length: {length}"),
+        "transfer-encoding: chunked\r\ncontent-length: 0".to_owned(),
+        "Content-Length: 5\r\nx: y\r\nTransfer-Encoding: Chunked\r\nContent-Length: 5".to_owned(),
+    ]
+}
+
+fn whole() -> String {
+    format!("{}\r\n\r\n{BODY}", head(&format!("content-length: {}", BODY.len())))
+}
+
+fn chunked() -> String {
+    format!("{:x}\r\n{BODY}\r\n0\r\n\r\n", BODY.len())
+}
+
 #[tokio::test]
-async fn a_time_beyond_the_range_is_told_the_range() {
+async fn two_lengths_of_a_body_are_refused() {
+    let api = Api::start().await;
+    for lengths in two_lengths(chunked().len()) {
+        let mut connection = api.connect().await;
+        let (first, next) = (chunked(), whole());
+        connection.send(format!("{}\r\n\r\n{first}{next}", head(&lengths)).as_bytes()).await;
+        assert_eq!(connection.answer().await.status, 400, "{lengths}");
+        assert_eq!(connection.rest().await, b"", "closed after {lengths}");
+    }
+    assert_eq!(count(&api).await, 0);
+}
+
+#[tokio::test]
+async fn two_lengths_are_refused_on_a_kept_connection() {
+    let api = Api::start().await;
+    for lengths in two_lengths(chunked().len()) {
+        let mut connection = api.connect().await;
+        connection.send(whole().as_bytes()).await;
+        assert_eq!(connection.answer().await.status, 201);
+        connection.send(format!("{}\r\n\r\n{}{}", head(&lengths), chunked(), whole()).as_bytes()).await;
+        assert_eq!(connection.answer().await.status, 400, "{lengths}");
+        assert_eq!(connection.rest().await, b"", "closed after {lengths}");
+    }
+    assert_eq!(count(&api).await, 4);
+}
+
+#[tokio::test]
+async fn two_lengths_are_refused_in_a_pipeline() {
+    let api = Api::start().await;
+    for lengths in two_lengths(chunked().len()) {
+        let mut connection = api.connect().await;
+        let (first, next) = (whole(), chunked());
+        let all = format!("{first}\r\n{first}{}\r\n\r\n{next}{first}", head(&lengths));
+        connection.send(all.as_bytes()).await;
+        assert_eq!(connection.answer().await.status, 201);
+        assert_eq!(connection.answer().await.status, 201);
+        assert_eq!(connection.answer().await.status, 400, "{lengths}");
+        assert_eq!(connection.rest().await, b"", "closed after {lengths}");
+    }
+    assert_eq!(count(&api).await, 8);
+}
+
+#[tokio::test]
+async fn two_lengths_are_refused_if_the_head_comes_in_pieces() {
+    let api = Api::start().await;
+    for lengths in two_lengths(chunked().len()) {
+        let mut connection = api.connect().await;
+        let head = format!("{}\r\n\r\n", head(&lengths));
+        let (most, last) = head.split_at(head.len() - 1);
+        for byte in most.bytes() {
+            connection.send(&[byte]).await;
+        }
+        // The end comes with the body: nothing may arrive after the answer.
+        connection.send(format!("{last}{}", chunked()).as_bytes()).await;
+        assert_eq!(connection.answer().await.status, 400, "{lengths}");
+        assert_eq!(connection.rest().await, b"", "closed after {lengths}");
+    }
+}
+
+#[tokio::test]
+async fn a_chunked_request_is_the_last_of_its_connection() {
+    let api = Api::start().await;
+    let chunked = format!("{:x}\r\n{BODY}\r\n0\r\n\r\n", BODY.len());
+    let next = format!("{}\r\n\r\n{BODY}", head(&format!("content-length: {}", BODY.len())));
+    let mut connection = api.connect().await;
+    connection
+        .send(format!("{}\r\n\r\n{chunked}{next}", head("transfer-encoding: chunked")).as_bytes())
+        .await;
+    let answer = connection.answer().await;
+    assert_eq!((answer.status, answer.header("connection")), (201, Some("close")));
+    assert_eq!(connection.rest().await, b"");
+    assert_eq!(count(&api).await, 1);
+}
+
+#[tokio::test]
+async fn an_out_of_range_error_names_the_range() {
     let api = Api::start().await;
     for at in ["9999-12-31T23:59:59Z", "10000-01-01T00:00:00Z"] {
         let (code, message) =

@@ -22,6 +22,7 @@ mod look;
 mod matrix;
 mod metrics;
 mod names;
+mod names_grpc;
 mod openapi;
 mod operate;
 mod ready;

@@ -6,7 +6,7 @@ use windlass_core::text::is_unsafe;
 use crate::harness::{Answer, Api};
 
 /// The first and the last character of every stretch of unsafe ones.
-fn unsafe_letters() -> Vec<char> {
+pub fn unsafe_letters() -> Vec<char> {
     let is_edge = |letter: &char| {
         let next_to = |code: u32| char::from_u32(code).is_some_and(is_unsafe);
         let code = u32::from(*letter);

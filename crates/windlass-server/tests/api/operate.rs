@@ -1,9 +1,11 @@
 //! What operators do with tasks that have ended and with whole queues: repeat, remove, purge; and what an enqueue says of a cancelled job.
 
 use serde_json::json;
+use tonic::Code;
 use windlass_core::Outcome;
+use windlass_proto::v1::{self, tasks_client::TasksClient};
 
-use crate::harness::Api;
+use crate::{harness::Api, wire::Wire};
 
 #[tokio::test]
 async fn an_enqueue_to_a_cancelled_job_is_answered_with_a_warning() {
@@ -69,6 +71,42 @@ async fn a_done_task_is_repeated_once_and_both_name_each_other() {
     let running = api.enqueue(json!({"kind": "b"})).await;
     let refused = api.post_nothing(&format!("/v1/tasks/{running}/retry")).await;
     assert!(refused.error(409).1.contains("is ready"), "{}", refused.text());
+}
+
+#[tokio::test]
+async fn a_task_that_has_ended_is_repeated_over_grpc() {
+    let api = Api::start().await;
+    let worker = api.worker(&["a"]).await;
+    let (wire, origin) = Wire::connect(&format!("http://{}", api.address)).await;
+    let mut tasks = TasksClient::with_origin(wire, origin);
+    let mut repeat = async |id: &str, delay_ms: u64| {
+        let request = v1::RepeatTaskRequest { task_id: id.to_owned(), delay_ms };
+        tasks.repeat_task(request).await.map(tonic::Response::into_inner)
+    };
+    let done = api.enqueue(json!({"kind": "a", "queue": "q", "payload": {"n": 1}})).await;
+    worker.end(Outcome::Done(None)).await;
+    let again = repeat(&done, 0).await.unwrap();
+    assert_eq!(again.state(), v1::TaskState::Ready);
+    let copy = api.get(&format!("/v1/tasks/{}", again.task_id)).await.json();
+    assert_eq!(
+        (&copy["repeats"], &copy["queue"], &copy["payload"]),
+        (&json!(done), &json!("q"), &json!({"n": 1}))
+    );
+    let twice = repeat(&done, 0).await.unwrap_err();
+    assert_eq!(twice.code(), Code::FailedPrecondition);
+    assert!(twice.message().contains(&again.task_id), "{twice:?}");
+    let early = repeat(&again.task_id, 0).await.unwrap_err();
+    assert!(early.message().contains("is ready"), "{early:?}");
+    worker.end(Outcome::Done(None)).await;
+    assert_eq!(repeat(&again.task_id, 60_000).await.unwrap().state(), v1::TaskState::Scheduled);
+    let dead = api.dead(&worker, "a", "no").await;
+    let told = repeat(&dead, 0).await.unwrap_err();
+    assert!(told.message().contains("is dead"), "{told:?}");
+    let cancelled = api.enqueue(json!({"kind": "a"})).await;
+    api.post_nothing(&format!("/v1/tasks/{cancelled}/cancel")).await;
+    assert_eq!(repeat(&cancelled, 0).await.unwrap().state(), v1::TaskState::Ready);
+    assert_eq!(repeat("no id", 0).await.unwrap_err().code(), Code::InvalidArgument);
+    assert_eq!(repeat(&cancelled, u64::MAX).await.unwrap_err().code(), Code::InvalidArgument);
 }
 
 #[tokio::test]

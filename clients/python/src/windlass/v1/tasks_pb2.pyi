@@ -121,6 +121,22 @@ class RetryTask(_message.Message):
     delay_ms: int
     def __init__(self, task_id: _Optional[str] = ..., delay_ms: _Optional[int] = ...) -> None: ...
 
+class RepeatTaskRequest(_message.Message):
+    __slots__ = ("task_id", "delay_ms")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    DELAY_MS_FIELD_NUMBER: _ClassVar[int]
+    task_id: str
+    delay_ms: int
+    def __init__(self, task_id: _Optional[str] = ..., delay_ms: _Optional[int] = ...) -> None: ...
+
+class RepeatTaskResponse(_message.Message):
+    __slots__ = ("task_id", "state")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    task_id: str
+    state: _task_pb2.TaskState
+    def __init__(self, task_id: _Optional[str] = ..., state: _Optional[_Union[_task_pb2.TaskState, str]] = ...) -> None: ...
+
 class RemoveTasksRequest(_message.Message):
     __slots__ = ("task_ids",)
     TASK_IDS_FIELD_NUMBER: _ClassVar[int]

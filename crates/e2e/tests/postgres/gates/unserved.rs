@@ -21,7 +21,7 @@ fn assert_done(place: &Place, up: &Up, arguments: &[&str]) {
 const SERVED: [&str; 7] = ["enqueue", "echo", "--payload", "1", "--job", "j", "--wait"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tasks_of_a_kind_that_nobody_handles_take_no_room() {
+async fn tasks_of_a_kind_without_a_worker_take_no_room() {
     let place = Place::shared().unwrap().patient();
     let up = up(&place);
     limit(&place, "j", 3);

@@ -2,7 +2,7 @@ use super::*;
 
 const MIB: u64 = 1 << 20;
 
-/// A small machine, so that there is never ample room.
+/// Memory use in per cent of a small machine, on which memory is never ample.
 fn at(percent: u64) -> MemorySample {
     MemorySample { used: percent, limit: 100 }
 }
@@ -11,7 +11,7 @@ fn seen(slots: u32, in_flight: u32, memory: impl Into<Option<MemorySample>>) -> 
     Seen { memory: memory.into(), slots, in_flight, ..Seen::default() }
 }
 
-/// Past its slow start.
+/// Admission control after its slow start.
 fn steady() -> Admission {
     let mut admission = Admission::default();
     admission.start.share = 1.0;
@@ -19,7 +19,7 @@ fn steady() -> Admission {
 }
 
 #[test]
-fn without_pressure_and_after_the_start_the_slots_are_what_was_configured() {
+fn all_slots_may_be_used_after_the_start_without_pressure() {
     let mut admission = steady();
     for percent in [0, 50, 74, 75, 79, 80] {
         admission.sample(&seen(1_000, 1_000, at(percent)));
@@ -29,7 +29,7 @@ fn without_pressure_and_after_the_start_the_slots_are_what_was_configured() {
 }
 
 #[test]
-fn short_memory_halves_what_may_run_again_at_every_sample() {
+fn short_memory_halves_the_allowed_slots_at_every_sample() {
     for (slots, expected) in
         [(1_000, [500, 250, 125, 62, 31]), (9, [4, 2, 1, 1, 1]), (1, [1, 1, 1, 1, 1]), (10, [5, 2, 1, 1, 1])]
     {
@@ -43,7 +43,7 @@ fn short_memory_halves_what_may_run_again_at_every_sample() {
 }
 
 #[test]
-fn it_never_rounds_to_zero_and_never_stops_for_good() {
+fn short_memory_always_leaves_one_slot() {
     let mut admission = steady();
     for _ in 0..200 {
         admission.sample(&seen(100_000, 1, at(90)));
@@ -57,7 +57,7 @@ fn it_never_rounds_to_zero_and_never_stops_for_good() {
 }
 
 #[test]
-fn between_the_two_shares_nothing_changes_and_below_it_recovers_in_small_steps() {
+fn memory_below_the_lower_mark_recovers_in_small_steps() {
     let mut admission = steady();
     admission.sample(&seen(1_000, 1_000, at(85)));
     for percent in [80, 78, 76, 75] {
@@ -78,21 +78,21 @@ fn between_the_two_shares_nothing_changes_and_below_it_recovers_in_small_steps()
 }
 
 #[test]
-fn what_was_not_used_is_not_raised_unless_there_is_ample_room() {
+fn unused_slots_are_not_raised_without_ample_memory() {
     let mut admission = steady();
     admission.sample(&seen(1_000, 1_000, at(85)));
     admission.sample(&seen(1_000, 3, at(10)));
-    assert_eq!(admission.allowed(1_000), 500, "three tasks prove nothing about five hundred");
+    assert_eq!(admission.allowed(1_000), 500, "three running tasks do not show the cost of five hundred");
     let ample = Some(MemorySample { used: 0, limit: 64 << 30 });
     admission.sample(&seen(1_000, 3, ample));
     assert_eq!(admission.allowed(1_000), 550);
 }
 
 #[test]
-fn where_little_runs_short_memory_holds_it_there() {
+fn short_memory_allows_no_more_than_runs_already() {
     let mut admission = steady();
     admission.sample(&seen(1_000, 150, at(85)));
-    assert_eq!(admission.allowed(1_000), 150, "half of a thousand would have let more in");
+    assert_eq!(admission.allowed(1_000), 150, "half of a thousand is more than the 300 that run");
     admission.sample(&seen(1_000, 150, at(85)));
     assert_eq!(admission.allowed(1_000), 75);
     let mut idle = steady();
@@ -109,12 +109,12 @@ fn above_ninety_five_percent_nothing_starts_while_anything_runs() {
     assert_eq!(super::super::demand(admission.allowed(1_000), 0, 50), 1, "and one while nothing runs");
     assert_eq!(admission.reasons(1_000).to_string(), "memory_stop");
     admission.sample(&seen(1_000, 600, at(95)));
-    assert_eq!(admission.allowed(1_000), 250, "it went on halving meanwhile");
+    assert_eq!(admission.allowed(1_000), 250, "the share was halved during the stop too");
     assert_eq!(admission.reasons(1_000).to_string(), "memory");
 }
 
 #[test]
-fn slow_tasks_leave_seven_tenths_and_all_pressures_combine() {
+fn latency_and_memory_factors_are_multiplied() {
     let mut admission = steady();
     admission.sample(&Seen { is_slow: true, ..seen(1_000, 1_000, at(10)) });
     assert_eq!((admission.allowed(1_000), admission.allowed(9), admission.allowed(1)), (700, 6, 1));
@@ -130,7 +130,7 @@ fn slow_tasks_leave_seven_tenths_and_all_pressures_combine() {
 }
 
 #[test]
-fn a_new_worker_starts_with_a_tenth_and_doubles_per_completed_round() {
+fn slow_start_doubles_a_tenth_per_completed_round() {
     let mut admission = Admission::default();
     let mut ended = 0;
     for (allowed, next) in [(100, 200), (200, 400), (400, 800), (800, 1_000)] {
@@ -147,14 +147,14 @@ fn a_new_worker_starts_with_a_tenth_and_doubles_per_completed_round() {
 }
 
 #[test]
-fn a_worker_of_nine_slots_has_them_all_from_the_start_and_one_of_ten_has_one() {
+fn a_worker_with_nine_slots_has_no_slow_start() {
     let admission = Admission::default();
     assert_eq!((admission.allowed(1), admission.allowed(9), admission.allowed(10)), (1, 9, 1));
     assert!(admission.reasons(9).is_empty() && admission.reasons(10).start);
 }
 
 #[test]
-fn where_there_is_ample_room_the_start_doubles_with_every_sample() {
+fn ample_memory_doubles_the_start_with_every_sample() {
     let mut admission = Admission::default();
     let memory = Some(MemorySample { used: 1 << 30, limit: 16 << 30 });
     for allowed in [200, 400, 800, 1_000] {
@@ -167,7 +167,7 @@ fn where_there_is_ample_room_the_start_doubles_with_every_sample() {
 }
 
 #[test]
-fn tasks_that_do_not_end_complete_a_round_once_what_they_hold_has_shown() {
+fn long_tasks_complete_a_round_when_memory_is_steady() {
     let mut admission = Admission::default();
     let second = Duration::from_secs(1);
     let quarter =
@@ -179,7 +179,7 @@ fn tasks_that_do_not_end_complete_a_round_once_what_they_hold_has_shown() {
     }
     for _ in 0..20 {
         admission.sample(&quarter(399, 10));
-        assert_eq!(admission.allowed(1_000), 400, "one more may run: nobody is held up");
+        assert_eq!(admission.allowed(1_000), 400, "with a slot unused, the round is not complete");
     }
     for percent in (12..=60).step_by(3) {
         admission.sample(&quarter(400, percent));
@@ -188,7 +188,7 @@ fn tasks_that_do_not_end_complete_a_round_once_what_they_hold_has_shown() {
 }
 
 #[test]
-fn tasks_that_do_not_end_start_where_memory_has_room_for_no_more_of_them() {
+fn long_tasks_start_only_while_memory_has_room() {
     let mut admission = Admission::default();
     let with = |tasks: u64| Some(MemorySample { used: (20 + tasks) * MIB, limit: 256 * MIB });
     let second = Duration::from_secs(1);
@@ -202,7 +202,7 @@ fn tasks_that_do_not_end_start_where_memory_has_room_for_no_more_of_them() {
 }
 
 #[test]
-fn feeder_that_has_nothing_to_do_does_not_hold_up_the_start_of_one_whose_tasks_do_not_end() {
+fn an_idle_feeder_does_not_hold_up_the_start_of_a_busy_one() {
     let mut admission = Admission::default();
     let second = Duration::from_secs(1);
     let both =
@@ -213,7 +213,7 @@ fn feeder_that_has_nothing_to_do_does_not_hold_up_the_start_of_one_whose_tasks_d
 }
 
 #[test]
-fn the_start_ends_where_memory_has_room_for_no_more_such_tasks() {
+fn the_start_ends_where_memory_has_no_room_for_more() {
     let mut admission = Admission::default();
     let with = |tasks: u64| Some(MemorySample { used: (20 + tasks) * MIB, limit: 256 * MIB });
     admission.sample(&seen(1_000, 0, with(0)));
@@ -226,12 +226,12 @@ fn the_start_ends_where_memory_has_room_for_no_more_such_tasks() {
     assert_eq!(
         admission.reasons(1_000).to_string(),
         "memory",
-        "known by now: it is not the start that holds it"
+        "the slow start is over: it is not the reason"
     );
 }
 
 #[test]
-fn short_memory_ends_the_start_at_half_of_what_ran() {
+fn short_memory_ends_the_start_at_half_of_the_running_tasks() {
     let mut admission = Admission::default();
     admission.sample(&seen(1_000, 100, at(85)));
     assert_eq!(admission.allowed(1_000), 50);
@@ -239,7 +239,7 @@ fn short_memory_ends_the_start_at_half_of_what_ran() {
 }
 
 #[test]
-fn another_share_moves_recovery_along_and_the_stop_stays() {
+fn another_memory_share_moves_recovery_but_not_the_stop() {
     let mut admission = Admission::new(0.5);
     admission.start.share = 1.0;
     admission.sample(&seen(100, 100, at(51)));
@@ -252,7 +252,7 @@ fn another_share_moves_recovery_along_and_the_stop_stays() {
     assert_eq!(admission.allowed(100), 1);
 }
 
-/// Samples with as many tasks as are allowed.
+/// Takes samples, each with as many tasks running as are allowed.
 fn go_on(admission: &mut Admission, slots: u32, percent: u64, samples: usize) -> Vec<u32> {
     let step = |_| {
         let running = admission.allowed(slots);
@@ -263,7 +263,7 @@ fn go_on(admission: &mut Admission, slots: u32, percent: u64, samples: usize) ->
 }
 
 #[test]
-fn memory_that_does_not_come_back_does_not_leave_one_task_for_ever() {
+fn flat_memory_does_not_leave_one_task_for_ever() {
     let mut admission = steady();
     admission.sample(&seen(1_000, 200, at(82)));
     let down = go_on(&mut admission, 1_000, 82, 10);
@@ -275,7 +275,7 @@ fn memory_that_does_not_come_back_does_not_leave_one_task_for_ever() {
 }
 
 #[test]
-fn memory_that_grows_again_halves_again_and_half_of_that_is_the_next_mark() {
+fn memory_that_grows_again_halves_the_next_recovery_limit() {
     let mut admission = steady();
     admission.sample(&seen(1_000, 200, at(82)));
     go_on(&mut admission, 1_000, 82, 100);
@@ -283,12 +283,12 @@ fn memory_that_grows_again_halves_again_and_half_of_that_is_the_next_mark() {
     assert_eq!(go_on(&mut admission, 1_000, 85, 3), [50, 25, 12]);
     let up = go_on(&mut admission, 1_000, 85, 100);
     assert_eq!(up.iter().max(), Some(&50), "half of the hundred under which it grew: {up:?}");
-    assert_eq!(go_on(&mut admission, 1_000, 96, 20).last(), Some(&1), "and a stop is a stop");
+    assert_eq!(go_on(&mut admission, 1_000, 96, 20).last(), Some(&1), "above 95 % the stop holds");
     assert_eq!(go_on(&mut admission, 1_000, 20, 100).last(), Some(&1_000));
 }
 
 #[test]
-fn between_the_shares_flat_memory_recovers_to_half_of_what_ran() {
+fn flat_memory_between_the_shares_recovers_half() {
     let mut admission = steady();
     admission.sample(&seen(1_000, 1_000, at(85)));
     go_on(&mut admission, 1_000, 85, 3);

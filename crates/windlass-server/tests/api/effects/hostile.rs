@@ -88,6 +88,10 @@ impl<'a> Arsenal<'a> {
                 let tasks = ids.into_iter().map(|task_id| v1::RetryTask { task_id, delay_ms: 0 });
                 vec![v1::RetryTasksRequest { tasks: tasks.collect() }.encode_to_vec()]
             }
+            "RepeatTask" => {
+                let ids = ids.into_iter().chain([self.scene.done.to_string()]);
+                ids.map(|task_id| v1::RepeatTaskRequest { task_id, delay_ms: 0 }.encode_to_vec()).collect()
+            }
             "RemoveTasks" => vec![v1::RemoveTasksRequest { task_ids: ids }.encode_to_vec()],
             "FindKey" => {
                 let (queue, key) = ("default".to_owned(), "k".to_owned());

@@ -3,7 +3,7 @@
 //! allowed changes only what its scope may change.
 
 mod dump;
-mod grpc;
+pub mod grpc;
 mod hostile;
 mod http;
 mod scene;

@@ -79,6 +79,7 @@ pub struct Scene {
     /// A worker of another caller.
     pub victim: Hand,
     pub dead: TaskId,
+    pub done: TaskId,
     pub ready: TaskId,
     /// A schedule whose tick has come, what that enqueues, and its next one.
     pub due: ScheduleRow,
@@ -104,7 +105,7 @@ impl Scene {
         let other = server.operations.create_token(Bearer::Work.token()).await.unwrap();
         let victim = hand(&*store, "default", Some(&format!("token {}", other.view.id))).await;
         let dead = end(&*store, &victim, Outcome::dead("no")).await;
-        end(&*store, &victim, Outcome::Done(None)).await;
+        let done = end(&*store, &victim, Outcome::Done(None)).await;
         let ready = add(&*store, task("a", "default")).await;
         add(&*store, task("a", "mail")).await;
         let later = Start::In(Duration::from_hours(24));
@@ -123,7 +124,7 @@ impl Scene {
             store.schedules().put(row).await.unwrap();
         }
         let due_next = spec("* * * * *").next_after(now).unwrap();
-        Self { server, tokens, own, victim, dead, ready, due, due_payload, due_next, tonight }
+        Self { server, tokens, own, victim, dead, done, ready, due, due_payload, due_next, tonight }
     }
 
     pub fn token(&self, bearer: Bearer) -> Option<&str> {
