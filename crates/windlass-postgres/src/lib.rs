@@ -71,7 +71,7 @@ mod workflow;
 
 pub use doctor::{Examination, Horizon, TableHealth, examine};
 pub use error::OpenError;
-pub use migrate::{Migrated, Plan, PlannedStep, migrate, plan};
+pub use migrate::{Migrated, Plan, PlannedStep, migrate, plan, remove_schema};
 pub use options::{
     CONNECT_TIMEOUT, History, Location, Notify, Options, POOL_SIZE, ParseLocationError, STATEMENT_TIMEOUT,
     is_postgres,
