@@ -44,13 +44,13 @@ def within_a_private_server():
 
 
 def windlass_binary():
-    """The release build, made if need be; WINDLASS_BIN names another."""
-    given = os.environ.get("WINDLASS_BIN")
+    """The release build of the benches, made if need be; WINDLASS_BENCH_BIN names another."""
+    given = os.environ.get("WINDLASS_BENCH_BIN")
     if given:
         return given
-    say("building windlass (cargo, release)")
-    build("windlass-cli")
-    return str(TARGET / "release/windlass")
+    say("building windlass-bench (cargo, release)")
+    build("windlass-bench")
+    return str(TARGET / "release/windlass-bench")
 
 
 def own_rows(args, server, binary):

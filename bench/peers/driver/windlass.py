@@ -1,6 +1,6 @@
 """Windlass itself: which commands are run, and which of their figures stand in which column.
 
-`windlass bench` makes a schema of its own for each run, drops it, and enqueues from another process where that matters.
+`windlass-bench` makes a schema of its own for each run, drops it, and enqueues from another process where that matters.
 """
 
 import json
@@ -32,7 +32,7 @@ class Windlass:
         return workload == "drain" or (self.history == "kept" and not self.is_default)
 
     def commands(self, workload, sizes):
-        """Arguments of `windlass bench`, and how its figures map to columns."""
+        """Arguments of `windlass-bench`, and how its figures map to columns."""
         if workload == "drain":
             arguments = ["drain", "--tasks", str(sizes.tasks), "--history", self.history, "--rounds", "1"]
             if not self.is_default:
@@ -61,11 +61,11 @@ class WindlassRun:
     def figures(self, workload):
         figures = {}
         for arguments, columns in self.entry.commands(workload, self.sizes):
-            output = run([self.binary, "bench", *arguments, "--store", self.url, "--json"], limit_s=LIMIT_S)
+            output = run([self.binary, *arguments, "--store", self.url, "--json"], limit_s=LIMIT_S)
             answer = json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
             for key, column in columns.items():
                 if key not in answer:
-                    raise Failed(f"windlass bench {arguments[0]} prints no {key}")
+                    raise Failed(f"windlass-bench {arguments[0]} prints no {key}")
                 figures[column] = float(answer[key])
         return figures
 

@@ -24,23 +24,38 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// # Errors
 /// If it is not there and cannot be built.
 pub fn windlass() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os("WINDLASS_BIN") {
-        return Ok(path.into());
+    match std::env::var_os("WINDLASS_BIN") {
+        Some(path) => Ok(path.into()),
+        None => built("windlass", "windlass-cli"),
     }
+}
+
+/// A command of the built `windlass-bench`, which starts the same `windlass` as the tests do.
+///
+/// # Errors
+/// If one of them is not there and cannot be built.
+pub fn bench() -> Result<Command> {
+    let mut command = command(built("windlass-bench", "windlass-bench")?);
+    command.env("WINDLASS_BIN", windlass()?);
+    Ok(command)
+}
+
+/// A program of a package: beside the running test, else built now.
+fn built(program: &str, package: &str) -> Result<PathBuf> {
     let own = std::env::current_exe()?;
-    let name = format!("windlass{}", std::env::consts::EXE_SUFFIX);
+    let name = format!("{program}{}", std::env::consts::EXE_SUFFIX);
     // Tests lie in `debug/deps`, programs in `debug`.
     let candidates = own.ancestors().skip(1).take(2).map(|folder| folder.join(&name));
     if let Some(found) = candidates.into_iter().find(|path| path.is_file()) {
         return Ok(found);
     }
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--package", "windlass-cli", "--bin", "windlass"])
+        .args(["build", "--package", package, "--bins"])
         .current_dir(crate::workspace_root())
         .status()?;
-    anyhow::ensure!(status.success(), "windlass-cli does not build");
+    anyhow::ensure!(status.success(), "{package} does not build");
     let built = own.ancestors().nth(2).map(|folder| folder.join(&name));
-    built.filter(|path| path.is_file()).context("windlass is not beside the tests; set WINDLASS_BIN")
+    built.filter(|path| path.is_file()).with_context(|| format!("{program} is not beside the tests"))
 }
 
 /// An address at which no server can be found, and which stands for any free port where one listens: neither a command of a

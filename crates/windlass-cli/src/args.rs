@@ -1,6 +1,6 @@
 //! The command line as it is typed.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::{
     CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
@@ -189,8 +189,13 @@ pub enum Command {
     /// The sites of the demo; started by it
     #[command(hide = true)]
     DemoSite(crate::demo::SiteArgs),
-    /// Measure this machine: speed, latency, memory
-    Bench(crate::bench::BenchArgs),
+    /// Says where the benches are: not in this program
+    #[command(hide = true, disable_help_flag = true)]
+    Bench {
+        /// What is behind it is for the other program
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<OsString>,
+    },
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }

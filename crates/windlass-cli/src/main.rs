@@ -3,7 +3,6 @@
 mod access;
 mod args;
 mod backend;
-mod bench;
 mod commands;
 mod config;
 mod demo;
@@ -92,7 +91,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Config(ConfigCommand::Check) => {
             commands::config::check(&Session::start(global, Vec::new())?)?
         }
-        Command::Bench(args) => return Ok(ExitCode::from(bench::run(args, global)?)),
+        Command::Bench { .. } => return Err(no_benches().into()),
         Command::Demo(args) => {
             let session = Session::start(global, args.flags())?;
             serve(demo::run(&session, global.store.as_deref(), &args))?
@@ -148,6 +147,12 @@ async fn client(session: &Session, command: Command) -> anyhow::Result<Exit> {
         // The rest needs no runtime, or one of its own, and is run by the caller.
         _ => Ok(Exit::Done),
     }
+}
+
+/// The benches were a command of this program once, and people type what they know.
+fn no_benches() -> Failure {
+    Failure::usage("the benches are not in this program: `windlass-bench` has them, which is built from the source")
+        .hint("in a clone of it: `cargo build --release -p windlass-cli -p windlass-bench`, then `target/release/windlass-bench --help`")
 }
 
 /// Runs a service on all cores.

@@ -33,4 +33,4 @@ pub use store::PostgresStore;
 #[doc(hidden)]
 pub use transfer::import;
 pub use upkeep::doctor::{Examination, Horizon, TableHealth, examine};
-pub use upkeep::migrate::{Migrated, Plan, PlannedStep, migrate, plan};
+pub use upkeep::migrate::{Migrated, Plan, PlannedStep, migrate, plan, remove_schema};

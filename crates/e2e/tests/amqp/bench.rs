@@ -1,11 +1,11 @@
-//! `windlass bench amqp` as a real process: small numbers, real figures.
+//! `windlass-bench amqp` as a real process: small numbers, real figures.
 
 use e2e::process;
 use serde_json::Value;
 
 fn figures(arguments: &[&str]) -> Value {
-    let mut command = process::command(process::windlass().unwrap());
-    command.args(["bench", "amqp", "--json"]).args(arguments);
+    let mut command = process::bench().unwrap();
+    command.args(["amqp", "--json"]).args(arguments);
     let said = process::run(command).unwrap();
     assert_eq!(said.code, Some(0), "{said:?}");
     serde_json::from_str(&said.stdout).unwrap()

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use e2e::{
     http::Api,
-    process::{END_LIMIT, Process, START_LIMIT, Stream},
+    process::{self, END_LIMIT, Process, START_LIMIT, Stream},
     until,
     up::{Up, up_command},
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{assert_refused, is_long, say, windlass};
+use crate::{assert_refused, is_long, say};
 
 /// How long both parts of the memory bench may take.
 const BENCH_LIMIT: Duration = Duration::from_mins(10);
@@ -20,7 +20,8 @@ const BENCH_LIMIT: Duration = Duration::from_mins(10);
 fn tasks_that_want_more_memory_than_there_is_finish_and_without_admission_control_are_killed() {
     let folder = tempfile::tempdir().unwrap();
     let tasks = if is_long() { "10000" } else { "1000" };
-    let command = windlass(folder.path(), ["bench", "pressure", "--memory", "--json", "--tasks", tasks]);
+    let mut command = process::bench().unwrap();
+    command.args(["pressure", "--memory", "--json", "--tasks", tasks]).current_dir(folder.path());
     let mut bench = Process::start(command).unwrap();
     let status = bench.wait(BENCH_LIMIT).unwrap();
     bench.join_readers();

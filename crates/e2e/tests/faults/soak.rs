@@ -1,16 +1,17 @@
 //! A mixed load on the whole program while it is killed every minute.
 
+use e2e::process;
 use serde_json::Value;
 
-use crate::{is_long, windlass};
+use crate::is_long;
 
 /// Two minutes; with bigger numbers ten.
 #[test]
 fn a_mixed_load_with_kills_leaves_nothing_behind() {
     let minutes = if is_long() { "10" } else { "2" };
     let folder = tempfile::tempdir().unwrap();
-    let arguments = ["bench", "soak", "--minutes", minutes, "--rate", "100", "--json"];
-    let output = windlass(folder.path(), arguments).output().unwrap();
+    let arguments = ["soak", "--minutes", minutes, "--rate", "100", "--json"];
+    let output = process::bench().unwrap().args(arguments).current_dir(folder.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
     let number = |name: &str| figures[name].as_u64().unwrap();

@@ -90,12 +90,6 @@ impl Client {
         Ok((status, self.read(&body)?))
     }
 
-    /// Reads something that is not JSON.
-    pub async fn text(&self, path: &str) -> Answer<String> {
-        let (_, body) = self.send(Method::GET, path, None, Duration::ZERO, Effect::Reads).await?;
-        Ok(String::from_utf8_lossy(&body).into_owned())
-    }
-
     /// Changes something.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Answer<T> {
         self.post_waiting(path, body, Duration::ZERO, Effect::Writes).await

@@ -121,6 +121,12 @@ pub(super) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
+/// Rounds to a number of digits that people read.
+pub(super) fn round(figure: f64, digits: i32) -> f64 {
+    let factor = 10_f64.powi(digits);
+    (figure * factor).round() / factor
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

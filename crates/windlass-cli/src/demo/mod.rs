@@ -1,11 +1,12 @@
 //! `windlass demo`: the load test to watch. Many slow sites, a job for each, and a site that counts for itself.
 //!
 //! Reading order: `site` (what is visited, in a process of its own), `witness` (that process as seen from here), `stock` and
-//! `visits` (jobs, tasks and their handler), `stage` (all of it running), `figures` and `board` (what came of it).
+//! `visits` (jobs, tasks and their handler), `room` (a store of its own), `stage` (all of it running), `figures` and `board` (what came of it).
 
 mod board;
 mod dice;
 mod figures;
+mod room;
 mod site;
 mod stage;
 mod stock;
@@ -21,13 +22,12 @@ use windlass::{Signals, shutdown_signal};
 
 use self::{
     board::Counts,
-    figures::{Figures, Plan, ratio},
+    figures::{Figures, Plan, ratio, round},
     site::Report,
     stage::Stage,
 };
 use crate::{
     args::given,
-    bench::rig::round,
     config::{Setting, setting::Raw, table},
     failure::Exit,
     session::Session,

@@ -12,15 +12,12 @@ use windlass_core::{Name, store::SharedStore};
 
 use super::{
     figures::Plan,
+    room::{self, Room},
     stock::{QUEUE, Stock},
     visits::Visits,
     witness::Witness,
 };
 use crate::{
-    bench::{
-        place::{Place, Room},
-        rig::HistoryArg,
-    },
     engine,
     session::Session,
     store::{self, Access},
@@ -96,8 +93,7 @@ async fn open(session: &Session, named: Option<&str>) -> anyhow::Result<(SharedS
             Ok((store::open(&session.settings, Access::Usual).await?.store, None))
         }
         own => {
-            let room = Room::new(&Place::from_flag(own)?, None)?;
-            let store = room.open(HistoryArg::Kept).await?;
+            let (store, room) = room::open(own).await?;
             Ok((store, Some(room)))
         }
     }

@@ -37,6 +37,18 @@ fn a_preset_with_few_slots_bounds_what_all_sites_together_see() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "its store lies elsewhere and is gone");
 }
 
+#[test]
+fn demo_on_a_server_leaves_no_schema_behind() {
+    let (folder, url) = (tempfile::tempdir().unwrap(), windlass_scratch::shared_url().unwrap());
+    let run = ["demo", "--jobs", "2", "--concurrency", "1", "--seconds", "2", "--json", "--store", &url];
+    let demo = command(folder.path(), &run).spawn().unwrap();
+    let schema = format!("windlass_demo_{}", demo.id());
+    let said = demo.wait_with_output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let left = format!("SELECT count(*) FROM pg_namespace WHERE nspname = '{schema}'");
+    assert_eq!(windlass_scratch::psql(&url, &left).unwrap(), "0");
+}
+
 /// A demo that runs until it is told to end, and the process of its sites.
 fn start() -> (Child, u32, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();

@@ -131,13 +131,12 @@ const CHANGES: [&[&str]; 27] = [
 ];
 
 /// Commands that only look, or that run until they are stopped and say on their first screen what on.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 23] = [
     "up",
     "worker",
     "consume",
     "top",
     "demo",
-    "bench",
     "doctor",
     "health",
     "completions",
@@ -181,8 +180,7 @@ fn every_command_that_changes_something_names_its_target() {
     // A new command has to be told from those that only look.
     let mut leaves = BTreeSet::new();
     for command in listed(folder.path(), &[]) {
-        // What is below `bench` makes stores of its own.
-        let below = if command == "bench" { Vec::new() } else { listed(folder.path(), &[&command]) };
+        let below = listed(folder.path(), &[&command]);
         leaves.extend(below.iter().map(|name| format!("{command} {name}")));
         if below.is_empty() {
             leaves.insert(command);
@@ -196,6 +194,24 @@ fn every_command_that_changes_something_names_its_target() {
         .filter(|leaf| !OTHERS.contains(&leaf.as_str()))
         .collect();
     assert!(unknown.is_empty(), "does it change something? {unknown:?}");
+}
+
+#[test]
+fn bench_command_says_which_program_has_the_benches() {
+    let folder = tempfile::tempdir().unwrap();
+    let typed: [&[&str]; 4] =
+        [&[], &["drain", "--store", "postgres", "--slots", "3"], &["--quick"], &["--help"]];
+    for rest in typed {
+        let said = windlass(folder.path(), &[&["bench"], rest].concat());
+        said.failed(
+            2,
+            &[
+                "not in this program",
+                "`windlass-bench`",
+                "cargo build --release -p windlass-cli -p windlass-bench",
+            ],
+        );
+    }
 }
 
 #[test]

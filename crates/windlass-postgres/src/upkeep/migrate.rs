@@ -171,6 +171,16 @@ pub async fn migrate(location: &Location, options: &Options) -> Result<Migrated,
     migrate_with(location, options, MIGRATIONS).await
 }
 
+/// Removes the schema with every task in it. For a store that its caller has made for a moment.
+///
+/// # Errors
+/// [`OpenError`], one line that says what to do.
+pub async fn remove_schema(location: &Location, options: &Options) -> Result<(), OpenError> {
+    let conn = connect(location, options).await?;
+    let text = format!("DROP SCHEMA IF EXISTS \"{}\" CASCADE", options.schema.as_str());
+    conn.0.batch(&text).await.map_err(|failure| refused(location, "remove", &failure))
+}
+
 /// The same with these steps.
 pub(crate) async fn plan_with(
     location: &Location,

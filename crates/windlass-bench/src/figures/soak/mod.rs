@@ -1,0 +1,10 @@
+//! Long runs: what grows that should not?
+
+pub(super) mod growth;
+pub(super) mod mixed;
+
+mod api;
+mod flaky;
+mod fleet;
+mod load;
+mod series;

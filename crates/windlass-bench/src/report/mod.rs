@@ -1,0 +1,5 @@
+//! Every figure beside its bar.
+
+mod amqp_bars;
+mod bars;
+pub(crate) mod check;

@@ -1,9 +1,0 @@
-//! Long runs: what grows that should not?
-
-pub(super) mod growth;
-pub(super) mod mixed;
-
-mod flaky;
-mod fleet;
-mod load;
-mod series;
