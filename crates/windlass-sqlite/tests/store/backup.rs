@@ -62,7 +62,7 @@ async fn a_store_in_use_or_in_the_way_is_not_replaced_unless_told() {
 }
 
 #[tokio::test]
-async fn a_copy_never_replaces_a_file_and_a_broken_copy_is_not_restored() {
+async fn a_copy_replaces_no_file_and_a_broken_copy_is_refused() {
     let rig = Rig::new().await;
     let file = rig.folder.path().join("precious.txt");
     std::fs::write(&file, "precious").unwrap();

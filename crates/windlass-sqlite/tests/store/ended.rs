@@ -5,7 +5,7 @@ use windlass_core::{State, Store, TaskId};
 use crate::rig::{DONE, Rig};
 
 #[tokio::test]
-async fn whoever_waits_for_a_task_is_woken_by_its_end() {
+async fn the_end_of_a_task_wakes_its_waiter() {
     let rig = Rig::new().await;
     let ids = rig.add(3).await;
     let store = rig.store.clone();
