@@ -142,7 +142,8 @@ fn a_local_time_that_is_skipped_fires_once_right_after_the_gap() {
         ticks("30 2 * * *", "America/New_York", "2027-03-13T12:00:00Z", 2),
         ["2027-03-14T07:00Z", "2027-03-15T06:30Z"]
     );
-    // Lord Howe sets its clocks by half an hour: from 02:00 to 02:30 on 3 October 2027, at 15:30 UTC the day before.
+    // Lord Howe sets its clocks by half an hour: from 02:00 to 02:30 on 3 October 2027, at 15:30 UTC the day
+    // before.
     assert_eq!(
         ticks("15 2 * * *", "Australia/Lord_Howe", "2027-10-02T00:00:00Z", 2),
         ["2027-10-02T15:30Z", "2027-10-03T15:15Z"]
