@@ -30,7 +30,7 @@ fn queues(broker: &Broker) -> String {
 }
 
 #[test]
-fn node_keeps_its_queues_over_a_stop_and_a_crash_and_is_gone_when_dropped() {
+fn node_keeps_its_queues_over_a_stop_and_a_crash() {
     let broker = Broker::start().unwrap();
     let (folder, names) = (broker.node().folder().to_owned(), name_server(broker.node()));
     let declare = "rabbit_amqqueue:declare(rabbit_misc:r(<<\"/\">>, queue, <<\"kept\">>), true, false, [], none, \

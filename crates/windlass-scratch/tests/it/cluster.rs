@@ -27,7 +27,7 @@ fn role_of_tests_owns_its_database_and_is_no_superuser() {
 fn server_listens_on_one_loopback_address_only() {
     let cluster = Cluster::start(&quick()).unwrap();
     TcpStream::connect(("127.0.0.1", cluster.port())).unwrap();
-    // Another address of the same machine: a server that listens everywhere would answer here as well.
+    // Another address of the same machine: a server that listens on all addresses would answer here too.
     assert!(TcpStream::connect(("127.0.0.2", cluster.port())).is_err());
     assert_eq!(cluster.psql("SHOW listen_addresses").unwrap(), "127.0.0.1");
 }
@@ -91,7 +91,7 @@ fn dropped_cluster_leaves_neither_process_nor_folder() {
     let cluster = Cluster::start(&quick()).unwrap();
     let folder = cluster.socket_dir().to_owned();
     assert!(folder.is_dir());
-    // The server and the shell that keeps it.
+    // The server, and the shell that keeps it.
     assert_eq!(with_argument(folder.to_str().unwrap()).len(), 2);
     drop(cluster);
     assert!(!folder.exists());
