@@ -1,4 +1,4 @@
-# Keeps one server for as long as the other end of standard input is open, then ends it and removes its folder.
+# Keeps one server running while standard input is open, then ends it and removes its folder.
 #
 #   sh keeper.sh SIGNAL FOLDER COMMAND…    SIGNAL ends the server when the pipe closes
 #   start          runs the command, answers its process id
@@ -32,7 +32,7 @@ while read -r word signal; do
 done
 
 stop "$last_signal"
-# A process may still write into the folder (initdb, a backend that notices the end late): try again for a while.
+# A process may still write into the folder (initdb, a late backend): try again for a while.
 tries=0
 until rm -rf "$folder" || [ "$tries" -ge 50 ]; do
   tries=$((tries + 1))

@@ -2,9 +2,9 @@
 //! of the request.
 //!
 //! ```text
-//!  enqueue, settle, cancel, … ──touch──► workflows, by name: the head passes ──touch──► jobs, by name: held ⇄ ready
-//!                                              ▲                                              │
-//!                                              └───── a job that cancels tasks ends steps ────┘
+//!  enqueue, settle, cancel, … ─touch─► workflows by name: head passes ─touch─► jobs by name: held ⇄ ready
+//!                                           ▲                                     │
+//!                                           └─ a job that cancels tasks ends steps┘
 //! ```
 //!
 //! One request moves a bounded number of tasks. The rest stays pending: memory records it, `next_due` asks

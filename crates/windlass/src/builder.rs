@@ -56,7 +56,11 @@ impl<S> WorkerBuilder<S> {
     /// #[derive(serde::Serialize, serde::Deserialize, Task)]
     /// struct Greet(String);
     ///
-    /// async fn greet(Greet(name): Greet, ctx: Context, State(word): State<&'static str>) -> Result<(), String> {
+    /// async fn greet(
+    ///     Greet(name): Greet,
+    ///     ctx: Context,
+    ///     State(word): State<&'static str>,
+    /// ) -> Result<(), String> {
     ///     println!("{word} {name}, attempt {}", ctx.attempt());
     ///     Ok(())
     /// }

@@ -1,7 +1,7 @@
 //! Runs one attempt: a pipeline of named steps from a claimed task to its settlement.
 //!
 //! ```text
-//! run (decode and call the handler) ─► catch panic ─► deadline ─► cancellation ─► outcome ─► settle ─► settler
+//! run (decode, call the handler) ─► catch panic ─► deadline ─► cancellation ─► outcome ─► settle ─► settler
 //! ```
 
 use std::{sync::Arc, time::Duration};

@@ -1,7 +1,7 @@
 //! Code of the application around every run of a handler: metrics, error reports, task-locals, spans.
 //!
 //! ```text
-//! layer 1 ─► layer 2 ─► … ─► the attempt: run, catch panic, deadline, cancellation ─► outcome ─► … ─► layer 1 ─► settle
+//! layer 1 ─► layer 2 ─► … ─► attempt: run, panic, deadline, cancel ─► outcome ─► … ─► layer 1 ─► settle
 //! ```
 //!
 //! A layer therefore also sees ends that the handler did not choose. Without layers none of this code runs.

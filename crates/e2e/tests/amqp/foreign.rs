@@ -8,7 +8,7 @@ use windlass_scratch::python_with;
 
 use crate::rig::{name, node};
 
-/// Takes a message from `QUEUE`, which is expected to be ours, and publishes one to it.
+/// Takes a message from `QUEUE`, which must be ours, and publishes one to it.
 const SCRIPT: &str = r#"
 import json, pika, sys
 url, theirs, ours = sys.argv[1:]

@@ -1,4 +1,5 @@
-//! Wrong input: a one-line error that says what to do, the documented exit code, and nothing lost or wedged.
+//! Wrong input: a one-line error with a remedy, the documented exit code, and no lost task or hanging
+//! process.
 
 use e2e::{process, up::Up};
 use serde_json::json;
@@ -7,7 +8,7 @@ use crate::{assert_refused, say, windlass};
 
 const NONE: [&str; 0] = [];
 
-/// A server on a folder of its own.
+/// A server in its own folder.
 struct Server {
     folder: tempfile::TempDir,
     up: Up,
@@ -27,7 +28,7 @@ impl Server {
         process::run(command).unwrap()
     }
 
-    /// Whatever came before, a task still goes through.
+    /// A task still runs after every wrong input.
     #[track_caller]
     fn assert_works(&self) {
         let said = self.say(["enqueue", "echo", "--payload", r#"{"still":"here"}"#, "--wait"]);
@@ -35,7 +36,7 @@ impl Server {
         assert!(said.stdout.contains(r#"{"still":"here"}"#), "{said:?}");
     }
 
-    /// How many tasks it knows.
+    /// The number of its tasks.
     async fn tasks(&self) -> usize {
         self.up.api().get("/v1/tasks").await.unwrap().ids().len()
     }
@@ -122,7 +123,7 @@ async fn payload_over_the_limit_is_refused_and_under_it_is_kept_whole() {
 async fn body_of_100_mb_is_refused_without_being_kept() {
     let server = Server::start();
     let body = format!(r#"{{"kind": "echo", "payload": "{}"}}"#, "x".repeat(100 << 20));
-    // The server may answer or cut the connection while the body is still on its way.
+    // The server may answer or cut the connection while the body is still being sent.
     if let Ok(answer) = server.up.api().post_raw("/v1/tasks", body).await {
         assert_eq!(answer.status, 413, "{:?}", answer.error_message());
     }

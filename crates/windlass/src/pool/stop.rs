@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! Open ──stop──► Draining ──90 % of the deadline──► Cancelled ──deadline──► Stopped
-//!                    │   intake is closed;              │  what has not started      ▲  what still runs is aborted
-//!                    │   contexts are live              │  is dropped, contexts      │
-//!                    │                                  │  are cancelled             │
-//!                    └───────────── everything has ended ─────────────────────────────┘
+//!                    │   intake is closed;              │  unstarted tasks are       ▲  running tasks
+//!                    │   contexts are live              │  dropped, contexts are     │  are aborted
+//!                    │                                  │  cancelled                 │
+//!                    └───────────── all tasks have ended ─────────────────────────────┘
 //! ```
 //!
 //! One task performs the stop, however many callers ask for it; all of them get its report.

@@ -12,10 +12,10 @@ pub const LATE_MAX: Duration = Duration::from_mins(1);
 /// The decision about the tick that `row` waits for, at a time of the store's clock at which it is due.
 ///
 /// ```text
-///  fired already (the row was put back meanwhile) ──► left out; the next one after it
-///  missed: once                                   ──► fired;    the next one after now, so one makes up for all
-///  missed: skip, at most a minute late            ──► fired;    the next one after it
-///  missed: skip, later than that                  ──► left out; the first that is at most a minute late
+///  fired already (the row was put back meanwhile) ──► dropped; the next one after it
+///  missed: once                                   ──► fired;   the next one after now: one makes up for all
+///  missed: skip, at most a minute late            ──► fired;   the next one after it
+///  missed: skip, later than that                  ──► dropped; the first that is at most a minute late
 /// ```
 pub(super) fn plan(row: &ScheduleRow, spec: &Spec, tick: Timestamp, now: Timestamp) -> Fire {
     let task = || Some(spec.task_of(&row.name, tick));

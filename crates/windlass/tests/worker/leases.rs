@@ -1,4 +1,4 @@
-//! Leases: a live worker keeps its lease under any behaviour of its handlers; one that cannot renew gives it up.
+//! Leases: a live worker keeps its lease even if its handlers block; one that cannot renew gives it up.
 
 use std::{
     sync::{Arc, Barrier, atomic::Ordering},

@@ -8,7 +8,7 @@ use super::{assert_at_rest, enqueue, fleet, json_of, judge_gated, of_job};
 use crate::target;
 
 const DELAY_MS: i64 = 200;
-/// What may be missing from the delay where the requests arrive: the way from a claim to the target is not always equally long.
+/// By how much requests may be closer than the delay: the time from a claim to the target varies.
 const CLOSEST: Duration = Duration::from_millis(180);
 const TASKS: usize = 12;
 
