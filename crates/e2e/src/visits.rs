@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_comes_back_after_the_next_one_is_found() {
+    fn a_step_that_returns_after_the_next_one_is_detected() {
         let mut visits = Visits::default();
         for task in ["a", "b", "a"] {
             let number = visits.come(visit(task));

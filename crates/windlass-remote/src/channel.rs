@@ -147,7 +147,7 @@ fn moved(uri: &Uri, origin: &Uri) -> Uri {
 /// The header with the token.
 fn authorization(token: &str) -> Result<HeaderValue> {
     let value = HeaderValue::try_from(format!("Bearer {token}"));
-    let mut value = value.map_err(|_| Error::invalid("the token has letters that no token has"))?;
+    let mut value = value.map_err(|_| Error::invalid("the token has characters that are not allowed"))?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -72,7 +72,7 @@ fn server(text: &str) -> Result<Server, Error> {
         _ => return Err(wrong("is not an http address")),
     };
     if authority.as_str().contains('@') {
-        return Err(wrong("names a user; show a token instead"));
+        return Err(wrong("names a user; use a token instead"));
     }
     if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
         return Err(wrong("has more than a host and a port"));

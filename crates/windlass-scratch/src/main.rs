@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_usage_says_what_is_wrong() {
+    fn wrong_usage_is_reported() {
         for (line, part) in [
             ("mysql -- ls", "which server"),
             ("postgres", "no command"),

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_tells_kind_encoding_and_payload_apart() {
+    fn a_digest_distinguishes_kind_encoding_and_payload() {
         let task = |kind, payload| digest(&NewTask::new(kind, payload).unwrap());
         let one = task("a", Payload::json(&1).unwrap());
         assert_eq!(one, task("a", Payload::json(&1).unwrap()));

@@ -37,7 +37,7 @@ pub(crate) type Step<T> = Result<T, Failure>;
 /// rolled back.
 pub(crate) fn disagree(what: &str) -> Failure {
     Failure::Broken(rusqlite::Error::ToSqlConversionFailure(
-        format!("the file does not say what this process wrote ({what})").into(),
+        format!("the file does not match what this process wrote ({what})").into(),
     ))
 }
 

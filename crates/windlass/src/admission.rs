@@ -346,7 +346,7 @@ impl Controller {
             Line::None => {}
             line => {
                 if let Line::OwnAfter(more) = line {
-                    tracing::warn!(more, "changes of admission in the last minute, beyond those told");
+                    tracing::warn!(more, "changes of admission in the last minute, beyond those logged");
                 }
                 let usage = state.memory.map_or(0.0, MemorySample::usage);
                 tracing::warn!(

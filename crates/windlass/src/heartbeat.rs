@@ -175,13 +175,13 @@ async fn reconcile(shared: &Shared, worker: WorkerId) -> bool {
             if compared.handed_back > 0 {
                 let tasks = compared.handed_back;
                 Counters::add(&shared.counters.reconciled, tasks);
-                tracing::warn!(%worker, tasks, "handed back tasks that were ours only in the store");
+                tracing::warn!(%worker, tasks, "handed back tasks that the store recorded for this worker and that it did not have");
             }
             shared.lost(&compared.lost);
             return true;
         }
         Ok(Err(error)) => tracing::debug!(%worker, %error, "could not compare leases"),
-        Err(_) => tracing::debug!(%worker, "leases could not be compared in time"),
+        Err(_) => tracing::debug!(%worker, "could not compare leases in time"),
     }
     false
 }

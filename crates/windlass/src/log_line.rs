@@ -91,7 +91,7 @@ pub(crate) fn settled(counters: &Counters, attempt: &Attempt, settlement: &Settl
             }
         }
         Settlement::Snooze { due_at } => {
-            about!(debug, attempt, again_at = %due_at, "the handler wants to be called again later");
+            about!(debug, attempt, again_at = %due_at, "the handler asked for another run later");
         }
         Settlement::Release => about!(debug, attempt, "the task was handed back"),
     }

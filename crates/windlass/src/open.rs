@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_address_that_is_not_supported_says_which_are() {
+    async fn an_unsupported_address_names_the_supported_ones() {
         for url in ["mysql://user:secret@host/db", "windlass.db", "", "mysql:x"] {
             let error = open(url).await.err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains("supported: "), "{url}: {error}");
@@ -173,7 +173,7 @@ mod tests {
 
     #[cfg(feature = "sqlite")]
     #[tokio::test]
-    async fn a_sqlite_address_without_a_path_says_what_is_expected() {
+    async fn a_sqlite_address_without_a_path_names_the_format() {
         let error = open("sqlite:").await.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("expected sqlite:PATH"), "{error}");
     }

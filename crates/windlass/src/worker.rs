@@ -212,8 +212,10 @@ async fn sign_off(shared: &Shared) {
     let Some(worker) = shared.worker() else { return };
     match tokio::time::timeout(FLUSH_TIMEOUT, shared.source.retire(worker)).await {
         Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "could not sign off; the lease runs out by itself"),
-        Err(_) => tracing::warn!("could not sign off in time; the lease runs out by itself"),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "could not end the registration; the lease expires on its own")
+        }
+        Err(_) => tracing::warn!("could not end the registration in time; the lease expires on its own"),
     }
 }
 

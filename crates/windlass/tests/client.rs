@@ -98,7 +98,7 @@ async fn a_bad_name_is_refused_when_awaited_and_nothing_is_enqueued() {
 }
 
 #[tokio::test]
-async fn a_batch_is_enqueued_whole_or_not_at_all() {
+async fn a_batch_is_enqueued_completely_or_not_at_all() {
     let client = client();
     let ids = client.enqueue_all(["a", "b", "c"].map(mail)).await.unwrap();
     assert!(ids.is_sorted_by_key(|enqueued| enqueued.id));
@@ -136,7 +136,7 @@ async fn cancel_returns_the_state_of_a_known_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_runs_out_gives_the_task_as_it_stands() {
+async fn a_wait_that_times_out_returns_the_current_task() {
     let client = client();
     let id = client.enqueue(mail("a")).await.unwrap().id;
     let task = client.wait(id, Duration::from_secs(5)).await.unwrap();
@@ -257,7 +257,7 @@ async fn more_waiters_than_one_look_up_takes_are_all_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newcomer_does_not_wait_for_the_interval_of_others() {
+async fn a_new_waiter_does_not_wait_for_a_running_query() {
     let client = client();
     let slow = client.enqueue(mail("slow")).await.unwrap().id;
     let patient = tokio::spawn({

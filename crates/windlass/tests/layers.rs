@@ -78,7 +78,7 @@ async fn the_first_layer_is_the_outermost() {
 }
 
 #[tokio::test]
-async fn a_layer_sees_also_the_ends_that_the_handler_did_not_choose() {
+async fn a_layer_sees_ends_that_the_handler_did_not_choose() {
     for (way, part) in
         [(Way::Fail, "no luck"), (Way::Panic, "panicked: oh no"), (Way::Hang, "timed out after")]
     {

@@ -104,7 +104,7 @@ async fn stopping_twice_stops_each_component_once() {
 }
 
 #[tokio::test]
-async fn a_failing_start_stops_what_was_started_and_nothing_else() {
+async fn a_failing_start_stops_only_started_components() {
     let log = Log::default();
     let broken = Part { start: Behaviour::Fails, ..Part::new("pool", &log) };
     let mut process = Lifecycle::builder()
@@ -155,7 +155,7 @@ async fn a_hanging_or_panicking_stop_does_not_affect_others() {
 }
 
 #[tokio::test]
-async fn the_deadline_of_the_whole_is_at_least_the_sum_of_the_parts() {
+async fn the_stop_deadline_is_at_least_the_sum_of_the_parts() {
     let log = Log::default();
     let two = || {
         Lifecycle::builder().component("store", &[], Part::new("store", &log)).component(

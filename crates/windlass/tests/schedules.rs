@@ -132,7 +132,7 @@ async fn mistakes_are_refused_before_anything_is_stored() {
 }
 
 #[tokio::test]
-async fn a_schedule_that_is_not_there_is_not_found() {
+async fn a_missing_schedule_is_not_found() {
     let schedules = place().client.schedules();
     let missing = Error::NotFound(r#"schedule "s""#.into());
     assert_eq!(schedules.get("s").await, Err(missing.clone()));

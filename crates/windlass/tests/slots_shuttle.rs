@@ -101,7 +101,7 @@ fn never_more_than_the_total_is_held_and_at_rest_nothing_is() {
 }
 
 #[test]
-fn a_slot_comes_back_once_when_its_holder_panics() {
+fn a_slot_is_returned_once_when_its_holder_panics() {
     check(|| {
         const TOTAL: usize = 2;
         let slots = Slots::new(TOTAL, || {});

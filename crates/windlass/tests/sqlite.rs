@@ -53,7 +53,7 @@ async fn a_result_is_awaited_while_a_worker_runs_in_the_same_process() {
 }
 
 #[tokio::test]
-async fn a_retry_runs_when_the_clock_of_the_test_says_so() {
+async fn a_retry_runs_when_the_test_moves_the_clock() {
     async fn second_time_lucky(_: Double, ctx: windlass::Context) -> Result<(), &'static str> {
         if ctx.attempt() == 1 { Err("not yet") } else { Ok(()) }
     }

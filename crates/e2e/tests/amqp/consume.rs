@@ -153,7 +153,7 @@ async fn sigterm_finishes_posted_messages_and_hands_back_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn broker_that_is_not_there_ends_the_start_with_code_5() {
+async fn a_missing_broker_ends_the_start_with_code_5() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("windlass.toml");
     std::fs::write(&file, "[[amqp.consumer]]\nqueue = \"q\"\nto = \"http\"\nurl = \"http://127.0.0.1/\"\n")

@@ -22,7 +22,7 @@ channel.basic_publish("", ours, json.dumps({"from": "pika"}).encode(),
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pika_reads_what_we_publish_and_we_consume_what_it_publishes() {
+async fn pika_and_windlass_read_each_others_messages() {
     let (broker, theirs, ours) = (node(), name("for-pika"), name("from-pika"));
     let (sender, mut received) = mpsc::unbounded_channel();
     let on = move |value: serde_json::Value, delivery: Delivery| {

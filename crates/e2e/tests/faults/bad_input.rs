@@ -104,7 +104,7 @@ fn nonsense_in_a_setting_is_refused_with_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn payload_over_the_limit_is_refused_and_under_it_is_kept_whole() {
+async fn an_oversized_payload_is_refused_by_the_server() {
     let server = Server::start();
     let api = server.up.api();
     let over = json!({"kind": "echo", "payload": "x".repeat(1 << 20)});
@@ -120,7 +120,7 @@ async fn payload_over_the_limit_is_refused_and_under_it_is_kept_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn body_of_100_mb_is_refused_without_being_kept() {
+async fn a_body_of_100_mb_is_refused_without_being_buffered() {
     let server = Server::start();
     let body = format!(r#"{{"kind": "echo", "payload": "{}"}}"#, "x".repeat(100 << 20));
     // The server may answer or cut the connection while the body is still being sent.
@@ -149,7 +149,7 @@ async fn json_100_000_levels_deep_is_refused_and_the_server_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nul_in_a_payload_is_stored_whole_and_comes_back() {
+async fn nul_in_a_payload_is_stored_and_returned() {
     let server = Server::start();
     let said = server.say(["enqueue", "echo", "--payload", r#"{"text":"a\u0000b"}"#, "--wait"]);
     assert_eq!(said.code, Some(0), "{said:?}");
@@ -176,7 +176,7 @@ fn unknown_task_is_not_found() {
 }
 
 #[test]
-fn bytes_as_a_payload_come_back_as_size_and_digest() {
+fn bytes_as_a_payload_are_shown_as_size_and_digest() {
     let server = Server::start();
     let bytes = server.folder.path().join("lines.jsonl");
     std::fs::write(&bytes, "{\"kind\":\"nobody\",\"payload_base64\":\"//79\"}\n").unwrap();

@@ -147,7 +147,7 @@ async fn a_service_that_never_gets_its_store_is_never_ready() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_sign_of_life_comes_while_the_store_does_not_answer() {
+async fn the_watchdog_gets_no_report_without_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let place = Place::alone(&ClusterOptions::new().without_fsync()).unwrap();
     let path = folder.path().join("notify");

@@ -124,7 +124,7 @@ fn at_port(folder: &std::path::Path, port: &str) -> Up {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_terminal_is_whole_again_after_ctrl_c_and_after_a_signal() {
+async fn the_terminal_is_restored_after_ctrl_c_and_after_a_signal() {
     let folder = tempfile::tempdir().unwrap();
     let up = busy(folder.path()).await;
     let terminal = top(&up, 80, 24);
@@ -144,7 +144,7 @@ async fn the_terminal_is_whole_again_after_ctrl_c_and_after_a_signal() {
 }
 
 #[test]
-fn top_needs_a_terminal_and_a_server_and_says_so() {
+fn top_reports_a_missing_terminal_and_a_missing_server() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = process::command(program());
     command.arg("top").current_dir(folder.path());

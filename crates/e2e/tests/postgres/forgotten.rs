@@ -20,7 +20,7 @@ fn name(text: &str) -> Name {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_attempt_whose_claim_a_crash_forgot_ends_by_itself() {
+async fn an_attempt_whose_claim_a_crash_forgot_is_cancelled() {
     // The server writes an asynchronous commit ten seconds later, or never.
     let options = ClusterOptions::new()
         .without_fsync()

@@ -67,7 +67,7 @@ async fn tasks_of_a_lost_claim_run_before_the_next_heartbeat() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn claims_whose_answers_are_lost_under_load_strand_nothing() {
+async fn lost_answers_of_claims_strand_no_task() {
     let place = Place::shared().unwrap().patient();
     let target = target().await;
     let proxy = Proxy::start(place.url()).unwrap();

@@ -31,7 +31,7 @@ fn fired(place: &Place) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_servers_fire_each_tick_once_and_one_goes_on_alone() {
+async fn two_servers_fire_each_tick_once_and_one_continues_alone() {
     let place = Place::shared().unwrap();
     let (mut first, second) = (up(&place), up(&place));
     // Every second, and late ticks are made up: a missing tick was lost, and an extra one was fired twice.

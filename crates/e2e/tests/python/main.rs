@@ -74,7 +74,7 @@ files! {
 const ON_POSTGRES: &str = "test_postgres.py";
 
 #[test]
-fn a_worker_goes_on_at_another_server_of_the_same_store() {
+fn a_worker_continues_at_another_server_of_the_same_store() {
     let place = Place::shared().unwrap();
     pytest(ON_POSTGRES, &[("WINDLASS_TEST_STORE", place.url()), ("WINDLASS_TEST_SCHEMA", place.schema())]);
 }

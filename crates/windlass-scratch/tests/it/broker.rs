@@ -51,7 +51,7 @@ fn node_keeps_its_queues_over_a_stop_and_a_crash() {
 }
 
 #[test]
-fn node_whose_shell_is_killed_ends_as_well() {
+fn a_node_whose_shell_is_killed_ends_too() {
     let broker = Broker::start().unwrap();
     let folder = broker.node().folder().to_owned();
     let name = folder.to_str().unwrap();

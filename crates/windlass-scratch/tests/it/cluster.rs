@@ -40,7 +40,7 @@ fn superuser_needs_its_password_over_the_network() {
 }
 
 #[test]
-fn server_is_durable_unless_told_otherwise_and_takes_settings() {
+fn a_server_is_durable_by_default_and_takes_settings() {
     let cluster =
         Cluster::start(&ClusterOptions::new().max_connections(17).set("cluster_name", "it's")).unwrap();
     let sql = "SHOW fsync; SHOW synchronous_commit; SHOW max_connections; SHOW cluster_name";
@@ -108,7 +108,7 @@ fn stopped_server_is_ended_as_well() {
 }
 
 #[test]
-fn password_is_asked_for_if_there_is_one() {
+fn a_server_with_a_password_requires_it() {
     let cluster = Cluster::start(&quick().password("p@ss 'word\"")).unwrap();
     assert_eq!(psql(&cluster.url(), "SELECT current_user").unwrap(), "windlass");
     let without = format!("postgres://windlass@127.0.0.1:{}/windlass", cluster.port());

@@ -157,7 +157,7 @@ fn assert_lost(result: &Result<String, String>) {
 }
 
 #[test]
-fn commit_whose_answer_is_dropped_has_happened() {
+fn a_commit_whose_answer_is_dropped_takes_effect() {
     let setting = Setting::new("commit");
     setting.proxy.drop_answers(Target::All, 1);
     let sql = "BEGIN; INSERT INTO $t VALUES (1); COMMIT; INSERT INTO $t VALUES (2)";
@@ -245,7 +245,7 @@ fn only_requests_after_the_order_lose_their_answer() {
 }
 
 #[test]
-fn requests_sent_at_once_are_told_apart() {
+fn requests_sent_at_once_are_distinguished() {
     let setting = Setting::new("pipeline");
     let mut client = setting.client("any");
     setting.proxy.drop_answers_tagged(Target::All, 1, &["UPDATE"]);
@@ -257,7 +257,7 @@ fn requests_sent_at_once_are_told_apart() {
 }
 
 #[test]
-fn copied_rows_are_there_although_the_answer_is_lost() {
+fn copied_rows_are_stored_although_the_answer_is_lost() {
     let setting = Setting::new("copy");
     let mut client = setting.client("any");
     let parse = format!("\0{}\0\0\0", setting.sql("COPY $t FROM STDIN"));

@@ -35,7 +35,7 @@ async fn cancelled_dead_and_unknown_tasks_have_ended() {
 }
 
 #[tokio::test]
-async fn a_wait_that_nothing_ends_comes_back_empty() {
+async fn a_wait_without_an_end_returns_nothing() {
     let rig = Rig::new().await;
     let ids = rig.add(1).await;
     assert_eq!(rig.store.ended(&ids, Duration::ZERO).await.unwrap(), []);

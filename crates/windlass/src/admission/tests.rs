@@ -108,7 +108,7 @@ fn steady(group: &Group, config: AdmissionConfig) -> Controller {
 }
 
 #[tokio::test]
-async fn short_memory_lowers_what_may_run_and_what_runs_goes_on() {
+async fn short_memory_lowers_the_limit_and_aborts_no_task() {
     let group = Group::new(1 << 20);
     let controller = steady(&group, AdmissionConfig::default());
     let full = Full::new(&controller, 100, 200);
@@ -168,7 +168,7 @@ async fn a_busy_pool_recovers_beside_an_idle_one() {
 }
 
 #[tokio::test]
-async fn switched_off_it_tells_memory_and_changes_nothing() {
+async fn when_off_it_reports_memory_and_changes_nothing() {
     let group = Group::new(1 << 20);
     let controller = group.controller(AdmissionConfig::off());
     let full = Full::new(&controller, 100, 150);

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_a_newer_program_is_told_from_a_damaged_one() {
+    fn a_newer_text_is_distinguished_from_a_damaged_one() {
         assert_eq!(Spec::from_stored(r#"{"v":3,"when":"later"}"#), Err(Unreadable::Newer(3)));
         for text in ["", "{", "every hour", "{}", r#"{"v":1,"cron":"61 * * * *","tz":"UTC","kind":"k"}"#] {
             assert!(matches!(Spec::from_stored(text), Err(Unreadable::Broken(_))), "{text}");

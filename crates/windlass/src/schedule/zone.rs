@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zones_come_along_for_a_machine_that_has_none() {
+    fn zones_are_built_in_for_a_machine_without_any() {
         let bundled = jiff::tz::TimeZoneDatabase::bundled();
         assert!(bundled.get("Europe/Berlin").is_ok());
     }

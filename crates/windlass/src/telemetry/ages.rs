@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_bounded_and_an_age_is_never_told_too_high() {
+    fn marks_are_bounded_and_an_age_is_never_too_high() {
         let (start, second) = (Instant::now(), Duration::from_secs(1));
         let mut ages = Ages::default();
         for n in 0..5_000_u32 {

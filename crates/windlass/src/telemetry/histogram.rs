@@ -107,7 +107,7 @@ mod tests {
     use crate::telemetry::names;
 
     #[test]
-    fn what_is_as_large_as_a_bound_is_in_its_bucket() {
+    fn a_value_equal_to_a_bound_is_in_its_bucket() {
         let times = Histogram::of_seconds(&names::TASK_DURATION);
         for ms in [0, 1, 2, 3, 700_000] {
             times.observe(Duration::from_millis(ms));

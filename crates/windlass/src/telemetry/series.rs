@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_gone_are_forgotten() {
+    fn inactive_names_are_removed() {
         let mut series = Series::new(1);
         for round in 0..200 {
             series.add(&news(&[("always", 9), (&format!("once-{round}"), 1)]), [0]);

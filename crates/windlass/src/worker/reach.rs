@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_hint_ends_pauses_and_the_outage_goes_on() {
+    async fn a_hint_ends_pauses_but_not_the_outage() {
         let reach = Reach::default();
         let again = reach.failed("claims", &down());
         reach.may_be_back();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn outages_in_a_row_are_said_once_and_a_long_one_always() {
+    async fn outages_in_a_row_are_logged_once_and_a_long_one_always() {
         let reach = Reach::default();
         let is_said = || reach.lock().outage.as_ref().is_some_and(|outage| outage.is_said);
         reach.failed("settlements", &down());

@@ -21,7 +21,7 @@ async fn a_dispatched_task_answers_with_its_result() {
 }
 
 #[tokio::test]
-async fn slots_and_buffer_fill_up_and_then_the_task_comes_back() {
+async fn a_full_pool_returns_the_task() {
     let (pool, mut gate) = (pool(2, 1), Gate::new());
     let accepted: Vec<_> = (0..3).map(|number| pool.dispatch(gate.task(number)).unwrap()).collect();
     // No task has run yet: what is accepted depends on the sizes alone.
@@ -40,7 +40,7 @@ async fn slots_and_buffer_fill_up_and_then_the_task_comes_back() {
 }
 
 #[tokio::test]
-async fn a_refused_function_comes_back_without_having_been_called() {
+async fn a_refused_function_is_returned_uncalled() {
     let (pool, gate) = (pool(1, 1), Gate::new());
     let _handles = [pool.dispatch(gate.task(0)).unwrap(), pool.dispatch(gate.task(1)).unwrap()];
     let calls = Arc::new(AtomicUsize::new(0));

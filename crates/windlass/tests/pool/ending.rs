@@ -113,7 +113,7 @@ fn a_task_that_is_over_at_once_needs_no_timer_for_its_deadline() {
 }
 
 #[tokio::test]
-async fn a_dropped_pool_ends_its_tasks_and_tells_their_handles() {
+async fn a_dropped_pool_aborts_its_tasks_and_their_handles() {
     let (pool, mut gate) = (pool(1, 2), Gate::new());
     let (on_drop, dropped) = OnDrop::new();
     let running = pool.dispatch(gate.task(0)).unwrap();

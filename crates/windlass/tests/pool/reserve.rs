@@ -24,7 +24,7 @@ fn is_ready(future: impl Future) -> bool {
 }
 
 #[tokio::test]
-async fn reserve_takes_what_is_free_and_gives_back_what_is_not_used() {
+async fn unused_slots_of_a_reservation_are_returned() {
     let pool = pool(5, 1);
     let first = pool.reserve(3);
     let second = pool.reserve(3);
@@ -40,7 +40,7 @@ async fn reserve_takes_what_is_free_and_gives_back_what_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_started_task_runs_at_once_also_when_the_buffer_is_full() {
+async fn a_started_task_runs_at_once_despite_a_full_buffer() {
     let (pool, mut gate) = (pool(2, 1), Gate::new());
     let mut reserved = pool.reserve(1);
     let running = pool.dispatch(gate.task(0)).unwrap();
@@ -86,7 +86,7 @@ async fn a_slot_that_is_given_back_unused_goes_to_the_buffer() {
 }
 
 #[tokio::test]
-async fn a_task_in_the_buffer_is_not_overtaken_when_a_slot_comes_free() {
+async fn a_buffered_task_is_not_overtaken_at_a_free_slot() {
     let (pool, mut gate) = (pool(1, 2), Gate::new());
     let reserved = pool.reserve(1);
     let first = pool.dispatch(gate.task(1)).unwrap();
@@ -224,7 +224,7 @@ async fn a_stopping_pool_starts_tasks_of_earlier_reservations() {
 }
 
 #[tokio::test]
-async fn a_stopped_pool_drops_what_is_started_on_an_old_reservation() {
+async fn a_stopped_pool_drops_tasks_of_an_old_reservation() {
     let pool = pool(2, 1);
     let mut reserved = pool.reserve(2);
     pool.stop(Duration::ZERO).await;

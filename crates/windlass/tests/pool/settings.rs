@@ -56,7 +56,7 @@ async fn a_zero_in_the_environment_is_refused_with_its_name() {
 }
 
 #[test]
-fn a_pool_outside_of_a_runtime_is_refused_with_what_to_do() {
+fn a_pool_outside_of_a_runtime_is_refused_with_a_remedy() {
     assert_eq!(Pool::builder().build().unwrap_err(), PoolError::NoRuntime);
 }
 

@@ -19,7 +19,7 @@ use crate::{Gate, pool};
 const LONG: Duration = Duration::from_mins(10);
 
 #[tokio::test(start_paused = true)]
-async fn dispatch_wait_hands_the_task_in_as_soon_as_there_is_room() {
+async fn dispatch_wait_adds_the_task_once_there_is_room() {
     let (pool, gate) = (pool(1, 1), Gate::new());
     let _running = [pool.dispatch(gate.task(0)).unwrap(), pool.dispatch(gate.task(1)).unwrap()];
     let waiting = tokio::spawn({
@@ -48,7 +48,7 @@ async fn dispatch_wait_gives_the_task_back_at_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_waiting_caller_gets_room_also_when_others_give_up() {
+async fn waiting_callers_get_room_although_others_give_up() {
     let (pool, gate) = (pool(2, 2), Gate::new());
     let _running: Vec<_> = (0..4).map(|number| pool.dispatch(gate.task(number)).unwrap()).collect();
     let callers: Vec<_> = (4..24)

@@ -98,7 +98,7 @@ async fn both_drivers_tell_a_conflict_and_a_missing_schema_alike() {
 
 #[cfg(feature = "sqlite")]
 #[tokio::test]
-async fn a_client_of_another_store_says_that_it_cannot() {
+async fn within_refuses_a_client_of_another_store() {
     let place = Place::new();
     let client = Client::new(windlass::testing::store().await.unwrap());
     let mut db = place.caller().await;
@@ -108,7 +108,7 @@ async fn a_client_of_another_store_says_that_it_cannot() {
 }
 
 #[tokio::test]
-async fn a_mistake_in_a_setting_is_told_and_the_transaction_goes_on() {
+async fn a_bad_setting_is_reported_and_the_transaction_continues() {
     let place = Place::new();
     let client = Client::new(place.store().await);
     let mut db = place.caller().await;

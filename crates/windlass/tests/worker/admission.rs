@@ -52,7 +52,7 @@ impl Group {
 }
 
 #[tokio::test]
-async fn a_new_worker_claims_a_tenth_and_goes_on_after_each_round() {
+async fn a_new_worker_claims_a_tenth_and_more_after_each_round() {
     let (group, store, gate) = (Group::new(), memory(), Arc::new(Semaphore::new(0)));
     let ids = enqueue(&*store, 200).await;
     let worker = group.start(&store, &gate, 100);

@@ -230,7 +230,7 @@ async fn an_explicit_claim_size_is_a_ceiling() {
 }
 
 #[tokio::test]
-async fn nothing_is_claimed_beyond_what_may_wait_for_the_store() {
+async fn claims_stop_while_too_many_ends_are_unsettled() {
     let store = staged();
     let gate = Arc::new(Notify::new());
     store.next(On::Settle, [Act::Hang(gate.clone())]);

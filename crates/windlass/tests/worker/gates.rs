@@ -71,7 +71,7 @@ async fn until_ended(store: &dyn Store, ids: &[TaskId]) -> Vec<TaskRecord> {
 }
 
 #[tokio::test]
-async fn the_limit_holds_and_all_room_comes_back_however_attempts_end() {
+async fn the_limit_holds_and_every_end_frees_its_room() {
     const ENDS: [&str; 8] = ["done", "panic", "retry", "dead", "cancel", "timeout", "snooze", "release"];
     let store = memory();
     limited(&*store).await;
@@ -233,7 +233,7 @@ async fn several_workers_share_a_limit_that_changes_while_they_work() {
 }
 
 #[tokio::test]
-async fn a_worker_is_not_idle_before_it_is_there() {
+async fn a_worker_is_not_idle_before_it_is_registered() {
     let (store, gate) = (staged(), Arc::new(Notify::new()));
     store.next(On::Register, [Act::Hang(gate.clone())]);
     // Held, because no live worker serves it.

@@ -211,7 +211,7 @@ async fn a_comparison_after_a_crash_is_retried_until_answered() {
 
 /// The store has written the end, and its answer is late: the lease is gone, and nothing is lost.
 #[tokio::test]
-async fn a_settlement_whose_answer_is_late_is_no_lost_lease() {
+async fn a_late_answer_to_a_settlement_is_no_lost_lease() {
     let (store, gate) = (staged(), Arc::new(Notify::new()));
     store.crash_again_and_again();
     store.next(On::Settle, [Act::Late(gate.clone())]);

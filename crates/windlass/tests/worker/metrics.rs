@@ -117,7 +117,7 @@ async fn a_refused_end_counts_only_as_a_lost_lease() {
 }
 
 #[tokio::test]
-async fn claims_are_counted_by_what_they_brought() {
+async fn claims_are_counted_by_their_result() {
     let store = staged();
     store.next(On::Claim, vec![Act::Fail(Error::Unavailable("down".into())); 2]);
     let worker = start(store.clone(), act(async |_| Outcome::Done(None)), quick());

@@ -119,7 +119,7 @@ impl Visit for Text {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_is_one_line_when_it_comes_and_one_when_it_goes() {
+async fn an_outage_is_logged_once_at_its_start_and_once_at_its_end() {
     let kept = Kept::default();
     let _here = tracing::subscriber::set_default(kept.clone());
     let store = Arc::new(Staged::without_hints(memory()));

@@ -49,7 +49,7 @@ async fn a_refused_registration_is_not_retried() {
 }
 
 #[tokio::test]
-async fn a_worker_that_waits_for_its_store_stops_when_it_is_told_to() {
+async fn a_worker_that_waits_for_its_store_can_be_stopped() {
     let store = staged();
     store.always(On::Register, Some(Act::Fail(Error::Unavailable("no server answers".into()))));
     let worker = start(store.clone(), act(|_| async { Outcome::Done(None) }), quick());

@@ -133,7 +133,7 @@ async fn nothing_is_fired_before_its_tick() {
 }
 
 #[tokio::test]
-async fn a_worker_fires_by_itself_when_the_time_has_come() {
+async fn a_worker_fires_its_ticks_and_none_early() {
     let store = memory();
     let client = Client::new(store.clone());
     client.schedules().set("s", spec("* * * * * *")).await.unwrap();
@@ -169,7 +169,7 @@ async fn ticks_missed_without_a_worker_are_made_up_once() {
 }
 
 #[tokio::test]
-async fn a_fire_whose_answer_is_lost_fires_once_all_the_same() {
+async fn a_fire_whose_answer_is_lost_fires_once() {
     let place = Place::new();
     place.set("s", spec("* * * * *")).await;
     place.store.next(On::Fire, [Act::LoseAnswer, Act::Fail(Error::Unavailable("down".into()))]);

@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_stop_waits_for_what_runs_and_claims_nothing_new() {
+async fn a_stop_waits_for_running_tasks_and_claims_no_more() {
     let store = memory();
     let gate = Arc::new(Semaphore::new(0));
     let handler = gated(&gate);
@@ -159,7 +159,7 @@ async fn the_lease_is_renewed_while_the_worker_drains() {
 }
 
 #[tokio::test]
-async fn a_store_that_fails_for_good_ends_the_worker_with_its_error() {
+async fn a_store_that_fails_permanently_ends_the_worker() {
     let store = staged();
     store.always(On::Settle, Some(Act::Fail(Error::Fatal("fsync failed".into()))));
     enqueue(&*store, 1).await;

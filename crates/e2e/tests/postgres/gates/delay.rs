@@ -13,7 +13,7 @@ const CLOSEST: Duration = Duration::from_millis(180);
 const TASKS: usize = 12;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn starts_of_a_job_with_a_delay_are_apart_over_the_whole_fleet() {
+async fn the_delay_of_a_job_holds_over_the_whole_fleet() {
     let place = Place::shared().unwrap().patient();
     let target = target().await;
     let _workers = fleet(&place, 2, 4).await;

@@ -95,7 +95,7 @@ fn without_a_limit_below_it_the_host_applies() {
 }
 
 #[test]
-fn a_limit_of_the_process_counts_beside_what_is_found() {
+fn a_limit_of_the_process_counts_too() {
     let machine = Machine::new();
     assert_eq!(machine.read(Some(4 << 20)), Some(sample(2 << 20, 4 << 20)));
     assert_eq!(
