@@ -1,7 +1,7 @@
-//! How fast the store is by itself, beside a bare loop over the same statements and the same schema.
+//! How fast the store is alone, beside a bare loop over the same statements and the same schema.
 //!
-//! `cargo run --release -p windlass-sqlite --example raw_speed [ROUNDS]` prints tasks per second, bare loop and
-//! store alternating. Two claims or settlements are under way at a time, as with a worker.
+//! `cargo run --release -p windlass-sqlite --example raw_speed [ROUNDS]` prints tasks per second, bare loop
+//! and store alternating. Two claims or settlements are under way at a time, as with a worker.
 
 use std::{sync::Arc, time::Instant};
 

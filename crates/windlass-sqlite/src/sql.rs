@@ -1,4 +1,4 @@
-//! Every statement, one a file in `sql/`.
+//! Every statement, one file each in `sql/`.
 
 macro_rules! statements {
     ($($name:ident = $file:literal;)*) => {
@@ -156,7 +156,7 @@ mod tests {
         conn
     }
 
-    /// A store with tasks in every state, of which most are ready.
+    /// A store with tasks in every state, most of them ready.
     fn filled() -> Connection {
         let conn = schema();
         conn.execute_batch(
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn every_statement_can_be_prepared_and_names_what_it_relies_on() {
+    fn every_statement_prepares_and_names_its_index() {
         let conn = schema();
         for (file, sql) in ALL {
             let statement = conn.prepare(sql);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn hot_statements_use_their_index_and_sort_nothing_empty_full_and_analyzed() {
+    fn hot_statements_use_their_index_in_every_state_of_the_tables() {
         let analyzed = filled();
         analyzed.execute_batch("ANALYZE").unwrap();
         let by_id = "INTEGER PRIMARY KEY (rowid=?)";
