@@ -23,7 +23,7 @@ pub struct Collector {
     server: JoinHandle<()>,
 }
 
-/// A span as it came in.
+/// A received span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     /// Its trace.
@@ -34,7 +34,7 @@ pub struct Span {
     pub parent: Option<String>,
     /// Its name.
     pub name: String,
-    /// Everything that was said.
+    /// The whole span.
     pub whole: Value,
 }
 
@@ -42,7 +42,7 @@ impl Collector {
     /// Listens on a free port of loopback.
     ///
     /// # Errors
-    /// If there is no port.
+    /// If no port is free.
     pub async fn start() -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -51,20 +51,20 @@ impl Collector {
         Ok(Self { address, spans, server })
     }
 
-    /// Its address for the setting.
+    /// Its address, for the setting.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What came in so far.
+    /// The spans received so far.
     pub fn spans(&self) -> Vec<Span> {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until so many spans have come in.
+    /// Waits until `n` spans have arrived.
     ///
     /// # Errors
-    /// If they do not come in time.
+    /// If they do not arrive in time.
     pub async fn wait_for(&self, n: usize) -> Result<Vec<Span>> {
         let deadline = Instant::now() + LIMIT;
         loop {

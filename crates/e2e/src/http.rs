@@ -12,7 +12,7 @@ use hyper_util::{
 };
 use serde_json::Value;
 
-/// How long one call may take; long polls are asked for less.
+/// How long one call may take; long polls ask for less.
 const CALL_LIMIT: Duration = Duration::from_mins(1);
 
 /// Talks to one server.
@@ -22,12 +22,12 @@ pub struct Api {
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
-/// An answer: the status and the body, as JSON if it is any.
+/// An answer: the status and the body, as JSON if possible.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// The body; a JSON text if it was not JSON.
+    /// The body; a JSON string if it was not JSON.
     pub body: Value,
 }
 
@@ -37,7 +37,7 @@ impl Api {
         Self { base: base.into(), client: Client::builder(TokioExecutor::new()).build_http() }
     }
 
-    /// Asks for something.
+    /// Sends a GET request.
     ///
     /// # Errors
     /// If there is no answer.
@@ -53,7 +53,7 @@ impl Api {
         self.post_raw(path, body.to_string()).await
     }
 
-    /// Sends whatever the caller likes as if it were JSON.
+    /// Sends any bytes with the content type of JSON.
     ///
     /// # Errors
     /// If there is no answer.
@@ -61,7 +61,7 @@ impl Api {
         self.call(Method::POST, path, &[], body.into()).await
     }
 
-    /// Sets something to what a JSON body says.
+    /// Sends a PUT request with a JSON body.
     ///
     /// # Errors
     /// If there is no answer.
@@ -69,7 +69,7 @@ impl Api {
         self.call(Method::PUT, path, &[], body.to_string().into()).await
     }
 
-    /// Sends a JSON body with headers of the caller's own.
+    /// Sends a JSON body with extra headers.
     ///
     /// # Errors
     /// If there is no answer.
@@ -105,7 +105,7 @@ impl Api {
 }
 
 impl Answer {
-    /// Every task id in the body, in its order.
+    /// Every task id in the body, in order.
     pub fn ids(&self) -> Vec<String> {
         let mut found = Vec::new();
         collect_ids(&self.body, &mut found);

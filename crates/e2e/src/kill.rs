@@ -1,8 +1,8 @@
-//! `kill -9` of a real server under load, again and again, watched from outside.
+//! `kill -9` of a real server under load, many times, observed from outside.
 //!
-//! The observer enqueues http tasks, owns the target that they reach, and polls their states. It holds the
-//! server to two promises: a task whose id it got reaches done (ENQ-DURABLE), and a task that it saw done
-//! never reaches the target again (DONE-DURABLE).
+//! The observer enqueues http tasks, runs their target, and polls their states. It checks two promises: a
+//! task whose id it received reaches done (ENQ-DURABLE), and a task that it saw done never reaches the target
+//! again (DONE-DURABLE).
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -25,23 +25,23 @@ use crate::{http::Api, rng::Rng, target::Target, up::Up};
 const CALLERS: usize = 4;
 /// Tasks per enqueue call.
 const BATCH: usize = 10;
-/// Beyond so many unfinished tasks the callers wait: the load is to be constant, not a flood.
+/// With more unfinished tasks the callers wait: the load must be constant, not a flood.
 const BACKLOG_MAX: usize = 1_500;
-/// How long the target takes per request: long enough for a full set of slots to be open at a kill.
+/// How long the target takes per request: long enough that all slots have an open request at a kill.
 const TARGET_LATENCY: Duration = Duration::from_millis(15);
 /// Slots of the server.
 const SLOTS: &str = "64";
-/// A kill comes so many milliseconds after the server answered for the first time.
+/// A kill comes so many milliseconds after the server's first answer.
 const KILL_AFTER_MS: (u64, u64) = (150, 1_500);
-/// How long the observer waits between two looks.
+/// Pause between two polls of the observer.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long the last of the tasks may take to end after the last kill: generous, it only bounds a failure.
+/// How long the last tasks may take to end after the last kill: generous, it only bounds a failure.
 const SETTLE_LIMIT: Duration = Duration::from_mins(2);
 
-/// What was seen over all rounds.
+/// The result of all rounds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The seed of the moments.
+    /// The seed of the random times.
     pub seed: u64,
     /// How often the server was killed.
     pub kills: u32,
@@ -51,11 +51,11 @@ pub struct Report {
     pub done: usize,
     /// Tasks that were seen done before some kill.
     pub done_before_a_kill: usize,
-    /// Tasks that reached the target after they had been seen done.
+    /// Tasks that reached the target after the observer had seen them done.
     pub ran_after_done: Vec<String>,
     /// Tasks that reached the target more than once: allowed, and a sign that kills hit running work.
     pub ran_twice: usize,
-    /// Tasks that ended otherwise, with their state and error.
+    /// Tasks that ended without success, with their state and error.
     pub ended_badly: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl Report {
     }
 }
 
-/// Tasks as the observer knows them: id → whether it was seen done.
+/// The tasks of the observer: id → whether it was seen done.
 type Ledger = Arc<Mutex<BTreeMap<String, bool>>>;
 
 fn unfinished(ledger: &Ledger) -> Vec<String> {
@@ -91,7 +91,7 @@ fn unfinished(ledger: &Ledger) -> Vec<String> {
     tasks.iter().filter(|(_, done)| !**done).map(|(id, _)| id.clone()).collect()
 }
 
-/// Kills a server on a store in `folder` so many times, lets the last one finish, and reports.
+/// Kills a server on a store in `folder` `kills` times, lets the last one finish, and reports.
 ///
 /// # Errors
 /// If a server does not start, or tasks do not end in time.
@@ -125,7 +125,7 @@ pub async fn kill_rounds(folder: &Path, kills: u32, seed: u64) -> Result<Report>
     Ok(report)
 }
 
-/// Callers and a watcher, at work until stopped.
+/// Callers and a watcher, running until stopped.
 struct Load {
     stop: Arc<AtomicBool>,
     workers: Vec<tokio::task::JoinHandle<()>>,
@@ -150,7 +150,7 @@ impl Load {
     async fn stop(self) {
         self.stop.store(true, Ordering::Relaxed);
         for worker in self.workers {
-            // A panic in there would show as a missing task.
+            // A panic there would show as a missing task.
             let _ = worker.await;
         }
     }
@@ -175,7 +175,7 @@ async fn enqueue_until(stop: Arc<AtomicBool>, api: Api, url: String, ledger: Led
     }
 }
 
-/// Notes tasks that the server calls done. What is noted here must never reach the target again.
+/// Records tasks that the server reports as done. A recorded task must never reach the target again.
 async fn watch_until(stop: Arc<AtomicBool>, api: Api, target: Arc<Target>, ledger: Ledger) {
     while !stop.load(Ordering::Relaxed) {
         if let Ok(answer) = api.get("/v1/tasks?state=done&limit=500").await
@@ -190,7 +190,7 @@ async fn watch_until(stop: Arc<AtomicBool>, api: Api, target: Arc<Target>, ledge
 fn note_done(target: &Target, ledger: &Ledger, ids: Vec<String>) {
     let mut tasks = ledger.lock().unwrap_or_else(PoisonError::into_inner);
     for id in &ids {
-        // A task whose enqueue answer was cut off is not in the ledger, and stays out of it.
+        // A task whose enqueue answer was lost is not in the ledger, and stays out of it.
         if let Some(done) = tasks.get_mut(id) {
             *done = true;
         }
@@ -199,7 +199,7 @@ fn note_done(target: &Target, ledger: &Ledger, ids: Vec<String>) {
     target.note_done(ids);
 }
 
-/// Looks at every unfinished task until each has ended; gives those that did not end in success.
+/// Polls every unfinished task until each has ended; returns those that did not succeed.
 async fn wait_until_ended(api: &Api, target: &Target, ledger: &Ledger) -> Result<Vec<String>> {
     let deadline = Instant::now() + SETTLE_LIMIT;
     let mut ended_badly = Vec::new();

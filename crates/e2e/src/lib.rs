@@ -1,7 +1,7 @@
 //! Real processes and real faults.
 //!
-//! This crate starts the built `windlass` program, drives it from outside, hurts it, and looks at what is left.
-//! The library part holds what several tests share; nothing here is part of the product.
+//! This crate starts the built `windlass` program, drives it from outside, injects faults, and checks the
+//! result. The library part contains what several tests share; none of it is part of the product.
 
 pub mod collector;
 pub mod http;

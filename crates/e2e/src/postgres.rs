@@ -1,4 +1,4 @@
-//! Stores on PostgreSQL, the processes on them, and the judge of what is left after a fault.
+//! Stores on PostgreSQL, their processes, and the judge that checks the state after a fault.
 
 mod attempts;
 mod judge;
@@ -18,21 +18,21 @@ pub use wire::Wire;
 
 use crate::until::within;
 
-/// How long anything may take that a test waits for: generous, it only bounds a failure.
+/// How long an expected event may take: generous, it only bounds a failure.
 pub const LIMIT: Duration = Duration::from_mins(2);
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 ///
 /// # Errors
-/// If it cannot be looked at, or is not so within [`LIMIT`].
+/// If the condition cannot be checked, or does not hold within [`LIMIT`].
 pub async fn until(what: &str, is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     until_within(LIMIT, what, is_so).await
 }
 
-/// The same where a shorter limit is what is shown.
+/// The same with another limit, for tests that prove a shorter time.
 ///
 /// # Errors
-/// If it cannot be looked at, or is not so within the limit.
+/// If the condition cannot be checked, or does not hold within the limit.
 pub async fn until_within(
     limit: Duration,
     what: &str,

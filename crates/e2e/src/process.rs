@@ -12,17 +12,17 @@ use std::{
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// How long a process may take to say that it is ready: generous, because test machines are busy.
+/// How long a process may take to report that it is ready: generous, because test machines are busy.
 pub const START_LIMIT: Duration = Duration::from_mins(2);
 /// How long a command may take to end.
 pub const END_LIMIT: Duration = Duration::from_mins(2);
-/// How often the end of a process is looked for. The standard library has no wait with a limit.
+/// How often to check for the end of a process. The standard library has no wait with a limit.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// The built `windlass` program: `WINDLASS_BIN` if set, else beside the running test, else built now.
 ///
 /// # Errors
-/// If it is not there and cannot be built.
+/// If it does not exist and cannot be built.
 pub fn windlass() -> Result<PathBuf> {
     match std::env::var_os("WINDLASS_BIN") {
         Some(path) => Ok(path.into()),
@@ -44,7 +44,7 @@ pub fn bench() -> Result<Command> {
 fn built(program: &str, package: &str) -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let name = format!("{program}{}", std::env::consts::EXE_SUFFIX);
-    // Tests lie in `debug/deps`, programs in `debug`.
+    // Tests are in `debug/deps`, programs in `debug`.
     let candidates = own.ancestors().skip(1).take(2).map(|folder| folder.join(&name));
     if let Some(found) = candidates.into_iter().find(|path| path.is_file()) {
         return Ok(found);
@@ -58,12 +58,12 @@ fn built(program: &str, package: &str) -> Result<PathBuf> {
     built.filter(|path| path.is_file()).with_context(|| format!("{program} is not beside the tests"))
 }
 
-/// An address at which no server can be found, and which stands for any free port where one listens: neither a command of a
-/// test nor a server of a test meets what else runs on this machine.
+/// An address without a server, which also means "any free port" to a server that listens on it: so neither a
+/// command nor a server of a test meets other programs of this machine.
 const NO_USUAL_ADDRESS: &str = "127.0.0.1:0";
 
-/// A command with a clean environment: no setting of the machine changes what a test sees, and no server of the machine is
-/// found by it. Every program of a test is started with it.
+/// A command with a clean environment: no setting of the machine changes a test, and it finds no server of
+/// the machine. Every program of a test is started with it.
 pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
@@ -76,14 +76,14 @@ pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// What a finished command said.
+/// The output of a finished command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     /// Its exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// Data.
+    /// Standard output: data.
     pub stdout: String,
-    /// Everything else.
+    /// Standard error: everything else.
     pub stderr: String,
 }
 
@@ -98,7 +98,7 @@ pub fn run(command: Command) -> Result<Said> {
     Ok(Said { code: status.code(), stdout: process.text(Stream::Out), stderr: process.text(Stream::Err) })
 }
 
-/// Where a line was written.
+/// The stream of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -109,22 +109,22 @@ pub enum Stream {
 
 #[derive(Default)]
 struct Lines {
-    /// Every line so far, in the order in which they were read.
+    /// Every line so far, in the order of reading.
     lines: Mutex<Vec<(Stream, String)>>,
     more: Condvar,
 }
 
-/// A running child whose output is kept, killed when it goes out of scope.
+/// A running child whose output is recorded; it is killed when it goes out of scope.
 pub struct Process {
     child: Child,
     lines: Arc<Lines>,
     readers: Vec<thread::JoinHandle<()>>,
-    /// Whether it leads a group of its own that is to end with it.
+    /// Whether it leads a process group that must end with it.
     leads_group: bool,
 }
 
 impl Process {
-    /// Starts a command and begins to read what it says.
+    /// Starts a command and reads its output.
     ///
     /// # Errors
     /// If it cannot start.
@@ -161,15 +161,15 @@ impl Process {
         self.child.id()
     }
 
-    /// Waits for a line and gives what `pick` makes of it.
+    /// Waits for a line and returns the result of `pick`.
     ///
     /// # Errors
-    /// If the process ends or `limit` passes first; with everything that it said.
+    /// If the process ends or `limit` passes first; the error contains all of its output.
     pub fn wait_for<T>(&mut self, limit: Duration, pick: impl Fn(&str) -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + limit;
         let mut seen = 0;
         loop {
-            // Ask first: lines written before the end are then certainly looked at below.
+            // Check first: then the loop below certainly sees all lines written before the end.
             let has_ended = self.child.try_wait()?.is_some();
             if has_ended {
                 self.join_readers();
@@ -223,7 +223,7 @@ impl Process {
     /// Waits for its end.
     ///
     /// # Errors
-    /// If it does not end in time; with everything that it said.
+    /// If it does not end in time; the error contains all of its output.
     pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
         let deadline = Instant::now() + limit;
         loop {
@@ -254,7 +254,7 @@ impl Process {
     /// Waits until the last output has been read; call only after the end.
     pub fn join_readers(&mut self) {
         for reader in self.readers.drain(..) {
-            // A reader cannot fail in a way that matters: it ends with its pipe.
+            // A reader ends with its pipe; its result does not matter.
             let _ = reader.join();
         }
     }
@@ -262,7 +262,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The process may be gone already; either way it is gone afterwards.
+        // The process may have ended already.
         if let Some(group) = Pid::from_raw(self.child.id().cast_signed()).filter(|_| self.leads_group) {
             let _ = kill_process_group(group, Signal::KILL);
         }

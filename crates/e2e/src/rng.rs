@@ -1,6 +1,6 @@
-//! Random numbers that can be drawn again: a seed is printed with every failure.
+//! Random numbers that can be repeated: a seed is printed with every failure.
 
-/// SplitMix64: small, and good enough to choose moments.
+/// SplitMix64: small, and good enough to choose times.
 #[derive(Debug, Clone)]
 pub struct Rng(u64);
 

@@ -1,4 +1,4 @@
-//! An HTTP server that plays the outside world: it records who came, and answers.
+//! An HTTP server that stands for the outside world: it records requests, and answers them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -31,18 +31,18 @@ pub struct Target {
     server: JoinHandle<()>,
 }
 
-/// What the target knows.
+/// The records of the target.
 #[derive(Debug, Default)]
 pub struct Book {
-    /// How often each task came.
+    /// How often a request of each task came.
     pub arrivals: HashMap<String, u32>,
-    /// When each task came first.
+    /// When the first request of each task came.
     pub first_came: HashMap<String, Instant>,
     /// Tasks that an observer saw done.
     pub seen_done: HashSet<String>,
-    /// Tasks that came after somebody had seen them done: each one breaks DONE-DURABLE.
+    /// Tasks whose request came after an observer had seen them done: each one breaks DONE-DURABLE.
     pub came_after_done: Vec<String>,
-    /// The trace that each task came with last.
+    /// The trace of the last request of each task.
     pub traces: HashMap<String, String>,
     /// Requests that are open now.
     pub open: u32,
@@ -71,27 +71,27 @@ impl Target {
         Ok(Self { address, book, gate, server })
     }
 
-    /// Answers nobody until [`Target::release`].
+    /// Answers no request until [`Target::release`].
     pub fn hold(&self) {
         self.gate.send_replace(false);
     }
 
-    /// Answers everybody who waits, and whoever comes.
+    /// Answers the waiting and all later requests.
     pub fn release(&self) {
         self.gate.send_replace(true);
     }
 
-    /// Its address for a payload.
+    /// Its address, for a payload.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// What it knows. Do not hold this across an await.
+    /// Its records. Do not hold this across an await.
     pub fn book(&self) -> MutexGuard<'_, Book> {
         lock(&self.book)
     }
 
-    /// Notes that these tasks were seen done: from now on none of them may come.
+    /// Records that these tasks were seen done: from now on no request of them may come.
     pub fn note_done(&self, ids: impl IntoIterator<Item = String>) {
         self.book().seen_done.extend(ids);
     }
@@ -115,20 +115,20 @@ fn lock(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
 }
 
 async fn serve(listener: TcpListener, book: Arc<Mutex<Book>>, manners: Manners) {
-    // Connections end with this future: the set aborts what it holds when it is dropped.
+    // The connections end with this future: dropping the set aborts them.
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let (book, manners) = (book.clone(), manners.clone());
         connections.spawn(async move {
             let service = service_fn(move |request| answer(request, book.clone(), manners.clone()));
-            // A client that is killed breaks its connections; that is what the tests are about.
+            // A killed client breaks its connections; that is what the tests do.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
         while connections.try_join_next().is_some() {}
     }
 }
 
-/// Keeps the count of open requests right also when the client vanishes.
+/// Keeps the count of open requests right even if the client disconnects.
 struct Open {
     book: Arc<Mutex<Book>>,
     visit: Option<usize>,
@@ -156,7 +156,7 @@ fn visit(request: &Request<Incoming>) -> Option<Visit> {
     is_gated.then_some(Visit { task: header(TASK_HEADER)?, job, workflow, came: Instant::now() })
 }
 
-/// `/status/503` is answered with that status, anything else with success.
+/// `/status/503` is answered with that status, any other path with success.
 fn wanted_status(path: &str) -> StatusCode {
     let code = path.strip_prefix("/status/").and_then(|code| code.parse().ok());
     code.and_then(|code: u16| StatusCode::from_u16(code).ok()).unwrap_or(StatusCode::OK)
@@ -186,12 +186,12 @@ async fn answer(
             let trace = header(&request, "traceparent").map(|trace| (trace, header(&request, "tracestate")));
             seen.stranger_traces.extend(trace);
         }
-        // Under the lock, so that the order of the book is that of the clock.
+        // Under the lock, so that the order of the records is that of the clock.
         let visit = visit(&request).map(|visit| seen.visits.come(visit));
         drop(seen);
         Open { book: book.clone(), visit }
     };
-    // The sender lives as long as the server.
+    // The sender exists as long as the server.
     let _ = manners.gate.wait_for(|is_open| *is_open).await;
     tokio::time::sleep(manners.latency).await;
     drop(open);

@@ -1,4 +1,4 @@
-//! A real terminal that a test can look at and type into: tmux, on a server of its own.
+//! A real terminal that a test can read and type into: tmux, on a server of its own.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -8,12 +8,12 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// How long something may take to appear: generous, it only bounds a failure.
+/// How long a text may take to appear: generous, it only bounds a failure.
 const LIMIT: Duration = Duration::from_mins(2);
-/// How often it is looked for.
+/// How often to check for it.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A terminal with a command in it. Gone when it goes out of scope.
+/// A terminal with a command in it, closed when it goes out of scope.
 pub struct Terminal {
     socket: String,
 }
@@ -22,13 +22,13 @@ impl Terminal {
     /// Starts a shell line in a terminal of this size. The terminal stays after the line has ended.
     ///
     /// # Errors
-    /// If tmux is not there.
+    /// If tmux is missing.
     pub fn start(width: u16, height: u16, line: &str) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let terminal = Self { socket: format!("windlass-{}-{number}", std::process::id()) };
         let (width, height) = (width.to_string(), height.to_string());
-        // Nothing of the developer's configuration, and a screen that stays when its command has ended.
+        // Without the developer's configuration, and with a screen that stays when its command has ended.
         let arguments = ["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, line];
         let keep =
             [";", "set-option", "-g", "remain-on-exit", "on", ";", "set-option", "-g", "status", "off"];
@@ -45,10 +45,10 @@ impl Terminal {
         Ok(String::from_utf8_lossy(&said.stdout).into_owned())
     }
 
-    /// What is on the screen.
+    /// The text on the screen.
     ///
     /// # Errors
-    /// If the terminal is gone.
+    /// If the terminal has ended.
     pub fn screen(&self) -> Result<String> {
         self.tmux(["capture-pane", "-p"])
     }
@@ -56,12 +56,12 @@ impl Terminal {
     /// Types a key, such as `p`, `Tab` or `C-c`.
     ///
     /// # Errors
-    /// If the terminal is gone.
+    /// If the terminal has ended.
     pub fn press(&self, key: &str) -> Result<()> {
         self.tmux(["send-keys", key]).map(drop)
     }
 
-    /// Waits until the screen holds all of these; gives it.
+    /// Waits until the screen contains all of these; returns it.
     ///
     /// # Errors
     /// If it does not in time.
@@ -82,7 +82,7 @@ impl Terminal {
     /// The process in the terminal.
     ///
     /// # Errors
-    /// If the terminal is gone.
+    /// If the terminal has ended.
     pub fn pid(&self) -> Result<i32> {
         Ok(self.tmux(["display-message", "-p", "#{pane_pid}"])?.trim().parse()?)
     }
@@ -90,7 +90,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Nobody else's server has this name.
+        // No other tmux server has this name.
         let _ = self.tmux(["kill-server"]);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// Folders that hold no source; the last three are what Python's tools leave.
+/// Folders without source; the last three are left by Python's tools.
 const SKIPPED: [&str; 5] = ["target", ".git", "__pycache__", ".mypy_cache", ".pytest_cache"];
 
-/// The folder that holds the workspace.
+/// The folder of the workspace.
 pub fn workspace_root() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     crates.map(Path::to_path_buf).unwrap_or_default()
@@ -36,7 +36,7 @@ pub fn files() -> Vec<PathBuf> {
 /// The text of a file of the tree.
 ///
 /// # Panics
-/// If it cannot be read as text: a rule that cannot look must not pass.
+/// If it cannot be read as text: a rule that cannot read a file must not pass.
 #[expect(clippy::panic, reason = "only tests call this, and the message names the file")]
 pub fn read(path: impl AsRef<Path>) -> String {
     let path = workspace_root().join(path);

@@ -1,19 +1,19 @@
-//! Waiting for something to be so, with a limit that only bounds a failure.
+//! Waits for a condition, with a limit that only bounds a failure.
 
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use tokio::time::{Instant, sleep};
 
-/// How long something may take to show up: generous, because test machines are busy.
+/// How long it may take until a condition holds: generous, because test machines are busy.
 pub const LIMIT: Duration = Duration::from_mins(2);
-/// How often it is looked for.
+/// How often the condition is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 
 /// Asks until there is an answer.
 ///
 /// # Errors
-/// What was missing last, if there is none within [`LIMIT`].
+/// The last reason, if there is no answer within [`LIMIT`].
 pub async fn until<T>(ask: impl AsyncFnMut() -> Result<T, String>) -> Result<T> {
     within(LIMIT, ask).await
 }
@@ -21,7 +21,7 @@ pub async fn until<T>(ask: impl AsyncFnMut() -> Result<T, String>) -> Result<T> 
 /// The same with another limit.
 ///
 /// # Errors
-/// What was missing last, if there is no answer within the limit.
+/// The last reason, if there is no answer within the limit.
 pub async fn within<T>(limit: Duration, mut ask: impl AsyncFnMut() -> Result<T, String>) -> Result<T> {
     let deadline = Instant::now() + limit;
     loop {

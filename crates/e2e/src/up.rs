@@ -9,11 +9,11 @@ use crate::{
     process::{self, Process, START_LIMIT},
 };
 
-/// A server that has said where it listens.
+/// A server that has printed its address.
 pub struct Up {
     /// The process.
     pub process: Process,
-    /// Where it listens, such as `http://127.0.0.1:40123`.
+    /// Its address, such as `http://127.0.0.1:40123`.
     pub address: String,
 }
 
@@ -30,25 +30,25 @@ pub fn up_command<A: Into<OsString>>(
     command.args(["--listen", "127.0.0.1:0"]);
     command.args(arguments.into_iter().map(Into::into));
     if let Some(folder) = store.parent().filter(|folder| folder.is_dir()) {
-        // A `windlass.toml` beside the developer must not change a test.
+        // A `windlass.toml` in the developer's folder must not change a test.
         command.current_dir(folder);
     }
     Ok(command)
 }
 
 impl Up {
-    /// Starts a command that ends up serving, and waits for its address.
+    /// Starts a command that serves, and waits for its address.
     ///
     /// # Errors
-    /// If it ends or stays silent.
+    /// If it ends or prints no address.
     pub fn start(command: Command) -> Result<Self> {
         Self::wait_for_address(Process::start(command)?)
     }
 
-    /// Waits for the address of a process that was started otherwise.
+    /// Waits for the address of a process that another function started.
     ///
     /// # Errors
-    /// If it ends or stays silent.
+    /// If it ends or prints no address.
     pub fn wait_for_address(mut process: Process) -> Result<Self> {
         let address = process.wait_for(START_LIMIT, |line| {
             let at = line.find("http://127.0.0.1:")?;
@@ -61,12 +61,12 @@ impl Up {
     /// Starts `windlass up` on a store.
     ///
     /// # Errors
-    /// If it ends or stays silent.
+    /// If it ends or prints no address.
     pub fn on<A: Into<OsString>>(store: &Path, arguments: impl IntoIterator<Item = A>) -> Result<Self> {
         Self::start(up_command(store, arguments)?)
     }
 
-    /// A client of it.
+    /// A client of the server.
     pub fn api(&self) -> Api {
         Api::new(&self.address)
     }

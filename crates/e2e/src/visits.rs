@@ -1,4 +1,4 @@
-//! The requests of tasks with a job or a workflow, in the order in which a target saw them come and go.
+//! The requests of tasks with a job or a workflow, in the order in which the target saw them begin and end.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ pub struct Visit {
     pub job: Option<String>,
     /// The workflow of the task.
     pub workflow: Option<String>,
-    /// When it came.
+    /// When it began.
     pub came: Instant,
 }
 
@@ -23,7 +23,7 @@ enum Event {
     Went(usize),
 }
 
-/// All of them.
+/// All requests.
 #[derive(Debug, Default)]
 pub struct Visits {
     visits: Vec<Visit>,
@@ -31,7 +31,7 @@ pub struct Visits {
 }
 
 impl Visits {
-    /// Notes that one has come, and gives its number.
+    /// Records the beginning of a request, and returns its number.
     pub fn come(&mut self, visit: Visit) -> usize {
         let number = self.visits.len();
         self.visits.push(visit);
@@ -39,17 +39,17 @@ impl Visits {
         number
     }
 
-    /// Notes that one is answered, or that its client is gone.
+    /// Records that a request was answered, or that its client disconnected.
     pub fn go(&mut self, number: usize) {
         self.events.push(Event::Went(number));
     }
 
-    /// Those that came, in their order.
+    /// The requests in the order in which they began.
     pub fn iter(&self) -> impl Iterator<Item = &Visit> {
         self.visits.iter()
     }
 
-    /// How many of a sort were open at once at most.
+    /// The most requests of a sort that were open at once.
     pub fn most_open(&self, of: impl Fn(&Visit) -> bool) -> usize {
         let (mut open, mut most) = (0_usize, 0);
         for event in &self.events {
@@ -63,16 +63,16 @@ impl Visits {
         most
     }
 
-    /// How many of a job were open at once at most.
+    /// The most requests of a job that were open at once.
     pub fn most_open_of_job(&self, job: &str) -> usize {
         self.most_open(|visit| visit.job.as_deref() == Some(job))
     }
 
-    /// WF-ORDER as seen from outside: the steps of a workflow came one after another in the given order, each as often as
-    /// it liked before the next one came, and no two were open at once.
+    /// WF-ORDER as seen from outside: the steps of a workflow came one after another in the given order. Each
+    /// may come several times before the next one, and no two were open at once.
     ///
     /// # Errors
-    /// If they did not.
+    /// If the order is broken.
     pub fn check_workflow(&self, workflow: &str, steps: &[String]) -> Result<()> {
         let is_of_it = |visit: &Visit| visit.workflow.as_deref() == Some(workflow);
         let mut came: Vec<&str> =
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn one_after_another_is_in_order_also_with_a_step_that_comes_twice() {
+    fn a_step_may_come_twice_before_the_next_one() {
         let mut visits = Visits::default();
         for task in ["a", "a", "b"] {
             let number = visits.come(visit(task));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_comes_back_after_the_next_one_is_found() {
+    fn a_step_that_returns_after_the_next_one_is_detected() {
         let mut visits = Visits::default();
         for task in ["a", "b", "a"] {
             let number = visits.come(visit(task));

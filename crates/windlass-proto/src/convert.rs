@@ -1,6 +1,6 @@
-//! From messages to the vocabulary and back.
+//! Converts messages to the types of `windlass-core` and back.
 //!
-//! What comes from outside is checked here and refused with the name of the field; what goes out has always been valid.
+//! Incoming values are checked here and refused with the name of the field; outgoing values are always valid.
 
 mod claim;
 mod enqueue;
@@ -24,7 +24,7 @@ pub use error::{error_of, message_of};
 pub use store::hint;
 pub use worker::{exact, report};
 
-/// Whole milliseconds, rounded up: a limit that was given never becomes none.
+/// Whole milliseconds, rounded up: a given limit must never become zero, which means none.
 pub fn ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
@@ -74,7 +74,7 @@ pub fn id_text<T: ToString>(id: Option<T>) -> String {
     id.map(|id| id.to_string()).unwrap_or_default()
 }
 
-/// A message that must be there.
+/// A required message.
 pub fn required<T>(what: &str, message: Option<T>) -> Result<T> {
     message.ok_or_else(|| Error::invalid(format!("{what} is missing")))
 }
@@ -89,7 +89,7 @@ impl From<Payload> for v1::Payload {
     }
 }
 
-/// A payload that a store kept; trusted.
+/// Trusts a payload that comes from a store.
 impl From<v1::Payload> for Payload {
     fn from(payload: v1::Payload) -> Self {
         let encoding = match payload.encoding() {

@@ -1,7 +1,8 @@
-//! The gRPC API of Windlass: generated messages and services of `proto/windlass/v1`, and how they relate to the vocabulary
-//! of `windlass-core`.
+//! The gRPC API of Windlass: generated messages and services of `proto/windlass/v1`, and conversions to the
+//! types of `windlass-core`.
 //!
-//! The code in `src/generated` is checked in; a test compares it with a fresh generation (`WINDLASS_BLESS=1` writes it).
+//! The code in `src/generated` is checked in; a test compares it with freshly generated code
+//! (`WINDLASS_BLESS=1` writes it).
 
 pub mod convert;
 
@@ -17,7 +18,7 @@ pub mod v1 {
     include!("generated/windlass.v1.rs");
 }
 
-/// The descriptors of `windlass.v1` and of whatever it imports: what reflection serves, and what tests compare with.
+/// The descriptors of `windlass.v1` and its imports: reflection serves them, and tests compare with them.
 pub const DESCRIPTORS: &[u8] = include_bytes!("generated/windlass.v1.bin");
 
 /// The trailer that carries a [`v1::Error`].

@@ -1,4 +1,4 @@
-//! The checked-in code is what the `.proto` files say.
+//! The checked-in code matches the `.proto` files.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ const FILES: [&str; 5] = [
 ];
 
 #[test]
-fn the_generated_code_is_what_the_proto_files_say() {
+fn the_generated_code_matches_the_proto_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let descriptors = protox::compile(FILES, [root.join("../../proto")]).unwrap();
     let fresh = Path::new(env!("CARGO_TARGET_TMPDIR")).join("generated");

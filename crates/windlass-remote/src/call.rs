@@ -15,9 +15,9 @@ use crate::channel::{Channel, NOT_SENT, Wire};
 /// Whether a call changes anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It only looks: without an answer it may simply be made again.
+    /// It only reads: without an answer it may simply be repeated.
     Reads,
-    /// It changes something: without an answer nobody knows whether it did.
+    /// It changes something: without an answer its effect is unknown.
     Writes,
 }
 
@@ -51,18 +51,18 @@ impl Channel {
     }
 }
 
-/// The error that the server told.
+/// The error that the server sent.
 pub(crate) fn told(status: &Status) -> Option<Error> {
     let bytes = status.metadata().get_bin(ERROR_TRAILER)?.to_bytes().ok()?;
     v1::Error::decode(bytes).ok().map(|message| error_of(&message))
 }
 
-/// The error of a status that did not come from our own code on the other side.
+/// The error of a status that did not come from Windlass code on the other side.
 fn untold(status: &Status, lost: impl FnOnce(String) -> Error) -> Error {
     let message = status.message().to_owned();
     match status.code() {
         Code::Unavailable if message == NOT_SENT => Error::Unavailable(message),
-        // Refused before any of our code ran.
+        // Refused before any Windlass code ran.
         Code::Unimplemented => Error::Unsupported(format!("the server: {message}")),
         Code::InvalidArgument | Code::OutOfRange | Code::PermissionDenied | Code::Unauthenticated => {
             Error::Invalid(format!("the server refused the call: {message}"))
@@ -71,7 +71,7 @@ fn untold(status: &Status, lost: impl FnOnce(String) -> Error) -> Error {
     }
 }
 
-/// Whether a status that nobody told means that the connection is of no use any more.
+/// Whether a status without an error of ours means that the connection can no longer be used.
 fn breaks(code: Code) -> bool {
     matches!(
         code,
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_was_never_sent_changed_nothing_and_one_that_broke_is_unknown() {
+    fn a_broken_call_is_unknown_but_an_unsent_one_is_unavailable() {
         let unknown = |status: &Status| untold(status, Error::Unknown);
         assert!(matches!(unknown(&Status::unavailable(NOT_SENT)), Error::Unavailable(_)));
         assert!(matches!(unknown(&Status::unavailable("a proxy says so")), Error::Unknown(_)));

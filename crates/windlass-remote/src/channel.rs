@@ -1,7 +1,8 @@
-//! One HTTP/2 connection to one of several servers; when it breaks, the next call connects to the next server.
+//! One HTTP/2 connection to one of several servers; if it breaks, the next call connects to the next server.
 //!
-//! A connection is used once the server has answered something on it: a server that stops before that has read nothing, and later ones
-//! finish what they have read. So a server that is restarted leaves no call in doubt; one that was not sent goes to the next server.
+//! A new connection is used only after the server has answered a first request on it. A server that stops
+//! before that answer has read no call; one that stops later finishes the calls that it has read. So the
+//! restart of a server leaves no call in doubt: a call that was not sent goes to the next server.
 
 use std::{
     sync::{
@@ -30,28 +31,28 @@ use crate::{
     tls::{self, Tls},
 };
 
-/// How often a server is asked for a sign of life, and how long that may take: a server that went away without a word is
+/// How often a server is pinged, and how long its answer may take: a server that disappears silently must be
 /// noticed before a lease ends.
 const PING_EVERY: Duration = Duration::from_secs(2);
 const PING_MAX: Duration = Duration::from_secs(2);
-/// What a server may send ahead: on one stream, and on all of a connection.
+/// How many bytes a server may send ahead: per stream, and per connection.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
-/// Largest answer: a claim of as many of the largest payloads as there are slots.
+/// Largest answer: a claim of the largest payloads for all slots.
 const ANSWER_MAX_BYTES: usize = 1 << 30;
-/// Connections on which a call is tried that could not be sent on the one before.
+/// Most connections on which a call is tried that could not be sent.
 const SEND_TRIES: usize = 3;
-/// What is asked on a new connection; any answer will do.
+/// The first request on a new connection; any answer is fine.
 const FIRST_PATH: &str = "/healthz";
 /// The message of a call that was never sent.
 pub(crate) const NOT_SENT: &str = "the connection ended before the call was sent";
 
-/// A connection as tonic wants it.
+/// The type of connection that tonic needs.
 #[derive(Clone)]
 pub(crate) struct Wire {
     line: Line,
     authorization: Option<HeaderValue>,
-    /// The line that a call was sent on at last.
+    /// The line on which a call was finally sent.
     used: Arc<AtomicUsize>,
     channel: Weak<Channel>,
 }
@@ -93,7 +94,7 @@ impl tower_service::Service<http::Request<Body>> for Wire {
     type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, Status>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
-        // A line that has ended meanwhile is noticed by the call.
+        // The call notices a line that has ended meanwhile.
         Poll::Ready(Ok(()))
     }
 
@@ -107,7 +108,7 @@ impl tower_service::Service<http::Request<Body>> for Wire {
 }
 
 impl Wire {
-    /// Sends a request; one that could not be sent goes to another line.
+    /// Sends a request; if it could not be sent, it goes to another line.
     async fn send(self, mut request: http::Request<Body>) -> Result<http::Response<Incoming>, Status> {
         let mut line = self.line;
         for _ in 0..SEND_TRIES {
@@ -139,23 +140,23 @@ fn moved(uri: &Uri, origin: &Uri) -> Uri {
     let mut parts = uri.clone().into_parts();
     let there = origin.clone().into_parts();
     (parts.scheme, parts.authority) = (there.scheme, there.authority);
-    // Both halves were parts of addresses before.
+    // Both halves were valid parts of addresses before.
     Uri::from_parts(parts).unwrap_or_else(|_| uri.clone())
 }
 
-/// The header that shows a token.
+/// The header with the token.
 fn authorization(token: &str) -> Result<HeaderValue> {
     let value = HeaderValue::try_from(format!("Bearer {token}"));
-    let mut value = value.map_err(|_| Error::invalid("the token has letters that no token has"))?;
+    let mut value = value.map_err(|_| Error::invalid("the token has characters that are not allowed"))?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-/// The connection that is in use, and how to get another.
+/// The current connection, and what is needed for another one.
 pub(crate) struct Channel {
     driver: Driver,
     network: Network,
-    /// There if a server asks for it.
+    /// Present if a server needs it.
     tls: Option<Tls>,
     authorization: Option<HeaderValue>,
     servers: Servers,
@@ -164,11 +165,11 @@ pub(crate) struct Channel {
     next: AtomicUsize,
     lines: AtomicUsize,
     current: Mutex<Option<Line>>,
-    /// Whether no server was believed when the last connection was tried.
+    /// Whether at the last attempt to connect no server's certificate was trusted.
     unbelieved: AtomicBool,
-    /// Held by whoever connects, so that a broken connection is followed by one attempt and not by a hundred.
+    /// Held while connecting, so that after a broken connection one call reconnects and not a hundred.
     connecting: tokio::sync::Mutex<()>,
-    /// Rung with every new connection.
+    /// Notified of every new connection.
     connected: Notify,
 }
 
@@ -195,7 +196,7 @@ impl Channel {
         }))
     }
 
-    /// The runtime that moves its bytes.
+    /// The runtime that does the I/O.
     pub(crate) fn handle(&self) -> &Handle {
         &self.driver.handle
     }
@@ -205,13 +206,13 @@ impl Channel {
         current.clone().filter(|line| !line.send.is_closed())
     }
 
-    /// Whether every server was there when the last connection was tried, and none had a certificate that is believed. Waiting
+    /// Whether at the last attempt every server was reachable and none had a trusted certificate. Waiting
     /// does not help against that.
     pub(crate) fn is_unbelieved(&self) -> bool {
         self.unbelieved.load(Ordering::Relaxed)
     }
 
-    /// Waits until another call has connected, at most for `limit`.
+    /// Waits until another call has connected, for at most `limit`.
     pub(crate) async fn connected_within(&self, limit: Duration) {
         let _ = tokio::time::timeout(limit, self.connected.notified()).await;
     }
@@ -219,7 +220,7 @@ impl Channel {
     /// A connection that was open a moment ago, for one call.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] with what each server said.
+    /// [`Error::Unavailable`] with the failure of each server.
     pub(crate) async fn wire(self: &Arc<Self>) -> Result<Wire> {
         let line = self.line().await?;
         Ok(Wire {
@@ -292,7 +293,7 @@ impl Channel {
             send.send_request(first).await.map_err(std::io::Error::other)?;
             Ok(Line { number, origin, send })
         };
-        // On the driver's thread: the caller's runtime may have no I/O, as that of a heartbeat has none.
+        // On the driver's thread: the caller's runtime may have no I/O, like that of a heartbeat.
         let connected = self.driver.handle.spawn(connect);
         match tokio::time::timeout(self.connect_max, connected).await {
             Ok(Ok(connected)) => connected,
@@ -301,7 +302,7 @@ impl Channel {
         }
     }
 
-    /// Uses this connection no more; the next one goes to the next server.
+    /// Stops using this connection; the next one goes to the next server.
     pub(crate) fn give_up(&self, line: usize) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.as_ref().is_some_and(|current| current.number == line) {
@@ -312,7 +313,7 @@ impl Channel {
 }
 
 impl Wire {
-    /// The number of the line that is used, also after it was exchanged.
+    /// The number of the line in use, also after a change of the line.
     pub(crate) fn used(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.used)
     }

@@ -1,7 +1,8 @@
-//! Puts what is written in one moment into one packet.
+//! Combines writes of one moment into one packet.
 //!
-//! HTTP/2 sends the head of a call and its body as frames of two tasks, so that a small call would be two writes, and a server that
-//! waits would be woken for the head alone. Here a flush first lets the other tasks of the connection have their turn.
+//! HTTP/2 sends the head and the body of a call as frames from two tasks. A small call would thus be two
+//! writes, and the head alone would wake a waiting server. Here a flush first yields to the other tasks of
+//! the connection.
 
 use std::{
     io::{self, IoSlice},
@@ -12,14 +13,14 @@ use std::{
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// From so many bytes on there is nothing to be won by waiting.
+/// From so many bytes on waiting brings nothing.
 const HELD_MAX_BYTES: usize = 16 << 10;
 
-/// A connection whose writes of one moment go out together.
+/// A connection that sends writes of one moment together.
 pub(crate) struct Cork<T> {
     inner: T,
     held: BytesMut,
-    /// Whether the others have had their turn since the first of what is held was written.
+    /// Whether the flush has yielded once since the first held byte.
     has_waited: bool,
 }
 
@@ -28,7 +29,7 @@ impl<T: AsyncWrite + Unpin> Cork<T> {
         Self { inner, held: BytesMut::new(), has_waited: false }
     }
 
-    /// Writes what is held.
+    /// Writes the held bytes.
     fn poll_out(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.held.has_remaining() {
             let written = ready!(Pin::new(&mut self.inner).poll_write(cx, &self.held))?;
@@ -101,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Notes the size of every write; takes a few bytes at a time.
+    /// Records the size of every write; accepts a few bytes at a time.
     #[derive(Default)]
     struct Noted {
         writes: Vec<usize>,
@@ -131,10 +132,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_comes_before_the_flush_has_had_its_turn_goes_out_in_one_write() {
+    async fn writes_before_the_end_of_a_flush_become_one_write() {
         let mut cork = cork(usize::MAX);
         cork.write_all(b"head").await.unwrap();
-        // Another task has its turn between the first look at the flush and the second.
+        // Another task runs between the first poll of the flush and the second.
         let first = std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut cork).poll_flush(cx))).await;
         assert!(first.is_pending());
         cork.write_all(b"body").await.unwrap();
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_held_is_bounded_and_keeps_its_order() {
+    async fn held_bytes_are_bounded_and_keep_their_order() {
         let mut cork = cork(10_000);
         let large: Vec<u8> = (0..HELD_MAX_BYTES * 3).map(|place| (place % 251) as u8).collect();
         cork.write_all(b"head").await.unwrap();

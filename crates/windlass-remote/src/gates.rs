@@ -58,7 +58,7 @@ impl Gates for RemoteStore {
     }
 
     async fn view(&self, task: &TaskRecord) -> Result<GateView> {
-        // What it carries has no part in this.
+        // The payload and the output are not needed.
         let task = TaskRecord { payload: Payload::bytes(Vec::new()), output: None, ..task.clone() };
         let request = v1::ViewGatesRequest { task: Some(task.into()) };
         self.look(|wire| async move { wire.store().view_gates(request).await }).await?.try_into()

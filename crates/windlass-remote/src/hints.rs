@@ -1,4 +1,4 @@
-//! Hints over a stream that is opened again whenever it breaks.
+//! Hints over a stream that is reopened whenever it breaks.
 
 use std::{
     sync::{
@@ -15,13 +15,13 @@ use windlass_proto::{convert, v1};
 
 use crate::{channel::Channel, push::Push};
 
-/// Hints that a slow listener has not taken; what does not fit is found one poll later.
+/// Most unread hints of a slow subscriber; a poll finds what a dropped hint announced.
 const HINTS_MAX: usize = 64;
-/// Pauses between attempts to listen.
+/// First and longest pause between attempts to open the stream.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// Whether hints arrive at present.
+/// Whether hints arrive now.
 #[derive(Debug, Default)]
 pub(crate) struct Hearing(AtomicBool);
 
@@ -45,7 +45,7 @@ impl RemoteHints {
         channel.handle().spawn(async move {
             let mut pause = PAUSE_MIN;
             while !tell.is_closed() {
-                // The store is gone if nobody holds its channel.
+                // Without another owner of the channel the store has been dropped.
                 let Some(channel) = weak.upgrade() else { return };
                 if watch(&channel, &hearing, &tell).await {
                     pause = PAUSE_MIN;
@@ -62,7 +62,7 @@ impl RemoteHints {
     }
 }
 
-/// Listens until the stream breaks; says whether there was one.
+/// Listens until the stream breaks; returns whether it was open.
 async fn watch(channel: &Arc<Channel>, hearing: &Hearing, tell: &Sender<Hint>) -> bool {
     let Ok(wire) = channel.wire().await else { return false };
     let Ok(answer) = wire.store().watch_hints(v1::WatchHintsRequest {}).await else { return false };
@@ -75,7 +75,7 @@ async fn watch(channel: &Arc<Channel>, hearing: &Hearing, tell: &Sender<Hint>) -
         let Ok(Some(message)) = message else { return true };
         if let Some(v1::hint::Hint::Listening(listening)) = &message.hint {
             hearing.set(listening.hears_of_new_tasks);
-            // Whatever happened before is unknown.
+            // Events before this point are unknown, so send both hints.
             let _ = (tell.try_send(Hint::Lanes), tell.try_send(Hint::Ready));
         }
         if let Some(hint) = convert::hint(message)
@@ -91,13 +91,13 @@ impl Hints for RemoteHints {
     async fn next(&mut self) -> Hint {
         match self.0.recv().await {
             Some(hint) => hint,
-            // The store is gone, and with it whatever could ring.
+            // The store has been dropped, so no hint can come.
             None => std::future::pending().await,
         }
     }
 }
 
-/// Hints of the stream that pushes, and of the server. While the stream is open it says itself when there is something to start.
+/// Hints of the pushing stream, and of the server. An open stream itself announces new tasks.
 pub(crate) struct PushHints {
     push: Arc<Push>,
     pushed: Receiver<Hint>,

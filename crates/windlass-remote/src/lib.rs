@@ -1,13 +1,14 @@
-//! A store over gRPC: a worker on another machine, without database credentials, is the same worker.
+//! A store over gRPC: a worker on another machine, without database credentials, works like a local one.
 //!
 //! ```text
-//! worker, client ─► RemoteStore ─► call (deadline, errors) ─► channel (one of several servers) ─► server ─► store
+//! client, worker ─► RemoteStore ─► call (deadline, errors) ─► channel (one server) ─► server ─► store
 //! ```
 //!
-//! A worker's store has a stream besides, over which a server pushes what the worker has slots for.
+//! A worker's store also has a stream, over which a server pushes tasks for free slots.
 //!
-//! Every call names what makes it safe to repeat (a claim's number, a batch's number, a key), so a lost answer means here
-//! what it means beside the store: [`windlass_core::Error::Unknown`] if the call may have taken effect.
+//! Every call has a number or key that makes it safe to repeat (a claim's number, a batch's number, an
+//! idempotency key). So a lost answer means the same as with a local store: [`windlass_core::Error::Unknown`]
+//! if the call may have taken effect.
 
 mod call;
 mod channel;

@@ -1,4 +1,5 @@
-//! How bytes get to a server: over TCP, moved by threads of their own; in a simulation over its network, on the runtime of whoever calls.
+//! The connection to a server: over TCP, with its own I/O threads; in a simulation over the simulated
+//! network, on the caller's runtime.
 
 use std::{fmt, io, pin::Pin, sync::Arc};
 
@@ -15,7 +16,7 @@ pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// A connection that is being made.
+/// The future of a connection.
 #[doc(hidden)]
 pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn Duplex>>> + Send>>;
 
@@ -23,7 +24,7 @@ pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn Duplex>>> +
 #[doc(hidden)]
 pub type Simulated = Arc<dyn Fn(String, u16) -> Connecting + Send + Sync>;
 
-/// How bytes get to a server.
+/// How to reach a server.
 #[doc(hidden)]
 #[derive(Clone, Default)]
 pub enum Network {
@@ -49,7 +50,7 @@ impl Network {
         match self {
             Self::Tcp => {
                 let stream = TcpStream::connect((name.as_str(), port)).await?;
-                // Calls are small and somebody waits for them.
+                // Calls are small, and their callers wait for them.
                 stream.set_nodelay(true)?;
                 Ok(Box::new(stream))
             }
@@ -57,7 +58,7 @@ impl Network {
         }
     }
 
-    /// Which server is tried first: processes of one machine start at different ones.
+    /// Which server is tried first: processes of one machine start with different ones.
     pub(crate) fn first_turn(&self) -> usize {
         match self {
             Self::Tcp => std::process::id() as usize,
@@ -65,10 +66,10 @@ impl Network {
         }
     }
 
-    /// What moves the bytes.
+    /// Starts the I/O thread.
     ///
     /// # Errors
-    /// If there is no thread to be had.
+    /// If the thread cannot be created.
     pub(crate) fn driver(&self, name: &str) -> io::Result<Driver> {
         match self {
             Self::Tcp => Driver::start(name),
@@ -77,7 +78,7 @@ impl Network {
     }
 }
 
-/// A thread that moves the bytes of connections: handlers that block every thread of the runtime block no call.
+/// A thread for the I/O of connections: handlers that block every thread of the runtime do not block a call.
 pub(crate) struct Driver {
     pub(crate) handle: Handle,
     _stop: Option<oneshot::Sender<()>>,
@@ -89,7 +90,7 @@ impl Driver {
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            // Dropping the sender is the sign.
+            // The sender is dropped to end the thread.
             let _ = runtime.block_on(stopped);
         })?;
         Ok(Self { handle, _stop: Some(stop) })

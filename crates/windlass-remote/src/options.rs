@@ -1,4 +1,4 @@
-//! Which servers, and how long they may take.
+//! The servers, and time limits.
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
@@ -6,14 +6,14 @@ use windlass_core::Error;
 
 use crate::network::Network;
 
-/// Most servers that may be named.
+/// Most servers in one setting.
 const SERVERS_MAX: usize = 100;
 
-/// Servers of one installation; any of them will do.
+/// The servers of one installation; each of them is equivalent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Servers(Vec<Server>);
 
-/// Where one server is.
+/// The address of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) is_tls: bool,
@@ -24,12 +24,12 @@ pub(crate) struct Server {
 impl Server {
     /// The start of every URI.
     pub(crate) fn origin(&self) -> String {
-        // An address of version 6 stands in brackets, as it was given.
+        // An IPv6 address is in brackets, as in the given text.
         let scheme = if self.is_tls { "https" } else { "http" };
         format!("{scheme}://{}:{}", self.host, self.port)
     }
 
-    /// What a resolver takes.
+    /// The host as a resolver needs it.
     pub(crate) fn name(&self) -> &str {
         self.host.trim_start_matches('[').trim_end_matches(']')
     }
@@ -72,7 +72,7 @@ fn server(text: &str) -> Result<Server, Error> {
         _ => return Err(wrong("is not an http address")),
     };
     if authority.as_str().contains('@') {
-        return Err(wrong("names a user; show a token instead"));
+        return Err(wrong("names a user; use a token instead"));
     }
     if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
         return Err(wrong("has more than a host and a port"));
@@ -81,22 +81,22 @@ fn server(text: &str) -> Result<Server, Error> {
     Ok(Server { is_tls, host: authority.host().to_owned(), port })
 }
 
-/// What a server is shown, whom it must be known to, and how long things may take.
+/// Credentials, trusted authorities, and time limits.
 #[derive(Clone)]
 pub struct Options {
-    /// The token that calls show.
+    /// The token that calls send.
     pub token: Option<String>,
-    /// The authorities that are believed about `https://`, a file in PEM; those of the system without it.
+    /// The trusted authorities for `https://`, a file in PEM; those of the system without it.
     pub ca: Option<PathBuf>,
-    /// A connection to one server.
+    /// Limit of a connection attempt to one server.
     pub connect_max: Duration,
-    /// A usual call.
+    /// Limit of a usual call.
     pub call_max: Duration,
-    /// A renewal of a lease: short, so that another server is asked while the lease is still in force.
+    /// Limit of a renewal of a lease: short, so that another server can be tried before the lease expires.
     pub renew_max: Duration,
-    /// A call that looks at everything, such as the audit.
+    /// Limit of a call that reads everything, such as the audit.
     pub long_call_max: Duration,
-    /// How bytes get to a server.
+    /// How to reach a server.
     #[doc(hidden)]
     pub network: Network,
 }
@@ -117,7 +117,7 @@ impl Default for Options {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A token is never shown.
+        // The token must not appear in logs.
         f.debug_struct("Options")
             .field("ca", &self.ca)
             .field("call_max", &self.call_max)
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_server_is_refused_with_what_to_write() {
+    fn a_wrong_server_address_is_refused_with_an_example() {
         for text in ["", "a:1", "ftp://a", "http://u@a", "http://a/v1", "http://a?x", "http://a,,http://b"] {
             let error = text.parse::<Servers>().unwrap_err().to_string();
             assert!(error.contains("http://host:7878"), "{text}: {error}");

@@ -1,13 +1,14 @@
-//! Tasks that come by themselves: a stream to one of the servers, over which it pushes what this worker has slots for.
+//! The inbox of pushed tasks: one of the servers sends tasks over a stream, as many as this worker has free
+//! slots.
 //!
 //! ```text
 //! coordinator ──claim(n)──► inbox ──► tasks that were pushed, without a call
-//!                  └──credit──► stream ──► server claims, pushes ──► inbox ──rings──► coordinator
+//!                  └──credit──► stream ──► server claims, pushes ──► inbox ──hints──► coordinator
 //! ```
 //!
-//! `credit` is how many tasks the stream may have brought in all, so what is on its way is never counted twice and no more than the
-//! free slots arrive. While there is no stream the worker claims by calls. When a stream opens, the worker says which leases it
-//! holds and the store hands back the rest.
+//! `credit` is how many tasks the stream may have brought in total. So tasks on their way are never counted
+//! twice, and no more arrive than there are free slots. Without a stream the worker claims by calls. When a
+//! stream opens, the worker sends the leases that it holds, and the store hands back the others.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -22,44 +23,44 @@ use windlass_core::{
 };
 use windlass_proto::v1;
 
-/// Claims that one stream may have made of which nothing arrived. The next stream and its claims are numbered above all of them, so
-/// that whatever an earlier one took late, at whichever server, is known to be lost.
+/// Most claims of one stream whose tasks never arrived. The next stream numbers its claims above all of them.
+/// Tasks that an earlier stream claims late, at any server, are then known to be lost.
 const UNSEEN_MAX: u64 = 1 << 20;
-/// Hints that a slow listener has not taken.
+/// Most unread hints of a slow subscriber.
 const HINTS_MAX: usize = 64;
 
-/// How far the stream is.
+/// The state of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Stage {
-    /// There is none.
+    /// There is no stream.
     #[default]
     Closed,
-    /// What is held has been written down and is on its way to the server: nothing may be claimed by a call meanwhile, or it would be
-    /// handed back.
+    /// The list of held leases has been made and is being sent to the server. A claim by a call must wait:
+    /// the store would hand back its tasks, because they are not in that list.
     Opening,
-    /// Tasks come by themselves.
+    /// The server pushes tasks.
     Open,
 }
 
-/// What is known of one worker.
+/// The state of one worker.
 #[derive(Default)]
 struct State {
     worker: Option<(WorkerId, NewWorker)>,
     stage: Stage,
-    /// Claims by calls that are under way.
+    /// Claims by calls that have no answer yet.
     calls: u32,
     inbox: VecDeque<Claimed>,
-    /// Leases of this worker that have not been settled.
+    /// Leases of this worker that are not settled.
     held: HashMap<TaskId, u32>,
-    /// Tasks that this stream has brought, and that it may have brought.
+    /// Tasks that this stream has brought, and the most that it may have brought.
     received: u64,
     credit: u64,
-    /// Whatever was claimed for this worker up to this number has arrived or is lost.
+    /// All tasks claimed for this worker up to this number have arrived or are lost.
     claim_no: u64,
-    /// The coordinator's number of its last claim by a call, and the number that it went under.
+    /// The coordinator's number of its last claim by a call, and the number that was sent to the server.
     last_call: Option<(u64, u64)>,
     clock: Option<(Timestamp, Instant)>,
-    /// Lanes of which something has come.
+    /// Lanes of which a task has come.
     lanes: HashSet<LaneId>,
     listeners: Vec<mpsc::Sender<Hint>>,
 }
@@ -68,15 +69,15 @@ struct State {
 #[derive(Default)]
 pub(crate) struct Push {
     state: Mutex<State>,
-    /// The worker, its credit or its calls have changed.
+    /// Notified when the worker, its credit or its calls have changed.
     pub(crate) changed: Notify,
 }
 
-/// What to do about a claim.
+/// How to serve a claim.
 pub(crate) enum Claim {
     /// It is answered from the inbox.
     Answered(ClaimAnswer),
-    /// It goes to the server under this number.
+    /// It is sent to the server under this number.
     Call(u64),
 }
 
@@ -85,7 +86,7 @@ impl Push {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new registration: what the one before held is no longer ours.
+    /// A new registration: leases of the old one are no longer ours.
     pub(crate) fn registered(&self, worker: WorkerId, introduction: NewWorker) {
         let mut state = self.state();
         state.worker = Some((worker, introduction));
@@ -95,7 +96,7 @@ impl Push {
         self.changed.notify_one();
     }
 
-    /// The registration is over.
+    /// The registration has ended.
     pub(crate) fn ended(&self, worker: WorkerId) {
         let mut state = self.state();
         if state.worker.as_ref().is_some_and(|(known, _)| *known == worker) {
@@ -105,7 +106,7 @@ impl Push {
         self.changed.notify_one();
     }
 
-    /// Answers a claim of the coordinator, or says under which number to make a call of it.
+    /// Answers a claim of the coordinator, or returns the number for a call.
     pub(crate) fn claim(&self, demand: &Demand) -> Claim {
         let mut state = self.state();
         let is_ours = state.worker.as_ref().is_some_and(|(worker, _)| *worker == demand.worker);
@@ -117,7 +118,7 @@ impl Push {
             return Claim::Call(state.claim_no);
         };
         let n = demand.n as usize;
-        // Of lanes that the coordinator knows: it has just been told of the others.
+        // Only tasks of lanes that the coordinator knows; it has just been told of the other lanes.
         let (tasks, kept) = split(std::mem::take(&mut state.inbox), &demand.lanes, n);
         state.inbox = kept;
         let taken = tasks.len();
@@ -131,7 +132,7 @@ impl Push {
         Claim::Answered(ClaimAnswer { tasks, rest, next_due: None, now: clock.after(at.elapsed()) })
     }
 
-    /// A claim by a call has come back, or is lost.
+    /// A claim by a call was answered, or its answer is lost.
     pub(crate) fn called(&self, answer: Option<&ClaimAnswer>) {
         let mut state = self.state();
         state.calls = state.calls.saturating_sub(1);
@@ -145,13 +146,14 @@ impl Push {
         self.changed.notify_one();
     }
 
-    /// The number under which a claim of the coordinator went to the server; none if it was answered here.
+    /// The number under which a claim of the coordinator was sent to the server; `None` if it was answered
+    /// here.
     pub(crate) fn number_of(&self, claim_no: u64) -> Option<u64> {
         let last = self.state().last_call;
         last.filter(|(asked, _)| *asked == claim_no).map(|(_, number)| number)
     }
 
-    /// Ends that are written.
+    /// Removes settled leases.
     pub(crate) fn settled(&self, batch: &SettleBatch) {
         let mut state = self.state();
         for item in &batch.items {
@@ -161,7 +163,7 @@ impl Push {
         }
     }
 
-    /// Leases that the store does not give this worker: what came and has not been asked for yet does not start.
+    /// Removes leases that the store does not give this worker: their tasks in the inbox must not start.
     pub(crate) fn lost(&self, leases: &[LeaseRef]) {
         let mut state = self.state();
         for lease in leases {
@@ -172,28 +174,28 @@ impl Push {
         }
     }
 
-    /// What the worker owns up to, and the number up to which every claim has arrived.
+    /// The leases that the worker holds, and the number up to which every claim has arrived.
     pub(crate) fn holds(&self, in_flight: &[LeaseRef]) -> (u64, Vec<LeaseRef>) {
         let state = self.state();
         let mut held = state.held.clone();
         held.extend(in_flight.iter().map(|lease| (lease.id, lease.lease)));
-        // A claim by a call that is under way may have taken something that is not here yet.
+        // A running claim by a call may have taken tasks that are not here yet.
         let arrived = if state.calls > 0 { state.claim_no.saturating_sub(1) } else { state.claim_no };
         (arrived, held.into_iter().map(|(id, lease)| LeaseRef { id, lease }).collect())
     }
 
-    /// Whether the store's clock has been read.
+    /// Whether the store's clock is known.
     pub(crate) fn has_clock(&self) -> bool {
         self.state().clock.is_some()
     }
 
-    /// A reading of the store's clock.
+    /// Sets the store's clock.
     pub(crate) fn set_clock(&self, now: Timestamp) {
         self.state().clock = Some((now, Instant::now()));
     }
 
-    /// What a stream starts with, once no claim by a call is under way and the store's clock is known: from then on claims are
-    /// answered here, with a time.
+    /// The first message of a stream, once no claim by a call is running and the store's clock is known: from
+    /// then on claims are answered here, with a time.
     pub(crate) fn hello(&self) -> Option<(WorkerId, v1::Hello)> {
         let mut state = self.state();
         let (worker, introduction) = state.worker.clone()?;
@@ -212,8 +214,8 @@ impl Push {
         Some((worker, hello))
     }
 
-    /// The stream is open. Claims of earlier ones, which went up to this number, have arrived or are lost, and the server lets nobody
-    /// claim under such a number any more.
+    /// The stream is open. Claims of earlier streams, up to this number, have arrived or are lost, and the
+    /// server refuses new claims with such numbers.
     pub(crate) fn opened(&self, now: Timestamp, claim_no: u64) {
         let mut state = self.state();
         state.stage = Stage::Open;
@@ -221,11 +223,12 @@ impl Push {
         (state.received, state.credit) = (0, 0);
         state.clock = Some((now, Instant::now()));
         drop(state);
-        // The coordinator looks, and with that says how much it can take.
+        // The hint makes the coordinator claim, and so report its free slots.
         self.ring(&Hint::Ready);
     }
 
-    /// The stream is gone. What the server may still claim for it, and undo, is numbered below everything that follows.
+    /// The stream has ended. The numbers of claims that the server may still make for it, and undo, are below
+    /// all that follow.
     pub(crate) fn closed(&self) {
         let mut state = self.state();
         if state.stage != Stage::Closed {
@@ -236,7 +239,8 @@ impl Push {
         self.ring(&Hint::Ready);
     }
 
-    /// Tasks have come; those of another registration are dropped: the store has them back already.
+    /// Adds pushed tasks. Tasks of another registration are dropped, because the store has taken them back
+    /// already.
     pub(crate) fn received(&self, tasks: Vec<Claimed>) {
         let mut state = self.state();
         state.received += tasks.len() as u64;
@@ -257,22 +261,22 @@ impl Push {
         self.ring(&Hint::Ready);
     }
 
-    /// Whether a stream for this worker is of use.
+    /// Whether a stream for this worker is needed.
     pub(crate) fn serves(&self, worker: WorkerId) -> bool {
         self.state().worker.as_ref().is_some_and(|(known, _)| *known == worker)
     }
 
-    /// How many tasks in all the stream may have brought.
+    /// How many tasks the stream may have brought in total.
     pub(crate) fn credit(&self) -> u64 {
         self.state().credit
     }
 
-    /// Whether tasks come by themselves.
+    /// Whether the server pushes tasks.
     pub(crate) fn is_open(&self) -> bool {
         self.state().stage == Stage::Open
     }
 
-    /// Somebody wants to hear.
+    /// Adds a subscriber.
     pub(crate) fn listen(&self) -> mpsc::Receiver<Hint> {
         let (tell, told) = mpsc::channel(HINTS_MAX);
         self.state().listeners.push(tell);
@@ -280,7 +284,7 @@ impl Push {
     }
 
     pub(crate) fn ring(&self, hint: &Hint) {
-        // A listener that is full looks anyway; one that is gone is forgotten.
+        // A full subscriber will claim anyway; a dropped one is removed.
         self.state().listeners.retain(|listener| {
             !matches!(listener.try_send(hint.clone()), Err(mpsc::error::TrySendError::Closed(_)))
         });

@@ -1,4 +1,4 @@
-//! What workers need, over gRPC.
+//! The store's interface for workers, over gRPC.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Source for RemoteStore {
         let introduction = self.push.as_ref().map(|_| worker.clone());
         let request = v1::RegisterRequest::from(worker);
         let call = |wire: Wire| async move { wire.workers().register(request).await };
-        // A registration whose answer was lost expires by itself; nothing was claimed under it.
+        // A registration whose answer was lost expires on its own; nothing was claimed under it.
         let answer = self.leases.call(Effect::Reads, self.options.call_max, call).await?;
         let id = worker_id(&answer.worker_id)?;
         if let Some((push, introduction)) = self.push.as_ref().zip(introduction) {
@@ -41,7 +41,7 @@ impl Source for RemoteStore {
         self.check_open()?;
         let request = v1::HeartbeatRequest { worker_id: worker.to_string(), ..report.into() };
         let call = |wire: Wire| async move { wire.workers().heartbeat(request).await };
-        // May be repeated: renewing twice is renewing once.
+        // May be repeated: two renewals have the effect of one.
         self.leases.call(Effect::Reads, self.options.renew_max, call).await?.try_into()
     }
 
@@ -82,7 +82,7 @@ impl Source for RemoteStore {
             None => claim_no,
             Some(push) => match push.number_of(claim_no) {
                 Some(number) => number,
-                // It was answered from the inbox: nothing was lost on the way.
+                // It was answered from the inbox, so no answer was lost.
                 None => return Ok(0),
             },
         };
@@ -120,7 +120,8 @@ impl Source for RemoteStore {
             Some(push) => push.holds(in_flight),
         };
         if up_to_claim_no == 0 {
-            // On the wire zero stands for every claim; a worker that has had no answer yet has nothing to compare.
+            // In the message zero stands for every claim; a worker without an answered claim has nothing to
+            // compare.
             return Ok(Reconciled::default());
         }
         let request = v1::ReconcileRequest {
@@ -177,7 +178,7 @@ impl RemoteStore {
     }
 }
 
-/// A claim by a call; it is no longer under way when this is dropped, also if nobody waited for its answer.
+/// A claim by a call. When this is dropped, even without an answer, the claim no longer counts as running.
 struct CallUnderWay<'a> {
     push: &'a Push,
     answer: Option<ClaimAnswer>,

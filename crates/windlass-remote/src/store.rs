@@ -1,4 +1,4 @@
-//! What clients and operators need, over gRPC.
+//! The store's interface for clients and operators, over gRPC.
 
 use std::{
     path::Path,
@@ -32,14 +32,14 @@ use crate::{
     stream,
 };
 
-/// Longest wait for the end of tasks in one call; longer ones are several calls.
+/// Longest wait for ends of tasks in one call; longer waits become several calls.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// A store behind one of several servers.
 pub struct RemoteStore {
     /// Everything but leases.
     pub(crate) calls: Arc<Channel>,
-    /// Leases, on a connection and a thread of their own: large answers do not delay a renewal.
+    /// Leases, on their own connection and thread: large answers must not delay a renewal.
     pub(crate) leases: Arc<Channel>,
     pub(crate) options: Options,
     pub(crate) hearing: Arc<Hearing>,
@@ -47,7 +47,7 @@ pub struct RemoteStore {
     servers: Servers,
     meter: EnqueueMeter,
     closed: AtomicBool,
-    /// What was pushed to the one worker of this store, if it has one.
+    /// The pushed tasks for the one worker of this store, if it has one.
     pub(crate) push: Option<Arc<Push>>,
 }
 
@@ -58,10 +58,11 @@ impl std::fmt::Debug for RemoteStore {
 }
 
 impl RemoteStore {
-    /// Connects to one of the servers and asks for the rules of the installation.
+    /// Connects to one of the servers and reads the rules of the installation.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if none answers, [`Error::Invalid`] if none has a certificate that is believed or the token is refused.
+    /// [`Error::Unavailable`] if none answers, [`Error::Invalid`] if no server has a trusted certificate or
+    /// the token is refused.
     pub async fn connect(servers: &Servers, options: Options) -> Result<Arc<Self>> {
         Self::open(servers, options, None).await
     }
@@ -87,7 +88,7 @@ impl RemoteStore {
             })
             .await
             .map_err(|error| match error {
-                // The one failure that is not cured by waiting for a server.
+                // The one failure that does not go away by waiting for a server.
                 Error::Unavailable(why) if calls.is_unbelieved() => Error::Invalid(why),
                 error => error,
             })?
@@ -105,7 +106,7 @@ impl RemoteStore {
         }))
     }
 
-    /// Whether tasks come by themselves at present.
+    /// Whether the server pushes tasks now.
     pub fn has_stream(&self) -> bool {
         self.push.as_ref().is_some_and(|push| push.is_open())
     }
@@ -117,7 +118,7 @@ impl RemoteStore {
         Ok(())
     }
 
-    /// Looks at something.
+    /// Makes a call that only reads.
     pub(crate) async fn look<T, F>(&self, call: impl FnOnce(Wire) -> F + Send) -> Result<T>
     where
         F: Future<Output = Result<Response<T>, Status>> + Send,
@@ -126,7 +127,7 @@ impl RemoteStore {
         self.calls.call(Effect::Reads, self.options.call_max, call).await
     }
 
-    /// Changes something.
+    /// Makes a call that changes something.
     pub(crate) async fn change<T, F>(&self, call: impl FnOnce(Wire) -> F + Send) -> Result<T>
     where
         F: Future<Output = Result<Response<T>, Status>> + Send,
@@ -145,17 +146,17 @@ impl RemoteStore {
         self.check_open()?;
         let request = v1::DutyRequest { duty: duty.into(), limit, retention };
         let call = |wire: Wire| async move { wire.store().do_duty(request).await };
-        // A step that was lost is made again by the next one.
+        // The next step repeats a step whose answer was lost.
         self.calls.call(Effect::Reads, self.options.long_call_max, call).await?.try_into()
     }
 }
 
-/// Messages as values.
+/// Converts messages to values.
 pub(crate) fn all<M, T: TryFrom<M, Error = Error>>(messages: Vec<M>) -> Result<Vec<T>> {
     messages.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Nothing is an answer too.
+/// Turns "not found" into `None`.
 pub(crate) fn found<T>(answer: Result<T>) -> Result<Option<T>> {
     match answer {
         Ok(found) => Ok(Some(found)),
@@ -313,7 +314,7 @@ impl Store for RemoteStore {
         Err(Error::Unsupported("a store is copied on the machine that has it".to_owned()))
     }
 
-    /// Ends this side; the server and its store go on.
+    /// Closes this client; the server and its store continue.
     async fn close(&self) -> Result<()> {
         self.closed.store(true, Ordering::Release);
         Ok(())

@@ -1,4 +1,4 @@
-//! Keeps the stream of a worker open: to one server, and when that is gone to the next.
+//! Keeps the stream of a worker open: to one server, and after its end to the next.
 
 use std::{
     sync::{Arc, Weak, atomic::Ordering},
@@ -16,21 +16,22 @@ use crate::{
     push::Push,
 };
 
-/// Messages on their way to the server.
+/// Most messages that wait for the server.
 const UP_MAX: usize = 16;
 /// How long a server may take to open a stream.
 const OPEN_MAX: Duration = Duration::from_secs(5);
-/// Pauses between attempts.
+/// First and longest pause between attempts.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// A stream that was open for so long is followed by the next without a pause: another server has the worker at once.
+/// A stream that was open for so long is reopened without a pause: another server then serves the worker at
+/// once.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 
 /// Why a stream ended.
 enum End {
     /// The worker has another registration now, or none.
     Worker,
-    /// The server is gone or wants us elsewhere.
+    /// The server is gone or asks the worker to reconnect.
     Server,
 }
 
@@ -50,7 +51,8 @@ async fn run(channel: Weak<Channel>, push: Weak<Push>) {
             push.set_clock(now);
         }
         let Some((worker, hello)) = push.hello() else {
-            // Looks again in a while should the store be gone: the wait itself must not keep it alive.
+            // Check again after a while whether the store was dropped: the wait itself must not keep it
+            // alive.
             let _ = tokio::time::timeout(PAUSE_MAX, push.changed.notified()).await;
             continue;
         };
@@ -65,11 +67,13 @@ async fn run(channel: Weak<Channel>, push: Weak<Push>) {
             Ok(End::Worker) => continue,
             Ok(End::Server) if was_good => continue,
             Ok(End::Server) => {}
-            // Also if the server says that the lease has run out: the heartbeat finds out, and registers anew.
+            // Also if the server says that the lease has expired: the heartbeat notices that and registers
+            // again.
             Err(error) => tracing::debug!(%error, "no stream of tasks; claiming by calls"),
         }
         drop(push);
-        // A server that another call has reached is not waited for any longer. At most for the pause, so this keeps no store alive.
+        // Stop waiting when another call has reached a server. The limit of the wait ensures that this keeps
+        // no store alive.
         channel.connected_within(pause).await;
         drop(channel);
         pause = (pause * 2).min(PAUSE_MAX);
@@ -89,7 +93,7 @@ async fn work(channel: &Arc<Channel>, push: &Push, worker: WorkerId, hello: v1::
     let give_up = || channel.give_up(used.load(Ordering::Relaxed));
     let (say, said) = mpsc::channel(UP_MAX);
     let up = |message| WorkUp { message: Some(message) };
-    // The channel is empty: this does not wait.
+    // The channel is empty, so this does not wait.
     let _ = say.try_send(up(work_up::Message::Hello(hello)));
     let open = async { wire.workers().work(ReceiverStream::new(said)).await };
     let lost =
@@ -121,7 +125,7 @@ async fn work(channel: &Arc<Channel>, push: &Push, worker: WorkerId, hello: v1::
             }
         };
         let Some(message) = message.and_then(|message| message.message) else {
-            // It stops, or it is asked too much: another one will do.
+            // The server stops or has too many calls: another server may accept the stream.
             give_up();
             return Ok(End::Server);
         };

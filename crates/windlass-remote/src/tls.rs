@@ -18,14 +18,14 @@ use windlass_core::{Error, Result};
 
 use crate::network::Duplex;
 
-/// Roots of the system, read once and only when https is spoken.
+/// Roots of the system, read once and only if https is used.
 static SYSTEM: LazyLock<RootCertStore> = LazyLock::new(|| {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots
 });
 
-/// How a server is believed and what is spoken with it: by the authorities of a file, or by those of the system.
+/// The TLS settings: the trusted authorities are those of a file, or those of the system.
 ///
 /// # Errors
 /// [`Error::Invalid`] if there are none.
@@ -47,12 +47,12 @@ pub fn client_config(ca: Option<&Path>, protocol: &[u8]) -> Result<Arc<ClientCon
     Ok(Arc::new(config))
 }
 
-/// How connections to `https://` are made safe.
+/// TLS for connections to `https://`.
 #[derive(Clone)]
 pub(crate) struct Tls(TlsConnector);
 
 impl Tls {
-    /// Believes the authorities of a file, or those of the system.
+    /// Trusts the authorities of a file, or those of the system.
     ///
     /// # Errors
     /// As [`client_config`].
@@ -60,14 +60,14 @@ impl Tls {
         Ok(Self(TlsConnector::from(client_config(ca, b"h2")?)))
     }
 
-    /// Shakes hands with a server of this name.
+    /// Performs the handshake with a server of this name.
     pub(crate) async fn around(&self, stream: Box<dyn Duplex>, name: &str) -> io::Result<Box<dyn Duplex>> {
         let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
         Ok(Box::new(self.0.connect(name, stream).await?))
     }
 }
 
-/// Whether a connection failed because the server's certificate is not believed.
+/// Whether a connection failed because the server's certificate is not trusted.
 pub(crate) fn is_unbelieved(error: &io::Error) -> bool {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     matches!(cause, Some(rustls::Error::InvalidCertificate(_)))

@@ -11,31 +11,31 @@ use std::{
 
 use crate::{Error, keeper::Keeper, node::Node, owner::Owner, port, programs};
 
-/// The variable that names the folder of the node that the tests of a run share.
+/// The variable that names the folder of the node shared by the tests of a run.
 pub const SHARED_NODE_VARIABLE: &str = "WINDLASS_TEST_RABBITMQ";
-/// How long the node may take until it accepts connections; a busy machine needs most of it.
+/// How long the node may take until it accepts connections; a busy machine needs most of this.
 const START_LIMIT: Duration = Duration::from_mins(2);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How many sets of ports to try when somebody takes one that was free a moment ago.
+/// How many sets of ports to try if another process takes one that was free a moment ago.
 const PORT_TRIES: usize = 5;
-/// What the node writes when everything is up.
+/// What the node logs when it is ready.
 const READY: &str = "Server startup complete";
-/// How many lines of its log the node needs to say why it does not start.
+/// How many lines of its log are shown if it does not start.
 const REASON_LINES: usize = 6;
-/// A small disk or a small memory is no reason to block publishers of a test; alarms are raised by hand.
+/// A small disk or a small memory must not block publishers of a test; tests raise alarms themselves.
 const SETTINGS: &str = "disk_free_limit.absolute = 1MB\nvm_memory_high_watermark.relative = 0.6\n";
-/// The signal of a stop that flushes and closes everything.
+/// The signal of a clean stop.
 const STOP: &str = "TERM";
-/// The signal of a crash; also what ends a node that is not needed any more, as it is quicker.
+/// The signal of a crash; also used for a node that is no longer needed, because it is quicker.
 const CRASH: &str = "KILL";
 
-/// A private RabbitMQ node: gone, with its folder, when the value is dropped or the process ends.
+/// A private RabbitMQ node, removed with its folder when the value is dropped or the process ends.
 ///
-/// It listens on `127.0.0.1` only and has an Erlang name server of its own, so that it neither meets nor disturbs another
-/// node on the machine.
+/// It listens on `127.0.0.1` only and has its own Erlang name server, so that it neither sees nor affects
+/// another node on the machine.
 #[derive(Debug)]
 pub struct Broker {
-    // Before its name server, so that it ends first.
+    // Declared before its name server, so that it is dropped first.
     keeper: Keeper,
     _names: Keeper,
     node: Node,
@@ -43,22 +43,23 @@ pub struct Broker {
     tls_port: Option<u16>,
 }
 
-/// Whom a listener with TLS lets in.
+/// Which clients a TLS listener accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsClients {
-    /// Whoever knows the password.
+    /// Clients that know the password.
     Anyone,
-    /// Also with a certificate of the node's authority: `client.crt` and `client.key` in its folder.
+    /// Clients that also have a certificate of the node's authority: `client.crt` and `client.key` in its
+    /// folder.
     Certified,
 }
 
 impl Broker {
-    /// Makes a new node and waits until it accepts connections.
+    /// Creates a node and waits until it accepts connections.
     pub fn start() -> Result<Self, Error> {
         Self::start_as(None)
     }
 
-    /// The same with a second listener, for TLS; `ca.crt` in its folder is the authority behind its certificate.
+    /// The same with a second listener, for TLS; `ca.crt` in its folder is the authority of its certificate.
     #[cfg(feature = "tls")]
     pub fn start_with_tls(clients: TlsClients) -> Result<Self, Error> {
         Self::start_as(Some(clients))
@@ -77,7 +78,7 @@ impl Broker {
     }
 
     fn start_on(ports: [u16; 3], tls: Option<TlsClients>) -> Result<Self, Error> {
-        // Unlike PostgreSQL it agrees to run as root.
+        // Unlike PostgreSQL it can run as root.
         let owner = Owner::oneself();
         let (server, names) = (programs::rabbitmq_server()?, programs::epmd()?);
         let folder = owner.folder(None)?;
@@ -92,7 +93,7 @@ impl Broker {
         }
         fs::write(folder.path().join("rabbitmq.conf"), settings)?;
         fs::write(folder.path().join("plugins"), "[].\n")?;
-        // The node would start a name server that outlives it; this one is kept as the node is.
+        // The node would start a name server that outlives it; start one here that the keeper ends.
         let names = [
             names.into(),
             "-port".into(),
@@ -121,7 +122,7 @@ impl Broker {
         Ok(broker)
     }
 
-    /// Where it is.
+    /// Where the node is.
     pub fn node(&self) -> &Node {
         &self.node
     }
@@ -131,7 +132,7 @@ impl Broker {
         self.node.url()
     }
 
-    /// The same with TLS, if it was started with it.
+    /// The same with TLS, if it was started with TLS.
     #[cfg(feature = "tls")]
     pub fn tls_url(&self) -> Option<String> {
         self.tls_port.map(|port| format!("amqps://guest:guest@localhost:{port}/%2f"))
@@ -147,24 +148,24 @@ impl Broker {
         self.keeper.pid()
     }
 
-    /// Stops the node in order and waits for its end. Nothing happens if it is stopped.
+    /// Stops the node cleanly and waits for its end. Does nothing if it is stopped.
     pub fn stop(&self) -> Result<(), Error> {
         self.keeper.stop(STOP)
     }
 
-    /// Ends the node at once, as in a crash. What it had confirmed is on the disk.
+    /// Ends the node at once, as in a crash. Messages that it had confirmed are on the disk.
     pub fn kill(&self) -> Result<(), Error> {
         self.keeper.stop(CRASH)
     }
 
-    /// Starts the node on the same ports and the same data, and waits until it accepts connections. Nothing happens if it
-    /// runs.
+    /// Starts the node on the same ports and the same data, and waits until it accepts connections. Does
+    /// nothing if it runs.
     pub fn start_again(&self) -> Result<(), Error> {
         if self.keeper.is_running() {
             return Ok(());
         }
         let log_start = fs::metadata(self.log_path()).map_or(0, |found| found.len() as usize);
-        // Collects a node that ended by itself.
+        // Collects a node that ended without a stop.
         self.keeper.stop(CRASH)?;
         self.keeper.start()?;
         let deadline = Instant::now() + START_LIMIT;
@@ -189,10 +190,10 @@ impl Broker {
     }
 }
 
-/// The node that tests share: each has queues of its own there and never stops it.
+/// The node that tests share: each test has its own queues there and never stops the node.
 ///
-/// `WINDLASS_TEST_RABBITMQ` names its folder in a whole test run; without it this process starts one for itself, which is gone
-/// when the process is.
+/// In a whole test run `WINDLASS_TEST_RABBITMQ` names its folder; without it this process starts a node of
+/// its own, which ends with the process.
 pub fn shared_node() -> Result<Node, Error> {
     static OWN: OnceLock<Result<Broker, String>> = OnceLock::new();
     if let Some(folder) = env::var_os(SHARED_NODE_VARIABLE).filter(|folder| !folder.is_empty()) {
@@ -204,7 +205,7 @@ pub fn shared_node() -> Result<Node, Error> {
     }
 }
 
-/// A listener with TLS, as the node reads it.
+/// The settings of a listener with TLS.
 fn tls_settings(folder: &Path, clients: TlsClients, port: u16) -> String {
     let file = |name: &str| folder.join(name).display().to_string();
     let (authority, certificate, key) = (file("ca.crt"), file("server.crt"), file("server.key"));

@@ -12,25 +12,26 @@ use std::{
 
 use crate::{ClusterOptions, Error, keeper::Keeper, owner::Owner, port, programs, psql};
 
-/// The role that tests and benchmarks work as; it owns the database of the same name and nothing else.
+/// The role of tests and benchmarks; it owns the database of the same name and nothing else.
 const ROLE: &str = "windlass";
-/// The role that set the cluster up.
+/// The role that creates the cluster.
 const SUPERUSER: &str = "postgres";
-/// How long the server may take until it accepts connections. Recovery after a crash under load takes a while.
+/// How long the server may take until it accepts connections. Recovery after a crash under load takes a
+/// while.
 const START_LIMIT: Duration = Duration::from_mins(1);
-/// How often to look whether it does.
+/// How often to check whether it does.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// How many ports to try when somebody takes the one that was free a moment ago.
+/// How many ports to try if another process takes one that was free a moment ago.
 const PORT_TRIES: usize = 5;
-/// How many lines of its log the server needs to say why it does not start.
+/// How many lines of its log are shown if it does not start.
 const REASON_LINES: usize = 6;
-/// How many bytes of randomness are in the superuser's password.
+/// Bytes of randomness in the superuser's password.
 const PASSWORD_BYTES: u64 = 16;
 
-/// A private PostgreSQL server: gone, with its folder, when the value is dropped or the process ends.
+/// A private PostgreSQL server, removed with its folder when the value is dropped or the process ends.
 ///
-/// It listens on `127.0.0.1` and on a Unix socket in its own folder, which only the server's user and root can open.
-/// Role `windlass` owns database `windlass`; it is no superuser.
+/// It listens on `127.0.0.1` and on a Unix socket in its own folder, which only the server's user and root
+/// can open. Role `windlass` owns database `windlass`; it is not a superuser.
 #[derive(Debug)]
 pub struct Cluster {
     keeper: Keeper,
@@ -60,7 +61,7 @@ impl Mode {
 }
 
 impl Cluster {
-    /// Makes a new cluster and waits until it accepts connections.
+    /// Creates a cluster and waits until it accepts connections.
     pub fn start(options: &ClusterOptions) -> Result<Self, Error> {
         let owner = Owner::find()?;
         let programs = programs::postgres_folder()?;
@@ -93,7 +94,8 @@ impl Cluster {
         format!("postgres://{SUPERUSER}:{}@127.0.0.1:{}/{ROLE}", self.superuser_password, self.port())
     }
 
-    /// The URL as role `windlass`, with TLS and every check of the server's certificate; `None` without TLS.
+    /// The URL as role `windlass`, with TLS and full verification of the server's certificate; `None` without
+    /// TLS.
     pub fn tls_url(&self) -> Option<String> {
         let ca_path = self.ca_path()?;
         Some(format!("{}?sslmode=verify-full&sslrootcert={}", self.url(), ca_path.display()))
@@ -104,7 +106,7 @@ impl Cluster {
         self.options.with_tls.then(|| self.keeper.folder().join("ca.crt"))
     }
 
-    /// The port on `127.0.0.1`; it stays the same when the server is stopped and started again.
+    /// The port on `127.0.0.1`; a restart keeps it.
     pub fn port(&self) -> u16 {
         self.port.load(Ordering::Relaxed)
     }
@@ -119,7 +121,7 @@ impl Cluster {
         self.keeper.folder().join("data")
     }
 
-    /// What the server has written to its log so far.
+    /// The server's log so far.
     pub fn log(&self) -> String {
         self.log_since(0)
     }
@@ -129,23 +131,24 @@ impl Cluster {
         self.keeper.pid()
     }
 
-    /// Whether the server's process is there.
+    /// Whether the server's process runs.
     pub fn is_running(&self) -> bool {
         self.keeper.is_running()
     }
 
-    /// Stops the server and waits for its end. Nothing happens if it is stopped.
+    /// Stops the server and waits for its end. Does nothing if it is stopped.
     pub fn stop(&self, mode: Mode) -> Result<(), Error> {
         self.keeper.stop(mode.signal())
     }
 
-    /// Starts the server on the same port and the same data, and waits until it accepts connections. Nothing happens
-    /// if it runs.
+    /// Starts the server on the same port and the same data, and waits until it accepts connections. Does
+    /// nothing if it runs.
     pub fn start_again(&self) -> Result<(), Error> {
         let deadline = Instant::now() + START_LIMIT;
         loop {
             match self.start_once() {
-                // After a kill, old backends hold the memory and somebody's old connection the port for a moment.
+                // After a kill, old backends hold the memory and another old connection may hold the port for
+                // a moment.
                 Err(Error::Start { reason, .. })
                     if reason.contains("in use") && Instant::now() < deadline =>
                 {
@@ -162,7 +165,8 @@ impl Cluster {
         self.start_again()
     }
 
-    /// Runs statements in database `windlass` as superuser, through psql and the Unix socket. See [`psql`](crate::psql()).
+    /// Runs statements in database `windlass` as superuser, through psql and the Unix socket. See
+    /// [`psql`](crate::psql()).
     pub fn psql(&self, sql: &str) -> Result<String, Error> {
         self.psql_in(ROLE, sql)
     }
@@ -204,7 +208,7 @@ impl Cluster {
             crate::tls::write_certificates(self.keeper.folder(), self.owner)?;
         }
         let host_method = if self.options.password.is_some() { "scram-sha-256" } else { "trust" };
-        // The socket's folder is private, so whoever comes by it is the server's user or root.
+        // The socket's folder is private, so only the server's user or root can connect there.
         let access = format!(
             "local all all trust\n\
              host all {ROLE} 127.0.0.1/32 {host_method}\n\
@@ -259,7 +263,7 @@ impl Cluster {
             return Ok(());
         }
         let log_start = fs::metadata(self.log_path()).map_or(0, |found| found.len());
-        // Collects a server that ended by itself.
+        // Collects a server that ended without a stop.
         self.keeper.stop(Mode::Immediate.signal())?;
         let pid = self.keeper.start()?;
         let deadline = Instant::now() + START_LIMIT;
@@ -277,7 +281,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// The server's own note of itself: process in the first line, and in the eighth whether it accepts connections.
+    /// Reads the server's status file: the process in the first line; the eighth says whether it accepts
+    /// connections.
     fn is_ready(&self, pid: u32) -> bool {
         let Ok(note) = fs::read_to_string(self.data_dir().join("postmaster.pid")) else { return false };
         let line = |number: usize| note.lines().nth(number).map(str::trim);
@@ -317,7 +322,7 @@ fn random_password() -> Result<String, Error> {
     }))
 }
 
-/// A text as a part of a URL.
+/// Encodes a text for a URL.
 pub(crate) fn percent_encoded(text: &str) -> String {
     text.bytes().fold(String::new(), |mut url, byte| {
         if byte.is_ascii_alphanumeric() {

@@ -1,23 +1,23 @@
-//! What can go wrong with a scratch server.
+//! Errors of scratch servers.
 
 use std::io;
 
-/// Why a scratch server could not do what it was asked for; one line that says what to do.
+/// Why a scratch server failed; one line that tells the user what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A program that is needed is not on this machine.
+    /// A required program is not on this machine.
     #[error("{what} is missing: install {install}")]
     Missing {
-        /// What was looked for.
+        /// The missing program.
         what: &'static str,
-        /// The package that brings it.
+        /// The package that contains it.
         install: &'static str,
     },
-    /// The folder of the server could not be made, read or written.
+    /// The folder of the server could not be created, read or written.
     #[error("the folder of the scratch server: {0}; check that the folder for temporary files is writable")]
     Folder(#[from] io::Error),
-    /// The certificate of the server could not be made.
+    /// The certificate of the server could not be created.
     #[error("the certificate of the scratch server: {0}")]
     Certificate(String),
     /// The server did not start.
@@ -25,16 +25,16 @@ pub enum Error {
     Start {
         /// Which server.
         server: &'static str,
-        /// The last thing that it said.
+        /// The last line of its output.
         reason: String,
     },
-    /// The shell that keeps the server has gone, so the server has gone as well.
+    /// The shell that keeps the server was killed, so the server has ended too.
     #[error("the shell that keeps the scratch server was killed; start a new one")]
     KeeperGone,
-    /// rabbitmqctl refused a command, or could not reach its node.
+    /// rabbitmqctl reported an error, or could not reach its node.
     #[error("rabbitmqctl: {0}")]
     Rabbitmqctl(String),
-    /// psql refused a statement or a connection.
+    /// psql reported an error of a statement or a connection.
     #[error("psql: {0}")]
     Psql(String),
 }

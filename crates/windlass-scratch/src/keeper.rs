@@ -1,9 +1,9 @@
-//! The shell that keeps a server for as long as this process lives.
+//! The shell that keeps a server running for as long as this process runs.
 //!
-//! A parent that is killed cannot clean up, and the kernel's signal on a parent's death follows the thread that
-//! started the child, which in a test is rarely the one that outlives it. So a shell of its own stands
-//! between: it starts the server, ends it when its pipe closes for whatever reason, and removes the folder. Should the
-//! shell itself be killed, the kernel ends the server, for the shell has one thread only.
+//! A parent that is killed cannot clean up. The kernel's signal on a parent's death follows the thread that
+//! started the child; in a test that thread often ends first. So a separate shell stands between: it starts
+//! the server, ends it when its pipe closes for any reason, and removes the folder. If the shell itself is
+//! killed, the kernel ends the server, because the shell has only one thread.
 
 use std::{
     ffi::OsString,
@@ -25,16 +25,17 @@ use tempfile::TempDir;
 use crate::{Error, owner::Owner, programs};
 
 const SCRIPT: &str = include_str!("keeper.sh");
-/// How long a server may take to end in its own way before it is killed. A fast stop of PostgreSQL writes a checkpoint.
+/// How long a server may take to end cleanly before it is killed. A fast stop of PostgreSQL writes a
+/// checkpoint.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
-/// What comes after a kill is only a matter of being scheduled.
+/// How long a killed process may take to end; it only has to be scheduled.
 const KILLED_LIMIT: Duration = Duration::from_secs(30);
 
 /// One server, running or not, with its folder.
 #[derive(Debug)]
 pub struct Keeper {
     shell: Mutex<Shell>,
-    /// Removed by the shell; dropping this afterwards covers a shell that was killed.
+    /// The shell removes it; dropping this afterwards covers a shell that was killed.
     folder: TempDir,
 }
 
@@ -48,12 +49,12 @@ struct Shell {
 }
 
 impl Keeper {
-    /// Starts the shell, not yet the server. `last_signal` ends the server when everything ends.
+    /// Starts the shell, not yet the server. The shell ends the server with `last_signal`.
     pub fn new(owner: Owner, folder: TempDir, last_signal: &str, server: &[OsString]) -> Result<Self, Error> {
         let mut command = owner.command("/bin/sh");
         command.args(["-c", SCRIPT, "windlass-scratch-keeper", last_signal]).arg(folder.path());
         command.args(mortal(last_signal)).args(server);
-        // Ctrl-C in the terminal goes to the whole group of the caller; the server has to outlive it.
+        // Ctrl-C in the terminal reaches the whole process group of the caller; the server must outlive it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         let (words, answers) = (child.stdin.take(), child.stdout.take());
@@ -65,7 +66,7 @@ impl Keeper {
         self.folder.path()
     }
 
-    /// Runs the server's command; whether it stays up is for the caller to see.
+    /// Runs the server's command; the caller checks whether it stays up.
     pub fn start(&self) -> Result<u32, Error> {
         let mut shell = self.lock();
         shell.say("start")?;
@@ -75,7 +76,7 @@ impl Keeper {
         Ok(server)
     }
 
-    /// Sends a signal to the server and waits for its end. Nothing happens if it does not run.
+    /// Sends a signal to the server and waits for its end. Does nothing if it does not run.
     pub fn stop(&self, signal: &str) -> Result<(), Error> {
         let mut shell = self.lock();
         shell.say(&format!("stop {signal}"))?;
@@ -92,7 +93,7 @@ impl Keeper {
         self.lock().server
     }
 
-    /// Whether the server's process is there and has not ended by itself.
+    /// Whether the server's process runs and has not ended.
     pub fn is_running(&self) -> bool {
         self.pid().is_some_and(|pid| !has_ended(pid))
     }
@@ -106,7 +107,7 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         let mut shell = self.lock();
         shell.words = None;
-        // The shell closes its answers when it ends. Whatever went wrong, there is nobody to tell.
+        // The shell closes its output when it ends. An error cannot be reported from here.
         if let Ok(None) = shell.answer(STOP_LIMIT) {
             shell.kill_server();
             let _ = shell.answer(KILLED_LIMIT);
@@ -122,7 +123,7 @@ impl Shell {
         words.write_all(format!("{line}\n").as_bytes()).map_err(|_| Error::KeeperGone)
     }
 
-    /// The next line; `None` when it does not come in time.
+    /// The next line; `None` if it does not come in time.
     fn answer(&mut self, limit: Duration) -> Result<Option<String>, Error> {
         let answers = self.answers.as_mut().ok_or(Error::KeeperGone)?;
         let deadline = Instant::now() + limit;
@@ -160,15 +161,15 @@ impl Shell {
     }
 }
 
-/// Whether a process has ended: gone, or waiting to be collected by the shell.
+/// Whether a process has ended: it does not exist, or waits to be collected by the shell.
 fn has_ended(pid: u32) -> bool {
     let Ok(text) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
-    // The name stands in brackets and may hold anything; the state follows.
+    // The name is in brackets and may contain any character; the state follows.
     text.rsplit_once(") ").is_none_or(|(_, after)| after.starts_with('Z'))
 }
 
-/// What to put before a command so that the kernel sends it a signal when the thread that started it ends; nothing
-/// where `setpriv` cannot do that.
+/// The words before a command that make the kernel send it a signal when the thread that started it ends;
+/// empty if `setpriv` cannot do that.
 pub fn mortal(signal: &str) -> Vec<OsString> {
     let Some(setpriv) = programs::in_search_path("setpriv") else { return Vec::new() };
     let help = Command::new(&setpriv).arg("--help").output();

@@ -1,4 +1,4 @@
-# Keeps one server for as long as the other end of standard input is open, then ends it and removes its folder.
+# Keeps one server running while standard input is open, then ends it and removes its folder.
 #
 #   sh keeper.sh SIGNAL FOLDER COMMAND…    SIGNAL ends the server when the pipe closes
 #   start          runs the command, answers its process id
@@ -11,7 +11,7 @@ server=
 stop() {
   [ -n "$server" ] || return 0
   kill "-$1" "$server"
-  # A server that somebody has stopped with SIGSTOP would never see the signal.
+  # A server that was stopped with SIGSTOP would never receive the signal.
   kill -CONT "$server"
   wait "$server"
   server=
@@ -32,7 +32,7 @@ while read -r word signal; do
 done
 
 stop "$last_signal"
-# Whoever was still writing into the folder (initdb, a backend that notices the end late) is gone soon.
+# A process may still write into the folder (initdb, a late backend): try again for a while.
 tries=0
 until rm -rf "$folder" || [ "$tries" -ge 50 ]; do
   tries=$((tries + 1))

@@ -1,8 +1,9 @@
-//! Scratch servers: private PostgreSQL, PgBouncer, RabbitMQ and Prometheus for tests and benchmarks; gone when dropped.
+//! Scratch servers: private PostgreSQL, PgBouncer, RabbitMQ and Prometheus for tests and benchmarks, removed
+//! when dropped.
 //!
-//! A [`Cluster`] is a real PostgreSQL server in a folder of its own, on a free port of the loopback interface. It
-//! disturbs nothing else on the machine and ends with the value, with the process, and also when the process
-//! is killed: the server is kept by a small shell that ends it as soon as its pipe closes (see `keeper.sh`).
+//! A [`Cluster`] is a real PostgreSQL server in its own folder, on a free port of the loopback interface. It
+//! affects nothing else on the machine. It ends with the value, with the process, and also when the process
+//! is killed: a small shell keeps the server and ends it as soon as its pipe closes (see `keeper.sh`).
 //!
 //! ```no_run
 //! use windlass_scratch::{Cluster, ClusterOptions};
@@ -12,8 +13,8 @@
 //! # Ok::<(), windlass_scratch::Error>(())
 //! ```
 //!
-//! Every call blocks. Starting takes about a second; in async code use `spawn_blocking`, or call it directly
-//! where nothing else has to go on meanwhile.
+//! Every call blocks. A start takes about a second; in async code use `spawn_blocking`, or call it directly
+//! if no other task of the thread has to run meanwhile.
 
 mod broker;
 mod cluster;

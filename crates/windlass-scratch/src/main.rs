@@ -23,14 +23,14 @@ The command finds the URL of PostgreSQL in WINDLASS_TEST_POSTGRES, the folder of
 and HUP are passed on to that group. Exit codes: the command's own, 128 + signal if a signal ended it, 2 wrong usage or
 something is missing.";
 
-/// What the arguments ask for.
+/// The parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
 struct Arguments {
     server: Server,
     command: Vec<String>,
 }
 
-/// Which server, and how it is to be.
+/// Which server, and its options.
 #[derive(Debug, PartialEq, Eq)]
 enum Server {
     Postgres { is_durable: bool, settings: Vec<(String, String)> },
@@ -93,7 +93,7 @@ fn parse_postgres(words: &mut impl Iterator<Item = String>) -> Result<Server, St
     }
 }
 
-/// What stands before the command.
+/// Checks the separator before the command.
 fn separator(word: Option<&str>) -> Result<(), String> {
     match word {
         Some("--") => Ok(()),
@@ -127,7 +127,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
 
 /// Runs the command to its end and passes signals on to it.
 async fn follow(command: &[String], variable: &str, value: String) -> Result<ExitStatus, String> {
-    // Should this process be killed, its command is asked to end: only the server would be gone otherwise.
+    // If this process is killed, the kernel asks the command to end too; otherwise only the server would end.
     let mut words = mortal("TERM");
     words.extend(command.iter().map(Into::into));
     let (program, rest) = words.split_first().ok_or("no command")?;
@@ -135,7 +135,8 @@ async fn follow(command: &[String], variable: &str, value: String) -> Result<Exi
     let mut interrupts = listen(SignalKind::interrupt())?;
     let mut terminates = listen(SignalKind::terminate())?;
     let mut hangups = listen(SignalKind::hangup())?;
-    // A group of its own gets every signal once, whether it was sent to this process or to everybody around it.
+    // A process group of its own gets each signal once, whether the signal was sent to this process or to its
+    // whole group.
     let mut child = Command::new(program)
         .args(rest)
         .env(variable, value)
@@ -151,7 +152,7 @@ async fn follow(command: &[String], variable: &str, value: String) -> Result<Exi
             Some(()) = hangups.recv() => Signal::HUP,
         };
         if let Some(group) = group {
-            // The command may have ended in this moment.
+            // The command may just have ended.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_usage_says_what_is_wrong() {
+    fn wrong_usage_is_reported() {
         for (line, part) in [
             ("mysql -- ls", "which server"),
             ("postgres", "no command"),

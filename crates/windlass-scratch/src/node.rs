@@ -9,19 +9,19 @@ use std::{
 
 use crate::{Error, programs};
 
-/// The file in the node's folder that says on which ports it is.
+/// The file in the node's folder that names its ports.
 const PORTS_FILE: &str = "ports";
-/// The name of the node: the same for all, told apart by the port of the name server.
+/// The name of the node: the same for all; the port of the name server tells them apart.
 const NAME: &str = "windlass@localhost";
 
-/// Where a node is: enough to connect and to command it.
+/// Where a node is: all that is needed to connect to it and to command it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     folder: PathBuf,
     port: u16,
-    /// Nodes and `rabbitmqctl` talk to each other here.
+    /// The port on which nodes and `rabbitmqctl` talk to each other.
     distribution_port: u16,
-    /// The Erlang name server of this node alone.
+    /// The port of this node's own Erlang name server.
     names_port: u16,
 }
 
@@ -30,7 +30,7 @@ impl Node {
         Self { folder: folder.to_owned(), port, distribution_port, names_port }
     }
 
-    /// The node whose folder this is.
+    /// The node of this folder.
     pub(crate) fn at(folder: &Path) -> Result<Self, Error> {
         let text = fs::read_to_string(folder.join(PORTS_FILE))?;
         let ports: Vec<u16> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -52,12 +52,12 @@ impl Node {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.port)
     }
 
-    /// The port on `127.0.0.1`; it stays the same when the node is stopped and started again.
+    /// The port on `127.0.0.1`; a restart keeps it.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The folder with everything that the node writes.
+    /// The folder of all files that the node writes.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -66,14 +66,14 @@ impl Node {
         self.names_port
     }
 
-    /// Runs `rabbitmqctl` and gives back what it prints: rows as lines, columns separated by tabs.
+    /// Runs `rabbitmqctl` and returns its output: rows as lines, columns separated by tabs.
     pub fn ctl(&self, arguments: &[&str]) -> Result<String, Error> {
         let mut command = Command::new(programs::rabbitmqctl()?);
         for (name, value) in self.variables() {
             command.env(name, value);
         }
         command.arg("--quiet").args(arguments).current_dir("/");
-        // Other commands refuse to know the flag.
+        // Other commands do not accept the flag.
         if arguments.first().is_some_and(|verb| verb.starts_with("list_")) {
             command.arg("--no-table-headers");
         }
@@ -86,7 +86,7 @@ impl Node {
         Err(Error::Rabbitmqctl(words.join(" ")))
     }
 
-    /// What the server and its tools need in their environment to be this node and no other on the machine.
+    /// The environment that makes the server and its tools use this node and no other on the machine.
     pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
         let file = |name: &str| self.folder.join(name).into_os_string();
         vec![
@@ -104,9 +104,10 @@ impl Node {
             ("RABBITMQ_CONF_ENV_FILE", file("none")),
             ("RABBITMQ_ENABLED_PLUGINS_FILE", file("plugins")),
             ("RABBITMQ_PID_FILE", file("pid")),
-            // Other machines cannot reach what nodes say to each other.
+            // The traffic between nodes stays on loopback.
             ("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", "-kernel inet_dist_use_interface {127,0,0,1}".into()),
-            // The script then becomes the server instead of standing between it and whoever signals it.
+            // With this the script becomes the server; otherwise signals would reach the script instead of
+            // the server.
             ("RUNNING_UNDER_SYSTEMD", "true".into()),
         ]
     }

@@ -1,4 +1,4 @@
-//! Who runs the server, and the folder that it lives in.
+//! The user that runs the server, and the server's folder.
 
 use std::{
     env,
@@ -15,14 +15,15 @@ use tempfile::TempDir;
 
 use crate::Error;
 
-/// The path of a Unix socket is limited to about a hundred bytes; its own name and the folder's need half of them.
+/// The path of a Unix socket is limited to about a hundred bytes; the names of the socket and of the folder
+/// need half of them.
 const FOLDER_PATH_MAX: usize = 60;
 
-/// The user that a server runs as: oneself, or for root the user of the PostgreSQL package, because neither
-/// PostgreSQL nor PgBouncer agrees to run as root.
+/// The user that a server runs as: the current user, or for root the user of the PostgreSQL package, because
+/// neither PostgreSQL nor PgBouncer can run as root.
 #[derive(Debug, Clone, Copy)]
 pub struct Owner {
-    /// User and group to change to; `None` stays as it is.
+    /// The user and group to change to; `None` keeps the current ones.
     other: Option<(u32, u32)>,
 }
 
@@ -42,18 +43,18 @@ impl Owner {
         Ok(Self { other: Some(other) })
     }
 
-    /// Whoever runs this process, root included.
+    /// The user of this process, even root.
     pub fn oneself() -> Self {
         Self { other: None }
     }
 
-    /// A command that runs as this user, with nothing of a PostgreSQL environment that its caller may have.
+    /// A command that runs as this user, without the PostgreSQL variables of the caller's environment.
     pub fn command(self, program: impl AsRef<Path>) -> Command {
         let mut command = bare_command(program.as_ref());
         if let Some((user, group)) = self.other {
             command.uid(user).gid(group);
         }
-        // The working folder of the caller may be closed to the other user.
+        // The other user may have no access to the caller's working folder.
         command.current_dir("/");
         command
     }
@@ -68,7 +69,7 @@ impl Owner {
         Ok(folder)
     }
 
-    /// Hands a file or folder over to this user.
+    /// Makes this user the owner of a file or folder.
     pub fn give(self, path: &Path) -> Result<(), Error> {
         if let Some((user, group)) = self.other {
             chown(path, Some(user), Some(group))?;
@@ -86,7 +87,7 @@ impl Owner {
     }
 }
 
-/// A command without the variables by which PostgreSQL's programs would find another server.
+/// A command without the variables that would lead PostgreSQL's programs to another server.
 pub fn bare_command(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in env::vars_os() {

@@ -14,17 +14,17 @@ use crate::{Cluster, Error, cluster::percent_encoded, keeper::Keeper, owner::Own
 /// How long it may take until it accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// How many ports to try when somebody takes the one that was free a moment ago.
+/// How many ports to try if another process takes one that was free a moment ago.
 const PORT_TRIES: usize = 5;
-/// It keeps nothing that could be lost, and what its gentler signals mean differs between versions.
+/// It has no data to lose, and its gentler signals differ between versions.
 const SIGNAL: &str = "KILL";
 
-/// When PgBouncer gives a server connection back to its pool.
+/// When PgBouncer returns a server connection to its pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolMode {
-    /// When the client leaves.
+    /// When the client disconnects.
     Session,
-    /// At the end of each transaction: nothing that belongs to a session lasts.
+    /// At the end of each transaction: session state is lost.
     Transaction,
     /// After each statement; transactions are refused.
     Statement,
@@ -40,7 +40,8 @@ impl PoolMode {
     }
 }
 
-/// How a [`PgBouncer`] is to be: its mode, pools of 20 server connections, 1000 clients, otherwise as a fresh installation.
+/// The options of a [`PgBouncer`]: its mode, pools of 20 server connections, 1000 clients, otherwise the
+/// defaults of a fresh installation.
 #[derive(Debug, Clone)]
 pub struct PoolOptions {
     settings: Vec<(String, String)>,
@@ -60,7 +61,7 @@ impl PoolOptions {
         self.set("default_pool_size", count.to_string())
     }
 
-    /// One line of `pgbouncer.ini`; the last one of a name counts.
+    /// Adds a line to `pgbouncer.ini`; the last line of a name counts.
     #[must_use]
     pub fn set(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
@@ -68,9 +69,9 @@ impl PoolOptions {
     }
 }
 
-/// A private PgBouncer: gone, with its folder, when the value is dropped or the process ends.
+/// A private PgBouncer, removed with its folder when the value is dropped or the process ends.
 ///
-/// Like the cluster it listens on `127.0.0.1`; its console is open on the Unix socket of its own folder only.
+/// Like the cluster it listens on `127.0.0.1`; its console is open only on the Unix socket of its own folder.
 #[derive(Debug)]
 pub struct PgBouncer {
     keeper: Keeper,
@@ -79,7 +80,8 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// Starts a pooler in front of the database `windlass` of a cluster and waits until it accepts connections.
+    /// Starts a pooler in front of the database `windlass` of a cluster and waits until it accepts
+    /// connections.
     pub fn start(cluster: &Cluster, options: &PoolOptions) -> Result<Self, Error> {
         let owner = Owner::find()?;
         let program = programs::pgbouncer()?;
@@ -128,17 +130,17 @@ impl PgBouncer {
         psql::psql(&format!("postgres://postgres@{socket}:{}/pgbouncer", self.port), &format!("{command};"))
     }
 
-    /// Ends it at once, with every connection through it. Nothing happens if it is stopped.
+    /// Ends it at once, with every connection through it. Does nothing if it is stopped.
     pub fn stop(&self) -> Result<(), Error> {
         self.keeper.stop(SIGNAL)
     }
 
-    /// Starts it on the same port and waits until it accepts connections. Nothing happens if it runs.
+    /// Starts it on the same port and waits until it accepts connections. Does nothing if it runs.
     pub fn start_again(&self) -> Result<(), Error> {
         if self.keeper.is_running() {
             return Ok(());
         }
-        // Collects one that ended by itself, and the socket that it left.
+        // Collects one that ended without a stop, and its socket.
         self.keeper.stop(SIGNAL)?;
         let _ = fs::remove_file(self.keeper.folder().join(format!(".s.PGSQL.{}", self.port)));
         self.keeper.start()?;

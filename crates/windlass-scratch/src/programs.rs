@@ -1,4 +1,4 @@
-//! Where the programs of the servers are.
+//! Finds the programs of the servers.
 
 use std::{
     env, fs,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::Error;
 
-/// Where packages put one folder per version of the server.
+/// Folders in which packages put one folder per version of the server.
 const VERSION_FOLDERS: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/lib/postgresql"];
 
 /// The folder with the newest PostgreSQL server on this machine.
@@ -21,7 +21,7 @@ pub fn postgres_folder() -> Result<PathBuf, Error> {
     folders.extend(configured_folder());
     folders
         .iter()
-        // A link in the search path leads to the folder where the other programs are.
+        // A link in the search path leads to the folder of the other programs.
         .filter_map(|folder| fs::canonicalize(folder.join("initdb")).ok()?.parent().map(Path::to_owned))
         .filter_map(|folder| Some((version(&folder)?, folder)))
         .max_by(|one, other| one.0.cmp(&other.0))
@@ -53,15 +53,15 @@ const PROMETHEUS_MISSING: Error = Error::Missing {
     install: "it (Debian: apt-get install prometheus)",
 };
 
-/// RabbitMQ's own scripts. Those in the search path of a Debian system insist on the user of its service.
+/// RabbitMQ's own scripts. Those in the search path of a Debian system require the user of its service.
 const RABBITMQ_FOLDERS: [&str; 2] = ["/usr/lib/rabbitmq/bin", "/usr/local/sbin"];
 
-/// The script that becomes a RabbitMQ node.
+/// The script that starts a RabbitMQ node.
 pub fn rabbitmq_server() -> Result<PathBuf, Error> {
     rabbitmq("rabbitmq-server")
 }
 
-/// The script that commands a RabbitMQ node.
+/// The script that controls a RabbitMQ node.
 pub fn rabbitmqctl() -> Result<PathBuf, Error> {
     rabbitmq("rabbitmqctl")
 }
@@ -81,7 +81,7 @@ const RABBITMQ_MISSING: Error = Error::Missing {
     install: "it (Debian: apt-get install rabbitmq-server)",
 };
 
-/// The program `psql`, rather the one of the server than a wrapper that chooses a version.
+/// The program `psql`: the one of the server if possible, because a wrapper would choose a version.
 pub fn psql() -> Result<PathBuf, Error> {
     let beside = postgres_folder().ok().map(|folder| folder.join("psql")).filter(|path| path.is_file());
     beside.or_else(|| in_search_path("psql")).ok_or(Error::Missing {

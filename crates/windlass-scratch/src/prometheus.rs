@@ -1,4 +1,4 @@
-//! A private Prometheus that scrapes what it is told to.
+//! A private Prometheus with a given configuration.
 
 use std::{
     fs,
@@ -14,12 +14,12 @@ use crate::{Error, keeper::Keeper, owner::Owner, port, programs};
 /// How long it may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How many ports to try when somebody takes the one that was free a moment ago.
+/// How many ports to try if another process takes one that was free a moment ago.
 const PORT_TRIES: usize = 5;
-/// What it gathered is of no use afterwards.
+/// Its data are not needed afterwards.
 const SIGNAL: &str = "KILL";
 
-/// A private Prometheus on `127.0.0.1`: gone, with its data, when the value is dropped or the process ends.
+/// A private Prometheus on `127.0.0.1`, removed with its data when the value is dropped or the process ends.
 #[derive(Debug)]
 pub struct Prometheus {
     keeper: Keeper,
@@ -27,7 +27,7 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts one with this configuration, beside which these other files lie, and waits until it answers.
+    /// Starts one with this configuration and these other files beside it, and waits until it answers.
     pub fn start(configuration: &str, files: &[(&str, &str)]) -> Result<Self, Error> {
         let mut last = Error::Start { server: "Prometheus", reason: "no port is free".to_owned() };
         for _ in 0..PORT_TRIES {
@@ -71,7 +71,7 @@ impl Prometheus {
         Ok(prometheus)
     }
 
-    /// Where it answers, such as `http://127.0.0.1:19090`.
+    /// Its address, such as `http://127.0.0.1:19090`.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
@@ -89,7 +89,7 @@ impl Prometheus {
     }
 }
 
-/// The program `promtool`, which checks and tries rules.
+/// The program `promtool`, which checks and tests rules.
 pub fn promtool() -> Result<PathBuf, Error> {
     programs::promtool()
 }

@@ -1,4 +1,4 @@
-//! A proxy in front of PostgreSQL that loses answers, falls silent, cuts and refuses connections.
+//! A proxy in front of PostgreSQL that drops answers, falls silent, cuts and refuses connections.
 
 mod relay;
 mod wire;
@@ -15,12 +15,13 @@ use std::{
 use crate::Error;
 use wire::{Answer, Exchange, Message};
 
-/// Which connections a fault meets.
+/// Which connections a fault affects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// Every connection.
     All,
-    /// Those that logged in with this `application_name`. Encrypted ones cannot be told apart and have the empty name.
+    /// Those that logged in with this `application_name`. Encrypted ones cannot be told apart and have the
+    /// empty name.
     Application(String),
 }
 
@@ -38,20 +39,21 @@ impl Target {
     }
 }
 
-/// What has gone through a [`Proxy`] and what has not.
+/// Counts of a [`Proxy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Connections of clients that are open now, those in the black hole among them.
+    /// Connections of clients that are open now, including those in the black hole.
     pub connections: usize,
-    /// Answers that were dropped.
+    /// Number of dropped answers.
     pub dropped: u64,
-    /// What the black hole took: new connections, and the first thing in each direction of those that were there.
+    /// What the black hole took: new connections, and the first data in each direction of existing ones.
     pub swallowed: u64,
 }
 
-/// A proxy on a free port of `127.0.0.1` that brings faults between clients and a PostgreSQL server.
+/// A proxy on a free port of `127.0.0.1` that causes faults between clients and a PostgreSQL server.
 ///
-/// Without a fault it passes everything on. It ends, with every connection through it, when the value is dropped.
+/// Without a fault it passes everything on. It ends, with every connection through it, when the value is
+/// dropped.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -92,29 +94,30 @@ impl Proxy {
         Ok(Self { shared, address, url: format!("{scheme}://{role}{address}{rest}"), accept })
     }
 
-    /// The URL that the proxy was started with, with the proxy's own address in it.
+    /// The URL that the proxy was started with, but with the proxy's own address.
     pub fn url(&self) -> String {
         self.url.clone()
     }
 
-    /// Where the proxy listens.
+    /// The address on which the proxy listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Loses the next answers: the server commits, the client's connection is cut before it hears of it.
+    /// Drops the next `count` answers: the server commits, and the client's connection is cut before the
+    /// answer arrives.
     ///
-    /// See [`drop_answers_tagged`](Self::drop_answers_tagged); here any tag will do.
+    /// See [`drop_answers_tagged`](Self::drop_answers_tagged); here any tag counts.
     pub fn drop_answers(&self, target: Target, count: u64) {
         self.drop_answers_tagged(target, count, &[]);
     }
 
-    /// Loses the next answers whose transaction has a statement with a tag that begins with one of these.
+    /// Drops the next answers of transactions that contain a statement whose tag begins with one of `tags`.
     ///
-    /// A tag is what the server calls a statement that it has executed: `COMMIT`, `INSERT 0 1`, and `SELECT 3` for a `WITH`
-    /// that ends in `SELECT`. A request that leaves a transaction open, fails, rolls back, executes nothing or began
-    /// before this call keeps its answer and does not count. What a client sent behind the request without waiting for its
-    /// answer may be executed as well.
+    /// A tag is the server's name of an executed statement: `COMMIT`, `INSERT 0 1`, and `SELECT 3` for a
+    /// `WITH` that ends in `SELECT`. A request that leaves a transaction open, fails, rolls back, executes
+    /// nothing or began before this call keeps its answer and does not count. Requests that a client sent
+    /// after it without waiting may be executed too.
     pub fn drop_answers_tagged(&self, target: Target, count: u64, tags: &[&str]) {
         let mut state = self.shared.lock();
         state.now += 1;
@@ -125,8 +128,8 @@ impl Proxy {
 
     /// Passes nothing on any more, in neither direction, not even the end of a connection.
     ///
-    /// New connections are accepted and hear nothing. `false` lets new ones through again; those that were in the black hole
-    /// stay silent until they are cut.
+    /// New connections are accepted and get no answer. `false` lets new connections through again; those that
+    /// were in the black hole stay silent until they are cut.
     pub fn black_hole(&self, is_on: bool) {
         let mut state = self.shared.lock();
         state.is_black_hole = is_on;
@@ -138,24 +141,24 @@ impl Proxy {
         self.shared.lock().is_refusing = is_on;
     }
 
-    /// Makes each chunk from the server wait that long; zero ends it for chunks to come.
+    /// Delays each chunk from the server by `delay`; zero ends that for later chunks.
     pub fn delay(&self, delay: Duration) {
         self.shared.lock().delay = delay;
     }
 
-    /// Cuts the connections that a target meets, on both sides, and says how many there were.
+    /// Cuts the connections of a target, on both sides, and returns how many there were.
     pub fn cut(&self, target: &Target) -> usize {
         let cut = self.shared.lock().cut(|_, connection| target.meets(&connection.name));
         self.shared.changed.notify_all();
         cut
     }
 
-    /// Cuts every connection and says how many there were.
+    /// Cuts every connection and returns how many there were.
     pub fn cut_all(&self) -> usize {
         self.cut(&Target::All)
     }
 
-    /// What has happened so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.shared.lock().counts()
     }
@@ -170,14 +173,14 @@ impl Proxy {
         self.counts().dropped
     }
 
-    /// Waits until the counts are as they should be; `false` if the limit passes first.
+    /// Waits until the counts satisfy `is_there`; `false` if the limit passes first.
     pub fn wait_for(&self, limit: Duration, is_there: impl Fn(&Counts) -> bool) -> bool {
         let waiting = |state: &mut State| !is_there(&state.counts());
         let waited = self.shared.changed.wait_timeout_while(self.shared.lock(), limit, waiting);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Waits until that many answers were dropped since the start; `false` if the limit passes first.
+    /// Waits until `count` answers were dropped since the start; `false` if the limit passes first.
     pub fn wait_dropped(&self, count: u64, limit: Duration) -> bool {
         self.wait_for(limit, |counts| counts.dropped >= count)
     }
@@ -187,7 +190,7 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.lock().is_stopping = true;
         self.cut_all();
-        // One last connection wakes the thread that accepts them. If there can be none, it is better left than waited for.
+        // A last connection wakes the accepting thread. If that connection fails, do not wait for the thread.
         if TcpStream::connect(self.address).is_ok() {
             let _ = self.accept.take().map(JoinHandle::join);
         }
@@ -198,7 +201,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Answers that are to be lost.
+/// Answers that must be dropped.
 #[derive(Debug)]
 struct Loss {
     target: Target,
@@ -218,12 +221,12 @@ impl Loss {
     }
 }
 
-/// What becomes of a message of the server.
+/// What to do with a message of the server.
 enum Verdict {
     Pass,
     /// It may have to be dropped; the rest of the answer decides.
     Hold,
-    /// It and what was held are lost, and the connection is cut.
+    /// Drop it and all held messages, and cut the connection.
     Drop,
 }
 
@@ -238,7 +241,7 @@ struct Connection {
 
 impl Connection {
     fn shut_down(&self) {
-        // A side that has gone by itself is as good.
+        // An error means that this side has closed already.
         let _ = self.client.shutdown(Shutdown::Both);
         let _ = self.server.as_ref().map(|server| server.shutdown(Shutdown::Both));
     }
@@ -246,11 +249,11 @@ impl Connection {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The open connections. A thread whose connection is not here any more ends.
+    /// The open connections. A thread whose connection is no longer here ends.
     connections: BTreeMap<u64, Connection>,
     accepted: u64,
     losses: Vec<Loss>,
-    /// How many losses were ordered.
+    /// How many drops were requested.
     now: u64,
     is_black_hole: bool,
     is_refusing: bool,
@@ -297,7 +300,7 @@ impl State {
 struct Shared {
     upstream: Vec<SocketAddr>,
     state: Mutex<State>,
-    /// Anything in the state that somebody may wait for.
+    /// Signals each change of the state to waiting threads.
     changed: Condvar,
 }
 
@@ -306,14 +309,14 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with a connection, if it was not cut.
+    /// Runs `act` on a connection that was not cut.
     fn of<T>(&self, id: u64, act: impl FnOnce(&mut Connection, u64) -> T) -> io::Result<T> {
         let mut state = self.lock();
         let now = state.now;
         Ok(act(state.connections.get_mut(&id).ok_or(io::ErrorKind::NotConnected)?, now))
     }
 
-    /// Lets what comes next be sent, unless the connection was cut or is in the black hole.
+    /// Returns when the next data may be sent, unless the connection was cut or is in the black hole.
     fn gate(&self, id: u64) -> io::Result<()> {
         let mut state = self.lock();
         match state.connections.get(&id) {
@@ -333,7 +336,7 @@ impl Shared {
         drop(self.changed.wait_timeout_while(state, delay, is_open));
     }
 
-    /// Decides what becomes of a message of the server. Counting a loss and cutting the connection are one step.
+    /// Decides about a message of the server. Counting a drop and cutting the connection are one step.
     fn judge(&self, id: u64, message: &Message) -> io::Result<Verdict> {
         let mut state = self.lock();
         let State { connections, losses, .. } = &mut *state;
@@ -357,7 +360,8 @@ impl Shared {
         Ok(Verdict::Drop)
     }
 
-    /// Closes a connection after one side has ended it. Out of the black hole nobody hears of that before it is cut.
+    /// Closes a connection after one side has ended it. A connection in the black hole stays open until it is
+    /// cut.
     fn end(&self, id: u64) {
         let is_held =
             |state: &mut State| state.connections.get(&id).is_some_and(|connection| connection.is_swallowed);

@@ -1,4 +1,4 @@
-//! SQL through the psql program, as a user without any driver would do it.
+//! SQL through the psql program, for users without a driver.
 
 use std::{
     io::Write,
@@ -9,21 +9,23 @@ use std::{
 
 use crate::{Error, owner::bare_command, programs};
 
-/// Runs statements at a URL and gives back what they print: rows as lines, columns separated by `|`.
+/// Runs statements at a URL and returns their output: rows as lines, columns separated by `|`.
 ///
-/// Every statement is a transaction of its own unless the text says otherwise; the first one that fails ends the run.
+/// Every statement is a transaction of its own unless the text says otherwise; the first failure ends the
+/// run.
 pub fn psql(url: &str, sql: &str) -> Result<String, Error> {
     run(&programs::psql()?, url, sql)
 }
 
-/// The same with a known program.
+/// The same with a given program.
 pub fn run(program: &Path, url: &str, sql: &str) -> Result<String, Error> {
     let mut command = bare_command(program);
     command.args(["-X", "-q", "-A", "-t", "-w", "-v", "ON_ERROR_STOP=1", "-d", url, "-f", "-"]);
     feed(command, sql)
 }
 
-/// Writes the text from a thread of its own: a statement may print more than a pipe holds before it is read to the end.
+/// Writes the text from a second thread: a statement may print more than a pipe holds before psql has read
+/// all of the text.
 fn feed(mut command: Command, sql: &str) -> Result<String, Error> {
     let failed = |reason: std::io::Error| Error::Psql(reason.to_string());
     let mut child = command
@@ -34,7 +36,7 @@ fn feed(mut command: Command, sql: &str) -> Result<String, Error> {
         .map_err(failed)?;
     let output = thread::scope(|scope| {
         if let Some(mut input) = child.stdin.take() {
-            // A psql that ends early says why on its standard error.
+            // A psql that ends early reports the reason on its standard error.
             scope.spawn(move || input.write_all(sql.as_bytes()));
         }
         child.wait_with_output()

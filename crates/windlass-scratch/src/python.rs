@@ -1,4 +1,4 @@
-//! A Python with the packages that a test needs, for tests of what users of other languages do.
+//! A Python with the packages that a test needs, for tests from the view of other languages.
 
 use std::{
     env,
@@ -16,8 +16,8 @@ pub fn python_with_psycopg() -> Result<PathBuf, Error> {
     )
 }
 
-/// An interpreter that can import a package: from `WINDLASS_TEST_PYTHON`, the search path, or the system's own, which alone sees
-/// the packages of the system.
+/// An interpreter that can import a package: from `WINDLASS_TEST_PYTHON`, the search path, or the system,
+/// whose interpreter alone sees the packages of the system.
 pub fn python_with(package: &'static str, install: &'static str) -> Result<PathBuf, Error> {
     let chosen = env::var_os("WINDLASS_TEST_PYTHON").map(PathBuf::from);
     let candidates = chosen.into_iter().chain(["python3", "/usr/bin/python3"].map(PathBuf::from));

@@ -4,13 +4,13 @@ use std::{env, sync::OnceLock};
 
 use crate::{Cluster, ClusterOptions, Error};
 
-/// The variable that says where the shared cluster of a test run is.
+/// The variable with the URL of the shared cluster of a test run.
 pub const SHARED_URL_VARIABLE: &str = "WINDLASS_TEST_POSTGRES";
 
-/// The URL, as role `windlass`, of a server that tests share: each makes a schema of its own there.
+/// The URL, as role `windlass`, of a server that tests share: each test creates its own schema there.
 ///
-/// `WINDLASS_TEST_POSTGRES` names it in a whole test run; without it this process starts one for itself, which is
-/// gone when the process is.
+/// In a whole test run `WINDLASS_TEST_POSTGRES` names it; without it this process starts a server of its own,
+/// which ends with the process.
 pub fn shared_url() -> Result<String, Error> {
     static OWN: OnceLock<Result<Cluster, String>> = OnceLock::new();
     if let Some(url) = env::var(SHARED_URL_VARIABLE).ok().filter(|url| !url.is_empty()) {

@@ -1,4 +1,5 @@
-//! A certificate authority that lives as long as its server, and the certificates of the server and of a client.
+//! A certificate authority that exists as long as its server, and the certificates of the server and of a
+//! client.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 

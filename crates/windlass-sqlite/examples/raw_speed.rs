@@ -1,7 +1,7 @@
-//! How fast the store is by itself, beside a bare loop over the same statements and the same schema.
+//! How fast the store is alone, beside a bare loop over the same statements and the same schema.
 //!
-//! `cargo run --release -p windlass-sqlite --example raw_speed [ROUNDS]` prints tasks per second, bare loop and
-//! store alternating. Two claims or settlements are under way at a time, as with a worker.
+//! `cargo run --release -p windlass-sqlite --example raw_speed [ROUNDS]` prints tasks per second, bare loop
+//! and store alternating. Two claims or settlements are under way at a time, as with a worker.
 
 use std::{sync::Arc, time::Instant};
 
@@ -42,7 +42,7 @@ fn one_row_commits() -> Result<()> {
     let payload = vec![b'x'; 120];
     let started = Instant::now();
     for n in 0..1_000 {
-        let mut insert = conn.prepare_cached(include_str!("../sql/insert_plain_task.sql"))?;
+        let mut insert = conn.prepare_cached(include_str!("../sql/enqueue/insert_plain_task.sql"))?;
         insert.execute(params![n, 1, 0, n, 10, 1, payload])?;
     }
     println!("bare loop  one-row commits {:>7.0}/s", 1_000.0 / started.elapsed().as_secs_f64());
@@ -157,7 +157,7 @@ fn bare_loop() -> Result<()> {
     let started = Instant::now();
     for batch in 0..TASKS / BATCH {
         let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut insert = tx.prepare_cached(include_str!("../sql/insert_plain_task.sql"))?;
+        let mut insert = tx.prepare_cached(include_str!("../sql/enqueue/insert_plain_task.sql"))?;
         for n in 0..BATCH {
             let seq = (batch * BATCH + n) as i64;
             insert.execute(params![(60_000_000_000_i64 << 22) + seq, 1, 0, seq, 10, 1, payload])?;
@@ -195,8 +195,8 @@ fn bare_connection(path: &std::path::Path) -> Result<Connection> {
 }
 
 fn settle(conn: &Connection, held: &[i64]) -> Result<()> {
-    let mut keep = conn.prepare_cached(include_str!("../sql/keep_done.sql"))?;
-    let mut delete = conn.prepare_cached(include_str!("../sql/delete_done.sql"))?;
+    let mut keep = conn.prepare_cached(include_str!("../sql/settle/keep_done.sql"))?;
+    let mut delete = conn.prepare_cached(include_str!("../sql/settle/delete_done.sql"))?;
     for chunk in held.chunks(64) {
         keep.raw_bind_parameter(1, 1_763_000_000_000_i64)?;
         keep.raw_bind_parameter(2, 7)?;
@@ -217,7 +217,7 @@ fn settle(conn: &Connection, held: &[i64]) -> Result<()> {
 }
 
 fn claim(conn: &Connection) -> Result<Vec<i64>> {
-    let mut read = conn.prepare_cached(include_str!("../sql/claim_read.sql"))?;
+    let mut read = conn.prepare_cached(include_str!("../sql/claim/claim_read.sql"))?;
     let mut rows = read.query((1, CLAIM as i64))?;
     let (mut ids, mut seqs, mut payloads) = (Vec::new(), Vec::new(), Vec::<Vec<u8>>::new());
     while let Some(row) = rows.next()? {
@@ -226,7 +226,7 @@ fn claim(conn: &Connection) -> Result<Vec<i64>> {
         payloads.push(row.get(13)?);
     }
     if let (Some(first), Some(last)) = (seqs.first(), seqs.last()) {
-        conn.prepare_cached(include_str!("../sql/claim_take.sql"))?.execute(params![
+        conn.prepare_cached(include_str!("../sql/claim/claim_take.sql"))?.execute(params![
             7,
             1,
             1_763_000_000_000_i64,

@@ -1,7 +1,7 @@
 //! Claim: ready tasks become leases of a worker.
 //!
-//! The figures of the lanes say which of them have something, so a claim reads only lines that are not empty,
-//! and of those only the head. What it takes from a line is always its first stretch; one statement leases it.
+//! The figures of the lanes tell which lines have ready tasks, so a claim reads only those, and only their
+//! heads. A claim takes the first tasks of a line, and one statement leases them.
 
 pub(crate) mod suspect;
 
@@ -25,12 +25,12 @@ use crate::{
     sql,
 };
 
-/// Lines that one claim compares with each other; with more it takes turns.
+/// Most lines that one claim compares; if a worker serves more, its claims rotate over them.
 const LANES_PER_ROUND: usize = 64;
 /// Most tasks that one demand may take.
 const CLAIM_MAX: u32 = 10_000;
 
-/// Runs a claim: all demands or, if a worker may not claim, none.
+/// Runs a claim: all demands, or none if one of the workers may not claim.
 pub(crate) fn claim(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<ClaimAnswer> {
     for demand in demands {
         let is_known =
@@ -54,7 +54,7 @@ pub(crate) fn claim(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<ClaimAnswer> {
     Ok(ClaimAnswer { tasks, rest, next_due: tx.next_due()?, now: tx.now })
 }
 
-/// Steps go to the worker of the claim that prefers their workflow.
+/// Hands each step to the worker of this claim that prefers its workflow.
 fn exchange(tx: &mut Tx<'_>, demands: &[Demand], tasks: &mut [Claimed]) -> Step<()> {
     let may_get =
         |place: usize| demands.get(place).is_some_and(|demand| turn_of(tx, demand.worker) != Turn::Isolated);
@@ -73,7 +73,7 @@ fn exchange(tx: &mut Tx<'_>, demands: &[Demand], tasks: &mut [Claimed]) -> Step<
     Ok(())
 }
 
-/// The answer for several demands: what kept any of them short.
+/// The answer for several demands: the strongest reason why one of them got too little.
 fn worst(a: Rest, b: Rest) -> Rest {
     match (a, b) {
         (Rest::Blocked, _) | (_, Rest::Blocked) => Rest::Blocked,
@@ -97,7 +97,8 @@ fn serve(tx: &mut Tx<'_>, demand: &Demand, tasks: &mut Vec<Claimed>) -> Step<Res
     let (mut open, paused_ready) = open_lanes(tx, demand);
     let mut taken = Vec::with_capacity(wanted.min(1024));
     let is_isolated = turn_of(tx, demand.worker) == Turn::Isolated;
-    // A suspect on its last chance has the worker to itself, whether it is there already or taken now.
+    // A suspect on its last chance must run alone on its worker, whether the worker holds it already or takes
+    // it now.
     if is_isolated || suspect::take(tx, demand, wanted, &mut taken)? {
         let (others, _) = open_lanes(tx, demand);
         let rest = match taken.len() >= wanted {
@@ -112,7 +113,7 @@ fn serve(tx: &mut Tx<'_>, demand: &Demand, tasks: &mut Vec<Claimed>) -> Step<Res
     if open.len() > LANES_PER_ROUND
         && let Some(worker) = tx.memory.worker_mut(demand.worker)
     {
-        // Each claim starts where the last one stopped, so that no line is left out for ever.
+        // Each claim starts after the lanes of the last one, so that no line is skipped for ever.
         let start = worker.rotation % open.len();
         worker.rotation = worker.rotation.wrapping_add(LANES_PER_ROUND);
         open.rotate_left(start);
@@ -140,12 +141,12 @@ fn serve(tx: &mut Tx<'_>, demand: &Demand, tasks: &mut Vec<Claimed>) -> Step<Res
     Ok(rest)
 }
 
-/// Whether suspects stand aside in lanes of the demand.
+/// Whether suspects are set aside in lanes of the demand.
 fn has_aside(tx: &Tx<'_>, demand: &Demand) -> bool {
     demand.lanes.iter().any(|lane| tx.memory.lane(*lane).is_some_and(|entry| entry.aside > 0))
 }
 
-/// Lanes of the demand that have something ready and are not paused, and whether a paused one has something.
+/// Lanes of the demand that are not paused and have ready tasks, and whether a paused one has some.
 fn open_lanes(tx: &Tx<'_>, demand: &Demand) -> (Vec<LaneId>, bool) {
     let mut paused_ready = false;
     let mut open: Vec<LaneId> = Vec::new();
@@ -165,7 +166,7 @@ fn plain_ready(tx: &Tx<'_>, lane: LaneId) -> u64 {
     tx.memory.lane(lane).map_or(0, |entry| entry.depth.ready.saturating_sub(entry.suspects))
 }
 
-/// How many tasks to take from each lane so that together they are the first `room` of all.
+/// How many tasks to take from each lane, so that together they are the first `room` of all.
 fn quotas(tx: &Tx<'_>, lanes: &[LaneId], room: usize) -> Step<Vec<(LaneId, usize)>> {
     if let [lane] = lanes {
         return Ok(vec![(*lane, room)]);
@@ -176,7 +177,7 @@ fn quotas(tx: &Tx<'_>, lanes: &[LaneId], room: usize) -> Step<Vec<(LaneId, usize
         heads.push(Head::new(tx, *lane, share)?);
     }
     for _ in 0..room {
-        // At most 64 heads: a scan is as fast as a heap and needs no order among lanes.
+        // At most 64 heads: a scan is as fast as a heap, and simpler.
         let next = heads.iter_mut().filter(|head| head.first().is_some()).min_by_key(|head| head.first());
         match next {
             Some(head) => head.advance(tx)?,
@@ -190,9 +191,9 @@ fn quotas(tx: &Tx<'_>, lanes: &[LaneId], room: usize) -> Step<Vec<(LaneId, usize
 struct Head {
     lane: LaneId,
     keys: Vec<(std::cmp::Reverse<i32>, i64)>,
-    /// How many of the line were chosen; also the place of the next.
+    /// How many tasks of the line were chosen; also the offset of the next.
     chosen: usize,
-    /// Place in the line of the first of `keys`.
+    /// Offset in the line of the first of `keys`.
     offset: usize,
     length: usize,
 }
@@ -267,13 +268,13 @@ fn take_stretch(
     Ok(())
 }
 
-/// Notes a lease; a task that has a job takes its place among those that run.
+/// Records a lease; a task with a job counts as running from now on.
 pub(crate) fn hold(tx: &mut Tx<'_>, worker: WorkerId, id: TaskId, mut held: Held) {
     if let Some(gate) = &mut held.gate
         && let Some(job) = &gate.job
     {
         gate.start_no = tx.memory.rooms.start(job, held.lane, id);
-        // The next start of a job with a delay is counted from this one.
+        // The delay of a job counts from its last start.
         if tx.memory.rooms.is_delayed(job) {
             tx.touched.job(job);
         }

@@ -19,12 +19,12 @@ use crate::{
     sql,
 };
 
-/// Most lanes of a store: each costs the writer some memory for ever.
+/// Most lanes of a store: each takes some of the writer's memory for ever.
 pub(crate) const LANES_MAX: usize = 100_000;
-/// Bytes that a task takes beside its payload, about.
+/// Approximate bytes of a task beside its payload.
 pub(crate) const ROW_BYTES: u64 = 100;
 
-/// Checks what needs no store; run by the caller before it queues for the writer.
+/// Checks that need no store; the caller runs them before it queues for the writer.
 pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
     if tasks.len() > rules.batch_max {
         return Err(Error::invalid(format!(
@@ -39,7 +39,7 @@ pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
     Ok(())
 }
 
-/// Adds checked tasks and gives the gates that they stand behind their turn.
+/// Adds checked tasks, then gives their gates a turn.
 pub(crate) fn enqueue(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {
     let answers = append(tx, tasks)?;
     admit::give_turns(tx)?;
@@ -75,14 +75,14 @@ fn append(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {
     Ok(answers)
 }
 
-/// The answer for a new task; a job that is cancelled cancels it.
+/// The answer for a new task; if its job is cancelled, the task is cancelled too.
 fn added(tx: &mut Tx<'_>, task: &NewTask, id: TaskId) -> Step<Enqueued> {
     let job = task.job.as_ref().map(|job| job::recall(tx, job)).transpose()?.flatten();
     let cancelled = job.is_some_and(|job| job.state == JobState::Cancelled);
     Ok(Enqueued { cancelled, ..Enqueued::new(id) })
 }
 
-/// The lane of each task; lanes that are new are stored. Refuses before it writes.
+/// The lane of each task; new lanes are stored. Refuses before it writes.
 fn lanes_of(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<LaneId>> {
     let known = tx.memory.lanes().len();
     if known + tasks.len() > LANES_MAX {
@@ -173,7 +173,7 @@ fn insert(tx: &mut Tx<'_>, plain: &mut CachedStatement<'_>, task: &NewTask, lane
     Ok(id)
 }
 
-/// Where a new task starts: behind its gates, if it has any.
+/// The state in which a new task starts: before its gates, if it has any.
 fn entry(task: &NewTask, start_at: Option<Timestamp>) -> State {
     match start_at {
         _ if task.workflow.is_some() => State::Waiting,
@@ -183,7 +183,7 @@ fn entry(task: &NewTask, start_at: Option<Timestamp>) -> State {
     }
 }
 
-/// The gates of a new task get their turn. A step concerns its job only when its own turn comes.
+/// Marks the gates of a new task for a turn. A step concerns its job only once the step has its turn.
 fn touch_gates(tx: &mut Tx<'_>, task: &NewTask, id: TaskId, lane: LaneId, state: State) -> Step<()> {
     if let (Some(job), Some(limit)) = (&task.job, task.job_concurrency) {
         job::make_limited(tx, job, limit)?;
@@ -206,7 +206,7 @@ fn touch_gates(tx: &mut Tx<'_>, task: &NewTask, id: TaskId, lane: LaneId, state:
     Ok(())
 }
 
-/// When a task that may not start at once is due.
+/// The due time of a task that may not start at once.
 fn due_at(start: Start, now: Timestamp) -> Option<Timestamp> {
     match start {
         Start::Now => None,
@@ -215,7 +215,7 @@ fn due_at(start: Start, now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// A time limit in milliseconds, rounded up so that a short one does not vanish.
+/// A time limit in milliseconds, rounded up so that a short one does not become zero.
 pub(crate) fn timeout_to_stored(timeout: Duration) -> i64 {
     i64::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }

@@ -1,10 +1,11 @@
 //! The embedded store of Windlass: one SQLite file, one writer thread with group commit.
 //!
-//! Reading order: [`SqliteStore`] in `store` turns each call into a request; `call` queues it; `writer` runs
-//! what has gathered in one transaction; `enqueue`, `straight`, `claim`, `settle`, `lease`, `operate` and `maintain` are what
-//! requests do; `gates` gives jobs (`turn`) and workflows their turn at the end of each; `gate_calls`, `schedules` and `tokens` are for
-//! operators; `end` is how an attempt ends; `memory` is what the writer knows by heart. Look-ups (`inspect`,
-//! `figures`, `audit`) go to `reader`, a small pool of read-only connections. `backup`, `restore` and `export` are for whole stores.
+//! Reading order: `store` turns each call of [`SqliteStore`] into a request; `call` queues it; `writer` runs
+//! all queued requests in one transaction. `enqueue`, `straight`, `claim`, `settle`, `lease`, `operate` and
+//! `maintain` run the requests. `gates` gives jobs (`turn`) and workflows their turn at the end of each.
+//! `gate_calls`, `schedules` and `tokens` are for operators. `end` ends attempts; `memory` is the writer's
+//! cache. Look-ups (`inspect`, `figures`, `audit`) go to `reader`, a small pool of read-only connections.
+//! `backup`, `restore` and `export` handle whole stores.
 //!
 //! ```
 //! use windlass_core::{NewTask, Payload, Store};

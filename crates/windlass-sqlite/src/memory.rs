@@ -1,7 +1,9 @@
-//! What the writer knows by heart: lanes and their figures, paused queues, and which worker holds what.
+//! What the writer caches in memory: lanes and their figures, paused queues, and which worker holds which
+//! task.
 //!
-//! The one writer thread changes all of it, so it is exact. A change is made at once, so that the next request
-//! of the same transaction sees it, and noted in an undo log, which is played back if the transaction fails.
+//! Only the writer thread changes it, so it is exact. A change applies at once, so that the next request of
+//! the same transaction sees it. An undo log records it; if the transaction fails, the writer plays that log
+//! back.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -29,9 +31,9 @@ pub(crate) use worker::{Held, Passed, Service, Worker};
 pub(crate) struct LaneEntry {
     pub lane: Arc<Lane>,
     pub depth: Depth,
-    /// How many of the ready ones are suspects of crashes.
+    /// How many of its ready tasks are suspects of crashes.
     pub suspects: u64,
-    /// How many of the held ones are suspects whose group waits.
+    /// How many of its held tasks are suspects whose group waits.
     pub aside: u64,
     pub paused: bool,
     /// Registered workers that serve it.
@@ -39,20 +41,20 @@ pub(crate) struct LaneEntry {
 }
 
 impl LaneEntry {
-    /// Whether somebody may take its tasks.
+    /// Whether a worker may take its tasks.
     pub(crate) fn is_live(&self) -> bool {
         self.servers > 0 && !self.paused
     }
 }
 
-/// Figures of the kept tasks.
+/// Figures of the history.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HistoryFigures {
     pub rows: u64,
     pub bytes: u64,
 }
 
-/// How to take one change back.
+/// How to undo one change.
 #[derive(Debug)]
 enum Undo {
     LaneAdded,
@@ -70,7 +72,7 @@ enum Undo {
     History(HistoryFigures),
 }
 
-/// Everything the writer knows by heart.
+/// Everything that the writer caches.
 #[derive(Debug)]
 pub(crate) struct Memory {
     lanes: Vec<LaneEntry>,
@@ -82,21 +84,21 @@ pub(crate) struct Memory {
     aside: u64,
     slots: u32,
     history: HistoryFigures,
-    /// Who has the room of each job.
+    /// The used room of each job.
     pub rooms: Rooms,
-    /// The last task id handed out. Not taken back by a rollback: gaps do no harm.
+    /// The last task id given out. A rollback does not undo it: gaps do no harm.
     pub last_id: TaskId,
-    /// The last place in the ready line handed out. The same.
+    /// The last place in the ready line given out. A rollback does not undo it.
     pub ready_seq: i64,
-    /// The last place in a workflow handed out. The same.
+    /// The last place in a workflow given out. A rollback does not undo it.
     pub last_step: i64,
-    /// The epoch of leases. The same.
+    /// The epoch of leases. A rollback does not undo it.
     pub epoch: Epoch,
     undo: Vec<Undo>,
 }
 
 impl Memory {
-    /// Knows nothing yet.
+    /// An empty cache.
     pub(crate) fn new() -> Self {
         Self {
             lanes: Vec::new(),
@@ -152,7 +154,7 @@ impl Memory {
         self.by_name.get(queue)?.get(kind).copied()
     }
 
-    /// Remembers a lane that was stored.
+    /// Caches a lane that was stored.
     pub(crate) fn add_lane(&mut self, queue: &Name, kind: &Name, id: LaneId) {
         self.by_name.entry(queue.clone()).or_default().insert(kind.clone(), id);
         let lane = Lane { id, queue: queue.clone(), kind: kind.clone() };
@@ -188,7 +190,7 @@ impl Memory {
         self.undo.push(Undo::Suspects(lane, by));
     }
 
-    /// Counts suspects of a lane that stand aside.
+    /// Counts suspects of a lane that are set aside.
     pub(crate) fn count_aside(&mut self, lane: LaneId, by: i64) {
         self.apply_aside(lane, by);
         self.undo.push(Undo::Aside(lane, by));
@@ -204,7 +206,7 @@ impl Memory {
         self.ready
     }
 
-    /// Whether a claim could find something, or let something through first.
+    /// Whether a claim could find a task, or admit one first.
     pub(crate) fn has_claimable(&self) -> bool {
         self.ready > 0 || self.aside > 0 || self.rooms.has_pending() || self.rooms.next_turn().is_some()
     }
@@ -240,7 +242,7 @@ impl Memory {
         &self.paused
     }
 
-    /// Pauses or resumes a queue; whether that changed anything.
+    /// Pauses or resumes a queue; returns whether that changed anything.
     pub(crate) fn set_paused(&mut self, queue: &Name, paused: bool) -> bool {
         let was = self.paused.contains(queue);
         if was != paused {
@@ -268,7 +270,7 @@ impl Memory {
         self.workers.get(&id)
     }
 
-    /// The same, for numbers that need not be taken back.
+    /// The same, for counters that a rollback need not undo.
     pub(crate) fn worker_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
         self.workers.get_mut(&id)
     }
@@ -278,7 +280,7 @@ impl Memory {
         self.workers.keys().copied().collect()
     }
 
-    /// The leases of a job's tasks that run, with their workers.
+    /// The leases of a job's running tasks.
     pub(crate) fn running_of(&self, job: &Name) -> impl Iterator<Item = LeaseRef> {
         let held = self.workers.values().flat_map(|worker| &worker.held);
         let of_job = held.filter(move |(_, held)| {
@@ -287,27 +289,27 @@ impl Memory {
         of_job.map(|(id, held)| held.lease_of(*id))
     }
 
-    /// Remembers a worker that was stored.
+    /// Caches a worker that was stored.
     pub(crate) fn add_worker(&mut self, id: WorkerId, service: Service) {
         self.insert_worker(id, Worker { service, ..Worker::default() });
         self.undo.push(Undo::WorkerAdded(id));
     }
 
-    /// Forgets a worker that holds nothing any more.
+    /// Forgets a worker that holds no task any more.
     pub(crate) fn end_worker(&mut self, id: WorkerId) {
         if let Some(worker) = self.remove_worker(id) {
             self.undo.push(Undo::WorkerEnded(id, Box::new(worker)));
         }
     }
 
-    /// Notes how many slots a worker has now.
+    /// Records how many slots a worker has now.
     pub(crate) fn set_slots(&mut self, id: WorkerId, slots: u32) {
         if let Some(before) = self.apply_slots(id, slots) {
             self.undo.push(Undo::SlotsSet(id, before));
         }
     }
 
-    /// Answers how many it had.
+    /// Returns how many slots it had.
     fn apply_slots(&mut self, id: WorkerId, slots: u32) -> Option<u32> {
         let service = &mut self.workers.get_mut(&id)?.service;
         let before = std::mem::replace(&mut service.slots, slots);
@@ -332,12 +334,12 @@ impl Memory {
         Some(worker)
     }
 
-    /// Whether somebody may take tasks of a lane.
+    /// Whether a worker may take tasks of a lane.
     pub(crate) fn is_live(&self, lane: LaneId) -> bool {
         self.lane(lane).is_some_and(LaneEntry::is_live)
     }
 
-    /// How many tasks the registered workers run at once.
+    /// The number of slots of all registered workers.
     pub(crate) fn slots(&self) -> u32 {
         self.slots
     }
@@ -347,13 +349,13 @@ impl Memory {
         windlass_core::gate::window(self.slots)
     }
 
-    /// Notes a lease.
+    /// Records a lease.
     pub(crate) fn hold(&mut self, worker: WorkerId, id: TaskId, held: Held) {
         self.apply_hold(worker, id, held);
         self.undo.push(Undo::Claimed(worker, id));
     }
 
-    /// Takes a lease away if it is exactly this one.
+    /// Removes a lease, if it is exactly this one.
     pub(crate) fn take(&mut self, worker: WorkerId, lease: LeaseRef) -> Option<Held> {
         let held = self.workers.get(&worker)?.held.get(&lease.id)?;
         if held.lease != lease.lease {
@@ -364,7 +366,7 @@ impl Memory {
         Some(held)
     }
 
-    /// Notes that somebody asked a running attempt to end.
+    /// Records that a cancellation was requested of a running attempt.
     pub(crate) fn ask_cancel(&mut self, worker: WorkerId, id: TaskId, reason: &str) {
         if let Some(held) = self.workers.get_mut(&worker).and_then(|worker| worker.held.get_mut(&id)) {
             held.cancel = Some(reason.into());
@@ -372,7 +374,7 @@ impl Memory {
         }
     }
 
-    /// Notes the number of a settler's batch.
+    /// Records the number of a settler's batch.
     pub(crate) fn note_receipt(&mut self, worker: WorkerId, settler_no: u32, batch_no: u64) {
         if let Some(entry) = self.workers.get_mut(&worker) {
             let before = entry.receipts.insert(settler_no, batch_no);
@@ -395,19 +397,19 @@ impl Memory {
 
     // ---- kept tasks
 
-    /// Figures of the kept tasks.
+    /// Figures of the history.
     pub(crate) fn history(&self) -> HistoryFigures {
         self.history
     }
 
-    /// Counts kept tasks in (or out).
+    /// Counts tasks into the history, or out of it.
     pub(crate) fn count_history(&mut self, rows: i64, bytes: i64) {
         self.undo.push(Undo::History(self.history));
         self.history.rows = self.history.rows.saturating_add_signed(rows);
         self.history.bytes = self.history.bytes.saturating_add_signed(bytes);
     }
 
-    /// Sets the figures of the kept tasks as they were stored.
+    /// Sets the figures of the history to the stored ones.
     pub(crate) fn set_history(&mut self, figures: HistoryFigures) {
         self.history = figures;
     }
@@ -420,7 +422,7 @@ impl Memory {
         self.rooms.commit();
     }
 
-    /// The transaction failed: its changes are taken back, the last first.
+    /// The transaction failed: undoes its changes, the last first.
     pub(crate) fn roll_back(&mut self) {
         self.rooms.roll_back();
         while let Some(undo) = self.undo.pop() {

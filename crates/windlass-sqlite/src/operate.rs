@@ -1,4 +1,4 @@
-//! What clients and operators do to tasks and queues: cancel, redrive, pause.
+//! Calls of clients and operators on tasks and queues: cancel, redrive, pause.
 
 pub(crate) mod awaited;
 pub(crate) mod info;
@@ -24,7 +24,7 @@ use crate::{
     upkeep::retention,
 };
 
-/// What cancel and redrive need to know of a task.
+/// What cancel and redrive need of a task.
 struct Found {
     state: State,
     lane: LaneId,
@@ -68,7 +68,7 @@ fn find(tx: &Tx<'_>, id: TaskId) -> Step<Option<Found>> {
     Ok(found.optional()?)
 }
 
-/// What to say of a task that is not in the hot table.
+/// The error for a task that is not in the hot table.
 fn absent(tx: &Tx<'_>, id: TaskId) -> Step<Error> {
     let kept: Option<i64> = tx.sql(sql::FIND_ENDED)?.query_row([id.raw()], |row| row.get(0)).optional()?;
     Ok(match kept.and_then(State::from_code) {
@@ -77,14 +77,14 @@ fn absent(tx: &Tx<'_>, id: TaskId) -> Step<Error> {
     })
 }
 
-/// Ends tasks that have not started and asks running ones to end.
+/// Ends tasks that have not started, and asks running ones to end.
 pub(crate) fn cancel(tx: &mut Tx<'_>, ids: &[TaskId], reason: &str) -> Step<Vec<Changed>> {
     let changed = each(ids.iter().copied(), |id| cancel_one(tx, id, reason))?;
     admit::give_turns(tx)?;
     Ok(changed)
 }
 
-/// Ends a task that has not started, or asks it to end if it runs; refuses if it has ended.
+/// Ends a task that has not started, or asks a running one to end; refuses one that has ended.
 pub(crate) fn cancel_one(tx: &mut Tx<'_>, id: TaskId, reason: &str) -> Step<State> {
     let Some(found) = find(tx, id)? else { return Err(absent(tx, id)?.into()) };
     match found.state {
@@ -98,7 +98,7 @@ pub(crate) fn cancel_one(tx: &mut Tx<'_>, id: TaskId, reason: &str) -> Step<Stat
     }
 }
 
-/// Ends a task that is known not to run.
+/// Ends a task that does not run.
 pub(crate) fn end_unstarted(tx: &mut Tx<'_>, id: TaskId, reason: &str) -> Step<()> {
     let found = find(tx, id)?.ok_or_else(|| disagree("a task that was to be cancelled"))?;
     cancel_unstarted(tx, id, &found, reason).map(|_| ())
@@ -106,7 +106,7 @@ pub(crate) fn end_unstarted(tx: &mut Tx<'_>, id: TaskId, reason: &str) -> Step<(
 
 fn ask_cancel(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) -> Step<State> {
     let worker = found.worker.ok_or_else(|| disagree("a running task"))?;
-    // The first reason stays; asking again changes nothing.
+    // The first reason stays; a second request changes nothing.
     if found.cancel.is_none() {
         tx.sql(sql::ASK_CANCEL)?.execute((reason, id.raw()))?;
         tx.memory.ask_cancel(worker, id, reason);
@@ -145,7 +145,7 @@ fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) ->
         tx.touched.job(job);
     }
     match &found.workflow {
-        // It had no turn yet: the workflow is as if it had never been appended.
+        // The step had no turn yet: the workflow is as if it had never been appended.
         Some(workflow) if found.state == State::Waiting => tx.touched.workflow(workflow),
         Some(workflow) => workflow::step_failed(tx, workflow, id, found.step)?,
         None => {}
@@ -153,7 +153,7 @@ fn cancel_unstarted(tx: &mut Tx<'_>, id: TaskId, found: &Found, reason: &str) ->
     Ok(State::Cancelled)
 }
 
-/// Grants dead tasks a fresh budget of attempts.
+/// Gives dead tasks a fresh budget of attempts.
 pub(crate) fn redrive(tx: &mut Tx<'_>, tasks: &[Redrive]) -> Step<Vec<Changed>> {
     let delays: std::collections::HashMap<TaskId, Timestamp> =
         tasks.iter().map(|task| (task.id, tx.now.after(task.delay))).collect();
@@ -164,8 +164,8 @@ pub(crate) fn redrive(tx: &mut Tx<'_>, tasks: &[Redrive]) -> Step<Vec<Changed>> 
     Ok(changed)
 }
 
-/// Grants one dead task a fresh budget. The step that blocks its workflow is its head again; one that its workflow has passed
-/// is appended anew.
+/// Gives one dead task a fresh budget. The step that blocks its workflow becomes its head again; one that its
+/// workflow has passed is appended again.
 pub(crate) fn redrive_one(tx: &mut Tx<'_>, id: TaskId, due_at: Timestamp) -> Step<State> {
     let Some(found) = find(tx, id)? else { return Err(absent(tx, id)?.into()) };
     if found.state != State::Dead {
@@ -207,7 +207,7 @@ pub(crate) fn redrive_one(tx: &mut Tx<'_>, id: TaskId, due_at: Timestamp) -> Ste
     Ok(State::Scheduled)
 }
 
-/// Removes dead tasks that no workflow waits for.
+/// Removes dead tasks that block no workflow.
 pub(crate) fn remove(tx: &mut Tx<'_>, ids: &[TaskId]) -> Step<Vec<Changed>> {
     each(ids.iter().copied(), |id| remove_one(tx, id))
 }
@@ -227,7 +227,7 @@ fn remove_one(tx: &mut Tx<'_>, id: TaskId) -> Step<State> {
     Ok(State::Dead)
 }
 
-/// Lets a workflow go on with the task that blocks it; false if that is not what blocks it.
+/// Unblocks a workflow that this task blocks; false if it does not.
 fn unblock(tx: &Tx<'_>, workflow: &Name, by: TaskId) -> Step<bool> {
     let found = workflow::find(tx, workflow)?.filter(|found| found.blocked_by == Some(by));
     let Some(found) = found else { return Ok(false) };
@@ -239,7 +239,7 @@ fn check(changed: usize) -> Step<()> {
     if changed == 1 { Ok(()) } else { Err(disagree("a dead task")) }
 }
 
-/// Applies a change to each task; a refusal is that task's own answer.
+/// Applies a change to each task; a refusal is the answer for that task alone.
 fn each(
     ids: impl Iterator<Item = TaskId>,
     mut change: impl FnMut(TaskId) -> Step<State>,

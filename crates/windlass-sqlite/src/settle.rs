@@ -18,19 +18,19 @@ use crate::{
     sql,
 };
 
-/// Tasks that one statement ends: the parameters of `keep_done.sql` and `delete_done.sql`.
+/// Tasks that one statement ends: the number of parameters in `keep_done.sql` and `delete_done.sql`.
 const DONE_PER_STATEMENT: usize = 64;
-/// Below so many a statement for each is cheaper than one with mostly empty parameters.
+/// Below so many, one statement per task is cheaper than one with mostly empty parameters.
 const DONE_TOGETHER_MIN: usize = 6;
 
-/// What a receipt answers again. Absent in the usual case.
+/// The answer stored in a receipt. Absent in the usual case.
 #[derive(Debug, Serialize, Deserialize)]
 struct Answer {
     fenced: Vec<i64>,
     lanes: Vec<i64>,
 }
 
-/// Applies a batch, or answers from its receipt.
+/// Applies a batch, or repeats the answer of its receipt.
 pub(crate) fn settle(tx: &mut Tx<'_>, batch: &SettleBatch) -> Step<Settled> {
     if let Some(settled) = replay(tx, batch)? {
         return Ok(settled);
@@ -57,7 +57,7 @@ pub(crate) fn settle(tx: &mut Tx<'_>, batch: &SettleBatch) -> Step<Settled> {
     Ok(settled)
 }
 
-/// The stored answer of a batch that was already applied.
+/// The stored answer of a batch that was applied already.
 fn replay(tx: &Tx<'_>, batch: &SettleBatch) -> Step<Option<Settled>> {
     let known = tx.memory.worker(batch.worker).and_then(|worker| worker.receipts.get(&batch.settler_no));
     if known.is_some_and(|known| *known < batch.batch_no) {
@@ -89,7 +89,7 @@ fn replay(tx: &Tx<'_>, batch: &SettleBatch) -> Step<Option<Settled>> {
 }
 
 fn note_receipt(tx: &mut Tx<'_>, batch: &SettleBatch, settled: &Settled) -> Step<()> {
-    // A registration that has ended holds nothing: whatever it sends again is fenced again.
+    // An ended registration holds no lease, so a repeated batch is fenced again without a receipt.
     if tx.memory.worker(batch.worker).is_none() {
         return Ok(());
     }
@@ -104,7 +104,7 @@ fn note_receipt(tx: &mut Tx<'_>, batch: &SettleBatch, settled: &Settled) -> Step
     Ok(())
 }
 
-/// Writes the end of one attempt, or leaves it to be written with others like it.
+/// Writes the end of one attempt, or collects it for a statement that writes several.
 fn apply<'a>(
     tx: &mut Tx<'_>,
     item: &'a SettleItem,
@@ -112,7 +112,7 @@ fn apply<'a>(
     (done, later): (&mut Done, &mut Later<'a>),
     lanes_ready: &mut Vec<LaneId>,
 ) -> Step<()> {
-    // Somebody asked for the end of the task: whatever the attempt says but success is that end.
+    // A cancellation was requested: every end but success is that cancellation.
     if let (Some(reason), false) = (&ending.held.cancel, matches!(item.settlement, Settlement::Done { .. })) {
         return ending.leave(tx, State::Cancelled, Some(reason), None);
     }
@@ -122,7 +122,7 @@ fn apply<'a>(
             Ok(())
         }
         Settlement::Done { output, note } => ending.leave(tx, State::Done, note.as_deref(), output.as_ref()),
-        // The row knows how many attempts were granted; the worker only says that it failed.
+        // The row says how many attempts were granted; the worker only reports a failure.
         Settlement::Retry { error, .. } if ending.held.attempt >= ending.held.max_attempts => {
             ending.fail(tx, error)
         }
@@ -145,7 +145,7 @@ fn apply<'a>(
     }
 }
 
-/// Attempts that succeeded and left nothing to note: the usual case, written many at a time.
+/// Attempts that succeeded and left nothing to record: the usual case, written many at a time.
 #[derive(Default)]
 struct Done {
     endings: Vec<Ending>,
@@ -218,7 +218,7 @@ fn write_chunk(tx: &mut Tx<'_>, worker: WorkerId, chunk: &[Ending], keep: Keep) 
     Ok(())
 }
 
-/// Binds the tasks behind the other parameters, fills up with NULL, and runs.
+/// Binds the task ids after the other parameters, fills up with NULL, and runs the statement.
 fn run_for(statement: &mut CachedStatement<'_>, first: usize, chunk: &[Ending]) -> Step<()> {
     for (place, ending) in chunk.iter().enumerate() {
         statement.raw_bind_parameter(first + place, ending.id.raw())?;

@@ -1,4 +1,4 @@
-//! What callers and the writer share.
+//! State that callers and the writer share.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,23 +20,23 @@ use crate::{
     wakeup::hints::Subscribers,
 };
 
-/// What callers and the writer share.
+/// State that callers and the writer share.
 pub(crate) struct Shared {
     pub queue: Queue,
     pub leases: Leases,
     pub awaited: Arc<Awaited>,
     pub subscribers: Subscribers,
     pub options: Options,
-    /// Set once, with the reason, when the store has failed for good.
+    /// Set once, with the reason, when the store has failed permanently.
     pub fatal: watch::Sender<Option<String>>,
-    /// Set once, when the writer has ended and the file is closed.
+    /// Set once, after the writer has ended and closed the file.
     pub ended: watch::Sender<bool>,
     pub readers: Option<Readers>,
     pub lock: Mutex<Option<Lock>>,
     pub meters: Meters,
 }
 
-/// Counts what the store is used for.
+/// Counters of the store's use.
 #[derive(Debug)]
 pub(crate) struct Meters {
     pub enqueues: EnqueueMeter,
@@ -55,7 +55,7 @@ impl Default for Meters {
     }
 }
 
-/// Lets go of the store when the writer ends, also if it panicked.
+/// Releases the store when the writer ends, even if it panics.
 pub(crate) struct Ending(pub Arc<Shared>);
 
 impl Drop for Ending {

@@ -1,4 +1,4 @@
-//! The store as others use it: each call becomes a request to the writer or a read.
+//! The store's interface: each call becomes a request to the writer, or a read.
 
 use std::{
     future::Future,
@@ -45,12 +45,13 @@ use crate::{
     },
 };
 
-/// Tasks that one request changes; a longer list is several, so that no request holds the writer for long.
+/// Tasks that one request changes; a longer list becomes several requests, so that none holds the writer for
+/// long.
 const CHANGES_PER_REQUEST: usize = 1_000;
 
 /// The embedded store: one SQLite file, one writer thread.
 ///
-/// Every method of [`Store`] and [`Source`] may be called from any task; callers of one moment share one commit.
+/// Every method of [`Store`] and [`Source`] may be called from any task; simultaneous calls share one commit.
 /// A dropped call may still take effect.
 pub struct SqliteStore {
     pub(crate) shared: Arc<Shared>,
@@ -68,11 +69,11 @@ impl std::fmt::Debug for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens a store, or makes it. Tasks that workers of an earlier process held when it died are ready again; workers in other
-    /// processes have one lease time to come back.
+    /// Opens a store, or creates it. Tasks that workers of an earlier process held when it died are ready
+    /// again; remote workers have one lease time to reconnect.
     ///
     /// # Errors
-    /// [`OpenError`], one line that says what to do.
+    /// [`OpenError`], one line that tells the operator what to do.
     pub async fn open(location: &Location, options: Options) -> Result<Arc<Self>, OpenError> {
         Self::open_with(location, options, MIGRATIONS).await
     }
@@ -82,7 +83,7 @@ impl SqliteStore {
         options: Options,
         migrations: &'static [Migration],
     ) -> Result<Arc<Self>, OpenError> {
-        // The process may change its folder later, and others read the location in theirs.
+        // The process may change its working folder later, and other processes have other ones.
         let location = location.clone().absolute();
         let shown = location.path().unwrap_or(Path::new(":memory:")).to_owned();
         let (told, opened) = oneshot::channel();
@@ -112,7 +113,7 @@ impl SqliteStore {
         }))
     }
 
-    /// Says in the lock file where this process can be reached, for whoever tries to open the store next.
+    /// Writes into the lock file where this process can be reached, for the error of the next opener.
     pub fn set_address(&self, address: &str) {
         let lock = self.shared.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lock) = lock.as_ref()
@@ -122,7 +123,7 @@ impl SqliteStore {
         }
     }
 
-    /// Resolves with the reason when the store has failed for good; the process must end then.
+    /// Resolves with the reason when the store has failed permanently; the process must end then.
     pub fn fatal(&self) -> impl Future<Output = String> + Send + 'static {
         let mut fatal = self.shared.fatal.subscribe();
         async move {
@@ -132,7 +133,7 @@ impl SqliteStore {
                     return reason;
                 }
                 if fatal.changed().await.is_err() {
-                    // The store is gone without having failed.
+                    // The store was closed without a failure.
                     return std::future::pending().await;
                 }
             }
@@ -157,7 +158,7 @@ impl SqliteStore {
         answered(answer).await
     }
 
-    /// Changes tasks in several requests if they are many.
+    /// Changes tasks, in several requests if they are many.
     async fn change_all<T: Clone + Send + 'static>(
         &self,
         tasks: &[T],
@@ -172,7 +173,7 @@ impl SqliteStore {
         Ok(changed)
     }
 
-    /// Has everything that was written before synced.
+    /// Syncs everything that was written before.
     fn flush(&self) -> Safe {
         let touch = |tx: &mut Tx<'_>| {
             for_worker::touch(tx);
@@ -270,7 +271,7 @@ impl Source for SqliteStore {
     }
 
     async fn promote_due(&self, limit: u32) -> Result<DutyReport> {
-        // As a claim: the coordinator waits for it before it claims.
+        // In the class of claims: the coordinator waits for it before it claims.
         self.write(Class::Claim, Sync::Relaxed, move |tx| retention::promote_due(tx, limit)).await
     }
 
@@ -301,7 +302,7 @@ impl Store for SqliteStore {
         let work = timed(Arc::clone(&meters.writer), move |tx| enqueue::enqueue(tx, &tasks));
         let (request, answer) = Call::pair(class, Sync::Durable, work);
         self.shared.queue.push(request);
-        // An idle worker asks while the writer wakes up, and its claim shares the commit of the enqueue.
+        // An idle worker claims while the writer wakes up, and its claim shares the commit of the enqueue.
         if may_start && class == Class::Client {
             self.shared.subscribers.tell_ready();
         }
@@ -313,7 +314,7 @@ impl Store for SqliteStore {
     async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>, Safe)> {
         enqueue::check(std::slice::from_ref(&task), self.rules())?;
         let (demand, is_plain) = (demand.clone(), task.is_plain() && !self.shared.options.durable_claims);
-        // Somebody else's answer may depend on a key or a gate, so that those are safe at once.
+        // Answers to other callers may depend on a key or a gate, so those must be durable at once.
         let sync = if is_plain { Sync::Relaxed } else { Sync::Durable };
         let work = move |tx: &mut Tx<'_>| for_worker::enqueue_for(tx, &task, &demand);
         let (enqueued, claimed) = self.write(Class::Client, sync, work).await?;
@@ -338,7 +339,7 @@ impl Store for SqliteStore {
                 inspect::ENDED_IDS_MAX
             )));
         }
-        // Interest comes before the first look: an end between the two is not missed.
+        // Register before the first look: otherwise an end between the two would be missed.
         let interest = self.shared.awaited.wait_for(ids);
         let deadline = tokio::time::Instant::now().checked_add(wait);
         let mut fatal = self.shared.fatal.subscribe();
@@ -481,7 +482,7 @@ impl Store for SqliteStore {
     async fn close(&self) -> Result<()> {
         let mut ended = self.shared.ended.subscribe();
         self.shared.queue.close(closed());
-        // An error means that the writer is gone, which is what is waited for.
+        // An error means that the writer has ended, which is what `close` waits for.
         let _ = ended.wait_for(|ended| *ended).await;
         match self.shared.fatal.borrow().clone() {
             Some(reason) => Err(Error::Fatal(reason)),

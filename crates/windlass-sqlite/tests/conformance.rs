@@ -1,4 +1,4 @@
-//! The rules of every store, on the embedded one: in a file for the named cases, which also restart it.
+//! The rules of every store, on the embedded one. The named cases use a file and also restart the store.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ use windlass_sqlite::Durability;
 
 windlass_conformance::suite!(SqliteHarness::new(Durability::Full).forgetting(forget));
 
-/// What a power cut leaves if it takes a claim along.
+/// The state after a power cut that undid a claim.
 fn forget(path: &Path, claimed: LeaseRef) {
     let conn = rusqlite::Connection::open(path).unwrap();
     let changed = conn.execute(

@@ -1,4 +1,4 @@
-//! Not a failure: shows that the others fail for their own reason and not for want of a crate.
+//! This file compiles. So the other files fail for their own reason and not because a crate is missing.
 
 use windlass::serde::{Deserialize, Serialize};
 use windlass::{Context, Outcome, Payload, State, Task, WorkerBuilder};

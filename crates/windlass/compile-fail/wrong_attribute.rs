@@ -1,4 +1,4 @@
-//! expect: error: unknown task attribute `retries`; known are kind, queue, max_attempts, timeout, priority, retry_base, retry_max
+//! expect: error: unknown task attribute `retries`; known are kind, queue, max_attempts
 //! expect: #[task(kind = "send_email", retries = 5)]
 //! expect: error: "30 seconds" is not a length of time: write a whole number and ms, s, m, h or d, such as "30s"
 //! expect: error: a length of time must be text with a unit: write "30s" for seconds

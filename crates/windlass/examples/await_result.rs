@@ -1,4 +1,4 @@
-//! Enqueue a task and wait for what it leaves behind, with the worker in the same process.
+//! Enqueues a task and waits for its output, with the worker in the same process.
 //!
 //! `cargo run --example await_result`
 

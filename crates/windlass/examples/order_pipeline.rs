@@ -1,5 +1,5 @@
-//! Orders as workflows: reserve, charge, ship, one after another; orders run side by side, and a failed payment holds up only its
-//! own order until somebody decides.
+//! Orders as workflows: reserve, charge, ship, one after another. Orders run in parallel. A failed payment
+//! blocks only its own order until an operator decides.
 //!
 //! `cargo run --example order_pipeline`
 
@@ -53,7 +53,7 @@ async fn reserve(Reserve { order }: Reserve, State(shop): State<Arc<Shop>>) {
 async fn charge(Charge { order }: Charge, State(shop): State<Arc<Shop>>) -> Outcome {
     if shop.declined().contains(&order) {
         shop.note(format!("order {order}: card declined"));
-        // Trying again by itself would not help, so this step ends dead, and its workflow is blocked.
+        // A second attempt would not help, so this step ends dead, and its workflow is blocked.
         return Outcome::dead("card declined");
     }
     shop.note(format!("order {order}: charged"));
@@ -64,7 +64,7 @@ async fn ship(Ship { order }: Ship, State(shop): State<Arc<Shop>>) {
     shop.note(format!("order {order}: shipped"));
 }
 
-/// Puts all steps of an order into the store in one commit: an order has all of them or none.
+/// Enqueues all steps of an order in one commit: the store has all of them or none.
 async fn place(client: &Client, order: u32) -> anyhow::Result<()> {
     let workflow = Name::new("workflow", format!("order-{order}"))?;
     let mut steps =
@@ -76,10 +76,10 @@ async fn place(client: &Client, order: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until no order moves any more, and gives those that are blocked.
+/// Waits until no order can continue, and returns the blocked ones.
 async fn settled(store: &SharedStore) -> anyhow::Result<Vec<WorkflowRecord>> {
     loop {
-        // Workflows that are through are not listed any more.
+        // Finished workflows are no longer listed.
         let open = store.gates().workflows(false, None, 100).await?;
         if open.iter().all(|workflow| workflow.blocked_by.is_some()) {
             return Ok(open);
@@ -88,7 +88,7 @@ async fn settled(store: &SharedStore) -> anyhow::Result<Vec<WorkflowRecord>> {
     }
 }
 
-/// Three orders, one of them with a card that is declined at first. Gives what happened, in order.
+/// Three orders, one of them with a card that is declined at first. Returns what happened, in order.
 pub async fn run() -> anyhow::Result<Vec<String>> {
     let store = windlass::open("sqlite::memory:").await?;
     let client = Client::new(store.clone());
@@ -113,7 +113,8 @@ pub async fn run() -> anyhow::Result<Vec<String>> {
             None => None,
         };
         shop.note(format!("{} is blocked: {}", workflow.name, reason.unwrap_or_default()));
-        // The customer brings another card: try the payment again. `Skip` would ship without it, `Cancel` would give up.
+        // The customer gives another card: try the payment again. `Skip` would ship without it, `Cancel`
+        // would end the order.
         shop.declined().clear();
         store.gates().change_workflow(&workflow.name, WorkflowAction::Retry).await?;
     }

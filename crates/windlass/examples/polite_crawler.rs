@@ -1,4 +1,5 @@
-//! A polite crawler: a job for each site, with one page at a time and a pause between two; links become tasks, each page once.
+//! A polite crawler: one job for each site, with one page at a time and a pause between two. Links become
+//! tasks, each page once.
 //!
 //! `cargo run --example polite_crawler` crawls two small sites that it starts itself.
 
@@ -21,7 +22,7 @@ struct CrawlPage {
 
 type Web = HttpClient<HttpConnector, Empty<Bytes>>;
 
-/// Fetches a page and enqueues what it links to. An error is tried again later; the site is not asked more often for that.
+/// Fetches a page and enqueues its links. An error is retried later, within the same limits of the site.
 async fn crawl_page(
     page: CrawlPage,
     State(web): State<Web>,
@@ -41,7 +42,8 @@ async fn crawl_page(
     Ok(Outcome::Done(None))
 }
 
-/// Enqueues a page, once: the key is the page, so a second link to it, or a second attempt of this one, changes nothing.
+/// Enqueues a page once: the page is the key, so a second link to it, or a second attempt of this task, adds
+/// nothing.
 async fn visit(client: &Client, site: &str, path: String) -> windlass::Result<()> {
     let key = format!("{site}{path}");
     client.enqueue(CrawlPage { site: site.to_owned(), path }).job(site).key(key).await?;
@@ -53,11 +55,12 @@ fn links(html: &str) -> impl Iterator<Item = &str> {
     html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next())
 }
 
-/// Crawls sites from their front pages until nothing is left.
+/// Crawls sites from their front pages until no page is left.
 pub async fn crawl(sites: &[String], delay: Duration) -> anyhow::Result<Duration> {
     let store = windlass::open("sqlite::memory:").await?;
     let client = Client::new(store.clone());
-    // The limit belongs to the job, not to the worker: it would hold for a fleet of crawlers on one PostgreSQL just as well.
+    // The limit belongs to the job, not to the worker: it would also hold for a fleet of crawlers on one
+    // PostgreSQL.
     let politeness =
         JobChange { concurrency: Some(Some(1)), delay: Some(Some(delay)), ..JobChange::default() };
     for site in sites {
@@ -71,7 +74,7 @@ pub async fn crawl(sites: &[String], delay: Duration) -> anyhow::Result<Duration
         .build()?;
     let (handle, start) = (worker.handle(), Instant::now());
     let running = tokio::spawn(worker.run(std::future::pending::<()>()));
-    // A page enqueues its links before it is done, so there is always something left until everything is.
+    // A page enqueues its links before it is done, so the count reaches zero only at the end.
     while unfinished(&store).await? > 0 {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -140,7 +143,7 @@ pub mod local {
             Ok(Self { address, visits })
         }
 
-        /// The paths that were asked for, in order.
+        /// The requested paths, in order.
         pub fn visits(&self) -> Vec<String> {
             self.visits.lock().unwrap_or_else(PoisonError::into_inner).clone()
         }

@@ -1,5 +1,5 @@
-//! Metrics and error reports of your own: a layer around every run counts outcomes, times them, and reports failures with what
-//! is needed to find the task.
+//! Your own metrics and error reports: a layer around every run counts outcomes, times them, and reports
+//! failures with the ids that find the task.
 //!
 //! `cargo run --example watched_worker`
 
@@ -27,13 +27,13 @@ async fn resize(Resize { image }: Resize, ctx: Context) -> Result<(), String> {
 /// Stands in for your metrics and your error tracker.
 #[derive(Default)]
 pub struct Watch {
-    /// How often each outcome came, and how long it took together.
+    /// How often each outcome occurred, and the total time.
     pub outcomes: Mutex<BTreeMap<&'static str, (u32, Duration)>>,
-    /// What was reported.
+    /// The reports.
     pub reports: Mutex<Vec<String>>,
 }
 
-/// The layer is a type of its own here; a closure does as well.
+/// The layer is a type of its own here; a closure works too.
 struct Watched(Arc<Watch>);
 
 impl Layer for Watched {
@@ -69,7 +69,7 @@ impl Watch {
     }
 }
 
-/// Runs three tasks under watch.
+/// Runs three tasks with the layer.
 pub async fn run() -> anyhow::Result<Arc<Watch>> {
     let store = testing::store().await?;
     let client = Client::new(store.clone());

@@ -1,4 +1,4 @@
-//! Admission control: never more runs than the machine can hold, and the reason can be seen.
+//! Admission control: limits running tasks to what the machine can hold, and shows the reason.
 //!
 //! ```text
 //!   memory ─┐                               ┌─► durable worker: claims no more than may run
@@ -6,9 +6,9 @@
 //!     ends ─┘   (own thread, 250 ms)        └─► consumers of a broker: no more start, the prefetch fits
 //! ```
 //!
-//! One [`Controller`] serves every feeder of a process: each pool that is attached may use a share of its slots, and the
-//! share is the same for all. What is decided is in `windlass_core::admission`; here memory is read, ends are counted and
-//! limits are set. Nothing of this is on the way of a task but one look at a counter.
+//! One [`Controller`] serves every feeder of a process. Each attached pool may use the same share of its
+//! slots. `windlass_core::admission` decides; this module reads memory, counts ends and sets the limits. A
+//! task pays for it with one load of a counter.
 
 mod latency;
 mod memory;
@@ -44,15 +44,16 @@ use crate::{
 /// Settings of admission control.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdmissionConfig {
-    /// Whether it acts. If not, memory is still read and told, and every slot may be used.
+    /// Whether admission control limits tasks. If not, memory is still read and reported, and every slot may
+    /// be used.
     pub is_on: bool,
-    /// The share of memory above which less may run.
+    /// Above this share of memory fewer tasks may run.
     pub memory_high: f64,
-    /// A limit on this process's memory in bytes, beside those that are found.
+    /// A limit on this process's memory in bytes, in addition to those that the system sets.
     pub memory_limit: Option<u64>,
     /// The p99 above which tasks of any kind count as slow.
     pub latency_threshold: Option<Duration>,
-    /// The same for single kinds, in place of the general one.
+    /// Thresholds for single kinds, in place of the general one.
     pub kind_latency_thresholds: Vec<(Name, Duration)>,
 }
 
@@ -69,12 +70,12 @@ impl Default for AdmissionConfig {
 }
 
 impl AdmissionConfig {
-    /// Every slot may be used, whatever happens.
+    /// Settings under which every slot may always be used.
     pub fn off() -> Self {
         Self { is_on: false, ..Self::default() }
     }
 
-    /// Refuses nonsense with the name of the setting.
+    /// Refuses a bad value with the name of the setting.
     ///
     /// # Errors
     /// [`Error::Invalid`].
@@ -112,9 +113,9 @@ struct Inner {
     /// Kinds that have a threshold.
     kinds: RwLock<HashMap<Name, Watched>>,
     state: Mutex<State>,
-    /// Whether a sample now would let more start.
+    /// Whether a sample now would let more tasks start.
     is_starting: AtomicBool,
-    /// Tells the sampler that somebody is held up by the slow start.
+    /// Wakes the sampler: a feeder waits because of the slow start.
     wanted: Notify,
     lines: Quota,
 }
@@ -130,20 +131,20 @@ struct State {
     memory: Option<MemorySample>,
     window_began: Instant,
     sampled_at: Instant,
-    /// What was last told in a log line.
+    /// What the last log line reported.
     told: (f64, Reasons),
 }
 
-/// What admission control allows a feeder at this moment, and why not more.
+/// What admission control allows a feeder now, and why not more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdmissionStatus {
     /// How many tasks may run.
     pub allowed: u32,
-    /// That as a share of the slots, before it is rounded.
+    /// The allowed share of the slots, before rounding.
     pub factor: f64,
-    /// Why it is not all of them.
+    /// Why it is not all of the slots.
     pub reasons: Reasons,
-    /// Memory in use as a share of the limit that applies; `None` if it cannot be read.
+    /// Used memory as a share of the limit that applies; `None` if it cannot be read.
     pub memory_usage: Option<f64>,
 }
 
@@ -188,7 +189,8 @@ impl Controller {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Takes a sample now and sets what each feeder may run. The sampler of a worker does this by itself.
+    /// Takes a sample now and sets how many slots each feeder may use. The sampler of a worker calls this
+    /// regularly.
     pub fn sample(&self) {
         let memory = self.inner.reader.read();
         let mut state = self.lock();
@@ -213,7 +215,7 @@ impl Controller {
         self.tell(&mut state, seen.slots);
     }
 
-    /// What a feeder with so many slots may use now.
+    /// What a feeder with this many slots may use now.
     pub fn status(&self, slots: u32) -> AdmissionStatus {
         let state = self.lock();
         let memory_usage = state.memory.map(MemorySample::usage);
@@ -233,20 +235,20 @@ impl Controller {
         }
     }
 
-    /// Memory as the last sample read it, with the limit that applies; `None` if it cannot be read.
+    /// Memory at the last sample, with the limit that applies; `None` if it cannot be read.
     pub fn memory(&self) -> Option<MemorySample> {
         self.lock().memory
     }
 
-    /// Whether it acts, or only tells memory.
+    /// Whether it limits tasks, or only reports memory.
     pub fn is_on(&self) -> bool {
         self.inner.config.is_on
     }
 
-    /// A feeder that obeys from now on.
+    /// Adds a feeder, whose limit it sets from now on.
     pub(crate) fn attach(&self, feeder: Feeder) {
         self.lock().feeders.push(feeder);
-        // The first sample sees the process before its tasks.
+        // The first sample must see the process before its tasks start.
         self.sample();
     }
 
@@ -255,7 +257,8 @@ impl Controller {
         self.set_limit(&self.lock(), feeder);
     }
 
-    /// Watches the time that tasks of these kinds take, as far as they have a threshold. A worker does this for its kinds.
+    /// Measures how long tasks of these kinds take, if they have a threshold. A worker calls this for its
+    /// kinds.
     pub fn watch(&self, kinds: &[Name]) {
         let mut watched = self.inner.kinds.write().unwrap_or_else(PoisonError::into_inner);
         for kind in kinds {
@@ -265,20 +268,21 @@ impl Controller {
         }
     }
 
-    /// Whether anybody wants to know how long a task took.
+    /// Whether any kind has a latency threshold.
     pub fn watches_latency(&self) -> bool {
         let config = &self.inner.config;
         config.latency_threshold.is_some() || !config.kind_latency_thresholds.is_empty()
     }
 
-    /// Notes how long a task of a kind took; of kinds that are not watched nothing is kept.
+    /// Records how long a task took; ignores kinds without a threshold.
     pub fn note(&self, kind: &Name, took: Duration) {
         if let Some(watched) = self.inner.kinds.read().unwrap_or_else(PoisonError::into_inner).get(kind) {
             watched.latency.note(took);
         }
     }
 
-    /// Somebody has work and may not start it. Cheap, and takes no lock: only the slow start is worth a sample at once.
+    /// A feeder has work and may not start it. Cheap, and takes no lock: only the slow start is worth an
+    /// immediate sample.
     pub(crate) fn held_up(&self) {
         if self.inner.is_starting.load(Ordering::Relaxed) {
             self.inner.wanted.notify_one();
@@ -294,7 +298,8 @@ impl Controller {
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Under our lock, so that an older limit never replaces a newer one; a pool calls nothing of ours under its own.
+    /// Under our lock, so that an older limit never replaces a newer one. A pool calls none of this code
+    /// under its own lock.
     fn set_limit(&self, state: &State, feeder: &Feeder) {
         if let Some(load) = feeder.load() {
             let limit =
@@ -303,7 +308,7 @@ impl Controller {
         }
     }
 
-    /// Whether the p99 of a kind is above its threshold. Windows turn here.
+    /// Whether the p99 of a kind is above its threshold. Also starts the next window when it is due.
     fn is_slow(&self, state: &mut State) -> bool {
         let kinds = self.inner.kinds.read().unwrap_or_else(PoisonError::into_inner);
         let is_over = state.window_began.elapsed() >= latency::WINDOW;
@@ -320,7 +325,8 @@ impl Controller {
         is_slow
     }
 
-    /// One line per change, bounded in number. The steps of a start without pressure are no news.
+    /// Logs one line per change, bounded in number. The steps of a slow start without pressure are not
+    /// logged.
     fn tell(&self, state: &mut State, slots: u32) {
         let (factor, reasons) = if self.inner.config.is_on {
             (state.admission.factor(slots), state.admission.reasons(slots))
@@ -340,7 +346,7 @@ impl Controller {
             Line::None => {}
             line => {
                 if let Line::OwnAfter(more) = line {
-                    tracing::warn!(more, "changes of admission in the last minute, beyond those told");
+                    tracing::warn!(more, "changes of admission in the last minute, beyond those logged");
                 }
                 let usage = state.memory.map_or(0.0, MemorySample::usage);
                 tracing::warn!(
@@ -352,13 +358,13 @@ impl Controller {
     }
 }
 
-/// The one of two feeders that uses more of its slots; each as slots in use and slots in all.
+/// The feeder of the two that uses a greater share of its slots; each as slots in use and slots in total.
 fn busier(known: Option<(u32, u32)>, other: (u32, u32)) -> (u32, u32) {
     let share = |(in_use, slots): (u32, u32)| f64::from(in_use) / f64::from(slots.max(1));
     known.filter(|known| share(*known) >= share(other)).unwrap_or(other)
 }
 
-/// Three digits, for people.
+/// Rounded to three digits, for log lines.
 fn round(share: f64) -> f64 {
     (share * 1e3).round() / 1e3
 }

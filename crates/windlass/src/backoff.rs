@@ -1,4 +1,4 @@
-//! Waiting longer after each failure, never in step with others.
+//! Delays that grow with each failure and differ between processes.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Nothing has failed yet. Two with the same seed wait equally long.
+    /// A backoff without failures. Two with the same seed give the same delays.
     pub fn new(base: Duration, max: Duration, seed: u64) -> Self {
         Self { base, max, failures: 0, seed }
     }
@@ -25,20 +25,20 @@ impl Backoff {
         self.failures = 0;
     }
 
-    /// Delays since the last reset.
+    /// Number of delays since the last reset.
     pub fn failures(&self) -> u32 {
         self.failures
     }
 
     /// The next delay.
-    #[expect(clippy::should_implement_trait, reason = "nobody wants all delays, which never end")]
+    #[expect(clippy::should_implement_trait, reason = "delays never end, so an iterator is no use")]
     pub fn next(&mut self) -> Duration {
         let delay = self.base.saturating_mul(1 << self.failures.min(16)).min(self.max);
         self.failures = self.failures.saturating_add(1);
         self.spread(delay)
     }
 
-    /// A delay moved by up to a quarter either way, so that two processes do not act in step.
+    /// A delay moved by up to a quarter either way, so that two processes do not act at the same time.
     pub fn spread(&mut self, delay: Duration) -> Duration {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let place = (self.seed >> 33) as u32 % 501;
@@ -46,13 +46,13 @@ impl Backoff {
     }
 }
 
-/// Pauses between two tries to reach somebody who is not there yet.
+/// First pause between two tries to reach a peer.
 const WAIT_MIN: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(2);
-/// How often a wait that goes on is told.
+/// How often a continuing wait is logged.
 const SAY_EVERY: Duration = Duration::from_secs(30);
 
-/// Waits for somebody who is not there yet, and says so once in a while.
+/// Waits for a peer that cannot be reached yet, and logs that once in a while.
 #[derive(Debug)]
 pub struct Waiting {
     backoff: Backoff,
@@ -61,12 +61,12 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Begins to wait. Two with the same seed wait equally long.
+    /// Starts a wait. Two with the same seed wait equally long.
     pub fn new(seed: u64) -> Self {
         Self { backoff: Backoff::new(WAIT_MIN, WAIT_MAX, seed), since: Instant::now(), said_at: None }
     }
 
-    /// Waits before the next try; the first time and every half minute a line of the log says `what`, and why.
+    /// Waits before the next try. The first time and every half minute it logs `what` and why.
     pub async fn pause(&mut self, why: &Error, what: &str) {
         if self.said_at.is_none_or(|at| at.elapsed() >= SAY_EVERY) {
             self.said_at = Some(Instant::now());

@@ -17,10 +17,10 @@ use crate::{
     worker::{DrainReport, Worker, WorkerConfig, WorkerError},
 };
 
-/// Puts a worker together. `S` is the list of the states given so far.
+/// Builds a worker. `S` is the list of the states given so far.
 ///
-/// A mistake in a name or a kind with two handlers is kept and reported by [`WorkerBuilder::build`] and
-/// [`WorkerBuilder::run`], so that the calls chain.
+/// The builder stores a mistake, such as a bad name or a kind with two handlers, and [`WorkerBuilder::build`]
+/// and [`WorkerBuilder::run`] report it, so that the calls chain.
 #[must_use = "a builder does nothing until `.run(…)` or `.build()`"]
 pub struct WorkerBuilder<S = ()> {
     pub(crate) store: SharedStore,
@@ -42,13 +42,13 @@ impl WorkerBuilder {
 impl<S> WorkerBuilder<S> {
     /// Adds a value that handlers registered after it may ask for as [`State<T>`](crate::State).
     ///
-    /// Give each type once: which of two values of one type is meant, the compiler refuses to guess.
+    /// Give each type once: with two values of one type the compiler cannot choose and reports an error.
     pub fn state<T: Clone + Send + Sync + 'static>(self, state: T) -> WorkerBuilder<(T, S)> {
         let Self { store, states, registry, config, admission, fault } = self;
         WorkerBuilder { store, states: (state, states), registry, config, admission, fault }
     }
 
-    /// Adds the handler of the kind that its payload names.
+    /// Adds the handler of the kind that its payload type names.
     ///
     /// ```
     /// use windlass::{Context, State, Task, Worker};
@@ -56,7 +56,11 @@ impl<S> WorkerBuilder<S> {
     /// #[derive(serde::Serialize, serde::Deserialize, Task)]
     /// struct Greet(String);
     ///
-    /// async fn greet(Greet(name): Greet, ctx: Context, State(word): State<&'static str>) -> Result<(), String> {
+    /// async fn greet(
+    ///     Greet(name): Greet,
+    ///     ctx: Context,
+    ///     State(word): State<&'static str>,
+    /// ) -> Result<(), String> {
     ///     println!("{word} {name}, attempt {}", ctx.attempt());
     ///     Ok(())
     /// }
@@ -79,7 +83,7 @@ impl<S> WorkerBuilder<S> {
         self.raw(H::Payload::KIND, raw)
     }
 
-    /// Adds a handler for a kind that is named here; its payload is anything that serde reads.
+    /// Adds a handler for the kind `kind`; its payload is any type that serde reads.
     pub fn handle_kind<H, Args, Places>(self, kind: &str, handler: H) -> Self
     where
         H: Handler<Args>,
@@ -100,26 +104,26 @@ impl<S> WorkerBuilder<S> {
         self
     }
 
-    /// Adds a [`Layer`] around every run of every handler, inside of those that are there.
+    /// Adds a [`Layer`] around every run of every handler, inside the layers added before.
     pub fn layer(mut self, layer: impl Layer) -> Self {
         self.registry.add_layer(Arc::new(layer));
         self
     }
 
-    /// Tells of every attempt as spans of a trace; give the same to the [`Client`](crate::Client).
+    /// Records every attempt as spans of a trace; give the same tracer to the [`Client`](crate::Client).
     pub fn tracer(mut self, tracer: Tracer) -> Self {
         self.registry.set_tracer(tracer);
         self
     }
 
-    /// The controller that says how many of the slots may be used, shared with other workers, pools and consumers of the process.
-    /// Without one the worker makes its own from [`WorkerConfig::admission`].
+    /// The controller that sets how many of the slots may be used, shared with other workers, pools and
+    /// consumers of the process. Without one the worker makes its own from [`WorkerConfig::admission`].
     pub fn admission(mut self, controller: Controller) -> Self {
         self.admission = Some(controller);
         self
     }
 
-    /// Replaces all settings; call it before those that change one.
+    /// Replaces all settings; call it before methods that change one setting.
     pub fn config(mut self, config: WorkerConfig) -> Self {
         self.config = config;
         self
@@ -145,7 +149,7 @@ impl<S> WorkerBuilder<S> {
         self
     }
 
-    /// The worker, checked.
+    /// Checks the settings and returns the worker.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a bad name, a kind with two handlers, or a setting out of its bounds.
@@ -159,15 +163,15 @@ impl<S> WorkerBuilder<S> {
         }
     }
 
-    /// Runs the worker until the shutdown says so and what runs has ended or was handed back.
+    /// Runs the worker until `shutdown` resolves and every running task has ended or was handed back.
     ///
     /// # Errors
-    /// What [`WorkerBuilder::build`] refuses, and what ends a worker early.
+    /// Errors of [`WorkerBuilder::build`], and failures that end a worker early.
     pub async fn run(self, shutdown: impl Shutdown) -> Result<DrainReport, WorkerError> {
         self.build().map_err(WorkerError::Store)?.run(shutdown).await
     }
 
-    /// Keeps the first fault: the later ones often follow from it.
+    /// Keeps the first error: later ones often follow from it.
     fn keep_fault(&mut self, result: Result<()>) {
         if let Err(fault) = result {
             self.fault.get_or_insert(fault);

@@ -1,4 +1,4 @@
-//! Asking running work to end, and saying why.
+//! Asks running work to end, with a reason.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,11 +7,11 @@ use tokio::sync::Notify;
 /// Why running work was asked to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CancelReason {
-    /// Somebody cancelled the task; the text is theirs.
+    /// A caller cancelled the task; the text is the caller's.
     Requested(String),
     /// The process is stopping and its drain deadline has passed.
     Shutdown,
-    /// The worker could not renew its lease in time: the store may hand the task to somebody else.
+    /// The worker could not renew its lease in time: the store may give the task to another worker.
     LeaseLost,
     /// The attempt's deadline has passed.
     Deadline,
@@ -41,12 +41,12 @@ struct Inner {
 }
 
 impl Cancellation {
-    /// A switch that is not thrown.
+    /// A switch that is not set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Throws the switch. Answers whether this call was the one that did.
+    /// Sets the switch. Returns whether this call was the first.
     pub fn cancel(&self, reason: CancelReason) -> bool {
         let first = self.inner.reason.set(reason).is_ok();
         if first {
@@ -55,20 +55,20 @@ impl Cancellation {
         first
     }
 
-    /// The reason, once thrown.
+    /// The reason, once set.
     pub fn reason(&self) -> Option<&CancelReason> {
         self.inner.reason.get()
     }
 
-    /// Whether it is thrown.
+    /// Whether it is set.
     pub fn is_cancelled(&self) -> bool {
         self.reason().is_some()
     }
 
-    /// Waits until it is thrown. Cancel safe.
+    /// Waits until it is set. Cancel safe.
     pub async fn cancelled(&self) -> &CancelReason {
         loop {
-            // Subscribe before looking: a throw in between would otherwise be missed.
+            // Subscribe before the check: otherwise a change in between would be missed.
             let mut changed = std::pin::pin!(self.inner.changed.notified());
             changed.as_mut().enable();
             if let Some(reason) = self.inner.reason.get() {

@@ -1,4 +1,4 @@
-//! What an application does with tasks from outside: enqueue, look up, cancel, wait for the end.
+//! The client of an application: enqueue, look up, cancel, wait for the end.
 
 mod enqueue;
 mod enqueue_all;
@@ -25,7 +25,7 @@ pub use schedules::{Schedule, Schedules};
 
 use crate::{task::Task, trace::Tracer, waiters::Waiters};
 
-/// A handle for enqueueing and looking after tasks. Cheap to clone; clones share their waiting.
+/// Enqueues tasks and looks them up. Cheap to clone; clones share their waits.
 ///
 /// ```
 /// use windlass::{Client, Task, TaskState};
@@ -55,14 +55,14 @@ impl Client {
         Self { waiters: Waiters::new(store.clone()), store, tracer: None }
     }
 
-    /// Tells of every enqueue as a span of a trace, which the tasks carry on to their workers.
+    /// Records every enqueue as a span of a trace, which the tasks pass on to their workers.
     #[must_use]
     pub fn tracer(mut self, tracer: Tracer) -> Self {
         self.tracer = Some(tracer);
         self
     }
 
-    /// The store underneath.
+    /// The store of this client.
     pub fn store(&self) -> &SharedStore {
         &self.store
     }
@@ -82,13 +82,10 @@ impl Client {
         Jobs::new(self.store.clone())
     }
 
-    /// Starts to enqueue a task: set what differs from its type, then `.await` it.
+    /// Starts to enqueue a task: change settings of its type if needed, then `.await` it.
     ///
-    /// When the future ends in success, the task is in the store for good.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "a task that was handed over is not the caller's any more"
-    )]
+    /// When the future ends in success, the task is durably stored.
+    #[expect(clippy::needless_pass_by_value, reason = "the client owns the task from here on")]
     pub fn enqueue<T: Task>(&self, task: T) -> Enqueue {
         Enqueue::new(self.clone(), task.new_task())
     }
@@ -98,15 +95,16 @@ impl Client {
         Enqueue::new(self.clone(), Ok(task))
     }
 
-    /// Enqueues many tasks in one commit, all or none, when it is awaited; the answers are in their order.
+    /// Enqueues many tasks in one commit, all or none, when it is awaited; the answers are in the order of
+    /// the tasks.
     ///
     /// [`Client::enqueue_all_keyed`] gives each task a key, so that the call can be repeated.
     pub fn enqueue_all<T: Task>(&self, tasks: impl IntoIterator<Item = T>) -> EnqueueAll {
         EnqueueAll::new(self.clone(), tasks.into_iter().map(|task| task.new_task()).collect())
     }
 
-    /// The same with a key for each task. The call may then be repeated after an error that leaves open whether it took
-    /// effect: what is there already is answered with `existing`, and nothing is added twice.
+    /// The same with a key for each task. After an error that leaves open whether the call took effect, the
+    /// caller may repeat it: existing tasks are answered with `existing`, and none is added twice.
     ///
     /// ```
     /// # use windlass::{Client, Task};
@@ -136,15 +134,15 @@ impl Client {
         EnqueueAll::new(self.clone(), Ok(tasks))
     }
 
-    /// One task, unfinished or kept.
+    /// One task, unfinished or from the history.
     ///
     /// # Errors
-    /// Any [`Error`] of the store; a task that is not there is `None`.
+    /// Any [`Error`] of the store; a missing task is `None`.
     pub async fn task(&self, id: TaskId) -> Result<Option<TaskRecord>> {
         self.store.task(id).await
     }
 
-    /// Ends a task that has not started, and asks a running one to end; gives the state that it is in now.
+    /// Ends a task that has not started, and asks a running one to end; returns its current state.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Conflict`] if it has ended already.
@@ -152,7 +150,7 @@ impl Client {
         only(id, self.store.cancel(&[id], reason).await?)
     }
 
-    /// Grants a dead task a fresh budget of attempts, from now on.
+    /// Gives a dead task a fresh budget of attempts.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Conflict`] if it is not dead.
@@ -160,8 +158,8 @@ impl Client {
         only(id, self.store.redrive(&[Redrive { id, delay: Duration::ZERO }]).await?)
     }
 
-    /// Adds a task that does the same as one that is done or cancelled, which itself never runs again; gives the new one's id. Each
-    /// task is repeated once: a third run repeats the second.
+    /// Adds a task that does the same as one that is done or cancelled, and returns its id. An ended task never runs
+    /// again. Each task is repeated once: a third run repeats the second.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Conflict`] if it is dead, has not ended or is repeated already.
@@ -174,11 +172,11 @@ impl Client {
         Ok(added.id)
     }
 
-    /// Waits until the task has ended, at most `timeout`, and gives the task as it then stands: look at
+    /// Waits until the task has ended, at most `timeout`, and returns the task in its current state: check
     /// [`TaskRecord::state`]. Any number of waiters cost one query per interval. Cancel safe.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such task (any more), or any other error of the store.
+    /// [`Error::NotFound`] if the task does not exist (any more), or any other error of the store.
     pub async fn wait(&self, id: TaskId, timeout: Duration) -> Result<TaskRecord> {
         match tokio::time::timeout(timeout, self.waiters.ended(id)).await {
             Ok(ended) => ended,
@@ -186,8 +184,8 @@ impl Client {
         }
     }
 
-    /// Waits like [`Client::wait`] for success, and reads what the handler left behind. A handler that left
-    /// nothing behind reads as `()` or `None`.
+    /// Waits like [`Client::wait`] for success, and reads the handler's output. A task without output reads
+    /// as `()` or `None`.
     ///
     /// # Errors
     /// [`Error::Conflict`] if the task ended without success or not in time, [`Error::Invalid`] if its output

@@ -1,4 +1,4 @@
-//! What a handler knows about its attempt.
+//! A handler's view of its attempt.
 
 use std::{
     fmt,
@@ -23,16 +23,16 @@ pub struct Context {
     attempt: Arc<Attempt>,
 }
 
-/// A claimed task on its way through the executor.
+/// A claimed task in the executor.
 pub(crate) struct Attempt {
     pub(crate) claimed: Claimed,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancellation: Cancellation,
-    /// In a box: most attempts have none.
+    /// Boxed: most attempts have none.
     pub(crate) trace: Option<Box<RunTrace>>,
     source: Option<Arc<dyn Source>>,
     claimed_at: Instant,
-    /// Where tasks of its kind are counted, if they are.
+    /// The counters of its kind, if metrics are on.
     pub(crate) meter: Option<Arc<KindMeter>>,
     ended: AtomicBool,
 }
@@ -65,12 +65,12 @@ impl Attempt {
         LeaseRef { id: self.claimed.id, lease: self.claimed.lease }
     }
 
-    /// The store's clock, carried forward from the claim by our monotonic one (CLOCK-FREE).
+    /// The store's clock, carried forward from the claim with this process's monotonic clock (CLOCK-FREE).
     pub(crate) fn store_now(&self) -> Timestamp {
         self.claimed.claimed_at.after(self.claimed_at.elapsed())
     }
 
-    /// Marks the attempt as ended; answers whether this call was the one that did.
+    /// Marks the attempt as ended; returns whether this call was the first.
     pub(crate) fn end(&self) -> bool {
         !self.ended.swap(true, Ordering::AcqRel)
     }
@@ -85,7 +85,7 @@ impl Context {
         Self { attempt }
     }
 
-    /// A context outside of any worker, for calling a handler directly in a test. Progress goes nowhere.
+    /// A context outside of any worker, for calling a handler directly in a test. Progress is dropped.
     pub fn detached(claimed: Claimed) -> Self {
         Self::new(Arc::new(Attempt::new(claimed, None, Cancellation::new(), None)))
     }
@@ -100,7 +100,7 @@ impl Context {
         self.attempt.claimed.id
     }
 
-    /// What the task carries.
+    /// The payload of the task.
     pub fn payload(&self) -> &Payload {
         &self.attempt.claimed.payload
     }
@@ -115,28 +115,29 @@ impl Context {
         self.attempt.claimed.max_attempts
     }
 
-    /// How often the process that ran the task died with it since an attempt last ended otherwise. Such an attempt is not
-    /// counted by [`Context::attempt`].
+    /// How often the process of this task crashed since its last attempt that ended otherwise.
+    /// [`Context::attempt`] does not count a crashed attempt.
     pub fn crashes(&self) -> u32 {
         self.attempt.claimed.crashes
     }
 
-    /// The fencing token: rises with every claim of the task and is never lowered.
+    /// The fencing token: it rises with every claim of the task and never falls.
     pub fn lease(&self) -> u32 {
         self.attempt.claimed.lease
     }
 
-    /// The worker that runs it.
+    /// The worker that runs the attempt.
     pub fn worker(&self) -> WorkerId {
         self.attempt.claimed.worker
     }
 
-    /// Where this attempt stands in a trace: what to send along as `traceparent`, and the parent for spans of the handler's own.
+    /// The trace context of this attempt: send it as `traceparent`, and use it as the parent of the handler's
+    /// own spans.
     pub fn trace(&self) -> Option<TraceContext> {
         self.attempt.trace.as_ref().map(|trace| trace.context).or(self.attempt.claimed.trace)
     }
 
-    /// When this attempt will be ended, if it has a time limit.
+    /// When the time limit of this attempt passes, if it has one.
     pub fn deadline(&self) -> Option<Instant> {
         self.attempt.deadline
     }
@@ -151,10 +152,10 @@ impl Context {
         self.attempt.cancellation.cancelled().await
     }
 
-    /// Keeps a short text that says how far the attempt is.
+    /// Stores a short text about the progress of the attempt.
     ///
     /// # Errors
-    /// [`windlass_core::Error::LeaseLost`] if the task is no longer this attempt's: stop.
+    /// [`windlass_core::Error::LeaseLost`] if another attempt may have the task: stop.
     pub async fn progress(&self, text: impl Into<String> + Send) -> Result<()> {
         let claimed = &self.attempt.claimed;
         let lease = self.attempt.lease();

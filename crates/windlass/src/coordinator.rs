@@ -1,12 +1,12 @@
-//! The one loop of a worker that claims: reserve free slots, claim at most that many, start each at once, return
-//! the unused.
+//! The loop of a worker that claims: reserve free slots, claim at most that many tasks, start each at once,
+//! return the unused slots.
 //!
-//! Where more is there and slots are free, the next claim is sent before the tasks of the last one are started, so that the store does
-//! not wait for that.
+//! If the store has more tasks and slots are free, the next claim is sent before the tasks of the last one
+//! are started, so that the store need not wait for that.
 //!
-//! There are four answers to a claim that brings nothing, and each waits for something else: *saturated* for a slot,
-//! *nothing there* for a hint, a due time or the poll, *blocked* for the same with the longest poll (nothing that
-//! this worker does can change it), *failed* for a growing delay.
+//! A claim that brings no task has one of four outcomes, and each waits for something else: *saturated* for a
+//! slot; *nothing there* for a hint, a due time or the poll; *blocked* for the same with the longest poll (no
+//! action of this worker can change it); *failed* for a growing delay.
 
 use std::{
     collections::VecDeque,
@@ -42,35 +42,35 @@ use crate::{
 const DUE_MAX: u32 = 1_000;
 /// The first pause after a failed claim.
 const FAILED_PAUSE: Duration = Duration::from_millis(100);
-/// The longest.
+/// The longest such pause.
 const FAILED_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// What the coordinator waits for before it looks again.
+/// What the coordinator waits for before its next claim.
 enum Pause {
     /// Nothing: there may be more.
     None,
     /// A slot.
     Saturated,
-    /// More slots to come free, but not longer than this.
+    /// More free slots, but not longer than this.
     Gathering(Duration),
-    /// Room among the ends that wait for the store: more wait than there are slots.
+    /// Fewer unsettled ends: more of them wait for the store than there are slots.
     Unsettled,
     /// A hint, a due time, or the poll.
     Idle,
-    /// The same, but at the slowest poll.
+    /// As `Idle`, with the slowest poll.
     Blocked,
     /// A delay after a failure.
     Failed,
 }
 
-/// Tasks that a claim brought and that are about to be started, with their slots.
+/// The tasks of a claim that are about to be started, with their slots.
 struct Brought {
     shared: Arc<Shared>,
     attempts: VecDeque<Arc<Attempt>>,
     reserved: Reserved,
 }
 
-/// The coordinator died in between: what nobody has started is nobody's attempt.
+/// The coordinator died before it started these tasks: hand them back.
 impl Drop for Brought {
     fn drop(&mut self) {
         for attempt in self.attempts.drain(..) {
@@ -82,16 +82,16 @@ impl Drop for Brought {
 pub(crate) struct Coordinator {
     shared: Arc<Shared>,
     lanes: Lanes,
-    /// What the last claim brought, while the next one is about to be sent. Never kept across a wait.
+    /// The tasks of the last claim, until the next claim is sent. Never kept across a wait.
     brought: Option<Brought>,
     failures: Backoff,
-    /// Tells when a claim that failed is worth another try.
+    /// Ends the pause after a failed claim when the store may be back.
     again: Option<Again>,
     poll: Backoff,
     ended_at_last_claim: u64,
     began: Instant,
     gathering: Gathering,
-    /// When the next scheduled task is due, in our time.
+    /// When the next scheduled task is due, by our clock.
     next_due: Option<Instant>,
     /// A reading of the store's clock and of ours at the same moment.
     store_clock: Option<(Timestamp, Instant)>,
@@ -122,7 +122,7 @@ impl Coordinator {
             self.shared.tick();
             let shared = self.shared.clone();
             let pause = tokio::select! {
-                // First, so that what it starts before it waits is seen by whoever looks after what waits for a thread.
+                // Poll the cycle first: `keep_starting` must see the tasks that the cycle has just queued.
                 biased;
                 pause = self.cycle() => pause,
                 never = shared.pool.keep_starting() => match never {},
@@ -132,7 +132,7 @@ impl Coordinator {
         self.start_brought();
     }
 
-    /// One look: due duties, then a claim for the slots that are free.
+    /// One round: due duties, then a claim for the free slots.
     async fn cycle(&mut self) -> Pause {
         let Some(worker) = self.shared.worker() else { return Pause::Failed };
         let room = self.room();
@@ -150,7 +150,7 @@ impl Coordinator {
         if reserved.is_empty() {
             return Pause::Saturated;
         }
-        // Asked again now that the slots are taken: an end is counted before its slot is free.
+        // Check again after the reservation: an end is counted before its slot is free.
         if self.has_too_many_ends() {
             return Pause::Unsettled;
         }
@@ -163,7 +163,7 @@ impl Coordinator {
         }
     }
 
-    /// What to wait for if no slot is free, or so few that a claim is not worth its way yet.
+    /// What to wait for if no slot is free, or too few for a claim.
     fn gather(&mut self, allowed: usize, free: usize) -> Option<Pause> {
         let count = |slots: usize| u32::try_from(slots).unwrap_or(u32::MAX);
         match self.gathering.left(count(allowed), count(free), self.began.elapsed()) {
@@ -172,20 +172,22 @@ impl Coordinator {
         }
     }
 
-    /// Whether more ends wait for the store than there are slots.
+    /// Whether more ended attempts wait for the store than there are slots.
     fn has_too_many_ends(&self) -> bool {
         self.shared.settle_queue.unsettled() > self.shared.pool.size()
     }
 
-    /// How many tasks the next claim may bring, if there are slots for them. Nothing while more ends wait for the store
-    /// than there are slots: a worker holds at most twice as many attempts as it has slots, however slow the store is
-    /// (BOUNDED). As many may wait, so that all slots are claimed for while those are settled.
+    /// How many tasks the next claim may bring, if there are slots for them. None while more ended attempts
+    /// wait for the store than there are slots. So a worker holds at most twice as many attempts as it has
+    /// slots, however slow the store is (BOUNDED). Up to one attempt per slot may wait, so that all slots can
+    /// be refilled while those are settled.
     fn room(&self) -> usize {
         let shared = &self.shared;
         if self.has_too_many_ends() {
             return 0;
         }
-        // A claim there only says how much may come; what comes is sized by whoever sends it.
+        // A claim on a pushing source only says how many tasks may come; the server decides how many to send
+        // at once.
         if shared.source.pushes() && !matches!(shared.config.claim_batch, ClaimBatch::AtMost(_)) {
             return shared.pool.size();
         }
@@ -205,7 +207,7 @@ impl Coordinator {
         if self.next_due.is_some_and(|due| due <= Instant::now()) {
             self.start_brought();
             let report = source.promote_due(DUE_MAX).await?;
-            // The time may be that of a job that wants its turn.
+            // The due time may belong to a job with a delay.
             let admitted = source.admit(DUE_MAX).await?;
             self.next_due = if report.more || admitted.more { Some(Instant::now()) } else { None };
             self.note_due(report.next_due);
@@ -231,7 +233,7 @@ impl Coordinator {
         let is_full = answer.tasks.len() >= asked;
         self.take_in(answer, asked_at, reserved);
         if !is_full {
-            // What comes alone is not to wait for anything, and there may be no more.
+            // Start the tasks at once: the claim was not full, so there may be no next claim to wait for.
             self.start_brought();
         }
         Ok(pause)
@@ -244,30 +246,30 @@ impl Coordinator {
         }
         match answer.rest {
             Rest::More => Pause::None,
-            // With more lanes than one claim takes, the others have their turn first.
+            // A worker with more lanes than one claim takes must try its other lanes first.
             Rest::Nothing | Rest::Blocked if self.lanes.has_unseen_chunk() => Pause::None,
             Rest::Nothing => Pause::Idle,
             Rest::Blocked => Pause::Blocked,
         }
     }
 
-    /// Owns up to what was claimed; it is started with the next step.
+    /// Records the claimed tasks as ours; the next step starts them.
     fn take_in(&mut self, answer: ClaimAnswer, asked_at: Option<SystemTime>, reserved: Reserved) {
         let shared = &self.shared;
         let attempts: Vec<_> = answer.tasks.into_iter().map(|task| self.attempt(task, asked_at)).collect();
-        // A store that crashed may have forgotten a claim, and gives the same task out under the same lease again. The
-        // attempt that runs already is that lease's attempt.
+        // A store that crashed may have forgotten a claim. It then gives out the same task under the same
+        // lease again; the attempt that already runs keeps it.
         let attempts = shared.in_flight.insert_new(attempts);
         shared.claim_answered();
         self.brought = Some(Brought { shared: shared.clone(), attempts: attempts.into(), reserved });
     }
 
-    /// Starts every claimed task at once; each has its slot already.
+    /// Starts every claimed task; each already has its slot.
     fn start_brought(&mut self) {
         let Some(mut brought) = self.brought.take() else { return };
         let shared = &self.shared;
-        // Looked at after the attempts are in `in_flight`: a fence that came before cancels nothing of theirs, and one that
-        // comes later finds them there.
+        // Check the lease only after the attempts are in `in_flight`. An earlier fence did not cancel them,
+        // and the check sees it; a later fence finds them there.
         let worker = shared.worker().filter(|_| !shared.is_draining() && shared.holds_lease());
         while let Some(attempt) = brought.attempts.pop_front() {
             let is_wanted = worker == Some(attempt.claimed.worker);
@@ -276,8 +278,8 @@ impl Coordinator {
                 brought.reserved.start(executor::execute(shared.clone(), attempt.clone(), handler.clone()))
             });
             if !started {
-                // The stop came, or the lease went, while the claim was on its way; or the store gave more than was asked
-                // for.
+                // A stop or a lost lease came while the claim was running, or the store gave more tasks than
+                // there were slots.
                 executor::finish(shared, &attempt, Outcome::Release);
             }
         }
@@ -301,7 +303,7 @@ impl Coordinator {
         Counters::add(&shared.counters.claims_failed, 1);
         match error {
             Error::Fatal(_) => shared.set_fatal(error),
-            // The heartbeat registers anew; until then there is no worker to claim for.
+            // The heartbeat registers the worker again; until then there is nothing to claim for.
             Error::WorkerExpired => shared.claim_answered(),
             error if shared.is_draining() => tracing::debug!(%error, "a claim failed in the drain"),
             error => self.again = Some(shared.reach.failed("claims", &error)),
@@ -310,7 +312,7 @@ impl Coordinator {
         Pause::Failed
     }
 
-    /// Hands back what a claim with a lost answer may have taken, before any other claim.
+    /// Hands back the tasks of a claim whose answer was lost, before any other claim.
     async fn settle_doubt(&mut self) {
         while let Some((worker, claim_no)) = self.shared.claim_in_doubt() {
             match self.shared.source.unclaim(worker, claim_no).await {
@@ -329,28 +331,29 @@ impl Coordinator {
         }
     }
 
-    /// A claim was answered. Where tasks come by themselves that says nothing of the store.
+    /// A claim was answered. On a pushing source that says nothing about the store.
     fn reached(&self) {
         if !self.shared.source.pushes() {
             self.shared.reach.answered();
         }
     }
 
-    /// Remembers the earliest due time that is known.
+    /// Records the earliest known due time.
     fn note_due(&mut self, due: Option<Timestamp>) {
         let Some(due) = due else { return };
         let at = match self.store_clock {
             Some((store, ours)) => {
                 ours + Duration::from_millis(due.as_ms().saturating_sub(store.as_ms()).max(0) as u64)
             }
-            // The store's clock is known from the first claim on. Until then, and while there is no lane to claim from,
-            // due tasks are looked at in the rhythm of the slowest poll.
+            // The first claim brings the store's clock. Before that, and while there is no lane to claim
+            // from, due tasks are checked at the slowest poll.
             None => Instant::now() + self.shared.config.poll_interval_max,
         };
         self.next_due = Some(self.next_due.map_or(at, |known| known.min(at)));
     }
 
-    /// Looks often again after something came, unless hints tell of the next: then a lone task costs one claim, not a row.
+    /// Polls often again after a task came, unless hints announce new tasks: then one task costs one claim,
+    /// not several.
     fn reset_poll(&mut self) {
         if !self.shared.source.hears_of_new_tasks() {
             self.poll.reset();
@@ -359,18 +362,18 @@ impl Coordinator {
 
     async fn wait(&mut self, pause: Pause) {
         if matches!(pause, Pause::None) && self.brought.is_some() {
-            // The next claim is sent first; while it is on its way others have their turn.
+            // Send the next claim first; other tasks of this thread run while it waits.
             return;
         }
         self.start_brought();
         let shared = self.shared.clone();
         let slowest = shared.config.poll_interval_max;
         let timer = match pause {
-            // Yield, so that a claim loop over instant tasks cannot starve what else runs on this thread.
+            // Yield, so that a claim loop over very short tasks cannot starve the other tasks of this thread.
             Pause::None => return tokio::task::yield_now().await,
             Pause::Saturated | Pause::Unsettled | Pause::Blocked => self.poll.spread(slowest.mul_f64(0.8)),
             Pause::Idle if shared.source.hears_of_new_tasks() => self.poll.next().min(slowest),
-            // Nobody rings: what comes is found by looking.
+            // There are no hints: only the poll finds new tasks.
             Pause::Idle => self.poll.spread(shared.config.poll_interval),
             Pause::Failed => self.failures.next(),
             Pause::Gathering(left) => left,
@@ -379,7 +382,8 @@ impl Coordinator {
         let wakes = matches!(pause, Pause::Idle | Pause::Blocked);
         let has_failed = matches!(pause, Pause::Failed);
         let mut again = self.again.take().filter(|_| has_failed);
-        // A store that is back is not waited for any longer; but however often it rings, claims do not fail in a flood.
+        // A hint ends the pause after a failed claim, but not before the shortest pause. Otherwise many hints
+        // would cause a flood of failing claims.
         let woken = async {
             if has_failed {
                 tokio::time::sleep(FAILED_PAUSE).await;
@@ -427,7 +431,7 @@ async fn claim(
             }
             answer?
         }
-        // A claim that hangs must not hang the stop; what it may have taken is handed back by `unclaim`.
+        // A claim that hangs must not hang the stop; `unclaim` hands back the tasks that it may have taken.
         () = shared.phase_reached(Phase::HandingBack) => {
             return Err(Error::Unknown("the worker is stopping".into()));
         }

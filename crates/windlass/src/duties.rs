@@ -1,6 +1,6 @@
-//! What every worker does besides running tasks: find dead workers, apply retention, pass hints on.
+//! The duties of every worker besides running tasks: find dead workers, apply retention, pass hints on.
 //!
-//! Each duty is bounded per step, spread in time, and isolated: one that fails is counted, reported and tried again.
+//! Each duty is bounded per step, spread in time, and isolated: a failure is counted, reported and retried.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ const EXPIRY_MAX: u32 = 1_000;
 /// How often retention looks for something to remove.
 const RETENTION_EVERY: Duration = Duration::from_secs(5);
 
-/// Runs `duty` every `every`, again at once while it has more to do, until the worker drains.
+/// Runs `duty` every `every`, and again at once while it has more to do, until the worker drains.
 async fn repeat<F, Fut>(shared: &Shared, which: Duty, every: Duration, mut duty: F)
 where
     F: FnMut() -> Fut,
@@ -63,7 +63,7 @@ where
     }
 }
 
-/// Waits for the next turn of a duty; one that failed has it when the store is back.
+/// Waits for the next run of a duty; after a failure, until the store is back.
 pub(crate) async fn wait(again: Option<Again>, pause: Duration) {
     match again {
         Some(mut again) => again.after(pause).await,
@@ -77,13 +77,13 @@ pub(crate) async fn sweep(shared: Arc<Shared>) {
     repeat(&shared, Duty::Sweep, every, || shared.source.expire_workers(EXPIRY_MAX)).await;
 }
 
-/// Removes what has been kept long enough.
+/// Removes tasks whose retention is over.
 pub(crate) async fn retain(shared: Arc<Shared>) {
     let retention = shared.config.retention;
     repeat(&shared, Duty::Retention, RETENTION_EVERY, || shared.store.retain(&retention)).await;
 }
 
-/// Passes the store's hints on to whom they concern.
+/// Passes the store's hints on to the parts of the worker.
 pub(crate) async fn listen(shared: Arc<Shared>) {
     let mut hints = shared.source.hints();
     loop {

@@ -1,6 +1,6 @@
-//! The thread that claims and settles, apart from the threads that run handlers: a handler that blocks its thread holds
-//! up itself, and neither the claims nor the settlements of others. A source that has a thread for its connections has the engine on
-//! it as well.
+//! The thread that claims and settles, apart from the threads that run handlers. A handler that blocks its
+//! thread delays itself, and neither the claims nor the settlements of others. A source with its own thread
+//! for connections runs the engine on that thread.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,20 +19,21 @@ use crate::{
     },
 };
 
-/// How long the parts get to end by themselves once the worker has stopped.
+/// How long the parts may take to end after the worker has stopped.
 const END_GRACE: Duration = Duration::from_secs(1);
 
 /// The running thread.
 pub(crate) struct Engine {
     pub(crate) part: Part,
-    /// The end of claiming: by itself when the worker drains, with an error when the coordinator died too often.
+    /// Resolves when claiming ends: in success when the worker drains, with an error when the coordinator
+    /// died too often.
     claiming: Option<oneshot::Receiver<Result<(), WorkerError>>>,
 }
 
 /// Starts the thread. It ends when the worker has stopped.
 ///
 /// # Errors
-/// If the thread or its timer cannot be had.
+/// If the thread or its timer cannot be created.
 pub(crate) fn spawn(shared: &Arc<Shared>) -> std::io::Result<Engine> {
     let (ended, claiming) = oneshot::channel();
     let engine = run(shared.clone(), ended);
@@ -49,7 +50,7 @@ async fn run(shared: Arc<Shared>, ended: oneshot::Sender<Result<(), WorkerError>
     parts.spawn(duties::retain(shared.clone()));
     parts.spawn(schedule::duty::run(shared.clone()));
     let claiming = async {
-        // Nobody listens any more if the worker was dropped, and then it does not matter.
+        // If the worker was dropped, the receiver is gone; that does not matter.
         let _ = ended.send(supervisor::supervise(shared.clone()).await);
         std::future::pending::<()>().await;
     };
@@ -62,7 +63,7 @@ async fn run(shared: Arc<Shared>, ended: oneshot::Sender<Result<(), WorkerError>
     parts.shutdown().await;
 }
 
-/// A part that dies takes the worker with it: without its settler or its sweeps it would only look alive.
+/// A part that dies ends the worker: without its settler or its sweeps it would only look alive.
 async fn watch(parts: &mut JoinSet<()>, shared: &Shared) {
     while let Some(ended) = parts.join_next().await {
         if let Err(death) = ended {
@@ -81,7 +82,7 @@ impl Engine {
         ended.unwrap_or(Ok(()))
     }
 
-    /// Whether claiming has not ended yet, as far as anybody has asked.
+    /// Whether claiming has not ended yet, as of the last call of `claiming_ended`.
     pub(crate) fn is_claiming(&self) -> bool {
         self.claiming.is_some()
     }

@@ -1,7 +1,7 @@
 //! Runs one attempt: a pipeline of named steps from a claimed task to its settlement.
 //!
 //! ```text
-//! run (decode and call the handler) ─► catch panic ─► deadline ─► cancellation ─► outcome ─► settle ─► settler
+//! run (decode, call the handler) ─► catch panic ─► deadline ─► cancellation ─► outcome ─► settle ─► settler
 //! ```
 
 use std::{sync::Arc, time::Duration};
@@ -18,7 +18,7 @@ use crate::{
     worker::{shared::Shared, status::Counters},
 };
 
-/// Runs an attempt to its end and hands the settlement over. Holds the slot until then, not longer.
+/// Runs an attempt to its end and queues its settlement. Holds the slot until then, not longer.
 pub(crate) async fn execute(shared: Arc<Shared>, attempt: Arc<Attempt>, handler: Arc<dyn RawHandler>) {
     let is_timed = shared.meters.is_some() || shared.admission.watches_latency();
     let started = is_timed.then(Instant::now);
@@ -40,8 +40,8 @@ pub(crate) async fn execute(shared: Arc<Shared>, attempt: Arc<Attempt>, handler:
     guard.end(outcome);
 }
 
-/// An attempt that has not ended. If its future is dropped or unwinds (a destructor of the handler may panic, where nothing
-/// else catches it), the attempt ends all the same.
+/// An attempt that has not ended. A destructor of the handler may panic outside of any catch, and the future
+/// may be dropped; the attempt ends even then.
 struct Unended<'a> {
     shared: &'a Shared,
     attempt: &'a Attempt,
@@ -65,7 +65,7 @@ impl Drop for Unended<'_> {
     }
 }
 
-/// Turns an outcome into a settlement and hands it over, once per attempt.
+/// Turns an outcome into a settlement and queues it, once per attempt.
 pub(crate) fn finish(shared: &Shared, attempt: &Attempt, outcome: Outcome) -> bool {
     if !attempt.end() {
         return false;
@@ -85,7 +85,7 @@ pub(crate) fn finish(shared: &Shared, attempt: &Attempt, outcome: Outcome) -> bo
     true
 }
 
-/// The handler's end, or what ended it.
+/// The outcome of the handler, or of the event that ended it.
 pub(crate) async fn outcome(
     shared: &Shared,
     attempt: &Arc<Attempt>,
@@ -103,7 +103,7 @@ pub(crate) async fn outcome(
         }
         reason = attempt.cancellation.cancelled() => match reason {
             CancelReason::Requested(reason) => {
-                // The handler was told; it may finish or end in its own way for a while.
+                // The handler was asked to end; it may finish in its own way for a while.
                 tokio::select! {
                     biased;
                     ended = &mut run => returned(shared, attempt, ended),
@@ -116,7 +116,7 @@ pub(crate) async fn outcome(
     }
 }
 
-/// A panic hurts only its own attempt, which counts as failed.
+/// A panic ends only its own attempt, which counts as failed.
 pub(crate) fn returned(shared: &Shared, attempt: &Attempt, ended: Result<Outcome, String>) -> Outcome {
     ended.unwrap_or_else(|message| {
         Counters::add(&shared.counters.panicked, 1);

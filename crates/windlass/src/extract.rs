@@ -1,14 +1,14 @@
-//! What handlers are given besides their payload: state, looked up by its type when the program is compiled.
+//! What handlers get besides their payload: state, looked up by its type at compile time.
 //!
 //! A builder's state is a list of types, `(B, (A, ()))` after `.state(a).state(b)`. [`Has`] finds one type in
-//! the list, [`Provides`] the types that one handler asks for.
+//! the list, [`Provides`] the types that one handler needs.
 
 use std::ops::{Deref, DerefMut};
 
-/// Something that the worker was given with `.state(…)` and a handler asks for by its type.
+/// A value that the worker got with `.state(…)` and that a handler receives by its type.
 ///
-/// Each call gets a clone, so what is costly to clone belongs into an `Arc`. Two values of one type need two
-/// wrapper types, as the type is the name.
+/// Each call gets a clone, so put a value that is costly to clone into an `Arc`. Two values of one type need
+/// two wrapper types, because the type identifies the value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct State<T>(pub T);
 
@@ -52,14 +52,14 @@ impl<T, Other, Rest: Has<T, Place>, Place> Has<T, There<Place>> for (Other, Rest
     }
 }
 
-/// The place of a state that was looked for down to the end of the list.
+/// The place of a state that is not in the list.
 #[derive(Debug)]
 pub struct Nowhere;
 
-/// A state that the end of a list has. No type is one.
+/// A state that is in the empty list. No type implements it.
 ///
-/// It is there for what the compiler says. Without an implementation of [`Has`] for the empty list, a worker without any state could
-/// only serve handlers that ask for none, and the compiler would complain that `()` is not the handler's list of states.
+/// It exists for the compiler's message. Without an implementation of [`Has`] for the empty list, the
+/// compiler would complain about a worker without states that `()` is not the handler's list of states.
 #[diagnostic::on_unimplemented(
     message = "this worker has no state of type `{Self}`",
     label = "a handler asks for `State<{Self}>`",
@@ -76,9 +76,9 @@ impl<T: Absent> Has<T, Nowhere> for () {
     }
 }
 
-/// The list of states has everything that a handler asks for.
+/// The list of states has everything that a handler needs.
 pub trait Provides<States, Places> {
-    /// Clones of what the handler asks for.
+    /// Clones of the states that the handler needs.
     fn provide(&self) -> States;
 }
 

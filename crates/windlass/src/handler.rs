@@ -1,7 +1,8 @@
-//! Handlers: plain async functions as applications write them, and one untyped form as the executor calls them.
+//! Handlers: plain async functions as applications write them, and the untyped form that the executor calls.
 //!
-//! Three bounds at `handle(…)` say three things in three messages: [`Handler`] the shape of the arguments,
-//! [`Task`](crate::Task) the payload, [`IntoOutcome`] what comes back. One bound for all could only say "no".
+//! Three bounds at `handle(…)` give three different messages: [`Handler`] for the arguments,
+//! [`Task`](crate::Task) for the payload, [`IntoOutcome`] for the return type. One bound for all could not
+//! say which is wrong.
 
 use std::{error::Error as StdError, future::Future, marker::PhantomData, sync::Arc};
 
@@ -11,7 +12,7 @@ use windlass_core::Outcome;
 
 use crate::{context::Context, extract::State};
 
-/// The code behind a kind, without types: it reads [`Context::payload`] itself.
+/// The untyped handler of a kind: it reads [`Context::payload`] itself.
 ///
 /// Most handlers are plain async functions registered with `Worker::builder(…).handle(…)`; this trait is for
 /// code that serves kinds known only at run time.
@@ -24,10 +25,10 @@ pub trait RawHandler: Send + Sync + 'static {
 /// An error of any type, as a handler may return it.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// A function with the arguments of a handler: the payload, then a [`Context`] if it wants one, then up to
-/// three [`State`]s.
+/// A function with the arguments of a handler: the payload, then optionally a [`Context`], then up to three
+/// [`State`]s.
 ///
-/// Implemented for functions and closures; there is nothing to implement by hand.
+/// Implemented for functions and closures; do not implement it by hand.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not have the arguments of a Windlass handler",
     label = "not a handler",
@@ -36,11 +37,11 @@ pub type BoxError = Box<dyn StdError + Send + Sync>;
             then the states"
 )]
 pub trait Handler<Args>: Send + Sync + 'static {
-    /// What the task carries.
+    /// The payload type.
     type Payload;
-    /// The states that it asks for, as a tuple.
+    /// The states that it needs, as a tuple.
     type States;
-    /// What a call gives: a future, if the function is async.
+    /// What a call returns: a future, if the function is async.
     type Called;
 
     /// Starts one attempt.
@@ -80,7 +81,7 @@ handler!([Context], A a);
 handler!([Context], A a, B b);
 handler!([Context], A a, B b, C c);
 
-/// What a call of an async function gives. Implemented for every future.
+/// The return value of an async function. Implemented for every future.
 #[diagnostic::on_unimplemented(
     message = "a Windlass handler is async; this one returns `{Self}`",
     label = "not an async function",
@@ -96,7 +97,7 @@ pub trait AsyncCall {
     fn into_future(self) -> Self::Future;
 }
 
-// A mistake is reported as "not async" in our words, not as a missing `Future`.
+// The compiler then reports "not async" in our words, not a missing `Future`.
 #[diagnostic::do_not_recommend]
 impl<F: Future> AsyncCall for F {
     type Returns = F::Output;
@@ -134,7 +135,7 @@ impl IntoOutcome for () {
     }
 }
 
-// A mistake is reported for the whole `Result`, with the note above, not as a missing `From`.
+// The compiler then reports the whole `Result`, with the note above, not a missing `From`.
 #[diagnostic::do_not_recommend]
 impl<R: Into<Outcome>, E: Into<BoxError>> IntoOutcome for Result<R, E> {
     fn into_outcome(self) -> Outcome {
@@ -145,7 +146,7 @@ impl<R: Into<Outcome>, E: Into<BoxError>> IntoOutcome for Result<R, E> {
     }
 }
 
-/// The text of an error and of what caused it; a cause that its parent already quotes is not said twice.
+/// The text of an error and of its causes; a cause that its parent already quotes is not repeated.
 fn text_with_sources(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -191,7 +192,7 @@ where
     async fn call(&self, context: Context) -> Outcome {
         let payload = match context.payload().decode() {
             Ok(payload) => payload,
-            // Retried, not dead at once: in a rolling deploy the next worker may know this form.
+            // Retry, not dead at once: in a rolling deploy the next worker may know this format.
             Err(reason) => return Outcome::retry(format!("payload does not decode: {reason}")),
         };
         let called = self.handler.call(payload, context, self.states.clone());

@@ -1,9 +1,9 @@
-//! Keeps the worker's lease alive, on a thread of its own: handlers that block every thread of the runtime do not
+//! Renews the worker's lease, on its own thread: handlers that block every thread of the runtime must not
 //! make a live worker look dead (NO-FALSE-DEATH).
 //!
-//! The local deadline counts from when a renewal was *sent*, so it passes before the store's does. When it passes
-//! without an answer, this worker no longer owns its tasks: their handlers are cancelled before the store may hand
-//! them on (SELF-FENCE), and it registers under a new id.
+//! The local deadline counts from when a renewal was *sent*, so it passes before the store's does. If it
+//! passes without an answer, this worker no longer owns its tasks: it cancels their handlers before the store
+//! may give them to another worker (SELF-FENCE), and registers under a new id.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,19 +20,19 @@ use crate::{
     },
 };
 
-/// Every so many renewals the store's idea of what this worker holds is compared with its own.
+/// After so many renewals the worker compares its leases with those in the store.
 const RENEWALS_PER_RECONCILE: u64 = 5;
-/// The same for a worker that has nothing and claimed nothing since it was last compared.
+/// The same for a worker without tasks that claimed nothing since the last comparison.
 const IDLE_RENEWALS_PER_RECONCILE: u64 = 30;
-/// Pauses between two tries to register anew.
+/// First pause between two tries to register again.
 const REGISTER_PAUSE_MIN: Duration = Duration::from_millis(100);
-/// Longest of them.
+/// Longest such pause.
 const REGISTER_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Starts the thread. It ends when the worker has stopped. The lease that it has is ours until `valid_until`.
+/// Starts the thread. It ends when the worker has stopped. The current lease is valid until `valid_until`.
 ///
 /// # Errors
-/// If the thread or its timer cannot be had.
+/// If the thread or its timer cannot be created.
 pub(crate) fn spawn(shared: Arc<Shared>, valid_until: Instant) -> std::io::Result<Part> {
     shared.config.home.start("windlass-heartbeat", async move {
         tokio::select! {
@@ -49,9 +49,9 @@ async fn beat(shared: &Shared, mut valid_until: Instant) {
         shared.config.home.seed().wrapping_add(11),
     );
     let mut renewals = 0_u64;
-    // What had been claimed, and what had failed, when the two were last compared.
+    // The numbers of claims and of failures at the last comparison.
     let mut compared_at = (u64::MAX, 0);
-    // The epoch of the store's leases when they were last compared; another one may have forgotten some.
+    // The epoch of the store's leases at the last comparison; a new epoch may have forgotten some leases.
     let mut epoch = None;
     loop {
         let Some(worker) = shared.worker() else {
@@ -60,18 +60,18 @@ async fn beat(shared: &Shared, mut valid_until: Instant) {
         };
         shared.set_lease_until(valid_until);
         let pause = spread.spread(shared.config.heartbeat * 4 / 5);
-        // Sooner where little is left, as after a registration that was long under way.
+        // Renew sooner if little time is left, as after a registration that took long.
         let left = valid_until.saturating_duration_since(Instant::now());
         tokio::time::sleep(pause.min(left / 2)).await;
         let sent = Instant::now();
-        // Renewals are retried until the lease is no longer ours; then there is nothing left to renew.
+        // Renewals are retried until the lease has expired; then there is nothing left to renew.
         let Ok(answer) = tokio::time::timeout_at(valid_until, renew(shared, worker)).await else {
             fence(shared, worker, "the store did not answer in time");
             continue;
         };
         match answer {
             Ok(renewed) => {
-                // The deadline of a renewal that was retried still counts from the first try: early is safe.
+                // The deadline counts from the first try of a retried renewal: too early is safe.
                 valid_until = sent + shared.config.lease_ttl;
                 shared.set_lease_until(valid_until);
                 shared.mark_renewed();
@@ -104,7 +104,7 @@ async fn beat(shared: &Shared, mut valid_until: Instant) {
     }
 }
 
-/// Renews, again and again while the failure may pass.
+/// Renews, and retries while the failure may be temporary.
 async fn renew(shared: &Shared, worker: WorkerId) -> Result<Renewed, Error> {
     let mut backoff = Backoff::new(Duration::from_millis(50), shared.config.heartbeat, 13);
     loop {
@@ -127,7 +127,7 @@ async fn renew(shared: &Shared, worker: WorkerId) -> Result<Renewed, Error> {
     }
 }
 
-/// Gives up every lease of this registration: their handlers end now, what they held is handed back.
+/// Gives up every lease of this registration: their handlers are cancelled now, and their tasks handed back.
 fn fence(shared: &Shared, worker: WorkerId, why: &str) {
     shared.set_worker(None);
     Counters::add(&shared.counters.self_fences, 1);
@@ -161,26 +161,27 @@ async fn register_anew(shared: &Shared) -> Instant {
     }
 }
 
-/// Compares leases both ways: hands back what the store says we hold and we do not (the rest of an answer that was lost on the way), and
-/// ends the attempts that the store does not give us (it forgot their claims in a crash). Answers whether the store answered.
+/// Compares leases both ways. Hands back tasks that the store says we hold and we do not, because their
+/// answer was lost. Ends attempts that the store does not know, because it forgot their claims in a crash.
+/// Returns whether the store answered.
 async fn reconcile(shared: &Shared, worker: WorkerId) -> bool {
-    // Read the claim number first: a claim that is answered in between is above it and left alone.
+    // Read the claim number first: a claim that is answered in between has a higher number and is left alone.
     let answered = shared.claims_answered();
     let leases = shared.in_flight.leases_of(worker);
     let compared = shared.source.reconcile(worker, answered, &leases);
-    // The next renewal must not wait for it (NO-FALSE-DEATH); the next comparison finds what this one has left.
+    // The next renewal must not wait for the comparison (NO-FALSE-DEATH); the next comparison completes it.
     match tokio::time::timeout(shared.config.heartbeat, compared).await {
         Ok(Ok(compared)) => {
             if compared.handed_back > 0 {
                 let tasks = compared.handed_back;
                 Counters::add(&shared.counters.reconciled, tasks);
-                tracing::warn!(%worker, tasks, "handed back tasks that were ours only in the store");
+                tracing::warn!(%worker, tasks, "handed back tasks that the store recorded for this worker and that it did not have");
             }
             shared.lost(&compared.lost);
             return true;
         }
         Ok(Err(error)) => tracing::debug!(%worker, %error, "could not compare leases"),
-        Err(_) => tracing::debug!(%worker, "leases could not be compared in time"),
+        Err(_) => tracing::debug!(%worker, "could not compare leases in time"),
     }
     false
 }

@@ -1,5 +1,5 @@
-//! Where the loops of a worker run: each on a thread of its own, so that no handler can hold them up; in a simulation on the
-//! runtime that the worker was started on, whose clock stands still while anybody has something to do.
+//! Where the loops of a worker run: on their own threads, so that no handler can delay them. In a simulation
+//! they run on the runtime that started the worker, whose clock stands still while any task is ready.
 
 use std::{future::Future, io, thread};
 
@@ -10,15 +10,16 @@ use windlass_core::Source;
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Home {
-    /// On threads of their own.
+    /// On their own threads.
     #[default]
     Threads,
-    /// On the runtime that the worker was started on, with chance from this seed: the same seed, the same run.
+    /// On the runtime that started the worker, with random numbers from this seed: the same seed gives the
+    /// same run.
     ThisRuntime(u64),
 }
 
 impl Home {
-    /// What pauses are spread by, so that workers do not move in step.
+    /// The seed that spreads pauses, so that workers do not act at the same time.
     pub(crate) fn seed(self) -> u64 {
         match self {
             Self::Threads => u64::from(std::process::id()),
@@ -29,7 +30,7 @@ impl Home {
     /// Starts a loop.
     ///
     /// # Errors
-    /// If the thread or its timer cannot be had.
+    /// If the thread or its timer cannot be created.
     pub(crate) fn start(
         self,
         name: &str,
@@ -45,10 +46,10 @@ impl Home {
         }
     }
 
-    /// Starts the loop that claims: on the thread that moves the bytes of the source, if there is one.
+    /// Starts the loop that claims: on the I/O thread of the source, if there is one.
     ///
     /// # Errors
-    /// If the thread or its timer cannot be had.
+    /// If the thread or its timer cannot be created.
     pub(crate) fn start_beside(
         self,
         source: &dyn Source,
@@ -60,7 +61,7 @@ impl Home {
         }
         let (end, ended) = oneshot::channel::<()>();
         let part = async move {
-            // Dropped at the end, also if that is a panic.
+            // Dropped at the end, even after a panic.
             let _end = end;
             part.await;
         };
@@ -71,7 +72,7 @@ impl Home {
     }
 }
 
-/// A loop that runs.
+/// A running loop.
 pub(crate) enum Part {
     Thread(thread::JoinHandle<()>),
     Task(tokio::task::JoinHandle<()>),
@@ -82,7 +83,7 @@ pub(crate) enum Part {
 impl Part {
     /// Waits for its end.
     pub(crate) async fn ended(self) {
-        // How it died, if it did, has been seen by those that watch it.
+        // Other code watches the loop and has seen how it ended.
         match self {
             Self::Thread(thread) => {
                 let _ = tokio::task::spawn_blocking(move || thread.join()).await;

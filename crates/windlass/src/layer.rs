@@ -1,10 +1,10 @@
 //! Code of the application around every run of a handler: metrics, error reports, task-locals, spans.
 //!
 //! ```text
-//! layer 1 ─► layer 2 ─► … ─► the attempt: run, catch panic, deadline, cancellation ─► outcome ─► … ─► layer 1 ─► settle
+//! layer 1 ─► layer 2 ─► … ─► attempt: run, panic, deadline, cancel ─► outcome ─► … ─► layer 1 ─► settle
 //! ```
 //!
-//! A layer therefore sees also the ends that the handler did not choose. Without layers nothing of this runs.
+//! A layer therefore also sees ends that the handler did not choose. Without layers none of this code runs.
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
@@ -19,10 +19,11 @@ use crate::{
     worker::shared::Shared,
 };
 
-/// How long layers may take after the attempt was ended from outside (deadline, cancellation, stop, lost lease).
+/// How long layers may take after the attempt was ended from outside (deadline, cancellation, stop, lost
+/// lease).
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What a layer gives back: the outcome, in a future.
+/// The return type of a layer: the outcome, in a future.
 pub type LayerFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// Code around every run of a handler. The first that was added is the outermost.
@@ -51,8 +52,8 @@ pub type LayerFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// # Ok(()) }
 /// ```
 ///
-/// A panic in a layer is a failed attempt of that task and nothing else. What a layer returns is what becomes of the task, so it
-/// usually returns what [`Next::run`] gave it.
+/// A panic in a layer is a failed attempt of that task only. The outcome that a layer returns decides the
+/// task, so it usually returns what [`Next::run`] gave it.
 pub trait Layer: Send + Sync + 'static {
     /// Surrounds one run.
     fn call(&self, context: Context, next: Next) -> LayerFuture;
@@ -68,7 +69,7 @@ where
     }
 }
 
-/// The rest of the way: further layers, then the attempt itself.
+/// The inner layers and the attempt.
 #[must_use = "the handler does not run unless `.run()` is awaited"]
 pub struct Next {
     shared: Arc<Shared>,
@@ -78,8 +79,8 @@ pub struct Next {
 }
 
 impl Next {
-    /// Runs the attempt and gives its outcome: the handler's, or what ended it (a panic and a deadline are failures, with that
-    /// reason).
+    /// Runs the attempt and returns its outcome: the handler's, or that of the event that ended it (a panic
+    /// and a deadline are failures, with that reason).
     pub async fn run(mut self) -> Outcome {
         let layer = self.shared.registry.layers().get(self.place).cloned();
         match layer {
@@ -110,7 +111,7 @@ pub(crate) async fn outcome(
     tokio::select! {
         biased;
         ended = &mut run => executor::returned(shared, attempt, ended),
-        // The attempt ends by itself at these times; this is for a layer that does not.
+        // The attempt ends at these times without help; this is for a layer that does not.
         outcome = overdue(shared, attempt) => outcome,
     }
 }

@@ -53,13 +53,13 @@ pub use pool::{
     DispatchOptions, Gauges, Handle, JoinError, Pool, PoolBuilder, PoolError, Rejected, Reserved, StopReport,
 };
 pub use registry::Registry;
-/// The serde that [`Task`] is built on, for crates that have none of their own.
+/// The serde that [`Task`] is built on, for crates that do not depend on it themselves.
 pub use serde;
 pub use shutdown::{Shutdown, Signals, shutdown_signal};
 pub use task::Task;
 pub use trace::Tracer;
 pub use waiters::Waiters;
-/// Where a task stands; [`State`] at this place is what handlers ask for.
+/// The state of a task. [`State`] at this crate's root is the handler argument.
 pub use windlass_core::State as TaskState;
 pub use windlass_core::*;
 pub use windlass_macros::Task;
@@ -69,7 +69,7 @@ pub use windlass_postgres as postgres;
 pub use windlass_sqlite as sqlite;
 pub use worker::{ClaimBatch, DrainReport, Worker, WorkerConfig, WorkerError, WorkerHandle, WorkerStatus};
 
-/// The examples of the documents compile.
+/// Compiles the examples of the documents.
 #[cfg(all(doctest, feature = "sqlite"))]
 mod documents {
     #[doc = include_str!("../../../README.md")]

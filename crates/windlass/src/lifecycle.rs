@@ -1,4 +1,5 @@
-//! The components of a process: initialised and started in the order of their dependencies, stopped in the reverse.
+//! The components of a process: initialised and started in the order of their dependencies, stopped in the
+//! reverse.
 //!
 //! ```
 //! # use std::time::Duration;
@@ -37,17 +38,17 @@ use async_trait::async_trait;
 pub use self::hook::HookError;
 use self::hook::guarded;
 
-/// How long a component may take to stop if it does not say.
+/// How long a component may take to stop by default.
 pub const DEFAULT_STOP_DEADLINE: Duration = Duration::from_secs(10);
-/// How long a component may take to initialise, and again to start, if it does not say.
+/// How long a component may take to initialise, and again to start, by default.
 pub const DEFAULT_START_DEADLINE: Duration = Duration::from_mins(1);
 
-/// What went wrong inside a component.
+/// The error of a component.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A part of a process with a beginning and an end. Every hook does nothing unless it is written.
+/// A part of a process that starts and stops. Every hook does nothing by default.
 ///
-/// A hook that panics has failed, and one that is still running at its deadline is dropped and has failed.
+/// A hook that panics has failed. A hook that still runs at its deadline is dropped and has failed.
 #[async_trait]
 pub trait Component: Send {
     /// Checks and prepares, before anything is started.
@@ -55,12 +56,12 @@ pub trait Component: Send {
         Ok(())
     }
 
-    /// Begins to work. Everything it depends on has started.
+    /// Starts to work. All its dependencies have started.
     async fn start(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Ends its work. Everything that depends on it has stopped. Called only after a start that succeeded.
+    /// Stops its work. All components that depend on it have stopped. Called only after a successful start.
     async fn stop(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -102,55 +103,55 @@ struct Declared {
     component: Box<dyn Component>,
 }
 
-/// Why components cannot be brought into an order.
+/// Why components cannot be ordered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LifecycleError {
     /// Two components have one name.
     #[error("there are two components named {0:?}: give each its own name")]
     Duplicate(String),
-    /// A component depends on one that is not there.
+    /// A component depends on one that does not exist.
     #[error(
         "component {component:?} depends on {dependency:?}, which does not exist: declare it or drop the dependency"
     )]
     Unknown {
-        /// The one that depends.
+        /// The component with the dependency.
         component: String,
-        /// What it depends on.
+        /// The missing dependency.
         dependency: String,
     },
     /// Components depend on each other in a circle.
     #[error("components depend on each other in a circle: {}", .0.join(" -> "))]
     Cycle(Vec<String>),
-    /// The deadline for stopping all is shorter than what the components may take one after another.
+    /// The deadline for stopping all is shorter than the sum of the components' deadlines.
     #[error(
         "{whole:?} to stop everything is less than the {parts:?} that the components may take together: raise it"
     )]
     DeadlineTooShort {
-        /// For all.
+        /// The deadline for all.
         whole: Duration,
-        /// The sum of the components'.
+        /// The sum of the components' deadlines.
         parts: Duration,
     },
 }
 
-/// A start that failed. What had been started was stopped again.
+/// A start that failed. The components that had started were stopped again.
 #[derive(Debug, thiserror::Error)]
 #[error("component {component:?} could not {hook}: {error}")]
 pub struct StartError {
-    /// The one that failed.
+    /// The component that failed.
     pub component: String,
-    /// Where it failed: `initialise` or `start`.
+    /// The hook that failed: `initialise` or `start`.
     pub hook: &'static str,
     /// Why.
     pub error: HookError,
-    /// How those that had been started were stopped.
+    /// How the components that had started were stopped.
     pub stopped: StopReports,
 }
 
-/// How each component stopped, in the order in which they did.
+/// How each component stopped, in the order of the stops.
 #[derive(Debug, Default)]
 pub struct StopReports {
-    /// One per component that had been started.
+    /// One report per component that had started.
     pub components: Vec<ComponentReport>,
 }
 
@@ -164,7 +165,7 @@ pub struct ComponentReport {
 }
 
 impl LifecycleBuilder {
-    /// Adds a component that starts after those it depends on and stops before them.
+    /// Adds a component that starts after its dependencies and stops before them.
     #[must_use]
     pub fn component(
         mut self,
@@ -177,14 +178,14 @@ impl LifecycleBuilder {
         self
     }
 
-    /// How long stopping all may take, at least the sum of what the components may take. Default: that sum.
+    /// How long stopping all may take, at least the sum of the components' deadlines. Default: that sum.
     #[must_use]
     pub fn stop_deadline(mut self, deadline: Duration) -> Self {
         self.stop_deadline = Some(deadline);
         self
     }
 
-    /// Brings the components into an order: dependencies first, otherwise as they were added.
+    /// Orders the components: dependencies first, otherwise as they were added.
     ///
     /// # Errors
     /// [`LifecycleError`], which names the components.
@@ -226,7 +227,7 @@ impl Lifecycle {
         self.stop_deadline
     }
 
-    /// Initialises all, then starts all. If one fails, those that were started are stopped again.
+    /// Initialises all, then starts all. If one fails, those that had started are stopped again.
     ///
     /// # Errors
     /// [`StartError`] with the component that failed and how the others stopped.
@@ -248,8 +249,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Stops those that were started, the last first. One that fails or takes too long does not keep the others from
-    /// stopping. Stopping again does nothing.
+    /// Stops the started components, the last first. One that fails or takes too long does not keep the
+    /// others from stopping. A second stop does nothing.
     pub async fn stop(&mut self) -> StopReports {
         let mut components = Vec::new();
         for Part { name, component, started } in self.parts.iter_mut().rev().filter(|part| part.started) {

@@ -1,5 +1,5 @@
-//! Log lines about attempts: one per event that matters, always with the same fields, never the payload and never the handler's
-//! error text, which may quote it. A success writes none.
+//! Log lines about attempts: one per important event, always with the same fields. Never the payload, and
+//! never the handler's error text, which may quote the payload. A success writes none.
 
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ macro_rules! about {
 }
 pub(crate) use about;
 
-/// Quotas of the events that may come in floods.
+/// Quotas of events that may come in floods.
 #[derive(Debug, Default)]
 pub(crate) struct Quotas {
     panicked: Quota,
@@ -40,7 +40,7 @@ pub(crate) struct Quotas {
     cancelled: Quota,
 }
 
-/// Counts an event; answers whether it has a line of its own.
+/// Counts an event; returns whether it gets its own line.
 fn has_line(quota: &Quota, what: &str) -> bool {
     match quota.event(Instant::now()) {
         Line::None => false,
@@ -70,7 +70,7 @@ pub(crate) fn lease_lost(counters: &Counters, attempt: &Attempt) {
     }
 }
 
-/// Says what became of a task, once the store has written it.
+/// Logs the end of a task, once the store has written it.
 pub(crate) fn settled(counters: &Counters, attempt: &Attempt, settlement: &Settlement) {
     let lines = &counters.lines;
     match settlement {
@@ -91,7 +91,7 @@ pub(crate) fn settled(counters: &Counters, attempt: &Attempt, settlement: &Settl
             }
         }
         Settlement::Snooze { due_at } => {
-            about!(debug, attempt, again_at = %due_at, "the handler wants to be called again later");
+            about!(debug, attempt, again_at = %due_at, "the handler asked for another run later");
         }
         Settlement::Release => about!(debug, attempt, "the task was handed back"),
     }

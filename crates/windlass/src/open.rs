@@ -1,8 +1,8 @@
-//! From an address to a store.
+//! Opens a store by its address.
 
 use windlass_core::{Error, Result, store::SharedStore};
 
-/// What [`open`] understands in this build, for the error that lists it.
+/// The addresses that [`open`] supports in this build, for the error that lists them.
 const SUPPORTED: &str = match (cfg!(feature = "sqlite"), cfg!(feature = "postgres")) {
     (true, true) => "sqlite:PATH, sqlite::memory: and postgres://…",
     (true, false) => "sqlite:PATH and sqlite::memory:",
@@ -19,13 +19,13 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// As [`open`] does it.
+    /// The defaults, as [`open`] uses them.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether a schema of PostgreSQL is made or brought forward first, as `windlass migrate` does. Processes that do so at
-    /// the same time take turns. A file is always brought forward.
+    /// Whether a schema of PostgreSQL is first created or migrated, as `windlass migrate` does. Simultaneous
+    /// processes do so one after another. A file is always migrated.
     #[must_use]
     pub fn migrate(mut self, migrate: bool) -> Self {
         self.migrate = migrate;
@@ -40,9 +40,9 @@ impl OpenOptions {
     }
 }
 
-/// Opens the store at an address. `sqlite:PATH` is a file and `sqlite::memory:` a store that is gone with the process; both
-/// are made if they are not there. `postgres://…` is the schema `windlass` of a database, which `windlass migrate` or
-/// [`open_with`] makes.
+/// Opens the store at an address. `sqlite:PATH` is a file and `sqlite::memory:` a store that is gone with the
+/// process; both are created if they do not exist. `postgres://…` is the schema `windlass` of a database,
+/// which `windlass migrate` or [`open_with`] creates.
 ///
 /// ```
 /// # #[tokio::main] async fn main() -> anyhow::Result<()> {
@@ -52,14 +52,15 @@ impl OpenOptions {
 /// ```
 ///
 /// # Errors
-/// [`Error::Invalid`] for an address that names no supported store, [`Error::Conflict`] if another process has
-/// the store or its schema is missing or of another version, [`Error::Unavailable`] if the system or the database refuses.
+/// [`Error::Invalid`] for an address that names no supported store, [`Error::Conflict`] if another process
+/// has the store open or its schema is missing or of another version, [`Error::Unavailable`] if the system or
+/// the database reports an error.
 pub async fn open(url: &str) -> Result<SharedStore> {
     open_with(url, OpenOptions::new()).await
 }
 
-/// Opens the store at an address with options: makes the schema of PostgreSQL or brings it forward, or uses one of another
-/// name.
+/// Opens the store at an address with options: creates or migrates the schema of PostgreSQL, or uses a schema
+/// of another name.
 ///
 /// ```no_run
 /// use windlass::{Client, OpenOptions};
@@ -71,7 +72,7 @@ pub async fn open(url: &str) -> Result<SharedStore> {
 /// ```
 ///
 /// # Errors
-/// As [`open`]; [`Error::Invalid`] also for a schema that is not a plain name, or for one of a store that has no schemas.
+/// As [`open`]; [`Error::Invalid`] also for a schema that is not a plain name, or for a schema with SQLite.
 pub async fn open_with(url: &str, options: OpenOptions) -> Result<SharedStore> {
     match url.split_once(':') {
         #[cfg(feature = "sqlite")]
@@ -84,7 +85,7 @@ pub async fn open_with(url: &str, options: OpenOptions) -> Result<SharedStore> {
                 "no store for {scheme:?} addresses in this build; supported: {SUPPORTED}"
             )))
         }
-        // The text is not shown: what has no scheme may be anything, a secret included.
+        // The text is not shown: an address without a scheme may be anything, even a secret.
         None => {
             Err(Error::invalid(format!("a store's address starts with its kind; supported: {SUPPORTED}")))
         }
@@ -122,7 +123,7 @@ async fn postgres(url: &str, given: OpenOptions) -> Result<SharedStore> {
         Err(error @ (OpenError::Unreachable { .. } | OpenError::Refused { .. })) => {
             Err(Error::Unavailable(error.to_string()))
         }
-        // What a program can do about it comes first: its author reads this.
+        // The remedy for a program comes first: its author reads this.
         Err(OpenError::NoSchema { location, schema }) => Err(Error::Conflict(format!(
             "{location} has no schema {schema:?} of Windlass; {}",
             remedy(&schema)
@@ -135,7 +136,7 @@ async fn postgres(url: &str, given: OpenOptions) -> Result<SharedStore> {
     }
 }
 
-/// How a schema is made or brought forward, from Rust and from the command line.
+/// How to create or migrate a schema, from Rust and from the command line.
 #[cfg(feature = "postgres")]
 fn remedy(schema: &str) -> String {
     let (call, flag) = match schema {
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_address_that_is_not_supported_says_which_are() {
+    async fn an_unsupported_address_names_the_supported_ones() {
         for url in ["mysql://user:secret@host/db", "windlass.db", "", "mysql:x"] {
             let error = open(url).await.err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains("supported: "), "{url}: {error}");
@@ -172,7 +173,7 @@ mod tests {
 
     #[cfg(feature = "sqlite")]
     #[tokio::test]
-    async fn a_sqlite_address_without_a_path_says_what_is_expected() {
+    async fn a_sqlite_address_without_a_path_names_the_format() {
         let error = open("sqlite:").await.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("expected sqlite:PATH"), "{error}");
     }

@@ -1,8 +1,9 @@
 //! The pool: the one place where tasks run.
 //!
-//! A pool has a fixed number of slots; each running task holds one. Work comes in two ways: [`Pool::dispatch`] hands in a task,
-//! which starts at once if a slot is free and else waits in a bounded buffer; [`Pool::reserve`] takes slots first, for work
-//! that is fetched only if it can start ([`Reserved::start`]). A panic, a deadline or an abort ends the task and nothing else.
+//! A pool has a fixed number of slots; each running task holds one. Work enters in two ways.
+//! [`Pool::dispatch`] adds a task, which starts at once if a slot is free and else waits in a bounded buffer.
+//! [`Pool::reserve`] takes slots first, for work that is fetched only if it can start ([`Reserved::start`]).
+//! A panic, a deadline or an abort ends the task and nothing else.
 //!
 //! ```
 //! # use std::time::Duration;
@@ -54,26 +55,26 @@ use self::{
 };
 use crate::{admission::Controller, cancel::Cancellation};
 
-/// How long a task with a slot may wait for a consumer before another one is called for it.
+/// After so long without a consumer for a task with a slot, another consumer is woken.
 const STALL: Duration = Duration::from_millis(5);
 
-/// A pool of slots with a bounded buffer before them. Cheap to clone; when the last clone is dropped without a
-/// [`stop`](Self::stop), its tasks are aborted.
+/// A pool of slots with a bounded buffer before them. Cheap to clone; when the last clone is dropped without
+/// a [`stop`](Self::stop), its tasks are aborted.
 #[derive(Clone)]
 pub struct Pool {
     owner: Arc<Owner>,
 }
 
-/// What only the callers have, not the consumers: its end is the end of the pool.
+/// The part that only callers have, not consumers: when it is dropped, the pool ends.
 struct Owner {
     shared: Arc<Shared>,
 }
 
-/// What may be said about a single task.
+/// Options of a single task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DispatchOptions {
-    /// How long the task may run, counted from its start. After that its context is cancelled and it is dropped, and its
-    /// handle answers with [`JoinError::DeadlineExceeded`].
+    /// How long the task may run, counted from its start. After that its context is cancelled and it is
+    /// dropped, and its handle returns [`JoinError::DeadlineExceeded`].
     pub deadline: Option<Duration>,
 }
 
@@ -94,14 +95,14 @@ impl Pool {
         Self { owner: Arc::new(Owner { shared: Arc::new(Shared::new(size, buffer, runtime)) }) }
     }
 
-    /// Lets a controller say how many of the slots may be used. The first one counts.
+    /// Lets a controller set how many of the slots may be used. Only the first controller counts.
     pub(crate) fn obey(&self, controller: &Controller) {
         if self.shared().admission.set(controller.clone()).is_ok() {
             controller.attach(Feeder::new(self.shared()));
         }
     }
 
-    /// Changes the number of slots. What runs goes on, also if there are fewer now.
+    /// Changes the number of slots. Running tasks continue, even if there are fewer slots now.
     pub fn resize(&self, size: usize) {
         let shared = self.shared();
         shared.slots.resize(size);
@@ -116,13 +117,14 @@ impl Pool {
         self.shared().slots.total()
     }
 
-    /// How many of them may be used at present: all, unless admission control says otherwise. Takes no lock.
+    /// How many of them may be used now: all, unless admission control limits them. Takes no lock.
     pub fn allowed(&self) -> usize {
         self.shared().slots.limit()
     }
 
-    /// Says that somebody has work and does not hand it in because no more is [`allowed`](Self::allowed): a slow start goes on
-    /// the sooner. Cheap, and without effect where no controller is obeyed.
+    /// Tells the controller that a caller has work and does not add it because no more is
+    /// [`allowed`](Self::allowed): a slow start then continues sooner. Cheap, and without effect if there is
+    /// no controller.
     pub fn held_up(&self) {
         self.shared().held_up();
     }
@@ -137,12 +139,13 @@ impl Pool {
         &self.owner.shared
     }
 
-    /// Hands in a task. Never blocks: it starts at once if a slot is free, else it waits in the buffer.
+    /// Adds a task. Never blocks: it starts at once if a slot is free, else it waits in the buffer.
     ///
     /// May be called on any thread, also outside of a runtime.
     ///
     /// # Errors
-    /// The task comes back in [`Rejected::Full`] if there is no room, in [`Rejected::Closed`] once the pool is stopping.
+    /// Returns the task in [`Rejected::Full`] if there is no room, in [`Rejected::Closed`] once the pool is
+    /// stopping.
     pub fn dispatch<F, T>(&self, task: F) -> Result<Handle<T>, Rejected<F>>
     where
         F: Future<Output = T> + Send + 'static,
@@ -155,11 +158,11 @@ impl Pool {
         }
     }
 
-    /// Hands in a task that can be asked to end: it gets a [`Cancellation`] that is live while the pool runs and drains, and
-    /// thrown when the drain of a stop is over or the task's own deadline has passed. Never blocks.
+    /// Adds a task that can be asked to end: it gets a [`Cancellation`]. The pool sets it when the drain of a
+    /// stop is over or the task's own deadline has passed. Never blocks.
     ///
     /// # Errors
-    /// As [`dispatch`](Self::dispatch); what comes back is the function, which was not called.
+    /// As [`dispatch`](Self::dispatch), but with the function, which was not called.
     pub fn dispatch_with<M, F, T>(&self, make: M, options: DispatchOptions) -> Result<Handle<T>, Rejected<M>>
     where
         M: FnOnce(Cancellation) -> F + Send + 'static,
@@ -173,15 +176,15 @@ impl Pool {
             Ok(()) => Ok(handle),
             Err((task, refusal)) => match task.into_future().into_make() {
                 Some(make) => Err(self.refuse(make, refusal)),
-                // Not reached: only a task that was let in is ever polled.
+                // Not reached: only an accepted task is ever polled.
                 None => Ok(handle),
             },
         }
     }
 
-    /// Hands in a task and waits for room up to the deadline, for callers that must not drop it.
+    /// Adds a task and waits for room up to the deadline, for callers that must not drop it.
     ///
-    /// Cancel safe in the sense that the task is either handed in or dropped with the call.
+    /// Cancel safe in the sense that the task is either added or dropped with the call.
     ///
     /// # Errors
     /// As [`dispatch`](Self::dispatch); [`Rejected::Full`] after the deadline.
@@ -202,8 +205,8 @@ impl Pool {
         Err(self.refuse(task.into_future(), refusal))
     }
 
-    /// Takes up to `wanted` free slots, none once the pool is stopping. Slots that are not used go back when the answer is
-    /// dropped.
+    /// Takes up to `wanted` free slots, none once the pool is stopping. Dropping the result returns the
+    /// unused slots.
     pub fn reserve(&self, wanted: usize) -> Reserved {
         let shared = self.shared();
         // Under the lock, so that a stop sees either no reservation or one that it waits for.
@@ -214,18 +217,18 @@ impl Pool {
         Reserved::new(Arc::clone(shared), held)
     }
 
-    /// Waits until a slot was freed since the last time this was answered. For one waiting loop per pool: however many
-    /// slots were freed meanwhile, it is told once. Cancel safe.
+    /// Waits until a slot was freed since the last return of this function. For one waiting loop per pool:
+    /// several freed slots give one wake-up. Cancel safe.
     pub async fn freed(&self) {
         let shared = self.shared();
         shared.slot_freed.notified().await;
-        // Before the caller looks for slots, so that the next one to be freed tells it again.
+        // Acknowledge before the caller looks for slots, so that the next freed slot wakes it again.
         shared.slots.acknowledge();
     }
 
-    /// Looks after tasks that have a slot and wait for a thread: while tasks are brisk one consumer is called for many of
-    /// them, and if a handler blocks its thread the others would wait for it. Ends only by being dropped; costs
-    /// nothing when no task waits.
+    /// Finds tasks that have a slot and wait for a thread. While tasks are short, one consumer is woken for
+    /// many of them; if a handler blocks its thread, the others would wait for it. Ends only by being
+    /// dropped; costs nothing while no task waits.
     pub(crate) async fn keep_starting(&self) -> Infallible {
         while let Some(since) = self.shared().waits_since() {
             tokio::time::sleep_until(since + STALL).await;
@@ -234,19 +237,20 @@ impl Pool {
         std::future::pending().await
     }
 
-    /// Stops the pool within the deadline and says what became of its tasks.
+    /// Stops the pool within the deadline and reports how its tasks ended.
     ///
-    /// Intake closes at once. Buffered and running tasks go on with a live context for nine tenths of the deadline; then what
-    /// has not started is dropped and what runs is asked to end; at the deadline the rest is aborted. A task that blocks
-    /// its thread cannot be aborted before it yields: the stop waits 50 ms for it, and the report counts it as aborted.
+    /// Intake closes at once. Buffered and running tasks continue with a live context for nine tenths of the
+    /// deadline. Then unstarted tasks are dropped and running ones are asked to end; at the deadline the rest
+    /// is aborted. A task that blocks its thread cannot be aborted before it yields: the stop waits 50 ms for
+    /// it, and the report counts it as aborted.
     ///
-    /// Any number of callers may stop a pool, at the same time and later: all wait for the same report, and the earliest
-    /// deadline counts. Cancel safe: the stop goes on without the caller.
+    /// Any number of callers may stop a pool, at the same time and later: all get the same report, and the
+    /// earliest deadline counts. Cancel safe: the stop continues without the caller.
     pub async fn stop(&self, deadline: Duration) -> StopReport {
         self.shared().stop(deadline).await
     }
 
-    /// A snapshot of what the pool does and has done.
+    /// A snapshot of the pool's state and counters.
     pub fn gauges(&self) -> Gauges {
         self.shared().gauges()
     }

@@ -1,5 +1,5 @@
-//! Log lines for events that may come in floods: the first ten per minute and event, then one line with the count
-//! (SILENT-NEVER).
+//! Log lines for events that may come in floods: the first ten per minute and event, then one line with the
+//! count (SILENT-NEVER).
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -17,14 +17,14 @@ pub struct Quota {
     window: Mutex<Option<(Instant, u64)>>,
 }
 
-/// What to write for an event.
+/// What to log for an event.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// A line of its own.
     Own,
-    /// A line of its own, after one that says how many of the last window had none.
+    /// A line of its own, after one with the number of events of the last window that had none.
     OwnAfter(u64),
-    /// None: it is counted.
+    /// No line: the event is only counted.
     None,
 }
 

@@ -1,4 +1,4 @@
-//! Which handler runs which kind, and what is around every run.
+//! Which handler runs which kind, and the layers around every run.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -23,7 +23,8 @@ impl Registry {
     /// Adds the handler of a kind.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the kind already has one: which of the two runs must not depend on an order.
+    /// [`Error::Invalid`] if the kind already has one: the order of the calls must not decide which of the
+    /// two runs.
     pub fn insert(&mut self, kind: Name, handler: Arc<dyn RawHandler>) -> Result<()> {
         if self.handlers.contains_key(&kind) {
             return Err(Error::invalid(format!("kind {kind:?} has two handlers; keep one of them")));
@@ -37,12 +38,12 @@ impl Registry {
         self.handlers.get(kind)
     }
 
-    /// Adds a layer around every run, inside of those that are there.
+    /// Adds a layer around every run, inside the layers added before.
     pub fn add_layer(&mut self, layer: Arc<dyn Layer>) {
         self.layers.push(layer);
     }
 
-    /// Tells of every attempt as spans of a trace.
+    /// Records every attempt as spans of a trace.
     pub fn set_tracer(&mut self, tracer: Tracer) {
         self.tracer = Some(tracer);
     }

@@ -1,10 +1,10 @@
-//! Recurring tasks: when they are due, what they enqueue, and who sees to it.
+//! Recurring tasks: when they are due, what they enqueue, and which process fires them.
 //!
-//! A schedule is a row of the store with a text that only this module reads: a [`Spec`]. Every worker looks for rows whose tick
-//! has come and fires them; the store lets one of them win, in the commit that enqueues the task (SCHEDULE).
+//! A schedule is a row of the store with a text that only this module reads: a [`Spec`]. Every worker looks
+//! for due rows and fires them; the store accepts the first, in the commit that enqueues the task (SCHEDULE).
 //!
-//! Reading order: `cron`, `every` and `zone` (when), `spec` (what and when), `plan` (what becomes of a tick), `tick` (and how
-//! that is done), `duty` (who does it).
+//! Reading order: `cron`, `every` and `zone` (when), `spec` (what and when), `plan` (what to do about a
+//! tick), `tick` (how to do it), `duty` (the loop of a worker).
 
 mod cron;
 pub(crate) mod duty;

@@ -1,8 +1,9 @@
-//! Writes the ends of attempts: while one batch is on its way the next gathers, and goes at once when it is back.
+//! Writes the ends of attempts: while one batch is being written, the next gathers; it is sent as soon as the
+//! answer comes.
 //!
-//! A settler holds no slot. A batch whose answer is in doubt is sent again unchanged before any other; the
-//! store's receipt makes that harmless. Meanwhile the heartbeat keeps the leases alive, so a finished task whose
-//! settlement waits out an outage is not run again.
+//! A settler holds no slot. A batch whose answer was lost is sent again unchanged before any other; the
+//! store's receipt makes that harmless. Meanwhile the heartbeat renews the lease, so a finished task whose
+//! settlement waits out an outage does not run again.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -26,10 +27,11 @@ use crate::{
     },
 };
 
-/// Most settlements in one commit: bounds the time that other writes wait for it.
+/// Most settlements in one commit: bounds how long other writes wait for it.
 const BATCH_MAX: usize = 1_000;
 
-/// What a settler writes. A worker has one for each sort: the lock of a workflow must not delay tasks that have none.
+/// What a settler writes. A worker has one settler per sort: the lock of a workflow must not delay other
+/// tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
     Plain,
@@ -51,14 +53,14 @@ impl Sort {
     }
 }
 
-/// Ends that one settler is to write.
+/// Ends that one settler must write.
 #[derive(Default)]
 struct Pending {
     items: Mutex<Vec<(WorkerId, SettleItem)>>,
     changed: Notify,
 }
 
-/// Ends of attempts on their way to the store. While there are more than slots nothing is claimed.
+/// Ends of attempts that the store has not acknowledged. While there are more than slots, nothing is claimed.
 #[derive(Default)]
 pub(crate) struct SettleQueue {
     plain: Pending,
@@ -69,7 +71,7 @@ pub(crate) struct SettleQueue {
 }
 
 impl SettleQueue {
-    /// Hands an end over.
+    /// Queues an end.
     pub(crate) fn push(&self, worker: WorkerId, item: SettleItem) {
         self.unsettled.fetch_add(1, Ordering::AcqRel);
         let pending = self.of(Sort::of(&item));
@@ -94,7 +96,7 @@ impl SettleQueue {
         self.unsettled.load(Ordering::Acquire)
     }
 
-    /// Waits until everything handed over so far is acknowledged. Cancel safe.
+    /// Waits until all ends queued so far are acknowledged. Cancel safe.
     pub(crate) async fn flushed(&self) {
         loop {
             let mut settled = std::pin::pin!(self.settled.notified());
@@ -122,15 +124,15 @@ impl SettleQueue {
         self.room.notify_one();
     }
 
-    /// Waits until some ends were acknowledged; one that came before the call counts. For one caller.
+    /// Waits until some ends were acknowledged, even before this call. For one caller.
     pub(crate) async fn shrunk(&self) {
         self.room.notified().await;
     }
 }
 
-/// Settles one sort until the worker has stopped and nothing is left.
+/// Settles one sort until the worker has stopped and no end is left.
 pub(crate) async fn run(shared: Arc<Shared>, sort: Sort) {
-    // One entry per registration of this process: it grows by one each time that a lease was lost.
+    // One entry per registration of this process: a new one after each lost lease.
     let mut batches_sent: HashMap<WorkerId, u64> = HashMap::new();
     loop {
         let changed = shared.settle_queue.of(sort).changed.notified();
@@ -154,7 +156,7 @@ pub(crate) async fn run(shared: Arc<Shared>, sort: Sort) {
     }
 }
 
-/// Sends a batch until it is answered. Only a store that failed for good ends this with an error.
+/// Sends a batch until it is answered. Returns an error only if the store has failed permanently.
 async fn send(shared: &Shared, batch: &Arc<SettleBatch>) -> Result<Settled, Error> {
     let mut backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(2), batch.batch_no);
     loop {
@@ -172,12 +174,13 @@ async fn send(shared: &Shared, batch: &Arc<SettleBatch>) -> Result<Settled, Erro
     }
 }
 
-/// Counts what was acknowledged. Attempts come in the order of the batch; one that a stop has given up is missing.
+/// Counts the acknowledged ends. Attempts are in the order of the batch; those that a stop has given up are
+/// missing.
 fn count(shared: &Shared, batch: &SettleBatch, settled: &Settled, attempts: &[Arc<Attempt>]) {
     let Some(meters) = &shared.meters else { return };
     meters.batch(batch.items.len(), batch.items.iter().filter_map(|item| item.gate.job.as_ref()));
     let mut attempts = attempts.iter().peekable();
-    // A task that was claimed again may be in a batch with both of its leases: each refusal is one end's.
+    // A task that was claimed again may be in a batch with both of its leases: count each refusal once.
     let mut fenced = settled.fenced.clone();
     for item in &batch.items {
         let Some(attempt) = attempts.next_if(|attempt| attempt.lease() == item.lease) else { continue };
@@ -201,7 +204,8 @@ fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {
     count(shared, batch, settled, &settled_attempts);
     tell(counters, batch, settled, &settled_attempts);
     if settled_attempts.iter().any(|attempt| attempt.claimed.crashes > 0) {
-        // A worker runs one suspect at a time: the next may come now, and no hint will say so.
+        // A worker runs one group of suspects at a time: the next may be claimable now, and no hint will say
+        // so.
         shared.wake.work();
     }
     shared.settle_queue.acknowledge(batch.items.len());
@@ -213,7 +217,7 @@ fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {
     }
 }
 
-/// Writes log lines and spans about what the store has answered. The attempts are in the order of the batch.
+/// Writes log lines and spans about the store's answer. The attempts are in the order of the batch.
 fn tell(counters: &Counters, batch: &SettleBatch, settled: &Settled, attempts: &[Arc<Attempt>]) {
     let fenced: HashSet<TaskId> = settled.fenced.iter().copied().collect();
     let mut items = batch.items.iter();

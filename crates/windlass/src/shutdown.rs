@@ -5,12 +5,12 @@ use std::{future::Future, pin::Pin};
 use async_trait::async_trait;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Tells a worker when to stop. Any future serves: its end starts the drain.
+/// Tells a worker when to stop. Any future works: its end starts the drain.
 #[async_trait]
 pub trait Shutdown: Send + 'static {
-    /// Resolves when the worker should stop claiming and finish what it has.
+    /// Resolves when the worker should stop claiming and finish its running tasks.
     async fn drain(self: Pin<&mut Self>);
-    /// Resolves when the worker should hand back what still runs. Called after [`Shutdown::drain`].
+    /// Resolves when the worker should hand back the tasks that still run. Called after [`Shutdown::drain`].
     async fn hand_back(self: Pin<&mut Self>);
 }
 
@@ -47,7 +47,7 @@ pub fn shutdown_signal() -> Signals {
 }
 
 impl Signals {
-    /// Waits for the next of the two signals. A signal that cannot be listened to never comes.
+    /// Waits for the next of the two signals. If a signal cannot be registered, it never arrives.
     pub async fn next(&mut self) {
         tokio::select! {
             () = receive(&mut self.terminate) => {}

@@ -1,17 +1,18 @@
-//! The counter of slots: so many in all, taken by whoever comes first, each given back exactly once. Fewer than all may be
-//! taken while a limit says so; what is taken already stays taken.
+//! The counter of slots: a fixed total; callers take slots first come, first served, and each slot is
+//! returned exactly once. A limit may allow fewer than all; slots taken before stay taken.
 //!
-//! A taken slot is always inside a [`Held`], and leaves it in one of three ways: handed over to another `Held`,
-//! released, or dropped with it (also by a panic). There is no call that gives back a slot nobody holds
-//! (SLOT-BALANCED).
+//! A taken slot is always inside a [`Held`], and leaves it in one of three ways: moved to another `Held`,
+//! released, or dropped with it (even by a panic). No call returns a slot that is not held (SLOT-BALANCED).
 //!
-//! Whoever waits for a slot follows this order, and misses none: *acknowledge, try, wait for the hook, again*. The hook is
-//! called by the first release after an acknowledgement; releases in between cost one load.
+//! A caller that waits for a slot must follow this order, and then misses none: *acknowledge, try, wait for
+//! the hook, again*. The first release after an acknowledgement calls the hook; releases in between cost one
+//! load.
 
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
 
-/// All orderings here are sequentially consistent: "release, then look whether somebody was told" and "acknowledge, then
-/// look for a slot" cross over two variables, and a weaker order would let both sides miss each other.
+/// All orderings here are sequentially consistent. "Release, then check whether the hook was called" and
+/// "acknowledge, then look for a slot" access two variables in opposite order; with a weaker order both sides
+/// could miss each other.
 const ORDER: Ordering = Ordering::SeqCst;
 
 /// The shared counter. Cheap to clone.
@@ -43,12 +44,12 @@ impl Slots {
         Self { counter: Arc::new(counter) }
     }
 
-    /// Takes up to `wanted` slots: what is free.
+    /// Takes up to `wanted` slots of those that are free.
     pub(crate) fn reserve(&self, wanted: usize) -> Held {
         Held { count: self.counter.take(wanted), slots: self.clone() }
     }
 
-    /// A holder of nothing, to hand slots over to.
+    /// An empty holder, to move slots into.
     pub(crate) fn none(&self) -> Held {
         Held { count: 0, slots: self.clone() }
     }
@@ -68,12 +69,12 @@ impl Slots {
         self.limit().saturating_sub(self.in_use())
     }
 
-    /// Changes how many slots there are. The limit stays as it is: it is set next.
+    /// Changes how many slots there are. The limit stays as it is; the caller sets it next.
     pub(crate) fn resize(&self, total: usize) {
         self.counter.total.store(total, ORDER);
     }
 
-    /// Changes how many may be taken. If they are more than before, whoever waits for one is told.
+    /// Changes how many may be taken. If that is more than before, the hook is called for waiting callers.
     pub(crate) fn allow(&self, limit: usize) {
         let before = self.counter.limit.swap(limit, ORDER);
         if limit > before {
@@ -86,7 +87,7 @@ impl Slots {
         self.counter.in_use.load(ORDER)
     }
 
-    /// Says that the caller looks for a slot after this call: the next release calls the hook again.
+    /// The caller looks for a slot after this call: the next release calls the hook again.
     pub(crate) fn acknowledge(&self) {
         self.counter.told.store(false, ORDER);
     }
@@ -119,7 +120,7 @@ impl Counter {
     }
 }
 
-/// Slots that belong to whoever has this value. Dropping it gives them back.
+/// Slots that belong to the owner of this value. Dropping it returns them.
 #[must_use = "dropping it gives the slots back"]
 pub(crate) struct Held {
     count: usize,
@@ -132,14 +133,14 @@ impl Held {
         self.count
     }
 
-    /// Takes up to `wanted` more and answers how many it got.
+    /// Takes up to `wanted` more and returns how many it got.
     pub(crate) fn reserve_more(&mut self, wanted: usize) -> usize {
         let granted = self.slots.counter.take(wanted);
         self.count += granted;
         granted
     }
 
-    /// Moves up to `count` slots to another holder of the same counter and answers how many went.
+    /// Moves up to `count` slots to another holder of the same counter and returns how many.
     pub(crate) fn hand_over(&mut self, to: &mut Self, count: usize) -> usize {
         debug_assert!(Arc::ptr_eq(&self.slots.counter, &to.slots.counter), "slots move within one counter");
         let moved = count.min(self.count);
@@ -148,16 +149,16 @@ impl Held {
         moved
     }
 
-    /// Gives back all that is held if more are in use than may be.
+    /// Returns all held slots if more are in use than the limit allows.
     pub(crate) fn release_excess(&mut self) {
         if self.count > 0 && self.slots.in_use() > self.slots.limit() {
             self.release();
         }
     }
 
-    /// Gives back all that is held.
+    /// Returns all held slots.
     pub(crate) fn release(&mut self) {
-        // Zero first: if the hook panics, the drop that follows gives nothing back twice.
+        // Set zero first: if the hook panics, the following drop must not return the slots again.
         let count = std::mem::take(&mut self.count);
         if count > 0 {
             self.slots.counter.give_back(count);

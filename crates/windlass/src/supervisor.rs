@@ -1,4 +1,4 @@
-//! Restarts the coordinator when it dies, and gives up when it dies too often.
+//! Restarts the coordinator when it dies, and ends the worker when it dies too often.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ const DEATHS_MAX: usize = 5;
 /// The time over which deaths are counted.
 const DEATH_WINDOW: Duration = Duration::from_mins(1);
 
-/// Runs coordinators until one ends by itself, which it does when the worker drains.
+/// Runs coordinators until one ends without dying, which happens when the worker drains.
 ///
 /// # Errors
 /// [`WorkerError::CoordinatorDied`] after five deaths in a minute.

@@ -1,4 +1,4 @@
-//! A task as an application writes it: a payload type that knows its kind.
+//! A task as an application writes it: a payload type with a kind.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub use windlass_core::task::*;
 use windlass_core::{Name, Payload, Result, RetryPolicy};
 
-/// A payload with the kind, queue, retries and time limit of its tasks next to it.
+/// A payload with the kind, queue, retries and time limit of its tasks.
 ///
 /// Derive it; each setting can still be overridden per task when it is enqueued.
 ///
@@ -30,15 +30,16 @@ use windlass_core::{Name, Payload, Result, RetryPolicy};
     note = "add `#[derive(serde::Serialize, serde::Deserialize, windlass::Task)]` to `{Self}`"
 )]
 pub trait Task: Serialize + DeserializeOwned + Send + 'static {
-    /// Which handler runs it. Stored with every task: renaming it strands those that wait.
+    /// The kind, which selects the handler. Stored with every task: after a rename no handler serves the
+    /// waiting tasks.
     const KIND: &'static str;
-    /// Which queue it waits in.
+    /// The queue of the task.
     const QUEUE: &'static str = DEFAULT_QUEUE;
     /// Attempts granted; `None` means the store's default.
     const MAX_ATTEMPTS: Option<u32> = None;
     /// How long one attempt may take; `None` means no limit.
     const TIMEOUT: Option<Duration> = None;
-    /// Higher first.
+    /// The priority: higher first.
     const PRIORITY: i32 = 0;
 
     /// Delays between attempts; `None` means the store's default.
@@ -46,7 +47,7 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
         None
     }
 
-    /// The task as it is handed to a store.
+    /// The task in the form that a store takes.
     ///
     /// # Errors
     /// [`windlass_core::Error::Invalid`] if a name is not valid or the payload has no JSON form.

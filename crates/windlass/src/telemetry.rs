@@ -1,15 +1,15 @@
-//! Metrics: what a process tells a monitor about itself, in Prometheus' text format.
+//! Metrics: what a process reports to a monitor, in Prometheus' text format.
 //!
 //! ```text
 //! hot path ─► meters (relaxed atomics) ─┐
 //! worker's own counters ────────────────┼─► exposition ─► text ─► /metrics
 //! consumers of a broker ────────────────┤
-//! store, a look every few seconds ──────┘   (sample)
+//! store, queried every few seconds ─────┘   (sample)
 //! ```
 //!
-//! Every name stands in [`names`]. A scrape reads memory and `/proc` only: what has to be asked of the store is asked beforehand,
-//! in the background, with a bound. Names that tasks bring along (jobs, queues, kinds) become at most a hundred series each;
-//! the rest is summed as `_other`. No payload and no address is ever a label.
+//! [`names`] lists every metric. A scrape reads only memory and `/proc`: figures of the store are queried
+//! beforehand, in the background, with a bound. Names that tasks bring (jobs, queues, kinds) get at most a
+//! hundred series each; the rest is summed as `_other`. No payload and no address is ever a label.
 
 mod ages;
 mod audit;

@@ -1,5 +1,5 @@
-//! For the tests of applications: a store in memory, a worker that stops when there is nothing to do, many calls
-//! of one handler at once.
+//! For the tests of applications: a store in memory, a worker that stops when no task is left, many
+//! simultaneous calls of one handler.
 //!
 //! ```
 //! use windlass::{Client, Task, TaskState, Worker, testing};
@@ -8,7 +8,7 @@
 //! struct Greet(String);
 //!
 //! async fn greet(Greet(name): Greet) -> Result<(), String> {
-//!     if name.is_empty() { Err("nobody to greet".into()) } else { Ok(()) }
+//!     if name.is_empty() { Err("no name to greet".into()) } else { Ok(()) }
 //! }
 //!
 //! # #[tokio::main] async fn main() -> anyhow::Result<()> {
@@ -20,7 +20,7 @@
 //! let ended = testing::run_until_idle(Worker::builder(store).handle(greet)).await?;
 //! assert_eq!(ended.len(), 2);
 //! assert_eq!(ended[0].state, TaskState::Done);
-//! assert_eq!(ended[1].error.as_deref(), Some("attempt 1 of 1: nobody to greet"));
+//! assert_eq!(ended[1].error.as_deref(), Some("attempt 1 of 1: no name to greet"));
 //! # Ok(()) }
 //! ```
 
@@ -36,10 +36,10 @@ pub use idle::run_until_idle;
 
 use crate::{context::Context, task::Task};
 
-/// A store in memory, empty and gone with the test.
+/// An empty store in memory, gone with the test.
 ///
 /// # Errors
-/// If SQLite refuses, which it should not.
+/// If SQLite reports an error, which should not happen.
 #[cfg(feature = "sqlite")]
 pub async fn store() -> Result<windlass_core::store::SharedStore> {
     crate::open("sqlite::memory:").await
@@ -48,7 +48,7 @@ pub async fn store() -> Result<windlass_core::store::SharedStore> {
 /// A store in memory with a clock that the test moves, for delays, retries and leases without waiting.
 ///
 /// # Errors
-/// If SQLite refuses, which it should not.
+/// If SQLite reports an error, which should not happen.
 #[cfg(feature = "sqlite")]
 pub async fn store_with_clock(
     clock: Arc<dyn windlass_core::Clock>,
@@ -61,7 +61,7 @@ pub async fn store_with_clock(
     }
 }
 
-/// A context for calling a handler directly, as if on the first attempt of a task with this payload.
+/// A context for calling a handler directly, as in the first attempt of a task with this payload.
 ///
 /// ```
 /// # use windlass::{Task, testing};

@@ -1,7 +1,8 @@
-//! Spans of tasks on their way: enqueue, claim, run and settle, each the parent of the next.
+//! Spans of a task: enqueue, claim, run and settle, each the parent of the next.
 //!
-//! Without a [`Tracer`] nothing here runs, and a trace that a task carries is only handed on. With one, the flag of the caller
-//! decides: a trace that its beginner does not keep is handed on as it is. A trace that begins here is kept.
+//! Without a [`Tracer`] none of this code runs, and a task's trace is only passed on. With one, the sampled
+//! flag of the caller decides: an unsampled trace is passed on unchanged. A trace that begins here is
+//! sampled.
 
 use std::{
     fmt,
@@ -16,7 +17,7 @@ use std::{
 pub use windlass_core::trace::*;
 use windlass_core::{Claimed, Enqueued, NewTask, Outcome, Result, store::SharedStore};
 
-/// Makes spans and hands them to whoever exports them. Cheap to clone.
+/// Makes spans and gives them to an exporter. Cheap to clone.
 #[derive(Clone)]
 pub struct Tracer {
     sink: Arc<dyn SpanSink>,
@@ -29,7 +30,7 @@ impl fmt::Debug for Tracer {
     }
 }
 
-/// Numbers that no other process draws: a counter through a hash with a key that the operating system gave this process.
+/// Random numbers without coordination: a counter, hashed with a key from the operating system.
 struct Ids {
     key: RandomState,
     next: AtomicU64,
@@ -42,7 +43,7 @@ impl Ids {
     }
 }
 
-/// A span that is under way.
+/// A span that has not ended.
 #[derive(Clone, Copy)]
 struct Open {
     context: TraceContext,
@@ -51,23 +52,23 @@ struct Open {
 }
 
 impl Tracer {
-    /// Hands every span to this sink.
+    /// Sends every span to this sink.
     pub fn new(sink: Arc<dyn SpanSink>) -> Self {
         Self { sink, ids: Arc::new(Ids { key: RandomState::new(), next: AtomicU64::new(0) }) }
     }
 
-    /// Begins a span of whoever feeds tasks from elsewhere, as a child of another or as the first of a trace; `None` if nobody
-    /// keeps that trace, which is then handed on as it is.
+    /// Begins a span for code that brings tasks from elsewhere, as a child of `parent` or as the first of a
+    /// trace. `None` if the trace is not sampled; the caller then passes it on unchanged.
     pub fn begin(&self, parent: Option<TraceContext>) -> Option<Begun> {
         Some(Begun { tracer: self.clone(), open: self.open(parent, SystemTime::now())? })
     }
 
-    /// What became of the spans so far.
+    /// How many spans were exported and dropped so far.
     pub fn counts(&self) -> SpanCounts {
         self.sink.counts()
     }
 
-    /// A span as a child of another, or as the first of a trace of its own; `None` if nobody keeps that trace.
+    /// A span as a child of another, or as the first of a new trace; `None` if that trace is not sampled.
     fn open(&self, parent: Option<TraceContext>, start: SystemTime) -> Option<Open> {
         if parent.is_some_and(|parent| !parent.sampled) {
             return None;
@@ -93,7 +94,7 @@ impl Tracer {
         });
     }
 
-    /// Notes a claim that brought this task, and opens the span of its run.
+    /// Records the claim that brought this task, and opens the span of its run.
     pub(crate) fn claimed(&self, task: &Claimed, asked_at: SystemTime) -> Option<RunTrace> {
         let claim = self.open(task.trace, asked_at)?;
         let run = self.open(Some(claim.context), SystemTime::now())?;
@@ -108,20 +109,20 @@ impl Tracer {
     }
 }
 
-/// A span that has begun. Dropped without an end it is not told.
-#[must_use = "a span is told when it ends"]
+/// A span that has begun. If it is dropped without an end, it is not exported.
+#[must_use = "a span is exported when it ends"]
 pub struct Begun {
     tracer: Tracer,
     open: Open,
 }
 
 impl Begun {
-    /// Where whatever comes next stands.
+    /// The trace context for the children of this span.
     pub fn context(&self) -> TraceContext {
         self.open.context
     }
 
-    /// Ends it. No value may hold a payload, an address or the text of an error.
+    /// Ends it. No attribute may contain a payload, an address or the text of an error.
     pub fn end(
         self,
         name: String,
@@ -139,7 +140,7 @@ impl fmt::Debug for Begun {
     }
 }
 
-/// What a span says of itself.
+/// The contents of a span.
 struct What {
     name: String,
     kind: SpanKind,
@@ -185,7 +186,7 @@ fn text(text: impl AsRef<str>) -> Value {
 /// The trace of one attempt, from its claim to its settlement.
 pub(crate) struct RunTrace {
     tracer: Tracer,
-    /// Where the handler stands.
+    /// The trace context of the handler.
     pub(crate) context: TraceContext,
     parent: Option<u64>,
     start: SystemTime,
@@ -221,7 +222,7 @@ impl RunTrace {
     }
 }
 
-/// Where new tasks go: into a store, or past it to a worker that waits for them.
+/// The destination of new tasks: a store, or directly a worker that waits for them.
 #[async_trait::async_trait]
 pub trait Adds: Send + Sync {
     /// Adds tasks as [`windlass_core::Store::enqueue`] does.
@@ -235,7 +236,8 @@ impl Adds for SharedStore {
     }
 }
 
-/// Enqueues tasks with their place in a trace: below a span of their own if there is a tracer, else below the caller's.
+/// Enqueues tasks with their trace context: below a span of their own if there is a tracer, else below the
+/// caller's.
 ///
 /// # Errors
 /// As the store's enqueue.

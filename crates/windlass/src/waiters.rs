@@ -1,8 +1,8 @@
-//! Waiting for tasks to end: any number of waiters share one look at the store.
+//! Waits for the ends of tasks: any number of waiters share one query of the store.
 //!
-//! The first waiter starts a loop, the last one to go ends it. The loop asks the store for the ends of all
-//! awaited tasks in one call that lasts up to an interval; a newcomer cuts the call short so that its own task
-//! is part of the next one.
+//! The first waiter starts a loop, and the loop ends with the last waiter. The loop asks the store for the
+//! ends of all awaited tasks in one call that lasts up to an interval; a new waiter ends the call early, so
+//! that its own task is part of the next one.
 
 use std::{
     collections::HashMap,
@@ -20,18 +20,19 @@ use windlass_core::{Error, Result, TaskId, TaskRecord, store::SharedStore};
 
 use crate::client::not_found;
 
-/// How long one look at the store lasts when nothing ends: what a lost notification costs at most.
+/// How long one query lasts when no task ends: the most that a lost notification costs.
 pub const WAIT_INTERVAL: Duration = Duration::from_secs(1);
-/// Looks are this far apart per awaited task, so that a thousand waiters who come and go one by one cost a
-/// hundred thousand look-ups a second and not the square of their number. One waiter is not delayed.
+/// Distance of queries per awaited task. So a thousand waiters that come and go one by one cost a hundred
+/// thousand look-ups a second and not the square of their number. One waiter is not delayed.
 const GAP_PER_TASK: Duration = Duration::from_micros(10);
-/// The gap at most, however many wait.
+/// Longest such distance, however many wait.
 const GAP_MAX: Duration = Duration::from_millis(50);
 
-/// Most tasks in one look: stores bound what one call may cost. More are split over several looks at once.
+/// Most tasks in one query: stores bound what one call may cost. More tasks are split over several queries at
+/// once.
 const LOOK_MAX: usize = 10_000;
 
-/// The people waiting for tasks of one store. Cheap to clone; clones share the loop.
+/// The callers that wait for tasks of one store. Cheap to clone; clones share the loop.
 #[derive(Clone)]
 pub struct Waiters {
     room: Arc<Room>,
@@ -48,17 +49,17 @@ type Answer = Result<Option<TaskRecord>>;
 #[derive(Default)]
 struct Book {
     awaited: HashMap<TaskId, Vec<oneshot::Sender<Answer>>>,
-    /// Present while a loop runs: tells it that somebody came or that the last one went.
+    /// Present while a loop runs: tells it about a new waiter, or that the last one is gone.
     changed: Option<Arc<Notify>>,
 }
 
 impl Waiters {
-    /// Nobody waits yet, and nothing is asked until somebody does.
+    /// No waiter yet; without waiters the store is not queried.
     pub fn new(store: SharedStore) -> Self {
         Self::with_interval(store, WAIT_INTERVAL)
     }
 
-    /// The same with looks at the store of another length.
+    /// The same with another length of a query.
     pub fn with_interval(store: SharedStore, interval: Duration) -> Self {
         Self { room: Arc::new(Room { store, interval, book: Mutex::default() }) }
     }
@@ -66,11 +67,11 @@ impl Waiters {
     /// Waits until the task has ended. Cancel safe. Needs a tokio runtime with timers.
     ///
     /// # Errors
-    /// [`windlass_core::Error::NotFound`] if there is no such task (any more), or what the store failed with.
+    /// [`windlass_core::Error::NotFound`] if the task does not exist (any more), or the error of the store.
     pub async fn ended(&self, id: TaskId) -> Result<TaskRecord> {
         loop {
             let mut place = Place { room: &self.room, id, answer: self.room.enter(id) };
-            // A closed channel means that the loop's runtime is gone: start another on this one.
+            // A closed channel means that the loop's runtime is gone: start another loop on this one.
             if let Ok(answer) = (&mut place.answer).await {
                 return answer?.ok_or_else(|| not_found(id));
             }
@@ -89,7 +90,7 @@ impl fmt::Debug for Waiters {
     }
 }
 
-/// One waiter's place in the book; leaving it takes it out.
+/// One waiter's entry in the book; dropping it removes the entry.
 struct Place<'a> {
     room: &'a Room,
     id: TaskId,
@@ -117,7 +118,8 @@ impl Room {
         } else {
             let changed = Arc::new(Notify::new());
             book.changed = Some(changed.clone());
-            // Nobody awaits this task: it ends with the last waiter and has nothing to lose.
+            // The handle of this task is not kept: the loop ends with the last waiter and holds no other
+            // state.
             tokio::spawn(Looking { room: self.clone(), changed }.run());
         }
         receiver
@@ -164,7 +166,7 @@ impl Room {
         for (id, task) in ended {
             let waiting = self.lock().awaited.remove(&id).unwrap_or_default();
             for sender in waiting {
-                // A waiter that has just gone needs no answer.
+                // The waiter may have gone; then it needs no answer.
                 let _ = sender.send(Ok(task.clone()));
             }
         }
@@ -178,7 +180,7 @@ impl Room {
     }
 }
 
-/// The loop's hold on the room.
+/// The running loop's access to the room.
 struct Looking {
     room: Arc<Room>,
     changed: Arc<Notify>,
@@ -197,7 +199,7 @@ impl Looking {
             tokio::pin!(changed);
             tokio::select! {
                 looked = room.look(&ids) => match looked {
-                    // A store that came back early with nothing must not be asked in a spin.
+                    // A store that returns early without an end must not be queried in a busy loop.
                     Ok(ended) if ended.is_empty() => tokio::select! {
                         () = &mut changed => {}
                         () = sleep_until(started + room.interval) => {}
@@ -213,7 +215,7 @@ impl Looking {
         }
     }
 
-    /// The awaited tasks; `None`, and the end of the loop, if there are none.
+    /// The awaited tasks; `None` ends the loop, if there are none.
     fn awaited(&self) -> Option<Vec<TaskId>> {
         let mut book = self.room.lock();
         if book.awaited.is_empty() {
@@ -227,7 +229,7 @@ impl Looking {
 impl Drop for Looking {
     fn drop(&mut self) {
         let mut book = self.room.lock();
-        // Still this loop's: it did not end, its runtime was torn down. Its waiters start another.
+        // The entry is still this loop's: it did not end, its runtime was dropped. Its waiters start another.
         if book.changed.as_ref().is_some_and(|changed| Arc::ptr_eq(changed, &self.changed)) {
             book.changed = None;
             book.awaited.clear();

@@ -1,5 +1,5 @@
-//! A worker: registers with a store, claims tasks into its slots, runs their handlers, settles their ends, and stops
-//! without losing one.
+//! A worker: registers with a store, claims tasks into its slots, runs their handlers, settles their ends,
+//! and stops without losing one.
 
 pub(crate) mod claim_times;
 pub(crate) mod config;
@@ -35,7 +35,8 @@ use crate::{
     shutdown::Shutdown,
 };
 
-/// How long cancelled handlers get to end at a stop before their tasks are handed back over their heads.
+/// How long cancelled handlers may take to end at a stop before their tasks are handed back without waiting
+/// for them.
 const ABORT_GRACE: Duration = Duration::from_secs(1);
 /// How long a stop waits for the last settlements to be written.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -52,7 +53,7 @@ pub struct WorkerHandle {
 }
 
 impl Worker {
-    /// Starts to describe a worker on a store.
+    /// Starts to build a worker on a store.
     pub fn builder(store: SharedStore) -> WorkerBuilder {
         WorkerBuilder::new(store)
     }
@@ -67,8 +68,8 @@ impl Worker {
         Self::with_controller(store, registry, config, controller)
     }
 
-    /// The same under a controller that other workers and pools of this process share. The controller's own settings count,
-    /// not those of `config`.
+    /// The same with a controller that other workers and pools of this process share. The controller's own
+    /// settings count, not those of `config`.
     ///
     /// # Errors
     /// As [`Worker::new`].
@@ -92,21 +93,22 @@ impl Worker {
         Ok(Self { shared: Arc::new(Shared::new(store, registry, config, pool, controller)) })
     }
 
-    /// A handle to look at the worker and to stop it.
+    /// A handle to observe and stop the worker.
     pub fn handle(&self) -> WorkerHandle {
         WorkerHandle { shared: self.shared.clone() }
     }
 
-    /// Runs until `shutdown` says so, then drains: stops claiming, waits for what runs, hands back the rest.
+    /// Runs until `shutdown` resolves, then drains: stops claiming, waits for running tasks, hands back the
+    /// rest.
     ///
-    /// Not cancel safe in the usual sense: if the future is dropped the worker stops at once, and what it held is taken
-    /// back by the store when its lease has run out.
+    /// Not cancel safe in the usual sense: if the future is dropped the worker stops at once, and the store
+    /// takes its tasks back when its lease has expired.
     ///
-    /// A store that cannot be reached is waited for, also before anything has run.
+    /// Waits for a store that cannot be reached, even before the first registration.
     ///
     /// # Errors
-    /// If the store refuses to register the worker, its coordinator keeps dying, or the store fails for good. What it held has
-    /// then been handed back as far as the store could still be reached.
+    /// If the store refuses to register the worker, its coordinator keeps dying, or the store fails
+    /// permanently. The running tasks have then been handed back, if the store could still be reached.
     pub async fn run(self, shutdown: impl Shutdown) -> std::result::Result<DrainReport, WorkerError> {
         let shared = self.shared;
         let _stop = StopThreads(shared.clone());
@@ -129,11 +131,11 @@ impl Worker {
             error = shared.failed_for_good() => Some(WorkerError::Store(error)),
         };
         let report = if matches!(failure, Some(WorkerError::Store(_))) {
-            // A store that is beyond use takes nothing back; the next start finds what was running.
+            // A store that failed permanently takes nothing back; its next start recovers the running tasks.
             abandon(&shared)
         } else {
             tokio::select! {
-                // After a failure there is nothing to wait for: what runs is handed back at once.
+                // After a failure do not wait for running tasks: hand them back at once.
                 report = drain(&shared, shutdown, failure.is_some()) => report,
                 error = shared.failed_for_good() => {
                     finish(&shared, [engine.part, heartbeat, sampler]).await;
@@ -161,8 +163,8 @@ impl Worker {
     }
 }
 
-/// Registers, again and again while the store cannot be reached; nothing if the worker is told to stop meanwhile. Answers also until
-/// when the lease is ours: it may run from the moment that it was asked for.
+/// Registers, and retries while the store cannot be reached; returns nothing if the worker is told to stop
+/// meanwhile. Also returns until when the lease is ours: it may count from the moment of the request.
 async fn register(
     shared: &Shared,
     mut shutdown: Pin<&mut impl Shutdown>,
@@ -178,7 +180,8 @@ async fn register(
             Err(error @ (Error::Unavailable(_) | Error::Unknown(_))) => error,
             Err(error) => return Err(WorkerError::Register(error)),
         };
-        // A registration that is under way is not given up: its answer may be a worker that nobody would know of.
+        // Do not abort a running registration: its answer may name a worker that would then stay registered
+        // without a process.
         tokio::select! {
             () = waiting.pause(&error, "the worker could not register yet; trying again until it can") => {}
             () = shutdown.as_mut().drain() => return Ok(None),
@@ -187,7 +190,7 @@ async fn register(
     }
 }
 
-/// Ends the threads of a worker also when its future is dropped: nobody would stop them otherwise.
+/// Ends the threads of a worker even when its future is dropped: no other code would stop them.
 struct StopThreads(Arc<Shared>);
 
 impl Drop for StopThreads {
@@ -204,17 +207,19 @@ fn abandon(shared: &Shared) -> DrainReport {
     DrainReport { aborted, ..DrainReport::default() }
 }
 
-/// Ends the registration, so that nobody has to wait for the lease to run out.
+/// Ends the registration, so that the store need not wait until the lease expires.
 async fn sign_off(shared: &Shared) {
     let Some(worker) = shared.worker() else { return };
     match tokio::time::timeout(FLUSH_TIMEOUT, shared.source.retire(worker)).await {
         Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "could not sign off; the lease runs out by itself"),
-        Err(_) => tracing::warn!("could not sign off in time; the lease runs out by itself"),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "could not end the registration; the lease expires on its own")
+        }
+        Err(_) => tracing::warn!("could not end the registration in time; the lease expires on its own"),
     }
 }
 
-/// Waits for what runs, until the deadline or a second signal; then hands back the rest (DRAIN).
+/// Waits for running tasks, until the deadline or a second signal; then hands back the rest (DRAIN).
 async fn drain<S: Shutdown>(
     shared: &Arc<Shared>,
     mut shutdown: std::pin::Pin<Box<S>>,
@@ -235,8 +240,8 @@ async fn drain<S: Shutdown>(
     shared.advance_phase(Phase::HandingBack);
     shared.in_flight.cancel_all(None, &CancelReason::Shutdown);
     let _ = tokio::time::timeout(ABORT_GRACE, shared.all_ended()).await;
-    // Handlers that block their thread cannot be dropped. Their tasks go back all the same; the lease fences
-    // whatever such a handler still does.
+    // Handlers that block their thread cannot be dropped. Their tasks go back anyway; the lease fences later
+    // writes of such a handler.
     let stuck = shared.in_flight.unended();
     let aborted =
         stuck.iter().filter(|attempt| executor::finish(shared, attempt, Outcome::Release)).count() as u64;
@@ -277,15 +282,17 @@ impl WorkerHandle {
         &self.shared
     }
 
-    /// What says how much may run.
+    /// The controller that limits how many tasks may run.
     pub fn controller(&self) -> &Controller {
         &self.shared.admission
     }
 
-    /// Changes how many slots the worker has, here and in the store. What runs goes on, also if there are fewer now.
+    /// Changes how many slots the worker has, here and in the store. Running tasks continue, even if there
+    /// are fewer slots now.
     ///
     /// # Errors
-    /// [`Error::Invalid`] out of bounds, [`Error::Conflict`] between two registrations, and what the store says.
+    /// [`Error::Invalid`] out of bounds, [`Error::Conflict`] between two registrations, and errors of the
+    /// store.
     pub async fn set_slots(&self, slots: u32) -> Result<()> {
         let worker = self.shared.worker();
         let worker = worker.ok_or_else(|| Error::Conflict("the worker is not registered".to_owned()))?;
@@ -299,27 +306,28 @@ impl WorkerHandle {
         &self.shared.claim_times
     }
 
-    /// Waits until the worker is registered with its store. Cancel safe; pends for ever if it never is.
+    /// Waits until the worker is registered with its store. Cancel safe; if it never is, this never returns.
     pub async fn started(&self) {
         self.shared.registered().await;
     }
 
-    /// Makes the coordinator look for work now. Any number of calls lead to one look.
+    /// Makes the coordinator claim now. Any number of calls lead to one claim.
     pub fn wake(&self) {
         self.shared.wake.work();
     }
 
-    /// Makes the worker look at the schedules now: one has changed. Any number of calls lead to one look.
+    /// Makes the worker check the schedules now, because one has changed. Any number of calls lead to one
+    /// check.
     pub fn wake_schedules(&self) {
         self.shared.schedules_changed.notify_one();
     }
 
-    /// Stops the worker as its shutdown would. Any number of calls, from anywhere.
+    /// Stops the worker as its shutdown would. May be called any number of times, from any thread.
     pub fn drain(&self) {
         self.shared.advance_phase(Phase::Draining);
     }
 
-    /// Ends a drain early: what still runs is handed back.
+    /// Ends a drain early: the tasks that still run are handed back.
     pub fn hand_back_now(&self) {
         self.shared.advance_phase(Phase::HandingBack);
     }

@@ -62,7 +62,7 @@ async fn every_setting_can_differ_for_one_task() {
         .max_attempts(2)
         .timeout(Duration::from_secs(1))
         .retry(policy);
-    // What the store makes of it is the store's business.
+    // The store's answer does not matter here.
     let _ = enqueue.await;
     let [task] = &store.enqueued()[..] else { panic!("not one task") };
     assert_eq!(task.job.as_ref().unwrap().as_str(), "tenant-7");
@@ -98,7 +98,7 @@ async fn a_bad_name_is_refused_when_awaited_and_nothing_is_enqueued() {
 }
 
 #[tokio::test]
-async fn a_batch_is_enqueued_whole_or_not_at_all() {
+async fn a_batch_is_enqueued_completely_or_not_at_all() {
     let client = client();
     let ids = client.enqueue_all(["a", "b", "c"].map(mail)).await.unwrap();
     assert!(ids.is_sorted_by_key(|enqueued| enqueued.id));
@@ -112,7 +112,7 @@ async fn a_batch_is_enqueued_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn a_key_gives_one_task_and_another_payload_under_it_is_refused_unless_told() {
+async fn one_key_gives_one_task_and_refuses_another_payload() {
     let client = client();
     let first = client.enqueue(mail("a")).key("k").await.unwrap();
     let again = client.enqueue(mail("a")).key("k").await.unwrap();
@@ -124,15 +124,15 @@ async fn a_key_gives_one_task_and_another_payload_under_it_is_refused_unless_tol
 }
 
 #[tokio::test]
-async fn cancel_answers_with_the_state_and_an_unknown_task_is_not_found() {
+async fn cancel_returns_the_state_of_a_known_task() {
     let client = client();
     let id = client.enqueue(mail("a")).await.unwrap().id;
     assert_eq!(client.cancel(id, "not today").await.unwrap(), TaskState::Cancelled);
     assert!(matches!(client.retry(id).await.unwrap_err(), Error::Conflict(_)));
-    let nobody = TaskId::from_raw(1);
-    assert!(matches!(client.cancel(nobody, "x").await.unwrap_err(), Error::NotFound(_)));
-    assert!(matches!(client.wait(nobody, Duration::from_secs(1)).await.unwrap_err(), Error::NotFound(_)));
-    assert_eq!(client.task(nobody).await.unwrap(), None);
+    let unknown = TaskId::from_raw(1);
+    assert!(matches!(client.cancel(unknown, "x").await.unwrap_err(), Error::NotFound(_)));
+    assert!(matches!(client.wait(unknown, Duration::from_secs(1)).await.unwrap_err(), Error::NotFound(_)));
+    assert_eq!(client.task(unknown).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn a_task_that_has_ended_is_repeated_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_runs_out_gives_the_task_as_it_stands() {
+async fn a_wait_that_times_out_returns_the_current_task() {
     let client = client();
     let id = client.enqueue(mail("a")).await.unwrap().id;
     let task = client.wait(id, Duration::from_secs(5)).await.unwrap();
@@ -230,7 +230,7 @@ async fn a_thousand_waiters_cost_one_query_per_interval() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_ends_one_after_the_other_do_not_cost_a_thousand_queries() {
+async fn a_thousand_ends_in_a_row_cost_few_queries() {
     let store = Counting::new(memory());
     let client = Client::new(store.clone());
     let ids = client.enqueue_all((0..1_000).map(|n| mail(&n.to_string()))).await.unwrap();
@@ -274,7 +274,7 @@ async fn more_waiters_than_one_look_up_takes_are_all_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newcomer_does_not_wait_for_the_interval_of_others() {
+async fn a_new_waiter_does_not_wait_for_a_running_query() {
     let client = client();
     let slow = client.enqueue(mail("slow")).await.unwrap().id;
     let patient = tokio::spawn({
@@ -291,7 +291,7 @@ async fn a_newcomer_does_not_wait_for_the_interval_of_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_asked_when_nobody_waits() {
+async fn without_waiters_the_store_is_not_queried() {
     let store = Counting::new(memory());
     let client = Client::new(store.clone());
     let waiters = Waiters::new(store.clone());
@@ -406,7 +406,7 @@ async fn jobs_are_limited_paused_and_removed() {
         jobs.cancel_now("nwe").await,
         jobs.get("nwe").await,
     ] {
-        assert!(matches!(missing, Err(Error::NotFound(_))), "a slip of the pen makes no job");
+        assert!(matches!(missing, Err(Error::NotFound(_))), "a mistyped name creates no job");
     }
     assert!(matches!(jobs.remove_now("nwe").await, Err(Error::NotFound(_))));
     assert_eq!(names(None).await, ["site"]);

@@ -1,7 +1,7 @@
-//! What the compiler says to a user who made a mistake: each file in `compile-fail/` must be refused, with the
+//! What the compiler reports for a user's mistake: each file in `compile-fail/` must be refused, with the
 //! lines that it expects.
 //!
-//! The files are handed to the compiler with the library that this very build made, so nothing is built twice.
+//! The files are compiled against the library of this very build, so nothing is built twice.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ use std::{
 
 use windlass_core::text::is_unsafe;
 
-/// Compiles one file against the library; answers whether it was accepted, and what the compiler said.
+/// Compiles one file against the library; returns whether it was accepted, and the compiler's output.
 fn compile(file: &Path) -> (bool, String) {
     let library = library();
     let out = tempfile::tempdir().unwrap();
@@ -43,8 +43,8 @@ fn compile(file: &Path) -> (bool, String) {
     (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// The library that was built with this test: beside it, and the youngest if there are several, as one of them
-/// was made from the source as it is now.
+/// The library that was built with this test: beside it, and the newest if there are several, because that
+/// one was made from the current source.
 fn library() -> PathBuf {
     let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let is_library = |path: &PathBuf| {
@@ -63,7 +63,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("compile-fail")
 }
 
-/// Checks one file of the folder against what it expects.
+/// Checks one file of the folder against its expected lines.
 fn refused(name: &str) {
     let file = folder().join(name).with_extension("rs");
     let source = fs::read_to_string(&file).unwrap();

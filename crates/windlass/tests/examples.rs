@@ -1,4 +1,4 @@
-//! The examples do what they say.
+//! The examples work as described.
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ mod watched_worker;
 use std::time::Duration;
 
 #[tokio::test]
-async fn every_order_goes_step_by_step_and_a_declined_card_holds_up_its_own_order_only() {
+async fn a_declined_card_blocks_only_its_own_order() {
     let log = order_pipeline::run().await.unwrap();
     let of = |order: u32| -> Vec<&str> {
         let prefix = format!("order {order}: ");
@@ -31,7 +31,7 @@ async fn every_order_goes_step_by_step_and_a_declined_card_holds_up_its_own_orde
 }
 
 #[tokio::test]
-async fn the_crawler_fetches_every_page_once_and_never_faster_than_its_delay() {
+async fn the_crawler_fetches_each_page_once_and_keeps_its_delay() {
     let delay_ms = 100;
     let sites = [
         polite_crawler::local::Site::start().await.unwrap(),
@@ -45,12 +45,13 @@ async fn the_crawler_fetches_every_page_once_and_never_faster_than_its_delay() {
         visits.sort();
         assert_eq!(visits, ["/", "/about", "/news", "/news/1", "/news/2"]);
     }
-    // Five starts are four pauses, each of whole milliseconds by the store's clock; both sites are crawled at once.
+    // Five starts have four pauses, each of whole milliseconds by the store's clock; both sites are crawled
+    // at once.
     assert!(took >= Duration::from_millis(4 * (delay_ms - 1)), "{took:?}");
 }
 
 #[tokio::test]
-async fn a_watched_worker_counts_every_attempt_and_reports_every_failure() {
+async fn a_watched_worker_counts_attempts_and_reports_failures() {
     let watch = watched_worker::run().await.unwrap();
     let counts: Vec<_> = watch.outcomes.lock().unwrap().iter().map(|(name, (n, _))| (*name, *n)).collect();
     assert_eq!(counts, [("done", 2), ("failed", 3)]);

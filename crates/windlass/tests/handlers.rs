@@ -32,7 +32,7 @@ fn output(task: &TaskRecord) -> u32 {
 }
 
 #[tokio::test]
-async fn a_handler_gets_its_payload_its_context_and_the_states_that_it_asks_for() {
+async fn a_handler_gets_its_payload_context_and_states() {
     async fn payload(Add(a, b): Add) -> Result<Outcome, windlass::Error> {
         done(&(a + b))
     }
@@ -89,7 +89,7 @@ async fn attempt(Try(what): Try) -> Result<Outcome, windlass::BoxError> {
 }
 
 #[tokio::test]
-async fn what_a_handler_returns_becomes_the_end_of_its_task_and_of_no_other() {
+async fn the_return_value_of_a_handler_ends_its_own_task() {
     let store = memory();
     let client = Client::new(store.clone());
     let tries = ["work", "fail", "fail with a cause", "panic", "cancel", "dead", "snooze"];
@@ -111,7 +111,7 @@ async fn what_a_handler_returns_becomes_the_end_of_its_task_and_of_no_other() {
 }
 
 #[tokio::test]
-async fn a_payload_that_does_not_decode_is_retried_and_dead_after_its_attempts() {
+async fn an_undecodable_payload_is_dead_after_its_attempts() {
     let clock = clock();
     let store = Arc::new(MemoryStore::new(clock.clone(), Rules::default()));
     let client = Client::new(store.clone());
@@ -131,7 +131,7 @@ async fn a_payload_that_does_not_decode_is_retried_and_dead_after_its_attempts()
 }
 
 #[tokio::test]
-async fn a_kind_with_two_handlers_or_a_bad_name_is_refused_when_the_worker_is_built() {
+async fn build_refuses_a_kind_with_two_handlers_or_a_bad_name() {
     let refusal = |builder: windlass::WorkerBuilder| builder.build().err().unwrap().to_string();
     let twice = Worker::builder(memory()).handle(async |_: Add| {}).handle_kind("add", async |_: Add| {});
     assert_eq!(refusal(twice), "kind \"add\" has two handlers; keep one of them");
@@ -145,7 +145,7 @@ async fn a_kind_with_two_handlers_or_a_bad_name_is_refused_when_the_worker_is_bu
 }
 
 #[tokio::test]
-async fn run_until_idle_follows_tasks_that_tasks_enqueue_and_gives_only_what_ended_in_this_run() {
+async fn run_until_idle_returns_tasks_that_ended_in_this_run() {
     async fn count_down(Add(left, _): Add, State(client): State<Client>) -> Result<(), windlass::Error> {
         if left > 0 {
             client.enqueue(Add(left - 1, 0)).await?;
@@ -163,7 +163,7 @@ async fn run_until_idle_follows_tasks_that_tasks_enqueue_and_gives_only_what_end
 }
 
 #[tokio::test]
-async fn run_until_idle_leaves_what_the_worker_may_not_run_yet() {
+async fn run_until_idle_leaves_tasks_that_may_not_run_yet() {
     let store = memory();
     let client = Client::new(store.clone());
     let stranger = NewTask::new("stranger", Payload::json(&()).unwrap()).unwrap();
@@ -189,7 +189,7 @@ async fn many_calls_at_once_give_their_results_and_panics_in_order() {
     let handler = move |n: u32| {
         let together = together.clone();
         async move {
-            // Passes only if all calls run at the same time.
+            // This passes only if all calls run at the same time.
             together.wait().await;
             assert!(n != 7, "seven");
             if n.is_multiple_of(2) { Ok(n) } else { Err(format!("{n} is odd")) }

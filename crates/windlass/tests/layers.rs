@@ -1,4 +1,4 @@
-//! Layers around every run: what they see, in which order, and that their own faults stay theirs.
+//! Layers around every run: what they see, in which order, and that their faults affect only their own task.
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -36,7 +36,7 @@ fn note(log: &Log, line: impl Into<String>) {
     log.lock().unwrap().push(line.into());
 }
 
-/// A layer that notes what it sees before and after.
+/// A layer that logs what it sees before and after.
 fn noting(log: &Log, name: &'static str) -> impl windlass::Layer {
     let log = log.clone();
     move |ctx: Context, next: Next| {
@@ -60,7 +60,7 @@ async fn ended(store: windlass::store::SharedStore, worker: windlass::WorkerBuil
 }
 
 #[tokio::test]
-async fn the_first_layer_is_the_outermost_and_each_sees_the_task_and_its_end() {
+async fn the_first_layer_is_the_outermost() {
     let (log, store) = (Log::default(), testing::store().await.unwrap());
     let worker =
         Worker::builder(store.clone()).layer(noting(&log, "outer")).layer(noting(&log, "inner")).handle(go);
@@ -78,7 +78,7 @@ async fn the_first_layer_is_the_outermost_and_each_sees_the_task_and_its_end() {
 }
 
 #[tokio::test]
-async fn a_layer_sees_also_the_ends_that_the_handler_did_not_choose() {
+async fn a_layer_sees_ends_that_the_handler_did_not_choose() {
     for (way, part) in
         [(Way::Fail, "no luck"), (Way::Panic, "panicked: oh no"), (Way::Hang, "timed out after")]
     {
@@ -114,7 +114,7 @@ async fn a_panic_in_a_layer_hurts_only_its_own_task() {
 }
 
 #[tokio::test]
-async fn a_layer_that_never_ends_holds_its_task_no_longer_than_the_deadline_and_a_moment() {
+async fn a_layer_that_never_ends_is_cut_off_after_the_deadline() {
     let store = testing::store().await.unwrap();
     let worker = Worker::builder(store.clone())
         .layer(|_: Context, next: Next| async move {

@@ -12,7 +12,7 @@ use windlass::lifecycle::{Component, Failure, HookError, Lifecycle, LifecycleErr
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Writes down which of its hooks ran, and misbehaves on request.
+/// Records which of its hooks ran, and misbehaves on request.
 struct Part {
     name: &'static str,
     log: Log,
@@ -72,7 +72,7 @@ fn taken(log: &Log) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn components_start_after_their_dependencies_and_stop_before_them() {
+async fn components_start_after_and_stop_before_their_dependencies() {
     let log = Log::default();
     let mut process = Lifecycle::builder()
         .component("intake", &["pool", "store"], Part::new("intake", &log))
@@ -104,7 +104,7 @@ async fn stopping_twice_stops_each_component_once() {
 }
 
 #[tokio::test]
-async fn a_failing_start_stops_what_was_started_and_nothing_else() {
+async fn a_failing_start_stops_only_started_components() {
     let log = Log::default();
     let broken = Part { start: Behaviour::Fails, ..Part::new("pool", &log) };
     let mut process = Lifecycle::builder()
@@ -130,7 +130,7 @@ async fn a_start_that_hangs_fails_at_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_component_that_hangs_or_panics_in_stop_keeps_no_other_from_stopping() {
+async fn a_hanging_or_panicking_stop_does_not_affect_others() {
     let log = Log::default();
     let hanging = Part { stop: Behaviour::Hangs, ..Part::new("intake", &log) };
     let panicking = Part { stop: Behaviour::Panics, ..Part::new("pool", &log) };
@@ -155,7 +155,7 @@ async fn a_component_that_hangs_or_panics_in_stop_keeps_no_other_from_stopping()
 }
 
 #[tokio::test]
-async fn the_deadline_of_the_whole_is_at_least_the_sum_of_the_parts() {
+async fn the_stop_deadline_is_at_least_the_sum_of_the_parts() {
     let log = Log::default();
     let two = || {
         Lifecycle::builder().component("store", &[], Part::new("store", &log)).component(

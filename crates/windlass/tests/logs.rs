@@ -1,4 +1,4 @@
-//! Log lines: one per event that matters, with the fields that find the task, never with what it carries.
+//! Log lines: one per important event, with the fields that find the task, never with the payload.
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ use windlass::{
 /// The fields of a line; its text is the field `message`, its level the field `level`.
 type Line = BTreeMap<String, String>;
 
-/// Keeps every line of the whole process: workers have threads of their own.
+/// Keeps every line of the whole process: workers have their own threads.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<Line>>>);
 
@@ -86,7 +86,7 @@ async fn go(Go { way, secret }: Go, ctx: Context, State(store): State<SharedStor
         Way::TimeOut => std::future::pending().await,
         Way::Cancel => Outcome::cancel(secret),
         Way::LoseLease => {
-            // The registration ends under the worker's feet: its tasks are anybody's.
+            // The registration ends while the worker runs: its tasks are free for others.
             store.retire(ctx.worker()).await.unwrap();
             Outcome::Done(None)
         }
@@ -94,7 +94,7 @@ async fn go(Go { way, secret }: Go, ctx: Context, State(store): State<SharedStor
 }
 
 #[tokio::test]
-async fn every_event_that_matters_has_one_line_that_finds_its_task_and_success_has_none() {
+async fn each_end_but_success_has_one_log_line_with_its_task() {
     let kept = Kept::default();
     tracing::subscriber::set_global_default(kept.clone()).unwrap();
     let store = testing::store().await.unwrap();
@@ -130,7 +130,7 @@ async fn every_event_that_matters_has_one_line_that_finds_its_task_and_success_h
         let handle = worker.handle();
         let running = tokio::spawn(worker.run(std::future::pending::<()>()));
         client.wait(id, Duration::from_mins(1)).await.unwrap();
-        // What the worker has to say about the end it says before it stops.
+        // The worker logs the end before it stops.
         handle.drain();
         running.await.unwrap().unwrap();
         let lines = about(&kept, id);

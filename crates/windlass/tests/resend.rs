@@ -1,4 +1,4 @@
-//! Enqueues that wait out an outage, on a store whose enqueues fail as the test says. Time is paused.
+//! Enqueues that wait out an outage, on a store whose enqueues fail as the test tells it. Time is paused.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -44,7 +44,7 @@ async fn an_enqueue_waits_out_an_outage_that_changed_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_wish_to_wait_the_first_error_is_the_answer() {
+async fn without_retry_for_the_first_error_is_returned() {
     let (store, client) = rig();
     store.fail([away(), away()]);
     assert!(matches!(client.enqueue(Greet(1)).await, Err(Error::Unavailable(_))));
@@ -67,7 +67,7 @@ async fn a_lost_answer_is_tried_again_only_with_a_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_tried_again_after_a_lost_answer_only_if_all_have_keys() {
+async fn after_a_lost_answer_only_a_fully_keyed_batch_is_resent() {
     let (store, client) = rig();
     store.fail([lost()]);
     let keyed = [("a", Greet(1)), ("b", Greet(2))];
@@ -99,7 +99,7 @@ async fn after_its_time_the_last_error_is_the_answer() {
     let started = Instant::now();
     let error = client.enqueue(Greet(1)).retry_for(Duration::from_secs(10)).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable(_)), "{error}");
-    // The clock is paused: it shows what was slept.
+    // The clock is paused: it shows how long the client slept.
     let slept = started.elapsed();
     assert!(slept <= Duration::from_secs(10) && slept >= Duration::from_secs(8), "{slept:?}");
     assert!((10..=30).contains(&(10_000 - store.failures_left())), "{} left", store.failures_left());

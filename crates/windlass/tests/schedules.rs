@@ -42,7 +42,7 @@ fn place() -> Place {
 }
 
 #[tokio::test]
-async fn a_schedule_is_made_with_the_settings_of_its_task_and_its_next_tick() {
+async fn a_new_schedule_has_its_tasks_settings_and_its_next_tick() {
     let Place { client, .. } = place();
     let spec = Spec::new("0 7 * * *", &report()).unwrap().tz("Europe/Berlin").unwrap().missed(Missed::Skip);
     let schedule = client.schedules().set("morning", spec.clone()).await.unwrap();
@@ -71,7 +71,7 @@ async fn set_again_keeps_a_late_tick_unless_the_times_change() {
 }
 
 #[tokio::test]
-async fn what_passes_while_a_schedule_is_paused_is_not_made_up() {
+async fn ticks_of_a_paused_schedule_are_not_made_up() {
     let Place { client, clock, store } = place();
     let schedules = client.schedules();
     schedules.set("s", Spec::new("0 * * * *", &report()).unwrap()).await.unwrap();
@@ -103,7 +103,7 @@ async fn run_enqueues_now_and_leaves_the_ticks_alone() {
 }
 
 #[tokio::test]
-async fn what_a_schedule_last_did_is_shown() {
+async fn a_schedule_shows_its_last_tick_and_task() {
     let Place { client, store, clock } = place();
     let set = client.schedules().set("s", Spec::new("0 * * * *", &report()).unwrap()).await.unwrap();
     let (tick, task) = (set.next_at.unwrap(), report().new_task().unwrap());
@@ -132,7 +132,7 @@ async fn mistakes_are_refused_before_anything_is_stored() {
 }
 
 #[tokio::test]
-async fn a_schedule_that_is_not_there_is_not_found() {
+async fn a_missing_schedule_is_not_found() {
     let schedules = place().client.schedules();
     let missing = Error::NotFound(r#"schedule "s""#.into());
     assert_eq!(schedules.get("s").await, Err(missing.clone()));

@@ -5,7 +5,7 @@
 #[path = "../src/slots.rs"]
 mod slots;
 
-/// What `slots.rs` finds at `crate::sync` here: the checker's primitives instead of the standard ones.
+/// Replaces `crate::sync` of `slots.rs`: the checker's primitives instead of the standard ones.
 mod sync {
     pub(crate) use shuttle::sync::{
         Arc,
@@ -25,7 +25,7 @@ use shuttle::{
 use slots::Slots;
 
 const INTERLEAVINGS: usize = 3_000;
-/// The depth that finds bugs needing this many ordered events, besides the random schedules.
+/// The depth that finds bugs that need so many ordered events, besides the random schedules.
 const PCT_DEPTH: usize = 4;
 
 fn check(test: impl Fn() + Send + Sync + Clone + 'static) {
@@ -33,7 +33,7 @@ fn check(test: impl Fn() + Send + Sync + Clone + 'static) {
     shuttle::check_pct(test, INTERLEAVINGS, PCT_DEPTH);
 }
 
-/// Remembers one signal until somebody waits for it, as the pool's notification does.
+/// Keeps one signal until a thread waits for it, as the pool's notification does.
 #[derive(Default)]
 struct Signal {
     sent: Mutex<bool>,
@@ -55,7 +55,7 @@ impl Signal {
     }
 }
 
-/// Counts who is inside, apart from the counter under test.
+/// Counts the slots in use independently of the counter under test.
 #[derive(Default)]
 struct Witness {
     inside: AtomicUsize,
@@ -101,7 +101,7 @@ fn never_more_than_the_total_is_held_and_at_rest_nothing_is() {
 }
 
 #[test]
-fn a_slot_comes_back_once_when_its_holder_panics() {
+fn a_slot_is_returned_once_when_its_holder_panics() {
     check(|| {
         const TOTAL: usize = 2;
         let slots = Slots::new(TOTAL, || {});
@@ -136,7 +136,7 @@ fn a_slot_that_is_handed_over_belongs_to_one_holder_at_a_time() {
     check(|| {
         const TOTAL: usize = 2;
         let slots = Slots::new(TOTAL, || {});
-        // A coordinator hands its slots to the tasks that it starts; they end while it still goes on.
+        // A coordinator moves its slots to the tasks that it starts; they end while it continues.
         let queue = Arc::new(Mutex::new(slots.none()));
         let witness = Arc::new(Witness::default());
         let consumer = {
@@ -170,7 +170,7 @@ fn a_slot_that_is_handed_over_belongs_to_one_holder_at_a_time() {
 }
 
 #[test]
-fn nobody_who_waits_for_a_slot_misses_the_one_that_comes_free() {
+fn no_waiter_misses_a_freed_slot() {
     check(|| {
         let freed = Arc::new(Signal::default());
         let slots = Slots::new(1, {
@@ -188,7 +188,7 @@ fn nobody_who_waits_for_a_slot_misses_the_one_that_comes_free() {
                 })
             })
             .collect();
-        // A lost wake-up leaves this thread waiting for ever, which the checker reports as a deadlock.
+        // A lost wake-up makes this thread wait for ever, which the checker reports as a deadlock.
         for _ in 0..2 {
             loop {
                 slots.acknowledge();
@@ -206,7 +206,7 @@ fn nobody_who_waits_for_a_slot_misses_the_one_that_comes_free() {
 }
 
 #[test]
-fn one_signal_stands_for_any_number_of_freed_slots_until_it_is_acknowledged() {
+fn one_signal_covers_all_freed_slots_until_acknowledged() {
     check(|| {
         let signals = Arc::new(AtomicUsize::new(0));
         let slots = Slots::new(4, {
@@ -235,7 +235,7 @@ fn one_signal_stands_for_any_number_of_freed_slots_until_it_is_acknowledged() {
 }
 
 #[test]
-fn who_waits_hears_of_a_limit_that_rises() {
+fn a_waiter_is_notified_of_a_raised_limit() {
     check(|| {
         let signal = Arc::new(Signal::default());
         let hook = signal.clone();
@@ -264,7 +264,7 @@ fn who_waits_hears_of_a_limit_that_rises() {
 }
 
 #[test]
-fn a_limit_that_falls_is_kept_by_whoever_gives_back_what_is_too_much() {
+fn a_lowered_limit_holds_once_excess_slots_are_returned() {
     check(|| {
         let slots = Slots::new(4, || {});
         slots.resize(4);

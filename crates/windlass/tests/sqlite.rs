@@ -53,7 +53,7 @@ async fn a_result_is_awaited_while_a_worker_runs_in_the_same_process() {
 }
 
 #[tokio::test]
-async fn a_retry_runs_when_the_clock_of_the_test_says_so() {
+async fn a_retry_runs_when_the_test_moves_the_clock() {
     async fn second_time_lucky(_: Double, ctx: windlass::Context) -> Result<(), &'static str> {
         if ctx.attempt() == 1 { Err("not yet") } else { Ok(()) }
     }
@@ -68,7 +68,7 @@ async fn a_retry_runs_when_the_clock_of_the_test_says_so() {
 }
 
 #[tokio::test]
-async fn a_folder_that_does_not_exist_and_a_file_that_is_no_store_are_refused_in_one_line() {
+async fn a_missing_folder_and_a_foreign_file_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = format!("sqlite:{}", folder.path().join("no/such/app.db").display());
     let file = folder.path().join("notes.txt");
@@ -102,7 +102,7 @@ async fn a_jump_of_the_wall_clock_costs_neither_a_lease_nor_a_task() {
     let hour = Duration::from_hours(1);
     for wall in [start.after(hour), start.before(hour)] {
         clock.jump_wall(wall);
-        // A sweep of another worker takes nothing from this one, and a task that comes now starts now.
+        // A sweep of another worker takes nothing from this one, and a new task starts now.
         assert_eq!(store.expire_workers(100).await.unwrap().moved, 0);
         let id = client.enqueue(Double(2)).await.unwrap().id;
         assert_eq!(client.wait(id, Duration::from_mins(1)).await.unwrap().state, TaskState::Done);

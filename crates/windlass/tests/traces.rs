@@ -1,4 +1,4 @@
-//! One trace from the enqueue to the settlement, with the parents right.
+//! One trace from the enqueue to the settlement, with the right parents.
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -41,7 +41,7 @@ fn attribute(span: &Span, key: &str) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn a_task_is_one_trace_of_four_spans_each_the_parent_of_the_next() {
+async fn a_task_is_one_trace_of_four_nested_spans() {
     let (kept, seen) = (Arc::new(Kept::default()), Seen::default());
     let store = testing::store().await.unwrap();
     let tracer = Tracer::new(kept.clone());
@@ -71,7 +71,7 @@ async fn a_task_is_one_trace_of_four_spans_each_the_parent_of_the_next() {
 }
 
 #[tokio::test]
-async fn a_trace_that_nobody_keeps_is_handed_on_and_makes_no_spans() {
+async fn an_unsampled_trace_is_passed_on_without_spans() {
     let (kept, seen) = (Arc::new(Kept::default()), Seen::default());
     let store = testing::store().await.unwrap();
     let tracer = Tracer::new(kept.clone());
@@ -104,7 +104,7 @@ async fn a_failure_shows_in_the_run_and_its_text_does_not() {
     let store = testing::store().await.unwrap();
     let worker =
         Worker::builder(store.clone()).tracer(Tracer::new(kept.clone())).state(Seen::default()).handle(look);
-    // Enqueued by somebody who does not trace: the trace begins with the claim.
+    // The caller does not trace, so the trace begins with the claim.
     let id = Client::new(store.clone()).enqueue(Look(9)).await.unwrap().id;
     testing::run_until_idle(worker).await.unwrap();
     assert_eq!(store.task(id).await.unwrap().unwrap().state, TaskState::Dead);

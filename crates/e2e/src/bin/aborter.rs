@@ -1,11 +1,14 @@
 //! A worker with a task that ends the whole process, for the quarantine test.
 //!
-//! `aborter STORE enqueue N` puts N tasks into a store, one of which calls `abort()`.
-//! `aborter STORE enqueue-overflow N` does the same with one that overflows its stack, `enqueue-two` with two that call `abort()`.
-//! `aborter STORE run SLOTS` works until every task has ended, if it lives so long, and prints them.
-//! `aborter STORE first SLOTS` does the same, but no task ends before `abort()` was called with every slot taken.
+//! `aborter STORE enqueue N` enqueues N tasks, one of which calls `abort()`.
+//! `aborter STORE enqueue-overflow N` does the same with one that overflows its stack, `enqueue-two` with two
+//! that call `abort()`.
+//! `aborter STORE run SLOTS` works until every task has ended, unless it is killed before, and prints them.
+//! `aborter STORE first SLOTS` does the same, but no task ends before `abort()` is called with every slot
+//! taken.
 //!
-//! A task that ends nothing takes a while, so that most of what was claimed with the culprit is still there when it strikes.
+//! The other tasks take a while, so that most tasks claimed with the culprit still run when it ends the
+//! process.
 
 use std::{
     sync::{
@@ -19,7 +22,7 @@ use anyhow::{Context as _, bail};
 use tokio::sync::Notify;
 use windlass::{Client, Context, State, Task, Worker, store::Filter};
 
-/// How long a task takes that ends nothing.
+/// How long each of the other tasks takes.
 const NEIGHBOUR: Duration = Duration::from_millis(300);
 
 #[derive(serde::Serialize, serde::Deserialize, Task)]
@@ -27,7 +30,7 @@ struct Work {
     ends_process: Option<Way>,
 }
 
-/// How a task ends the process that runs it.
+/// How a task ends its process.
 #[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 enum Way {
     Abort,
@@ -89,7 +92,7 @@ async fn main() -> anyhow::Result<()> {
     match what.as_str() {
         "enqueue" | "enqueue-overflow" | "enqueue-two" => {
             let way = if what == "enqueue-overflow" { Way::Overflow } else { Way::Abort };
-            // Among the first that are claimed, so that the first crash has a full house.
+            // Among the first claimed tasks, so that the first crash happens with all slots taken.
             let culprit = number / 4;
             let second = (what == "enqueue-two").then_some(number / 3);
             client
@@ -106,7 +109,7 @@ async fn main() -> anyhow::Result<()> {
             let watched = client.clone();
             let until_ended = async move {
                 for task in all {
-                    // The limit only bounds a failure: the test's own is shorter.
+                    // This limit only bounds a failure: the test's own is shorter.
                     let _ = watched.wait(task.id, Duration::from_mins(10)).await;
                 }
             };

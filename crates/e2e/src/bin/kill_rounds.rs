@@ -1,4 +1,4 @@
-//! `kill -9` of a real server under load, as a figure: `kill_rounds [ROUNDS] [SEED]` prints the counts.
+//! `kill -9` of a real server under load: `kill_rounds [ROUNDS] [SEED]` prints the counts.
 
 use std::process::ExitCode;
 

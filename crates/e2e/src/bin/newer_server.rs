@@ -1,6 +1,6 @@
-//! A server of the next version: it knows one additive step of the schema more, and takes it before it serves.
+//! A server of the next version: it has one more additive migration, and applies it before it serves.
 //!
-//! `newer_server STORE SCHEMA LISTEN` prints where it listens and serves until SIGTERM.
+//! `newer_server STORE SCHEMA LISTEN` prints its address and serves until SIGTERM.
 
 use std::io::Write as _;
 
@@ -16,11 +16,12 @@ use windlass_postgres::{
 };
 use windlass_server::{Operations, http};
 
-/// Takes the lock that every claim, settlement and enqueue is in the way of, for as long as a real step would.
+/// Takes a lock that conflicts with every claim, settlement and enqueue, for as long as a real migration
+/// would.
 const NEXT: &str = "ALTER TABLE windlass.task ADD COLUMN colour text;
 CREATE TABLE windlass.shade (colour text PRIMARY KEY);";
 
-/// The steps of this program, and the next one.
+/// The migrations of this program, and the next one.
 fn steps() -> anyhow::Result<&'static [Migration]> {
     let known = inside::steps();
     let last = known.last().context("there are steps")?;

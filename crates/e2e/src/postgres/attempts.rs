@@ -1,4 +1,4 @@
-//! The attempts of tasks as the store has noted them, by the store's clock, past everything that is judged.
+//! The attempts of tasks as the store recorded them, by the store's clock; read directly from the tables.
 
 use anyhow::{Context, Result, ensure};
 
@@ -21,7 +21,7 @@ pub struct Attempt {
     pub is_done: bool,
 }
 
-/// One attempt a line, in the order of their claims. Those before the last are in the task's log.
+/// One attempt per line, in the order of their claims. Attempts before the last are in the task's log.
 const ATTEMPTS: &str = "
 SELECT a.* FROM (
   SELECT windlass.id_text(h.id), h.job, h.workflow, h.started_at, h.ended_at, h.state = 5, h.lease
@@ -36,7 +36,7 @@ ORDER BY a.started_at, a.ended_at, a.id, a.lease";
 /// Every attempt of every task that has ended, in the order of their claims.
 ///
 /// # Errors
-/// If the server refuses.
+/// If the server reports an error.
 pub fn attempts(place: &Place) -> Result<Vec<Attempt>> {
     let text = place.ask(ATTEMPTS)?;
     text.lines().map(|line| read(line).with_context(|| format!("cannot read {line:?}"))).collect()
@@ -52,8 +52,8 @@ fn read(line: &str) -> Option<Attempt> {
     Some(Attempt { task, job, workflow, started_ms, ended_ms, is_done: fields.next()? == "t" })
 }
 
-/// How many attempts of a job were in force at once at most. One that ends in the millisecond in which another starts came
-/// before it.
+/// The most attempts of a job that were running at once. An attempt that ends in the millisecond in which
+/// another starts comes before it.
 pub fn most_running(attempts: &[Attempt], job: &str) -> usize {
     let of_job: Vec<_> = attempts.iter().filter(|attempt| attempt.job.as_deref() == Some(job)).collect();
     let at_start_of = |one: &Attempt| {
@@ -65,11 +65,11 @@ pub fn most_running(attempts: &[Attempt], job: &str) -> usize {
     of_job.iter().map(|attempt| at_start_of(attempt)).max().unwrap_or_default()
 }
 
-/// WF-ORDER as the store has noted it: attempts of a workflow's steps came one after another in the given order, and each
-/// step but the last was done before the next one was claimed.
+/// WF-ORDER as the store recorded it: attempts of a workflow's steps came one after another in the given
+/// order, and each step but the last was done before the next one was claimed.
 ///
 /// # Errors
-/// If they did not.
+/// If the order is broken.
 pub fn check_workflow(attempts: &[Attempt], workflow: &str, steps: &[String]) -> Result<()> {
     let of_it: Vec<&Attempt> =
         attempts.iter().filter(|attempt| attempt.workflow.as_deref() == Some(workflow)).collect();

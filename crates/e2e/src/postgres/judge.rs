@@ -1,7 +1,7 @@
-//! The judge: what is left in the database after a fault, and what the target saw.
+//! The judge: checks the database after a fault, and the requests that the target saw.
 //!
-//! Every acknowledged task is done, once; none ran after its settlement was acknowledged; nothing is stranded; every claim
-//! is accounted for. It looks at the tables themselves, past everything that is judged.
+//! Every acknowledged task is done, once; none ran after its settlement was acknowledged; none is stranded;
+//! every claim is accounted for. The judge reads the tables directly, without the code under test.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,15 +14,15 @@ use serde_json::Value;
 use super::{Place, until};
 use crate::target::Target;
 
-/// Findings that are shown.
+/// Most findings that are printed.
 const SHOWN_MAX: usize = 20;
 
-/// What was found besides that all is well.
+/// Counts of a check without findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Judged {
     /// Claims of each finished task.
     pub leases: BTreeMap<String, u32>,
-    /// Crashes of processes with tasks that were counted.
+    /// Crashes that were counted for tasks.
     pub crashes: u64,
     /// Tasks that were handed back unfinished.
     pub released: u64,
@@ -35,8 +35,9 @@ impl Judged {
     }
 }
 
-/// Ended tasks, one a line: id, state, lease, attempt, most attempts, whether it ended after its start, how many ended
-/// attempts are noted, whether all leases rise by one or begin an epoch, how many were crashes, how many were handed back.
+/// Ended tasks, one per line: id, state, lease, attempt, most attempts, whether it ended after its start, how
+/// many ended attempts are recorded, whether all leases rise by one or begin an epoch, how many attempts
+/// crashed, how many were handed back.
 const ENDED: &str = "
 SELECT
   windlass.id_text(h.id), h.state, h.lease, h.attempt, h.max_attempts, h.ended_at >= h.started_at,
@@ -59,16 +60,17 @@ SELECT
 FROM windlass.history AS h
 ORDER BY h.id";
 
-/// Waits until no task is unfinished, and judges.
+/// Waits until no task is unfinished, and checks.
 ///
 /// # Errors
-/// With everything that breaks a promise, or if tasks stay unfinished.
+/// With every broken promise, or if tasks stay unfinished.
 pub async fn judge(place: &Place, acknowledged: &BTreeSet<String>, target: &Target) -> Result<Judged> {
     judge_after_crashes(place, acknowledged, target, 0).await
 }
 
-/// The same after the server itself crashed so many times: each crash may have forgotten a claim that was answered, because
-/// claims do not wait for the disk, so a task may have run once more per crash than the store knows.
+/// The same after `server_crashes` crashes of the server itself. Claims do not wait for the disk, so each
+/// crash may have forgotten an answered claim, and a task may have run once more per crash than the store
+/// knows.
 ///
 /// # Errors
 /// As [`judge`].
@@ -156,7 +158,7 @@ impl<'a> Ended<'a> {
     }
 }
 
-/// Judges what is in the history.
+/// Checks the history.
 fn ended(
     place: &Place,
     acknowledged: &BTreeSet<String>,
@@ -178,8 +180,8 @@ fn ended(
         if attempt == 0 || attempt > lease || attempt > most {
             findings.add(format!("{id}: attempt {attempt} of {most} under lease {lease}"));
         }
-        // Every claim but the last ended in a way that was noted, one after the other (ONE-LEASE). After a crash of the server
-        // numbers go on in a new epoch.
+        // Every claim but the last has a recorded end, one after the other (ONE-LEASE). After a crash of the
+        // server the numbers continue in a new epoch.
         if !task.are_leases_right || server_crashes == 0 && claims != lease {
             findings.add(format!("{id}: {lease} claims, and {noted} ends of others before the last"));
         }
@@ -196,7 +198,7 @@ fn ended(
     Ok(judged)
 }
 
-/// A task reaches the target at most once per claim, and never after somebody has seen it done.
+/// A task reaches the target at most once per claim, and never after the watcher has seen it done.
 fn arrivals(judged: &Judged, target: &Target, server_crashes: u32, findings: &mut Findings) {
     let book = target.book();
     for (id, times) in &book.arrivals {
@@ -210,7 +212,7 @@ fn arrivals(judged: &Judged, target: &Target, server_crashes: u32, findings: &mu
     }
 }
 
-/// What `windlass doctor --audit` has to say.
+/// The findings of `windlass doctor --audit`.
 fn audited(place: &Place) -> Result<Vec<String>> {
     let said = place.say(["doctor", "--audit", "--json"])?;
     let report: Value = serde_json::from_str(&said.stdout).with_context(|| format!("{said:?}"))?;

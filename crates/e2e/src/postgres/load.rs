@@ -1,4 +1,5 @@
-//! A client that enqueues all the time and notes every acknowledgement, and a watcher that notes what is done.
+//! A client that enqueues all the time and records every acknowledgement, and a watcher that records done
+//! tasks.
 
 use std::{
     collections::BTreeSet,
@@ -20,20 +21,20 @@ use crate::target::Target;
 
 /// Tasks of one call.
 const BATCH: usize = 6;
-/// Pause between two calls: the load is to be constant, not a flood.
+/// Pause between two calls: the load must be constant, not a flood.
 const PAUSE: Duration = Duration::from_millis(25);
-/// Beyond so many that have not reached the target the client waits.
+/// With more tasks that have not reached the target the client waits.
 const BACKLOG_MAX: usize = 400;
-/// How often the watcher looks.
+/// Pause between two polls of the watcher.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How many of the newest done tasks it looks at: more than come between two looks.
+/// How many of the newest done tasks one poll reads: more than end between two polls.
 const LOOK_MAX: u32 = 500;
 
-/// Tasks that reach a target; every third only sleeps for a moment and leaves nothing behind, because those are settled by
-/// a statement of their own.
+/// Tasks that reach a target. Every third only sleeps for a moment and leaves no output, because another
+/// statement settles such tasks.
 ///
 /// # Errors
-/// None that a target's address could cause.
+/// No address of a target can cause one.
 pub fn tasks(target: &Target, n: usize) -> Result<Vec<NewTask>> {
     let http = Payload::json(&json!({"url": target.url(), "timeout_ms": 600_000}))?;
     let nap = Payload::json(&json!({"ms": 1}))?;
@@ -44,17 +45,17 @@ pub fn tasks(target: &Target, n: usize) -> Result<Vec<NewTask>> {
     Ok((0..n).map(task).collect::<windlass_core::Result<Vec<_>>>()?)
 }
 
-/// What the client knows.
+/// The client's records.
 #[derive(Debug, Default)]
 struct Ledger {
     acknowledged: BTreeSet<String>,
-    /// Calls whose outcome it was not told.
+    /// Calls with an unknown outcome.
     unknown: u64,
-    /// Calls that it was told had no effect.
+    /// Calls that certainly had no effect.
     refused: u64,
 }
 
-/// A client and a watcher at work, until stopped.
+/// A client and a watcher, running until stopped.
 pub struct Load {
     ledger: Arc<Mutex<Ledger>>,
     stop: Arc<AtomicBool>,
@@ -62,12 +63,12 @@ pub struct Load {
     watcher: JoinHandle<Result<()>>,
 }
 
-/// What a call does when it was not told its outcome.
+/// What the client does after a call with an unknown outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doubt {
-    /// It gives up: nothing was acknowledged.
+    /// It gives up: no task was acknowledged.
     Left,
-    /// Every task has a key, so it calls again until it is told.
+    /// Every task has a key, so it repeats the call until it is acknowledged.
     Repeated,
 }
 
@@ -80,7 +81,8 @@ impl Load {
         Self::new(place, client(place, place.url()).await?, target, Doubt::Left).await
     }
 
-    /// Starts a client at an address of the store whose tasks have keys: each call is repeated until it is acknowledged.
+    /// Starts a client at an address of the store whose tasks have keys: each call is repeated until it is
+    /// acknowledged.
     ///
     /// # Errors
     /// If the store cannot be opened.
@@ -88,7 +90,7 @@ impl Load {
         Self::new(place, client(place, url).await?, target, Doubt::Repeated).await
     }
 
-    /// The same through whatever leads to the store, such as its servers.
+    /// The same through another interface of the store, such as its servers.
     ///
     /// # Errors
     /// If the store itself cannot be opened.
@@ -118,7 +120,7 @@ impl Load {
         lock(&self.ledger).acknowledged.len()
     }
 
-    /// Waits until so many more tasks were acknowledged.
+    /// Waits until `n` more tasks were acknowledged.
     ///
     /// # Errors
     /// If that takes too long.
@@ -127,16 +129,16 @@ impl Load {
         until("the client goes on", || Ok(self.acknowledged() >= wanted)).await
     }
 
-    /// How many calls had an outcome that the client was not told, and how many were refused.
+    /// How many calls had an unknown outcome, and how many were refused.
     pub fn failures(&self) -> (u64, u64) {
         let ledger = lock(&self.ledger);
         (ledger.unknown, ledger.refused)
     }
 
-    /// Ends it and gives what was acknowledged.
+    /// Ends it and returns the acknowledged tasks.
     ///
     /// # Errors
-    /// If the client or the watcher ended with one.
+    /// If the client or the watcher failed.
     pub async fn stop(self) -> Result<BTreeSet<String>> {
         self.stop.store(true, Ordering::Relaxed);
         self.client.await??;
@@ -197,11 +199,11 @@ async fn enqueue_until(
     Ok(())
 }
 
-/// Notes tasks that the store calls done: none of them may reach the target again.
+/// Records tasks that the store reports as done: none of them may reach the target again.
 async fn watch_until(stop: Arc<AtomicBool>, store: Arc<PostgresStore>, target: Arc<Target>) -> Result<()> {
     let done = Filter { state: Some(State::Done), ..Filter::default() };
     while !stop.load(Ordering::Relaxed) {
-        // While the server is away there is nothing to see.
+        // While the server is away there is no page.
         if let Ok(page) = store.tasks(&done, None, LOOK_MAX).await {
             target.note_done(page.tasks.iter().map(|task| task.id.to_string()));
         }

@@ -1,4 +1,4 @@
-//! A store of one test: its schema, and the commands on it.
+//! The store of one test: its schema, and commands on it.
 
 use std::{
     process::Command,
@@ -13,7 +13,8 @@ use windlass_scratch::{Cluster, ClusterOptions, psql, shared_url};
 use super::until;
 use crate::process::{self, Process, Said};
 
-/// Settings that make a fault and its recovery short. A third of the lease time is the longest heartbeat that is allowed.
+/// Settings that make a fault and its recovery short. The longest allowed heartbeat is a third of the lease
+/// time.
 const SETTINGS: [(&str, &str); 4] = [
     ("WINDLASS_LEASE_TTL_MS", "3500"),
     ("WINDLASS_HEARTBEAT_MS", "400"),
@@ -21,8 +22,8 @@ const SETTINGS: [(&str, &str); 4] = [
     ("WINDLASS_ALLOW_TARGET", "127.0.0.0/8"),
 ];
 
-/// A schema of its own, on a server that others share or on one of its own. Declare it before the processes on it: what
-/// is declared first goes last.
+/// A schema of its own, on a shared server or on its own server. Declare it before the processes that use it:
+/// Rust drops values in reverse order.
 pub struct Place {
     url: String,
     schema: String,
@@ -32,10 +33,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// A schema on the server that all tests share. For faults that harm no other schema.
+    /// A schema on the server that all tests share. For faults that affect no other schema.
     ///
     /// # Errors
-    /// If there is no server, or the schema cannot be made.
+    /// If there is no server, or the schema cannot be created.
     pub fn shared() -> Result<Self> {
         Self::new(&shared_url()?, None)
     }
@@ -43,7 +44,7 @@ impl Place {
     /// A server of its own.
     ///
     /// # Errors
-    /// If it does not start, or the schema cannot be made.
+    /// If it does not start, or the schema cannot be created.
     pub fn alone(options: &ClusterOptions) -> Result<Self> {
         let cluster = Cluster::start(options)?;
         Self::new(&cluster.url(), Some(cluster))
@@ -62,20 +63,20 @@ impl Place {
         Ok(place)
     }
 
-    /// The same with another setting of every command to come.
+    /// The same with another setting for all later commands.
     #[must_use]
     pub fn with(mut self, variable: &str, value: &str) -> Self {
         self.settings.push((variable.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same for a test in which no worker is to be taken for dead, however slow the machine is.
+    /// The same for a test in which no worker may be taken for dead, even on a slow machine.
     #[must_use]
     pub fn patient(self) -> Self {
         self.with("WINDLASS_LEASE_TTL_MS", "30000")
     }
 
-    /// The address of the server. Its sessions say which store they belong to.
+    /// The address of the server. The names of its sessions contain the schema.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -85,36 +86,36 @@ impl Place {
         &self.schema
     }
 
-    /// The server, if it has one of its own.
+    /// The server, if this place has its own.
     ///
     /// # Errors
-    /// If it shares one.
+    /// If the server is shared.
     pub fn cluster(&self) -> Result<&Cluster> {
         self.cluster.as_ref().context("this place shares its server")
     }
 
-    /// What sessions for a purpose are called, such as `claims`.
+    /// The name of the sessions for a purpose, such as `claims`.
     pub fn sessions_for(&self, purpose: &str) -> String {
         format!("{} {purpose}", self.schema)
     }
 
-    /// Asks the database, past every fault; `windlass.` stands for the schema.
+    /// Queries the database, not through a proxy; `windlass.` stands for the schema.
     ///
     /// # Errors
-    /// If the server refuses.
+    /// If the server reports an error.
     pub fn ask(&self, sql: &str) -> Result<String> {
         let sql = sql.replace("windlass.", &format!("{}.", self.schema));
         Ok(match &self.cluster {
             Some(cluster) => cluster.psql(&sql)?,
-            // Not among the sessions of the store.
+            // Not one of the sessions of the store.
             None => psql(&shared_url()?, &sql)?,
         })
     }
 
-    /// Asks for a number.
+    /// Queries a number.
     ///
     /// # Errors
-    /// If the server refuses, or the answer is none.
+    /// If the server reports an error, or the answer is not a number.
     pub fn count(&self, sql: &str) -> Result<u64> {
         let answer = self.ask(sql)?;
         answer.parse().with_context(|| format!("not a number: {answer:?}"))
@@ -127,7 +128,7 @@ impl Place {
     pub fn command_at<'a>(&self, url: &str, arguments: impl IntoIterator<Item = &'a str>) -> Result<Command> {
         let mut command = process::command(process::windlass()?);
         command.args(arguments).args(["--store", url, "--schema", &self.schema]);
-        // A `windlass.toml` beside the developer must not change a test.
+        // A `windlass.toml` in the developer's folder must not change a test.
         command.envs(self.settings.iter().cloned()).current_dir(self.folder.path());
         Ok(command)
     }
@@ -148,7 +149,7 @@ impl Place {
         process::run(self.command(arguments)?)
     }
 
-    /// Starts a worker with so many slots and waits until it is registered.
+    /// Starts a worker with `slots` slots and waits until it is registered.
     ///
     /// # Errors
     /// If it ends or does not register.
@@ -165,7 +166,7 @@ impl Place {
         self.registered(self.command_at(url, ["worker", "--slots", &slots])?).await
     }
 
-    /// The same that knows only servers, with commas between their addresses.
+    /// The same for a worker that knows only servers; their addresses are separated by commas.
     ///
     /// # Errors
     /// If it ends or does not register.
@@ -201,15 +202,15 @@ impl Place {
     /// Whether the store takes a process for a live worker.
     ///
     /// # Errors
-    /// If the server refuses.
+    /// If the server reports an error.
     pub fn is_live(&self, pid: u32) -> Result<bool> {
         Ok(self.registration(pid)?.is_some())
     }
 
-    /// The registration in force of a process.
+    /// The current registration of a process.
     ///
     /// # Errors
-    /// If the server refuses.
+    /// If the server reports an error.
     pub fn registration(&self, pid: u32) -> Result<Option<String>> {
         let found = self.ask(&format!(
             "SELECT max(id) FROM windlass.worker
@@ -221,17 +222,17 @@ impl Place {
     /// How many tasks a process has finished.
     ///
     /// # Errors
-    /// If the server refuses.
+    /// If the server reports an error.
     pub fn done_by(&self, pid: u32) -> Result<u64> {
         self.count(&format!(
             "SELECT count(*) FROM windlass.history AS h JOIN windlass.worker AS w ON w.id = h.worker WHERE w.pid = {pid}"
         ))
     }
 
-    /// The tasks that a process runs as far as the store knows.
+    /// The tasks that a process holds in the store.
     ///
     /// # Errors
-    /// If the server refuses.
+    /// If the server reports an error.
     pub fn held_by(&self, pid: u32) -> Result<Vec<String>> {
         let found = self.ask(&format!(
             "SELECT windlass.id_text(t.id) FROM windlass.task AS t JOIN windlass.worker AS w ON w.id = t.worker
@@ -250,7 +251,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if self.cluster.is_none() {
-            // A test that failed leaves its schema to a server that goes as well.
+            // If a test fails, its server is removed too, with the schema.
             let _ = self.ask(&format!("DROP SCHEMA IF EXISTS {} CASCADE", self.schema));
         }
     }

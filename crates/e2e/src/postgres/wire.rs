@@ -15,7 +15,7 @@ const ANSWER_LIMIT: Duration = Duration::from_mins(1);
 /// The protocol's version, 3.0.
 const PROTOCOL: u32 = 196_608;
 
-/// A session as role `windlass`, gone when it is dropped; what it had open is undone.
+/// A session as role `windlass`; dropping it closes it and rolls its transaction back.
 pub struct Wire {
     stream: TcpStream,
 }
@@ -24,7 +24,7 @@ impl Wire {
     /// Logs in.
     ///
     /// # Errors
-    /// What the server says if it refuses.
+    /// The server's error.
     pub fn connect(place: &Place) -> Result<Self> {
         let address = place.url().split(['@', '/', '?']).find(|part| part.starts_with("127.0.0.1:"));
         let port: u16 = address.and_then(|text| text.rsplit(':').next()?.parse().ok()).context("a port")?;
@@ -41,7 +41,7 @@ impl Wire {
     /// Runs statements and waits for their end. `windlass.` is not replaced here.
     ///
     /// # Errors
-    /// What the server says if it refuses.
+    /// The server's error.
     pub fn run(&mut self, sql: &str) -> Result<()> {
         let mut body = sql.as_bytes().to_vec();
         body.push(0);
@@ -71,7 +71,7 @@ impl Wire {
     }
 }
 
-/// A text behind its length, which counts itself.
+/// A text after its length, which counts itself.
 fn counted(body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).unwrap_or(u32::MAX);
     let mut message = length.to_be_bytes().to_vec();

@@ -12,7 +12,7 @@ fn figures(arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn every_message_is_handled_while_the_broker_is_restarted_in_the_middle() {
+fn every_message_is_handled_over_a_restart_of_the_broker() {
     let figures = figures(&["--restart", "--messages", "5000"]);
     for (key, wanted) in [("messages", 5_000), ("missing", 0), ("unknown", 0), ("left_at_the_broker", 0)] {
         assert_eq!(figures[key], wanted, "{key}: {figures}");
@@ -39,7 +39,7 @@ fn bench_has_the_figures_that_its_bars_ask_for() {
         assert!(is_positive(&figures["noop"][key]), "{figures}");
     }
     assert!(is_positive(&figures["speedup"]), "{figures}");
-    // A12: bytes do not depend on the machine.
+    // A12: the number of bytes does not depend on the machine.
     for (workers, most) in [("1", 3_000.0), ("32", 70_000.0), ("100", 210_000.0)] {
         let bytes = &figures["pool_bytes"][workers];
         assert!(is_positive(bytes) && bytes.as_f64().unwrap() <= most, "{workers}: {bytes}");

@@ -44,7 +44,7 @@ async fn keys(folder: &Path) -> Vec<String> {
     keys
 }
 
-/// Waits until the broker has nothing of the queue any more, acknowledged or not.
+/// Waits until the queue is empty at the broker, and all its messages are acknowledged.
 async fn until_empty(broker: &Node, queue: &str) {
     let (broker, row) = (broker.clone(), format!("{queue}\t0"));
     let look = move || {
@@ -65,7 +65,7 @@ fn stop(mut process: Process) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn consumer_killed_with_messages_unacknowledged_loses_none_and_doubles_no_task() {
+async fn a_killed_consumer_loses_no_message_and_doubles_no_task() {
     let (broker, queue) = (node(), name("killed"));
     let folder = tempfile::tempdir().unwrap();
     publish(&broker.url(), &queue, MESSAGES).await;
@@ -95,7 +95,7 @@ fn server(folder: &Path, listen: &str) -> Up {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn server_that_has_the_file_gets_the_tasks_also_when_it_was_killed_in_between() {
+async fn the_server_of_the_file_gets_all_tasks_despite_a_kill() {
     let (broker, queue) = (node(), name("beside-up"));
     let folder = tempfile::tempdir().unwrap();
     publish(&broker.url(), &queue, MESSAGES).await;
@@ -104,7 +104,7 @@ async fn server_that_has_the_file_gets_the_tasks_also_when_it_was_killed_in_betw
     let left = look(&broker.url(), &queue).await.0;
     assert!(left < MESSAGES as u32);
     up.process.kill().unwrap();
-    // Deliveries wait for it meanwhile.
+    // Meanwhile deliveries wait for the server.
     let address = up.address.strip_prefix("http://").unwrap().to_owned();
     let up = server(folder.path(), &address);
     until_empty(&broker, &queue).await;
@@ -117,7 +117,7 @@ async fn server_that_has_the_file_gets_the_tasks_also_when_it_was_killed_in_betw
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sigterm_under_load_finishes_what_was_posted_and_hands_back_the_rest() {
+async fn sigterm_finishes_posted_messages_and_hands_back_the_rest() {
     const WORKERS: u32 = 8;
     let (broker, queue) = (node(), name("posted"));
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ async fn sigterm_under_load_finishes_what_was_posted_and_hands_back_the_rest() {
     assert!(said.contains(&format!("stopped: {WORKERS} finished, ")), "{said}");
     assert_eq!(target.book().strangers, WORKERS, "each was posted once");
     assert_eq!(look(&broker.url(), &queue).await, (100 - WORKERS, 0));
-    // Every message is either posted or left, and none is both.
+    // Every message was either posted or left in the queue, and none both.
     let mut ids = target.book().stranger_keys.clone();
     ids.extend(left(&broker.url(), &queue, 100 - WORKERS as usize).await);
     ids.sort();
@@ -153,7 +153,7 @@ async fn sigterm_under_load_finishes_what_was_posted_and_hands_back_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn broker_that_is_not_there_ends_the_start_with_code_5() {
+async fn a_missing_broker_ends_the_start_with_code_5() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("windlass.toml");
     std::fs::write(&file, "[[amqp.consumer]]\nqueue = \"q\"\nto = \"http\"\nurl = \"http://127.0.0.1/\"\n")

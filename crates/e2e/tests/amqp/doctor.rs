@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::rig::{name, node, publish};
 
-/// Asks the doctor in a folder with this file.
+/// Runs the doctor in a folder with this configuration.
 fn doctor(folder: &Path, url: &str, lists: &str) -> Said {
     let file = folder.join("windlass.toml");
     let store = format!("store = \"sqlite:{}/windlass.db\"\n", folder.display());
@@ -32,7 +32,7 @@ fn consumer(queue: &str, workers: i32) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn doctor_names_the_broker_every_queue_and_the_size_of_a_shared_pool() {
+async fn doctor_names_the_broker_its_queues_and_the_pool_size() {
     let (broker, folder) = (node(), tempfile::tempdir().unwrap());
     let (there, later) = (name("doctor-there"), name("doctor-later"));
     publish(&broker.url(), &there, 3).await;
@@ -43,7 +43,7 @@ async fn doctor_names_the_broker_every_queue_and_the_size_of_a_shared_pool() {
     );
     let said = doctor(folder.path(), &broker.url(), &lists);
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(findings(&said, "store")[0][0], "note", "whoever only posts needs none: {said:?}");
+    assert_eq!(findings(&said, "store")[0][0], "note", "a consumer that only posts needs no store: {said:?}");
     let found = findings(&said, "broker");
     assert_eq!((found.len(), &found[0][0]), (1, &json!("ok")), "{said:?}");
     assert!(found[0][1].as_str().unwrap().contains(&format!("127.0.0.1:{}", broker.port())), "{said:?}");
@@ -56,11 +56,11 @@ async fn doctor_names_the_broker_every_queue_and_the_size_of_a_shared_pool() {
     assert_eq!(queues, wanted);
     let pool = "40 workers: a pool that their handlers share needs 50 places, 25 of them idle";
     assert_eq!(findings(&said, "amqp pool"), [json!(["ok", pool])]);
-    assert!(!folder.path().join("windlass.db").exists(), "a look makes no store");
+    assert!(!folder.path().join("windlass.db").exists(), "the doctor creates no store");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn queue_that_nobody_declares_and_a_size_that_cannot_be_are_wrong() {
+async fn doctor_reports_a_missing_queue_and_an_impossible_size() {
     let (broker, folder) = (node(), tempfile::tempdir().unwrap());
     let missing = name("doctor-missing");
     let said = doctor(folder.path(), &broker.url(), &consumer(&missing, -1));
@@ -73,7 +73,7 @@ async fn queue_that_nobody_declares_and_a_size_that_cannot_be_are_wrong() {
 }
 
 #[test]
-fn broker_that_is_not_there_is_wrong_and_its_password_is_not_shown() {
+fn doctor_reports_a_missing_broker_without_its_password() {
     let folder = tempfile::tempdir().unwrap();
     let said = doctor(folder.path(), "amqp://user:s3cret@127.0.0.1:1/%2f", &consumer("q", 4));
     assert_eq!(said.code, Some(1), "{said:?}");

@@ -8,7 +8,7 @@ use windlass_scratch::python_with;
 
 use crate::rig::{name, node};
 
-/// Takes a message from `QUEUE`, which is expected to be ours, and publishes one to it.
+/// Takes a message from `QUEUE`, which must be ours, and publishes one to it.
 const SCRIPT: &str = r#"
 import json, pika, sys
 url, theirs, ours = sys.argv[1:]
@@ -22,7 +22,7 @@ channel.basic_publish("", ours, json.dumps({"from": "pika"}).encode(),
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pika_reads_what_we_publish_and_we_consume_what_it_publishes() {
+async fn pika_and_windlass_read_each_others_messages() {
     let (broker, theirs, ours) = (node(), name("for-pika"), name("from-pika"));
     let (sender, mut received) = mpsc::unbounded_channel();
     let on = move |value: serde_json::Value, delivery: Delivery| {

@@ -1,4 +1,5 @@
-//! JSON log lines of `windlass consume`: sizes at the start, the worker with every failure, and nothing of the message.
+//! JSON log lines of `windlass consume`: sizes at the start, the worker with every failure, and never the
+//! message.
 
 use e2e::process::{END_LIMIT, Process, START_LIMIT, Stream};
 use rustix::process::Signal;
@@ -16,7 +17,7 @@ fn lines(process: &Process) -> Vec<Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn lines_carry_the_worker_and_the_sizes_and_never_the_message() {
     let (broker, queue, folder) = (node(), name("lines"), tempfile::tempdir().unwrap());
-    // Nobody listens on port 1.
+    // No process listens on port 1.
     let lists = format!(
         "[[amqp.queue]]\nname = \"{queue}\"\n[[amqp.consumer]]\nqueue = \"{queue}\"\nworkers = 2\nprefetch = 30\n\
          event_type = \"order.created\"\nto = \"http\"\nurl = \"http://127.0.0.1:1/{SECRET}\"\n"

@@ -1,4 +1,4 @@
-//! What a monitor sees of `windlass consume`: ready, away, draining, short of memory.
+//! What a monitor sees of `windlass consume`: ready, broker away, draining, short of memory.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn api(process: &mut Process) -> Api {
     Api::new(address.unwrap())
 }
 
-/// Waits for an answer of `/readyz` and gives its text.
+/// Waits for an answer of `/readyz` and returns its text.
 async fn until_ready(api: &Api, status: u16) -> String {
     until(async || {
         let answer = api.get("/readyz").await.unwrap();
@@ -48,7 +48,7 @@ async fn has_line(api: &Api, line: &str) -> Result<(), String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn process_without_its_broker_is_not_ready_and_says_so_until_it_is_back() {
+async fn a_process_without_its_broker_is_not_ready() {
     let broker = tokio::task::spawn_blocking(|| Broker::start().unwrap()).await.unwrap();
     let (folder, queue) = (tempfile::tempdir().unwrap(), name("away"));
     let target = Target::start(Duration::ZERO).await.unwrap();
@@ -81,13 +81,13 @@ async fn process_without_its_broker_is_not_ready_and_says_so_until_it_is_back() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn process_that_is_short_of_memory_says_why_and_still_answers_for_every_message() {
+async fn messages_are_handled_despite_low_memory() {
     const MESSAGES: usize = 40;
     let (broker, folder, queue) = (node(), tempfile::tempdir().unwrap(), name("pressed"));
     publish(&broker.url(), &queue, MESSAGES).await;
     let target = Target::start(Duration::ZERO).await.unwrap();
     target.hold();
-    // Less than any process has: memory is short from the start and stays so.
+    // Less than any process uses: memory is short from the start and stays so.
     let variables = [("WINDLASS_MEMORY_LIMIT", "1MiB")];
     let lists = posted(&queue, 20, &target);
     let mut process = consume_with(folder.path(), &broker.url(), &lists, &MONITORED, &variables);
@@ -127,7 +127,7 @@ async fn process_that_is_short_of_memory_says_why_and_still_answers_for_every_me
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prefetch_that_would_take_too_much_memory_is_warned_about_and_lowered() {
+async fn a_prefetch_too_large_for_the_memory_is_lowered() {
     let (broker, folder, queue) = (node(), tempfile::tempdir().unwrap(), name("heavy"));
     let declared = Consumers::connect(broker.url()).queue(Queue::durable(&queue)).start().await.unwrap();
     let publisher = declared.publisher(PublisherOptions::default());
@@ -138,7 +138,7 @@ async fn prefetch_that_would_take_too_much_memory_is_warned_about_and_lowered() 
     let target = Target::start(Duration::ZERO).await.unwrap();
     let lists = posted(&queue, 1, &target)
         .replace("workers = 1", "workers = 1\nprefetch = 100\nevent_type = \"scan\"");
-    // A tenth of it is room for 69 of these, and a quarter of that is left free.
+    // A tenth of it is room for 69 of these messages, of which a quarter is left free.
     let variables = [("WINDLASS_MEMORY_LIMIT", "200MiB")];
     let mut process = consume_with(folder.path(), &broker.url(), &lists, &MONITORED, &variables);
     let api = api(&mut process);

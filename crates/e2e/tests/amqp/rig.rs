@@ -1,4 +1,4 @@
-//! A broker, a file, a process.
+//! A broker, a configuration file and a process.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -60,7 +60,7 @@ pub async fn publish(url: &str, queue: &str, count: usize) {
     running.stop(Duration::from_secs(5)).await;
 }
 
-/// Takes so many messages out of a queue; their ids.
+/// Takes `count` messages out of a queue; returns their ids.
 pub async fn left(url: &str, queue: &str, count: usize) -> Vec<String> {
     let (sender, mut received) = mpsc::unbounded_channel();
     let on = move |delivery: Delivery| {
@@ -78,7 +78,7 @@ pub async fn left(url: &str, queue: &str, count: usize) -> Vec<String> {
     ids
 }
 
-/// Messages that wait in a queue, and how many consume.
+/// The number of waiting messages in a queue, and of consumers.
 pub async fn look(url: &str, queue: &str) -> (u32, u32) {
     inspect(url, &[queue.to_owned()]).await.unwrap().remove(0).found.unwrap()
 }

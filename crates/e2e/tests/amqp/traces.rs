@@ -1,4 +1,4 @@
-//! One trace from a publisher through the broker to whoever does the work, as an OTLP receiver sees it.
+//! One trace from a publisher through the broker to the handler or the target, as an OTLP receiver sees it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::rig::{consume_with, name, node};
 
 const REMOTE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// Publishes one message below a span of ours, and sends that span.
+/// Publishes one message below a span of the test, and sends that span.
 async fn publish_traced(collector: &Collector, url: &str, queue: &str, message: Message) {
     let service = Service { name: "shop".to_owned(), version: "7".to_owned() };
     let exporter = Exporter::start(collector.url().parse().unwrap(), service).unwrap();
@@ -30,7 +30,7 @@ async fn publish_traced(collector: &Collector, url: &str, queue: &str, message: 
     assert_eq!(exporter.shutdown(END_LIMIT).await.exported, 1);
 }
 
-/// One span for each verb, each the parent of the next, all of the caller's trace; gives the last.
+/// One span for each verb, each the parent of the next, all in the caller's trace; returns the last.
 fn chain(spans: &[Span], verbs: &[&str]) -> Span {
     let remote: TraceContext = REMOTE.parse().unwrap();
     let mut parent = format!("{:016x}", remote.span_id);
@@ -49,7 +49,7 @@ fn chain(spans: &[Span], verbs: &[&str]) -> Span {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn message_that_becomes_a_task_is_one_trace_from_its_publisher_to_the_settlement() {
+async fn a_message_that_becomes_a_task_is_one_trace() {
     let (broker, queue) = (node(), name("bridged"));
     let (folder, collector) = (tempfile::tempdir().unwrap(), Collector::start().await.unwrap());
     let otlp = collector.url();
@@ -72,7 +72,7 @@ async fn message_that_becomes_a_task_is_one_trace_from_its_publisher_to_the_sett
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn target_of_a_posted_message_stands_below_the_handler_of_the_consumer() {
+async fn the_target_of_a_message_is_traced_below_the_handler() {
     let (broker, queue) = (node(), name("posted-on"));
     let (folder, collector) = (tempfile::tempdir().unwrap(), Collector::start().await.unwrap());
     let target = Target::start(Duration::ZERO).await.unwrap();

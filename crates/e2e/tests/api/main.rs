@@ -1,4 +1,4 @@
-//! The API of the built program, as tools that know nothing of it meet it.
+//! The API of the built program, as general tools see it.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod schemathesis;

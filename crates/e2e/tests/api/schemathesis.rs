@@ -1,5 +1,5 @@
-//! schemathesis reads the OpenAPI document from the server and calls every operation with whatever the document allows and
-//! with what it does not: no 5xx, and no answer that the document does not have.
+//! schemathesis reads the OpenAPI document from the server and calls every operation with valid and with
+//! invalid input: no answer is 5xx, and none is missing from the document.
 
 use std::{
     collections::BTreeSet,
@@ -11,12 +11,12 @@ use std::{
 use e2e::{http::Api, process, up::Up};
 use serde_json::{Value, json};
 
-/// The version that was tried; another one may find other things.
+/// The tested version; another one may find other faults.
 const VERSION: &str = "4.32.5";
-/// How long it tries things, with a token and without.
+/// How long it runs, with a token and without.
 const SECONDS: (u32, u32) = (30, 10);
 const SECONDS_LONG: (u32, u32) = (300, 60);
-/// Calls that wait as long as they are told to; other tests make them.
+/// Calls that wait as long as their caller asks; other tests make them.
 const WAITING: [&str; 2] = ["wait_for_task", "wait_for_tasks"];
 const CHECKS: &str =
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
@@ -29,7 +29,7 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The program, in an environment of its own beside what is built here; made once.
+/// The program, in its own Python environment in the build folder; created once.
 fn schemathesis() -> PathBuf {
     let built = process::windlass().unwrap();
     let place = built.parent().unwrap().join(format!("schemathesis-{VERSION}"));
@@ -52,7 +52,7 @@ fn schemathesis() -> PathBuf {
     program
 }
 
-/// Runs the program against a server; answers with every call that it made and what was answered.
+/// Runs the program against a server; returns every call that it made, with its answer.
 fn tried(address: &str, folder: &Path, token: Option<&str>, seconds: u32) -> Vec<(String, String, u64)> {
     let report = folder.join("report.har");
     let mut command = process::command(schemathesis());
@@ -79,7 +79,7 @@ fn tried(address: &str, folder: &Path, token: Option<&str>, seconds: u32) -> Vec
     entries.iter().map(call).collect()
 }
 
-/// The operation that a call is of: a part of the path that is no parameter wins over one that is.
+/// The operation of a call: a path with a fixed segment wins over one with a parameter.
 fn operation(document: &Value, method: &str, path: &str) -> Option<String> {
     let mut fitting: Vec<&String> = document["paths"]
         .as_object()
@@ -105,7 +105,7 @@ fn windlass(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(said.stdout).unwrap().trim().to_owned()
 }
 
-/// Something of everything, so that calls find what they ask for.
+/// Objects of every sort, so that calls find them.
 async fn seed(address: &str, token: &str) {
     let (api, bearer) = (Api::new(address), format!("Bearer {token}"));
     for body in [
@@ -119,7 +119,7 @@ async fn seed(address: &str, token: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_call_that_the_document_allows_or_forbids_is_answered_with_5xx_or_with_what_it_does_not_have() {
+async fn every_answer_matches_the_openapi_document() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_owned();
     let store = format!("sqlite:{}", place.join("windlass.db").display());
@@ -154,7 +154,7 @@ async fn no_call_that_the_document_allows_or_forbids_is_answered_with_5xx_or_wit
         good.len()
     );
     assert!(with.iter().chain(&without).all(|(.., status)| *status < 500));
-    // Without a token only what is open to all is answered.
+    // Without a token only public operations succeed.
     let open = of(&without, |status| (200..300).contains(&status));
     let guarded = |call: &String| {
         let (method, route) = call.split_once(' ').unwrap();

@@ -1,4 +1,4 @@
-//! Admission control of the built program: memory that is short, and slots that change while tasks run.
+//! Admission control of the built program: short memory, and slots that change while tasks run.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{assert_refused, is_long, say};
 const BENCH_LIMIT: Duration = Duration::from_mins(10);
 
 #[test]
-fn tasks_that_want_more_memory_than_there_is_finish_and_without_admission_control_are_killed() {
+fn admission_control_finishes_tasks_beyond_the_memory() {
     let folder = tempfile::tempdir().unwrap();
     let tasks = if is_long() { "10000" } else { "1000" };
     let mut command = process::bench().unwrap();
@@ -47,7 +47,7 @@ fn tasks_that_want_more_memory_than_there_is_finish_and_without_admission_contro
     }
 }
 
-/// The newest worker, when it is as wanted.
+/// The newest worker, once it satisfies `is_wanted`.
 async fn worker(api: &Api, what: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
     until(async || {
         let answer = api.get("/v1/workers").await.unwrap();
@@ -59,7 +59,7 @@ async fn worker(api: &Api, what: &str, is_wanted: impl Fn(&Value) -> bool) -> Va
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slots_of_a_running_worker_are_set_and_what_runs_goes_on() {
+async fn slots_of_a_running_worker_are_set_without_aborting_tasks() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
     let mut command = up_command(&store, ["--slots", "2", "--log-level", "info"]).unwrap();
@@ -102,11 +102,11 @@ async fn slots_of_a_running_worker_are_set_and_what_runs_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_is_short_of_memory_says_why_and_never_stops_for_good() {
+async fn a_worker_with_low_memory_reports_it_and_continues() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
     let mut command = up_command(&store, ["--slots", "20", "--log-level", "warn"]).unwrap();
-    // Less than any process has: memory is short from the start and stays so.
+    // Less than any process uses: memory is short from the start and stays so.
     command.env("WINDLASS_MEMORY_LIMIT", "1MiB").env("WINDLASS_HEARTBEAT_MS", "100");
     let mut up = Up::start(command).unwrap();
     let api = up.api();
@@ -117,7 +117,7 @@ async fn a_worker_that_is_short_of_memory_says_why_and_never_stops_for_good() {
         short["memory_usage"].as_f64().unwrap() > 1.0 && short["factor"].as_f64().unwrap() < 0.2,
         "{short}"
     );
-    // It never stops for good: all run, one at a time.
+    // It never stops completely: all tasks run, one at a time.
     let done = say(folder.path(), ["enqueue", "echo", "--wait", "--store", "sqlite:windlass.db"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     up.process.signal(Signal::TERM).unwrap();

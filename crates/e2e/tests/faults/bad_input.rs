@@ -1,4 +1,5 @@
-//! Wrong input: a one-line error that says what to do, the documented exit code, and nothing lost or wedged.
+//! Wrong input: a one-line error with a remedy, the documented exit code, and no lost task or hanging
+//! process.
 
 use e2e::{process, up::Up};
 use serde_json::json;
@@ -7,7 +8,7 @@ use crate::{assert_refused, say, windlass};
 
 const NONE: [&str; 0] = [];
 
-/// A server on a folder of its own.
+/// A server in its own folder.
 struct Server {
     folder: tempfile::TempDir,
     up: Up,
@@ -27,7 +28,7 @@ impl Server {
         process::run(command).unwrap()
     }
 
-    /// Whatever came before, a task still goes through.
+    /// A task still runs after every wrong input.
     #[track_caller]
     fn assert_works(&self) {
         let said = self.say(["enqueue", "echo", "--payload", r#"{"still":"here"}"#, "--wait"]);
@@ -35,7 +36,7 @@ impl Server {
         assert!(said.stdout.contains(r#"{"still":"here"}"#), "{said:?}");
     }
 
-    /// How many tasks it knows.
+    /// The number of its tasks.
     async fn tasks(&self) -> usize {
         self.up.api().get("/v1/tasks").await.unwrap().ids().len()
     }
@@ -103,7 +104,7 @@ fn nonsense_in_a_setting_is_refused_with_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn payload_over_the_limit_is_refused_and_under_it_is_kept_whole() {
+async fn an_oversized_payload_is_refused_by_the_server() {
     let server = Server::start();
     let api = server.up.api();
     let over = json!({"kind": "echo", "payload": "x".repeat(1 << 20)});
@@ -119,10 +120,10 @@ async fn payload_over_the_limit_is_refused_and_under_it_is_kept_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn body_of_100_mb_is_refused_without_being_kept() {
+async fn a_body_of_100_mb_is_refused_without_being_buffered() {
     let server = Server::start();
     let body = format!(r#"{{"kind": "echo", "payload": "{}"}}"#, "x".repeat(100 << 20));
-    // The server may answer or cut the connection while the body is still on its way.
+    // The server may answer or cut the connection while the body is still being sent.
     if let Ok(answer) = server.up.api().post_raw("/v1/tasks", body).await {
         assert_eq!(answer.status, 413, "{:?}", answer.error_message());
     }
@@ -148,7 +149,7 @@ async fn json_100_000_levels_deep_is_refused_and_the_server_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nul_in_a_payload_is_stored_whole_and_comes_back() {
+async fn nul_in_a_payload_is_stored_and_returned() {
     let server = Server::start();
     let said = server.say(["enqueue", "echo", "--payload", r#"{"text":"a\u0000b"}"#, "--wait"]);
     assert_eq!(said.code, Some(0), "{said:?}");
@@ -175,7 +176,7 @@ fn unknown_task_is_not_found() {
 }
 
 #[test]
-fn bytes_as_a_payload_come_back_as_size_and_digest() {
+fn bytes_as_a_payload_are_shown_as_size_and_digest() {
     let server = Server::start();
     let bytes = server.folder.path().join("lines.jsonl");
     std::fs::write(&bytes, "{\"kind\":\"nobody\",\"payload_base64\":\"//79\"}\n").unwrap();

@@ -1,4 +1,4 @@
-//! POISON-CONTAINED: after one `kill -9` everything that ran runs again at once, with all slots.
+//! POISON-CONTAINED: after one `kill -9` all running tasks run again at once, with all slots.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use e2e::{
 };
 use serde_json::json;
 
-/// Leases that end soon, so that a remote worker's tasks come back soon.
+/// Short leases, so that a remote worker's tasks come back soon.
 const SETTINGS: [(&str, &str); 3] =
     [("WINDLASS_LEASE_TTL_MS", "3500"), ("WINDLASS_HEARTBEAT_MS", "400"), ("WINDLASS_SWEEP_MS", "400")];
 
@@ -25,14 +25,14 @@ fn up(store: &Path, queues: &str) -> Up {
     Up::start(command).unwrap()
 }
 
-/// Enqueues tasks that outlast the test.
+/// Enqueues tasks that run longer than the test.
 async fn enqueue(up: &Up, n: usize) {
     let task = json!({"kind": "sleep", "payload": {"ms": 600_000}});
     let tasks = json!({ "tasks": vec![task; n] });
     assert_eq!(up.api().post("/v1/tasks", &tasks).await.unwrap().ids().len(), n);
 }
 
-/// Waits until all run at the same time, each with so many crashes behind it.
+/// Waits until all run at the same time, each with `crashes` crashes.
 async fn until_all_run(up: &Up, n: usize, crashes: u64) {
     until(async || {
         let page =
@@ -46,7 +46,7 @@ async fn until_all_run(up: &Up, n: usize, crashes: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_one_kill_everything_runs_again_at_once() {
+async fn after_one_kill_all_tasks_run_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
     let mut first = up(&store, "default");
@@ -57,7 +57,7 @@ async fn after_one_kill_everything_runs_again_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_one_kill_of_a_remote_worker_everything_runs_again_at_once() {
+async fn after_a_kill_of_a_remote_worker_all_tasks_run_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let server = up(&folder.path().join("windlass.db"), "others");
     let worker = || {

@@ -1,4 +1,4 @@
-//! A disk that is full, and a disk that lies: nothing acknowledged is lost.
+//! A full disk, and a failing disk: no acknowledged task is lost.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,14 +15,14 @@ use serde_json::json;
 
 const NONE: [&str; 0] = [];
 
-/// A small file system of its own, unmounted with the test.
+/// A small file system of its own, unmounted after the test.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// `None` where mounting is not permitted.
+    /// `None` if mounting is not permitted.
     fn mount(at: &Path, mib: u32) -> Option<Self> {
         let options = format!("size={mib}m");
-        // The name lets `scripts/test` find it again if this test is killed.
+        // `scripts/test` finds it by this name if this test is killed.
         let name = std::env::var("TEST_RUN_MARK").unwrap_or_else(|_| "windlass-test".to_owned());
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, &name]).arg(at).output();
         mounted.is_ok_and(|output| output.status.success()).then(|| Self(at.to_owned()))
@@ -35,7 +35,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Waits for a task's end by long polls; gives its state.
+/// Waits for a task's end by long polls; returns its state.
 async fn ended(api: &Api, id: &str) -> String {
     loop {
         let answer = api.post("/v1/tasks/wait", &json!({"ids": [id], "timeout_ms": 10_000})).await.unwrap();
@@ -54,7 +54,7 @@ async fn a_full_disk_refuses_new_tasks_and_loses_none() {
         return;
     };
     let store = disk.0.join("windlass.db");
-    // A reserve to match the small disk, and larger than what the log may take.
+    // A reserve that fits the small disk, and is larger than the log may become.
     let start = || {
         let mut command = up_command(&store, NONE).unwrap();
         command.env("WINDLASS_MIN_FREE_DISK_BYTES", "40MiB");
@@ -76,11 +76,11 @@ async fn a_full_disk_refuses_new_tasks_and_loses_none() {
     assert_eq!((refused.status, refused.error_code()), (507, Some("store_full")), "{refused:?}");
     assert!(!acknowledged.is_empty(), "the disk was full from the start");
 
-    // Claims and settlements go on: what was taken before still runs to its end.
+    // Claims and settlements continue: tasks that were accepted before run to their end.
     assert_eq!(ended(&api, &echo).await, "done");
     drop(up);
 
-    // Nothing acknowledged is lost, also for the next process.
+    // No acknowledged task is lost, not even for the next process.
     let up = start();
     for id in &acknowledged {
         let answer = up.api().get(&format!("/v1/tasks/{id}")).await.unwrap();
@@ -89,14 +89,14 @@ async fn a_full_disk_refuses_new_tasks_and_loses_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disk_that_runs_out_below_the_check_loses_nothing_acknowledged() {
+async fn a_full_disk_without_a_reserve_loses_no_task() {
     let folder = tempfile::tempdir().unwrap();
     let Some(disk) = SmallDisk::mount(folder.path(), 8) else {
         eprintln!("skipped: mounting a tmpfs needs root; run as root to see this test work");
         return;
     };
     let store = disk.0.join("windlass.db");
-    // The check is switched off, so that the write itself meets the end of the disk.
+    // The check is off, so that the write itself reaches the end of the disk.
     let mut command = up_command(&store, NONE).unwrap();
     command.env("WINDLASS_MIN_FREE_DISK_BYTES", "0").env("WINDLASS_MIN_FREE_DISK_PERCENT", "0");
     let up = Up::start(command).unwrap();
@@ -123,10 +123,10 @@ async fn a_disk_that_runs_out_below_the_check_loses_nothing_acknowledged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_fsync_ends_the_process_and_loses_nothing_acknowledged() {
+async fn a_failed_fsync_ends_the_process_and_loses_no_task() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
-    // The store is made first, so that the failing sync is one of a commit and not of the setup.
+    // The store is created first, so that the failing sync is one of a commit and not of the setup.
     drop(Up::on(&store, NONE).unwrap());
 
     let plain = up_command(&store, NONE).unwrap();
@@ -168,6 +168,6 @@ async fn a_failed_fsync_ends_the_process_and_loses_nothing_acknowledged() {
         let answer = up.api().get(&format!("/v1/tasks/{id}")).await.unwrap();
         assert_eq!(answer.status, 200, "{id}: {answer:?}");
     }
-    // It is a moment's work for a healthy process to go on from there.
+    // A healthy process continues from there at once.
     tokio::time::timeout(Duration::from_secs(30), up.api().get("/readyz")).await.unwrap().unwrap();
 }

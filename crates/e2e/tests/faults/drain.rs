@@ -1,4 +1,4 @@
-//! DRAIN: what SIGTERM and Ctrl-C do to a server under load.
+//! DRAIN: SIGTERM and Ctrl-C of a server under load.
 
 use std::{path::Path, time::Duration};
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const TASKS: usize = 200;
 const SLOTS: u32 = 40;
 
-/// Enqueues http tasks and gives their ids.
+/// Enqueues http tasks and returns their ids.
 async fn enqueue(api: &Api, url: &str) -> Vec<String> {
     let task = json!({"kind": "http", "payload": {"url": url}});
     let answer = api.post("/v1/tasks", &json!({"tasks": vec![task; TASKS]})).await.unwrap();
@@ -34,7 +34,7 @@ async fn until_saturated(target: &Target) {
     }
 }
 
-/// Every task's record, from a server started anew, once all have ended.
+/// Every task's record, from a restarted server, once all have ended.
 async fn records_after_a_restart(store: &Path, ids: &[String]) -> Vec<Value> {
     let up = up(store, "30s");
     let api = up.api();
@@ -54,7 +54,7 @@ async fn records_after_a_restart(store: &Path, ids: &[String]) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sigterm_under_load_finishes_what_runs_and_exits_0() {
+async fn sigterm_under_load_finishes_running_tasks_and_exits_0() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
     let target = Target::start(Duration::from_millis(300)).await.unwrap();
@@ -86,10 +86,10 @@ async fn sigterm_under_load_finishes_what_runs_and_exits_0() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_sigterm_hands_back_at_once_without_spending_an_attempt() {
+async fn a_second_sigterm_hands_back_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
-    // Nothing ends by itself: only the second signal can end this drain within the test's limit.
+    // No task ends on its own: only the second signal can end this drain within the test's limit.
     let target = Target::start(Duration::from_hours(1)).await.unwrap();
     let mut up = up(&store, "1h");
     let payload = json!({"url": target.url(), "timeout_ms": 3_600_000});

@@ -1,4 +1,4 @@
-//! LIMIT, WF-ORDER, SLOT-BALANCED and NO-STRANDED of one server on a file, also when it is killed.
+//! LIMIT, WF-ORDER, SLOT-BALANCED and NO-STRANDED of one server on a file, even when it is killed.
 
 use std::{path::Path, time::Duration};
 
@@ -25,7 +25,7 @@ fn say(up: &Up, arguments: &[&str]) -> Said {
     process::run(command).unwrap()
 }
 
-/// What a command says that must succeed.
+/// The output of a command that must succeed.
 #[track_caller]
 fn done(up: &Up, arguments: &[&str]) -> String {
     let said = say(up, arguments);
@@ -33,7 +33,7 @@ fn done(up: &Up, arguments: &[&str]) -> String {
     said.stdout
 }
 
-/// The same of one that answers with one JSON value.
+/// The same for a command that prints one JSON value.
 #[track_caller]
 fn json_of(up: &Up, arguments: &[&str]) -> Value {
     serde_json::from_str(&done(up, arguments)).unwrap()
@@ -45,7 +45,7 @@ fn wait_for<'a>(up: &Up, ids: impl IntoIterator<Item = &'a str>) {
     done(up, &["tasks", "wait"].into_iter().chain(ids).collect::<Vec<_>>());
 }
 
-/// Nothing is left of a job, and the audit has nothing to say.
+/// The job has no tasks and no used room, and the audit finds nothing.
 #[track_caller]
 fn assert_at_rest(up: &Up, job: &str) {
     let shown = json_of(up, &["jobs", "show", job]);
@@ -57,7 +57,7 @@ fn assert_at_rest(up: &Up, job: &str) {
 
 #[track_caller]
 fn assert_audit_is_clean(up: &Up) {
-    // The doctor may have other complaints, such as of a kind that nobody handles.
+    // The doctor may report other problems, such as a kind without a handler.
     let report: Value = serde_json::from_str(&say(up, &["doctor", "--audit"]).stdout).unwrap();
     let checks = report["checks"].as_array().unwrap();
     let of_audit: Vec<_> = checks.iter().filter(|check| check["name"] == "audit").collect();
@@ -65,7 +65,7 @@ fn assert_audit_is_clean(up: &Up) {
     assert!(of_audit.iter().all(|check| check["level"] == "ok"), "{report}");
 }
 
-/// Enqueues tasks that reach the target, with these fields besides, and gives their ids in order.
+/// Enqueues tasks that reach the target, with these extra fields, and returns their ids in order.
 async fn enqueue(up: &Up, target: &Target, n: usize, gate: (&str, &str)) -> Vec<String> {
     let payload = json!({"url": target.url(), "timeout_ms": 600_000});
     let task = json!({"kind": "http", "payload": payload, gate.0: gate.1});
@@ -75,7 +75,7 @@ async fn enqueue(up: &Up, target: &Target, n: usize, gate: (&str, &str)) -> Vec<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn order_and_limit_hold_when_the_server_is_killed_in_the_middle_and_starts_again() {
+async fn order_and_limit_hold_over_a_kill_of_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
     let target = Target::start(LATENCY).await.unwrap();
@@ -88,7 +88,7 @@ async fn order_and_limit_hold_when_the_server_is_killed_in_the_middle_and_starts
     first.process.kill().unwrap();
     until("its connections are gone", || Ok(target.book().open == 0)).await.unwrap();
 
-    // Once more while it looks at what its predecessor died with.
+    // Kill it again while it recovers from the first kill.
     let mut second = up(&store);
     until("it goes on", || Ok(target.book().open > 0)).await.unwrap();
     second.process.kill().unwrap();
@@ -108,7 +108,7 @@ async fn order_and_limit_hold_when_the_server_is_killed_in_the_middle_and_starts
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_can_take_takes_no_room() {
+async fn tasks_that_no_worker_can_take_use_no_room() {
     let folder = tempfile::tempdir().unwrap();
     let up = up(&folder.path().join("windlass.db"));
     let runs = || done(&up, &["enqueue", "echo", "--payload", "1", "--job", "j", "--wait"]);
@@ -121,6 +121,6 @@ async fn what_nobody_can_take_takes_no_room() {
     assert_eq!(json_of(&up, &["jobs", "show", "j"])["held"], 6, "they wait outside");
     json_of(&up, &["queues", "resume", "slow"]);
     wait_for(&up, said["ids"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()));
-    assert_eq!(json_of(&up, &["jobs", "show", "j"])["held"], 3, "nobody handles those");
+    assert_eq!(json_of(&up, &["jobs", "show", "j"])["held"], 3, "no worker handles them");
     assert_audit_is_clean(&up);
 }

@@ -1,13 +1,13 @@
-//! What is said of a job and its limit.
+//! What the log says about a job's limit.
 
 use e2e::{process::START_LIMIT, up::Up};
 use serde_json::json;
 
 use crate::windlass;
 
-/// One line when it comes to its limit and one when it leaves it, however many tasks pass in between.
+/// One line when the job reaches its limit and one when it leaves it, however many tasks run in between.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_says_once_that_it_reached_its_limit_and_once_that_it_left_it() {
+async fn reaching_and_leaving_a_job_limit_is_logged_once_each() {
     let folder = tempfile::tempdir().unwrap();
     let mut up =
         Up::start(windlass(folder.path(), ["up", "--listen", "127.0.0.1:0", "--log-level", "info"])).unwrap();

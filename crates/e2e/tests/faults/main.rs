@@ -20,7 +20,7 @@ use std::{path::Path, process::Command};
 
 use e2e::process::{self, Said};
 
-/// `windlass` with arguments, in a folder of its own.
+/// `windlass` with arguments, in its own folder.
 fn windlass<const N: usize>(folder: &Path, arguments: [&str; N]) -> Command {
     let mut command = process::command(process::windlass().expect("the program is built"));
     command.args(arguments).current_dir(folder);
@@ -32,13 +32,13 @@ fn say<const N: usize>(folder: &Path, arguments: [&str; N]) -> Said {
     process::run(windlass(folder, arguments)).expect("the command ends")
 }
 
-/// Whether the numbers of `scripts/test --long` are wanted.
+/// Whether to run with the numbers of `scripts/test --long`.
 fn is_long() -> bool {
     std::env::var_os("WINDLASS_LONG").is_some()
 }
 
-/// An error as every command reports it: the exit code, one line that holds all of `parts`, perhaps a hint,
-/// and nothing else: no backtrace, no second error, no data.
+/// An error as every command reports it: the exit code, one line that contains all of `parts`, perhaps a
+/// hint, and nothing else: no backtrace, no second error, no data.
 #[track_caller]
 fn assert_refused(said: &Said, code: i32, parts: &[&str]) {
     assert_eq!(said.code, Some(code), "{said:?}");

@@ -1,10 +1,10 @@
-//! POISON-CONTAINED: a task that takes its process down, again and again.
+//! POISON-CONTAINED: a task that ends its process, again and again.
 
 use std::{path::Path, time::Instant};
 
 use e2e::process::{self, Said};
 
-/// Most restarts that one culprit may cost, and two of them.
+/// Most restarts that one culprit, or two of them, may cause.
 const RESTARTS_MAX: usize = 25;
 
 fn aborter(store: &Path, what: &str, number: &str) -> Said {
@@ -14,12 +14,12 @@ fn aborter(store: &Path, what: &str, number: &str) -> Said {
 }
 
 #[test]
-fn one_task_that_aborts_the_process_costs_its_199_neighbours_nothing() {
+fn one_task_that_aborts_costs_199_others_no_attempt() {
     quarantine("enqueue", 1);
 }
 
 #[test]
-fn one_task_that_overflows_its_stack_costs_its_199_neighbours_nothing() {
+fn one_task_that_overflows_costs_199_others_no_attempt() {
     quarantine("enqueue-overflow", 1);
 }
 
@@ -57,7 +57,7 @@ fn quarantine(enqueue: &str, culprits: usize) {
     assert_eq!(tasks.len(), n, "{last:?}");
     let done: Vec<_> = tasks.iter().filter(|line| line.starts_with("done")).collect();
     assert_eq!(done.len(), n - culprits, "{tasks:#?}");
-    // The one attempt is the one that succeeded: none was spent on the crashes.
+    // The one attempt is the one that succeeded: the crashes spent none.
     assert!(done.iter().all(|line| line.starts_with("done attempt 1 ")), "{tasks:#?}");
     let dead: Vec<_> = tasks.iter().filter(|line| line.starts_with("dead")).collect();
     assert_eq!(dead.len(), culprits, "{tasks:#?}");

@@ -1,4 +1,5 @@
-//! A server on a file is killed and started again: workers on other machines go on with what they run.
+//! A server on a file is killed and started again: workers on other machines continue with their running
+//! tasks.
 
 use std::{path::Path, time::Duration};
 
@@ -10,14 +11,14 @@ use e2e::{
 };
 use serde_json::{Value, json};
 
-/// Leases that no pause of a busy machine outlasts.
+/// Leases that are longer than any pause of a busy machine.
 const SETTINGS: [(&str, &str); 3] = [
     ("WINDLASS_LEASE_TTL_MS", "600000"),
     ("WINDLASS_HEARTBEAT_MS", "200"),
     ("WINDLASS_ALLOW_TARGET", "127.0.0.0/8"),
 ];
 
-/// A server whose own worker serves another queue, at this address.
+/// A server at this address, whose own worker serves another queue.
 fn up(store: &Path, listen: &str) -> Up {
     let mut command = process::command(process::windlass().unwrap());
     command.args(["up", "--store", &format!("sqlite:{}", store.display())]);
@@ -47,7 +48,7 @@ async fn seen(up: &Up, id: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_remote_worker_goes_on_with_its_attempt_when_the_server_is_killed_and_comes_back() {
+async fn a_remote_worker_continues_over_a_kill_of_its_server() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
     let target = Target::start(Duration::ZERO).await.unwrap();
@@ -66,7 +67,7 @@ async fn a_remote_worker_goes_on_with_its_attempt_when_the_server_is_killed_and_
     first.process.kill().unwrap();
     let second = up(&store, &listen);
     assert!(!second.process.transcript().contains("recovered"), "{}", second.process.transcript());
-    // The worker has found it: what is enqueued now is run by it as well.
+    // The worker has reconnected: it also runs tasks that are enqueued now.
     let more = second.api().post("/v1/tasks", &task).await.unwrap().ids();
     until(async || if target.book().open == 2 { Ok(()) } else { Err("the worker is not back".to_owned()) })
         .await

@@ -1,4 +1,4 @@
-//! One worker process per store file; ports; what a command does when a server runs or does not.
+//! One worker process per store file; ports; commands with and without a running server.
 
 use e2e::up::{Up, up_command};
 
@@ -7,14 +7,14 @@ use crate::{assert_refused, say, windlass};
 const NONE: [&str; 0] = [];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_server_on_the_same_file_is_refused_with_pid_and_address() {
+async fn a_second_server_learns_pid_and_address_of_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
     let first = Up::on(&store, NONE).unwrap();
     let second = e2e::process::run(up_command(&store, NONE).unwrap()).unwrap();
     let pid = first.process.pid().to_string();
     assert_refused(&second, 4, &[&pid, &first.address]);
-    // The first is none the worse for it.
+    // The first server is not affected.
     assert_eq!(first.api().get("/readyz").await.unwrap().status, 200);
 }
 
@@ -29,7 +29,7 @@ fn a_taken_port_is_refused_and_named() {
 }
 
 #[test]
-fn a_port_taken_by_the_server_of_this_store_is_told_as_that() {
+fn a_port_taken_by_the_server_of_this_store_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
     let first = Up::on(&store, NONE).unwrap();
@@ -40,7 +40,7 @@ fn a_port_taken_by_the_server_of_this_store_is_told_as_that() {
 }
 
 #[test]
-fn after_kill_9_the_next_server_starts_without_a_hand() {
+fn after_kill_9_the_next_server_starts_without_help() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("windlass.db");
     let mut first = Up::on(&store, NONE).unwrap();
@@ -50,9 +50,9 @@ fn after_kill_9_the_next_server_starts_without_a_hand() {
 }
 
 #[test]
-fn a_command_without_server_and_store_says_what_it_tried_and_what_to_type() {
+fn a_command_without_a_server_and_a_store_gives_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
-    // A port that nobody listens on: bound once, and given back.
+    // A port on which no process listens: bound once, and released.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let mut command = windlass(folder.path(), ["tasks", "ls"]);
     command.env("WINDLASS_LISTEN", &free);

@@ -1,11 +1,11 @@
-//! A mixed load on the whole program while it is killed every minute.
+//! A mixed load on the whole program, which is killed every minute.
 
 use e2e::process;
 use serde_json::Value;
 
 use crate::is_long;
 
-/// Two minutes; with bigger numbers ten.
+/// Two minutes; ten with `--long`.
 #[test]
 fn a_mixed_load_with_kills_leaves_nothing_behind() {
     let minutes = if is_long() { "10" } else { "2" };

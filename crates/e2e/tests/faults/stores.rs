@@ -1,10 +1,10 @@
-//! Files that are not a store, or not one for this program: refused, and left as they are.
+//! Files that are not a store, or not one for this program: refused, and left unchanged.
 
 use std::path::Path;
 
 use crate::{assert_refused, say};
 
-/// Every command that opens a store must refuse it, and must not touch a byte of it.
+/// Every command that opens a store must refuse it, and must not change a byte of it.
 #[track_caller]
 fn assert_refused_and_untouched(folder: &Path, file: &Path, code: i32, parts: &[&str]) {
     let before = std::fs::read(file).unwrap();
@@ -53,7 +53,7 @@ fn a_store_of_a_newer_version_is_refused_with_both_versions() {
 #[test]
 fn an_unwritable_folder_is_refused_and_named() {
     let folder = tempfile::tempdir().unwrap();
-    // Permissions do not stop root; a folder below a file stops everybody.
+    // Permissions do not stop root; a folder below a file stops every user.
     std::fs::write(folder.path().join("file"), "x").unwrap();
     let said = say(folder.path(), ["up", "--listen", "127.0.0.1:0", "--store", "sqlite:file/windlass.db"]);
     assert_refused(&said, 1, &["file/windlass.db"]);

@@ -1,4 +1,4 @@
-//! What only happens on a terminal: a question before many tasks are changed.
+//! Behaviour that needs a terminal: a question before many tasks are changed.
 
 use std::{
     fs::{File, OpenOptions},
@@ -10,7 +10,8 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::{say, windlass};
 
-/// Runs a command on a terminal of its own and types an answer to its question. What the terminal showed, and the exit code.
+/// Runs a command on its own terminal and types an answer to its question. Returns the text on the terminal,
+/// and the exit code.
 fn on_terminal(mut command: Command, answer: &str) -> (String, Option<i32>) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
@@ -18,7 +19,7 @@ fn on_terminal(mut command: Command, answer: &str) -> (String, Option<i32>) {
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
     let side = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
     let mut child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
-    // The terminal ends when nobody has it open any more, and this process must not be the one.
+    // The terminal ends when no process has it open, so this process must close it.
     drop(command);
     let (mut master, mut shown, mut answered) = (File::from(master), String::new(), false);
     let mut bytes = [0; 1024];

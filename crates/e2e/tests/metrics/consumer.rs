@@ -1,4 +1,5 @@
-//! `windlass consume` under load: messages that are posted, messages that become tasks, and a queue whose consumer is stuck.
+//! `windlass consume` under load: posted messages, messages that become tasks, and a queue whose consumer is
+//! stuck.
 
 use std::{fs, time::Duration};
 
@@ -14,9 +15,9 @@ use windlass_scratch::shared_node;
 /// Pause between two rounds.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The process with what it needs.
+/// The process and its environment.
 pub struct Consuming {
-    /// Where it answers its monitor.
+    /// The address of its monitoring endpoint.
     pub address: String,
     /// The queue whose messages are posted.
     pub posted: String,
@@ -81,7 +82,7 @@ pub async fn start() -> Consuming {
 async fn keep_busy(url: String, queues: [String; 3]) {
     let running = Consumers::connect(url).start().await.unwrap();
     let publisher = running.publisher(PublisherOptions::default());
-    // The queues are declared by the process that consumes.
+    // The consuming process declares the queues.
     for number in 0_u32.. {
         for queue in &queues {
             let message = Message::json(&number).unwrap();

@@ -1,4 +1,5 @@
-//! A load that leaves no metric without data: successes, failures, retries, deaths, jobs at their limits, workflows, keys, times to come.
+//! A load that gives every metric data: successes, failures, retries, deaths, jobs at their limits,
+//! workflows, keys, scheduled tasks.
 
 use std::time::Duration;
 
@@ -6,12 +7,12 @@ use e2e::{http::Api, target::Target, up::Up};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-/// Pause between two rounds: some tasks a second are plenty.
+/// Pause between two rounds: some tasks a second are enough.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A job whose name is out to break a label.
+/// A job whose name would break an unescaped label.
 pub const HOSTILE_JOB: &str = "te\"n\\ant {x=\"y\"}";
 
-/// `windlass up` under load, with what it needs.
+/// `windlass up` under load, and its environment.
 pub struct Loaded {
     pub up: Up,
     _target: Target,

@@ -1,4 +1,4 @@
-//! The files of `ops/`: what they name exists, and every alert is tried.
+//! The files of `ops/`: all names in them exist, and every alert is tested.
 
 use std::{
     collections::BTreeSet,
@@ -41,14 +41,14 @@ pub fn rule(alert: &str) -> String {
     expression.join(" ")
 }
 
-/// Names of ours in a text.
+/// The names of Windlass metrics in a text.
 fn names_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     let is_ours = |word: &&str| word.starts_with("windlass_") || word.starts_with("worker_");
     words.filter(is_ours).map(str::to_owned).collect()
 }
 
-/// The names under which a metric can be asked for.
+/// The names of the series of a metric.
 fn series(metric: &Metric) -> Vec<String> {
     match metric.kind {
         Kind::Histogram(_) => {
@@ -91,7 +91,7 @@ fn every_rule_loads_and_the_scrape_example_too() {
 }
 
 #[test]
-fn every_alert_fires_where_it_should_and_rests_where_it_should_not() {
+fn every_alert_fires_only_in_its_own_case() {
     let output = promtool(&["test", "rules", "tests/alerts.yml"]);
     let said = [output.stdout, output.stderr].concat();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));

@@ -1,4 +1,4 @@
-//! A page of metrics, read.
+//! A parsed page of metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Reads a page; anything odd about it fails the test.
+    /// Parses a page; any fault in it fails the test.
     pub fn read(text: &str) -> Self {
         let (mut lines, mut types, mut helps) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         for line in text.lines() {
@@ -37,7 +37,7 @@ impl Page {
         Self { lines, types, helps }
     }
 
-    /// The metric that a line belongs to: a histogram has three sorts of lines.
+    /// The metric of a line: a histogram has three sorts of lines.
     pub fn metric<'a>(&self, line: &'a Line) -> &'a str {
         let suffixes = ["_bucket", "_sum", "_count"];
         let base = suffixes.iter().find_map(|suffix| line.name.strip_suffix(suffix));
@@ -55,7 +55,7 @@ impl Page {
         found
     }
 
-    /// The sum of the lines of a name that have these labels.
+    /// The sum of the lines with this name and these labels.
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let is_meant = |line: &&Line| {
             line.name == name
@@ -82,7 +82,7 @@ fn read_line(line: &str) -> Line {
     Line { name: name.to_owned(), labels, value }
 }
 
-/// The text up to the quote that ends it, and what follows.
+/// The text up to its closing quote, and the rest.
 fn read_value(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut letters = text.char_indices();

@@ -1,4 +1,5 @@
-//! The real Prometheus scrapes a server under load: every query of the dashboard has data, and the rules are evaluated.
+//! The real Prometheus scrapes a server under load: every query of the dashboard has data, and the rules are
+//! evaluated.
 
 use e2e::{http::Api, until};
 use serde_json::Value;
@@ -6,10 +7,10 @@ use windlass_scratch::Prometheus;
 
 use crate::{consumer, load, ops};
 
-/// The window of rates, in place of the one that Grafana chooses: many times the scrape interval.
+/// The window of rates, in place of Grafana's: many times the scrape interval.
 const RATE_WINDOW: &str = "20s";
 
-/// The scrape example with another target and at a quicker pace.
+/// The scrape example with another target and shorter intervals.
 fn configuration(addresses: [&str; 2]) -> String {
     let targets = addresses.map(|address| format!("'{}'", address.strip_prefix("http://").unwrap()));
     let example = e2e::read("ops/prometheus/prometheus.yml");
@@ -28,7 +29,7 @@ fn encoded(query: &str) -> String {
     query.bytes().map(letter).collect()
 }
 
-/// The values of a query, as far as they are numbers.
+/// The numeric values of a query.
 async fn values(api: &Api, query: &str) -> Vec<f64> {
     let query = query.replace("$__rate_interval", RATE_WINDOW);
     let answer = api.get(&format!("/api/v1/query?query={}", encoded(&query))).await.unwrap();
@@ -39,7 +40,7 @@ async fn values(api: &Api, query: &str) -> Vec<f64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_query_of_the_dashboard_has_data_and_every_rule_is_evaluated() {
+async fn every_query_has_data_and_every_rule_is_evaluated() {
     let loaded = load::start().await;
     let consuming = consumer::start().await;
     let configuration = configuration([&loaded.up.address, &consuming.address]);
@@ -60,10 +61,10 @@ async fn every_query_of_the_dashboard_has_data_and_every_rule_is_evaluated() {
         .await
         .unwrap();
     }
-    // The job's own name arrives as it is, not renamed in favour of the scrape job.
+    // The job's own name arrives unchanged, not renamed because of the scrape job.
     let query = format!("windlass_job_concurrency{{job_name={:?},job=\"windlass\"}}", load::HOSTILE_JOB);
     assert_eq!(values(&api, &query).await, [2.0]);
-    // The rule about a silent consumer finds the one that is, and no other, on what is really told.
+    // The rule about a silent consumer finds the silent one and no other, on real data.
     let rule = ops::rule("WindlassConsumerSilent").replace("[10m]", "[15s]");
     let stuck = format!(
         "({rule}) and on (queue) label_replace(vector(1), \"queue\", \"{}\", \"\", \"\")",

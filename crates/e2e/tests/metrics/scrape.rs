@@ -24,12 +24,12 @@ pub async fn page(api: &Api) -> Page {
     Page::read(answer.body.as_str().unwrap())
 }
 
-/// Whether the first audit has ended: until then there are no findings to be shown.
+/// Whether the first audit has ended: before that there are no findings.
 fn is_audited(page: &Page) -> bool {
     page.sum("windlass_audit_timestamp_seconds", &[]) > 0.0
 }
 
-/// Everything that is shown stands in the table with its type and labels, and everything in the table is shown.
+/// Every shown metric is in the table with its type and labels, and every metric in the table is shown.
 fn compare(page: &Page) {
     let told = |of: fn(&names::Metric) -> String| -> BTreeMap<String, String> {
         table().map(|metric| (metric.name.to_owned(), of(metric))).collect()
@@ -58,7 +58,7 @@ fn compare(page: &Page) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_under_load_shows_every_metric_of_the_table_and_no_other() {
+async fn a_server_shows_exactly_the_metrics_of_the_table() {
     let loaded = load::start().await;
     let api = loaded.up.api();
     let page = until(async || {
@@ -97,7 +97,7 @@ async fn a_server_under_load_shows_every_metric_of_the_table_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counters_agree_with_what_was_done() {
+async fn counters_agree_with_the_results() {
     let folder = tempfile::tempdir().unwrap();
     let up = Up::on(&folder.path().join("windlass.db"), [""; 0]).unwrap();
     let api = up.api();
@@ -127,13 +127,13 @@ async fn counters_agree_with_what_was_done() {
         let shown = page.sum(name, &labels);
         assert!((shown - figure).abs() < 0.1, "{name}{labels:?} is {shown}, not {figure}");
     }
-    // A claim may be answered between the reading of the one and of the other.
+    // A claim may be answered between the two readings.
     let claims = page.sum("worker_claims_total", &[]);
     assert!((claims - page.sum("windlass_claim_duration_seconds_count", &[])).abs() < 1.1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_without_the_api_answers_its_monitor_and_nobody_else() {
+async fn a_worker_without_the_api_answers_only_its_monitor() {
     let folder = tempfile::tempdir().unwrap();
     let windlass = |arguments: &[&str]| {
         let mut command = process::command(process::windlass().unwrap());
@@ -168,7 +168,7 @@ async fn a_worker_without_the_api_answers_its_monitor_and_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_consumes_shows_every_metric_of_consumers_and_what_else_concerns_it() {
+async fn a_consuming_process_shows_the_metrics_of_consumers() {
     let consuming = consumer::start().await;
     let api = consuming.api();
     let page = until(async || {
@@ -204,7 +204,7 @@ async fn a_process_that_consumes_shows_every_metric_of_consumers_and_what_else_c
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_postgresql_every_metric_is_shown_but_those_of_the_servers_disk() {
+async fn on_postgresql_all_metrics_but_those_of_the_disk_are_shown() {
     let place = Place::shared().unwrap().patient();
     let up = Up::start(place.command(["up", "--listen", "127.0.0.1:0"]).unwrap()).unwrap();
     let api = up.api();

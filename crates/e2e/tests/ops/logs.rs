@@ -1,4 +1,4 @@
-//! JSON log lines of a real server: fields that find the task, and nothing of what it carries.
+//! JSON log lines of a real server: fields that find the task, and never its payload.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ async fn json_lines_find_the_task_and_never_show_its_payload() {
     let done = enqueue(&api, &json!({"kind": "echo", "payload": {"secret": SECRET}})).await;
     until_state(&api, &done, "done").await;
 
-    // Nobody listens on port 1.
+    // No process listens on port 1.
     let payload =
         json!({"url": format!("http://u:{SECRET}@127.0.0.1:1/{SECRET}"), "method": "POST", "body": SECRET});
     let fails = json!({

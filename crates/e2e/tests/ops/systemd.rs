@@ -1,4 +1,4 @@
-//! What `up`, `worker` and `consume` tell a service manager.
+//! What `up`, `worker` and `consume` report to a service manager.
 
 use std::{
     cell::Cell,
@@ -21,10 +21,10 @@ use rustix::process::Signal;
 use serde_json::json;
 use windlass_scratch::{ClusterOptions, Mode};
 
-/// Signs of life come three times in this.
+/// The watchdog interval; a process reports three times in it.
 const WATCHDOG: Duration = Duration::from_millis(300);
 
-/// A manager that hears what it is told.
+/// A service manager that records the reports.
 struct Manager {
     socket: UnixDatagram,
 }
@@ -37,7 +37,7 @@ impl Manager {
         Some(String::from_utf8_lossy(&text[..n]).into_owned())
     }
 
-    /// Waits for a message, whatever comes before it.
+    /// Waits for a message and skips others before it.
     #[track_caller]
     fn wait_for(&self, message: &str) {
         let deadline = Instant::now() + LIMIT;
@@ -46,7 +46,7 @@ impl Manager {
         }
     }
 
-    /// Forgets what was said so far.
+    /// Drops the messages so far.
     fn forget(&self) {
         while self.hear(Duration::from_millis(1)).is_some() {}
     }
@@ -57,7 +57,7 @@ fn managed(mut command: Command, socket: &str) -> Command {
     command
 }
 
-/// Waits until so many handlers run in the process.
+/// Waits until `n` handlers run in the process.
 async fn until_in_flight(api: &Api, n: u32) {
     let wanted = format!("worker_in_flight_tasks {n}");
     until(async || {
@@ -70,7 +70,7 @@ async fn until_in_flight(api: &Api, n: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn up_is_ready_when_it_serves_lives_while_it_drains_and_says_when_it_stops() {
+async fn up_reports_ready_alive_and_stopping_to_systemd() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let manager = Manager { socket: UnixDatagram::bind(&path).unwrap() };
@@ -83,7 +83,8 @@ async fn up_is_ready_when_it_serves_lives_while_it_drains_and_says_when_it_stops
 
     let id = crate::enqueue(&api, &json!({"kind": "sleep", "payload": {"ms": 3_600_000}})).await;
     crate::until_state(&api, &id, "running").await;
-    // The store says so before its handler runs, and what does not run yet is handed back instead of waited for.
+    // The store reports a task as running before its handler runs, and an unstarted one is handed back
+    // instead of awaited.
     until_in_flight(&api, 1).await;
     up.process.signal(Signal::TERM).unwrap();
     manager.wait_for("STOPPING=1");
@@ -138,7 +139,7 @@ async fn a_service_that_never_gets_its_store_is_never_ready() {
     let path = folder.path().join("notify");
     let manager = Manager { socket: UnixDatagram::bind(&path).unwrap() };
     let mut command = process::command(process::windlass().unwrap());
-    // Nobody listens on port 1.
+    // No process listens on port 1.
     command.args(["worker", "--store", "postgres://nobody@127.0.0.1:1/none"]).current_dir(folder.path());
     let said = process::run(managed(command, path.to_str().unwrap())).unwrap();
     assert_ne!(said.code, Some(0), "{said:?}");
@@ -146,7 +147,7 @@ async fn a_service_that_never_gets_its_store_is_never_ready() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_sign_of_life_comes_while_the_store_does_not_answer() {
+async fn the_watchdog_gets_no_report_without_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let place = Place::alone(&ClusterOptions::new().without_fsync()).unwrap();
     let path = folder.path().join("notify");
@@ -158,7 +159,7 @@ async fn no_sign_of_life_comes_while_the_store_does_not_answer() {
     manager.wait_for("WATCHDOG=1");
     place.cluster().unwrap().stop(Mode::Immediate).unwrap();
     until_ready(&api, 503).await;
-    // A look that began before the stop may still end well; those that follow do not.
+    // A check that began before the stop may still succeed; later ones do not.
     wait_for_silences(&mut up.process, 1);
     manager.forget();
     wait_for_silences(&mut up.process, 3);
@@ -174,7 +175,7 @@ async fn no_sign_of_life_comes_while_the_store_does_not_answer() {
     up.process.wait(START_LIMIT).unwrap();
 }
 
-/// Waits for so many looks from now on after which no sign of life was given.
+/// Waits for `more` checks from now on after which no watchdog report was sent.
 fn wait_for_silences(process: &mut Process, more: usize) {
     const SILENCE: &str = "gets no sign of life";
     let wanted = process.transcript().matches(SILENCE).count() + more;

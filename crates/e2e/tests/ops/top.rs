@@ -10,7 +10,7 @@ fn program() -> String {
     process::windlass().unwrap().to_str().unwrap().to_owned()
 }
 
-/// The view, and after it how it ended and whether the terminal echoes again.
+/// The view; after its end its exit code, and whether the terminal echoes again.
 fn top(up: &Up, width: u16, height: u16) -> Terminal {
     let line = format!(
         "{} top --server {} --interval 200ms; echo ended with $?; stty -a | grep -ow -e '-\\?echo'; sleep 600",
@@ -69,7 +69,7 @@ async fn top_shows_the_fleet_at_two_sizes_and_pauses_a_queue() {
         terminal.press("Enter").unwrap();
         terminal.wait_for(&["── task ", "why", "site-7", "3600000"]).unwrap();
         terminal.press("q").unwrap();
-        // The screen of before is back, and what is typed is seen again.
+        // The earlier screen is back, and typed text is echoed again.
         let after = terminal.wait_for(&["ended with 0", "echo"]).unwrap();
         assert!(!after.contains("QUEUES") && !after.contains("-echo"), "{after}");
     }
@@ -82,7 +82,7 @@ async fn top_retries_and_cancels_a_task_after_a_yes() {
     let terminal = top(&up, 120, 24);
     terminal.wait_for(&["QUEUES 2"]).unwrap();
     terminal.press("Enter").unwrap();
-    // The newest comes first: the one that is held.
+    // The newest comes first: the held one.
     terminal.wait_for(&["newest tasks of queue mail", "held", "c cancel"]).unwrap();
     terminal.press("c").unwrap();
     terminal.wait_for(&["cancel task", "y does it"]).unwrap();
@@ -100,7 +100,7 @@ async fn top_retries_and_cancels_a_task_after_a_yes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn top_says_that_the_server_is_gone_and_goes_on_when_it_is_back() {
+async fn top_reports_a_lost_server_and_continues_later() {
     let folder = tempfile::tempdir().unwrap();
     let mut up = busy(folder.path()).await;
     let terminal = top(&up, 80, 24);
@@ -124,7 +124,7 @@ fn at_port(folder: &std::path::Path, port: &str) -> Up {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_terminal_is_whole_again_after_ctrl_c_and_after_a_signal() {
+async fn the_terminal_is_restored_after_ctrl_c_and_after_a_signal() {
     let folder = tempfile::tempdir().unwrap();
     let up = busy(folder.path()).await;
     let terminal = top(&up, 80, 24);
@@ -144,7 +144,7 @@ async fn the_terminal_is_whole_again_after_ctrl_c_and_after_a_signal() {
 }
 
 #[test]
-fn top_needs_a_terminal_and_a_server_and_says_so() {
+fn top_reports_a_missing_terminal_and_a_missing_server() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = process::command(program());
     command.arg("top").current_dir(folder.path());

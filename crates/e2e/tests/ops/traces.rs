@@ -19,7 +19,8 @@ use crate::{enqueue, until_state};
 
 const REMOTE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// The spans of a trace with one span for each verb, each the parent of the next; gives the first and the run.
+/// The spans of a trace with one span for each verb, each the parent of the next; returns the first and the
+/// run.
 fn chain(spans: &[Span], trace: &str) -> (Span, Span) {
     let of = |verb: &str| {
         let found: Vec<_> = spans
@@ -44,7 +45,7 @@ async fn enqueue_in(api: &Api, trace: &str, task: &serde_json::Value) -> String 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_of_a_server_is_one_trace_below_its_caller_and_above_its_target() {
+async fn a_task_of_a_server_is_one_trace_from_caller_to_target() {
     let folder = tempfile::tempdir().unwrap();
     let (collector, target) =
         (Collector::start().await.unwrap(), Target::start(Duration::ZERO).await.unwrap());
@@ -57,13 +58,13 @@ async fn a_task_of_a_server_is_one_trace_below_its_caller_and_above_its_target()
     until_state(&api, &ours, "done").await;
     let own = enqueue(&api, &json!({"kind": "echo", "job": "j"})).await;
     until_state(&api, &own, "done").await;
-    // Somebody else decided not to keep this one; and this is no trace at all.
+    // A caller decided not to sample this one; and this is no trace at all.
     let unkept = REMOTE.replace("4bf9", "0000").replace("-01", "-00");
     let silent = enqueue_in(&api, &unkept, &http).await;
     until_state(&api, &silent, "done").await;
     let nonsense = enqueue_in(&api, "00-nonsense", &json!({"kind": "echo"})).await;
     until_state(&api, &nonsense, "done").await;
-    // What waits is sent before the process ends.
+    // Waiting spans are sent before the process ends.
     up.process.signal(Signal::TERM).unwrap();
     assert_eq!(up.process.wait(END_LIMIT).unwrap().code(), Some(0));
 
@@ -73,7 +74,7 @@ async fn a_task_of_a_server_is_one_trace_below_its_caller_and_above_its_target()
     let seen = target.book().traces.clone();
     let expected = format!("00-{}-{}-01", run.trace, run.id);
     assert_eq!(seen.get(&ours), Some(&expected), "the target stands below the run");
-    assert_eq!(seen.get(&silent), Some(&unkept), "what nobody keeps is handed on as it came");
+    assert_eq!(seen.get(&silent), Some(&unkept), "an unsampled trace is passed on unchanged");
     let own_trace = &spans.iter().find(|span| span.whole.to_string().contains(&own)).unwrap().trace;
     assert_eq!(chain(&spans, own_trace).0.parent, None);
     let traces: std::collections::BTreeSet<_> = spans.iter().map(|span| &span.trace).collect();
@@ -83,7 +84,7 @@ async fn a_task_of_a_server_is_one_trace_below_its_caller_and_above_its_target()
 #[tokio::test(flavor = "multi_thread")]
 async fn a_collector_that_is_down_costs_spans_and_no_tasks() {
     let folder = tempfile::tempdir().unwrap();
-    // Nobody listens on port 1.
+    // No process listens on port 1.
     let arguments = ["--otlp", "http://127.0.0.1:1", "--log-format", "json", "--log-level", "info"];
     let mut up = Up::on(&folder.path().join("windlass.db"), arguments).unwrap();
     let api = up.api();
@@ -93,7 +94,7 @@ async fn a_collector_that_is_down_costs_spans_and_no_tasks() {
     for id in &ids {
         until_state(&api, id, "done").await;
     }
-    // A monitor sees it while it goes on.
+    // A monitor sees it while the process runs.
     until(async || {
         let page = api.get("/metrics").await.unwrap().body.as_str().unwrap().to_owned();
         let lost = page.lines().find_map(|line| line.strip_prefix("windlass_spans_dropped_total "));
@@ -111,7 +112,7 @@ async fn a_collector_that_is_down_costs_spans_and_no_tasks() {
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .find(|line| line["message"] == "spans were lost; tasks were not")
         .unwrap_or_else(|| panic!("{text}"));
-    // One enqueue, and three spans for each task.
+    // One span for the enqueue, and three for each task.
     assert_eq!((&lost["exported"], &lost["dropped"]), (&json!(0), &json!(1_501)), "{lost}");
 }
 

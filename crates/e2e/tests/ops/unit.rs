@@ -8,14 +8,14 @@ fn unit() -> String {
     e2e::read("ops/systemd/windlass.service")
 }
 
-/// The value of a key that stands once.
+/// The value of a key that occurs once.
 fn value(text: &str, key: &str) -> String {
     let found: Vec<_> = text.lines().filter_map(|line| line.strip_prefix(&format!("{key}="))).collect();
     assert_eq!(found.len(), 1, "{key}: {found:?}");
     found[0].to_owned()
 }
 
-/// What follows the program's name in the unit and in the container.
+/// The arguments after the program's name in the unit and in the container.
 fn arguments() -> [Vec<String>; 2] {
     let start = value(&unit(), "ExecStart");
     let container = e2e::read("ops/container/Containerfile");
@@ -24,14 +24,14 @@ fn arguments() -> [Vec<String>; 2] {
 }
 
 #[test]
-fn the_program_takes_the_arguments_of_the_unit_and_of_the_container() {
+fn the_program_accepts_the_arguments_of_unit_and_container() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in arguments() {
         let mut command = process::command(process::windlass().unwrap());
         command.args(&arguments).args(["--store", "sqlite::nowhere/none.db", "--listen", "not an address"]);
         command.current_dir(folder.path());
         let said = process::run(command).unwrap();
-        // The last argument is wrong and nothing before it.
+        // Only the last argument is wrong.
         assert_eq!(said.code, Some(2), "{said:?}");
         assert!(said.stderr.contains("listen must be an address"), "{arguments:?}: {said:?}");
     }
@@ -61,7 +61,7 @@ fn systemd_finds_nothing_wrong_with_the_unit() {
     match Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output() {
         Ok(said) => {
             let text = String::from_utf8_lossy(&said.stderr).into_owned();
-            // It also reads every unit that this one names; only what is said of ours counts.
+            // It also checks every unit that this one names; only messages about ours count.
             let ours: Vec<_> = text.lines().filter(|line| line.contains("windlass")).collect();
             assert_eq!(ours, Vec::<&str>::new(), "{text}");
         }

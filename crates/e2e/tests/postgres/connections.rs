@@ -1,4 +1,4 @@
-//! The server has no connection left.
+//! The server has no free connection.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use windlass_scratch::ClusterOptions;
 use crate::{enqueue, target};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_connection_left_new_processes_fail_at_once_and_running_ones_go_on() {
+async fn without_free_connections_only_new_processes_fail() {
     let options = ClusterOptions::new().without_fsync().max_connections(30);
-    // Leases are compared with every third renewal, so that all connections are there soon.
+    // Leases are compared with every third renewal, so that all connections exist soon.
     let place = Place::alone(&options).unwrap().with("WINDLASS_HEARTBEAT_MS", "100");
     let target = target().await;
     let mut worker = place.worker(4).await.unwrap();
@@ -41,7 +41,7 @@ async fn without_a_connection_left_new_processes_fail_at_once_and_running_ones_g
         assert!(said.stderr.contains("max_connections"), "it says what to do: {said:?}");
         assert_eq!(said.stderr.matches("error: ").count(), 1, "{said:?}");
     }
-    // The superuser has connections of his own.
+    // The superuser has reserved connections.
     let renewals =
         format!("SELECT renewed_at - registered_at FROM windlass.worker WHERE id = {registration}");
     let before = place.count(&renewals).unwrap();
@@ -61,7 +61,7 @@ async fn without_a_connection_left_new_processes_fail_at_once_and_running_ones_g
     assert!(!worker.transcript().contains("lease lost"), "{}", worker.transcript());
 }
 
-/// What was enqueued is done while nothing is left; the judge himself needs a connection.
+/// The enqueued tasks are done while no connection is free; the judge itself needs one.
 async fn judge_with_room(
     place: &Place,
     ids: &BTreeSet<String>,

@@ -1,9 +1,9 @@
-//! POISON-CONTAINED: after one `kill -9` everything that ran runs again at once, with all slots.
+//! POISON-CONTAINED: after one `kill -9` all running tasks run again at once, with all slots.
 
 use e2e::postgres::{Place, until};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_one_kill_everything_runs_again_at_once_on_the_server() {
+async fn after_one_kill_all_tasks_run_at_once_on_postgresql() {
     let n = if crate::is_long() { 1_000 } else { 100 };
     let place = Place::shared().unwrap();
     let mut first = place.worker(1_000).await.unwrap();

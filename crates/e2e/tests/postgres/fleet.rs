@@ -1,4 +1,4 @@
-//! A third of the fleet is killed every few seconds while clients go on.
+//! A third of the fleet is killed every few seconds while clients continue.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,14 +11,14 @@ use e2e::{
 const WORKERS: usize = 6;
 /// How many of them are killed at a time.
 const KILLED: usize = WORKERS / 3;
-/// How long a request takes: long enough for most of the fleet to be in the middle of some.
+/// How long a request takes: long enough that most workers have an open one.
 const LATENCY: Duration = Duration::from_millis(120);
-/// How long the fleet is left alone between two kills: the rhythm of the fault, nothing waits for it.
+/// Pause between two kills: it only spaces the faults, nothing waits for it.
 const BETWEEN_MS: (u64, u64) = (1_500, 3_500);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fleet_of_which_a_third_is_killed_again_and_again_finishes_every_task_once() {
-    // Kills from outside are no fault of the tasks, however often they are hit.
+async fn a_fleet_under_kills_finishes_every_task_once() {
+    // Kills from outside must not count against the tasks, however often they are hit.
     let place = Place::shared().unwrap().with("WINDLASS_MAX_CRASHES", "1000");
     let target = Arc::new(Target::start(LATENCY).await.unwrap());
     let seed = Rng::seed();

@@ -1,4 +1,5 @@
-//! ONE-LEASE, LIMIT and WF-ORDER after a crash of the server that forgot claims: their workers live on, and are told.
+//! ONE-LEASE, LIMIT and WF-ORDER after a crash of the server that forgot claims: their workers continue, and
+//! learn of it.
 
 use e2e::{
     postgres::{Place, client, tasks, until},
@@ -9,9 +10,9 @@ use windlass_scratch::{ClusterOptions, Mode};
 
 use crate::target;
 
-/// Crashes after which the server must have forgotten a claim.
+/// Most crashes until the server has forgotten a claim.
 const CRASHES_MAX: usize = 20;
-/// What a worker says that has lost leases and kept its registration.
+/// The log line of a worker that has lost leases and kept its registration.
 const TOLD: &str = "lease lost: the store gives these tasks to no attempt here";
 
 fn name(text: &str) -> Name {
@@ -19,7 +20,7 @@ fn name(text: &str) -> Name {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_attempt_whose_claim_a_crash_forgot_ends_by_itself() {
+async fn an_attempt_whose_claim_a_crash_forgot_is_cancelled() {
     // The server writes an asynchronous commit ten seconds later, or never.
     let options = ClusterOptions::new()
         .without_fsync()
@@ -35,7 +36,8 @@ async fn an_attempt_whose_claim_a_crash_forgot_ends_by_itself() {
     let mut open = 0;
     let mut told = 0;
     for round in 0..CRASHES_MAX {
-        // A plain task, one of a job that lets one run at a time, and the head of a workflow; the others wait for these.
+        // A plain task, one of a job with a limit of one, and the head of a workflow; the others wait for
+        // these.
         let (job, workflow) = (format!("site-{round}"), format!("order-{round}"));
         until_done(async || store.gates().set_job(&name(&job), &one).await.is_ok()).await;
         let plain = tasks(&target, 1).unwrap().remove(0);
@@ -51,7 +53,7 @@ async fn an_attempt_whose_claim_a_crash_forgot_ends_by_itself() {
         })
         .await
         .unwrap();
-        // A worker that was told has left the target, one attempt of each task goes on.
+        // A worker that was told has cancelled its requests, and one attempt of each task continues.
         until("each task runs once", || Ok(target.book().open == open)).await.unwrap();
         told = workers.iter().map(|worker| worker.transcript().matches(TOLD).count()).sum();
         if told > 0 {
@@ -68,7 +70,7 @@ async fn an_attempt_whose_claim_a_crash_forgot_ends_by_itself() {
     }
 }
 
-/// Repeats a call while the server comes back.
+/// Repeats a call while the server starts again.
 async fn until_done(mut call: impl AsyncFnMut() -> bool) {
     while !call().await {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;

@@ -1,4 +1,5 @@
-//! LIMIT, WF-ORDER, SLOT-BALANCED and NO-STRANDED over a fleet: as the target saw it, and as the store has noted it.
+//! LIMIT, WF-ORDER, SLOT-BALANCED and NO-STRANDED over a fleet: as the target saw it, and as the store
+//! recorded it.
 
 mod delay;
 mod kill;
@@ -17,7 +18,7 @@ use e2e::{
 use serde_json::{Value, json};
 use windlass_core::{Name, NewTask, Payload, Store as _};
 
-/// A fleet of workers with so many slots each.
+/// A fleet of workers with `slots` slots each.
 async fn fleet(place: &Place, workers: usize, slots: u32) -> Vec<Process> {
     let mut fleet = Vec::new();
     for _ in 0..workers {
@@ -42,14 +43,14 @@ fn step(target: &Target, workflow: &str) -> NewTask {
     NewTask { workflow: Some(Name::new("workflow", workflow).unwrap()), ..task(target) }
 }
 
-/// Enqueues tasks in one call, and gives their ids in the order of the call.
+/// Enqueues tasks in one call, and returns their ids in the order of the call.
 async fn enqueue(place: &Place, tasks: Vec<NewTask>) -> Vec<String> {
     let store = client(place, place.url()).await.unwrap();
     let answers = store.enqueue(tasks).await.unwrap();
     answers.iter().map(|answer| answer.id.to_string()).collect()
 }
 
-/// What a command that must succeed says in JSON.
+/// The JSON output of a command that must succeed.
 #[track_caller]
 fn json_of(place: &Place, arguments: &[&str]) -> Value {
     let said = place.say(arguments.iter().copied().chain(["--json"])).unwrap();
@@ -62,8 +63,8 @@ fn limit(place: &Place, job: &str, concurrency: usize) {
     json_of(place, &["jobs", "set", job, "--concurrency", &concurrency.to_string()]);
 }
 
-/// LIMIT and WF-ORDER in one snapshot of the database: no job has more ready or running tasks than its limit, and no
-/// workflow more than one.
+/// LIMIT and WF-ORDER in one snapshot of the database: no job has more ready or running tasks than its limit,
+/// and no workflow more than one.
 fn check_snapshot(place: &Place) -> Result<()> {
     let over = place.ask(
         "SELECT 'job ' || t.job, count(*), max(j.concurrency) FROM windlass.task AS t JOIN windlass.job AS j ON j.name = t.job
@@ -76,13 +77,13 @@ fn check_snapshot(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Waits until every task has ended, with a look at the gates all the time, and judges.
+/// Waits until every task has ended, checks the gates all the time, and then judges.
 async fn judge_gated(place: &Place, ids: &[String], target: &Target) -> Judged {
     let ended = || {
         check_snapshot(place)?;
         Ok(place.count("SELECT count(*) FROM windlass.task WHERE state <> 6")? == 0)
     };
-    // What is not so in time is described by the judge.
+    // The judge describes the tasks that have not ended in time.
     let looked = e2e::postgres::until("every task has ended", ended).await;
     let judged = judge(place, &ids.iter().cloned().collect::<BTreeSet<_>>(), target).await.unwrap();
     looked.unwrap();
@@ -98,7 +99,7 @@ fn assert_at_rest(place: &Place, job: &str) {
     }
 }
 
-/// The ids that an enqueue command said.
+/// The ids in the output of an enqueue command.
 fn ids_of(said: &Value) -> Result<Vec<String>> {
     let ids = said["ids"].as_array().context("ids")?;
     ids.iter().map(|id| Ok(id.as_str().context("an id")?.to_owned())).collect()

@@ -16,7 +16,7 @@ async fn the_tasks_of_a_killed_worker_run_once_more_on_the_others() {
     for _ in 0..WORKERS {
         workers.push(place.worker(SLOTS).await.unwrap());
     }
-    // One for each slot of all workers, so that each of them is in the middle of some.
+    // One for each slot of all workers, so that each worker runs some of them.
     let ids = enqueue(&place, &target, WORKERS * SLOTS as usize).await;
     until_open(&target, WORKERS as u32 * SLOTS).await;
 
@@ -29,7 +29,7 @@ async fn the_tasks_of_a_killed_worker_run_once_more_on_the_others() {
 
     let judged = judge(&place, &ids, &target).await.unwrap();
     assert_eq!(judged.crashes, lost.len() as u64, "each of them counts one crash");
-    assert_eq!(judged.claimed_again(), lost.len(), "nobody else's task ran again");
+    assert_eq!(judged.claimed_again(), lost.len(), "no other task ran again");
     assert!(arrivals(&target, &lost).iter().all(|times| *times == 2), "once more, not more often");
     assert_eq!(place.done_by(victim.pid()).unwrap(), 0, "the dead have settled nothing");
 }

@@ -1,11 +1,11 @@
-//! What is said of a job and its limit.
+//! What the log says about a job's limit.
 
 use e2e::{postgres::Place, process::START_LIMIT, up::Up};
 use serde_json::json;
 
-/// As on the embedded store: one line when it comes to its limit and one when it leaves it.
+/// As on the embedded store: one line when the job reaches its limit and one when it leaves it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_says_once_that_it_reached_its_limit_and_once_that_it_left_it() {
+async fn reaching_and_leaving_a_job_limit_is_logged_once_each() {
     let place = Place::shared().unwrap();
     let command = place.command(["up", "--listen", "127.0.0.1:0", "--log-level", "info"]).unwrap();
     let mut up = Up::start(command).unwrap();

@@ -1,12 +1,12 @@
-//! HINTS-ONLY: the session that hears of new tasks ends, and nothing else does.
+//! HINTS-ONLY: the session that receives notifications is ended, and no other.
 
 use e2e::postgres::{Place, judge, until};
 
 use crate::{enqueue, target};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_listener_that_is_ended_listens_again_and_tasks_are_heard_of() {
-    // Nobody looks by himself for a minute, which is longer than this test waits for anything.
+async fn a_terminated_listener_listens_again() {
+    // No worker polls for a minute, which is longer than this test waits for any event.
     let place = Place::shared()
         .unwrap()
         .patient()
@@ -18,12 +18,12 @@ async fn a_listener_that_is_ended_listens_again_and_tasks_are_heard_of() {
     let of_listener = format!("FROM pg_stat_activity WHERE application_name = '{listener}'");
     let pid = || place.ask(&format!("SELECT pid {of_listener} AND query LIKE 'LISTEN%' AND state = 'idle'"));
     let is_armed = || Ok(place.count("SELECT count(*) FROM windlass.doorbell")? == 1);
-    // Before the first task there is no lane to be rung for.
+    // Before the first task there is no lane to listen for.
     let mut ids = enqueue(&place, &target, 1).await;
     until("the worker is idle", is_armed).await.unwrap();
     for _ in 0..3 {
         let before = pid().unwrap();
-        // The number of whoever listens is drawn anew only with the process, so its bell has to be armed once more.
+        // The listener's number changes only with its process, so the doorbell must be armed once more.
         place.ask("DELETE FROM windlass.doorbell").unwrap();
         assert_eq!(place.ask(&format!("SELECT pg_terminate_backend(pid) {of_listener}")).unwrap(), "t");
         until("it listens again", || Ok(pid().is_ok_and(|now| !now.is_empty() && now != before)))

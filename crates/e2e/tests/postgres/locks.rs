@@ -1,4 +1,4 @@
-//! NO-FALSE-DEATH: somebody holds a lock that a duty waits for.
+//! NO-FALSE-DEATH: another session holds a lock that a duty waits for.
 
 use e2e::postgres::{Place, Wire, judge, until};
 
@@ -23,7 +23,7 @@ async fn a_sweep_that_waits_for_a_lock_does_not_cost_the_lease() {
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{duties}' AND wait_event_type = 'Lock'"
     );
     until("the sweep waits", || Ok(place.count(&waiting)? == 1)).await.unwrap();
-    // Beyond its lease it still has it, because it renewed it.
+    // It keeps its lease after the first lease time, because it renewed it.
     let renewed = format!("SELECT renewed_at FROM windlass.worker WHERE id = {registration}");
     let beyond = place.count(&renewed).unwrap() + 2 * place.lease_ttl().as_millis() as u64;
     until("it renews its lease", || Ok(place.count(&renewed)? > beyond)).await.unwrap();

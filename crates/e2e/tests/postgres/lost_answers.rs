@@ -1,4 +1,4 @@
-//! The server commits and the answer is lost: whoever asked does not know what became of it.
+//! The server commits and the answer is lost: the caller does not know the outcome.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use windlass_scratch::{Proxy, Target as Sessions};
 
 use crate::{LIMIT, enqueue, target};
 
-/// Answers that are lost at a time.
+/// How many answers are dropped at a time.
 const LOST: u64 = 4;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -26,7 +26,7 @@ async fn a_settlement_whose_answer_is_lost_is_known_by_its_receipt() {
     let rounds = if crate::is_long() { 20 } else { 3 };
     for round in 1..=rounds {
         load.more(20).await.unwrap();
-        // Both the transaction and the statement that commits by itself; not the settings of a new connection.
+        // Both the transaction and the statement that commits itself; not the settings of a new connection.
         proxy.drop_answers_tagged(settlements.clone(), LOST, &["COMMIT", "SELECT"]);
         assert!(proxy.wait_dropped(round * LOST, LIMIT), "{:?}", proxy.counts());
     }
@@ -40,8 +40,9 @@ async fn a_settlement_whose_answer_is_lost_is_known_by_its_receipt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_tasks_of_a_claim_whose_answer_is_lost_run_before_the_next_heartbeat() {
-    // No heartbeat and so no comparison of leases within the time of this test: the claim itself is undone.
+async fn tasks_of_a_lost_claim_run_before_the_next_heartbeat() {
+    // No heartbeat, and so no comparison of leases, within the time of this test: only the undo of the claim
+    // helps.
     let place = Place::shared()
         .unwrap()
         .with("WINDLASS_LEASE_TTL_MS", "600000")
@@ -50,7 +51,7 @@ async fn the_tasks_of_a_claim_whose_answer_is_lost_run_before_the_next_heartbeat
         .with("WINDLASS_ADMISSION", "off");
     let target = target().await;
     let proxy = Proxy::start(place.url()).unwrap();
-    // They are there before the worker, so its first claim takes all of them.
+    // The tasks are enqueued before the worker starts, so its first claim takes all of them.
     let ids = enqueue(&place, &target, 10).await;
     let claims = Sessions::application(place.sessions_for("claims"));
     proxy.drop_answers_tagged(claims, LOST, &["SELECT"]);
@@ -66,7 +67,7 @@ async fn the_tasks_of_a_claim_whose_answer_is_lost_run_before_the_next_heartbeat
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn claims_whose_answers_are_lost_under_load_strand_nothing() {
+async fn lost_answers_of_claims_strand_no_task() {
     let place = Place::shared().unwrap().patient();
     let target = target().await;
     let proxy = Proxy::start(place.url()).unwrap();
@@ -77,28 +78,28 @@ async fn claims_whose_answers_are_lost_under_load_strand_nothing() {
     for round in 1..=rounds {
         let done = place.done_by(far.pid()).unwrap();
         until("the worker goes on", || Ok(place.done_by(far.pid())? > done)).await.unwrap();
-        // Arming and disarming the bell is among them.
+        // Arming and disarming the doorbell are among them.
         proxy.drop_answers(claims.clone(), 2);
         assert!(proxy.wait_dropped(round * 2, LIMIT), "{:?}", proxy.counts());
     }
     let acknowledged = load.stop().await.unwrap();
     let judged = judge(&place, &acknowledged, &target).await.unwrap();
-    assert_eq!(judged.crashes, 0, "nobody was taken for dead");
+    assert_eq!(judged.crashes, 0, "no worker was taken for dead");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_enqueue_whose_answer_is_lost_is_unknown_and_its_key_gives_the_same_task() {
+async fn the_key_of_a_lost_enqueue_gives_the_same_task() {
     let place = Place::shared().unwrap();
     let target = target().await;
     let proxy = Proxy::start(place.url()).unwrap();
     let mut command = place.command_at(&proxy.url(), ["up", "--listen", "127.0.0.1:0"]).unwrap();
     command.env("WINDLASS_STORE_CONNECTIONS", "1");
-    // Nothing but the calls below may be answered on that connection: no sample, no audit.
+    // Only the calls below may be answered on that connection: no sample, no audit.
     command.env("WINDLASS_METRICS", "off");
     let up = Up::start(command).unwrap();
     let api = up.api();
     let task = json!({"kind": "http", "payload": {"url": target.url()}});
-    // After the first task the lane is known, so that the next thing that a client is answered is its task.
+    // After the first task the lane is known, so that the next answer to a client is about its task.
     let first = api.post("/v1/tasks", &task).await.unwrap();
     assert_eq!(first.status, 201, "{first:?}");
     let clients = Sessions::application(place.sessions_for("clients"));
@@ -132,7 +133,7 @@ async fn an_enqueue_whose_answer_is_lost_is_unknown_and_its_key_gives_the_same_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keyed_enqueues_whose_answers_are_lost_under_load_make_one_task_each() {
+async fn lost_answers_of_keyed_enqueues_make_one_task_each() {
     let place = Place::shared().unwrap();
     let target = target().await;
     let proxy = Proxy::start(place.url()).unwrap();

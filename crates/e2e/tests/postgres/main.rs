@@ -1,5 +1,6 @@
-//! Real faults against the built program on PostgreSQL: workers are killed and stopped, the server goes down, connections
-//! end, answers are lost, peers fall silent. Whatever happened, `e2e::postgres::judge` has the last word.
+//! Real faults against the built program on PostgreSQL: workers are killed and stopped, the server goes down,
+//! connections end, answers are lost, peers fall silent. After each, `e2e::postgres::judge` checks the
+//! result.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod connections;
@@ -32,7 +33,7 @@ use e2e::{
 /// How long the target takes for a request under load.
 const LATENCY: Duration = Duration::from_millis(20);
 
-/// Whether the numbers of `scripts/test --long` are wanted.
+/// Whether to run with the numbers of `scripts/test --long`.
 fn is_long() -> bool {
     std::env::var_os("WINDLASS_LONG").is_some()
 }
@@ -42,7 +43,7 @@ async fn target() -> Arc<Target> {
     Arc::new(Target::start(LATENCY).await.unwrap())
 }
 
-/// Enqueues tasks that reach the target, all in one call, and gives their ids.
+/// Enqueues tasks that reach the target, all in one call, and returns their ids.
 async fn enqueue(place: &Place, target: &Target, n: usize) -> BTreeSet<String> {
     let mut batch = tasks(target, n * 3).unwrap();
     batch.retain(|task| task.kind.as_str() == "http");
@@ -52,7 +53,7 @@ async fn enqueue(place: &Place, target: &Target, n: usize) -> BTreeSet<String> {
     answers.iter().map(|answer| answer.id.to_string()).collect()
 }
 
-/// Waits until so many requests are open at the target.
+/// Waits until `n` requests are open at the target.
 async fn until_open(target: &Target, n: u32) {
     until("the target is busy", || Ok(target.book().open >= n)).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Idle workers that have offered to take the next task, and that are stopped or killed then.
+//! Idle workers that have offered to take the next task, and are then stopped or killed.
 
 use e2e::{
     postgres::{Place, judge, until},
@@ -11,7 +11,7 @@ use crate::{arrivals, enqueue, target, until_open};
 
 const OFFERS: &str = "SELECT count(*) FROM windlass.doorbell WHERE worker IS NOT NULL AND offered <> '{}'";
 
-/// A worker that has run one task and offers to take another; and the id of that task.
+/// A worker that has run one task and offers to take another; also returns the id of that task.
 async fn offering(place: &Place, target: &Target) -> (Process, String) {
     let worker = place.worker(2).await.unwrap();
     let first = enqueue(place, target, 1).await.pop_first().unwrap();
@@ -20,7 +20,7 @@ async fn offering(place: &Place, target: &Target) -> (Process, String) {
     (worker, first)
 }
 
-/// It hears of its task when the store has given that to another already.
+/// It learns of its task after the store has given that task to another worker.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_a_stopped_worker_had_offered_to_take_runs_once() {
     let place = Place::shared().unwrap();

@@ -9,12 +9,14 @@ use windlass_scratch::{ClusterOptions, Mode};
 use crate::target;
 
 const WORKERS: usize = 2;
-/// Connections that one process may ask for per crash: it has eight, and a few tries of each while the server starts.
+/// Connections that one process may request per crash: it has eight, and a few tries of each while the server
+/// starts.
 const ATTEMPTS_MAX: usize = 60;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crash_of_the_server_loses_nothing_and_workers_come_back_by_themselves() {
-    // A commit outlives the server also where it does not wait for the disk; only the machine has to stay up.
+async fn a_crash_of_the_server_loses_no_task() {
+    // A commit survives a crash of the server even if it does not wait for the disk; only the machine must
+    // keep running.
     let options = ClusterOptions::new().without_fsync().set("log_connections", "on");
     let place = Place::alone(&options).unwrap();
     let cluster = place.cluster().unwrap();
@@ -33,7 +35,7 @@ async fn a_crash_of_the_server_loses_nothing_and_workers_come_back_by_themselves
         let given_up_before: Vec<usize> = workers.iter().map(given_up).collect();
         cluster.stop(Mode::Immediate).unwrap();
         if round % 2 == 1 {
-            // Away for longer than the leases last.
+            // Away for longer than the lease time.
             let all = || {
                 Ok(workers.iter().zip(&given_up_before).all(|(worker, before)| given_up(worker) > *before))
             };
@@ -57,7 +59,7 @@ async fn a_crash_of_the_server_loses_nothing_and_workers_come_back_by_themselves
     }
 }
 
-/// How often somebody but the test asked the server for a connection.
+/// How often a process other than the test requested a connection.
 fn attempts(log: &str) -> usize {
     log.lines().filter(|line| line.contains("connection received: host=127.0.0.1")).count()
 }

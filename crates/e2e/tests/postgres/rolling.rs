@@ -1,5 +1,5 @@
-//! Several servers on one store, restarted one after the other under load, one of them with an additive step of the schema more:
-//! remote workers go on, and nothing is lost.
+//! Several servers on one store, restarted one after another under load, one of them with one more additive
+//! migration: remote workers continue, and no task is lost.
 
 use std::{
     collections::BTreeMap,
@@ -23,10 +23,11 @@ use crate::is_long;
 
 const SERVERS: usize = 3;
 const WORKERS: usize = 3;
-/// Fewer than the load would need: there is always a backlog, so a worker that starts nothing is paused.
+/// Fewer slots than the load needs: there is always a backlog, so a worker that starts nothing has a pause.
 const SLOTS: u32 = 4;
 const LATENCY: Duration = Duration::from_millis(100);
-/// What every worker does and every client enqueues between two restarts: the load is on when a server goes.
+/// How many tasks every worker runs and every client enqueues between two restarts: a server stops under
+/// load.
 const BETWEEN: usize = 120;
 
 /// Servers on fixed addresses, as behind names that clients know.
@@ -34,13 +35,13 @@ struct Fleet<'a> {
     place: &'a Place,
     addresses: Vec<String>,
     servers: Vec<Up>,
-    /// What happened when, for whoever looks at a pause.
+    /// The events with their times, to explain a pause.
     story: Vec<(Instant, String)>,
 }
 
 impl<'a> Fleet<'a> {
     fn start(place: &'a Place) -> Self {
-        // Bound at once, so that no two are the same, and given back.
+        // All are bound at the same time, so that no two are equal, and then released.
         let bound: Vec<_> = (0..SERVERS).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let addresses: Vec<_> =
             bound.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
@@ -52,12 +53,12 @@ impl<'a> Fleet<'a> {
         fleet
     }
 
-    /// The server's own worker serves none of these tasks: they are for those on other machines.
+    /// The server's own worker serves none of these tasks: they are for the remote workers.
     fn same_version(&self, address: &str) -> Command {
         self.place.command(["up", "--listen", address, "--queues", "others"]).unwrap()
     }
 
-    /// A server that takes one step of the schema more before it serves.
+    /// A server that applies one more migration before it serves.
     fn next_version(&self, address: &str) -> Command {
         let mut command = process::command(env!("CARGO_BIN_EXE_newer_server"));
         command.args([self.place.url(), self.place.schema(), address]);
@@ -69,7 +70,7 @@ impl<'a> Fleet<'a> {
         urls.join(",")
     }
 
-    /// Asks one server to stop, waits until it has, and starts another in its place.
+    /// Stops one server, waits for its end, and starts another in its place.
     fn restart(&mut self, place: usize, command: Command) {
         self.story.push((Instant::now(), format!("server {place} is asked to stop")));
         let server = &mut self.servers[place].process;
@@ -84,7 +85,7 @@ impl<'a> Fleet<'a> {
     }
 }
 
-/// The longest time between two starts of handlers at one worker, with what happened before and in it.
+/// The longest time between two starts of handlers at one worker, with the events before and in it.
 fn longest_pause(fleet: &Fleet<'_>, target: &Target) -> (Duration, String) {
     let by =
         fleet.place.ask("SELECT windlass.id_text(id), worker FROM windlass.history ORDER BY id").unwrap();
@@ -107,7 +108,7 @@ fn longest_pause(fleet: &Fleet<'_>, target: &Target) -> (Duration, String) {
     longest
 }
 
-/// What happened around a time, by how long after its start.
+/// The events around a period, each with its time from the start of the period.
 fn around(story: &[(Instant, String)], (from, to): (Instant, Instant)) -> String {
     let mut told = String::new();
     for (at, what) in story.iter().filter(|(at, _)| *at + Duration::from_secs(1) > from && *at < to) {
@@ -122,8 +123,8 @@ fn around(story: &[(Instant, String)], (from, to): (Instant, Instant)) -> String
     told
 }
 
-/// Waits until every worker has done some more.
-async fn everybody_goes_on(place: &Place, workers: &[Process]) {
+/// Waits until every worker has done some more tasks.
+async fn every_worker_continues(place: &Place, workers: &[Process]) {
     for worker in workers {
         let wanted = place.done_by(worker.pid()).unwrap() + 20;
         until("a worker goes on", || Ok(place.done_by(worker.pid())? >= wanted)).await.unwrap();
@@ -131,7 +132,7 @@ async fn everybody_goes_on(place: &Place, workers: &[Process]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_restarted_one_after_the_other_lose_nothing_also_across_a_step_of_the_schema() {
+async fn a_rolling_restart_with_a_migration_loses_no_task() {
     let place = Place::shared().unwrap();
     let target = Arc::new(Target::start(LATENCY).await.unwrap());
     let mut fleet = Fleet::start(&place);
@@ -143,12 +144,13 @@ async fn servers_restarted_one_after_the_other_lose_nothing_also_across_a_step_o
     let client = RemoteStore::connect(&fleet.urls().parse().unwrap(), Options::default()).await.unwrap();
     let load = Load::through(&place, client, &target).await.unwrap();
     load.more(BETWEEN).await.unwrap();
-    everybody_goes_on(&place, &workers).await;
+    every_worker_continues(&place, &workers).await;
 
     let version = "SELECT value FROM windlass.meta WHERE name = 'schema_version'";
     let before = place.count(version).unwrap();
-    // The first comes back with the next version and brings the schema forward, while those of the version before go on; the second
-    // comes back with the version before, on a schema that is newer than it; and so on.
+    // The first server comes back with the next version and migrates the schema, while those of the version
+    // before continue. The second comes back with the version before, on a schema that is newer than it; and
+    // so on.
     let rounds = if is_long() { 12 } else { 2 };
     for round in 0..rounds {
         for server in 0..SERVERS {
@@ -158,7 +160,7 @@ async fn servers_restarted_one_after_the_other_lose_nothing_also_across_a_step_o
             fleet.restart(server, command);
             assert_eq!(place.count(version).unwrap(), before + 1);
             load.more(BETWEEN).await.unwrap();
-            everybody_goes_on(&place, &workers).await;
+            every_worker_continues(&place, &workers).await;
         }
     }
 
@@ -168,7 +170,7 @@ async fn servers_restarted_one_after_the_other_lose_nothing_also_across_a_step_o
     let (pause, story) = longest_pause(&fleet, &target);
     println!(
         "{} restarts, {} tasks, {} ran again, {unknown} calls of the client without an answer and {refused} refused; \
-         nobody started nothing for more than {} ms ({story})",
+         the longest pause of a worker was {} ms ({story})",
         rounds * SERVERS,
         acknowledged.len(),
         judged.claimed_again(),

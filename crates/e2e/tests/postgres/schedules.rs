@@ -1,4 +1,4 @@
-//! SCHEDULE: several `windlass up` on one schema fire each tick once, also when one of them dies.
+//! SCHEDULE: several `windlass up` on one schema fire each tick once, even if one of them dies.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use e2e::{
 };
 use serde_json::Value;
 
-/// Ticks that must come before and after a fault.
+/// Ticks that must fire before and after a fault.
 const TICKS: u64 = 4;
 
 fn up(place: &Place) -> Up {
@@ -31,10 +31,10 @@ fn fired(place: &Place) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_servers_fire_each_tick_once_and_one_goes_on_alone() {
+async fn two_servers_fire_each_tick_once_and_one_continues_alone() {
     let place = Place::shared().unwrap();
     let (mut first, second) = (up(&place), up(&place));
-    // Every second, each of them however late it is: a tick that is missing was lost, and one too many was fired twice.
+    // Every second, and late ticks are made up: a missing tick was lost, and an extra one was fired twice.
     let set = place.say([
         "schedules",
         "set",
@@ -101,7 +101,7 @@ async fn the_commands_say_the_same_with_and_without_a_server() {
         assert!(set.stderr.contains("no live worker handles kind \"report\""), "{set:?}");
         let shown = done(&say(&["schedules", "show", name, "--json"]));
         let next: Vec<_> = set.stdout.lines().collect();
-        assert_eq!(shown["next"], serde_json::json!(next), "UTC where nobody looks");
+        assert_eq!(shown["next"], serde_json::json!(next), "UTC without a terminal");
         assert_eq!((&shown["cron"], &shown["task"]["queue"]), (&"30 8 * * MON-FRI".into(), &"mail".into()));
         let text = say(&["schedules", "show", name]).stdout;
         for part in ["on failure   skip", "payload      {\"to\":\"ada\"}", "tz           Europe/Berlin"] {

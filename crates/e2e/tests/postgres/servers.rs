@@ -13,10 +13,10 @@ use crate::{target, until_open};
 const TASKS: usize = 6;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_servers_on_one_schema_serve_the_same_tasks_and_one_goes_on_alone() {
+async fn two_servers_share_a_schema_and_one_continues_alone() {
     let place = Place::shared().unwrap();
     let target = target().await;
-    // Nothing is there: each of them would make the schema.
+    // There is no schema: each of them tries to create it.
     place.ask(&format!("DROP SCHEMA {} CASCADE", place.schema())).unwrap();
     let start = || place.command(["up", "--listen", "127.0.0.1:0", "--slots", "4", "--migrate"]).unwrap();
     let (first, second) = (e2e::process::Process::start(start()), e2e::process::Process::start(start()));
@@ -46,7 +46,7 @@ async fn two_servers_on_one_schema_serve_the_same_tasks_and_one_goes_on_alone() 
     first.process.kill().unwrap();
     target.release();
 
-    // The other one serves on, and what the first left behind is done.
+    // The other one continues to serve, and the tasks of the first are done.
     let api = second.api();
     ids.extend(api.post("/v1/tasks", &task).await.unwrap().ids());
     let judged = judge(&place, &ids, &target).await.unwrap();
@@ -59,7 +59,7 @@ async fn two_servers_on_one_schema_serve_the_same_tasks_and_one_goes_on_alone() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn doctor_and_health_find_the_server_of_a_database_at_the_usual_address() {
+async fn doctor_finds_the_server_of_a_database() {
     let place = Place::shared().unwrap();
     let say = |listen: &str, arguments: &[&str]| {
         let mut command = place.command(arguments.iter().copied()).unwrap();
@@ -74,7 +74,7 @@ async fn doctor_and_health_find_the_server_of_a_database_at_the_usual_address() 
     assert!(!said.stdout.contains("no worker runs"), "{said:?}");
     assert_eq!(say(&listen, &["health"]).code, Some(0));
 
-    // A server of another store at that address is none of this one.
+    // A server of another store at that address does not count.
     let folder = tempfile::tempdir().unwrap();
     let other = Up::on(&folder.path().join("windlass.db"), [""; 0]).unwrap();
     let listen = other.address.strip_prefix("http://").unwrap().to_owned();

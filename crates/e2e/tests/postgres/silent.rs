@@ -1,4 +1,4 @@
-//! A peer that falls silent without closing anything: only deadlines help.
+//! A peer that falls silent without closing the connection: only deadlines help.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use windlass_scratch::Proxy;
 
 use crate::{enqueue, target, until_open};
 
-/// The deadlines of a claim, its undoing, a registration and new connections, one after the other and with room; the usual
-/// limit of a statement is longer.
+/// The deadlines of a claim, its undo, a registration and new connections, one after the other, with a
+/// margin; the usual limit of a statement is longer.
 const DEADLINES: Duration = Duration::from_secs(20);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_whose_server_falls_silent_fences_itself_and_is_back_without_a_hand() {
+async fn a_worker_of_a_silent_server_fences_itself_and_recovers() {
     let place = Place::shared().unwrap();
     let target = target().await;
     let proxy = Proxy::start(place.url()).unwrap();
@@ -30,7 +30,8 @@ async fn a_worker_whose_server_falls_silent_fences_itself_and_is_back_without_a_
     let ended = format!("SELECT count(ended_at) FROM windlass.worker WHERE id = {first}");
     until("others take it for dead", || Ok(place.count(&ended)? == 1)).await.unwrap();
 
-    // What was in the hole stays silent for ever, as after a firewall forgot it: the worker's own deadlines have to end it.
+    // Connections in the black hole stay silent for ever, as after a firewall dropped their state: the
+    // worker's own deadlines must end them.
     proxy.black_hole(false);
     let done = place.done_by(far.pid()).unwrap();
     let works = || Ok(place.done_by(far.pid())? > done);
@@ -45,7 +46,7 @@ async fn a_worker_whose_server_falls_silent_fences_itself_and_is_back_without_a_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transaction_whose_client_fell_silent_does_not_keep_its_tasks() {
+async fn a_transaction_of_a_silent_client_frees_its_tasks() {
     let place = Place::shared().unwrap();
     let target = target().await;
     target.hold();
@@ -54,8 +55,8 @@ async fn a_transaction_whose_client_fell_silent_does_not_keep_its_tasks() {
     let ids = enqueue(&place, &target, 1).await;
     until_open(&target, 1).await;
 
-    // The settlement waits for a lock in the middle of its transaction, and its client falls silent meanwhile: the server
-    // goes on when the lock is free, and nobody tells it to commit or to undo.
+    // The settlement waits for a lock within its transaction, and its client falls silent meanwhile. The
+    // server continues when the lock is free, and receives neither a commit nor a rollback.
     let mut holder = Wire::connect(&place).unwrap();
     holder.run(&format!("BEGIN; SELECT 1 FROM {}.task FOR UPDATE", place.schema())).unwrap();
     target.release();

@@ -1,4 +1,4 @@
-//! FENCED and SELF-FENCE: a worker that stood still beyond its lease and goes on.
+//! FENCED and SELF-FENCE: a worker that was suspended beyond its lease, and continues.
 
 use e2e::{
     postgres::{Place, judge, until},
@@ -11,7 +11,7 @@ use crate::{arrivals, enqueue, target, until_open};
 const TASKS: usize = 2;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_stood_still_beyond_its_lease_settles_nothing_and_registers_anew() {
+async fn a_worker_suspended_beyond_its_lease_settles_nothing() {
     let place = Place::shared().unwrap();
     let target = target().await;
     target.hold();
@@ -24,13 +24,14 @@ async fn a_worker_that_stood_still_beyond_its_lease_settles_nothing_and_register
 
     let mut heir = place.worker(TASKS as u32).await.unwrap();
     zombie.signal(Signal::STOP).unwrap();
-    // What it asked for is answered, so that it finds its tasks done when it goes on; what others ask for is not.
+    // Its own requests are answered, so that it finds its tasks done when it continues; the requests of other
+    // workers are not.
     target.release();
     until("it is answered", || Ok(target.book().open == 0)).await.unwrap();
     target.hold();
     let ended = format!("SELECT count(ended_at) FROM windlass.worker WHERE id = {first}");
     until("the store takes it for dead", || Ok(place.count(&ended)? == 1)).await.unwrap();
-    // After one death of its process a task runs again like any other.
+    // After one crash a task runs again like any other.
     until_open(&target, TASKS as u32).await;
     let taken_over = place.held_by(heir.pid()).unwrap();
     assert_eq!(taken_over.len(), TASKS);
@@ -55,7 +56,7 @@ async fn a_worker_that_stood_still_beyond_its_lease_settles_nothing_and_register
     let done = || Ok(place.done_by(heir.pid())? + place.done_by(zombie.pid())? == TASKS as u64);
     until("the tasks are done", done).await.unwrap();
 
-    // It works again: there is nobody else.
+    // It works again: there is no other worker.
     heir.signal(Signal::TERM).unwrap();
     assert_eq!(heir.wait(END_LIMIT).unwrap().code(), Some(0), "{}", heir.transcript());
     ids.extend(enqueue(&place, &target, 1).await);

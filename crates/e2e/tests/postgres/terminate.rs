@@ -1,4 +1,4 @@
-//! Every session of the store is ended by an operator, again and again, under load.
+//! An operator ends every session of the store, again and again, under load.
 
 use e2e::postgres::{Load, Place, judge, until};
 
@@ -27,5 +27,5 @@ async fn sessions_that_are_all_ended_under_load_cost_nothing() {
     }
     let acknowledged = load.stop().await.unwrap();
     let judged = judge(&place, &acknowledged, &target).await.unwrap();
-    assert_eq!(judged.crashes, 0, "nobody was taken for dead");
+    assert_eq!(judged.crashes, 0, "no worker was taken for dead");
 }

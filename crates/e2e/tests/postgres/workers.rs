@@ -1,4 +1,4 @@
-//! Workers seen and changed from another process, through the database alone.
+//! Workers listed and changed from another process, through the database alone.
 
 use e2e::{
     postgres::{Place, until},
@@ -17,7 +17,7 @@ fn listed(place: &Place, id: &str) -> anyhow::Result<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slots_are_set_through_the_store_and_a_dead_worker_is_seen_as_stale() {
+async fn the_store_sets_slots_and_shows_a_dead_worker_as_stale() {
     let place = Place::shared().unwrap().with("WINDLASS_LOG_LEVEL", "info");
     let target = target().await;
     target.hold();
@@ -49,9 +49,10 @@ async fn slots_are_set_through_the_store_and_a_dead_worker_is_seen_as_stale() {
     target.release();
 }
 
-/// Three workers with handlers of uneven length share evenly, and each tells what it could take; both as the API says.
+/// Three workers with handlers of uneven length share evenly, and each reports its free capacity; both as the
+/// API shows them.
 #[tokio::test(flavor = "multi_thread")]
-async fn three_workers_with_uneven_handlers_share_evenly_and_tell_their_capacity() {
+async fn three_workers_with_uneven_handlers_share_evenly() {
     const TASKS: usize = 900;
     const SLOTS: u32 = 10;
     let place = Place::shared().unwrap();
@@ -59,7 +60,7 @@ async fn three_workers_with_uneven_handlers_share_evenly_and_tell_their_capacity
     for _ in 0..3 {
         workers.push(place.worker(SLOTS).await.unwrap());
     }
-    // Every third takes ten times as long as the others.
+    // Every third task takes ten times as long as the others.
     let lines = (0..TASKS).map(|n| {
         let ms = if n % 3 == 0 { 50 } else { 5 };
         format!("{{\"kind\":\"sleep\",\"payload\":{{\"ms\":{ms}}}}}")
@@ -69,7 +70,7 @@ async fn three_workers_with_uneven_handlers_share_evenly_and_tell_their_capacity
     std::fs::write(file.path(), tasks).unwrap();
     let said = place.say(["enqueue", "--from", &file.path().display().to_string()]).unwrap();
     assert_eq!(said.code, Some(0), "{said:?}");
-    // The server has a worker too, which serves none of these.
+    // The server has a worker too, which serves none of these tasks.
     let up =
         Up::start(place.command(["up", "--listen", "127.0.0.1:0", "--queues", "others"]).unwrap()).unwrap();
     let api = up.api();
@@ -92,7 +93,7 @@ async fn three_workers_with_uneven_handlers_share_evenly_and_tell_their_capacity
         let share = tasks.iter().filter(|task| task["worker"] == id.as_str()).count() as f64 / third;
         assert!((0.85..=1.15).contains(&share), "{id} ran {share} of its third");
     }
-    // Idle workers tell that all of their slots are free.
+    // Idle workers report that all of their slots are free.
     e2e::until(async || {
         let seen = list("/v1/workers", "workers").await;
         let is_free = |worker: &&Value| {

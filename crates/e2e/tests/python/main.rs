@@ -19,7 +19,7 @@ use e2e::{
 /// Bounds a failure: the longest of these files takes less than a minute on an idle machine.
 const LIMIT: Duration = Duration::from_mins(4);
 
-/// The interpreter that has the tools; made on the first call.
+/// The interpreter with the tools; created on the first call.
 fn python() -> PathBuf {
     let said = Command::new(workspace_root().join("scripts/python-env")).output().unwrap();
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
@@ -36,7 +36,7 @@ fn pytest(file: &str, settings: &[(&str, &str)]) {
     command.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(Path::new("tests").join(file));
     command.current_dir(folder()).env("WINDLASS_BIN", process::windlass().unwrap());
     command.envs(settings.iter().copied());
-    // Servers and workers that it has started end with it.
+    // Servers and workers that the tests have started end with this process.
     let mut tests = Process::start_group(command).unwrap();
     let status = tests.wait(LIMIT).unwrap();
     tests.join_readers();
@@ -74,7 +74,7 @@ files! {
 const ON_POSTGRES: &str = "test_postgres.py";
 
 #[test]
-fn a_worker_goes_on_at_another_server_of_the_same_store() {
+fn a_worker_continues_at_another_server_of_the_same_store() {
     let place = Place::shared().unwrap();
     pytest(ON_POSTGRES, &[("WINDLASS_TEST_STORE", place.url()), ("WINDLASS_TEST_SCHEMA", place.schema())]);
 }

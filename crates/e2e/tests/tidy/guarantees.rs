@@ -1,8 +1,8 @@
-//! docs/guarantees.md against the tree: every promise stands there, and every test that it names exists.
+//! docs/guarantees.md against the tree: every promise has a section, and every test that it names exists.
 
 use std::collections::BTreeSet;
 
-/// Every promise of the project, also those that later work will show.
+/// Every promise of the project, including those without tests so far.
 const PROMISES: [&str; 36] = [
     "ENQ-DURABLE",
     "ENQ-IDEMPOTENT",
@@ -70,8 +70,8 @@ fn sections() -> Vec<Section> {
         .collect()
 }
 
-/// Names of every function that runs as a test: it carries a test attribute, or is a case of the store suite,
-/// which each store calls by name.
+/// The names of all test functions: they have a test attribute, or are cases of the store suite, which each
+/// store calls by name.
 fn test_functions() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for path in e2e::files().into_iter().filter(|path| path.extension().is_some_and(|e| e == "rs")) {

@@ -1,4 +1,4 @@
-//! ARCHITECTURE.md against `cargo metadata`: the tables there are what the build really does.
+//! ARCHITECTURE.md against `cargo metadata`: its tables match the build.
 
 use std::collections::{BTreeMap, BTreeSet};
 

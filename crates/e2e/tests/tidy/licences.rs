@@ -1,7 +1,7 @@
 //! Licences and sources of every locked dependency against deny.toml.
 //!
-//! The same file serves `cargo deny`; reading it here keeps the check in every test run without a tool that
-//! takes minutes to build.
+//! `cargo deny` uses the same file; reading it here makes every test run check it without a tool that takes
+//! minutes to build.
 
 use std::collections::BTreeSet;
 
@@ -23,9 +23,9 @@ fn policy() -> Policy {
     Policy { licences: list("licenses", "allow"), registries: list("sources", "allow-registry") }
 }
 
-/// Whether an SPDX expression can be met with allowed licences alone.
+/// Whether an SPDX expression can be satisfied with allowed licences alone.
 fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
-    // Crates from before SPDX write "MIT/Apache-2.0" for a choice.
+    // Crates older than SPDX write "MIT/Apache-2.0" for a choice.
     let text = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let mut words = text.split_whitespace().collect::<Vec<_>>().into_iter().peekable();
     let allowed = either(&mut words, allowed);
@@ -89,7 +89,7 @@ fn every_dependency_comes_from_an_allowed_registry() {
         .iter()
         .filter(|package| match &package.source {
             Some(source) => !is_known(source),
-            // A path outside of the workspace is a source that nobody else has.
+            // A path outside of the workspace is a source that other machines do not have.
             None => !members.contains(&package.id),
         })
         .map(|package| format!("{} {}: {:?}", package.name, package.version, package.source))

@@ -1,6 +1,6 @@
 //! The tidiness of the tree: layers, licences, sources, sizes and the list of guarantees.
 //!
-//! Nothing here starts a process of ours; every rule reads the files of the workspace or `cargo metadata`.
+//! No test here starts a Windlass process; every rule reads the files of the workspace or `cargo metadata`.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod audit;

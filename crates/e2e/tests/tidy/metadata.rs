@@ -1,17 +1,17 @@
-//! What `cargo metadata` says of the workspace and its dependencies.
+//! The output of `cargo metadata` about the workspace and its dependencies.
 
 use std::{process::Command, sync::OnceLock};
 
 use serde::Deserialize;
 
-/// The whole answer, cut down to what the rules need.
+/// The fields of the output that the rules need.
 #[derive(Debug, Deserialize)]
 pub struct Metadata {
     pub packages: Vec<Package>,
     pub workspace_members: Vec<String>,
 }
 
-/// One package, ours or somebody else's.
+/// One package, of this workspace or another.
 #[derive(Debug, Deserialize)]
 pub struct Package {
     pub id: String,

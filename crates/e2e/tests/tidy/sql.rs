@@ -1,8 +1,8 @@
-//! Rules about SQL: one statement a file, explicit columns, an order wherever there is a limit.
+//! Rules about SQL: one statement per file, explicit columns, an order wherever there is a limit.
 
 use std::path::PathBuf;
 
-/// The statement files of the stores; migrations and schema snapshots hold many statements on purpose.
+/// The statement files of the stores; migrations and schema snapshots contain many statements on purpose.
 fn statements() -> Vec<(PathBuf, String)> {
     e2e::files()
         .into_iter()
@@ -46,7 +46,7 @@ fn sql_names_its_columns() {
 fn sql_with_a_limit_has_an_order() {
     let bad = offenders(|code| {
         let count = |what: &str| words(code).filter(|word| *word == what).count();
-        // How many rows there are, up to a bound, is the same in any order.
+        // A count up to a bound is the same in any order.
         let bounded_counts = code.matches("(SELECT 1 ").count();
         count("LIMIT") > count("ORDER") + bounded_counts
     });

@@ -1,16 +1,16 @@
-//! Rules about the files themselves.
+//! Rules about the files of the tree.
 
 use std::path::Path;
 
-/// Beyond this a file holds a second idea. Tests and generated code are exempt.
+/// A longer file probably contains a second idea. Tests and generated code are exempt.
 const LINES_MAX: usize = 500;
 
-/// Whether a path is a test or was generated: there length is no sign of a second idea.
+/// Whether a file is a test or was generated: then its length is no sign of a second idea.
 fn is_exempt(path: &Path) -> bool {
     path.components().any(|part| matches!(part.as_os_str().to_str(), Some("tests" | "test" | "generated")))
 }
 
-/// Every place where one of the needles stands in a Rust file, as `file:line`.
+/// Every place with one of the needles in a Rust file, as `file:line`.
 fn places(needles: &[&str]) -> Vec<String> {
     let mut places = Vec::new();
     for path in e2e::files().into_iter().filter(|path| path.extension().is_some_and(|e| e == "rs")) {
@@ -42,12 +42,13 @@ fn nothing_unfinished_is_left_in_the_code() {
     assert_eq!(places(&needles), Vec::<String>::new());
 }
 
-/// Where tests start programs. Each cleans the environment, so that no server of the machine is found.
+/// The files in which tests start programs. Each cleans the environment, so that the program finds no server
+/// of the machine.
 const STARTERS: [&str; 2] = ["crates/e2e/src/process.rs", "crates/windlass-cli/tests/cli/support.rs"];
 
 #[test]
 fn tests_start_the_program_where_no_server_can_be_found() {
-    // Other programs may be started anywhere: each is a word in quotes, or one of these.
+    // Other programs may be started anywhere: each is a quoted word, or one of these.
     let others = [
         "(compiler)",
         "(python)",
@@ -60,7 +61,7 @@ fn tests_start_the_program_where_no_server_can_be_found() {
     let mut wrong = Vec::new();
     for path in e2e::files().into_iter().filter(|path| path.extension().is_some_and(|e| e == "rs")) {
         let shown = path.display().to_string();
-        // Its tests start its own program only.
+        // Its tests start only its own program.
         let is_scratch = shown.starts_with("crates/windlass-scratch/");
         let is_test = !is_scratch && (is_exempt(&path) || shown.starts_with("crates/e2e/"));
         if !is_test || STARTERS.contains(&shown.as_str()) {

@@ -242,7 +242,7 @@ pub fn is_local(uri: &Uri) -> bool {
 /// The header that shows a token.
 fn authorization(token: &str) -> Result<HeaderValue, Failure> {
     let mut value = HeaderValue::try_from(format!("Bearer {token}"))
-        .map_err(|_| Failure::usage("the token has letters that no token has"))?;
+        .map_err(|_| Failure::usage("the token has characters that are not allowed"))?;
     value.set_sensitive(true);
     Ok(value)
 }

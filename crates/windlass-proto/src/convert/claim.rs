@@ -1,4 +1,4 @@
-//! Claims: who wants how much, and what was taken.
+//! Claims: demands and claimed tasks.
 
 use std::{sync::Arc, time::Duration};
 

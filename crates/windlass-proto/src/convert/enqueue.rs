@@ -1,4 +1,4 @@
-//! Tasks as they are handed in.
+//! Tasks to enqueue.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use windlass_core::{
 use super::{ms, some_name, task_id, text};
 use crate::v1::{self, new_task};
 
-/// A payload from outside: JSON is checked, none at all is an empty object.
+/// A payload of a caller: JSON is checked, a missing one becomes an empty object.
 ///
 /// # Errors
-/// [`Error::Invalid`] if it says that it is JSON and is not.
+/// [`Error::Invalid`] if it is marked as JSON and is not.
 pub fn checked_payload(payload: Option<v1::Payload>) -> Result<Payload, Error> {
     match payload {
         None => Payload::json_text(*b"{}"),
@@ -48,7 +48,7 @@ impl TryFrom<v1::NewTask> for NewTask {
             job_concurrency: task.job_concurrency,
             workflow: some_name("workflow", &task.workflow)?,
             on_failure,
-            // As the standard says, a context that cannot be read is as good as none.
+            // The standard says that an unreadable context counts as none.
             trace: TraceContext::from_stored(Some(&task.traceparent)),
         })
     }

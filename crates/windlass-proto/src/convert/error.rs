@@ -1,4 +1,4 @@
-//! Errors of a store as a message that loses nothing: a caller over the wire decides as one beside the store does.
+//! Errors of a store as a message without loss: a remote caller decides the same way as a local one.
 
 use windlass_core::Error;
 
@@ -28,7 +28,8 @@ pub fn message_of(error: &Error) -> v1::Error {
     message
 }
 
-/// The error of a message. One that this version does not know is an unknown outcome: the caller must look.
+/// The error of a message. A code that this version does not know is an unknown outcome: the caller must
+/// check.
 pub fn error_of(message: &v1::Error) -> Error {
     let detail = || {
         let text = if message.detail.is_empty() { &message.message } else { &message.detail };
@@ -43,7 +44,7 @@ pub fn error_of(message: &v1::Error) -> Error {
         "conflict" => Error::Conflict(detail()),
         "worker_expired" => Error::WorkerExpired,
         "unsupported" => Error::Unsupported(detail()),
-        // The server's store is beyond use, not ours: another server may have a better one.
+        // The server's store has failed, not ours: another server may have a working one.
         "store_failed" => Error::Unavailable(message.message.clone()),
         "key_conflict" if let Ok(existing) = id() => {
             Error::KeyConflict { key: message.key.clone(), existing }
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_error_survives_the_way_but_a_failed_store_of_another_process() {
+    fn every_error_is_converted_back_but_a_failed_store() {
         let text = || "t".to_owned();
         for error in [
             Error::Unavailable(text()),

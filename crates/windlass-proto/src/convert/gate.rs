@@ -84,7 +84,7 @@ impl v1::SetJobRequest {
         }
     }
 
-    /// What is to be changed.
+    /// The changes in this request.
     pub fn change(&self) -> JobChange {
         let either = |none: bool, some: Option<u64>| if none { Some(None) } else { some.map(Some) };
         let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);

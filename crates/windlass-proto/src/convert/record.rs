@@ -1,4 +1,4 @@
-//! Tasks as people and programs look at them.
+//! Tasks for display.
 
 use std::{sync::Arc, time::Duration};
 

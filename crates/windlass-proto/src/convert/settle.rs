@@ -51,7 +51,7 @@ impl TryFrom<v1::Settlement> for SettleItem {
     }
 }
 
-/// An output from outside; JSON is checked.
+/// A caller's output; JSON is checked.
 fn output(output: Option<v1::Payload>) -> Result<Option<Payload>, Error> {
     output.map(|output| checked_payload(Some(output))).transpose()
 }

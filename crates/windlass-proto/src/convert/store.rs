@@ -1,4 +1,4 @@
-//! What the runtime needs beyond the public calls.
+//! Messages that the runtime needs beyond the public calls.
 
 use std::time::Duration;
 
@@ -134,7 +134,7 @@ impl From<v1::Retention> for Retention {
 impl From<Hint> for v1::Hint {
     fn from(hint: Hint) -> Self {
         let message = match hint {
-            // Each worker hears of its own losses when it compares its leases.
+            // Each worker learns of its own lost leases when it compares them.
             Hint::Ready | Hint::Lost(_) => Message::Ready(v1::hint::Ready {}),
             Hint::Due(at) => Message::DueMs(at.as_ms()),
             Hint::Lanes => Message::Lanes(v1::hint::LanesChanged {}),
@@ -148,7 +148,8 @@ impl From<Hint> for v1::Hint {
     }
 }
 
-/// The hint of a message; none for a message that only says that the stream listens, or that this version does not know.
+/// The hint of a message; `None` for a message that only says that the stream is open, or that this version
+/// does not know.
 pub fn hint(message: v1::Hint) -> Option<Hint> {
     match message.hint? {
         Message::Ready(_) => Some(Hint::Ready),

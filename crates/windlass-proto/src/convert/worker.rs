@@ -1,4 +1,4 @@
-//! Workers: how they introduce themselves, what they report, and how they are shown.
+//! Workers: registrations, reports and records.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use windlass_core::{
 use super::{ms, names, task_id, texts, worker_id};
 use crate::v1;
 
-/// How long a worker is believed alive that does not say.
+/// The lease time of a worker that names none.
 const LEASE_TTL: Duration = Duration::from_secs(10);
 
-/// Letters of a text that a worker says of itself; the rest is cut.
+/// Longest text of a worker's registration; the rest is cut.
 const TEXT_MAX: usize = 255;
-/// Most kinds and most queues that a worker may name: stores have no more lanes than this.
+/// Most kinds and most queues of a worker: stores have no more lanes than this.
 const NAMES_MAX: usize = 10_000;
 
-/// A text for people as it may be kept.
+/// A text for display, cut to the length that a store keeps.
 fn clipped(text: String) -> String {
     if text.len() <= TEXT_MAX && !text.contains('\0') {
         return text;
@@ -27,12 +27,12 @@ fn clipped(text: String) -> String {
     text.replace('\0', "\u{fffd}").chars().take(TEXT_MAX).collect()
 }
 
-/// A share as it may be kept: a number, and not an absurd one.
+/// A share that can be stored: a finite number within bounds.
 fn share(figure: f64, otherwise: f64) -> f64 {
     if figure.is_finite() { figure.clamp(0.0, 1_000.0) } else { otherwise }
 }
 
-/// The figure that a `float` on the wire stands for: 0.42 stays 0.42.
+/// The decimal number that a `float` in a message stands for: 0.42 stays 0.42.
 pub fn exact(figure: f32) -> f64 {
     figure.to_string().parse().unwrap_or_else(|_| figure.into())
 }
@@ -104,7 +104,7 @@ pub fn report(beat: &v1::HeartbeatRequest) -> WorkerReport {
     let in_flight = beat.in_flight.unwrap_or_else(|| count(beat.max_capacity).saturating_sub(available));
     WorkerReport {
         available,
-        // As many as the field of the capacity can say.
+        // At most as many as the capacity field can hold.
         in_flight: in_flight.min(i32::MAX as u32),
         draining: beat.draining,
         memory_usage: share(exact(beat.memory_usage), 0.0),
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_worker_says_of_itself_is_bounded() {
+    fn the_texts_of_a_registration_are_bounded() {
         let said = v1::RegisterRequest {
             host: "h\0".repeat(10_000),
             max_capacity: 1,
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_memory_survives_the_narrow_field() {
+    fn a_share_of_memory_is_exact_in_a_float_field() {
         for figure in [0.0, 0.1, 0.42, 0.8, 1.0] {
             assert!((exact(figure as f32) - figure).abs() < f64::EPSILON, "{figure}");
         }

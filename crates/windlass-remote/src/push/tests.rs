@@ -1,4 +1,4 @@
-//! What the inbox of a worker says and answers.
+//! The inbox of a worker: numbers and answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use windlass_core::{Lane, Name, Payload};
 use super::*;
 
 const WORKER: WorkerId = WorkerId(7);
-/// What a first stream is numbered above.
+/// The first stream is numbered above this.
 const FIRST: u64 = UNSEEN_MAX;
 
 fn open() -> Push {
@@ -59,7 +59,7 @@ fn claim(push: &Push, claim_no: u64, n: u32) -> Option<usize> {
 }
 
 #[test]
-fn credit_counts_what_has_come_and_what_could_still_start() {
+fn credit_counts_received_tasks_and_free_slots() {
     let push = open();
     assert_eq!((claim(&push, 1, 4), push.credit()), (Some(0), 4));
     push.received(vec![task(1, 1), task(2, 1), task(3, 1)]);
@@ -68,7 +68,7 @@ fn credit_counts_what_has_come_and_what_could_still_start() {
 }
 
 #[test]
-fn a_task_of_a_lane_that_the_coordinator_does_not_know_yet_waits_and_the_lane_is_told() {
+fn a_task_of_an_unknown_lane_waits_and_gives_a_lane_hint() {
     let push = open();
     let mut hints = push.listen();
     claim(&push, 1, 4);
@@ -82,7 +82,7 @@ fn a_task_of_a_lane_that_the_coordinator_does_not_know_yet_waits_and_the_lane_is
 }
 
 #[test]
-fn whatever_was_pushed_is_owned_up_to_until_it_is_settled() {
+fn a_pushed_task_is_held_until_it_is_settled() {
     let push = open();
     claim(&push, 1, 4);
     push.received(vec![task(1, FIRST + 9), task(2, FIRST + 9)]);
@@ -102,7 +102,7 @@ fn whatever_was_pushed_is_owned_up_to_until_it_is_settled() {
 }
 
 #[test]
-fn a_stream_is_numbered_above_whatever_the_one_before_may_have_claimed() {
+fn a_stream_is_numbered_above_all_claims_of_the_last_one() {
     let push = open();
     claim(&push, 1, 4);
     push.received(vec![task(1, FIRST + 9)]);
@@ -118,49 +118,52 @@ fn a_stream_is_numbered_above_whatever_the_one_before_may_have_claimed() {
 }
 
 #[test]
-fn what_the_server_numbers_higher_than_the_worker_counts_too() {
+fn a_higher_number_of_the_server_counts_too() {
     let push = open();
     push.closed();
     let (_, hello) = push.hello().unwrap();
     let theirs = hello.up_to_claim_no + 7;
     push.opened(Timestamp::from_ms(6), theirs);
-    assert_eq!(push.holds(&[]).0, theirs, "what an older stream took up to there is lost");
+    assert_eq!(push.holds(&[]).0, theirs, "claims of an older stream up to there are lost");
     push.closed();
     assert_eq!(claim(&push, 2, 4), None);
     assert_eq!(
         push.number_of(2),
         Some(theirs + UNSEEN_MAX + 1),
-        "above what the server may claim for the stream that is gone, and undo"
+        "above the claims that the server may still make for the ended stream, and undo"
     );
 }
 
 #[test]
-fn without_a_stream_claims_are_calls_with_numbers_above_all_others_and_no_stream_opens_meanwhile() {
+fn without_a_stream_a_call_claims_under_the_highest_number() {
     let push = open();
     claim(&push, 1, 4);
     push.received(vec![task(1, FIRST + 9)]);
     push.closed();
-    assert_eq!(claim(&push, 2, 4), Some(1), "what has come is taken first");
+    assert_eq!(claim(&push, 2, 4), Some(1), "tasks in the inbox are taken first");
     assert_eq!(claim(&push, 3, 4), None);
     assert_eq!((push.number_of(3), push.number_of(2)), (Some(FIRST + 9 + UNSEEN_MAX + 1), None));
-    assert!(push.hello().is_none());
-    assert_eq!(push.holds(&[]).0, FIRST + 9 + UNSEEN_MAX, "the claim under way is left alone");
-    push.called(None);
-    assert!(push.hello().is_some());
-    assert_eq!(
-        claim(&push, 4, 4),
-        Some(0),
-        "a claim by a call would be handed back by the stream that opens"
-    );
+    assert_eq!(push.holds(&[]).0, FIRST + 9 + UNSEEN_MAX, "tasks of the running claim are left alone");
 }
 
 #[test]
-fn what_is_lost_neither_starts_nor_is_owned_up_to() {
+fn a_stream_does_not_open_while_a_call_claims() {
+    let push = open();
+    push.closed();
+    assert_eq!(claim(&push, 1, 4), None);
+    assert!(push.hello().is_none());
+    push.called(None);
+    assert!(push.hello().is_some());
+    assert_eq!(claim(&push, 2, 4), Some(0), "the opening stream would hand back the tasks of a call");
+}
+
+#[test]
+fn a_lost_task_neither_starts_nor_is_held() {
     let push = open();
     push.received(vec![task(1, FIRST + 1), task(2, FIRST + 1), task(3, FIRST + 1)]);
     assert_eq!(claim(&push, 1, 1), Some(1));
     let lease = |id: i64, lease: u32| LeaseRef { id: TaskId::from_raw(id), lease };
-    // The second is a lease that it never had: the one that it has stays.
+    // The worker never had the second lease in this list; the lease that it has stays.
     push.lost(&[lease(1, 1), lease(2, 9), lease(3, 1)]);
     let (_, held) = push.holds(&[]);
     assert_eq!(held, [lease(2, 1)]);

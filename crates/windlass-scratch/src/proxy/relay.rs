@@ -13,11 +13,14 @@ use super::{
     wire::{Source, Startup},
 };
 
-/// How long the server may take to accept a connection. It is on this machine; a proxy that ends waits for it.
+/// How long the server may take to accept a connection. It is on this machine; a proxy that ends waits for
+/// it.
 const DIAL_LIMIT: Duration = Duration::from_secs(10);
-/// How long to wait after a connection could not be accepted. Files are short then; at once again would burn the processor.
+/// Pause after a connection could not be accepted. File descriptors are then scarce; an immediate retry would
+/// use up the CPU.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
-/// How many bytes of an answer are held at once. Of a longer one only the last part can be lost, which is what matters.
+/// Most bytes of an answer that are held. Of a longer answer only the last part can be dropped, which is the
+/// part that matters.
 const HELD_MAX: usize = 64 * 1024 * 1024;
 
 pub(super) fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
@@ -40,7 +43,7 @@ pub(super) fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
             state.threads.retain(|thread| !thread.is_finished());
             let own = Arc::clone(shared);
             state.threads.push(thread::spawn(move || {
-                // Every error is the end of the connection, and nobody else has to know why.
+                // Every error ends the connection; its reason does not matter.
                 let _ = serve(&own, id, &client);
                 own.end(id);
             }));
@@ -69,7 +72,7 @@ fn serve(shared: &Shared, id: u64, client: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Passes on what comes before the first message.
+/// Passes on the data before the first message.
 fn open(
     shared: &Shared,
     id: u64,
@@ -100,7 +103,7 @@ fn relay_requests(shared: &Shared, id: u64, mut from: Source, mut to: &TcpStream
     let mut out = Vec::new();
     loop {
         let message = from.message()?;
-        // Noted before it is sent: the server must not answer what is not known yet.
+        // Record it before it is sent: an answer must not arrive before its request is known.
         shared.of(id, |connection, now| connection.exchange.request(message.kind, now))?;
         out.extend(message.bytes);
         if !from.has_message() {
@@ -123,7 +126,7 @@ fn relay_answers(shared: &Shared, id: u64, mut from: Source, mut to: &TcpStream)
                 out.extend(message.bytes);
             }
         }
-        // What is before a held answer does not wait for it.
+        // Data before a held answer need not wait for it.
         if !out.is_empty() && (!held.is_empty() || !from.has_message()) {
             shared.pause(id);
             shared.gate(id)?;

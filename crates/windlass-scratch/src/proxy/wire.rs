@@ -1,4 +1,4 @@
-//! PostgreSQL's protocol, as far as the proxy has to understand it.
+//! PostgreSQL's protocol, as far as the proxy must understand it.
 
 use std::{
     collections::VecDeque,
@@ -11,12 +11,13 @@ use std::{
 const CHUNK: usize = 64 * 1024;
 /// The longest first packet, in bytes: the server's own limit.
 const STARTUP_MAX: u32 = 10_000;
-/// The longest message, in bytes. A wrong length must not take all memory, and no statement of a test comes near.
+/// The longest message, in bytes. A wrong length must not take all memory, and statements of tests are far
+/// shorter.
 const MESSAGE_MAX: u32 = 256 * 1024 * 1024;
-/// The numbers that ask for encryption, by TLS and by GSSAPI, where a session gives its version of the protocol.
+/// The codes that request encryption, by TLS and by GSSAPI, in the place of the protocol version.
 const ENCRYPTION: [u32; 2] = [80_877_103, 80_877_104];
 
-/// One message with its head; kind 0 is a chunk of what cannot be read.
+/// One message with its header; kind 0 is a chunk of encrypted data.
 pub(super) struct Message {
     pub kind: u8,
     pub bytes: Vec<u8>,
@@ -28,18 +29,18 @@ impl Message {
     }
 }
 
-/// What a client wants with its connection.
+/// What a client requests with its connection.
 pub(super) enum Startup {
-    /// A session, of the application of this name. A request to cancel is one that ends at once.
+    /// A session, with its application name. A cancel request is a session that ends at once.
     Session(String),
-    /// To know whether the server encrypts; another startup follows if it does not.
+    /// Whether the server encrypts; another startup follows if it does not.
     Encryption,
 }
 
-/// What comes from one side.
+/// The data from one side.
 pub(super) struct Source<'a> {
     reader: BufReader<&'a TcpStream>,
-    /// The rest is encrypted: it is passed on as it comes.
+    /// The rest is encrypted and passed on unchanged.
     pub is_opaque: bool,
 }
 
@@ -57,7 +58,7 @@ impl<'a> Source<'a> {
         Ok((startup, packet))
     }
 
-    /// The single byte that answers the question for encryption.
+    /// The single byte that answers a request for encryption.
     pub(super) fn byte(&mut self) -> io::Result<u8> {
         let mut byte = [0];
         self.reader.read_exact(&mut byte)?;
@@ -82,7 +83,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Reads a length, which counts itself but not the `before` bytes in front of it, and as much as it says.
+/// Reads a length, which counts itself but not the `before` bytes in front of it, and as many bytes as it
+/// says.
 fn read_counted(from: &mut impl Read, before: usize, max: u32) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; before + 4];
     from.read_exact(&mut bytes)?;
@@ -106,17 +108,19 @@ fn application_name(settings: &[u8]) -> String {
         .unwrap_or_default()
 }
 
-/// How far the answer to a request is.
+/// The state of the answer to a request.
 pub(super) enum Answer {
-    /// Nothing that may be lost: not asked for, awaited before the client goes on, or the end of what changed nothing.
+    /// Must not be dropped: unrequested, needed by the client to continue, or the end of a request that
+    /// changed nothing.
     Other,
     /// A part of the answer to the request that began at this time.
     Part(u64),
-    /// The end of it: everything is committed. The tags are those of all statements since the last such end.
+    /// The end of the answer: everything is committed. The tags are those of all statements since the last
+    /// such end.
     Committed(u64, Vec<String>),
 }
 
-/// A request that the client has sent to its end.
+/// A request that the client has sent completely.
 #[derive(Debug)]
 struct Request {
     began: u64,
@@ -124,22 +128,22 @@ struct Request {
     is_synced: bool,
 }
 
-/// The requests of one connection and how far their answers are.
+/// The requests of one connection and the states of their answers.
 ///
-/// A client may send several before it reads the first answer, so they are counted on both sides. A time is how many losses
-/// had been ordered until then.
+/// A client may send several requests before it reads the first answer, so they are counted on both sides. A
+/// time is the number of drops that had been requested until then.
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
-    /// When the request began that the client is about to send.
+    /// When the request began that the client is sending now.
     sending: Option<u64>,
-    /// Those whose answers are not complete, oldest first.
+    /// Requests whose answers are not complete, oldest first.
     waiting: VecDeque<Request>,
     tags: Vec<String>,
     has_failed: bool,
 }
 
 impl Exchange {
-    /// A message was sent.
+    /// Records a sent message.
     pub(super) fn request(&mut self, kind: u8, now: u64) {
         match kind {
             // Query, FunctionCall and Sync: the server ends each of them with ReadyForQuery.
@@ -147,13 +151,14 @@ impl Exchange {
                 let began = self.sending.take().unwrap_or(now);
                 self.waiting.push_back(Request { began, is_synced: kind == b'S' });
             }
-            // Parse, Bind, Describe, Execute and Close. Passwords, the data of a COPY, Flush and Terminate begin nothing.
+            // Parse, Bind, Describe, Execute and Close. Passwords, the data of a COPY, Flush and Terminate
+            // begin nothing.
             b'P' | b'B' | b'D' | b'E' | b'C' => self.sending = self.sending.or(Some(now)),
             _ => {}
         }
     }
 
-    /// A message of the server came.
+    /// Records a message of the server.
     pub(super) fn answer(&mut self, message: &Message) -> Answer {
         let began = self.waiting.front().map(|request| request.began);
         match message.kind {
@@ -162,14 +167,15 @@ impl Exchange {
                 self.tags.push(tag.trim_end_matches('\0').to_owned());
             }
             b'E' => self.has_failed = true,
-            // CopyInResponse: the client has to see it to go on, and the server skips the Sync that came with the statement.
+            // CopyInResponse: the client must see it to continue, and the server skips the Sync that came
+            // with the statement.
             b'G' => {
                 if let Some(skipped) = self.waiting.pop_front_if(|request| request.is_synced) {
                     self.sending = self.sending.or(Some(skipped.began));
                 }
                 return Answer::Other;
             }
-            // It ends the login as well, when no request waits.
+            // It also ends the login, when no request waits.
             b'Z' => return self.ready(began, message.body() == b"I"),
             _ => {}
         }
@@ -184,7 +190,7 @@ impl Exchange {
             return Answer::Other;
         }
         let tags = mem::take(&mut self.tags);
-        // Without a tag nothing was executed; COMMIT of a failed transaction says ROLLBACK as well.
+        // Without a tag no statement was executed; COMMIT of a failed transaction also says ROLLBACK.
         let is_committed = !has_failed && tags.last().is_some_and(|tag| tag != "ROLLBACK");
         began.filter(|_| is_committed).map_or(Answer::Other, |began| Answer::Committed(began, tags))
     }

@@ -30,7 +30,7 @@ fn queues(broker: &Broker) -> String {
 }
 
 #[test]
-fn node_keeps_its_queues_over_a_stop_and_a_crash_and_is_gone_when_dropped() {
+fn node_keeps_its_queues_over_a_stop_and_a_crash() {
     let broker = Broker::start().unwrap();
     let (folder, names) = (broker.node().folder().to_owned(), name_server(broker.node()));
     let declare = "rabbit_amqqueue:declare(rabbit_misc:r(<<\"/\">>, queue, <<\"kept\">>), true, false, [], none, \
@@ -51,7 +51,7 @@ fn node_keeps_its_queues_over_a_stop_and_a_crash_and_is_gone_when_dropped() {
 }
 
 #[test]
-fn node_whose_shell_is_killed_ends_as_well() {
+fn a_node_whose_shell_is_killed_ends_too() {
     let broker = Broker::start().unwrap();
     let folder = broker.node().folder().to_owned();
     let name = folder.to_str().unwrap();

@@ -27,7 +27,7 @@ fn role_of_tests_owns_its_database_and_is_no_superuser() {
 fn server_listens_on_one_loopback_address_only() {
     let cluster = Cluster::start(&quick()).unwrap();
     TcpStream::connect(("127.0.0.1", cluster.port())).unwrap();
-    // Another address of the same machine: a server that listens everywhere would answer here as well.
+    // Another address of the same machine: a server that listens on all addresses would answer here too.
     assert!(TcpStream::connect(("127.0.0.2", cluster.port())).is_err());
     assert_eq!(cluster.psql("SHOW listen_addresses").unwrap(), "127.0.0.1");
 }
@@ -40,7 +40,7 @@ fn superuser_needs_its_password_over_the_network() {
 }
 
 #[test]
-fn server_is_durable_unless_told_otherwise_and_takes_settings() {
+fn a_server_is_durable_by_default_and_takes_settings() {
     let cluster =
         Cluster::start(&ClusterOptions::new().max_connections(17).set("cluster_name", "it's")).unwrap();
     let sql = "SHOW fsync; SHOW synchronous_commit; SHOW max_connections; SHOW cluster_name";
@@ -91,7 +91,7 @@ fn dropped_cluster_leaves_neither_process_nor_folder() {
     let cluster = Cluster::start(&quick()).unwrap();
     let folder = cluster.socket_dir().to_owned();
     assert!(folder.is_dir());
-    // The server and the shell that keeps it.
+    // The server, and the shell that keeps it.
     assert_eq!(with_argument(folder.to_str().unwrap()).len(), 2);
     drop(cluster);
     assert!(!folder.exists());
@@ -108,7 +108,7 @@ fn stopped_server_is_ended_as_well() {
 }
 
 #[test]
-fn password_is_asked_for_if_there_is_one() {
+fn a_server_with_a_password_requires_it() {
     let cluster = Cluster::start(&quick().password("p@ss 'word\"")).unwrap();
     assert_eq!(psql(&cluster.url(), "SELECT current_user").unwrap(), "windlass");
     let without = format!("postgres://windlass@127.0.0.1:{}/windlass", cluster.port());

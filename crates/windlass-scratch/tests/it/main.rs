@@ -1,4 +1,4 @@
-//! Real servers: what they are, and that nothing of them is left.
+//! Real servers: their properties, and that nothing of them is left.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod broker;

@@ -44,7 +44,7 @@ fn console_is_closed_to_the_network() {
 }
 
 #[test]
-fn pooler_stops_starts_again_and_is_gone_when_dropped() {
+fn a_pooler_restarts_and_is_removed_when_dropped() {
     let cluster = cluster();
     let pooler = PgBouncer::start(&cluster, &PoolOptions::new(PoolMode::Transaction)).unwrap();
     let folder = pooler.folder().to_owned();

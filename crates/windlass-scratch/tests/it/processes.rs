@@ -1,4 +1,4 @@
-//! What runs on this machine.
+//! The processes of this machine.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 /// How long the system may take to end a few processes.
 const END_LIMIT: Duration = Duration::from_secs(30);
 
-/// Whether a process is there and not just waiting to be collected.
+/// Whether a process runs and does not just wait to be collected.
 pub fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, after)| !after.starts_with('Z'))
@@ -27,7 +27,7 @@ pub fn with_argument(text: &str) -> Vec<u32> {
     .collect()
 }
 
-/// Waits until neither a folder nor a process that names it is there.
+/// Waits until neither the folder nor a process that names it exists.
 pub fn wait_until_gone(folder: &Path) {
     let name = folder.to_str().unwrap();
     let deadline = Instant::now() + END_LIMIT;

@@ -25,7 +25,7 @@ fn program(command: &[&str]) -> Command {
 struct Running {
     child: Child,
     folder: PathBuf,
-    /// Kept open: the command would be ended by its first line otherwise.
+    /// Kept open: otherwise the command would end with its first line of output.
     lines: Lines<BufReader<ChildStdout>>,
 }
 
@@ -42,7 +42,7 @@ fn start() -> Running {
 /// The folder of the server that has a Unix socket of this port.
 fn server_folder(port: &str) -> PathBuf {
     let socket = format!(".s.PGSQL.{port}");
-    // The usual place, and the one that is taken where that is closed to the server's user.
+    // The usual folder, and the one that is used if the server's user has no access to the usual one.
     let parents = [std::env::temp_dir(), PathBuf::from("/tmp")];
     let entries = parents.iter().flat_map(|parent| std::fs::read_dir(parent).unwrap());
     let folders = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -79,7 +79,7 @@ fn killed_parent_leaves_neither_server_nor_folder_nor_command() {
     send(&running, Signal::KILL);
     running.child.wait().unwrap();
     wait_until_gone(&running.folder);
-    // The command was asked to end as well: nobody has its output open any more.
+    // The command was asked to end too: no process has its output open any more.
     assert!(running.lines.next().is_none());
 }
 

@@ -14,7 +14,7 @@ fn it_answers_until_it_is_dropped() {
 }
 
 #[test]
-fn a_configuration_that_makes_no_sense_is_told_in_its_own_words() {
+fn a_wrong_configuration_fails_with_prometheus_own_message() {
     let error = Prometheus::start("scrape_config: []\n", &[]).unwrap_err();
     assert!(matches!(&error, Error::Start { reason, .. } if reason.contains("scrape_config")), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A proxy that brings faults.
+//! A proxy that causes faults.
 
 use std::{
     fmt::Write as _,
@@ -11,7 +11,7 @@ use std::{
 use windlass_scratch::{Cluster, ClusterOptions};
 use windlass_scratch::{Proxy, Target, psql, shared_url};
 
-/// How long anything may take that has to happen: generous, because test machines are busy.
+/// How long an expected event may take: generous, because test machines are busy.
 const LIMIT: Duration = Duration::from_mins(1);
 const SETTLEMENTS: &str = "windlass settlements";
 
@@ -41,13 +41,13 @@ impl Setting {
         sql.replace("$t", &self.table)
     }
 
-    /// What is in the table, seen without the proxy.
+    /// The contents of the table, read without the proxy.
     fn rows(&self) -> String {
         psql(&self.direct, &self.sql("SELECT coalesce(string_agg(x::text, ',' ORDER BY x), '') FROM $t"))
             .unwrap()
     }
 
-    /// Asks the server, without the proxy, until it says yes.
+    /// Asks the server, without the proxy, until the answer is yes.
     fn wait_until(&self, question: &str) {
         let deadline = Instant::now() + LIMIT;
         while psql(&self.direct, &self.sql(question)).unwrap() != "t" {
@@ -68,10 +68,10 @@ impl Drop for Setting {
     }
 }
 
-/// A client that sends exactly what it is told, in one piece.
+/// A client that sends exactly the given data, in one piece.
 struct Client {
     stream: TcpStream,
-    /// What the server wants to see in a request to cancel.
+    /// What the server expects in a cancel request.
     key: Vec<u8>,
 }
 
@@ -130,7 +130,8 @@ impl Client {
         Some((head[0], body))
     }
 
-    /// The kinds of messages up to the end of an answer, with the status there; `!` is a lost connection.
+    /// The kinds of messages up to the end of an answer, with the status at the end; `!` is a lost
+    /// connection.
     fn answer(&mut self) -> String {
         let mut kinds = String::new();
         loop {
@@ -156,7 +157,7 @@ fn assert_lost(result: &Result<String, String>) {
 }
 
 #[test]
-fn commit_whose_answer_is_dropped_has_happened() {
+fn a_commit_whose_answer_is_dropped_takes_effect() {
     let setting = Setting::new("commit");
     setting.proxy.drop_answers(Target::All, 1);
     let sql = "BEGIN; INSERT INTO $t VALUES (1); COMMIT; INSERT INTO $t VALUES (2)";
@@ -196,7 +197,7 @@ fn tags_choose_the_statements_whose_answers_are_dropped() {
     assert_eq!(setting.run("any", &format!("INSERT INTO $t VALUES (1); {with}")).unwrap(), "2\n3");
     assert_lost(&setting.run("any", &with.replace("(2), (3)", "(4)")));
     assert_eq!(setting.rows(), "1,2,3,4");
-    // In a transaction the statement decides, and the answer to its commit is the one that is lost.
+    // In a transaction the statement decides, and the answer to its commit is dropped.
     setting.proxy.drop_answers_tagged(Target::All, 1, &["DELETE"]);
     setting.run("any", "BEGIN; SELECT 1; COMMIT").unwrap();
     assert_lost(&setting.run("any", "BEGIN; DELETE FROM $t WHERE x < 4; SELECT 1; COMMIT"));
@@ -222,7 +223,7 @@ fn request_that_changed_nothing_keeps_its_answer() {
 }
 
 #[test]
-fn request_from_before_keeps_its_answer_and_the_next_one_loses_it() {
+fn only_requests_after_the_order_lose_their_answer() {
     let setting = Setting::new("before");
     let mut client = setting.client("any");
     let parse = format!("\0{}\0\0\0", setting.sql("INSERT INTO $t VALUES (1)"));
@@ -244,7 +245,7 @@ fn request_from_before_keeps_its_answer_and_the_next_one_loses_it() {
 }
 
 #[test]
-fn requests_sent_at_once_are_told_apart() {
+fn requests_sent_at_once_are_distinguished() {
     let setting = Setting::new("pipeline");
     let mut client = setting.client("any");
     setting.proxy.drop_answers_tagged(Target::All, 1, &["UPDATE"]);
@@ -256,7 +257,7 @@ fn requests_sent_at_once_are_told_apart() {
 }
 
 #[test]
-fn copied_rows_are_there_although_the_answer_is_lost() {
+fn copied_rows_are_stored_although_the_answer_is_lost() {
     let setting = Setting::new("copy");
     let mut client = setting.client("any");
     let parse = format!("\0{}\0\0\0", setting.sql("COPY $t FROM STDIN"));
@@ -293,13 +294,13 @@ fn black_hole_is_silent_for_old_and_new_connections() {
     let timeout = format!("{}?connect_timeout=2", proxy.url());
     let reason = psql(&timeout, "SELECT 1").unwrap_err().to_string();
     assert!(reason.contains("timeout expired"), "{reason}");
-    // Its client has gone; nobody is told.
+    // The client has closed it, but the server does not learn that.
     assert_eq!((proxy.counts().swallowed, proxy.connections()), (2, 2));
 
     proxy.black_hole(false);
     assert_eq!(setting.run("new", "SELECT 1").unwrap(), "1");
     assert!(proxy.wait_for(LIMIT, |counts| counts.connections == 2), "the new one ends");
-    // The old connection is still there and silent: the cut is the first that it hears.
+    // The old connection is still open and silent: the cut is its first event.
     assert_eq!(proxy.cut(&Target::application("any")), 1);
     assert_eq!(old.answer(), "!");
     assert_eq!(proxy.cut_all(), 1);
@@ -313,7 +314,7 @@ fn black_hole_swallows_an_answer_that_is_under_way() {
     other.send_queries(&["BEGIN".to_owned(), setting.sql("LOCK TABLE $t")]);
     assert_eq!([other.answer(), other.answer()], ["CZT", "CZT"]);
     client.send_queries(&[setting.sql("INSERT INTO $t VALUES (1)")]);
-    // The request waits at the server. It was passed on: what is seen there is the lock that it waits for.
+    // The request waits at the server. The lock that it waits for shows that it was passed on.
     setting.wait_until("SELECT count(*) = 1 FROM pg_locks WHERE relation = '$t'::regclass AND NOT granted");
     setting.proxy.black_hole(true);
     setting.proxy.cut(&Target::application("other"));

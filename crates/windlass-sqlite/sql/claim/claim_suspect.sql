@@ -1,4 +1,5 @@
--- Ready suspects of a group in a lane, the first ones. ?1 lane, ?2 group, ?3 how many at most. Index: task_suspect; they are few.
+-- The first ready suspects of a group in a lane. ?1 lane, ?2 group, ?3 at most so many. Index: task_suspect;
+-- suspects are few.
 SELECT
   id, priority, ready_seq, lease, attempt, max_attempts, crashes, timeout_ms, retry, job, workflow,
   key IS NOT NULL AS keyed, encoding, payload, step, trace, suspect

@@ -1,4 +1,4 @@
--- A new task that is the lease of a worker from its first moment. Index: primary key.
+-- Adds a new task that a worker holds from the start. Index: primary key.
 INSERT INTO task (
   id, lane, state, priority, ready_seq, lease, attempt, max_attempts, crashes, timeout_ms, retry, encoding, payload, trace,
   worker, claim_no, claimed_at

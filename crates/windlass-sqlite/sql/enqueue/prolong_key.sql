@@ -1,2 +1,2 @@
--- The task of an expired key is still kept: look again later. Index: primary key.
+-- The history still keeps the task of an expired key: checks that key again later. Index: primary key.
 UPDATE key SET expires_at = ?3 WHERE queue = ?1 AND key = ?2

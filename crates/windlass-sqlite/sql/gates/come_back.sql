@@ -1,2 +1,2 @@
--- A suspect that stood aside is held by its job like any other. Index: primary key.
+-- Clears the aside mark of a suspect: its job holds it like any other task. Index: primary key.
 UPDATE task SET aside = 0 WHERE id = ?1 AND state = 3 AND aside

@@ -1,2 +1,2 @@
--- Whether there was ever such a registration that is not forgotten. Index: primary key.
+-- Whether a registration exists, live or ended, that was not deleted. Index: primary key.
 SELECT EXISTS (SELECT 1 FROM worker WHERE id = ?1)

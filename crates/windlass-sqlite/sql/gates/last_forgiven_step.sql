@@ -1,2 +1,2 @@
--- The last step that somebody forgave. Scans: once, when the store is opened.
+-- The highest step that an operator forgave. Scans: once, when the store is opened.
 SELECT coalesce(max(forgiven_step), 0) FROM workflow

@@ -1,3 +1,3 @@
--- Puts a task into the line of its job; it may still be there from before. Index: primary key of held.
+-- Adds a task to the line of its job; an earlier row of it may still be there. Index: primary key of held.
 INSERT INTO held (job, lane, rank, id, crashes) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (job, lane, rank, id) DO UPDATE SET crashes = excluded.crashes

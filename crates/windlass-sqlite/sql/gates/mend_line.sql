@@ -1,4 +1,4 @@
--- Takes so many tasks out of the line of a job that are held no more; they are at its beginning. Index: primary keys.
+-- Removes the first tasks of a line that are no longer held, at most so many. Index: primary keys.
 DELETE FROM held
 WHERE job = ?1 AND lane = ?2 AND id IN (
   SELECT line.id FROM held AS line

@@ -1,4 +1,4 @@
--- Makes a job or writes it again. Index: primary key.
+-- Creates or updates a job. Index: primary key.
 INSERT INTO job (name, state, concurrency, delay_ms, last_start, over_limit, at_limit, gone_before, again_at, created_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
 ON CONFLICT (name) DO UPDATE SET

@@ -1,2 +1,2 @@
--- The epoch of leases: the lowest number that a claim gives. Index: primary key.
+-- The epoch of leases: the lowest lease number that a claim gives. Index: primary key.
 SELECT value FROM meta WHERE name = 'lease_epoch'

@@ -45,7 +45,7 @@ CREATE TABLE worker (
 
 CREATE INDEX worker_ended ON worker (ended_at) WHERE ended_at IS NOT NULL;
 
--- The last batch of each settler and its answer (NULL: nothing was fenced, no lane made ready).
+-- The last batch of each settler and its answer. NULL: no task was fenced and no lane became ready.
 CREATE TABLE receipt (
   worker INTEGER NOT NULL,
   settler_no INTEGER NOT NULL,
@@ -68,9 +68,10 @@ CREATE INDEX key_expires ON key (expires_at) WHERE expires_at IS NOT NULL;
 
 -- Tasks that have not ended in success or by cancellation. Codes of states: windlass_core::State::code.
 -- due_at is set exactly while a task is scheduled, ended_at exactly while it is dead: a claim changes
--- neither, so it does not touch their indexes. start_at keeps a later start while a step waits for its turn;
--- step is its place in its workflow, drawn from one sequence. Who runs what is held by the writer in memory, not in an
--- index: such an index cost a sixth of the throughput. The payload comes last, behind all that is read often.
+-- neither, so it does not touch their indexes. start_at keeps a later start while a step waits for its turn.
+-- step is its place in its workflow, drawn from one sequence. The writer keeps in memory which worker runs
+-- which task. An index for that cost a sixth of the throughput. The payload comes last, after all columns
+-- that are read often.
 CREATE TABLE task (
   id INTEGER PRIMARY KEY,
   lane INTEGER NOT NULL,
@@ -107,14 +108,16 @@ CREATE INDEX task_suspect ON task (lane, priority DESC, ready_seq) WHERE state =
 CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX task_dead ON task (ended_at) WHERE ended_at IS NOT NULL;
 
--- Plain tasks are in none of these. Of a job's tasks each state has its own index, so that a claim touches only the one of
--- what is ready, which is small however much is held, and the end of a task touches none. What is held is in a table of its own.
+-- Plain tasks are in none of these indexes. Each state of a job's tasks has its own index. A claim touches
+-- only the index of ready tasks, which is small however many tasks are held; the end of a task touches no
+-- index. Held tasks are in a table of their own.
 CREATE INDEX task_later ON task (job, state) WHERE state IN (0, 4) AND job IS NOT NULL;
 CREATE INDEX task_step ON task (workflow, step) WHERE workflow IS NOT NULL AND ended_at IS NULL;
 
--- The line of held tasks before each job, the best first: rank is the priority with its sign turned. Every held task is
--- here. One that was let through stays until the writer reads on in its line, then many go at once: the lines of two jobs
--- are on different pages, and an index of the rows cost a page write for every task.
+-- The line of held tasks before each job, the best first: rank is the negated priority. Every held task is
+-- here. An admitted task stays until the writer reads further in its line; then it removes many rows at once.
+-- The lines of two jobs are on different pages: removing each row at once would write a page for every task,
+-- as an index of the tasks did.
 CREATE TABLE held (
   job TEXT NOT NULL,
   lane INTEGER NOT NULL,
@@ -124,9 +127,10 @@ CREATE TABLE held (
   PRIMARY KEY (job, lane, rank, id)
 ) STRICT, WITHOUT ROWID;
 
--- What a job lets through. over_limit: it was above its limit when that fell, and still is. at_limit: somebody was told
--- that it has more tasks than room. gone_before: the last id that was given out when it was removed. again_at: when it
--- wants its turn although nothing happens. How much of its room is taken is counted, never stored.
+-- What a job admits. over_limit: its limit fell, and it still has more tasks than that. at_limit: the log
+-- says that it has more tasks than room. gone_before: the last id that was given out when the job was
+-- removed. again_at: when the job needs a turn although no task of it changes. The used room is counted,
+-- never stored.
 CREATE TABLE job (
   name TEXT PRIMARY KEY,
   state INTEGER NOT NULL,
@@ -140,8 +144,9 @@ CREATE TABLE job (
   created_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Workflows with unfinished steps, or blocked ones. Steps up to forgiven_step fail without consequence. One whose policy
--- is to cancel is blocked only while its steps up to forgiven_step are being cancelled.
+-- Workflows with unfinished steps, or blocked ones. Failures of steps up to forgiven_step have no
+-- consequence. A workflow whose policy is to cancel is blocked only while its steps up to forgiven_step are
+-- being cancelled.
 CREATE TABLE workflow (
   name TEXT PRIMARY KEY,
   on_failure INTEGER NOT NULL,
@@ -164,8 +169,7 @@ CREATE TABLE schedule (
 CREATE INDEX schedule_due ON schedule (next_at) WHERE next_at IS NOT NULL AND paused = 0;
 
 -- Done and cancelled tasks. No second index: ids are ordered by time of enqueue, which is never after the
--- end, so retention reads a range of ids. ran says that the columns describe a last attempt that is not in
--- the log.
+-- end, so retention reads a range of ids. ran: the columns describe a last attempt that is not in the log.
 CREATE TABLE history (
   id INTEGER PRIMARY KEY,
   lane INTEGER NOT NULL,

@@ -1,2 +1,3 @@
--- The W3C trace context of whoever enqueued a task. Null unless somebody traces; then a plain insert does not name it.
+-- The W3C trace context of the caller that enqueued a task. Null without tracing; then a plain insert omits
+-- it.
 ALTER TABLE task ADD COLUMN trace TEXT;

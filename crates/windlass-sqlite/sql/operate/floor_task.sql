@@ -1,2 +1,2 @@
--- How far down a bounded number of rows reaches. Index: primary key, in order.
+-- The lowest id among a bounded number of rows below ?1. Index: primary key, in order.
 SELECT id FROM task WHERE id < ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2

@@ -1,4 +1,4 @@
--- All dead tasks below an id, newest first; only for a number of them that may be sorted. Index: task_dead.
+-- All dead tasks below an id, newest first; only if few enough to sort. Index: task_dead.
 SELECT
   task.id, task.state, task.lane, lane.queue, lane.kind, task.priority, task.encoding, task.payload,
   task.job, task.workflow, task.key, task.lease, task.attempt, task.max_attempts, task.crashes, task.timeout_ms,

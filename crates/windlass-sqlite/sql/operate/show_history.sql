@@ -1,4 +1,4 @@
--- One task as people see it. Index: primary keys of history and lane.
+-- One ended task for display. Index: primary keys of history and lane.
 SELECT
   history.id, history.state, history.lane, lane.queue, lane.kind, history.priority, history.encoding, history.payload,
   history.job, history.workflow, history.key, history.lease, history.attempt, history.max_attempts, 0, history.timeout_ms,

@@ -1,4 +1,4 @@
--- One task as people see it. Index: primary keys of task and lane.
+-- One task for display. Index: primary keys of task and lane.
 SELECT
   task.id, task.state, task.lane, lane.queue, lane.kind, task.priority, task.encoding, task.payload,
   task.job, task.workflow, task.key, task.lease, task.attempt, task.max_attempts, task.crashes, task.timeout_ms,

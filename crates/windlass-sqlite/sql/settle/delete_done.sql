@@ -1,4 +1,4 @@
--- Removes up to 64 tasks that succeeded. Missing ones are NULL. Index: primary key.
+-- Removes up to 64 tasks that succeeded. Unused parameters are NULL. Index: primary key.
 DELETE FROM task
 WHERE id IN (
   ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,

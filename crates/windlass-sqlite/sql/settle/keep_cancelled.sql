@@ -1,4 +1,4 @@
--- Keeps one task that was cancelled before it ran (again). Index: primary key.
+-- Moves a task that was cancelled before it ran (again) into the history. Index: primary key.
 INSERT INTO history (
   id, lane, state, priority, ran, started_at, ended_at, lease, attempt, max_attempts, worker, timeout_ms,
   job, workflow, key, progress, error, log, output_encoding, output, encoding, payload

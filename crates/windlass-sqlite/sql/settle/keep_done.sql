@@ -1,5 +1,6 @@
--- Keeps up to 64 tasks that succeeded without an output. Missing ones are NULL. The fence of each was
--- compared in memory; here only the primary key can serve it. Index: primary key.
+-- Copies up to 64 tasks that succeeded without an output into the history. Unused parameters are NULL. The
+-- writer has compared each fence in memory; here only the primary key can serve the fence. Index: primary
+-- key.
 INSERT INTO history (
   id, lane, state, priority, ran, started_at, ended_at, lease, attempt, max_attempts, worker, timeout_ms,
   job, workflow, key, progress, error, log, output_encoding, output, encoding, payload

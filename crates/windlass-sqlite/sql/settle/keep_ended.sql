@@ -1,4 +1,4 @@
--- Keeps one task whose attempt ended it. Index: primary key.
+-- Copies one task that its attempt ended into the history. Index: primary key.
 INSERT INTO history (
   id, lane, state, priority, ran, started_at, ended_at, lease, attempt, max_attempts, worker, timeout_ms,
   job, workflow, key, progress, error, log, output_encoding, output, encoding, payload

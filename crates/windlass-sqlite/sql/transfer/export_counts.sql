@@ -1,4 +1,5 @@
--- How many rows there are of each sort: tasks by the code of their state, the rest by name. Scans: twice for a copy.
+-- How many rows of each sort there are: tasks by the code of their state, the rest by name. Scans: twice for
+-- a copy.
 SELECT state, NULL, count(*) FROM task GROUP BY state
 UNION ALL
 SELECT state, NULL, count(*) FROM history GROUP BY state

@@ -1,4 +1,4 @@
--- Done and cancelled tasks, to be copied. ?1 after this one, ?2 how many at most, ?3 how many to pass over. Index: primary key.
+-- Done and cancelled tasks for a copy, after ?1. ?2 at most so many, ?3 skip so many. Index: primary key.
 SELECT
   id, lane, state, priority, ran, started_at, ended_at, lease, attempt, max_attempts, worker, timeout_ms, job, workflow,
   key, progress, error, log, output_encoding, output, encoding, payload

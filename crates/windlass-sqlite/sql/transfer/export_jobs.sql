@@ -1,4 +1,4 @@
--- Jobs, to be copied. ?1 after this one, ?2 how many at most, ?3 how many to pass over. Index: primary key.
+-- Jobs for a copy, after ?1. ?2 at most so many, ?3 skip so many. Index: primary key.
 SELECT name, state, concurrency, delay_ms, last_start, over_limit, at_limit, gone_before, created_at
 FROM job
 WHERE name > ?1

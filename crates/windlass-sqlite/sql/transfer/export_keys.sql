@@ -1,4 +1,4 @@
--- Idempotency keys, to be copied. ?1 and ?2 after this one, ?3 how many at most, ?4 how many to pass over. Index: primary key.
+-- Idempotency keys for a copy, after (?1, ?2). ?3 at most so many, ?4 skip so many. Index: primary key.
 SELECT queue, key, task, expires_at
 FROM key
 WHERE (queue, key) > (?1, ?2)

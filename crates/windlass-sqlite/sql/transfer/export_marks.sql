@@ -1,4 +1,4 @@
--- What the numbers of the store have come to. Scans: once for a copy.
+-- The highest values of the store's counters and sequences. Scans: once for a copy.
 SELECT
   max(
     (SELECT last_id FROM figure WHERE id = 1), coalesce((SELECT max(id) FROM task), 0), coalesce((SELECT max(id) FROM history), 0)

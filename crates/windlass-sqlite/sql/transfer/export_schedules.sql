@@ -1,4 +1,4 @@
--- Schedules, to be copied. ?1 after this one, ?2 how many at most, ?3 how many to pass over. Index: primary key.
+-- Schedules for a copy, after ?1. ?2 at most so many, ?3 skip so many. Index: primary key.
 SELECT name, spec, paused, next_at, last_at, last_task
 FROM schedule
 WHERE name > ?1

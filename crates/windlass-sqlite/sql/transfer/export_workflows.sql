@@ -1,4 +1,4 @@
--- Workflows, to be copied. ?1 after this one, ?2 how many at most, ?3 how many to pass over. Index: primary key.
+-- Workflows for a copy, after ?1. ?2 at most so many, ?3 skip so many. Index: primary key.
 SELECT name, on_failure, blocked_by, forgiven_step, created_at
 FROM workflow
 WHERE name > ?1

@@ -1,5 +1,5 @@
--- Jobs and workflows that break a promise, with the gate that may still have a turn to come. Scans everything: for
--- operators and tests.
+-- Jobs and workflows that break a promise, each with the gate whose pending turn would explain it. Scans
+-- everything: for operators and tests.
 WITH live (lane) AS (
   SELECT lane.id FROM lane
   WHERE lane.queue NOT IN (SELECT queue FROM paused_queue)

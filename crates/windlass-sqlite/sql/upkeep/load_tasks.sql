@@ -1,4 +1,4 @@
--- Where every unfinished task stands: one scan when the store is opened.
+-- The state of every unfinished task: one scan when the store is opened.
 SELECT
   id, lane, state, crashes, ready_seq, lease, attempt, worker, claim_no, claimed_at, key IS NOT NULL,
   length(payload), cancel, priority, job, workflow, step,

@@ -1,4 +1,4 @@
--- Dead tasks that are kept long enough and block no workflow. Index: task_dead, in order; workflow_blocked.
+-- Dead tasks past their retention that block no workflow. Index: task_dead, in order; workflow_blocked.
 SELECT id, lane FROM task
 WHERE ended_at IS NOT NULL AND ended_at <= ?1
   AND NOT EXISTS (SELECT 1 FROM workflow WHERE blocked_by = task.id)

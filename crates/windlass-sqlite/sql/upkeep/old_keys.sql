@@ -1,4 +1,4 @@
--- Keys that need not be remembered any more, unless their task is still kept. Index: key_expires, in order.
+-- Expired keys, and whether the history still keeps their tasks. Index: key_expires, in order.
 SELECT
   queue, key,
   EXISTS (SELECT 1 FROM history WHERE history.id = key.task)

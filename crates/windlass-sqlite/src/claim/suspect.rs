@@ -1,5 +1,5 @@
-//! Suspects of crashes: which group a worker may take, and who stands aside meanwhile. What is decided is in
-//! [`windlass_core::crash`].
+//! Suspects of crashes: which group a worker may take, and which suspects are set aside meanwhile. The
+//! decisions are in [`windlass_core::crash`].
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -26,13 +26,13 @@ struct Suspect {
     task: Waiting,
 }
 
-/// Which suspects a worker may take, from what it holds.
+/// Which suspects a worker may take, given those that it holds.
 pub(crate) fn turn_of(tx: &Tx<'_>, worker: WorkerId) -> Turn {
     let Some(worker) = tx.memory.worker(worker) else { return Turn::Isolated };
     if worker.suspects == 0 {
         return Turn::Next { is_empty: worker.held.is_empty() };
     }
-    // By group, so that a thousand tasks of one are one.
+    // By group, so that a thousand tasks of one group count once.
     let mut groups: BTreeMap<Group, (u32, Timestamp)> = BTreeMap::new();
     for held in worker.held.values().filter(|held| is_suspect(held.crashes)) {
         let until = crash::quiet_until(held.claimed_at, held.crashes);
@@ -74,13 +74,14 @@ fn waiting(tx: &Tx<'_>, demand: &Demand) -> Step<Vec<Suspect>> {
     Ok(found)
 }
 
-/// The groups of which a demand may get members.
+/// The groups from which a demand may take tasks.
 fn groups_of(tx: &Tx<'_>, demand: &Demand, waiting: &[Suspect]) -> Vec<Group> {
     let groups: Vec<_> = waiting.iter().map(|suspect| (suspect.group, suspect.task.crashes)).collect();
     turn_of(tx, demand.worker).choose(&groups, &tx.options.rules)
 }
 
-/// Suspects with a job come back to its line if their group is next, and leave it if their group has to wait.
+/// Puts suspects with a job back into its line if their group is next, and sets them aside if their group
+/// must wait.
 pub(crate) fn stand_aside(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<()> {
     let has_some = |demand: &&Demand| demand.n > 0 && demand.lanes.iter().any(|lane| has_waiting(tx, *lane));
     let demands: Vec<&Demand> = demands.iter().filter(has_some).collect();
@@ -110,15 +111,15 @@ pub(crate) fn stand_aside(tx: &mut Tx<'_>, demands: &[Demand]) -> Step<()> {
     admit::give_turns(tx)
 }
 
-/// Groups of which some worker runs a task.
+/// Groups of which a worker runs a task.
 fn running_groups(tx: &Tx<'_>) -> HashSet<Group> {
     let workers = tx.memory.worker_ids().into_iter().filter_map(|worker| tx.memory.worker(worker));
     let held = workers.filter(|worker| worker.suspects > 0).flat_map(|worker| worker.held.values());
     held.filter(|held| is_suspect(held.crashes)).map(|held| held.group).collect()
 }
 
-/// Takes suspects of the group that is next for the worker, at most so many (POISON-CONTAINED). Answers whether one of them has the
-/// worker to itself.
+/// Takes at most `wanted` suspects of the group that is next for the worker (POISON-CONTAINED). Returns
+/// whether one of them must run alone on the worker.
 pub(crate) fn take(tx: &mut Tx<'_>, demand: &Demand, wanted: usize, taken: &mut Vec<Taken>) -> Step<bool> {
     let lanes: Vec<LaneId> = demand.lanes.iter().copied().filter(|lane| has_waiting(tx, *lane)).collect();
     if lanes.is_empty() {

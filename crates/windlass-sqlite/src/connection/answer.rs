@@ -1,4 +1,4 @@
-//! What a caller waits for: an answer of the writer, or of a reader.
+//! What a caller waits for: an answer of the writer or of a reader.
 
 use std::{sync::Arc, time::Instant};
 
@@ -35,7 +35,7 @@ impl SqliteStore {
     }
 }
 
-/// The same work, with the time until it first runs noted.
+/// Wraps a request so that it records the time until it first runs.
 pub(crate) fn timed<T>(
     meter: Arc<PoolMeter>,
     mut work: impl FnMut(&mut Tx<'_>) -> Step<T> + Send + 'static,
@@ -49,7 +49,7 @@ pub(crate) fn timed<T>(
     }
 }
 
-/// What the writer said, or that it is gone.
+/// The writer's answer, or an error if the writer thread has ended.
 pub(crate) async fn answered<T>(answer: oneshot::Receiver<Result<T>>) -> Result<T> {
     answer.await.unwrap_or_else(|_| Err(Error::Fatal("its writer thread ended".to_owned())))
 }

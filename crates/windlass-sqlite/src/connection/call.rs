@@ -17,26 +17,27 @@ use crate::connection::{
     tx::{Failure, Step, Tx},
 };
 
-/// Most requests that wait for the writer. Beyond it a caller is told at once (BOUNDED).
+/// Most requests that wait for the writer. Beyond that the caller gets an error at once (BOUNDED).
 pub(crate) const QUEUE_MAX: usize = 4096;
-/// How long the writer stays awake for what may follow from its last answers.
+/// How long the writer spins for a follow-up request after its last answers.
 const LINGER_MAX: Duration = Duration::from_micros(100);
 
-/// Rows of a client's request from which it has to let claims go first: more would make workers wait.
+/// From so many rows on a client's request counts as bulk, after the claims: in front of them it would make
+/// workers wait.
 const CLIENT_ROWS_MAX: usize = 16;
-/// Requests of clients that go before the claims of the same transaction, at most.
+/// At most so many client requests go before the claims of the same transaction.
 const CLIENTS_BEFORE_CLAIMS: usize = 128;
-/// Bulk requests that are served before one of maintenance gets its turn.
+/// After so many bulk requests one of maintenance is served.
 const BULK_BEFORE_MAINTENANCE: usize = 8;
 
-/// Who goes first when the writer is busy, in this order.
+/// The order in which a busy writer serves requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     /// Leases and settlements: what keeps workers alive and frees them.
     Control,
     /// Small requests of clients.
     Client,
-    /// Claims: after the small enqueues, so that a task is claimed in the commit that brings it.
+    /// Claims: after the small enqueues, so that a claim can take a task in the commit that adds it.
     Claim,
     /// Large requests of clients.
     Bulk,
@@ -45,22 +46,22 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// The class of a client's request that touches so many rows.
+    /// The class of a client's request that touches `rows` rows.
     pub(crate) fn of_client(rows: usize) -> Self {
         if rows <= CLIENT_ROWS_MAX { Self::Client } else { Self::Bulk }
     }
 }
 
-/// What an acknowledged request must survive.
+/// What an acknowledged request must survive, and whether it writes at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
     /// A power cut.
     Durable,
-    /// The end of the process: a lost write is as if the request had never been made.
+    /// The end of the process, not a power cut: a lost write is as if the request had never been made.
     Relaxed,
-    /// The end of the process, and it writes only if something is ready or a job waits for its next turn.
+    /// As `Relaxed`, but it writes only if a task is ready or a job waits for its next turn.
     RelaxedIfReady,
-    /// A power cut, and it writes only then too.
+    /// As `Durable`, with the same condition.
     DurableIfReady,
     /// Nothing: it does not write.
     Read,
@@ -73,19 +74,19 @@ impl Sync {
     }
 }
 
-/// A request that the writer can run, and run again if its transaction was rolled back.
+/// A request that the writer can run, and run again if its transaction is rolled back.
 pub(crate) trait Request: Send {
     fn class(&self) -> Class;
     fn sync(&self) -> Sync;
-    /// Runs it and keeps the answer. `Broken` asks for a rollback of the transaction.
+    /// Runs it and stores the answer. An error asks for a rollback of the transaction.
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), rusqlite::Error>;
-    /// Sends the answer that was kept.
+    /// Sends the stored answer.
     fn answer(self: Box<Self>);
     /// Sends an error instead.
     fn fail(self: Box<Self>, error: Error);
 }
 
-/// A request made of a closure and the place for its answer.
+/// A request made of a closure and the channel for its answer.
 pub(crate) struct Call<T, F> {
     class: Class,
     sync: Sync,
@@ -99,7 +100,7 @@ where
     T: Send + 'static,
     F: FnMut(&mut Tx<'_>) -> Step<T> + Send + 'static,
 {
-    /// A request and where its answer will come.
+    /// A request, and the receiver of its answer.
     pub(crate) fn pair(
         class: Class,
         sync: Sync,
@@ -135,7 +136,7 @@ where
 
     fn answer(self: Box<Self>) {
         if let Some(kept) = self.kept {
-            // Nobody to tell is no failure: the caller went away.
+            // The caller may have dropped its call; that is no failure.
             let _ = self.reply.send(kept);
         }
     }
@@ -153,9 +154,9 @@ pub(crate) struct Waiting {
     claim: VecDeque<Box<dyn Request>>,
     bulk: VecDeque<Box<dyn Request>>,
     maintenance: VecDeque<Box<dyn Request>>,
-    /// Requests of clients that were served since a claim was, or since there was none.
+    /// Client requests served since the last claim, or since none waited.
     clients_served: usize,
-    /// Bulk requests that were served since maintenance was, or since there was none.
+    /// Bulk requests served since the last maintenance request, or since none waited.
     bulk_served: usize,
     closed: Option<Error>,
     /// Whether the writer sleeps until it is woken.
@@ -234,16 +235,16 @@ impl Waiting {
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     arrived: Condvar,
-    /// Requests that the writer had when it last looked.
+    /// The number of requests that the writer held when it last took some.
     taken: AtomicUsize,
-    /// Requests of workers that wait, readable without the lock.
+    /// The number of worker requests that wait, readable without the lock.
     pub workers_len: AtomicUsize,
-    /// Small requests of clients that wait, readable without the lock.
+    /// The number of small client requests that wait, readable without the lock.
     pub clients_len: AtomicUsize,
 }
 
 impl Queue {
-    /// Adds a request, or answers it at once if the queue is full or closed.
+    /// Adds a request, or fails it at once if the queue is full or closed.
     pub(crate) fn push(&self, request: Box<dyn Request>) {
         let mut waiting = self.lock();
         if let Some(error) = waiting.closed.clone() {
@@ -258,7 +259,7 @@ impl Queue {
         waiting.push(request);
         self.workers_len.store(waiting.of_workers(), Ordering::Relaxed);
         self.clients_len.store(waiting.clients(), Ordering::Relaxed);
-        // A wake-up is a system call, so it is made only for a writer that sleeps.
+        // Waking a thread is a system call: wake the writer only if it sleeps.
         let wake = std::mem::take(&mut waiting.asleep);
         drop(waiting);
         if wake {
@@ -266,8 +267,8 @@ impl Queue {
         }
     }
 
-    /// Waits until something is there, then moves all of it behind what the writer already has. False once
-    /// the queue is closed and empty.
+    /// Waits for a request if `wait` says so, then moves all of them behind those that the writer has.
+    /// Returns false once the queue is closed and empty.
     pub(crate) fn take_all(&self, into: &mut Waiting, wait: Wait) -> bool {
         if wait == Wait::Yes {
             self.linger();
@@ -285,8 +286,8 @@ impl Queue {
         waiting.closed.is_none() || !into.is_empty()
     }
 
-    /// Looks out for the next request for a moment before the thread goes to sleep: what follows from an
-    /// answer comes within it, and waking a thread takes longer.
+    /// Spins for a moment before the thread sleeps: a follow-up request arrives within that time, and waking
+    /// a thread takes longer.
     fn linger(&self) {
         let started = Instant::now();
         let nobody =
@@ -301,7 +302,7 @@ impl Queue {
         self.lock().is_empty()
     }
 
-    /// Refuses every later request with this error; those that wait are still served.
+    /// Refuses every later request with this error; the writer still serves those that wait.
     pub(crate) fn close(&self, error: Error) {
         let mut waiting = self.lock();
         waiting.closed.get_or_insert(error);

@@ -1,4 +1,4 @@
-//! Keeps the write-ahead log small: moves it into the file after the answers have gone out.
+//! Keeps the write-ahead log small: moves it into the file after the callers have their answers.
 
 use std::time::{Duration, Instant};
 
@@ -6,18 +6,19 @@ use rusqlite::Connection;
 
 use crate::connection::open::BUSY_TIMEOUT;
 
-/// Pages of the log from which it is moved into the file: 16 MiB.
+/// From so many pages (16 MiB) on the writer moves the log into the file.
 const PAGES_MAX: i64 = 4_000;
-/// Pages of the log from which the writer waits a moment for readers, so that it starts again from its beginning.
+/// From so many pages on the writer also waits for readers, so that the log can start again from its
+/// beginning.
 const PAGES_WAIT: i64 = 4 * PAGES_MAX;
-/// How long it waits for them.
+/// How long it waits for readers.
 const READERS_WAIT_MAX: Duration = Duration::from_millis(20);
-/// How soon it waits for them again.
+/// Shortest time between two such waits.
 const WAIT_AGAIN: Duration = Duration::from_secs(1);
-/// Pages of the log that are not worth emptying it for while the store is idle.
+/// A log of fewer pages is not emptied while the store is idle.
 const PAGES_IDLE: i64 = 250;
 
-/// What is known of the log.
+/// The state of the log.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     is_file: bool,
@@ -50,8 +51,8 @@ impl Checkpoints {
         }
         let log = checkpoint(conn, "PRAGMA wal_checkpoint(NOOP)")?;
         if log.pages >= PAGES_WAIT && self.waited_at.is_none_or(|at| at.elapsed() >= WAIT_AGAIN) {
-            // Readers that follow one another without a gap would let the log grow for ever. One long reader,
-            // such as a copy, is not waited for at every commit.
+            // Readers that overlap without a gap would let the log grow for ever, so wait for them. One long
+            // reader, such as a copy, must not be waited for at every commit.
             self.waited_at = Some(Instant::now());
             conn.busy_timeout(READERS_WAIT_MAX)?;
             let result = checkpoint(conn, "PRAGMA wal_checkpoint(RESTART)");
@@ -63,7 +64,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Nothing else is to be done: empties the log and gives its space back.
+    /// The store is idle: empties the log and truncates its file.
     pub(crate) fn idle(&mut self, conn: &Connection) -> rusqlite::Result<()> {
         if !self.is_file || checkpoint(conn, "PRAGMA wal_checkpoint(NOOP)")?.pages < PAGES_IDLE {
             return Ok(());
@@ -74,7 +75,7 @@ impl Checkpoints {
         result.map(|_| ())
     }
 
-    /// Empties the log before the file is closed. Best effort: what is in it is safe.
+    /// Empties the log before the file is closed. Best effort: its contents are safe.
     pub(crate) fn last(&mut self, conn: &Connection) {
         if self.is_file {
             let _ = checkpoint(conn, "PRAGMA wal_checkpoint(TRUNCATE)");

@@ -1,5 +1,5 @@
-//! How much room the disk has. Below the reserve enqueue is refused, so that claims and settlements, which
-//! need room in the log too, can go on and empty the store.
+//! Free room on the disk. Claims and settlements need room in the log too, so that the store can drain.
+//! Enqueue is therefore refused once free room falls below a reserve.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,23 +10,23 @@ use windlass_core::{Error, Result};
 
 use crate::connection::options::Options;
 
-/// How long a reading is believed.
+/// How long a reading is used.
 const READING_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// Free and whole bytes of a disk.
+/// Free and total bytes of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room {
     pub free: u64,
     pub whole: u64,
 }
 
-/// Reads the room on the disk that holds a folder.
+/// Reads the free room of the disk that holds a folder.
 pub(crate) fn room(folder: &Path) -> Option<Room> {
     let stat = rustix::fs::statvfs(folder).ok()?;
     Some(Room { free: stat.f_bavail * stat.f_frsize, whole: stat.f_blocks * stat.f_frsize })
 }
 
-/// The folder of a file, also of one named without a folder.
+/// The folder of a file; `.` for a file named without one.
 pub(crate) fn folder(file: &Path) -> &Path {
     match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -48,7 +48,7 @@ impl Disk {
         Self { folder: file.map(|file| folder(file).to_owned()), read_at: None, room: None }
     }
 
-    /// Makes room for bytes about to be written, or refuses.
+    /// Counts bytes that are about to be written, or refuses them.
     pub(crate) fn reserve(&mut self, bytes: u64, options: &Options) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         if self.read_at.is_none_or(|at| at.elapsed() >= READING_AGE_MAX) {
@@ -58,10 +58,10 @@ impl Disk {
         let Some(room) = &mut self.room else { return Ok(()) };
         let reserve =
             options.min_free_bytes.max(room.whole / 100 * u64::from(options.min_free_percent.min(100)));
-        // Every byte is written twice before its room is given back: to the log, and from there to the file.
+        // Every byte takes room twice until a checkpoint: in the log and in the file.
         let bytes = bytes.saturating_mul(2);
         let left = room.free.saturating_sub(bytes);
-        // What is written until the next reading is taken off this one, so a burst cannot eat the reserve.
+        // Subtract all writes since the last reading, so that a burst cannot use up the reserve.
         if left < reserve || room.free < bytes {
             return Err(Error::StoreFull(format!(
                 "{} MiB are free on its disk and {} MiB are kept in reserve; make room there",
@@ -73,7 +73,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The disk said that it is full: believe it until the next reading.
+    /// The disk was full: assume that until the next reading.
     pub(crate) fn note_full(&mut self) {
         self.room = self.room.map(|room| Room { free: 0, ..room });
         self.read_at = Some(Instant::now());

@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another process has it.
+    /// Another process has the store open.
     #[error("{} is in use by {}; stop it, or send commands to it", path.display(), owner(*pid, address.as_deref()))]
     InUse {
         /// The store.
         path: PathBuf,
-        /// The process that has it, if it said so.
+        /// That process, if it wrote its pid.
         pid: Option<u32>,
-        /// Where that process can be reached, if it said so.
+        /// Where that process can be reached, if it wrote its address.
         address: Option<String>,
     },
-    /// The file is something else.
+    /// The file is not a Windlass store.
     #[error("{} is not a Windlass store; name another file or move this one away", .0.display())]
     NotADatabase(PathBuf),
-    /// The file was written by a newer program that this one must not write beside.
+    /// A newer program wrote the file, and this one must not write to it.
     #[error(
         "{} has schema version {found}, written only by programs that know version {oldest_writer} or later, \
          and this program knows up to {known}; use a newer windlass",
@@ -35,38 +35,38 @@ pub enum OpenError {
         /// The newest version that this program knows.
         known: u32,
     },
-    /// The SQLite library is too old to be trusted with a write-ahead log.
+    /// The SQLite library has a bug that can corrupt a write-ahead log.
     #[error("SQLite {found} can corrupt a write-ahead log; build with {needed} or later")]
     SqliteTooOld {
         /// The version linked.
         found: String,
-        /// The oldest that will do.
+        /// The oldest version without that bug.
         needed: String,
     },
-    /// There is no store, and none was to be made.
+    /// There is no store, and the caller did not ask for a new one.
     #[error("there is no store at {}; start `windlass up` there, or name another with --store", .0.display())]
     NoSuchStore(PathBuf),
-    /// A file is in the way.
+    /// A file of that name exists.
     #[error("{} exists; name another file, or say explicitly that it may be replaced", .0.display())]
     Exists(PathBuf),
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("cannot {action} {}: {reason}; check that the folder exists and may be written", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// What the store tried.
         action: &'static str,
-        /// What the system said.
+        /// The system's message.
         reason: String,
     },
-    /// The database refused.
+    /// SQLite reported an error.
     #[error("cannot {action} {}: {reason}", path.display())]
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// What the store tried.
         action: &'static str,
-        /// What SQLite said.
+        /// SQLite's message.
         reason: String,
     },
 }
@@ -94,8 +94,8 @@ fn owner(pid: Option<u32>, address: Option<&str>) -> String {
     }
 }
 
-/// Whether an error means that the file or the disk cannot be trusted any more. After a failed fsync nobody
-/// knows what is on the disk; trying again would only hide that.
+/// Whether an error means that the file or the disk cannot be trusted any more. After a failed fsync the
+/// state of the disk is unknown; a retry would only hide that.
 pub(crate) fn is_fatal(error: &rusqlite::Error) -> bool {
     use rusqlite::ffi;
     match error {

@@ -1,17 +1,17 @@
-//! Waiting a moment for the claim that an enqueue brings about.
+//! A short wait for the claim that follows an enqueue.
 //!
-//! An idle worker that was told of a new task asks for it within the time that waking a thread takes. If the
-//! writer gives it that moment before it commits, task and claim share one commit and the task starts as soon
-//! as it is durable. Where workers are busy or absent nobody comes; then it soon stops waiting.
+//! A hint about a new task makes an idle worker claim within the time that waking a thread takes. If the
+//! writer waits that long before it commits, task and claim share one commit, and the task starts as soon as
+//! it is durable. If all workers are busy or absent, no claim comes; then the writer soon stops waiting.
 
 use std::time::Duration;
 
-/// How long to wait: about what waking a sleeping thread takes, and less than a commit.
+/// How long to wait: about the time of waking a sleeping thread, and less than a commit.
 pub(crate) const MOMENT: Duration = Duration::from_micros(100);
-/// After how many useless waits in a row (as a power of two) the pauses between tries stop growing.
+/// Each useless wait in a row doubles the pause before the next try; after so many it stops growing.
 const MISSES_MAX: u32 = 10;
 
-/// Whether waiting has been worth it lately.
+/// Whether waiting has been useful lately.
 #[derive(Debug, Default)]
 pub(crate) struct Linger {
     misses: u32,
@@ -26,12 +26,12 @@ impl Linger {
         is_due
     }
 
-    /// Somebody came.
+    /// A claim came.
     pub(crate) fn came(&mut self) {
         *self = Self::default();
     }
 
-    /// Nobody came: the next tries are ever further apart.
+    /// No claim came: the next tries are further and further apart.
     pub(crate) fn missed(&mut self) {
         self.misses = (self.misses + 1).min(MISSES_MAX);
         self.skip = 1 << self.misses;
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn useless_waits_become_rare_and_one_success_brings_them_back() {
+    fn useless_waits_become_rare_until_one_succeeds() {
         let mut linger = Linger::default();
         let mut waits = 0;
         for _ in 0..10_000 {

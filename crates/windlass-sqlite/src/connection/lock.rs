@@ -1,7 +1,7 @@
-//! One process per store: an operating-system lock on `<file>.lock`, which also says who holds it.
+//! One process per store: an operating-system lock on `<file>.lock`. The file also names the holder.
 //!
-//! The lock goes with the process, however it ends, so nothing needs a hand after `kill -9`. The file itself
-//! stays: removing it would let two processes lock two files of the same name.
+//! The kernel drops the lock with the process, however it ends, so nothing needs cleaning up after `kill -9`.
+//! The file itself stays: if it were removed, two processes could lock two files of the same name.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::connection::error::OpenError;
 
-/// More than any process writes about itself.
+/// More bytes than any process writes about itself.
 const OWNER_MAX_BYTES: u64 = 4096;
 
-/// Who holds a store.
+/// The process that holds a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Owner {
     pid: u32,
@@ -52,7 +52,7 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Says where the holder can be reached.
+    /// Writes the address at which the holder can be reached.
     pub(crate) fn write(&self, address: Option<&str>) -> std::io::Result<()> {
         let owner = Owner { pid: std::process::id(), address: address.map(str::to_owned) };
         let text = serde_json::to_vec(&owner)?;
@@ -66,7 +66,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        // An empty file says that nobody holds the store; the lock itself ends with the handle.
+        // An empty file says that no process holds the store; the lock itself ends with the handle.
         let _ = file.set_len(0);
     }
 }

@@ -1,4 +1,4 @@
-//! Opening: the lock, the file, its schema, what the writer must know by heart, and the tasks of the dead.
+//! Opening: the lock, the file, its schema, the writer's cache, and the tasks of dead workers.
 
 use std::{
     path::Path,
@@ -38,15 +38,15 @@ use crate::{
     wakeup::hints::Subscribers,
 };
 
-/// The oldest SQLite that may be trusted with a log that several connections use.
+/// The oldest SQLite whose write-ahead log is safe with several connections.
 const SQLITE_MIN: (i32, &str) = (3_051_003, "3.51.3");
 /// Page cache of the writer: small, so that memory does not grow with the backlog.
 const CACHE_KIB: i64 = 2048;
-/// Bytes of the log that stay on disk after it was emptied.
+/// Bytes of the log that stay on disk after it is emptied.
 const LOG_BYTES_KEPT: i64 = 16 << 20;
-/// Statements that the writer keeps prepared: all that it has.
+/// Prepared statements that the writer keeps: all that it uses.
 const STATEMENTS: usize = 128;
-/// How long to wait for a foreign process that writes to the file by hand.
+/// How long to wait for another program that writes to the file.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A store that is ready to serve.
@@ -81,7 +81,7 @@ pub(crate) fn open(
     let shown = path.unwrap_or(Path::new(":memory:"));
     let migrated = migrate::migrate(&conn, path, migrations)?;
     let read = |error| OpenError::sqlite(shown, "read", &error);
-    // With the lock taken every local worker that is recorded is dead.
+    // This process has the lock, so every local worker that is recorded is dead.
     let away = if options.nobody_lives { Vec::new() } else { remote::load(&conn).map_err(read)? };
     let memory = load(&conn, &away).map_err(read)?;
     let readers = path.map(Readers::open).transpose()?;
@@ -105,7 +105,7 @@ pub(crate) fn open(
     Ok(Opened { writer, migrated, recovered })
 }
 
-/// A connection that writes. A file that is not ours is refused before anything in it is changed.
+/// A connection that writes. It refuses a file that is not a store before it changes anything in it.
 pub(crate) fn connect(path: Option<&Path>, migrations: &[Migration]) -> Result<Connection, OpenError> {
     let shown = path.unwrap_or(Path::new(":memory:"));
     let sqlite = |error: rusqlite::Error| OpenError::sqlite(shown, "open", &error);
@@ -124,12 +124,12 @@ pub(crate) fn connect(path: Option<&Path>, migrations: &[Migration]) -> Result<C
 
 fn set_up(conn: &Connection, is_file: bool) -> rusqlite::Result<()> {
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
-    // These two take effect only while the file is empty.
+    // SQLite applies these two only while the file is empty.
     conn.pragma_update(None, "page_size", 4096)?;
     conn.pragma_update(None, "auto_vacuum", "incremental")?;
     if is_file {
         conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
-        // The writer empties the log itself, after it has answered, and sees if that fails.
+        // The writer empties the log itself, after its answers, and so sees an error.
         conn.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
         conn.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_KEPT, |_| Ok(()))?;
     }
@@ -138,7 +138,7 @@ fn set_up(conn: &Connection, is_file: bool) -> rusqlite::Result<()> {
     conn.pragma_update(None, "synchronous", "full")
 }
 
-/// Reads what the writer must know by heart: one scan of the unfinished tasks.
+/// Fills the writer's cache: one scan of the unfinished tasks.
 fn load(conn: &Connection, away: &[Away]) -> rusqlite::Result<Memory> {
     let mut memory = Memory::new();
     let name = |text: String, place| {
@@ -160,7 +160,7 @@ fn load(conn: &Connection, away: &[Away]) -> rusqlite::Result<Memory> {
         let id = WorkerId(worker?);
         match away.iter().find(|away| away.id == id) {
             Some(away) => away.enter(&mut memory),
-            // It is dead, so it takes nothing.
+            // The worker is dead, so it takes nothing.
             None => memory.add_worker(id, Service::default()),
         }
     }
@@ -204,7 +204,7 @@ fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
         memory.count(lane, state, 1);
         memory.ready_seq = memory.ready_seq.max(row.get::<_, Option<i64>>(4)?.unwrap_or(0));
         let group = Group::from_stored(row.get(17)?);
-        // Groups draw their numbers from the same source.
+        // Numbers of groups come from the same sequence.
         memory.ready_seq = memory.ready_seq.max(i64::try_from(group.number()).unwrap_or(0));
         if state == State::Ready && is_suspect(crashes) {
             memory.count_suspects(lane, 1);
@@ -247,7 +247,7 @@ fn load_tasks(conn: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
             let worker = WorkerId(row.get::<_, Option<i64>>(7)?.unwrap_or(0));
             memory.hold(worker, id, held);
         }
-        // Nothing here is ever taken back, and a million notes of it would be a lot of memory.
+        // These changes are never undone; a million undo records would take a lot of memory.
         memory.commit();
     }
     Ok(())

@@ -28,11 +28,11 @@ impl Location {
         }
     }
 
-    /// The same place as every folder of this machine knows it. Links stay as they are.
+    /// The same place as an absolute path, valid from every folder of this machine. Links are not resolved.
     #[must_use]
     pub fn absolute(self) -> Self {
         match self {
-            // It fails only where the working folder is gone; then the path is shown as it was written.
+            // This fails only if the working folder is gone; then the path stays as written.
             Self::File(path) => Self::File(std::path::absolute(&path).unwrap_or(path)),
             Self::Memory => Self::Memory,
         }
@@ -86,7 +86,7 @@ pub enum History {
     /// Until retention removes them.
     #[default]
     Kept,
-    /// Only those that somebody waits for or that left an output, for ten minutes.
+    /// No, except those that a caller awaits or that left an output: they stay for ten minutes.
     Off,
 }
 
@@ -102,8 +102,9 @@ pub struct Options {
     pub rules: Rules,
     /// What an acknowledged write survives.
     pub durability: Durability,
-    /// Whether a claim is synced to the disk before its tasks start, as other writes are. Without it a power cut can take a claim back
-    /// while a worker of another machine goes on with the task, until that worker is told.
+    /// Whether a claim is synced to the disk before its tasks start, as other writes are. Without it a power
+    /// cut can undo a claim of a remote worker. That worker goes on with the task until its next renewal
+    /// tells it.
     pub durable_claims: bool,
     /// Whether ended tasks are kept.
     pub history: History,
@@ -113,14 +114,15 @@ pub struct Options {
     pub min_free_bytes: u64,
     /// Enqueue is refused with a smaller free share of the disk, in per cent; 0 turns the check off.
     pub min_free_percent: u8,
-    /// Where the process that opens the store can be reached; a second opener is told.
+    /// Where the process that opens the store can be reached; the error of a second opener names it.
     pub address: Option<String>,
-    /// Whether a store that does not exist is made.
+    /// Whether a missing store is created.
     pub create: bool,
-    /// Whether every worker is taken for dead when the store is opened, also one of another process: nothing runs afterwards.
+    /// Whether every worker counts as dead when the store is opened, also a remote one: no task runs
+    /// afterwards.
     #[doc(hidden)]
     pub nobody_lives: bool,
-    /// Statements, as they are written in `sql/`, with other texts: tests show with it that a broken one is noticed.
+    /// Replacements of statements in `sql/`: tests show that the suite notices a broken statement.
     #[doc(hidden)]
     pub replaced: Vec<(String, String)>,
 }
@@ -199,7 +201,7 @@ impl Options {
         self
     }
 
-    /// Refuses a store that does not exist instead of making it.
+    /// Refuses a missing store instead of creating it.
     #[must_use]
     pub fn existing_only(mut self) -> Self {
         self.create = false;

@@ -1,6 +1,6 @@
-//! A small pool of read-only connections, each on a thread of its own, with a bounded queue.
+//! A small pool of read-only connections, each on its own thread, with a bounded queue.
 //!
-//! Reads see the last commit and never wait for the writer. A store in memory has one connection only; its
+//! Reads see the last commit and never wait for the writer. A store in memory has only one connection, so its
 //! reads go through the writer.
 
 use std::{
@@ -18,9 +18,9 @@ use windlass_core::{Error, Result};
 
 use crate::connection::error::OpenError;
 
-/// Read connections: few, because each has a page cache, and a long read keeps the log from shrinking.
+/// Read connections: few, because each has a page cache and a long read keeps the log from shrinking.
 pub(crate) const READERS: usize = 2;
-/// Most reads that wait. Beyond it a caller is told at once (BOUNDED).
+/// Most reads that wait. Beyond that the caller gets an error at once (BOUNDED).
 const READS_MAX: usize = 1024;
 /// Page cache of a read connection.
 const CACHE_KIB: i64 = 2048;
@@ -84,7 +84,7 @@ impl Readers {
     }
 }
 
-/// What a caller of a closed store is told.
+/// The error of a closed store.
 pub(crate) fn closed() -> Error {
     Error::Unavailable("the store is closed".to_owned())
 }
@@ -112,7 +112,7 @@ pub(crate) fn connect(file: &Path) -> rusqlite::Result<Connection> {
     Ok(conn)
 }
 
-/// What a caller is told of a failed read.
+/// The error of a failed read.
 pub(crate) fn read_error(error: &rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {

@@ -1,4 +1,4 @@
-//! What a request may touch while it runs in a write transaction, and what follows from its commit.
+//! What a request may access in a write transaction, and what follows from its commit.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -16,9 +16,9 @@ use crate::{
 /// Why a request did not succeed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It was refused before it wrote anything; the rest of its transaction is unharmed.
+    /// The request was refused before it wrote; the rest of its transaction is unharmed.
     Refused(Error),
-    /// It failed while it wrote; the transaction must be rolled back.
+    /// The request failed while it wrote; the transaction must be rolled back.
     Broken(rusqlite::Error),
 }
 
@@ -37,14 +37,15 @@ impl From<Error> for Failure {
 /// The result of a request inside its transaction.
 pub(crate) type Step<T> = Result<T, Failure>;
 
-/// Row and memory disagree: a bug or a foreign hand in the file. The transaction is rolled back.
+/// The row and the writer's cache disagree: a bug, or another program changed the file. The transaction is
+/// rolled back.
 pub(crate) fn disagree(what: &str) -> Failure {
     Failure::Broken(rusqlite::Error::ToSqlConversionFailure(
-        format!("the file does not say what this process wrote ({what})").into(),
+        format!("the file does not match what this process wrote ({what})").into(),
     ))
 }
 
-/// What follows from a transaction once it is committed; dropped if it is not.
+/// What follows from a transaction after its commit; dropped if it fails.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each says whether one thing happened; they are no states")]
 pub(crate) struct Effects {
@@ -52,13 +53,13 @@ pub(crate) struct Effects {
     pub ready: bool,
     /// A queue was resumed.
     pub resumed: bool,
-    /// A lane appeared.
+    /// A lane was created.
     pub lanes: bool,
-    /// A task was scheduled for this time, the earliest of the transaction.
+    /// The earliest due time of a task that the transaction scheduled.
     pub due: Option<Timestamp>,
     /// Running attempts were asked to end.
     pub cancels: Vec<(WorkerId, LeaseRef, String)>,
-    /// Attempts that had been asked to end have ended.
+    /// Attempts that ended after a cancellation was requested of them.
     pub cancels_over: Vec<(WorkerId, LeaseRef)>,
     /// Tasks ended.
     pub ended: Vec<TaskId>,
@@ -70,9 +71,9 @@ pub(crate) struct Effects {
     pub slots_set: Vec<(WorkerId, u32)>,
     /// Retention found nothing more to do.
     pub tidy: bool,
-    /// The stored figures must be written again: tasks were kept, or rows were removed.
+    /// The stored figures must be written again: the history changed, or rows were removed.
     pub figures: bool,
-    /// Jobs that reached their limit with tasks left over (true), or left it again.
+    /// Jobs that reached their limit with tasks left (true), or no longer do (false).
     pub limits: Vec<(Name, u32, bool)>,
 }
 
@@ -89,18 +90,18 @@ impl Effects {
     }
 }
 
-/// The gates that a request touched, and what came of their turns.
+/// The gates that a request touched, and the results of their turns.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     /// Jobs that get their turn at the end of the request.
     pub jobs: BTreeSet<Name>,
     /// Workflows that are passed on at the end of the request.
     pub workflows: BTreeSet<Name>,
-    /// Lanes that have ready tasks because of that.
+    /// Lanes that have ready tasks because of those turns.
     pub lanes_ready: BTreeSet<LaneId>,
     /// Tasks that were cancelled because their job is being removed.
     pub removed: u64,
-    /// Tasks that were let through and whose rows do not say so yet, with their places in the line.
+    /// Admitted tasks whose rows are not yet written, with their places in the line.
     pub admitted: Vec<(i64, i64)>,
 }
 
@@ -118,7 +119,7 @@ impl Touched {
     }
 }
 
-/// A write transaction with everything that a request may touch.
+/// A write transaction with everything that a request may access.
 pub(crate) struct Tx<'a> {
     pub conn: &'a Connection,
     pub memory: &'a mut Memory,
@@ -126,7 +127,7 @@ pub(crate) struct Tx<'a> {
     pub leases: &'a Leases,
     pub awaited: &'a Awaited,
     pub disk: &'a mut Disk,
-    /// Where retention stands.
+    /// The position of retention.
     pub cursor: &'a mut Cursor,
     pub touched: Touched,
     pub options: &'a Options,
@@ -143,7 +144,7 @@ impl<'a> Tx<'a> {
         self.conn.prepare_cached(replaced.map_or(text, |(_, other)| other))
     }
 
-    /// When the next scheduled task is due, or the next delayed job wants its turn.
+    /// When the next scheduled task is due, or the next delayed job needs its turn.
     pub(crate) fn next_due(&self) -> rusqlite::Result<Option<Timestamp>> {
         let task = self.next_scheduled()?;
         let pending = self.memory.rooms.has_pending().then_some(self.now);

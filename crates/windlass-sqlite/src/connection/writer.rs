@@ -1,4 +1,4 @@
-//! The one thread that writes: group commit, control first, each transaction bounded in time.
+//! The one writing thread: group commit, control requests first, each transaction bounded in time.
 //!
 //! ```text
 //!  callers ──push──► queue ──take all──► BEGIN ─ run ─ run ─ … ─ COMMIT ──► answer all ──► checkpoint
@@ -6,10 +6,10 @@
 //!                      └── the next group gathers while this one commits ◄──────┘
 //! ```
 //!
-//! A request refuses before it writes. One that fails while it writes takes the whole transaction with it; each
-//! request of it is then run again in a transaction of its own, so that only the bad one fails. That gives
-//! what a SAVEPOINT per request would, also where SQLite itself rolls the transaction back (a full disk), and
-//! costs the usual path nothing.
+//! A request refuses before it writes. One that fails while it writes takes the whole transaction with it.
+//! The writer then runs each request again in a transaction of its own, so that only the bad one fails. That
+//! has the effect of a SAVEPOINT per request, also where SQLite itself rolls the transaction back (a full
+//! disk), and costs the usual path nothing.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -38,12 +38,12 @@ use crate::{
     upkeep::retention::Cursor,
 };
 
-/// How long a transaction may take before it is committed with what it has.
+/// A transaction that has run so long is committed with the requests that it has.
 const TRANSACTION_MAX: Duration = Duration::from_millis(50);
-/// How long the writer waits for the next caller of a group to come back. Far less than a commit takes.
+/// How long the writer waits for the next caller of a group to return. Far less than a commit takes.
 const GATHER_QUIET_MAX: Duration = Duration::from_micros(100);
 
-/// The writer with all that it owns.
+/// The writer and its state.
 pub(crate) struct Writer {
     pub conn: Connection,
     pub memory: Memory,
@@ -53,9 +53,9 @@ pub(crate) struct Writer {
     effects: Effects,
     cursor: Cursor,
     backlog: Waiting,
-    /// Whether commits are synced now; `None` until it was first set.
+    /// Whether commits are synced now; `None` before it is first set.
     is_synced: Option<bool>,
-    /// Whether retention has found nothing more to do, which is the moment to empty the log.
+    /// Whether retention has nothing more to do; then the writer empties the log.
     is_tidy: bool,
     linger: Linger,
 }
@@ -83,7 +83,8 @@ impl Writer {
         }
     }
 
-    /// Serves requests until the queue is closed or the store fails, then closes the file and lets go of it.
+    /// Serves requests until the queue is closed or the store fails, then closes the file and releases the
+    /// store.
     pub(crate) fn run(mut self) {
         let ending = Ending(Arc::clone(&self.shared));
         let shared = Arc::clone(&self.shared);
@@ -115,8 +116,8 @@ impl Writer {
         self.backlog.is_empty()
     }
 
-    /// Callers that were answered together come back together: gives them the moment that this takes, so
-    /// that they are one group again. Nobody waits for it but clients; an idle store does not gather.
+    /// Callers that were answered together call again together. Waits the moment that this takes, so that
+    /// they form one group again. Only clients are delayed, and an idle store does not wait.
     fn gather(&mut self, expected: usize) {
         if expected < 2 || self.backlog.of_workers() > 0 {
             return;
@@ -137,12 +138,13 @@ impl Writer {
         queue.take_all(&mut self.backlog, Wait::No);
     }
 
-    /// Runs what is there in one transaction and answers. Says how many clients were served.
+    /// Runs the waiting requests in one transaction and answers them. Returns how many clients were served.
     fn serve_group(&mut self) -> usize {
         let started = Instant::now();
         let writes = self.backlog.iter().any(|request| match request.sync() {
             Sync::Read => false,
-            // Idle workers look again after every task that ends; that costs no transaction.
+            // Idle workers claim again after every task that ends; without ready tasks that needs no
+            // transaction.
             Sync::RelaxedIfReady | Sync::DurableIfReady => self.memory.has_claimable(),
             Sync::Relaxed | Sync::Durable => true,
         });
@@ -173,8 +175,8 @@ impl Writer {
         answer(group)
     }
 
-    /// The next request of a transaction. What workers sent while it ran joins a synced one: a claim that
-    /// follows an enqueue shares its commit.
+    /// The next request of a transaction. Requests that workers sent while it ran join it if it is synced: a
+    /// claim that follows an enqueue shares its commit.
     fn next(&mut self, is_durable: bool, group: &[Box<dyn Request>]) -> Option<Box<dyn Request>> {
         let request = self.backlog.pop();
         if request.is_some() || !is_durable {
@@ -187,7 +189,7 @@ impl Writer {
         self.backlog.pop()
     }
 
-    /// Gives an idle worker the moment that it needs to ask for what one caller has just brought.
+    /// Waits a moment for an idle worker to claim the task that one caller has just enqueued.
     fn await_claim(&mut self, group: &[Box<dyn Request>]) {
         let [request] = group else { return };
         let brings = request.class() == Class::Client && self.effects.ready;
@@ -202,7 +204,7 @@ impl Writer {
         if is_here() { self.linger.came() } else { self.linger.missed() }
     }
 
-    /// A transaction failed: each of its requests gets one of its own.
+    /// The transaction failed: runs each of its requests in a transaction of its own.
     fn serve_alone(&mut self, group: Vec<Box<dyn Request>>, error: &rusqlite::Error) -> usize {
         if group.len() == 1 || is_fatal(error) {
             self.fail_all(group, error);
@@ -229,8 +231,8 @@ impl Writer {
         0
     }
 
-    /// Takes back the tasks of the workers that ended with the process that had the store before, and goes on with what the gates
-    /// had left over.
+    /// Takes back the tasks of workers that ended with the previous process, and continues the pending turns
+    /// of gates.
     pub(crate) fn recover(&mut self) -> rusqlite::Result<u64> {
         let mut workers = self.memory.worker_ids();
         let registered = workers.len();
@@ -287,8 +289,8 @@ impl Writer {
     }
 
     fn begin(&mut self, is_durable: bool) -> rusqlite::Result<()> {
-        // A transaction of claims, renewals or due tasks alone is not synced: if the power fails it never
-        // happened, the worker that it served is gone too, and worker ids are never used again, so no fence
+        // A transaction of claims, renewals or due tasks alone is not synced. After a power cut it never
+        // happened. The worker that it served is gone too, and worker ids are never used again, so no fence
         // is weakened. That halves the time from enqueue to start. The next synced commit covers it, because
         // the log is one file.
         let is_synced = is_durable && self.shared.options.durability == Durability::Full;
@@ -310,7 +312,7 @@ impl Writer {
                 history.bytes as i64,
             ))?;
         }
-        // What was claimed in the commit that made it ready needs no hint.
+        // Tasks that were claimed in the commit that made them ready need no hint.
         self.effects.ready &= self.memory.ready() > 0;
         self.shared.subscribers.publish_early(&self.effects);
         self.conn.prepare_cached("COMMIT")?.execute([])?;
@@ -319,7 +321,7 @@ impl Writer {
     }
 
     fn roll_back(&mut self) {
-        // SQLite may already have done so by itself (a full disk).
+        // SQLite may have rolled back already (a full disk).
         if !self.conn.is_autocommit() {
             let _ = self.conn.execute_batch("ROLLBACK");
         }
@@ -328,7 +330,7 @@ impl Writer {
         self.cursor = Cursor::default();
     }
 
-    /// What follows from a commit: memory stays, and whoever waits is told.
+    /// After a commit: keeps the changes in memory, and notifies waiting callers and subscribers.
     fn follow_up(&mut self) {
         self.memory.commit();
         let (shared, effects) = (&self.shared, &self.effects);
@@ -390,7 +392,7 @@ impl Writer {
         }
     }
 
-    /// The store is beyond use: says so to everybody, now and later.
+    /// The store cannot be used any more: fails every request, now and later.
     fn poison(&mut self, error: &rusqlite::Error) {
         let reason = format!("{error}; check the disk, then start again");
         tracing::error!(reason, "the store failed for good; the process must end");
@@ -418,7 +420,7 @@ impl Writer {
 
 fn answer(group: Vec<Box<dyn Request>>) -> usize {
     let mut clients = 0;
-    // Claims ran last; a task that they took starts when its worker hears of it.
+    // Claims ran last; a task starts only when its worker has the answer, so answer them first.
     for request in group.into_iter().rev() {
         clients += usize::from(request.class() == Class::Client);
         request.answer();

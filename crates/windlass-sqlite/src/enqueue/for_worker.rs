@@ -1,4 +1,5 @@
-//! A task for a worker that waits: it enters its line as the lease of that worker, so no line is read and no index of lines written.
+//! Enqueue for a waiting worker: the task is stored as a lease of that worker, so no line is read and no
+//! index of lines written.
 
 use std::sync::Arc;
 
@@ -14,10 +15,10 @@ use crate::{
     sql,
 };
 
-/// What every new lease begins with.
+/// The lease and attempt number of a new lease.
 const FIRST: u32 = 1;
 
-/// Adds one checked task, as a lease of the worker if it may claim and nothing is ready before it.
+/// Adds one checked task, as a lease of the worker if the worker may claim and no task is ready before it.
 pub(crate) fn enqueue_for(
     tx: &mut Tx<'_>,
     task: &NewTask,
@@ -30,7 +31,7 @@ pub(crate) fn enqueue_for(
     Ok((only(enqueue::enqueue(tx, std::slice::from_ref(task))?)?, None))
 }
 
-/// The lane of the task, if the worker may have it before it stood in line.
+/// The lane of the task, if the worker may take it without the ready line.
 fn open_lane(tx: &Tx<'_>, task: &NewTask, demand: &Demand) -> Option<Arc<Lane>> {
     let id = tx.memory.lane_id(&task.queue, &task.kind).filter(|_| task.is_plain())?;
     let entry = tx.memory.lane(id).filter(|entry| entry.depth.ready == 0 && !entry.paused)?;
@@ -46,7 +47,7 @@ fn lease(tx: &mut Tx<'_>, task: &NewTask, demand: &Demand, lane: Arc<Lane>) -> S
     tx.disk.reserve(task.payload.len() as u64 + ROW_BYTES, tx.options)?;
     let id = tx.memory.next_id(tx.now);
     let max_attempts = task.max_attempts.unwrap_or(tx.options.rules.max_attempts);
-    // Its place in the line, should it be handed back.
+    // Its place in the line if it is handed back.
     let ready_seq = tx.memory.next_ready_seq();
     tx.sql(sql::INSERT_LEASED)?.execute(params![
         id.raw(),
@@ -92,7 +93,7 @@ fn lease(tx: &mut Tx<'_>, task: &NewTask, demand: &Demand, lane: Arc<Lane>) -> S
         payload: task.payload.clone(),
         job: None,
         workflow: None,
-        // As they are read back, so that it makes no difference which way a task came.
+        // As stored and read back, so that the worker gets the same value as from a claim.
         timeout: task
             .timeout
             .map(|timeout| std::time::Duration::from_millis(timeout_to_stored(timeout) as u64)),
@@ -102,14 +103,14 @@ fn lease(tx: &mut Tx<'_>, task: &NewTask, demand: &Demand, lane: Arc<Lane>) -> S
     })
 }
 
-/// Changes something, so that its commit is synced: one that changes nothing is not. It covers all before it, because the log is one
-/// file. What it costs is an id.
+/// Changes a row, because SQLite syncs only commits that change something. The sync covers all earlier
+/// commits, because the log is one file. It costs one id.
 pub(crate) fn touch(tx: &mut Tx<'_>) {
     tx.memory.next_id(tx.now);
     tx.effects.figures = true;
 }
 
-/// What a failure means to those who wait for a task to be safe that is there already.
+/// The error for callers that wait until an existing task is durable.
 pub(crate) fn in_doubt(error: Error) -> Error {
     match error {
         Error::Fatal(_) => error,

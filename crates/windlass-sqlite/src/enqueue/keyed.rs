@@ -13,7 +13,7 @@ use crate::{
 /// What a key stands for: kind, encoding and payload, in 128 bits.
 pub(crate) type Digest = [u8; 16];
 
-/// FNV-1a over what must be equal. Not a secret and not a defence: it tells two payloads apart.
+/// FNV-1a over all that must be equal. It tells two payloads apart and does not resist attackers.
 pub(crate) fn digest(task: &NewTask) -> Digest {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
@@ -23,17 +23,17 @@ pub(crate) fn digest(task: &NewTask) -> Digest {
     bytes.fold(BASIS, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME)).to_le_bytes()
 }
 
-/// What becomes of one task of a batch.
+/// The result for one task of a batch.
 pub(crate) enum Admitted {
-    /// It is new; its key is put with this digest.
+    /// It is new; its key is stored with this digest.
     New(Option<Digest>),
-    /// Its key belongs to a task that was there before.
+    /// Its key belongs to an existing task.
     Existing(TaskId),
     /// Its key belongs to an earlier task of the same batch.
     SameAs(usize),
 }
 
-/// Looks up the keys of a whole batch before anything is written, so that a conflict refuses the batch whole.
+/// Looks up the keys of a whole batch before the first write, so that a conflict refuses the whole batch.
 pub(crate) fn admit(tx: &Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Admitted>> {
     let mut seen: HashMap<(&Name, &str), (usize, Digest)> = HashMap::new();
     let mut admitted = Vec::with_capacity(tasks.len());
@@ -62,7 +62,7 @@ pub(crate) fn admit(tx: &Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Admitted>> {
     Ok(admitted)
 }
 
-/// The task that has a key, if it may be given for this one.
+/// The task of a key, if the new task has the same contents.
 fn existing(tx: &Tx<'_>, task: &NewTask, key: &Key, digest: &Digest) -> Step<Option<TaskId>> {
     match find(tx, &task.queue, &key.text)? {
         Some((existing, known)) if known != digest && !key.ignore_conflict => {
@@ -72,12 +72,12 @@ fn existing(tx: &Tx<'_>, task: &NewTask, key: &Key, digest: &Digest) -> Step<Opt
     }
 }
 
-/// The task that has a key, if that is remembered.
+/// The task of a key that has not expired.
 pub(crate) fn holder(tx: &Tx<'_>, queue: &Name, key: &str) -> Step<Option<TaskId>> {
     Ok(find(tx, queue, key)?.map(|(id, _)| id))
 }
 
-/// The task that has a key and what the key stands for, if it is remembered.
+/// The task of a key and its digest, if the key has not expired.
 fn find(tx: &Tx<'_>, queue: &Name, key: &str) -> Step<Option<(TaskId, Vec<u8>)>> {
     let found = tx.sql(sql::FIND_KEY)?.query_row((queue.as_str(), key), |row| {
         let expires_at: Option<i64> = row.get(2)?;
@@ -96,7 +96,7 @@ pub(crate) fn put(tx: &Tx<'_>, task: &NewTask, id: TaskId, digest: &Digest) -> S
     Ok(())
 }
 
-/// The task ends: its key is remembered for a while. Before the row is removed.
+/// The task ends, so its key gets an expiry time. Must run before the row is removed.
 pub(crate) fn expire(tx: &Tx<'_>, id: TaskId) -> Step<()> {
     let until = tx.now.after(tx.options.rules.idempotency_ttl);
     tx.sql(sql::EXPIRE_KEY)?.execute((id.raw(), until.as_ms()))?;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_tells_kind_encoding_and_payload_apart() {
+    fn a_digest_distinguishes_kind_encoding_and_payload() {
         let task = |kind, payload| digest(&NewTask::new(kind, payload).unwrap());
         let one = task("a", Payload::json(&1).unwrap());
         assert_eq!(one, task("a", Payload::json(&1).unwrap()));

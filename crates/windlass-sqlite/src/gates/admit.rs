@@ -1,13 +1,14 @@
-//! The turns of jobs and workflows: given once, at the end of whatever request touched them.
+//! The turns of jobs and workflows. A request marks the gates that it touches; each has one turn at the end
+//! of the request.
 //!
 //! ```text
-//!  enqueue, settle, cancel, … ──touch──► workflows, by name: the head passes ──touch──► jobs, by name: held ⇄ ready
-//!                                              ▲                                              │
-//!                                              └───── a job that cancels tasks ends steps ────┘
+//!  enqueue, settle, cancel, … ─touch─► workflows by name: head passes ─touch─► jobs by name: held ⇄ ready
+//!                                           ▲                                     │
+//!                                           └─ a job that cancels tasks ends steps┘
 //! ```
 //!
-//! One request moves a bounded number of tasks. What is left over is noted in memory, asks for a turn at once (`next_due`),
-//! and is found again when the store is opened.
+//! One request moves a bounded number of tasks. The rest stays pending: memory records it, `next_due` asks
+//! for another turn at once, and the next opening of the store finds it again.
 
 use windlass_core::{Name, source::DutyReport};
 
@@ -18,29 +19,30 @@ use crate::{
     sql,
 };
 
-/// What the turns of one request may cost: a turn or a move between held and ready is one. Some 50 ms.
+/// The most that the turns of one request may cost: a turn or a move between held and ready counts one. About
+/// 50 ms.
 const COST_MAX: usize = 4_000;
-/// What it costs to cancel a task, which writes it into the history.
+/// The cost of cancelling a task, which is written into the history.
 const CANCEL_COST: usize = 4;
 /// Delayed jobs that get their turn before one claim.
 const DUE_PER_CLAIM: usize = 1_000;
 
-/// What may still be spent on the turns of a request.
+/// The cost that is left for the turns of a request.
 #[derive(Debug)]
 pub(crate) struct Budget(usize);
 
 impl Budget {
-    /// As much as one request may spend.
+    /// The whole budget of a request.
     pub(crate) fn new() -> Self {
         Self(COST_MAX)
     }
 
-    /// So many moves, or as many as can still be made.
+    /// `wanted` moves, or as many as the budget allows.
     pub(crate) fn moves(&self, wanted: u32) -> usize {
         self.0.min(wanted as usize)
     }
 
-    /// How many tasks can still be cancelled.
+    /// How many tasks the budget allows to cancel.
     pub(crate) fn cancels(&self) -> usize {
         self.0 / CANCEL_COST
     }
@@ -62,14 +64,14 @@ impl Budget {
     }
 }
 
-/// Whether a turn came to its end or has to go on later.
+/// Whether a turn is complete or must continue later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     Over,
     More,
 }
 
-/// Passes on what was touched and gives jobs their turns.
+/// Passes on the touched workflows and gives the touched jobs their turns.
 pub(crate) fn give_turns(tx: &mut Tx<'_>) -> Step<()> {
     let mut budget = Budget::new();
     while !tx.touched.workflows.is_empty() || !tx.touched.jobs.is_empty() {
@@ -92,13 +94,13 @@ pub(crate) fn give_turns(tx: &mut Tx<'_>) -> Step<()> {
     }
     turns::write_admitted(tx)?;
     if tx.memory.rooms.has_pending() {
-        // Whoever listens gives what is left over its turn.
+        // The subscriber of this hint runs the pending turns.
         tx.effects.scheduled(tx.now);
     }
     Ok(())
 }
 
-/// Gives delayed jobs their turn whose time has come, and goes on with what was left over.
+/// Gives due delayed jobs their turn, and continues pending turns.
 pub(crate) fn admit(tx: &mut Tx<'_>, limit: u32) -> Step<DutyReport> {
     let (limit, line) = (limit as usize, tx.memory.ready_seq);
     let due = tx.memory.rooms.due(tx.now, limit);
@@ -117,7 +119,7 @@ pub(crate) fn admit(tx: &mut Tx<'_>, limit: u32) -> Step<DutyReport> {
     })
 }
 
-/// Gives delayed jobs their turn whose time has come, before a claim.
+/// Gives due delayed jobs their turn, before a claim.
 pub(crate) fn admit_due(tx: &mut Tx<'_>) -> Step<()> {
     if tx.memory.rooms.next_turn().is_none_or(|at| at > tx.now) {
         return Ok(());
@@ -127,7 +129,8 @@ pub(crate) fn admit_due(tx: &mut Tx<'_>) -> Step<()> {
     give_turns(tx)
 }
 
-/// Touches what may have been left over when the store was last closed. Nobody is registered yet, so no lane is live.
+/// Marks gates whose turns may have been pending when the store was last closed. No worker is registered yet,
+/// so no lane is live.
 pub(crate) fn find_left_over(tx: &mut Tx<'_>) -> Step<()> {
     let mut statement = tx.sql(sql::LOAD_JOBS)?;
     let mut rows = statement.query([])?;
@@ -147,9 +150,9 @@ pub(crate) fn find_left_over(tx: &mut Tx<'_>) -> Step<()> {
     Ok(())
 }
 
-/// Changes who is registered or which queues are paused, and touches the jobs that this concerns: those with ready tasks in a
-/// lane that nobody takes from any more, those with held tasks in a lane that somebody takes from again, and, if the window
-/// is another, those without a limit that have held tasks.
+/// Changes the registered workers or the paused queues, and touches the jobs that this concerns: jobs with
+/// ready tasks in a lane that has lost its last worker; jobs with held tasks in a lane that has a worker
+/// again; and, if the window changes, jobs without a limit that have held tasks.
 pub(crate) fn change_fleet<T>(tx: &mut Tx<'_>, change: impl FnOnce(&mut Memory) -> T) -> Step<T> {
     if tx.memory.rooms.is_empty() {
         return Ok(change(tx.memory));
@@ -186,7 +189,7 @@ pub(crate) fn change_fleet<T>(tx: &mut Tx<'_>, change: impl FnOnce(&mut Memory) 
     Ok(answer)
 }
 
-/// What a worker takes, as the writer remembers it.
+/// What a worker takes, as the writer caches it.
 pub(crate) fn service(worker: &windlass_core::NewWorker) -> Service {
     Service { kinds: worker.kinds.clone(), queues: worker.queues.clone(), slots: worker.slots }
 }

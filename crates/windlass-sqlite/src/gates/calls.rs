@@ -1,4 +1,4 @@
-//! What operators do with jobs and workflows, and what they see of them.
+//! Calls of operators on jobs and workflows.
 
 use async_trait::async_trait;
 use windlass_core::{
@@ -22,9 +22,9 @@ use crate::{
     store::SqliteStore,
 };
 
-/// Tasks that are named as having a job's room.
+/// Most tasks with a job's room that a view names.
 const OCCUPANTS_MAX: usize = 5;
-/// Steps that one request of a cancellation ends, so that other writes come in between.
+/// Steps that one request of a cancellation ends, so that other writes run between two requests.
 const STEPS_PER_REQUEST: usize = 1_000;
 
 #[async_trait]
@@ -89,8 +89,8 @@ impl Gates for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Goes on with a job's turn until it is over, in steps between which others write. Answers how many tasks were cancelled
-    /// because the job is being removed.
+    /// Runs a job's turn to its end, in requests between which others write. Returns how many tasks were
+    /// cancelled because the job is being removed.
     async fn finish(&self, name: &Name) -> Result<u64> {
         let mut removed = 0;
         loop {
@@ -110,7 +110,7 @@ impl SqliteStore {
         }
     }
 
-    /// Cancels the steps that are there now, the last first, so that what stands first stays the head until the end.
+    /// Cancels the steps that exist now, the last first, so that the first step stays the head until the end.
     async fn cancel_workflow(&self, name: &Name) -> Result<u64> {
         let workflow = name.clone();
         let last_step = move |tx: &mut Tx<'_>| -> Step<i64> {
@@ -144,7 +144,7 @@ fn workflow_record(tx: &Tx<'_>, name: &Name) -> Step<Option<WorkflowRecord>> {
     workflow::find(tx, name)?.map(|workflow| workflow.record(tx)).transpose()
 }
 
-/// Makes a job or changes it, and gives it its turn.
+/// Creates or changes a job, and gives it its turn.
 fn set_job(tx: &mut Tx<'_>, name: &Name, change: &JobChange) -> Step<()> {
     if change.state == Some(JobState::Removing) {
         return Err(Error::invalid("a job is removed by a call of its own").into());
@@ -157,7 +157,8 @@ fn set_job(tx: &mut Tx<'_>, name: &Name, change: &JobChange) -> Step<()> {
     job.concurrency = change.concurrency.unwrap_or(job.concurrency);
     job.delay = change.delay.unwrap_or(job.delay);
     job.state = change.state.unwrap_or(job.state);
-    // Whatever is above the limit now was let through before it fell; the turn takes back what has not started.
+    // Tasks above the new limit were admitted before it fell; the job's turn takes back those that have not
+    // started.
     job.over_limit = true;
     job.save(tx, job.again_at)?;
     if change.now && change.state == Some(JobState::Cancelled) {
@@ -167,7 +168,8 @@ fn set_job(tx: &mut Tx<'_>, name: &Name, change: &JobChange) -> Step<()> {
     admit::give_turns(tx)
 }
 
-/// Cancels what waits in a job and forgets the job, or marks it until the last task that runs has ended.
+/// Cancels the waiting tasks of a job and deletes the job. If tasks of it run, it only marks the job as being
+/// removed.
 fn remove_job(tx: &mut Tx<'_>, name: &Name, now: bool) -> Step<u64> {
     let mut job = job::find(tx, name)?.ok_or_else(|| not_found("job", name))?;
     job.state = JobState::Removing;
@@ -212,7 +214,8 @@ fn skip_step(tx: &mut Tx<'_>, name: &Name) -> Step<u64> {
     Ok(next as u64)
 }
 
-/// Cancels steps up to a place; the first of them, which may run, only when it is the last one left.
+/// Cancels steps up to a step number. The first of them may run, so it is cancelled only when it is the last
+/// one left.
 fn cancel_steps(tx: &mut Tx<'_>, name: &Name, up_to: i64) -> Step<(u64, bool)> {
     let Some(workflow) = workflow::find(tx, name)? else { return Ok((0, true)) };
     let mut steps = workflow::steps(tx, name, up_to, STEPS_PER_REQUEST + 1)?;
@@ -243,7 +246,7 @@ fn view(tx: &Tx<'_>, job: Option<&Name>, workflow: Option<&Name>) -> Step<GateVi
     Ok(view)
 }
 
-/// A few of the tasks that have the job's room, the oldest first.
+/// A few of the tasks that use the job's room, the oldest first.
 fn occupants(tx: &Tx<'_>, job: &Name) -> Vec<TaskId> {
     let mut ids: Vec<TaskId> = tx.memory.running_of(job).map(|lease| lease.id).collect();
     let ready = tx.memory.rooms.get(job).into_iter().flat_map(Room::each_ready);

@@ -1,13 +1,13 @@
 //! The line before each job: its held tasks, the best first.
 //!
 //! ```text
-//!   table    x  x  x  x  o  o  o  o │ o  o  o  o  o …      x: let through, but still in the table
-//!   memory               o  o  o  o │                      │: up to here the writer has read ahead
+//!   table    x  x  x  x  o  o  o  o │ o  o  o  o  o …      x: admitted, but still in the table
+//!   memory               o  o  o  o │                      │: the writer has read ahead up to here
 //! ```
 //!
-//! A task that is let through leaves the table only when the writer reads on, together with those before it. So a turn of a job
-//! seldom touches the page of its line, of which every job has another. When the store is opened, `mend` removes what the last
-//! process had let through.
+//! An admitted task leaves the table only when the writer reads further, together with those before it. So a
+//! job's turn seldom writes the page of its line; each job has another page. When the store is opened, `mend`
+//! removes the tasks that the last process had admitted.
 
 use windlass_core::{LaneId, Name, State, TaskId};
 
@@ -18,45 +18,45 @@ use crate::{
     sql,
 };
 
-/// Most tasks that are read ahead in one line: enough that one page is written for many of them.
+/// Most tasks that are read ahead in one line: one page write then serves many tasks.
 const AHEAD_MAX: usize = 96;
-/// Fewest, however many lines there are.
+/// Fewest tasks that are read ahead, however many lines there are.
 const AHEAD_MIN: usize = 4;
-/// Tasks that are read ahead over all lines, about: 2 MiB.
+/// Approximate number of tasks that are read ahead in all lines: 2 MiB.
 const AHEAD_TOTAL: usize = 131_072;
-/// From this length on what was read ahead is forgotten: many tasks came that are better than those that were read.
+/// From this length on the tasks read ahead are dropped: many better tasks were added after the read.
 const AHEAD_FORGET: usize = 4 * AHEAD_MAX;
 
-/// The rank of suspects that stand aside; no priority has it.
+/// The rank of suspects that are set aside; no priority has it.
 const ASIDE_RANK: i64 = i64::MAX;
 
-/// A task is held from now on.
+/// Adds a newly held task to its line.
 pub(crate) fn enter(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: Waiting) -> Step<()> {
     put(tx, job, lane, &task)?;
     tx.memory.rooms.enter(job, lane, task.priority);
     lined_up(tx, job, lane, task)
 }
 
-/// A ready task of the job is held again.
+/// A ready task becomes held again.
 pub(crate) fn enter_again(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: Waiting) -> Step<()> {
     put(tx, job, lane, &task)?;
     tx.memory.rooms.demote(job, lane, task.id);
     lined_up(tx, job, lane, task)
 }
 
-/// A held task becomes ready.
+/// Admits a held task: it becomes ready.
 pub(crate) fn let_through(tx: &mut Tx<'_>, job: &Name, ready: Ready) -> Step<()> {
     let lane = ready.lane;
     tx.memory.rooms.promote(job, ready);
     if tx.memory.rooms.held_in(job, lane) == 0 {
-        // Nobody reads on in an empty line.
+        // No further read of an empty line follows, so remove its rows now.
         clear(tx, job, lane, (ASIDE_RANK - 1, i64::MAX))?;
         tx.memory.rooms.forget_ahead(job, lane);
     }
     Ok(())
 }
 
-/// A held task ends.
+/// Removes a held task that ends.
 pub(crate) fn leave(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: &Waiting) -> Step<()> {
     let (rank, id) = task.place();
     tx.sql(sql::LEAVE_LINE)?.execute((job.as_str(), lane.0, rank, id))?;
@@ -68,7 +68,7 @@ pub(crate) fn leave(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: &Waiting) -
     Ok(())
 }
 
-/// A ready suspect of the job waits for its group's turn: at the end of the line, which no claim reads.
+/// Sets a ready suspect aside until its group's turn, at the end of the line, which no claim reads.
 pub(crate) fn stand_aside(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: &Waiting) -> Step<()> {
     if tx.sql(sql::STAND_ASIDE)?.execute([task.id.raw()])? != 1 {
         return Err(disagree("a ready suspect"));
@@ -82,7 +82,7 @@ pub(crate) fn stand_aside(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: &Wait
     Ok(())
 }
 
-/// The turn of its group has come: it waits for its job like any other.
+/// Its group's turn has come: the suspect waits for its job like any other task.
 pub(crate) fn come_back(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: Waiting) -> Step<()> {
     if tx.sql(sql::COME_BACK)?.execute([task.id.raw()])? != 1 {
         return Err(disagree("a suspect that stands aside"));
@@ -93,7 +93,7 @@ pub(crate) fn come_back(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: Waiting
     Ok(())
 }
 
-/// A suspect that stands aside does so no more.
+/// Removes a suspect from those set aside.
 pub(crate) fn leave_aside(tx: &mut Tx<'_>, job: &Name, lane: LaneId, id: TaskId) -> Step<()> {
     tx.sql(sql::LEAVE_LINE)?.execute((job.as_str(), lane.0, ASIDE_RANK, id.raw()))?;
     count_aside(tx, job, lane, -1);
@@ -116,7 +116,7 @@ pub(crate) fn first(tx: &mut Tx<'_>, job: &Name, lane: LaneId, n: usize) -> Step
     Ok(ahead.map_or_else(Vec::new, |ahead| ahead.tasks().iter().take(n).copied().collect()))
 }
 
-/// Reads ahead until so many tasks are known, and removes those that were let through from the table.
+/// Reads ahead until `wanted` tasks are known, and removes the admitted ones from the table.
 fn read_on(tx: &mut Tx<'_>, job: &Name, lane: LaneId, wanted: usize) -> Step<()> {
     let ahead = tx.memory.rooms.line(job, lane).1.cloned().unwrap_or_default();
     let (rank, id) = ahead.end();
@@ -145,13 +145,13 @@ fn put(tx: &Tx<'_>, job: &Name, lane: LaneId, task: &Waiting) -> Step<()> {
     Ok(())
 }
 
-/// Removes a line from the table up to a place.
+/// Removes a line from the table up to a (rank, id).
 fn clear(tx: &Tx<'_>, job: &Name, lane: LaneId, (rank, id): Place) -> Step<()> {
     tx.sql(sql::CLEAR_LINE)?.execute((job.as_str(), lane.0, rank, id))?;
     Ok(())
 }
 
-/// Notes a task that is in the table now, perhaps among those that were read ahead.
+/// Records a task that the table now has, among those read ahead if it belongs there.
 fn lined_up(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: Waiting) -> Step<()> {
     let Some(ahead) = tx.memory.rooms.line(job, lane).1 else { return Ok(()) };
     if task.place() > ahead.end() {
@@ -161,7 +161,7 @@ fn lined_up(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: Waiting) -> Step<()
         tx.memory.rooms.line_up(job, lane, task);
         return Ok(());
     }
-    // With the tasks that were let through gone, the table alone says what is held.
+    // Without the admitted tasks the table alone says which tasks are held.
     let ahead = ahead.clone();
     clear(tx, job, lane, ahead.end())?;
     for waiting in ahead.tasks().iter().chain([&task]) {
@@ -171,7 +171,8 @@ fn lined_up(tx: &mut Tx<'_>, job: &Name, lane: LaneId, task: Waiting) -> Step<()
     Ok(())
 }
 
-/// Takes out of the lines what was let through before the store was last closed, before anything is read from them.
+/// Removes the tasks that were admitted before the last close from the lines, before anything is read from
+/// them.
 pub(crate) fn mend(tx: &mut Tx<'_>) -> Step<()> {
     let mut statement = tx.sql(sql::COUNT_LINES)?;
     let mut rows = statement.query([])?;

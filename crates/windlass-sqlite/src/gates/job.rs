@@ -1,4 +1,4 @@
-//! Jobs as they are stored.
+//! Jobs as the store keeps them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     sql,
 };
 
-/// A job as it is stored.
+/// A job as the store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Job {
     pub name: Name,
@@ -18,18 +18,18 @@ pub(crate) struct Job {
     pub concurrency: Option<u32>,
     pub delay: Option<Duration>,
     pub last_start: Option<Timestamp>,
-    /// It was above its limit when that fell, and still is.
+    /// Its limit fell below the number of its tasks, and there are still more than that.
     pub over_limit: bool,
-    /// Somebody was told that it has more tasks than room.
+    /// The log has reported that it has more tasks than room.
     pub at_limit: bool,
-    /// The last id that was given out when it was removed.
+    /// The last id that was given out when the job was removed.
     pub gone_before: Option<TaskId>,
     pub again_at: Option<Timestamp>,
     pub created_at: Timestamp,
 }
 
 impl Job {
-    /// A job as it is when it is first used.
+    /// The state of a job at its first use.
     pub(crate) fn new(tx: &Tx<'_>, name: &Name) -> Self {
         Self {
             name: name.clone(),
@@ -63,9 +63,9 @@ impl Job {
         })
     }
 
-    /// Writes the job, and what the writer must know of it by heart.
+    /// Stores the job, and updates what the writer caches of it.
     pub(crate) fn save(&self, tx: &mut Tx<'_>, before: Option<Timestamp>) -> Step<()> {
-        // Rounded up, so that a short one does not vanish.
+        // Rounded up, so that a short delay does not become zero.
         let delay_ms =
             |delay: Duration| i64::try_from(delay.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX);
         tx.sql(sql::PUT_JOB)?.execute(params![
@@ -105,7 +105,7 @@ impl Job {
         }
     }
 
-    /// Why its tasks are cancelled, if they are.
+    /// The reason with which its tasks are cancelled, if they are.
     pub(crate) fn reason(&self) -> String {
         match self.state {
             JobState::Removing => format!("job {} was removed", self.name),
@@ -135,7 +135,7 @@ pub(crate) fn find(tx: &Tx<'_>, name: &Name) -> Step<Option<Job>> {
     Ok(tx.sql(sql::FIND_JOB)?.query_row([name.as_str()], Job::read).optional()?)
 }
 
-/// One job, from memory if it was read since it last was without tasks.
+/// One job, from memory if its row was read since the job last had no tasks.
 pub(crate) fn recall(tx: &mut Tx<'_>, name: &Name) -> Step<Option<Arc<Job>>> {
     if let Some(job) = tx.memory.rooms.row(name) {
         return Ok(Some(Arc::clone(job)));
@@ -147,7 +147,7 @@ pub(crate) fn recall(tx: &mut Tx<'_>, name: &Name) -> Step<Option<Arc<Job>>> {
     Ok(found)
 }
 
-/// Makes a job with a limit, unless it is there.
+/// Creates a job with a limit, unless it exists.
 pub(crate) fn make_limited(tx: &mut Tx<'_>, name: &Name, limit: u32) -> Step<()> {
     if recall(tx, name)?.is_some() {
         return Ok(());
@@ -163,7 +163,7 @@ pub(crate) fn list(tx: &Tx<'_>, after: Option<&Name>, limit: u32) -> Step<Vec<Jo
     Ok(jobs.iter().map(|job| job.record(tx)).collect())
 }
 
-/// Whether tasks of the job have come as far as a job decides.
+/// Whether the job has tasks that have reached it: later steps of a workflow have not.
 pub(crate) fn has_tasks(tx: &Tx<'_>, name: &Name) -> Step<bool> {
     if tx.memory.rooms.get(name).is_some() {
         return Ok(true);

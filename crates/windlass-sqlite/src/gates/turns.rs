@@ -19,12 +19,12 @@ use crate::{
     operate, sql,
 };
 
-/// Tasks that one statement lets through: the pairs of parameters of `admit_many.sql`.
+/// Tasks that one statement admits: the pairs of parameters of `admit_many.sql`.
 const ADMIT_PER_STATEMENT: usize = 16;
-/// Below so many a statement for each is cheaper than one with mostly empty parameters.
+/// Below so many, one statement per task is cheaper than one with mostly empty parameters.
 const ADMIT_TOGETHER_MIN: usize = 4;
 
-/// Gives a job its turn. One that is not there is made if it has tasks.
+/// Gives a job its turn. A missing job is created if it has tasks.
 pub(crate) fn give_turn(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> Step<Progress> {
     let found = job::recall(tx, name)?;
     let is_new = found.is_none();
@@ -42,7 +42,7 @@ pub(crate) fn give_turn(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> St
                 tx.memory.rooms.set_again(name, before.again_at, None);
                 tx.memory.rooms.set_delayed(name, false);
                 tx.memory.rooms.set_row(name, None);
-                // What came meanwhile belongs to a new job of that name.
+                // Tasks that came meanwhile belong to a new job of that name.
                 return give_turn(tx, name, budget);
             }
             Removal::GoesOn(progress) => progress,
@@ -54,7 +54,7 @@ pub(crate) fn give_turn(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> St
     Ok(progress)
 }
 
-/// The start of a task that was claimed since the last turn counts from now.
+/// Records the start of a task that was claimed since the last turn; the delay counts from now.
 fn notice_start(tx: &mut Tx<'_>, job: &mut Job) {
     let is_unnoticed = tx.memory.rooms.get(&job.name).is_some_and(|room| room.unnoticed > 0);
     if job.delay.is_some() && is_unnoticed {
@@ -63,7 +63,7 @@ fn notice_start(tx: &mut Tx<'_>, job: &mut Job) {
     }
 }
 
-/// Lets held tasks through, or takes ready ones back.
+/// Admits held tasks, or takes ready ones back.
 fn admit(tx: &mut Tx<'_>, job: &mut Job, budget: &mut Budget) -> Step<Progress> {
     notice_start(tx, job);
     if take_from_dead_lanes(tx, &job.name, budget)? == Progress::More {
@@ -107,18 +107,18 @@ fn taken(tx: &Tx<'_>, name: &Name) -> (u32, u32) {
     tx.memory.rooms.get(name).map_or((0, 0), |room| (room.ready(), room.running))
 }
 
-/// Held tasks of a job that somebody could take.
+/// Held tasks of a job in lanes that have a worker.
 fn live_held(tx: &Tx<'_>, name: &Name) -> u64 {
     let Some(room) = tx.memory.rooms.get(name) else { return 0 };
     room.shares.iter().filter(|share| tx.memory.is_live(share.lane)).map(|share| share.held).sum()
 }
 
-/// Notes whether the job is above its limit, and whether it has more tasks than room.
+/// Records whether the job is above its limit, and whether it has more tasks than room.
 fn mark(tx: &mut Tx<'_>, job: &mut Job, window: u32) {
     let (ready, running) = taken(tx, &job.name);
     let limit = job.concurrency.unwrap_or(window);
     let taken = ready.saturating_add(running);
-    // Only a limit that falls makes the mark; here it goes.
+    // Only a change of the limit sets this mark; here it is cleared.
     job.over_limit &= job.concurrency.is_some() && taken > limit;
     let at_limit = job.state == JobState::Active
         && job.concurrency.is_some()
@@ -130,7 +130,7 @@ fn mark(tx: &mut Tx<'_>, job: &mut Job, window: u32) {
     }
 }
 
-/// Ready tasks in lanes from which nobody takes give their room back.
+/// Takes ready tasks back from lanes without a worker, so that they free their room.
 fn take_from_dead_lanes(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> Step<Progress> {
     let Some(room) = tx.memory.rooms.get(name) else { return Ok(Progress::Over) };
     let dead: Vec<Ready> =
@@ -143,7 +143,7 @@ fn take_from_dead_lanes(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> St
     Ok(if now < dead.len() { Progress::More } else { Progress::Over })
 }
 
-/// The held tasks that come first: by priority, then id, of live lanes only.
+/// The first held tasks: by priority, then id, of live lanes only.
 fn best_held(tx: &mut Tx<'_>, name: &Name, n: usize) -> Step<Vec<(LaneId, Waiting)>> {
     let Some(room) = tx.memory.rooms.get(name).filter(|_| n > 0) else { return Ok(Vec::new()) };
     let lanes = room.shares.iter().filter(|share| share.held > 0 && tx.memory.is_live(share.lane));
@@ -159,7 +159,7 @@ fn best_held(tx: &mut Tx<'_>, name: &Name, n: usize) -> Step<Vec<(LaneId, Waitin
     Ok(best)
 }
 
-/// The ready tasks that go first: the lowest priority, of equals the one that entered last.
+/// The ready tasks that are taken back first: the lowest priority, and the latest entry among equals.
 fn least_ready(tx: &Tx<'_>, name: &Name, n: usize) -> Vec<Ready> {
     let Some(room) = tx.memory.rooms.get(name).filter(|_| n > 0) else { return Vec::new() };
     let key = |ready: &Ready| (ready.task.priority, std::cmp::Reverse(ready.seq));
@@ -188,7 +188,7 @@ fn promote(tx: &mut Tx<'_>, name: &Name, lane: LaneId, task: &Waiting) -> Step<(
     Ok(())
 }
 
-/// Writes down who was let through. Must be called before anything else reads or changes the rows of such tasks.
+/// Writes the rows of admitted tasks. Must run before other code reads or changes those rows.
 pub(crate) fn write_admitted(tx: &mut Tx<'_>) -> Step<()> {
     if tx.touched.admitted.is_empty() {
         return Ok(());
@@ -226,7 +226,7 @@ fn demote(tx: &mut Tx<'_>, name: &Name, ready: &Ready) -> Step<()> {
     held_line::enter_again(tx, name, lane, task)
 }
 
-/// Held tasks take the places of ready ones that they outrank.
+/// Held tasks replace ready ones that they outrank.
 fn change_places(tx: &mut Tx<'_>, name: &Name) -> Step<()> {
     let is_possible = |tx: &Tx<'_>| {
         tx.memory.rooms.get(name).is_some_and(|room| room.is_mixed() && room.ready() > 0 && room.held() > 0)
@@ -244,7 +244,7 @@ fn change_places(tx: &mut Tx<'_>, name: &Name) -> Step<()> {
     Ok(())
 }
 
-/// Cancels tasks of the job that neither run nor have ended, up to an id.
+/// Cancels tasks of the job up to an id that do not run and have not ended.
 pub(crate) fn cancel_unstarted(
     tx: &mut Tx<'_>,
     job: &Job,
@@ -275,13 +275,13 @@ pub(crate) fn cancel_unstarted(
     Ok(if ids.len() == wanted { Progress::More } else { Progress::Over })
 }
 
-/// How far the removal of a job has come.
+/// The progress of a job's removal.
 enum Removal {
     Forgotten,
     GoesOn(Progress),
 }
 
-/// Goes on with the removal of a job; forgets it when the last of its old tasks has ended.
+/// Continues the removal of a job; deletes it when the last of its old tasks has ended.
 fn remove_rest(tx: &mut Tx<'_>, job: &Job, budget: &mut Budget) -> Step<Removal> {
     let up_to = job.gone_before.unwrap_or(tx.memory.last_id);
     let progress = cancel_unstarted(tx, job, up_to, budget)?;

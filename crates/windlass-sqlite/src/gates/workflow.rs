@@ -1,4 +1,4 @@
-//! Workflows: only the first unfinished step has its turn, and none while the workflow is blocked.
+//! Workflows: only the first unfinished step has its turn, and no step while the workflow is blocked.
 
 use rusqlite::{OptionalExtension, Row};
 use windlass_core::{
@@ -17,13 +17,13 @@ use crate::{
     operate, sql,
 };
 
-/// A workflow as it is stored.
+/// A workflow as the store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Workflow {
     pub name: Name,
     pub on_failure: OnFailure,
     pub blocked_by: Option<TaskId>,
-    /// Steps up to this one fail without consequence.
+    /// Failures of steps up to this one have no consequence.
     pub forgiven_step: Option<i64>,
     pub created_at: Timestamp,
 }
@@ -39,7 +39,7 @@ impl Workflow {
         })
     }
 
-    /// Writes what holds it up.
+    /// Stores what blocks it.
     pub(crate) fn save(&self, tx: &Tx<'_>) -> Step<()> {
         let blocked_by = self.blocked_by.map(TaskId::raw);
         tx.sql(sql::PUT_WORKFLOW)?.execute((self.name.as_str(), blocked_by, self.forgiven_step))?;
@@ -68,7 +68,7 @@ pub(crate) fn find(tx: &Tx<'_>, name: &Name) -> Step<Option<Workflow>> {
     Ok(tx.sql(sql::FIND_WORKFLOW)?.query_row([name.as_str()], Workflow::read).optional()?)
 }
 
-/// Workflows by name, perhaps only those that are blocked.
+/// Workflows by name, all or only the blocked ones.
 pub(crate) fn list(
     tx: &Tx<'_>,
     blocked: bool,
@@ -81,7 +81,7 @@ pub(crate) fn list(
     found.into_iter().map(|workflow| workflow.record(tx)).collect()
 }
 
-/// Makes a workflow that is not there; the first append decides its policy.
+/// Creates a missing workflow; the first append decides its policy.
 pub(crate) fn make(tx: &Tx<'_>, name: &Name, on_failure: Option<OnFailure>) -> Step<()> {
     let policy = on_failure.unwrap_or_default().code();
     tx.sql(sql::INSERT_WORKFLOW)?.execute((name.as_str(), policy, tx.now.as_ms()))?;
@@ -116,7 +116,7 @@ fn head(tx: &Tx<'_>, name: &Name) -> Step<Option<Head>> {
     Ok(found.optional()?)
 }
 
-/// Gives the first unfinished step its turn, or forgets a workflow that has none.
+/// Gives the first unfinished step its turn, or deletes a workflow that has none.
 pub(crate) fn pass_on(tx: &mut Tx<'_>, name: &Name, budget: &mut Budget) -> Step<Progress> {
     let Some(workflow) = find(tx, name)? else { return Ok(Progress::Over) };
     match (workflow.blocked_by, workflow.on_failure) {
@@ -159,7 +159,8 @@ fn advance(tx: &mut Tx<'_>, head: &Head) -> Step<()> {
     Ok(())
 }
 
-/// An earlier step failed and the policy is to cancel: the steps that were there then go, the workflow with them.
+/// An earlier step failed and the policy is to cancel: cancels the steps that existed then, and ends the
+/// workflow.
 fn cancel_rest(tx: &mut Tx<'_>, workflow: &Workflow, failed: TaskId, budget: &mut Budget) -> Step<Progress> {
     let up_to = workflow.forgiven_step.unwrap_or(i64::MAX);
     let reason = format!("an earlier step failed: {failed}");
@@ -173,7 +174,7 @@ fn cancel_rest(tx: &mut Tx<'_>, workflow: &Workflow, failed: TaskId, budget: &mu
         return Ok(Progress::More);
     }
     tx.sql(sql::DELETE_WORKFLOW)?.execute([workflow.name.as_str()])?;
-    // What was appended meanwhile is a new workflow of that name.
+    // Steps that were appended meanwhile form a new workflow of that name.
     if let Some(head) = head(tx, &workflow.name)? {
         make(tx, &workflow.name, head.on_failure)?;
         tx.touched.workflow(&workflow.name);
@@ -181,7 +182,7 @@ fn cancel_rest(tx: &mut Tx<'_>, workflow: &Workflow, failed: TaskId, budget: &mu
     Ok(Progress::Over)
 }
 
-/// Unfinished steps up to a place, the last first.
+/// Unfinished steps up to a step number, the last first.
 pub(crate) fn steps(tx: &Tx<'_>, name: &Name, up_to: i64, limit: usize) -> Step<Vec<TaskId>> {
     let mut statement = tx.sql(sql::FIND_STEPS)?;
     let ids =
@@ -189,7 +190,7 @@ pub(crate) fn steps(tx: &Tx<'_>, name: &Name, up_to: i64, limit: usize) -> Step<
     Ok(ids.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The step that had its turn ended without success: what that means for the rest.
+/// Applies the policy of the workflow after its current step ended without success.
 pub(crate) fn step_failed(tx: &mut Tx<'_>, name: &Name, id: TaskId, step: i64) -> Step<()> {
     tx.touched.workflow(name);
     let Some(mut workflow) = find(tx, name)? else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Leases: registration, hand-back, and what becomes of the tasks of a worker that is gone.
+//! Leases: registration, hand-back, and the tasks of dead workers.
 
 use std::collections::HashSet;
 
@@ -17,19 +17,19 @@ use crate::{
     sql,
 };
 
-/// Where a worker lives.
+/// Which process a worker runs in.
 #[derive(Debug, Clone)]
 pub(crate) enum Home {
-    /// In the process that has the store.
+    /// The process that has the store open.
     Here,
-    /// In another one, behind a server.
+    /// Another process, connected through a server.
     Elsewhere {
         /// The caller that registered it.
         owner: Option<String>,
     },
 }
 
-/// Stores a worker. Its lease starts when that is committed; that of a remote one outlives this process.
+/// Stores a worker. Its lease starts with the commit; the lease of a remote worker outlives this process.
 pub(crate) fn register(tx: &mut Tx<'_>, worker: &NewWorker, home: Home) -> Step<WorkerId> {
     let (is_remote, owner) = match home {
         Home::Here => (false, None),
@@ -54,7 +54,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, worker: &NewWorker, home: Home) -> Step<
     Ok(id)
 }
 
-/// Ends a registration and hands back what it holds.
+/// Ends a registration and hands back its tasks.
 pub(crate) fn retire(tx: &mut Tx<'_>, worker: WorkerId) -> Step<u64> {
     let leases = held_by(tx, worker, |_, _| true);
     let handed_back = hand_back(tx, worker, &leases)?;
@@ -63,7 +63,7 @@ pub(crate) fn retire(tx: &mut Tx<'_>, worker: WorkerId) -> Step<u64> {
     Ok(handed_back)
 }
 
-/// Sets how many slots a live worker has. It is told with its next renewal.
+/// Sets how many slots a live worker has. Its next renewal tells it.
 pub(crate) fn set_slots(tx: &mut Tx<'_>, worker: WorkerId, slots: u32) -> Step<()> {
     check_slots(slots)?;
     if !tx.leases.is_live(worker, tx.mono) {
@@ -78,7 +78,7 @@ pub(crate) fn set_slots(tx: &mut Tx<'_>, worker: WorkerId, slots: u32) -> Step<(
     Ok(())
 }
 
-/// Hands back what one claim took, and refuses it if it is still on its way.
+/// Hands back the tasks of one claim, and refuses that claim if it arrives later.
 pub(crate) fn unclaim(tx: &mut Tx<'_>, worker: WorkerId, claim_no: u64) -> Step<u64> {
     let Some(entry) = tx.memory.worker_mut(worker) else { return Ok(0) };
     entry.min_claim_no = entry.min_claim_no.max(claim_no.saturating_add(1));
@@ -90,7 +90,8 @@ pub(crate) fn unclaim(tx: &mut Tx<'_>, worker: WorkerId, claim_no: u64) -> Step<
     Ok(handed_back)
 }
 
-/// Hands back what the worker holds and does not own up to; says what it names and does not hold.
+/// Hands back tasks of the worker that its list does not contain; returns those of the list that it does not
+/// hold.
 pub(crate) fn reconcile(
     tx: &mut Tx<'_>,
     worker: WorkerId,
@@ -108,7 +109,7 @@ pub(crate) fn reconcile(
     Ok(Reconciled { handed_back, ..lost })
 }
 
-/// Keeps how far an attempt is.
+/// Stores the progress of an attempt.
 pub(crate) fn progress(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, progress: &str) -> Step<()> {
     let held = tx.memory.worker(worker).and_then(|worker| worker.held.get(&lease.id));
     if held.is_none_or(|held| held.lease != lease.lease) {
@@ -118,13 +119,13 @@ pub(crate) fn progress(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, progr
     if changed == 1 { Ok(()) } else { Err(disagree("a running task")) }
 }
 
-/// Takes the tasks of workers whose leases ran out, at most `limit`.
+/// Takes the tasks of workers whose leases have expired, at most `limit`.
 pub(crate) fn expire_workers(tx: &mut Tx<'_>, limit: u32) -> Step<DutyReport> {
     let expired = tx.leases.expired(tx.mono);
     take_from_dead(tx, &expired, limit)
 }
 
-/// Takes the tasks of workers that are dead: each counts a crash.
+/// Takes the tasks of dead workers: each counts a crash.
 pub(crate) fn take_from_dead(tx: &mut Tx<'_>, workers: &[WorkerId], limit: u32) -> Step<DutyReport> {
     let mut report = DutyReport::default();
     let mut lanes: Vec<LaneId> = Vec::new();
@@ -133,7 +134,8 @@ pub(crate) fn take_from_dead(tx: &mut Tx<'_>, workers: &[WorkerId], limit: u32) 
         let mut leases = held_by(tx, *worker, |_, _| true);
         report.more |= leases.len() > room;
         let is_last = leases.len() <= room;
-        // Counted once: the rest of a crowd is still the rest of a crowd.
+        // Recorded once: later calls for the same worker must see the size of the whole crowd, not of the
+        // rest.
         let crowd = tx.memory.worker_mut(*worker).map_or(0, |dead| *dead.crowd.get_or_insert(leases.len()));
         leases.truncate(room);
         for (lease, end) in judge(tx, *worker, &leases, crowd == 1) {
@@ -154,7 +156,8 @@ pub(crate) fn take_from_dead(tx: &mut Tx<'_>, workers: &[WorkerId], limit: u32) 
     Ok(report)
 }
 
-/// What the crash makes of each task. Groups draw their numbers where ready tasks draw their places.
+/// Decides what the crash means for each task. Group numbers come from the same sequence as places in the
+/// ready line.
 fn judge(tx: &mut Tx<'_>, worker: WorkerId, leases: &[LeaseRef], was_alone: bool) -> Vec<(LeaseRef, End)> {
     let Some(dead) = tx.memory.worker(worker) else { return Vec::new() };
     let victims: Vec<Victim> = leases
@@ -174,7 +177,7 @@ fn judge(tx: &mut Tx<'_>, worker: WorkerId, leases: &[LeaseRef], was_alone: bool
     leases.iter().copied().zip(fates.into_iter().map(end)).collect()
 }
 
-/// Leases of a worker, oldest task first, so that they return to the line in the order in which they came.
+/// Leases of a worker, oldest task first, so that the tasks return to the line in their old order.
 fn held_by(tx: &Tx<'_>, worker: WorkerId, wanted: impl Fn(LeaseRef, u64) -> bool) -> Vec<LeaseRef> {
     let Some(worker) = tx.memory.worker(worker) else { return Vec::new() };
     let mut leases: Vec<LeaseRef> = worker
@@ -195,22 +198,22 @@ fn hand_back(tx: &mut Tx<'_>, worker: WorkerId, leases: &[LeaseRef]) -> Step<u64
     Ok(leases.len() as u64)
 }
 
-/// Why a lease ends without a word from its attempt.
+/// Why the store ends a lease without a settlement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     HandBack,
-    /// It counts a crash and runs again, as a member of a group if it is a suspect now.
+    /// Counts a crash; the task runs again, as a member of a group if it is now a suspect.
     Crash(Group),
-    /// It crashed alone, and too often.
+    /// The task crashed alone, and too often.
     CrashOut,
 }
 
-/// Ends one lease; answers the lane if its task is ready again.
+/// Ends one lease; returns the lane if its task is ready again.
 fn end_lease(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, end: End) -> Step<Option<LaneId>> {
     let Some(held) = tx.memory.take(worker, lease) else { return Ok(None) };
     let ending = Ending { worker, id: lease.id, held };
     if let Some(reason) = &ending.held.cancel {
-        // The attempt has ended, and not in success: that is what was asked for.
+        // A cancellation was requested, and the attempt has ended without success: cancel the task.
         ending.leave(tx, State::Cancelled, Some(reason), None)?;
         return Ok(None);
     }
@@ -224,7 +227,7 @@ fn end_lease(tx: &mut Tx<'_>, worker: WorkerId, lease: LeaseRef, end: End) -> St
 
 /// Marks a registration as ended; its row stays as a tombstone.
 fn end_worker(tx: &mut Tx<'_>, worker: WorkerId) -> Step<()> {
-    // Unknown after a restart: reports live in memory.
+    // Empty after a restart: reports are kept in memory only.
     let (renewed_at, report) = tx.leases.last_report(worker).unwrap_or_default();
     let (usage, factor) = (report.memory_usage, report.factor);
     tx.sql(sql::END_WORKER)?.execute(params![

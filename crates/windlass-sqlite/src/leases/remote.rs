@@ -1,5 +1,5 @@
-//! Workers in other processes, over a restart of the one that has the store: each has a lease time from the start to renew, and keeps
-//! what it holds until then.
+//! Remote workers across a restart of the store's process. Each has one lease time from the start to renew,
+//! and keeps its tasks until then.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) struct Away {
     renewed_at: Timestamp,
 }
 
-/// Reads those that had not ended.
+/// Reads the remote workers whose registrations had not ended.
 pub(crate) fn load(conn: &Connection) -> rusqlite::Result<Vec<Away>> {
     let mut statement = conn.prepare(sql::LOAD_WORKERS)?;
     let mut rows = statement.query([])?;
@@ -48,7 +48,7 @@ pub(crate) fn load(conn: &Connection) -> rusqlite::Result<Vec<Away>> {
 }
 
 impl Away {
-    /// Has it among the workers again.
+    /// Adds it to the registered workers again.
     pub(crate) fn enter(&self, memory: &mut Memory) {
         memory.add_worker(self.id, admit::service(&self.worker));
         if let Some(entry) = memory.worker_mut(self.id) {
@@ -57,7 +57,7 @@ impl Away {
     }
 }
 
-/// Starts their leases anew, and tells them again what should end.
+/// Starts their leases anew, and repeats the cancellations that were requested of them.
 pub(crate) fn go_on(away: &[Away], memory: &Memory, shared: &Shared) {
     for Away { id, worker, registered_at, renewed_at, .. } in away {
         let clock = shared.options.clock.as_ref();

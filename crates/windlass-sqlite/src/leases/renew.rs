@@ -1,9 +1,9 @@
-//! Which workers are believed alive, and until when.
+//! Which workers have a live lease, and until when.
 //!
-//! Kept beside the writer, not in it: a renewal is answered at once even while a commit waits for a slow disk,
-//! so a live worker never loses its lease to somebody else's write (NO-FALSE-DEATH). Deadlines count in
-//! monotonic time (CLOCK-FREE); nothing of this is stored, because with the process every worker of it ends. One that lives in
-//! another process has a whole lease time from the next start: while nobody could renew, nobody is dead.
+//! This state is kept beside the writer: a renewal is answered at once even while a commit waits for a slow
+//! disk. So a slow write never costs a live worker its lease (NO-FALSE-DEATH). Deadlines count in monotonic
+//! time (CLOCK-FREE). Nothing is stored, because the workers of a process end with it. A remote worker gets a
+//! whole lease time from the next start: while no worker can renew, no worker counts as dead.
 
 use std::{
     sync::{
@@ -20,7 +20,7 @@ use windlass_core::{
 
 use crate::memory::id_map::IdMap;
 
-/// How long after its deadline a worker's tasks are taken: room for clocks that tick apart.
+/// How long after its deadline a worker's tasks are taken: tolerance for clocks that tick differently.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 /// One worker's lease.
@@ -38,7 +38,7 @@ struct Lease {
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     leases: Mutex<IdMap<WorkerId, Lease>>,
-    /// The epoch that renewals tell.
+    /// The epoch that renewals return.
     epoch: AtomicU32,
 }
 
@@ -49,7 +49,7 @@ impl Leases {
         self.go_on(id, worker, (now, now), clock);
     }
 
-    /// Starts the lease of a worker that registered and last renewed at these times.
+    /// Starts the lease of a worker that registered and last renewed before this process started.
     pub(crate) fn go_on(
         &self,
         id: WorkerId,
@@ -63,7 +63,7 @@ impl Leases {
         self.lock().insert(id, lease);
     }
 
-    /// Prolongs a lease that is in force.
+    /// Prolongs a lease that has not expired.
     pub(crate) fn renew(&self, id: WorkerId, report: WorkerReport, clock: &dyn Clock) -> Result<Renewed> {
         let now = clock.monotonic();
         let mut leases = self.lock();
@@ -78,17 +78,17 @@ impl Leases {
         })
     }
 
-    /// Renewals tell this epoch from now on.
+    /// Sets the epoch that renewals return.
     pub(crate) fn set_epoch(&self, epoch: Epoch) {
         self.epoch.store(epoch.0, Ordering::Relaxed);
     }
 
-    /// Whether a lease is in force.
+    /// Whether a lease has not expired.
     pub(crate) fn is_live(&self, id: WorkerId, now: Duration) -> bool {
         self.lock().get(&id).is_some_and(|lease| now < lease.deadline)
     }
 
-    /// Leases that ran out long enough ago for their tasks to be taken, the lowest id first.
+    /// Leases that expired at least [`GRACE`] ago, the lowest id first.
     pub(crate) fn expired(&self, now: Duration) -> Vec<WorkerId> {
         let mut expired: Vec<_> = self
             .lock()
@@ -100,12 +100,12 @@ impl Leases {
         expired
     }
 
-    /// When the worker last renewed, and what it said then.
+    /// When the worker last renewed, and its report then.
     pub(crate) fn last_report(&self, id: WorkerId) -> Option<(Timestamp, WorkerReport)> {
         self.lock().get(&id).map(|lease| (lease.renewed_at, lease.report.clone()))
     }
 
-    /// Tells a worker with its next renewal how many slots it has.
+    /// Sets the slots that the worker's next renewal returns.
     pub(crate) fn set_slots(&self, id: WorkerId, slots: u32) {
         if let Some(lease) = self.lock().get_mut(&id) {
             lease.worker.slots = slots;
@@ -117,7 +117,7 @@ impl Leases {
         self.lock().remove(&id);
     }
 
-    /// Tells a worker with its next renewal that an attempt should end.
+    /// Sets a cancellation that the worker's next renewal returns.
     pub(crate) fn ask_cancel(&self, id: WorkerId, attempt: LeaseRef, reason: &str) {
         if let Some(lease) = self.lock().get_mut(&id)
             && lease.cancels.iter().all(|(known, _)| *known != attempt)
@@ -126,7 +126,7 @@ impl Leases {
         }
     }
 
-    /// The attempt has ended: nothing to tell any more.
+    /// The attempt has ended: drops its cancellation.
     pub(crate) fn cancel_over(&self, id: WorkerId, attempt: LeaseRef) {
         if let Some(lease) = self.lock().get_mut(&id) {
             lease.cancels.retain(|(known, _)| *known != attempt);

@@ -1,4 +1,4 @@
-//! The beginning of a job's line, read ahead of its turns.
+//! The beginning of a job's line, read before its turns need it.
 
 use std::sync::Arc;
 
@@ -22,13 +22,14 @@ impl Waiting {
 /// Rank and id, as in the table.
 pub(crate) type Place = (i64, i64);
 
-/// The held tasks of a line up to a place. All of them are here; the table may have more up to there, which were let through.
+/// The held tasks of a line up to `end`, without gaps. The table may have more rows up to there: admitted
+/// tasks.
 ///
-/// Cheap to clone, because a room is remembered as it was in every transaction that changes it, and to take the first from.
+/// Cheap to clone and to pop: every transaction that changes a room first saves a copy of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ahead {
     read: Arc<[Waiting]>,
-    /// How many of those are gone.
+    /// How many of `read` have been removed from the front.
     gone: usize,
     end: Place,
 }
@@ -40,23 +41,23 @@ impl Default for Ahead {
 }
 
 impl Ahead {
-    /// What comes first.
+    /// The remaining tasks, in order.
     pub(crate) fn tasks(&self) -> &[Waiting] {
         self.read.get(self.gone..).unwrap_or_default()
     }
 
-    /// Up to where it was read.
+    /// The place of the last task that was read.
     pub(crate) fn end(&self) -> Place {
         self.end
     }
 
-    /// Adds what was read behind its end.
+    /// Adds tasks that were read after the end.
     pub(super) fn extend(&mut self, more: &[Waiting]) {
         self.end = more.last().map_or(self.end, Waiting::place);
         self.replace(self.tasks().iter().chain(more).copied().collect());
     }
 
-    /// Adds a task that lines up, unless that stands behind the end.
+    /// Inserts a task that joins the line, unless its place is after the end.
     pub(super) fn line_up(&mut self, task: Waiting) {
         if task.place() <= self.end {
             let (before, behind) =
@@ -65,7 +66,7 @@ impl Ahead {
         }
     }
 
-    /// Takes a task out; usually it is the first.
+    /// Removes a task; usually it is the first.
     pub(super) fn remove(&mut self, id: TaskId) {
         if self.tasks().first().is_some_and(|first| first.id == id) {
             self.gone += 1;

@@ -1,11 +1,11 @@
-//! Maps by the ids that we hand out ourselves.
+//! Maps by ids that the store generates.
 
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
 };
 
-/// Spreads ids, which we hand out ourselves, without the cost of a hash that withstands an attacker.
+/// Spreads ids without the cost of a hash that resists attackers: the store generates the ids itself.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct IdHasher(u64);
 
@@ -29,5 +29,5 @@ impl Hasher for IdHasher {
     }
 }
 
-/// A map by our own ids.
+/// A map by ids that the store generates.
 pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;

@@ -1,7 +1,7 @@
-//! Who has the room of each job, what waits for it, and which jobs want a turn although nobody touched them.
+//! The used room of each job, the tasks that wait for it, and the jobs that need a turn at a set time.
 //!
-//! Counted from the rows when the store is opened and kept exact by the one writer, so that a job's turn is decided without
-//! reading its tasks. Only jobs that have something held, ready or running are here.
+//! Counted from the rows when the store is opened; the writer keeps it exact. So a job's turn reads none of
+//! its tasks. Only jobs with a held, ready or running task are here.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet, VecDeque},
@@ -13,7 +13,7 @@ use windlass_core::{LaneId, Name, TaskId, Timestamp};
 use super::ahead::{Ahead, Waiting};
 use crate::gates::job::Job;
 
-/// A ready task of a job. They are few: a job has a limit or a window.
+/// A ready task of a job. There are few: a job has a limit or a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ready {
     pub lane: LaneId,
@@ -21,16 +21,16 @@ pub(crate) struct Ready {
     pub seq: i64,
 }
 
-/// What a job has in one lane.
+/// The tasks of a job in one lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Share {
     pub lane: LaneId,
-    /// Those that are ready, about in the order of their line.
+    /// The ready ones, approximately in the order of their line.
     pub ready: VecDeque<Ready>,
     pub held: u64,
     /// Suspects whose group waits; they are not in the line.
     pub aside: u64,
-    /// The beginning of its line, if it was read.
+    /// The beginning of its line, once it was read.
     ahead: Option<Ahead>,
 }
 
@@ -38,32 +38,32 @@ pub(crate) struct Share {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Room {
     pub running: u32,
-    /// How many of those no turn of the job has noticed yet.
+    /// How many of the running tasks started since the job's last turn.
     pub unnoticed: u32,
-    /// Starts up to this number were noticed.
+    /// The last turn of the job has counted all starts up to this number.
     noticed: u64,
-    /// Lanes in which something is ready or held.
+    /// Lanes with ready or held tasks.
     pub shares: Vec<Share>,
-    /// What the job's row says, once it was read.
+    /// The job's row, once it was read.
     row: Option<Arc<Job>>,
-    /// The lowest and the highest priority since the job was last without tasks.
+    /// The lowest and the highest priority of its tasks since it last had none.
     priorities: Option<(i32, i32)>,
-    /// The transaction that changed it last: it is remembered as it was before once for each.
+    /// The last transaction that changed it. The first change in a transaction saves a copy.
     changed_in: u64,
 }
 
 impl Room {
-    /// Its tasks that are ready, over all lanes.
+    /// The number of its ready tasks in all lanes.
     pub(crate) fn ready(&self) -> u32 {
         self.shares.iter().map(|share| share.ready.len() as u32).sum()
     }
 
-    /// Its tasks that are held, over all lanes.
+    /// The number of its held tasks in all lanes.
     pub(crate) fn held(&self) -> u64 {
         self.shares.iter().map(|share| share.held).sum()
     }
 
-    /// Its suspects that stand aside, over all lanes.
+    /// The number of its suspects that are set aside, in all lanes.
     pub(crate) fn aside(&self) -> u64 {
         self.shares.iter().map(|share| share.aside).sum()
     }
@@ -90,7 +90,7 @@ impl Room {
         self.in_lane(ready.lane, |share| share.ready.push_back(ready));
     }
 
-    /// Tasks leave a line from its front, so the search is short.
+    /// Removes a ready task. Tasks leave a line from its front, so the search is short.
     fn remove_ready(&mut self, lane: LaneId, id: TaskId) {
         self.in_lane(lane, |share| {
             if let Some(at) = share.ready.iter().position(|ready| ready.task.id == id) {
@@ -108,7 +108,7 @@ impl Room {
         self.in_lane(lane, |share| share.ahead.as_mut().into_iter().for_each(change));
     }
 
-    /// Changes what it has in a lane; empty shares go when the change of the room is over.
+    /// Changes the job's share of a lane; the caller removes empty shares after the change of the room.
     fn in_lane(&mut self, lane: LaneId, change: impl FnOnce(&mut Share)) {
         if let Some(share) = self.shares.iter_mut().find(|share| share.lane == lane) {
             change(share);
@@ -124,7 +124,7 @@ impl Room {
     }
 }
 
-/// How to take one change back.
+/// How to undo one change.
 #[derive(Debug)]
 enum Undo {
     Room(Name, Option<Room>),
@@ -144,18 +144,18 @@ pub(crate) struct Rooms {
     pending_workflows: BTreeSet<Name>,
     /// The number of the last start; a rollback leaves a gap.
     starts: u64,
-    /// The number of the transaction, less one.
+    /// The number of the current transaction, less one.
     transactions: u64,
     undo: Vec<Undo>,
 }
 
 impl Rooms {
-    /// The room of a job, if anything of it is held, ready or running.
+    /// The room of a job, if it has a held, ready or running task.
     pub(crate) fn get(&self, job: &Name) -> Option<&Room> {
         self.by_job.get(job)
     }
 
-    /// Every job that has something held, ready or running.
+    /// Every job with a held, ready or running task.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Name, &Room)> {
         self.by_job.iter()
     }
@@ -168,19 +168,20 @@ impl Rooms {
         self.by_job.len()
     }
 
-    /// The row of a job, if it is known by heart.
+    /// The row of a job, if it is cached.
     pub(crate) fn row(&self, job: &Name) -> Option<&Arc<Job>> {
         self.by_job.get(job)?.row.as_ref()
     }
 
-    /// Remembers the row of a job for as long as anything of it is held, ready or running; `None` if it is gone.
+    /// Caches the row of a job for as long as the job has a held, ready or running task; `None` if the row
+    /// was deleted.
     pub(crate) fn set_row(&mut self, job: &Name, row: Option<Arc<Job>>) {
         if self.by_job.contains_key(job) {
             self.change(job, |room| room.row = row);
         }
     }
 
-    /// A task of the job is held from now on.
+    /// Counts a newly held task of the job.
     pub(crate) fn enter(&mut self, job: &Name, lane: LaneId, priority: i32) {
         self.change(job, |room| {
             room.add_held(lane, 1);
@@ -188,7 +189,7 @@ impl Rooms {
         });
     }
 
-    /// A task of the job was found ready.
+    /// Adds a task of the job that is ready already.
     pub(crate) fn enter_ready(&mut self, job: &Name, ready: Ready) {
         self.change(job, |room| {
             room.add_ready(ready);
@@ -196,19 +197,19 @@ impl Rooms {
         });
     }
 
-    /// A ready task of the job ends.
+    /// Removes a ready task of the job that ends.
     pub(crate) fn leave(&mut self, job: &Name, lane: LaneId, id: TaskId) {
         self.change(job, |room| room.remove_ready(lane, id));
     }
 
-    /// A suspect of the job stands aside (or no more).
+    /// Counts suspects of the job that are set aside.
     pub(crate) fn count_aside(&mut self, job: &Name, lane: LaneId, by: i64) {
         self.change(job, |room| {
             room.in_lane(lane, |share| share.aside = share.aside.saturating_add_signed(by));
         });
     }
 
-    /// A held task of the job ends.
+    /// Removes a held task of the job that ends.
     pub(crate) fn leave_line(&mut self, job: &Name, lane: LaneId, id: TaskId) {
         self.change(job, |room| {
             room.ahead_mut(lane, |ahead| ahead.remove(id));
@@ -244,26 +245,26 @@ impl Rooms {
         share.map_or((0, None), |share| (share.held, share.ahead.as_ref()))
     }
 
-    /// More of a line was read.
+    /// Adds tasks that were read from a line.
     pub(crate) fn read_on(&mut self, job: &Name, lane: LaneId, more: &[Waiting]) {
         self.change(job, |room| {
             room.in_lane(lane, |share| share.ahead.get_or_insert_default().extend(more));
         });
     }
 
-    /// A task lines up among those that were read.
+    /// Adds a task that joins a line to those that were read.
     pub(crate) fn line_up(&mut self, job: &Name, lane: LaneId, task: Waiting) {
         self.change(job, |room| room.ahead_mut(lane, |ahead| ahead.line_up(task)));
     }
 
-    /// What was read of a line no longer holds.
+    /// Drops what was read of a line.
     pub(crate) fn forget_ahead(&mut self, job: &Name, lane: LaneId) {
         if self.line(job, lane).1.is_some() {
             self.change(job, |room| room.in_lane(lane, |share| share.ahead = None));
         }
     }
 
-    /// A ready task of the job starts to run; answers the number of the start.
+    /// Moves a ready task of the job to running; returns the number of the start.
     pub(crate) fn start(&mut self, job: &Name, lane: LaneId, id: TaskId) -> u64 {
         self.starts += 1;
         self.change(job, |room| {
@@ -274,7 +275,7 @@ impl Rooms {
         self.starts
     }
 
-    /// A task of the job runs; answers the number of its start.
+    /// Counts a running task of the job; returns the number of its start.
     pub(crate) fn add_running(&mut self, job: &Name) -> u64 {
         self.starts += 1;
         self.change(job, |room| {
@@ -284,7 +285,7 @@ impl Rooms {
         self.starts
     }
 
-    /// A task of the job runs no more.
+    /// Counts a task of the job that has stopped running.
     pub(crate) fn stop(&mut self, job: &Name, start_no: u64) {
         self.change(job, |room| {
             room.running = room.running.saturating_sub(1);
@@ -294,7 +295,7 @@ impl Rooms {
         });
     }
 
-    /// A turn of the job saw everything that runs.
+    /// A turn of the job has counted all its running tasks.
     pub(crate) fn notice(&mut self, job: &Name) {
         let starts = self.starts;
         self.change(job, |room| {
@@ -303,18 +304,18 @@ impl Rooms {
         });
     }
 
-    /// When the next delayed job wants its turn.
+    /// When the next delayed job needs its turn.
     pub(crate) fn next_turn(&self) -> Option<Timestamp> {
         self.again.first().map(|(at, _)| *at)
     }
 
-    /// Delayed jobs whose time has come, at most so many.
+    /// Delayed jobs that are due, at most `limit`.
     pub(crate) fn due(&self, now: Timestamp, limit: usize) -> Vec<Name> {
         let due = self.again.iter().take_while(|(at, _)| *at <= now);
         due.take(limit).map(|(_, job)| job.clone()).collect()
     }
 
-    /// Notes when a job wants its turn.
+    /// Records when a job needs its turn.
     pub(crate) fn set_again(&mut self, job: &Name, before: Option<Timestamp>, after: Option<Timestamp>) {
         if before != after {
             self.apply_again(job, before, after);
@@ -322,12 +323,12 @@ impl Rooms {
         }
     }
 
-    /// Whether a claim of a task of the job leads to a turn at once.
+    /// Whether a claim of a task of the job needs a turn at once.
     pub(crate) fn is_delayed(&self, job: &Name) -> bool {
         self.delayed.contains(job)
     }
 
-    /// Notes whether a job has a delay.
+    /// Records whether a job has a delay.
     pub(crate) fn set_delayed(&mut self, job: &Name, delayed: bool) {
         if self.delayed.contains(job) != delayed {
             self.apply_delayed(job, delayed);
@@ -335,27 +336,27 @@ impl Rooms {
         }
     }
 
-    /// Whether anything was left over for later.
+    /// Whether a turn is pending.
     pub(crate) fn has_pending(&self) -> bool {
         !self.pending_jobs.is_empty() || !self.pending_workflows.is_empty()
     }
 
-    /// Jobs whose turns were left for later. One that is noted in vain does no harm, so that needs no undo.
+    /// Jobs with a pending turn. A needless entry does no harm, so this needs no undo.
     pub(crate) fn pending_jobs(&self) -> &BTreeSet<Name> {
         &self.pending_jobs
     }
 
-    /// The same of workflows.
+    /// Workflows with a pending turn.
     pub(crate) fn pending_workflows(&self) -> &BTreeSet<Name> {
         &self.pending_workflows
     }
 
-    /// Leaves a job's turn, or the rest of it, for later.
+    /// Leaves a job's turn, or the rest of it, pending.
     pub(crate) fn postpone_job(&mut self, job: Name) {
         self.pending_jobs.insert(job);
     }
 
-    /// The same of a workflow.
+    /// Leaves a workflow's turn, or the rest of it, pending.
     pub(crate) fn postpone_workflow(&mut self, workflow: Name) {
         self.pending_workflows.insert(workflow);
     }

@@ -1,4 +1,4 @@
-//! A rollback takes everything back.
+//! A rollback undoes everything.
 
 use windlass_core::crash::Group;
 

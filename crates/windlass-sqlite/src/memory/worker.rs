@@ -1,4 +1,4 @@
-//! A worker as the writer knows it, and what it holds.
+//! A worker as the writer caches it, and its leases.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use windlass_core::{Lane, LaneId, LeaseRef, Name, TaskId, Timestamp, crash::Grou
 
 use crate::memory::id_map::IdMap;
 
-/// A lease as the writer remembers it, with what its end needs to know of the row.
+/// A lease as the writer caches it, with the columns that its end needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Held {
     pub lease: u32,
@@ -44,11 +44,11 @@ impl Held {
     }
 }
 
-/// What a registered worker takes. One of an earlier process takes nothing.
+/// What a registered worker takes. A worker of an earlier process takes nothing.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Service {
     pub kinds: Vec<Name>,
-    /// Empty means all.
+    /// Empty: all queues.
     pub queues: Vec<Name>,
     pub slots: u32,
 }
@@ -64,7 +64,7 @@ impl Service {
 pub(crate) struct Worker {
     pub service: Service,
     pub min_claim_no: u64,
-    /// Where its next claim over very many lanes starts.
+    /// Where its next claim over more than 64 lanes starts.
     pub rotation: usize,
     pub held: IdMap<TaskId, Held>,
     /// How many of the held tasks are suspects of crashes.

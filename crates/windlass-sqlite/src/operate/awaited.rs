@@ -1,4 +1,4 @@
-//! Who waits for the end of which task: the writer wakes nobody unless somebody does.
+//! Which callers wait for the end of which task. The writer wakes only those callers.
 
 use std::{
     sync::{
@@ -13,24 +13,24 @@ use windlass_core::TaskId;
 
 use crate::memory::id_map::IdMap;
 
-/// The tasks that somebody waits for.
+/// The tasks that callers wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Awaited {
     waiters: Mutex<IdMap<TaskId, Vec<Arc<Notify>>>>,
-    /// How many tasks are waited for, readable without the lock.
+    /// The number of awaited tasks, readable without the lock.
     tasks: AtomicUsize,
-    /// Tasks that somebody waited for a moment ago: whoever waits looks again and again, and between two looks the end of
-    /// a task must not be forgotten.
+    /// Tasks that a caller awaited a moment ago. Callers poll again and again, and the end of a task between
+    /// two polls must not be lost.
     recent: Mutex<IdMap<TaskId, Instant>>,
 }
 
-/// How long a task counts as awaited after the last look.
+/// How long a task counts as awaited after the last poll.
 const RECENT_AGE: Duration = Duration::from_mins(1);
-/// Most tasks that count as awaited without somebody who waits.
+/// Most tasks that count as awaited without a waiting caller.
 const RECENT_MAX: usize = 100_000;
 
 impl Awaited {
-    /// Registers interest until the guard is dropped.
+    /// Registers a caller that waits for these tasks, until it drops the guard.
     pub(crate) fn wait_for(self: &Arc<Self>, ids: &[TaskId]) -> Interest {
         let wake = Arc::new(Notify::new());
         let mut waiters = self.lock();
@@ -42,7 +42,7 @@ impl Awaited {
         Interest { awaited: Arc::clone(self), ids: ids.to_vec(), wake }
     }
 
-    /// Whether somebody waits for a task.
+    /// Whether a caller waits for a task, or did a moment ago.
     pub(crate) fn contains(&self, id: TaskId) -> bool {
         (self.tasks.load(Ordering::Acquire) > 0 && self.lock().contains_key(&id))
             || self.recent().get(&id).is_some_and(|at| at.elapsed() < RECENT_AGE)
@@ -52,7 +52,7 @@ impl Awaited {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody stops waiting, perhaps only until the next look.
+    /// A caller stops waiting, perhaps only until its next poll.
     fn remember(&self, ids: &[TaskId]) {
         let (mut recent, now) = (self.recent(), Instant::now());
         if recent.len() + ids.len() > RECENT_MAX {
@@ -62,7 +62,7 @@ impl Awaited {
         recent.extend(ids.iter().take(room).map(|id| (*id, now)));
     }
 
-    /// Wakes those who wait for one of these tasks.
+    /// Wakes the callers that wait for one of these tasks.
     pub(crate) fn wake(&self, ended: &[TaskId]) {
         if ended.is_empty() || self.tasks.load(Ordering::Acquire) == 0 {
             return;
@@ -78,7 +78,7 @@ impl Awaited {
     }
 }
 
-/// One caller's interest in some tasks.
+/// One caller that waits for some tasks.
 #[derive(Debug)]
 pub(crate) struct Interest {
     awaited: Arc<Awaited>,
@@ -87,7 +87,7 @@ pub(crate) struct Interest {
 }
 
 impl Interest {
-    /// Waits until one of the tasks ended after the registration. A wake-up is not lost in between.
+    /// Waits until one of the tasks has ended since the registration. No wake-up is lost in between.
     pub(crate) async fn woken(&self) {
         self.wake.notified().await;
     }

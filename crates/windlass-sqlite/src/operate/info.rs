@@ -1,4 +1,4 @@
-//! Figures for people: lanes, workers, the store itself.
+//! Figures for display: lanes, workers, the store itself.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -21,9 +21,9 @@ use crate::{
     sql,
 };
 
-/// How long an ended registration is shown.
+/// How long an ended registration is listed.
 const ENDED_SHOWN: Duration = Duration::from_hours(24);
-/// Ended registrations shown at most.
+/// Most ended registrations that are listed.
 const ENDED_MAX: i64 = 1_000;
 
 /// The lanes that a worker with these kinds and queues (empty: all) would serve.
@@ -48,7 +48,7 @@ pub(crate) fn lane_records(tx: &Tx<'_>) -> Vec<LaneRecord> {
         .collect()
 }
 
-/// Where the ready lines begin.
+/// The first task of each ready line.
 pub(crate) fn ready_lines(tx: &mut Tx<'_>) -> Step<ReadyLines> {
     let busy = tx.memory.lanes().iter().filter(|entry| entry.depth.ready > entry.suspects);
     let lanes: Vec<Arc<Lane>> = busy.take(READY_LANES_MAX).map(|entry| entry.lane.clone()).collect();
@@ -91,7 +91,7 @@ pub(crate) fn ended_workers(conn: &Connection, now: Timestamp) -> Result<Vec<Wor
     read().map_err(|error| read_error(&error))
 }
 
-/// Ended and other registrations together, newest first. One that has just ended may be in both lists.
+/// Ended and live registrations together, newest first. One that has just ended may be in both lists.
 pub(crate) fn with_live(ended: Vec<WorkerRecord>, live: Vec<WorkerRecord>) -> Vec<WorkerRecord> {
     let mut all = ended;
     for worker in live {
@@ -103,14 +103,14 @@ pub(crate) fn with_live(ended: Vec<WorkerRecord>, live: Vec<WorkerRecord>) -> Ve
     all
 }
 
-/// How this process found the store.
+/// The state in which this process opened the store.
 pub(crate) struct Origin {
     pub schema_version: u32,
     pub created: bool,
     pub recovered: u64,
 }
 
-/// What the store says of itself.
+/// What the store reports about itself.
 pub(crate) fn info(
     location: &Location,
     options: &Options,

@@ -9,12 +9,12 @@ use windlass_core::{
 
 use crate::{connection::reader::read_error, leases::hand_back::names_from_stored, operate::record, sql};
 
-/// Rows of each table that one page may look at, so that a filter that matches nothing costs little.
+/// Rows of each table that one page may read, so that a filter without matches stays cheap.
 const SCAN_MAX: i64 = 20_000;
-/// Most ids of one look-up of ended tasks.
+/// Most ids in one look-up of ended tasks.
 pub(crate) const ENDED_IDS_MAX: usize = 10_000;
 
-/// One task, unfinished or kept.
+/// One task, unfinished or from the history.
 pub(crate) fn task(conn: &Connection, id: TaskId) -> Result<Option<TaskRecord>> {
     let find = || -> rusqlite::Result<Option<TaskRecord>> {
         let hot = conn.prepare_cached(sql::SHOW_TASK)?.query_row([id.raw()], record::task).optional()?;
@@ -26,8 +26,8 @@ pub(crate) fn task(conn: &Connection, id: TaskId) -> Result<Option<TaskRecord>> 
     in_one_look(conn, find).map_err(|error| read_error(&error))
 }
 
-/// Reads in one transaction: between two a task could move from the first table to the second. A store in memory has one
-/// connection, whose writer may have begun one already.
+/// Reads in one transaction: between two, a task could move from the first table to the second. A store in
+/// memory shares the writer's connection, which may have a transaction open already.
 fn in_one_look<T>(conn: &Connection, read: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     if !conn.is_autocommit() {
         return read();
@@ -69,7 +69,7 @@ fn list(conn: &Connection, filter: &Filter, below: i64, limit: i64) -> rusqlite:
         let tasks = list_dead(conn, filter, below, since, limit)?;
         return Ok(page(tasks, None, limit));
     }
-    // Both tables are read down to the same id, the higher of what each may look at.
+    // Both tables are read down to the same id: the higher of their two floors.
     let mut floor: Option<i64> = None;
     for (wanted, sql) in [(is_hot, sql::FLOOR_TASK), (is_kept, sql::FLOOR_HISTORY)] {
         if wanted {
@@ -90,7 +90,7 @@ fn list(conn: &Connection, filter: &Filter, below: i64, limit: i64) -> rusqlite:
     Ok(page(tasks, floor.map(TaskId::from_raw), limit))
 }
 
-/// Cuts a list that may have one table's rows too many, and says where the next page starts.
+/// Cuts a list that may be too long, and returns where the next page starts.
 fn page(mut tasks: Vec<TaskRecord>, floor: Option<TaskId>, limit: i64) -> Page {
     let limit = limit as usize;
     let is_full = tasks.len() >= limit;
@@ -154,7 +154,7 @@ fn text(name: Option<&Name>) -> Option<&str> {
     name.map(Name::as_str)
 }
 
-/// What a worker registered with.
+/// What a worker stated when it registered.
 pub(crate) fn registration(conn: &Connection, worker: WorkerId) -> rusqlite::Result<Option<Registration>> {
     let read = |row: &rusqlite::Row<'_>| {
         Ok(Registration {

@@ -1,4 +1,4 @@
-//! From a row to a task as people see it.
+//! Turns a row into a task for display.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use windlass_core::{
 
 use windlass_core::attempt_log as log;
 
-/// Reads a row of `show_*.sql`, `list_*.sql`: the same columns for the hot table and the history.
+/// Reads a row of `show_*.sql` or `list_*.sql`: the same columns for the hot table and the history.
 pub(crate) fn task(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
     let state = State::from_code(row.get(1)?).unwrap_or(State::Dead);
     let time = |place| -> rusqlite::Result<Option<Timestamp>> {
@@ -46,7 +46,7 @@ pub(crate) fn task(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
     Ok(record)
 }
 
-/// The columns of a kept task describe its last attempt, which is therefore not in its log.
+/// The columns of a history row describe its last attempt, which its log therefore lacks.
 fn add_last_attempt(record: &mut TaskRecord) {
     let Some(ended_at) = record.ended_at else { return };
     let result = match record.state {

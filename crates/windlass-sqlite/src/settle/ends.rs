@@ -1,7 +1,7 @@
-//! How an attempt ends, whoever ends it: its own worker, a hand-back, or the death of its worker.
+//! How an attempt ends: by its own worker, by a hand-back, or by the death of its worker.
 //!
-//! Every function takes a lease that was just taken out of memory, so the fence has been compared; the
-//! statements name (task, lease, worker) and the state once more, and a row that does not match is a fault.
+//! Every function takes a lease that the caller has just removed from memory, so the fence has been compared.
+//! The statements name (task, lease, worker) and the state once more; a row that does not match is an error.
 
 use rusqlite::{OptionalExtension, params};
 use windlass_core::{
@@ -55,7 +55,7 @@ impl Ending {
             let bytes = u64::from(self.held.payload_bytes) + output.map_or(0, |output| output.len() as u64);
             count_kept(tx, self.id, 1, bytes);
         }
-        // The last id is stored with the figures; the row that has it may be the one that goes.
+        // The last id is stored with the figures, because the row that has it may be removed here.
         tx.effects.figures = true;
         let removed =
             tx.sql(sql::DELETE_RUNNING)?.execute((self.id.raw(), self.held.lease, self.worker.0))?;
@@ -66,19 +66,19 @@ impl Ending {
         self.tell_gates(tx, state)
     }
 
-    /// The task goes back into the ready line, or to its job, with its attempt unspent. That says nothing about the task, so
-    /// a suspect stays one.
+    /// The task goes back into the ready line, or to its job, with its attempt unspent. That proves nothing
+    /// about the task, so a suspect stays a suspect.
     pub(crate) fn hand_back(&self, tx: &mut Tx<'_>) -> Step<State> {
         self.ready_again(tx, AttemptResult::Released, (self.held.crashes, self.held.group), None)
     }
 
-    /// Its worker died with it: it runs again, in a group if it is a suspect now.
+    /// Its worker died with it: it runs again, in a group if it is now a suspect.
     pub(crate) fn crash(&self, tx: &mut Tx<'_>, group: Group) -> Step<State> {
         let crashes = (self.held.crashes + 1, group);
         self.ready_again(tx, AttemptResult::Crashed, crashes, Some("its process died with it"))
     }
 
-    /// Its worker died with it alone, and that happened too often.
+    /// Its worker died with it while it ran alone, and that happened too often.
     pub(crate) fn crash_out(&self, tx: &mut Tx<'_>) -> Step<State> {
         let crashes = self.held.crashes + 1;
         let error = format!("its process died with it {crashes} times");
@@ -155,7 +155,7 @@ impl Ending {
         self.tell_gates(tx, State::Dead)
     }
 
-    /// The gates that the task passed learn where its attempt left it.
+    /// Tells the gates of the task which state its attempt left it in.
     pub(crate) fn tell_gates(&self, tx: &mut Tx<'_>, state: State) -> Step<()> {
         let Some(gate) = &self.held.gate else { return Ok(()) };
         if let Some(job) = &gate.job {
@@ -176,9 +176,9 @@ impl Ending {
         self.held.gate.as_ref().is_some_and(|gate| gate.workflow.is_some())
     }
 
-    /// The log of the task with this attempt added.
+    /// The task's log with this attempt added.
     pub(crate) fn log(&self, tx: &Tx<'_>, result: AttemptResult, error: Option<&str>) -> Step<String> {
-        // Under its first lease no attempt has ended yet, so there is nothing to read.
+        // The first lease of a task: no attempt has ended yet, so there is no log.
         let before: Option<String> = match self.held.lease {
             1 => None,
             _ => tx.sql(sql::READ_LOG)?.query_row([self.id.raw()], |row| row.get(0)).optional()?.flatten(),
@@ -197,7 +197,7 @@ impl Ending {
         ))
     }
 
-    /// Nobody needs to be told any more that the attempt should end.
+    /// The attempt has ended, so no cancellation needs to be passed on.
     pub(crate) fn over(&self, tx: &mut Tx<'_>) {
         if self.held.cancel.is_some() {
             tx.effects.cancels_over.push((self.worker, self.held.lease_of(self.id)));
@@ -205,12 +205,12 @@ impl Ending {
     }
 }
 
-/// Whether a task that ends is kept, for a while at least.
+/// Whether an ended task must be kept, at least for a while.
 pub(crate) fn must_keep(tx: &Tx<'_>, id: TaskId, has_output: bool) -> bool {
     tx.options.history == History::Kept || has_output || tx.awaited.contains(id)
 }
 
-/// Counts tasks into the history; `first` is the lowest of them.
+/// Counts tasks into the history; `first` is the lowest id of them.
 pub(crate) fn count_kept(tx: &mut Tx<'_>, first: TaskId, rows: u64, payload_bytes: u64) {
     tx.cursor.kept(first, tx.now);
     tx.memory.count_history(rows as i64, (payload_bytes + rows * ROW_BYTES) as i64);

@@ -1,5 +1,5 @@
-//! Attempts that failed or were put off, and whose tasks are due again later: many may fail at once, so that they are written one
-//! after another by the same statement.
+//! Attempts that failed or were snoozed and whose tasks are due again later. Many may fail at once, so one
+//! statement writes them one after another.
 
 use windlass_core::{State, Timestamp, WorkerId, task::AttemptResult};
 
@@ -9,14 +9,14 @@ use crate::{
     sql,
 };
 
-/// Attempts of one batch that end like this.
+/// Attempts of one batch that end this way.
 #[derive(Default)]
 pub(crate) struct Later<'a> {
     endings: Vec<(Ending, Timestamp, Option<&'a str>)>,
 }
 
 impl<'a> Later<'a> {
-    /// An attempt whose task is due then: a failure with its error, or a snooze without one.
+    /// Adds an attempt whose task is due at `due_at`: a failure with its error, or a snooze without one.
     pub(crate) fn add(&mut self, ending: Ending, due_at: Timestamp, error: Option<&'a str>) {
         self.endings.push((ending, due_at, error));
     }

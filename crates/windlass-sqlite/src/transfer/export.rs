@@ -1,7 +1,8 @@
 //! Everything in a store, row by row, for a copy into another sort of store.
 //!
-//! The store itself is only read, under its lock. What is handed out comes from a snapshot beside it, which was opened as a store
-//! once: so tasks whose workers are dead are where recovery leaves them, and nothing runs. The snapshot is removed at the end.
+//! The store itself is only read, under its lock. The rows come from a snapshot beside it. The snapshot was
+//! opened as a store once, so tasks of dead workers are recovered and no task runs. `close` removes the
+//! snapshot.
 
 use std::{
     hash::{DefaultHasher, Hasher},
@@ -35,9 +36,9 @@ use crate::{
     upkeep::migrate::{self, MIGRATIONS},
 };
 
-/// Bytes of payloads and outputs after which a batch is full.
+/// A batch is full after so many bytes of payloads and outputs.
 const BATCH_BYTES: usize = 4 << 20;
-/// What makes one source different from another: every table that is copied, and who worked on them.
+/// What identifies a source: every table that is copied, and the workers.
 const TABLES: [&str; 10] =
     ["figure", "lane", "paused_queue", "worker", "key", "task", "job", "workflow", "schedule", "history"];
 
@@ -52,7 +53,7 @@ pub struct Export {
 }
 
 impl Export {
-    /// Takes the lock of a store, makes a snapshot beside it and has what ran in it recovered there.
+    /// Locks a store, makes a snapshot beside it and recovers the snapshot's running tasks.
     ///
     /// # Errors
     /// [`OpenError::InUse`] if a process has the store, [`OpenError::NoSuchStore`] if there is none.
@@ -64,7 +65,7 @@ impl Export {
         let snapshot = with_suffix(path, ".copying");
         remove_snapshot(&snapshot)?;
         let id = prepare(path, &snapshot, &options)?;
-        // The snapshot is thrown away: it need not survive anything.
+        // The snapshot is temporary, so its writes need no sync.
         let mut options = options.durability(Durability::Normal).existing_only();
         options.nobody_lives = true;
         let store = SqliteStore::open(&Location::File(snapshot.clone()), options).await?;
@@ -73,20 +74,20 @@ impl Export {
         Ok(Self { snapshot, store, conn, id, _lock: lock })
     }
 
-    /// A number that tells this source from others, and from itself after anything in it has changed.
+    /// A number that identifies this source in its current state: it changes with any row.
     pub fn id(&self) -> i64 {
         self.id
     }
 
-    /// The snapshot, as a store.
+    /// The snapshot, opened as a store.
     pub fn store(&self) -> &Arc<SqliteStore> {
         &self.store
     }
 
-    /// What the numbers of the store have come to.
+    /// The highest values of the store's counters.
     ///
     /// # Errors
-    /// Whatever keeps the snapshot from being read.
+    /// If the snapshot cannot be read.
     pub fn marks(&self) -> Result<Marks> {
         let marks = self.conn.query_row(sql::EXPORT_MARKS, [], |row| {
             let first_end: Option<i64> = row.get(3)?;
@@ -103,7 +104,7 @@ impl Export {
     /// How many rows there are of each sort.
     ///
     /// # Errors
-    /// Whatever keeps the snapshot from being read.
+    /// If the snapshot cannot be read.
     pub fn counts(&self) -> Result<Counts> {
         let count = || -> rusqlite::Result<Counts> {
             let mut statement = self.conn.prepare(sql::EXPORT_COUNTS)?;
@@ -130,7 +131,7 @@ impl Export {
     /// Removes the snapshot.
     ///
     /// # Errors
-    /// Whatever keeps the snapshot from being closed or removed.
+    /// If the snapshot cannot be closed or removed.
     pub async fn close(self) -> Result<()> {
         self.store.close().await?;
         let Self { snapshot, store, conn, .. } = self;
@@ -139,7 +140,7 @@ impl Export {
     }
 }
 
-/// Makes the snapshot; answers what tells the source from others.
+/// Makes the snapshot; returns the number that identifies the source.
 fn prepare(path: &Path, snapshot: &Path, options: &Options) -> Result<i64, OpenError> {
     let source = reader::connect(path).map_err(|error| OpenError::sqlite(path, "read", &error))?;
     migrate::check(&source, path, MIGRATIONS)?.ok_or_else(|| OpenError::NotADatabase(path.to_owned()))?;
@@ -149,14 +150,14 @@ fn prepare(path: &Path, snapshot: &Path, options: &Options) -> Result<i64, OpenE
     digest(&conn, options).map_err(|error| OpenError::sqlite(snapshot, "read", &error))
 }
 
-/// A digest of all rows, and of the settings that recovery goes by: with others it would leave something else.
+/// A digest of all rows, and of the settings that recovery uses: other settings would recover other rows.
 fn digest(conn: &Connection, options: &Options) -> rusqlite::Result<i64> {
     let mut hash = DefaultHasher::new();
     hash.write_u32(options.rules.max_crashes);
     hash.write(format!("{:?}", options.history).as_bytes());
     for table in TABLES {
         hash.write(table.as_bytes());
-        // In the order of the primary key, as they lie there.
+        // In the order of the primary key, as stored.
         let mut statement = conn.prepare(&format!("SELECT * FROM {table}"))?;
         let columns = statement.column_count();
         let mut rows = statement.query([])?;
@@ -188,7 +189,7 @@ fn remove_snapshot(snapshot: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Where a stream is: after this row, by whatever its part is ordered.
+/// The position of a stream: after this row, in the order of its part.
 #[derive(Debug, Clone, Default)]
 struct Place {
     id: i64,
@@ -206,10 +207,10 @@ pub struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// The next rows: at most so many, fewer if they are large, none at the end.
+    /// The next rows: at most `most`, fewer if they are large, none at the end.
     ///
     /// # Errors
-    /// Whatever keeps the snapshot from being read.
+    /// If the snapshot cannot be read.
     pub fn next(&mut self, most: usize) -> Result<Rows> {
         let most = most as i64;
         let rows = match self.part {
@@ -228,7 +229,7 @@ impl Stream<'_> {
             }
             Part::Keys => self.keys(most).map(Rows::Keys),
         };
-        // Only the first look passes rows over; later ones know where they are.
+        // Only the first query skips rows; later ones continue from their position.
         self.skip = 0;
         rows.map_err(|error| read_error(&error))
     }
@@ -310,7 +311,7 @@ fn job(row: &Row<'_>, _bytes: &mut usize) -> rusqlite::Result<JobRow> {
     })
 }
 
-/// A limit as other stores keep it: above two thousand million it means the same.
+/// A limit as other stores keep it: above two thousand million it has no effect.
 fn small(number: Option<i64>) -> Option<i32> {
     number.map(|number| i32::try_from(number).unwrap_or(i32::MAX))
 }

@@ -1,7 +1,8 @@
-//! Bringing a copy back in the place of a store.
+//! Replaces a store with a copy.
 //!
-//! Everything happens to a file beside the store, which then takes its name: a restore that fails half way
-//! leaves what was there. All leases are ended: whoever held them belongs to another past. That is no crash.
+//! Everything happens in a file beside the store, which then takes the store's name: a restore that fails
+//! half way leaves the old store. All leases end, because they were given before the restore.
+//! That counts as no crash.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +17,10 @@ use crate::{
     upkeep::migrate,
 };
 
-/// A store's file and what SQLite keeps beside it.
+/// The suffixes of a store's file and of those that SQLite keeps beside it.
 const STORE_SUFFIXES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
-/// How a copy is brought back.
+/// How to restore a copy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RestoreOptions {
     /// Leave every queue paused.
@@ -31,7 +32,7 @@ pub struct RestoreOptions {
 /// What a restore did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Tasks whose leases were ended; they are ready again with their attempt given back.
+    /// Tasks whose leases ended; they are ready again, and their attempts are given back.
     pub handed_back: u64,
     /// Queues that were left paused.
     pub queues_held: u64,
@@ -40,8 +41,8 @@ pub struct Restored {
 /// Puts a copy made by `backup` in the place of a store that is not in use. Blocks.
 ///
 /// # Errors
-/// [`OpenError::InUse`] if a process has the store, [`OpenError::Exists`] if there is one and it was not said
-/// that it may be replaced, [`OpenError::NotADatabase`] if the copy is none.
+/// [`OpenError::InUse`] if a process has the store open, [`OpenError::Exists`] if there is a store and
+/// `overwrite` is not set, [`OpenError::NotADatabase`] if the copy is not a store.
 pub fn restore(backup: &Path, to: &Path, options: RestoreOptions) -> Result<Restored, OpenError> {
     if !backup.is_file() {
         return Err(OpenError::NoSuchStore(backup.to_owned()));
@@ -55,8 +56,8 @@ pub fn restore(backup: &Path, to: &Path, options: RestoreOptions) -> Result<Rest
     let restored = prepare(backup, &beside, options).inspect_err(|_| {
         let _ = remove_store(&beside);
     })?;
-    // The old log must go before the new file comes: it would be played into it. What was there is moved aside, not
-    // removed, until the new file has its name.
+    // SQLite would replay an old log into the new file, so move the old log away first. The old files are
+    // kept aside, not removed, until the new file has its name.
     let aside = with_suffix(to, ".replaced");
     remove_store(&aside)?;
     move_store(to, &aside)?;
@@ -69,7 +70,7 @@ pub fn restore(backup: &Path, to: &Path, options: RestoreOptions) -> Result<Rest
     Ok(restored)
 }
 
-/// Makes the file that will be the store.
+/// Makes the file that will become the store.
 fn prepare(backup: &Path, beside: &Path, options: RestoreOptions) -> Result<Restored, OpenError> {
     let sqlite = |action| move |error: rusqlite::Error| OpenError::sqlite(backup, action, &error);
     let source = reader::connect(backup).map_err(sqlite("read"))?;
@@ -81,7 +82,7 @@ fn prepare(backup: &Path, beside: &Path, options: RestoreOptions) -> Result<Rest
     let conn = open::connect(Some(beside), migrate::MIGRATIONS)?;
     migrate::migrate(&conn, None, migrate::MIGRATIONS)?;
     let restored = end_leases(&conn, options).map_err(sqlite("end the leases of"))?;
-    // One file, without a log, so that a rename moves all of it.
+    // One file without a log, so that a rename moves all of it.
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(sqlite("finish"))?;
     conn.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(())).map_err(sqlite("finish"))?;
     conn.close().map_err(|(_, error)| OpenError::sqlite(beside, "finish", &error))?;
@@ -131,7 +132,7 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Moves a file with its log, if they are there.
+/// Moves a file and its log, if they exist.
 fn move_store(from: &Path, to: &Path) -> Result<(), OpenError> {
     for suffix in STORE_SUFFIXES {
         let (old, new) = (with_suffix(from, suffix), with_suffix(to, suffix));
@@ -145,7 +146,7 @@ fn move_store(from: &Path, to: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Removes a file with its log, if they are there.
+/// Removes a file and its log, if they exist.
 pub(crate) fn remove_store(path: &Path) -> Result<(), OpenError> {
     for suffix in STORE_SUFFIXES {
         let file = with_suffix(path, suffix);

@@ -1,4 +1,4 @@
-//! Looks for tasks that break a promise.
+//! Finds tasks that break a promise.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::{
     sql,
 };
 
-/// Findings beyond this number tell nothing new.
+/// Most findings: more would tell nothing new.
 const FINDINGS_MAX: i64 = 1_000;
 
-/// Jobs and workflows that have a turn to come, so that what waits behind them is not stranded.
+/// Jobs and workflows with a pending turn: tasks that wait for them are not stranded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pending {
     jobs: BTreeSet<Name>,
@@ -22,13 +22,13 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// What is pending now.
+    /// The gates that are pending now.
     pub(crate) fn now(tx: &Tx<'_>) -> Self {
         let rooms = &tx.memory.rooms;
         Self { jobs: rooms.pending_jobs().clone(), workflows: rooms.pending_workflows().clone() }
     }
 
-    /// What was pending at one of two moments.
+    /// The gates that were pending at one of two moments.
     pub(crate) fn or(mut self, other: Self) -> Self {
         self.jobs.extend(other.jobs);
         self.workflows.extend(other.workflows);
@@ -49,7 +49,7 @@ pub(crate) struct Found {
     workflow: Option<Name>,
 }
 
-/// What is wrong in the file, unless a turn that is still to come explains it.
+/// The findings that no pending turn explains.
 pub(crate) fn unexplained(found: Vec<Found>, pending: &Pending) -> Vec<Finding> {
     found.into_iter().filter(|found| !pending.explains(found)).map(|found| found.finding).collect()
 }

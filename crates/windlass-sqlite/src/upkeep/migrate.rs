@@ -1,7 +1,7 @@
 //! The schema and its versions (SCHEMA-SAFE).
 //!
-//! A file records its version and the oldest version whose programs may still write it. An additive migration
-//! leaves the latter alone. Nothing is ever downgraded.
+//! A file records its version, and the oldest version whose programs may still write to it. A migration that
+//! only adds leaves the latter as it is. Nothing is ever downgraded.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ const APPLICATION_ID: i64 = 0x574e_444c;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Migration {
     pub version: u32,
-    /// Programs that know only versions below this one must not write afterwards.
+    /// After it, programs that know only versions below this one must not write.
     pub oldest_writer: u32,
     pub sql: &'static str,
 }
@@ -32,14 +32,14 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 9, oldest_writer: 1, sql: include_str!("../../sql/migrations/0009_suspect.sql") },
 ];
 
-/// What a file says of its schema.
+/// The version that a file records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Schema {
     pub version: u32,
     pub oldest_writer: u32,
 }
 
-/// What was done to a file.
+/// What a migration did to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Migrated {
     pub version: u32,
@@ -49,7 +49,7 @@ pub(crate) struct Migrated {
     pub copy: Option<PathBuf>,
 }
 
-/// Brings a file to the newest version of the list; an existing store is copied first.
+/// Brings a file to the newest version of the list, after a copy of an existing store.
 pub(crate) fn migrate(
     conn: &Connection,
     path: Option<&Path>,
@@ -71,7 +71,7 @@ pub(crate) fn migrate(
     Ok(Migrated { version: from.max(known), created: found.is_none(), copy })
 }
 
-/// Refuses a file that is not ours or that this program may not write. Changes nothing in it.
+/// Refuses a file that is not a store or that this program may not write. Changes nothing in it.
 pub(crate) fn check(
     conn: &Connection,
     path: &Path,
@@ -93,7 +93,7 @@ fn newest(migrations: &[Migration]) -> u32 {
     migrations.last().map_or(0, |migration| migration.version)
 }
 
-/// What a file says of its schema; `None` if it is empty.
+/// The version that a file records; `None` if it is empty.
 pub(crate) fn read(conn: &Connection, path: &Path) -> Result<Option<Schema>, OpenError> {
     let sqlite = |error: rusqlite::Error| OpenError::sqlite(path, "read the schema of", &error);
     let tables: i64 =
@@ -127,7 +127,7 @@ fn apply(conn: &Connection, migration: &Migration) -> rusqlite::Result<()> {
     tx.commit()
 }
 
-/// Copies a store before it is changed; a copy that an earlier try left behind is replaced.
+/// Copies a store before it is changed; replaces a copy of an earlier, failed try.
 fn copy_beside(conn: &Connection, path: &Path, version: u32) -> Result<PathBuf, OpenError> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".v{version}"));
@@ -146,10 +146,10 @@ mod tests {
 
     const V1: Migration =
         Migration { version: 1, oldest_writer: 1, sql: include_str!("../../sql/migrations/0001_first.sql") };
-    /// An additive change: programs of version 1 may still write.
+    /// A change that only adds: programs of version 1 may still write.
     const V2: Migration =
         Migration { version: 2, oldest_writer: 1, sql: "ALTER TABLE task ADD COLUMN colour TEXT;" };
-    /// A change that programs of version 2 would break.
+    /// A change that breaks programs of version 2.
     const V3: Migration =
         Migration { version: 3, oldest_writer: 3, sql: "ALTER TABLE task DROP COLUMN colour;" };
 
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_store_is_copied_then_brought_forward_and_keeps_its_rows() {
+    fn an_existing_store_is_copied_before_it_is_migrated() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.db");
         let conn = Connection::open(&path).unwrap();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_program_writes_inside_the_window_and_refuses_outside_it() {
+    fn an_older_program_refuses_a_store_of_a_newer_writer() {
         let path = Path::new("w.db");
         let conn = Connection::open_in_memory().unwrap();
         migrate(&conn, None, &[V1, V2]).unwrap();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_of_somebody_else_is_refused() {
+    fn a_database_of_another_program_is_refused() {
         let conn = Connection::open_in_memory().unwrap();
         conn.execute_batch("CREATE TABLE recipes (name TEXT)").unwrap();
         assert!(matches!(migrate(&conn, None, MIGRATIONS), Err(OpenError::NotADatabase(_))));

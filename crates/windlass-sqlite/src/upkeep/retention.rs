@@ -15,7 +15,7 @@ use crate::{
     sql,
 };
 
-/// Rows that retention looks at between two looks at the clock.
+/// Rows that retention reads between two looks at the clock.
 const CHUNK_ROWS: usize = 500;
 /// How long one step of retention may hold the writer.
 const STEP_MAX: Duration = Duration::from_millis(25);
@@ -23,16 +23,16 @@ const STEP_MAX: Duration = Duration::from_millis(25);
 const PASS_PAUSE: Duration = Duration::from_secs(1);
 /// How long an ended registration and its receipts are kept.
 const TOMBSTONE_AGE: Duration = Duration::from_hours(24);
-/// How long an ended task is kept at least if somebody waits for it or it left an output.
+/// How long an ended task is kept at least if a caller awaits it or if it left an output.
 const AWAITED_AGE: Duration = Duration::from_mins(10);
-/// How soon an expired key is looked at again if its task is still kept.
+/// How soon an expired key is checked again if its task is still kept.
 const KEY_AGAIN: Duration = Duration::from_hours(1);
-/// Free pages of the file that are given back in one step.
+/// Free pages of the file that one step returns to the system.
 const VACUUM_PAGES: u32 = 256;
-/// Free pages that are left in the file for what comes next: 4 MiB.
+/// Free pages that stay in the file for the next writes: 4 MiB.
 const FREE_PAGES_LEFT: u32 = 1024;
 
-/// A task whose time has come.
+/// A due task.
 struct Due {
     id: TaskId,
     lane: LaneId,
@@ -41,7 +41,7 @@ struct Due {
     crashes: u32,
 }
 
-/// Passes tasks on whose time has come: they are ready, or held if they have a job.
+/// Moves due tasks on: they become ready, or held if they have a job.
 pub(crate) fn promote_due(tx: &mut Tx<'_>, limit: u32) -> Step<DutyReport> {
     let due = if tx.memory.scheduled() == 0 { Vec::new() } else { find_due(tx, limit)? };
     let mut report = DutyReport { more: due.len() >= limit as usize && limit > 0, ..DutyReport::default() };
@@ -84,21 +84,21 @@ fn find_due(tx: &Tx<'_>, limit: u32) -> Step<Vec<Due>> {
     Ok(due.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Where retention by age stands between its steps; only a saving, so it may be lost.
+/// The position of retention by age between its steps; losing it costs only time.
 #[derive(Debug, Default)]
 pub(crate) struct Cursor {
-    /// Kept tasks up to this id are gone, but for those below.
+    /// Tasks up to this id are removed, except those that `left_behind` covers.
     after: i64,
     /// The earliest end of a task that is kept at or below `after`.
     left_behind: Option<Timestamp>,
-    /// When the last pass began again from the start.
+    /// When the last pass started again from the beginning.
     restarted: Option<Duration>,
-    /// Which duty has its turn first, so that one with much to do does not keep the others waiting.
+    /// The duty that runs first in the next step, so that a long one does not delay the others.
     first_duty: usize,
 }
 
 impl Cursor {
-    /// A task is kept. One that was enqueued early and ended late comes in behind the cursor.
+    /// Records a kept task. A task that was enqueued early and ended late lies behind the cursor.
     pub(crate) fn kept(&mut self, id: TaskId, ended_at: Timestamp) {
         if id.raw() <= self.after {
             self.left_behind = Some(self.left_behind.map_or(ended_at, |first| first.min(ended_at)));
@@ -106,7 +106,7 @@ impl Cursor {
     }
 }
 
-/// One step of retention; `more` asks for another at once.
+/// One step of retention; `more` in the answer asks for another at once.
 pub(crate) fn retain(tx: &mut Tx<'_>, retention: &Retention) -> Step<DutyReport> {
     let started = Instant::now();
     let duties: [Duty; 6] = [by_age, by_size, dead_tasks, expired_keys, tombstones, free_pages];
@@ -140,7 +140,8 @@ fn by_age(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
         History::Off => AWAITED_AGE,
     };
     let cutoff = tx.now.before(age);
-    // Nothing ends before it is enqueued, so whatever ended before the cutoff has an id below this one.
+    // A task never ends before it is enqueued, so every task that ended before the cutoff has an id below
+    // this one.
     let below = TaskId::first_at(Timestamp::from_ms(cutoff.as_ms().saturating_add(1))).raw();
     let rows = old_history(tx, tx.cursor.after, below)?;
     let Some(last) = rows.last() else { return Ok((0, begin_again(tx, cutoff))) };
@@ -156,8 +157,9 @@ fn by_age(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
     Ok((moved, true))
 }
 
-/// A pass is over. If a task that was left behind has become old, the next begins from the start; not more often than
-/// every [`PASS_PAUSE`], because a steady stream of late ends would otherwise keep it going for ever.
+/// A pass is over. If a task that was left behind is now old enough, the next pass starts from the beginning.
+/// At most one pass starts every [`PASS_PAUSE`]: otherwise a steady stream of late ends would keep retention
+/// running for ever.
 fn begin_again(tx: &mut Tx<'_>, cutoff: Timestamp) -> bool {
     let is_due = tx.cursor.left_behind.is_some_and(|ended_at| ended_at <= cutoff)
         && tx.cursor.restarted.is_none_or(|at| tx.mono.saturating_sub(at) >= PASS_PAUSE);
@@ -188,7 +190,7 @@ fn by_size(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
     if moved > 0 {
         delete_range(tx, i64::MIN, last, Timestamp::from_ms(i64::MAX), moved, bytes)?;
     }
-    // Figures that say more than there is would make this run for ever.
+    // Stored figures that are too high would make this run for ever.
     Ok((moved, moved > 0 && bytes < surplus))
 }
 
@@ -196,7 +198,7 @@ struct OldRow {
     id: i64,
     ended_at: Timestamp,
     bytes: u64,
-    /// Whether a workflow waits until somebody decides about it.
+    /// Whether a workflow is blocked by it until an operator decides.
     blocks: bool,
 }
 
@@ -244,7 +246,7 @@ fn dead_tasks(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
     Ok((dead.len() as u64, dead.len() == CHUNK_ROWS))
 }
 
-/// Removes one dead task, and starts the time of its key.
+/// Removes one dead task, and starts the expiry time of its key.
 pub(crate) fn remove_dead(tx: &mut Tx<'_>, id: TaskId, lane: LaneId) -> Step<()> {
     keyed::expire(tx, id)?;
     if tx.sql(sql::DELETE_DEAD)?.execute([id.raw()])? != 1 {
@@ -284,7 +286,7 @@ fn tombstones(tx: &mut Tx<'_>, _: &Retention) -> Step<Swept> {
     Ok((0, old.len() == CHUNK_ROWS))
 }
 
-/// Gives free pages at the end of the file back, a few at a time.
+/// Returns free pages at the end of the file to the system, a few at a time.
 fn free_pages(tx: &mut Tx<'_>, _: &Retention) -> Step<Swept> {
     let free: u32 = tx.conn.pragma_query_value(None, "freelist_count", |row| row.get(0))?;
     if free <= FREE_PAGES_LEFT {

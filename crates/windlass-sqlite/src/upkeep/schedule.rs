@@ -86,7 +86,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<ScheduleRow> {
     })
 }
 
-/// Schedules that are due, and when the one after them is.
+/// Due schedules, and when the next one is due.
 fn due(tx: &Tx<'_>, limit: u32) -> Step<DueSchedules> {
     let mut statement = tx.sql(sql::DUE_SCHEDULES)?;
     let rows = statement.query_map([i64::from(limit) + 1], read)?;
@@ -98,7 +98,7 @@ fn due(tx: &Tx<'_>, limit: u32) -> Step<DueSchedules> {
     Ok(DueSchedules { now: tx.now, due: rows, next_at })
 }
 
-/// Enqueues the task of a tick and moves the schedule on, if it still waits for that tick.
+/// Enqueues the task of a tick and moves the schedule on, if the schedule still waits for that tick.
 fn fire(tx: &mut Tx<'_>, tick: &Fire) -> Step<Option<Enqueued>> {
     let found = tx.sql(sql::FIND_SCHEDULE)?.query_row([tick.name.as_str()], read).optional()?;
     let awaited = |row: &ScheduleRow| {

@@ -1,4 +1,4 @@
-//! Hints to whoever subscribed: coalesced, so that a slow reader costs nothing (HINTS-ONLY).
+//! Hints to subscribers: coalesced, so that a slow reader costs nothing (HINTS-ONLY).
 
 use std::{
     collections::VecDeque,
@@ -11,7 +11,7 @@ use windlass_core::{Hint, Hints, LeaseRef, Timestamp};
 
 use crate::connection::tx::Effects;
 
-/// Cancel hints kept for a slow reader; the next renewal tells it of the rest.
+/// Cancel hints kept for a slow reader; its next renewal brings the rest.
 const CANCELS_MAX: usize = 1024;
 
 /// What a subscriber has not read yet.
@@ -50,32 +50,33 @@ impl Subscriber {
     }
 }
 
-/// Everybody who listens.
+/// Every subscriber.
 #[derive(Debug, Default)]
 pub(crate) struct Subscribers {
     list: Mutex<Vec<Weak<Subscriber>>>,
 }
 
 impl Subscribers {
-    /// Adds a listener; it is forgotten when it is dropped.
+    /// Adds a subscriber, which is forgotten when it is dropped.
     pub(crate) fn subscribe(&self) -> Box<dyn Hints> {
         let subscriber = Arc::new(Subscriber::default());
         self.lock().push(Arc::downgrade(&subscriber));
         Box::new(Subscription { subscriber })
     }
 
-    /// Whether anybody listens.
+    /// Whether there is no subscriber.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
 
-    /// Tells everybody that tasks are on their way.
+    /// Tells every subscriber that tasks are about to become ready.
     pub(crate) fn tell_ready(&self) {
         self.tell(|unread| unread.ready = true);
     }
 
-    /// Tells everybody that tasks become ready, while that is being committed: whoever asks now is served right
-    /// after the commit, so the wake-up costs no time of its own. If the commit fails the hint was a false one.
+    /// Tells every subscriber that tasks become ready, while the commit still runs. A claim that arrives now
+    /// is served right after the commit, so the wake-up adds no latency. If the commit fails, the hint was
+    /// false, which does no harm.
     pub(crate) fn publish_early(&self, effects: &Effects) {
         let ready = effects.ready || effects.resumed;
         if ready || effects.lanes || effects.due.is_some() {
@@ -89,7 +90,8 @@ impl Subscribers {
         }
     }
 
-    /// Tells everybody which attempts should end. Only once that is committed: it cannot be taken back.
+    /// Tells every subscriber which attempts should end. Only after the commit, because a worker cannot take
+    /// it back.
     pub(crate) fn publish_cancels(&self, effects: &Effects) {
         if !effects.cancels.is_empty() {
             self.tell(|unread| {
@@ -124,7 +126,7 @@ struct Subscription {
 impl Hints for Subscription {
     async fn next(&mut self) -> Hint {
         loop {
-            // The guard ends before the await; a hint that comes in between leaves a permit behind.
+            // The guard ends before the await; a hint in between leaves a permit in the notifier.
             let hint = self.subscriber.lock().pop();
             if let Some(hint) = hint {
                 return hint;

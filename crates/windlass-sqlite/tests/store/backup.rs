@@ -4,7 +4,7 @@ use windlass_sqlite::{OpenError, RestoreOptions, SqliteStore, restore};
 use crate::rig::{Rig, name};
 
 #[tokio::test]
-async fn a_copy_of_a_running_store_comes_back_with_its_leases_ended() {
+async fn a_restored_copy_of_a_running_store_has_no_leases() {
     let rig = Rig::new().await;
     let ids = rig.add(3).await;
     let worker = rig.worker().await;
@@ -43,7 +43,7 @@ async fn a_restore_can_leave_every_queue_paused() {
 }
 
 #[tokio::test]
-async fn a_store_in_use_or_in_the_way_is_not_replaced_unless_told() {
+async fn a_restore_replaces_a_store_only_if_asked() {
     let rig = Rig::new().await;
     let kept = rig.add(1).await[0];
     let copy = rig.folder.path().join("copy.db");
@@ -62,7 +62,7 @@ async fn a_store_in_use_or_in_the_way_is_not_replaced_unless_told() {
 }
 
 #[tokio::test]
-async fn a_copy_never_replaces_a_file_and_a_broken_copy_is_not_restored() {
+async fn a_copy_replaces_no_file_and_a_broken_copy_is_refused() {
     let rig = Rig::new().await;
     let file = rig.folder.path().join("precious.txt");
     std::fs::write(&file, "precious").unwrap();

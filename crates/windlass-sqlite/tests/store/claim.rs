@@ -5,7 +5,7 @@ use windlass_core::{NewTask, State, Store, TaskId, source::Rest};
 use crate::rig::{DONE, Rig, name, task};
 
 #[tokio::test]
-async fn a_claim_over_many_lanes_takes_the_first_of_all_by_priority_then_entry() {
+async fn a_claim_over_many_lanes_goes_by_priority_then_entry() {
     let rig = Rig::new().await;
     let mut tasks = Vec::new();
     for n in 0..200 {
@@ -48,7 +48,7 @@ async fn with_more_lanes_than_one_round_compares_every_lane_is_served() {
 }
 
 #[tokio::test]
-async fn a_large_batch_with_every_sort_of_end_leaves_the_figures_exact() {
+async fn figures_are_exact_after_a_large_batch_of_all_ends() {
     let rig = Rig::new().await;
     let keyed = |n: usize| windlass_core::task::Key { text: format!("k{n}"), ignore_conflict: false };
     let tasks = (0..300).map(|n| NewTask { key: (n % 3 == 0).then(|| keyed(n)), ..task(["a", "b"][n % 2]) });

@@ -5,7 +5,7 @@ use windlass_core::{State, Store, TaskId};
 use crate::rig::{DONE, Rig};
 
 #[tokio::test]
-async fn whoever_waits_for_a_task_is_woken_by_its_end() {
+async fn the_end_of_a_task_wakes_its_waiter() {
     let rig = Rig::new().await;
     let ids = rig.add(3).await;
     let store = rig.store.clone();
@@ -35,7 +35,7 @@ async fn cancelled_dead_and_unknown_tasks_have_ended() {
 }
 
 #[tokio::test]
-async fn a_wait_that_nothing_ends_comes_back_empty() {
+async fn a_wait_without_an_end_returns_nothing() {
     let rig = Rig::new().await;
     let ids = rig.add(1).await;
     assert_eq!(rig.store.ended(&ids, Duration::ZERO).await.unwrap(), []);

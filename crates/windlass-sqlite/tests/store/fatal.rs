@@ -4,7 +4,7 @@ use windlass_core::{Error, Source, Store, WorkerReport};
 use crate::rig::{DONE, Rig};
 
 #[tokio::test]
-async fn a_file_that_somebody_else_changed_ends_the_store_for_good() {
+async fn a_file_changed_by_another_program_fails_the_store() {
     let rig = Rig::new().await;
     rig.add(2).await;
     let worker = rig.worker().await;

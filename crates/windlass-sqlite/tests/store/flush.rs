@@ -2,7 +2,7 @@ use windlass_core::{Demand, Source, Store};
 
 use crate::rig::{Rig, task};
 
-/// SQLite syncs the commits that write something, and only those.
+/// SQLite syncs only commits that write something.
 #[tokio::test]
 async fn a_flush_writes_so_that_it_is_synced() {
     let rig = Rig::new().await;

@@ -1,4 +1,4 @@
-//! Jobs and workflows in the file: what a restart, an audit and a large number do to them.
+//! Jobs and workflows in the file: restarts, the audit and large numbers.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn states(rig: &Rig, ids: &[TaskId]) -> Vec<State> {
 }
 
 #[tokio::test]
-async fn after_a_restart_nothing_is_ready_until_somebody_takes_it_and_the_limit_holds() {
+async fn after_a_restart_tasks_of_a_job_are_held_until_a_worker_comes() {
     use State::{Held, Ready};
     let mut rig = Rig::new().await;
     let worker = serving(&rig.store).await;
@@ -55,7 +55,7 @@ async fn after_a_restart_nothing_is_ready_until_somebody_takes_it_and_the_limit_
     rig.claim(worker, 1).await;
     rig.reopen().await;
     assert_eq!(rig.store.info().await.unwrap().recovered, 1);
-    assert_eq!(states(&rig, &ids).await, [Held; 4], "nobody is registered");
+    assert_eq!(states(&rig, &ids).await, [Held; 4], "no worker is registered");
     assert_eq!(rig.store.audit().await.unwrap(), []);
     serving(&rig.store).await;
     assert_eq!(states(&rig, &ids).await, [Ready, Ready, Held, Held]);
@@ -65,7 +65,7 @@ async fn after_a_restart_nothing_is_ready_until_somebody_takes_it_and_the_limit_
 }
 
 #[tokio::test]
-async fn a_cancellation_that_was_cut_off_goes_on_when_the_store_is_opened() {
+async fn an_interrupted_cancellation_continues_at_the_next_open() {
     let mut rig = Rig::new().await;
     let held = rig.add_tasks(vec![of_job("j"); 3]).await;
     let steps = rig.add_tasks(vec![NewTask { on_failure: Some(OnFailure::Cancel), ..step("w") }; 3]).await;
@@ -82,14 +82,14 @@ async fn a_cancellation_that_was_cut_off_goes_on_when_the_store_is_opened() {
 }
 
 #[tokio::test]
-async fn many_tasks_of_a_job_are_cancelled_in_steps_between_which_others_write() {
+async fn others_can_write_while_a_large_job_is_cancelled() {
     const TASKS: usize = 6_000;
     let rig = Rig::new().await;
     let ids = rig.add_tasks(vec![of_job("j"); TASKS]).await;
     let change = JobChange { state: Some(JobState::Cancelled), ..JobChange::default() };
     let (jobs, store) = (name("j"), rig.store.clone());
     let cancelling = tokio::spawn(async move { store.set_job(&jobs, &change).await });
-    // Enqueues are answered one after the other while the job's tasks go.
+    // Enqueues are answered one after the other while the job's tasks are cancelled.
     let mut seen_between = 0;
     while !cancelling.is_finished() {
         rig.add(1).await;
@@ -97,13 +97,13 @@ async fn many_tasks_of_a_job_are_cancelled_in_steps_between_which_others_write()
         seen_between += usize::from((1..TASKS as u64).contains(&depth.held));
     }
     assert_eq!(cancelling.await.unwrap().unwrap().held, 0);
-    assert!(seen_between > 0, "somebody wrote while some were cancelled and some were not");
+    assert!(seen_between > 0, "an enqueue ran while only some were cancelled");
     assert_eq!(rig.state(ids[TASKS - 1]).await, State::Cancelled);
     assert_eq!(rig.store.audit().await.unwrap(), []);
 }
 
 #[tokio::test]
-async fn a_large_job_and_a_long_workflow_are_removed_and_cancelled_whole() {
+async fn a_large_job_and_a_long_workflow_are_cancelled_completely() {
     let rig = Rig::new().await;
     rig.add_tasks(vec![of_job("j"); 5_000]).await;
     rig.add_tasks(vec![step("w"); 2_500]).await;
@@ -115,14 +115,14 @@ async fn a_large_job_and_a_long_workflow_are_removed_and_cancelled_whole() {
 }
 
 #[tokio::test]
-async fn what_one_call_leaves_over_is_given_its_turn_by_the_next() {
+async fn the_next_call_continues_a_turn_that_the_last_left_pending() {
     let rig = Rig::new().await;
     limit(&rig, "j", 9_000).await;
     rig.add_tasks(vec![of_job("j"); 8_000]).await;
     serving(&rig.store).await;
     let held = rig.store.job(&name("j")).await.unwrap().unwrap().held;
     assert!(held > 0 && held < 8_000, "one call moves a bounded number: {held} are left");
-    assert_eq!(rig.store.audit().await.unwrap(), [], "what has a turn to come is not stranded");
+    assert_eq!(rig.store.audit().await.unwrap(), [], "a task with a pending turn is not stranded");
     let mut reports = 0;
     loop {
         let report = rig.store.admit(10).await.unwrap();
@@ -131,14 +131,14 @@ async fn what_one_call_leaves_over_is_given_its_turn_by_the_next() {
             assert_eq!(report.next_due, None);
             break;
         }
-        assert_eq!(report.next_due, Some(START), "there is something to do now");
+        assert_eq!(report.next_due, Some(START), "a turn is pending now");
     }
     assert!(reports > 1 || held <= 4_000);
     assert_eq!(rig.store.job(&name("j")).await.unwrap().unwrap().ready, 8_000);
 }
 
 #[tokio::test]
-async fn a_planted_breach_is_named_by_the_audit() {
+async fn the_audit_names_each_planted_breach() {
     let rig = Rig::new().await;
     let worker = serving(&rig.store).await;
     limit(&rig, "full", 1).await;
@@ -188,7 +188,7 @@ async fn a_planted_breach_is_named_by_the_audit() {
 }
 
 #[tokio::test]
-async fn retention_keeps_the_task_that_blocks_a_workflow_dead_or_cancelled() {
+async fn retention_keeps_a_task_that_blocks_a_workflow() {
     let rig = Rig::new().await;
     let worker = serving(&rig.store).await;
     let steps = rig.add_tasks(vec![step("dead"), step("dead"), step("gone"), step("gone")]).await;
@@ -250,7 +250,7 @@ async fn a_copy_carries_jobs_workflows_and_schedules() {
 }
 
 #[tokio::test]
-async fn a_settled_place_goes_to_the_next_and_the_answer_names_its_lane() {
+async fn a_settlement_admits_the_next_task_and_names_its_lane() {
     let rig = Rig::new().await;
     let worker = serving(&rig.store).await;
     limit(&rig, "j", 1).await;

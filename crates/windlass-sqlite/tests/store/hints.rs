@@ -5,7 +5,7 @@ use windlass_core::{Hint, LeaseRef, NewTask, Source, Start, Store, TaskId};
 use crate::rig::{Rig, START, name, task};
 
 #[tokio::test]
-async fn what_happened_between_two_looks_is_told_once() {
+async fn events_between_two_reads_become_one_hint() {
     let rig = Rig::new().await;
     let mut hints = rig.store.hints();
     rig.add(3).await;
@@ -19,7 +19,7 @@ async fn what_happened_between_two_looks_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_request_to_end_and_a_resumed_queue_are_told_and_a_pause_is_not() {
+async fn a_cancellation_and_a_resume_give_hints_but_a_pause_does_not() {
     let rig = Rig::new().await;
     let ids = rig.add(2).await;
     let worker = rig.worker().await;

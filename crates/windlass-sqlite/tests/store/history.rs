@@ -6,7 +6,7 @@ use windlass_sqlite::History;
 use crate::rig::{Rig, task};
 
 #[tokio::test]
-async fn without_history_a_done_task_is_gone_unless_it_left_an_output() {
+async fn without_history_only_tasks_with_an_output_are_kept() {
     let rig = Rig::with(|options| options.history(History::Off)).await;
     let ids = rig.add(20).await;
     let worker = rig.worker().await;
@@ -28,7 +28,7 @@ async fn without_history_a_done_task_is_gone_unless_it_left_an_output() {
 }
 
 #[tokio::test]
-async fn without_history_a_task_that_somebody_waits_for_is_still_answered() {
+async fn without_history_an_awaited_task_is_still_answered() {
     let rig = Arc::new(Rig::with(|options| options.history(History::Off)).await);
     let ids = rig.add(2).await;
     let waiter = tokio::spawn({

@@ -1,4 +1,4 @@
-//! The lines before jobs: their order however they are read, and what a restart makes of them.
+//! The lines before jobs: their order in every way of reading, and after a restart.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ fn length(rig: &Rig) -> i64 {
 }
 
 #[tokio::test]
-async fn a_line_is_read_in_parts_and_gone_when_it_is_empty() {
+async fn a_line_is_read_in_parts_and_deleted_when_it_is_empty() {
     let rig = one_at_a_time().await;
     let worker = serving(&rig).await;
     let ids = add(&rig, 250, 0).await;
@@ -69,7 +69,7 @@ async fn a_restart_reads_on_where_the_line_was_left() {
     run(&rig, worker, 10).await;
     rig.claim(worker, 1).await;
     rig.reopen().await;
-    assert_eq!(length(&rig), 90, "what was let through is gone, what ran is back");
+    assert_eq!(length(&rig), 90, "admitted tasks are gone, running ones are back");
     let worker = serving(&rig).await;
     let mut rest = run(&rig, worker, 90).await;
     rest.sort_unstable();
@@ -78,7 +78,7 @@ async fn a_restart_reads_on_where_the_line_was_left() {
 }
 
 #[tokio::test]
-async fn whoever_comes_later_with_a_higher_priority_is_first_however_many() {
+async fn later_tasks_of_a_higher_priority_are_first() {
     let rig = one_at_a_time().await;
     let worker = serving(&rig).await;
     let low = add(&rig, 50, 0).await;
@@ -93,7 +93,7 @@ async fn whoever_comes_later_with_a_higher_priority_is_first_however_many() {
 }
 
 #[tokio::test]
-async fn tasks_that_are_cancelled_or_come_back_leave_the_line_as_it_is() {
+async fn cancelled_and_returned_tasks_leave_the_line_intact() {
     let rig = one_at_a_time().await;
     let worker = serving(&rig).await;
     let ids = add(&rig, 80, 0).await;

@@ -16,7 +16,7 @@ async fn all(rig: &Rig, filter: &Filter, limit: u32) -> (Vec<TaskId>, usize) {
 }
 
 #[tokio::test]
-async fn pages_of_both_tables_come_newest_first_without_gaps() {
+async fn pages_of_both_tables_are_newest_first_without_gaps() {
     let rig = Rig::new().await;
     let mut ids = rig.add(100).await;
     rig.finish(30).await;

@@ -1,4 +1,4 @@
-//! What the embedded store promises beyond the rules that every store keeps.
+//! What the embedded store promises beyond the rules of every store.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 

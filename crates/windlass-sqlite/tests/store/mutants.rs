@@ -1,6 +1,7 @@
-//! Statements of the gates that are broken on purpose: each is noticed by the cases that it names.
+//! Statements of the gates that are broken on purpose: each must fail the cases that it names.
 //!
-//! A file in `tests/mutants` is called `<statement>.<what>.sql` and begins with what is broken and who notices.
+//! A file in `tests/mutants` is called `<statement>.<what>.sql`. Its first line says what is broken and which
+//! cases fail.
 
 use std::{
     collections::BTreeSet,
@@ -15,7 +16,7 @@ use crate::support::SqliteHarness;
 
 struct Mutant {
     file: String,
-    /// The statement as it is written.
+    /// The statement without the fault.
     original: String,
     text: String,
     cases: Vec<String>,
@@ -62,7 +63,7 @@ fn every_mutant_is_noticed_by_the_cases_that_it_names() {
         missed.extend(survived.map(|case| format!("{} survives {case}", mutant.file)));
     }
     assert!(missed.is_empty(), "{missed:#?}");
-    assert!(mutants.len() > 13, "the mutants are there");
+    assert!(mutants.len() > 13, "too few mutants found");
 }
 
 #[test]
@@ -76,9 +77,9 @@ fn lines(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.trim_start().starts_with("--")).collect()
 }
 
-/// One that SQLite refuses, or that takes other parameters, would be noticed by every case, and show nothing.
+/// A mutant that SQLite refuses, or that takes other parameters, would fail every case and prove nothing.
 #[test]
-fn every_mutant_is_a_statement_but_for_a_line() {
+fn every_mutant_differs_from_its_statement_in_one_line() {
     let conn = Connection::open_in_memory().unwrap();
     conn.execute_batch(&std::fs::read_to_string(at("schema.sql")).unwrap()).unwrap();
     for mutant in mutants() {

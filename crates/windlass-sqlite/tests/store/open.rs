@@ -4,7 +4,7 @@ use windlass_sqlite::{Location, OpenError, Options, SqliteStore};
 use crate::rig::{Rig, START};
 
 #[tokio::test]
-async fn a_second_opener_is_told_the_process_and_the_address_of_the_first() {
+async fn a_second_opener_learns_pid_and_address_of_the_first() {
     let rig = Rig::with(|options| options.address("127.0.0.1:1")).await;
     for address in ["127.0.0.1:1", "127.0.0.1:7878"] {
         rig.store.set_address(address);
@@ -65,7 +65,7 @@ async fn a_folder_that_does_not_exist_is_named() {
 }
 
 #[tokio::test]
-async fn tasks_that_ran_when_the_process_ended_are_ready_again_as_suspects() {
+async fn tasks_of_an_ended_process_are_ready_again_with_one_crash() {
     let mut rig = Rig::new().await;
     rig.add(5).await;
     let worker = rig.worker().await;
@@ -86,7 +86,7 @@ async fn tasks_that_ran_when_the_process_ended_are_ready_again_as_suspects() {
 }
 
 #[tokio::test]
-async fn ids_rise_across_a_restart_even_if_the_clock_went_back_and_nothing_is_left() {
+async fn ids_rise_after_a_restart_although_the_clock_went_back() {
     let mut rig = Rig::with(|options| options.history(windlass_sqlite::History::Off)).await;
     let before = rig.add(1).await[0];
     rig.finish(1).await;

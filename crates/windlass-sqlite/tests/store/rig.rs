@@ -43,7 +43,7 @@ impl Rig {
         Location::File(self.path())
     }
 
-    /// Closes the store as it is, with whatever is running, and opens it again.
+    /// Closes the store with its running tasks, and opens it again.
     pub async fn reopen(&mut self) {
         self.store.close().await.unwrap();
         self.store = SqliteStore::open(&self.location(), self.options.clone()).await.unwrap();

@@ -3,10 +3,10 @@ use windlass_core::{Source, Store};
 use crate::rig::{DONE, Rig, task};
 
 #[tokio::test]
-async fn without_room_on_the_disk_enqueue_is_refused_and_everything_else_goes_on() {
+async fn on_a_full_disk_only_enqueue_is_refused() {
     let mut rig = Rig::new().await;
     let ids = rig.add(10).await;
-    // More is kept in reserve than any disk has.
+    // The reserve is larger than any disk.
     rig.options = rig.options.clone().min_free(u64::MAX, 0);
     rig.reopen().await;
     let error = rig.store.enqueue(vec![task("a")]).await.unwrap_err();

@@ -23,11 +23,11 @@ pub struct SqliteHarness {
     folder: TempDir,
     durability: Durability,
     stores: AtomicU32,
-    /// Statements with other texts.
+    /// Replacements of statements.
     replaced: Vec<(String, String)>,
-    /// How a claim is taken out of a file.
+    /// How a claim is removed from a file.
     forget: Option<fn(&Path, LeaseRef)>,
-    /// The file and the rules of the store that was opened last.
+    /// The file and the rules of the last opened store.
     opened: Mutex<Option<(PathBuf, Rules)>>,
 }
 
@@ -44,13 +44,13 @@ impl SqliteHarness {
         }
     }
 
-    /// Stores can forget a claim, as after a power cut.
+    /// Stores can lose a claim, as after a power cut.
     pub fn forgetting(mut self, forget: fn(&Path, LeaseRef)) -> Self {
         self.forget = Some(forget);
         self
     }
 
-    /// Stores are opened with another text of a statement.
+    /// Stores are opened with a replaced statement.
     pub fn replacing(mut self, original: String, text: String) -> Self {
         self.replaced.push((original, text));
         self

@@ -1,23 +1,24 @@
-//! The p99 of how long tasks of a kind take, over the last seconds, from a histogram that costs one addition per task.
+//! The p99 of the run times of a kind over the last seconds, from a histogram that costs one addition per
+//! task.
 
 use std::{
     sync::atomic::{AtomicU32, AtomicUsize, Ordering},
     time::Duration,
 };
 
-/// Buckets between a time and twice that time: an answer is at most an eighth too high.
+/// Buckets between a time and twice that time: a result is at most an eighth too high.
 const PER_DOUBLING: u32 = 8;
 /// Doublings from a microsecond: the last bucket holds everything above 19 hours.
 const DOUBLINGS: u32 = 36;
 const BUCKETS: usize = (PER_DOUBLING * DOUBLINGS) as usize;
-/// Windows that are looked at together; the oldest is forgotten with each turn.
+/// Windows that are evaluated together; each turn drops the oldest.
 const WINDOWS: usize = 5;
 /// How long one window lasts.
 pub(super) const WINDOW: Duration = Duration::from_secs(2);
-/// Fewer ends than this say nothing about one in a hundred.
+/// With fewer ends the p99 has no meaning.
 const ENDS_MIN: u32 = 10;
 
-/// How long tasks took, in windows.
+/// Run times of tasks, in windows.
 pub(super) struct Latency {
     windows: [Window; WINDOWS],
     current: AtomicUsize,
@@ -31,7 +32,7 @@ impl Latency {
         Self { windows: std::array::from_fn(window), current: AtomicUsize::new(0) }
     }
 
-    /// Notes the end of a task. An end that falls between two windows is counted in one of them.
+    /// Records the end of a task. An end at the border of two windows is counted in one of them.
     pub(super) fn note(&self, took: Duration) {
         let window = self.windows.get(self.current.load(Ordering::Relaxed) % WINDOWS);
         if let Some(bucket) = window.and_then(|window| window.0.get(bucket(took))) {
@@ -39,7 +40,7 @@ impl Latency {
         }
     }
 
-    /// Begins the next window and forgets the oldest.
+    /// Starts the next window and drops the oldest.
     pub(super) fn turn(&self) {
         let next = (self.current.load(Ordering::Relaxed) + 1) % WINDOWS;
         if let Some(window) = self.windows.get(next) {
@@ -74,7 +75,7 @@ impl Latency {
 fn bucket(took: Duration) -> usize {
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
     let doubling = micros.ilog2();
-    // The three bits below the highest say which eighth it is.
+    // The three bits below the highest give the eighth.
     let eighth = if doubling >= 3 { (micros >> (doubling - 3)) & 7 } else { (micros << (3 - doubling)) & 7 };
     ((doubling * PER_DOUBLING) as usize + eighth as usize).min(BUCKETS - 1)
 }
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_the_windows_is_forgotten_and_few_ends_say_nothing() {
+    fn the_p99_ignores_old_windows_and_few_ends() {
         let latency = Latency::new();
         (0..9).for_each(|_| latency.note(Duration::from_secs(1)));
         assert_eq!(latency.p99(), None);

@@ -1,7 +1,7 @@
-//! How much memory is in use, against the limit that applies: that of a control group before that of the host.
+//! Used memory against the limit that applies: the limit of a control group before that of the host.
 //!
-//! Version 2 and version 1 of control groups nest, and the limit of every group above counts too: the one that is nearest to
-//! its limit is the one that applies. File pages that the kernel drops when memory is short do not count as used.
+//! Control groups of versions 1 and 2 nest, and the limit of every parent group counts too: the group that is
+//! nearest to its limit applies. File pages that the kernel can drop do not count as used.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 
 use windlass_core::admission::MemorySample;
 
-/// Version 1 says "no limit" with a number of this size.
+/// Version 1 reports "no limit" as a number of this size.
 const NO_LIMIT: u64 = 1 << 60;
 
 /// Reads memory below a folder that is `/` except in tests.
@@ -24,7 +24,7 @@ pub struct MemoryReader {
 struct Version {
     limit: &'static str,
     used: &'static str,
-    /// Pages in `memory.stat` that are given back when memory is short.
+    /// The pages in `memory.stat` that the kernel drops when memory is short.
     dropped: &'static str,
 }
 
@@ -33,8 +33,8 @@ const V1: Version =
     Version { limit: "memory.limit_in_bytes", used: "memory.usage_in_bytes", dropped: "total_inactive_file" };
 
 impl MemoryReader {
-    /// Reads the files of this machine. `process_limit` is a limit on the memory of this process that somebody has set; the
-    /// limits that are found count beside it.
+    /// Reads the files of this machine. `process_limit` is a limit on the memory of this process that an
+    /// operator has set; the limits that the system sets also count.
     pub fn new(process_limit: Option<u64>) -> Self {
         Self::below("/", process_limit)
     }
@@ -44,7 +44,7 @@ impl MemoryReader {
         Self { root: root.into(), process_limit }
     }
 
-    /// Memory in use and its limit; `None` where neither can be read.
+    /// Used memory and its limit; `None` if neither can be read.
     pub fn read(&self) -> Option<MemorySample> {
         let process =
             self.process_limit.and_then(|limit| Some(MemorySample { used: self.resident()?, limit }));
@@ -52,16 +52,16 @@ impl MemoryReader {
         tightest([process, found].into_iter().flatten())
     }
 
-    /// The control group of this process, or one above it, that is nearest to its limit.
+    /// The control group of this process, or a parent, that is nearest to its limit.
     fn group(&self) -> Option<MemorySample> {
         let host = self.host().map_or(u64::MAX, |host| host.limit);
         let groups = fs::read_to_string(self.root.join("proc/self/cgroup")).ok()?;
         let samples = groups.lines().flat_map(|line| self.samples_of(line));
-        // A limit above what the machine has is none.
+        // A limit above the machine's memory has no effect.
         tightest(samples.filter(|sample| sample.limit <= host))
     }
 
-    /// Every limit that a line such as `4:memory:/a/b` or `0::/a/b` leads to.
+    /// Every limit on the path of a line such as `4:memory:/a/b` or `0::/a/b`.
     fn samples_of(&self, line: &str) -> Vec<MemorySample> {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };
@@ -75,8 +75,8 @@ impl MemoryReader {
         } else {
             return Vec::new();
         };
-        // In a container the path may be that of the host, and what is mounted is the container's own group: parts of the path
-        // that do not exist have no limit, and the mount itself is always looked at.
+        // In a container the path may be that of the host, while the mount is the container's own group.
+        // Parts of the path that do not exist have no limit, and the mount itself is always read.
         let own = mount.join(path.trim_start_matches('/'));
         own.ancestors()
             .take_while(|folder| folder.starts_with(&mount))
@@ -90,7 +90,7 @@ impl MemoryReader {
         Some(MemorySample { used: limit.saturating_sub(kib(&text, "MemAvailable:")?), limit })
     }
 
-    /// Memory of this process that is not on disk.
+    /// Memory of this process that is in RAM.
     fn resident(&self) -> Option<u64> {
         kib(&fs::read_to_string(self.root.join("proc/self/status")).ok()?, "VmRSS:")
     }
@@ -111,7 +111,7 @@ fn tightest(samples: impl Iterator<Item = MemorySample>) -> Option<MemorySample>
     samples.max_by(|a, b| a.usage().total_cmp(&b.usage()))
 }
 
-/// The bytes behind a name in a list of `Name: 1234 kB`.
+/// The bytes after a name in a list of `Name: 1234 kB`.
 fn kib(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib * 1024)

@@ -1,4 +1,4 @@
-//! Who takes the samples: a thread of the worker, so that neither claims nor renewals wait for a file.
+//! The thread of a worker that takes the samples, so that neither claims nor renewals wait for a file.
 
 use std::{sync::Arc, thread, time::Duration};
 
@@ -10,15 +10,15 @@ use crate::{
     worker::shared::{Phase, Shared},
 };
 
-/// How often memory is read: as long as a burst may go unseen.
+/// How often memory is read; a burst may go unnoticed for so long.
 const EVERY: Duration = Duration::from_millis(250);
-/// Shortest time between two samples that somebody asked for: long enough for what was started to show.
+/// Shortest time between two requested samples: long enough for the started tasks to use memory.
 const ASKED_MIN: Duration = Duration::from_millis(1);
 
 /// Starts the thread. It ends when the worker has stopped.
 ///
 /// # Errors
-/// If the thread or its timer cannot be had.
+/// If the thread or its timer cannot be created.
 pub(crate) fn spawn(shared: Arc<Shared>) -> std::io::Result<Part> {
     shared.config.home.start("windlass-sampler", async move {
         tokio::select! {
@@ -28,17 +28,18 @@ pub(crate) fn spawn(shared: Arc<Shared>) -> std::io::Result<Part> {
     })
 }
 
-/// A thread that takes samples for whoever has no worker that does. It ends when this is dropped.
+/// A thread that takes samples for a process without a worker. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Sampler {
     _stop: oneshot::Sender<()>,
 }
 
 impl Controller {
-    /// Takes samples on a thread of its own, so that handlers that block every thread of the runtime do not hold them up.
+    /// Takes samples on its own thread, so that handlers that block every thread of the runtime do not delay
+    /// them.
     ///
     /// # Errors
-    /// If the thread or its timer cannot be had.
+    /// If the thread or its timer cannot be created.
     pub fn start_sampling(&self) -> std::io::Result<Sampler> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
@@ -54,7 +55,7 @@ impl Controller {
         Ok(Sampler { _stop: stop })
     }
 
-    /// Takes samples for ever. Cancel safe.
+    /// Takes samples until it is dropped. Cancel safe.
     pub async fn keep_sampling(&self) {
         loop {
             self.sample();
@@ -64,7 +65,8 @@ impl Controller {
                     () = self.inner.wanted.notified() => break,
                     () = tokio::time::sleep(EVERY) => {}
                 }
-                // Workers that share a controller each have a sampler, and memory must not halve once for each of them.
+                // Each worker that shares this controller has a sampler. Without this check each of them
+                // would halve the limit once.
                 if self.sampled_ago() >= EVERY / 2 {
                     break;
                 }

@@ -5,7 +5,7 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::pool::{Handle, Pool};
 
-/// A control group that is a folder of the test.
+/// A control group in a folder of the test.
 struct Group {
     root: tempfile::TempDir,
     limit: u64,
@@ -52,7 +52,8 @@ impl Full {
         Self { pool, gate, handles }
     }
 
-    /// Tasks that run, once everything that can start has: on the one thread of a test each turn lets every consumer go on.
+    /// The number of running tasks, once all that can start have. A test has one thread, so a yield lets
+    /// every consumer run.
     async fn taken(&self) -> usize {
         for _ in 0..500 {
             tokio::task::yield_now().await;
@@ -66,7 +67,7 @@ impl Full {
         self.pool.gauges().buffered
     }
 
-    /// Lets so many tasks end, and waits until they have.
+    /// Lets `tasks` tasks end, and waits until they have.
     async fn end(&self, tasks: u64) {
         let ended = self.pool.gauges().completed + tasks;
         self.gate.add_permits(tasks as usize);
@@ -94,7 +95,7 @@ async fn a_new_pool_runs_a_tenth_and_twice_as_much_after_each_round() {
     assert!(controller.status(100).reasons.is_empty());
 }
 
-/// Past the slow start: there was ample room for a while.
+/// Past the slow start: memory was ample for a while.
 fn steady(group: &Group, config: AdmissionConfig) -> Controller {
     let controller = group.controller(config);
     let memory = Some(MemorySample { used: 0, limit: 1 << 40 });
@@ -107,7 +108,7 @@ fn steady(group: &Group, config: AdmissionConfig) -> Controller {
 }
 
 #[tokio::test]
-async fn short_memory_lowers_what_may_run_and_what_runs_goes_on() {
+async fn short_memory_lowers_the_limit_and_aborts_no_task() {
     let group = Group::new(1 << 20);
     let controller = steady(&group, AdmissionConfig::default());
     let full = Full::new(&controller, 100, 200);
@@ -149,7 +150,7 @@ async fn one_controller_serves_several_pools() {
 }
 
 #[tokio::test]
-async fn a_pool_that_has_nothing_to_do_does_not_keep_a_busy_one_from_recovering() {
+async fn a_busy_pool_recovers_beside_an_idle_one() {
     let group = Group::new(1 << 20);
     let controller = steady(&group, AdmissionConfig::default());
     let idle = Pool::builder().size(900).admission(controller.clone()).build().unwrap();
@@ -167,7 +168,7 @@ async fn a_pool_that_has_nothing_to_do_does_not_keep_a_busy_one_from_recovering(
 }
 
 #[tokio::test]
-async fn switched_off_it_tells_memory_and_changes_nothing() {
+async fn when_off_it_reports_memory_and_changes_nothing() {
     let group = Group::new(1 << 20);
     let controller = group.controller(AdmissionConfig::off());
     let full = Full::new(&controller, 100, 150);

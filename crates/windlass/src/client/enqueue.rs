@@ -1,4 +1,4 @@
-//! One task on its way into the store.
+//! The builder of one enqueue.
 
 use std::{
     fmt,
@@ -15,9 +15,9 @@ use windlass_core::{
 
 use super::{Client, output, resend};
 
-/// A task that `.await` enqueues, after what differs from its type was set.
+/// A task that `.await` enqueues, with settings that override those of its type.
 ///
-/// A mistake in a setting is kept and reported when it is awaited, so that the calls chain.
+/// A mistake in a setting is stored and reported when this is awaited, so that the calls chain.
 #[must_use = "a task is enqueued only when this is awaited"]
 pub struct Enqueue {
     client: Client,
@@ -35,8 +35,8 @@ impl Enqueue {
         self.name("job", job, |task, name| task.job = Some(name))
     }
 
-    /// How many tasks of its job run at once at most, if this enqueue makes the job. A job that the store knows keeps its
-    /// own limit: [`Jobs::set_concurrency`](super::Jobs::set_concurrency) changes it.
+    /// How many tasks of its job run at once at most, if this enqueue creates the job. An existing job keeps
+    /// its own limit: [`Jobs::set_concurrency`](super::Jobs::set_concurrency) changes it.
     pub fn job_concurrency(self, limit: u32) -> Self {
         self.set(|task| task.job_concurrency = Some(limit))
     }
@@ -46,18 +46,18 @@ impl Enqueue {
         self.name("workflow", workflow, |task, name| task.workflow = Some(name))
     }
 
-    /// What a failure means for the rest of its workflow. The task that is appended first decides; without a word it is
-    /// [`OnFailure::Block`].
+    /// What a failure means for the rest of its workflow. The first appended task decides; without this call
+    /// it is [`OnFailure::Block`].
     pub fn on_failure(self, policy: OnFailure) -> Self {
         self.set(|task| task.on_failure = Some(policy))
     }
 
-    /// The queue it waits in.
+    /// The queue of the task.
     pub fn queue(self, queue: impl AsRef<str>) -> Self {
         self.name("queue", queue, |task, name| task.queue = name)
     }
 
-    /// Higher first.
+    /// The priority: higher first.
     pub fn priority(self, priority: i32) -> Self {
         self.set(|task| task.priority = priority)
     }
@@ -67,19 +67,20 @@ impl Enqueue {
         self.set(|task| task.start = Start::In(delay))
     }
 
-    /// Starts not before this time of the store's clock.
+    /// Starts no earlier than this time of the store's clock.
     pub fn at(self, at: Timestamp) -> Self {
         self.set(|task| task.start = Start::At(at))
     }
 
-    /// The same key on the same queue gives the same task, however often it is enqueued; another kind or
-    /// payload under it is refused.
+    /// The same key on the same queue gives the same task, however often it is enqueued; a task with that key
+    /// but another kind or payload is refused.
     pub fn key(self, key: impl Into<String>) -> Self {
         let text = key.into();
         self.set(|task| task.key = Some(Key { text, ignore_conflict: false }))
     }
 
-    /// Another kind or payload under the [key](Enqueue::key) is answered with the task that is there. Call it after `key`.
+    /// Returns the existing task of the [key](Enqueue::key) also for another kind or payload. Call it after
+    /// `key`.
     pub fn ignore_key_conflict(mut self) -> Self {
         let key = self.task.as_mut().ok().map(|task| task.key.as_mut());
         match key {
@@ -90,7 +91,7 @@ impl Enqueue {
         self
     }
 
-    /// Attempts granted.
+    /// How many attempts the task has.
     pub fn max_attempts(self, attempts: u32) -> Self {
         self.set(|task| task.max_attempts = Some(attempts))
     }
@@ -105,15 +106,16 @@ impl Enqueue {
         self.set(|task| task.retry = Some(policy))
     }
 
-    /// Waits out a short outage: tries again with growing pauses, for at most so long in all, where that cannot add the
-    /// task twice. Without this call the first error is the answer.
+    /// Waits out a short outage: retries with growing pauses, for at most `limit` in total, if that cannot
+    /// add the task twice. Without this call the first error is returned.
     ///
-    /// It tries again after [`Error::Unavailable`] and [`Error::StoreFull`], which say that nothing was changed. After
-    /// [`Error::Unknown`], which says that the task may have been added, it does so only if the task has a
-    /// [key](Enqueue::key); the answer is then `existing` if the lost call had added it. Every other error is the answer at
-    /// once, and after the time is over the last one is. A call that is under way when the time is over is waited for.
+    /// It retries after [`Error::Unavailable`] and [`Error::StoreFull`], which say that nothing changed.
+    /// [`Error::Unknown`] says that the task may have been added. After that it retries only if the task has
+    /// a [key](Enqueue::key); if the lost call had added the task, the answer is `existing`. Every other
+    /// error is returned at once; when the time is over, the last error is. A call that is running then is
+    /// awaited.
     ///
-    /// [`Enqueue::within`] does not try again: a transaction of the caller's is over after its first error.
+    /// [`Enqueue::within`] does not retry: the caller's transaction is over after its first error.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -129,15 +131,15 @@ impl Enqueue {
         self
     }
 
-    /// Where the caller stands in a trace: the task's attempts become part of it.
+    /// The caller's position in a trace: the task's attempts become part of it.
     pub fn trace(self, trace: impl Into<Option<TraceContext>>) -> Self {
         let trace = trace.into();
         self.set(|task| task.trace = trace)
     }
 
-    /// Enqueues the task inside a transaction of the caller's own, instead of `.await`: it is there if that commits, and only
-    /// then. The store is a PostgreSQL schema in the database of the transaction, which is one of tokio-postgres or, with the
-    /// feature `sqlx`, of sqlx.
+    /// Enqueues the task inside a transaction of the caller, instead of `.await`: the task exists if, and
+    /// only if, that transaction commits. The store must be a PostgreSQL schema in the database of the
+    /// transaction. The transaction is one of tokio-postgres or, with the feature `sqlx`, of sqlx.
     ///
     /// ```no_run
     /// # use windlass::{Client, Task};
@@ -151,8 +153,8 @@ impl Enqueue {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the client's store is not PostgreSQL, else as for the enqueue. As after any statement that
-    /// failed, the transaction can then only be rolled back.
+    /// [`Error::Unsupported`] if the client's store is not PostgreSQL, else as for the enqueue. After an
+    /// error the transaction can only be rolled back, as after any failed statement.
     #[cfg(feature = "postgres")]
     pub async fn within<W: windlass_postgres::Within + ?Sized>(
         self,
@@ -168,10 +170,10 @@ impl Enqueue {
         windlass_postgres::enqueue_within(transaction, &schema, store.rules(), &self.task?).await
     }
 
-    /// Enqueues the task and waits until it has ended, however long that takes.
+    /// Enqueues the task and waits until it has ended, without a time limit.
     ///
     /// # Errors
-    /// As for the enqueue, and as [`Client::wait`]. A task that ended without success is not an error: look at
+    /// As for the enqueue, and as [`Client::wait`]. A task that ended without success is not an error: check
     /// [`TaskRecord::state`].
     pub async fn wait(self) -> Result<TaskRecord> {
         let client = self.client.clone();
@@ -179,7 +181,7 @@ impl Enqueue {
         client.ended(enqueued.id).await
     }
 
-    /// Enqueues the task, waits for success and reads what the handler left behind.
+    /// Enqueues the task, waits for success and reads the handler's output.
     ///
     /// # Errors
     /// As for the enqueue, and as [`Client::output`].

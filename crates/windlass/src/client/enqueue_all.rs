@@ -1,4 +1,4 @@
-//! Many tasks on their way into the store, in one commit.
+//! The builder of an enqueue of many tasks in one commit.
 
 use std::{
     fmt,
@@ -11,10 +11,10 @@ use windlass_core::{Enqueued, Error, NewTask, Result};
 
 use super::{Client, resend};
 
-/// Tasks that `.await` enqueues in one commit, all or none; the answers are in their order.
+/// Tasks that `.await` enqueues in one commit, all or none; the answers are in the order of the tasks.
 ///
 /// # Errors
-/// Awaiting it gives any [`Error`]; [`Error::Invalid`] also for more tasks than the store takes at once.
+/// Any [`Error`]; [`Error::Invalid`] also for more tasks than the store accepts at once.
 #[must_use = "tasks are enqueued only when this is awaited"]
 pub struct EnqueueAll {
     client: Client,
@@ -27,8 +27,8 @@ impl EnqueueAll {
         Self { client, tasks, retry_for: None }
     }
 
-    /// Waits out a short outage, as [`Enqueue::retry_for`](super::Enqueue::retry_for) does. After an error that leaves open
-    /// whether the call took effect it is tried again only if every task has a key
+    /// Waits out a short outage, as [`Enqueue::retry_for`](super::Enqueue::retry_for) does. After an error
+    /// that leaves open whether the call took effect, it retries only if every task has a key
     /// ([`Client::enqueue_all_keyed`](super::Client::enqueue_all_keyed)).
     pub fn retry_for(mut self, limit: Duration) -> Self {
         self.retry_for = Some(limit);

@@ -1,4 +1,4 @@
-//! Jobs from outside: make, look at, limit, pause, cancel and remove.
+//! Jobs: create, list, limit, pause, cancel and remove.
 
 use std::{fmt, time::Duration};
 
@@ -6,7 +6,7 @@ use windlass_core::{Error, JobChange, JobRecord, JobState, Name, Result, store::
 
 /// Handles the jobs of a store. Cheap to clone.
 ///
-/// A job is there from its first task on, or once it was set.
+/// A job exists from its first task on, or once a method here has set it.
 ///
 /// ```
 /// # use windlass::{Client, Task};
@@ -48,8 +48,8 @@ impl Jobs {
         self.known(&Name::new("job", job)?).await
     }
 
-    /// Sets how many tasks of a job run at once at most, over all workers; `None` takes the limit away. Makes the job if it
-    /// is not there. Acts at once on what waits, and never on what runs.
+    /// Sets how many tasks of a job run at once at most, over all workers; `None` removes the limit. Creates
+    /// a missing job. Applies at once to waiting tasks, and never to running ones.
     ///
     /// # Errors
     /// Any [`Error`] of the store.
@@ -57,7 +57,7 @@ impl Jobs {
         self.set(job, &JobChange { concurrency: Some(limit.into()), ..JobChange::default() }).await
     }
 
-    /// Sets the least time between two starts of a job; `None` takes it away. Makes the job if it is not there.
+    /// Sets the shortest time between two starts of a job; `None` removes it. Creates a missing job.
     ///
     /// # Errors
     /// Any [`Error`] of the store.
@@ -65,7 +65,7 @@ impl Jobs {
         self.set(job, &JobChange { delay: Some(delay.into()), ..JobChange::default() }).await
     }
 
-    /// Makes a job or changes several things about it at once.
+    /// Creates a job, or changes several settings of it at once.
     ///
     /// # Errors
     /// Any [`Error`] of the store.
@@ -73,7 +73,7 @@ impl Jobs {
         self.store.gates().set_job(&Name::new("job", job)?, change).await
     }
 
-    /// Starts nothing more of a job; what runs goes on.
+    /// Starts no more tasks of a job; running ones continue.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name.
@@ -89,7 +89,7 @@ impl Jobs {
         self.change_known(job, JobState::Active, false).await
     }
 
-    /// Cancels what waits in a job and what comes; what runs goes on.
+    /// Cancels the waiting and the future tasks of a job; running ones continue.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name.
@@ -97,7 +97,7 @@ impl Jobs {
         self.change_known(job, JobState::Cancelled, false).await
     }
 
-    /// The same, and asks what runs to end.
+    /// The same, and asks running tasks to end.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name.
@@ -105,8 +105,8 @@ impl Jobs {
         self.change_known(job, JobState::Cancelled, true).await
     }
 
-    /// Cancels what waits in a job and forgets the job when the last task that runs has ended. Answers how many tasks were
-    /// cancelled.
+    /// Cancels the waiting tasks of a job, and deletes the job when its last running task has ended. Returns
+    /// how many tasks were cancelled.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name.
@@ -114,7 +114,7 @@ impl Jobs {
         self.store.gates().remove_job(&Name::new("job", job)?, false).await
     }
 
-    /// The same, and asks what runs to end.
+    /// The same, and asks running tasks to end.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name.
@@ -126,7 +126,7 @@ impl Jobs {
         self.store.gates().job(name).await?.ok_or_else(|| Error::NotFound(format!("job {name}")))
     }
 
-    /// Changes the state of a job that is there: a name with a slip of the pen must not make another one.
+    /// Changes the state of an existing job only: a mistyped name must not create another one.
     async fn change_known(&self, job: &str, state: JobState, now: bool) -> Result<JobRecord> {
         let name = Name::new("job", job)?;
         self.known(&name).await?;

@@ -1,9 +1,9 @@
-//! What a task left behind, as a typed value.
+//! The output of a task as a typed value.
 
 use serde::de::DeserializeOwned;
 use windlass_core::{Error, Payload, Result, State, TaskRecord};
 
-/// Reads the output of a task that ended in success; none at all reads as JSON's `null`.
+/// Reads the output of a successful task; a missing output reads as JSON's `null`.
 pub(super) fn read<T: DeserializeOwned>(task: &TaskRecord) -> Result<T> {
     let (id, state) = (task.id, task.state);
     match state {

@@ -1,4 +1,4 @@
-//! Queues from outside: how many tasks each has, pause and resume.
+//! Queues: how many tasks each has, pause and resume.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -29,15 +29,16 @@ pub struct Queues {
     store: SharedStore,
 }
 
-/// A queue as it stands.
+/// The state of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Queue {
     /// Its name.
     pub name: Name,
-    /// Whether nothing is claimed from it.
+    /// Whether the queue is paused: no task is claimed from it.
     pub paused: bool,
-    /// How many tasks of each kind are in each state, by kind; none for a queue that was paused before its first task.
+    /// How many tasks of each kind are in each state; empty for a queue that was paused before its first
+    /// task.
     pub kinds: BTreeMap<Name, Depth>,
 }
 
@@ -79,10 +80,11 @@ impl Queues {
         Ok(queues.into_values().collect())
     }
 
-    /// How many tasks of a queue are in each state; none of a queue that the store does not know.
+    /// How many tasks of a queue are in each state; all zero for a queue that the store does not know.
     ///
     /// # Errors
-    /// [`Error::Invalid`](windlass_core::Error::Invalid) if it is not a valid name, or any other error of the store.
+    /// [`Error::Invalid`](windlass_core::Error::Invalid) if it is not a valid name, or any other error of the
+    /// store.
     pub async fn depth(&self, queue: &str) -> Result<Depth> {
         let name = Name::new("queue", queue)?;
         let mut sum = Depth::default();
@@ -92,7 +94,8 @@ impl Queues {
         Ok(sum)
     }
 
-    /// Stops claims from a queue, also from one that has no task yet; what runs goes on. Answers whether that is new.
+    /// Stops claims from a queue, even from one without tasks; running tasks continue. Returns whether that
+    /// is a change.
     ///
     /// # Errors
     /// As [`Queues::depth`].
@@ -100,7 +103,7 @@ impl Queues {
         self.store.set_queue_paused(&Name::new("queue", queue)?, true).await
     }
 
-    /// Lets tasks of a paused queue be claimed again. Answers whether that is new.
+    /// Allows claims from a paused queue again. Returns whether that is a change.
     ///
     /// # Errors
     /// As [`Queues::depth`].

@@ -1,4 +1,4 @@
-//! Waiting out a short outage: when an enqueue may be sent again, and for how long.
+//! When an enqueue may be sent again after an outage, and for how long.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -11,10 +11,10 @@ use windlass_core::{Enqueued, Error, NewTask, Result};
 use super::Client;
 use crate::{backoff::Backoff, trace};
 
-/// Shortest and longest pause between two tries: a store that is back is seen within about a second.
+/// Shortest and longest pause between two tries: a store that is back is noticed within about a second.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// Enqueues tasks, all or none, and tries again for so long where that cannot add a task twice.
+/// Enqueues tasks, all or none. Retries for `retry_for` if that cannot add a task twice.
 pub(super) async fn enqueue(
     client: &Client,
     tasks: Vec<NewTask>,
@@ -22,7 +22,7 @@ pub(super) async fn enqueue(
 ) -> Result<Vec<Enqueued>> {
     let (store, tracer) = (&client.store, client.tracer.as_ref());
     let Some(retry_for) = retry_for else { return trace::enqueue(store, tracer, None, tasks).await };
-    // A limit beyond what the clock can say is no limit.
+    // A limit beyond the range of the clock is no limit.
     let deadline = Instant::now().checked_add(retry_for);
     let mut backoff = Backoff::new(PAUSE.0, PAUSE.1, RandomState::new().hash_one(0));
     loop {
@@ -39,7 +39,7 @@ pub(super) async fn enqueue(
     }
 }
 
-/// Whether the same enqueue may be sent again: nothing happened, or the keys of all tasks tell what is there already.
+/// Whether the same enqueue may be sent again: nothing changed, or every task has a key that finds it.
 fn may_resend(error: &Error, tasks: &[NewTask]) -> bool {
     match error {
         Error::Unknown(_) => tasks.iter().all(|task| task.key.is_some()),

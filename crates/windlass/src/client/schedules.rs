@@ -1,4 +1,4 @@
-//! Recurring tasks from outside: make, look at, pause, run and remove schedules.
+//! Schedules: create, list, pause, run and remove.
 
 use std::fmt;
 
@@ -8,8 +8,9 @@ use crate::schedule::{Spec, Unreadable};
 
 /// Handles the schedules of a store. Cheap to clone.
 ///
-/// Workers see a change within about 15 seconds; [`WorkerHandle::wake_schedules`](crate::WorkerHandle::wake_schedules) tells the
-/// one of this process at once.
+/// Workers notice a change within about 15 seconds;
+/// [`WorkerHandle::wake_schedules`](crate::WorkerHandle::wake_schedules) tells the worker of this process at
+/// once.
 ///
 /// ```no_run
 /// use windlass::{Client, Task, schedule::Spec};
@@ -28,16 +29,16 @@ pub struct Schedules {
     store: SharedStore,
 }
 
-/// A schedule as it stands.
+/// The state of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     /// Its name.
     pub name: Name,
-    /// What it enqueues and when, or why that cannot be read.
+    /// What it enqueues and when, or why the stored text cannot be read.
     pub spec: Result<Spec, Unreadable>,
-    /// Whether it is stopped.
+    /// Whether it is paused.
     pub paused: bool,
-    /// The next tick; `None` if there is none any more.
+    /// The next tick; `None` if there is none.
     pub next_at: Option<Timestamp>,
     /// The last tick that was fired.
     pub last_at: Option<Timestamp>,
@@ -67,8 +68,9 @@ impl Schedules {
         Self { store }
     }
 
-    /// Makes a schedule, or replaces what it enqueues and when. Its first tick is the next one from now; a schedule whose times
-    /// do not change keeps the tick that it waits for, also one that is late. A paused one stays paused.
+    /// Creates a schedule, or replaces what it enqueues and when. Its first tick is the next one from now. A
+    /// schedule whose times do not change keeps the tick that it waits for, even an overdue one. A paused
+    /// schedule stays paused.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the name or the task is not valid.
@@ -120,7 +122,8 @@ impl Schedules {
         Ok(row.into())
     }
 
-    /// Lets a paused schedule go on with the next tick from now; what passed meanwhile is not made up.
+    /// Resumes a paused schedule with the next tick from now; the ticks that passed meanwhile are not made
+    /// up.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name; [`Error::Conflict`] if it cannot be read.
@@ -135,7 +138,7 @@ impl Schedules {
         Ok(row.into())
     }
 
-    /// Enqueues the task of a schedule now, also of a paused one. Its ticks stay as they are.
+    /// Enqueues the task of a schedule now, even of a paused one. Its ticks stay as they are.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of this name; [`Error::Conflict`] if it cannot be read.
@@ -163,7 +166,7 @@ impl Schedules {
         self.row(&name).await?.ok_or_else(|| not_found(&name))
     }
 
-    /// The store's clock: workers go by it, whatever the clock here says.
+    /// The time of the store's clock, which workers use, not that of this process.
     async fn now(&self) -> Result<Timestamp> {
         Ok(self.store.schedules().due(1).await?.now)
     }

@@ -1,4 +1,4 @@
-//! Running a hook within its deadline and without letting its panic out.
+//! Runs a hook within its deadline and catches its panic.
 
 use std::{future::poll_fn, pin::Pin, time::Duration};
 
@@ -7,10 +7,10 @@ use tokio::time::timeout;
 use super::Failure;
 use crate::pool::guard::poll_guarded;
 
-/// Why a hook did not do its work.
+/// Why a hook failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
-    /// It said so.
+    /// It returned an error.
     #[error("{0}")]
     Failed(Failure),
     /// It panicked; the text is the panic's message.

@@ -1,10 +1,10 @@
-//! An order in which everything comes after what it depends on.
+//! An order in which every component comes after its dependencies.
 
 use std::collections::HashMap;
 
 use super::LifecycleError;
 
-/// Places of `parts` (name, dependencies) such that dependencies come first; otherwise the order in which they are given.
+/// Indices of `parts` (name, dependencies) such that dependencies come first; otherwise in the given order.
 pub(super) fn order(parts: &[(&str, &[String])]) -> Result<Vec<usize>, LifecycleError> {
     let mut places = HashMap::with_capacity(parts.len());
     for (place, (name, _)) in parts.iter().enumerate() {
@@ -22,7 +22,7 @@ pub(super) fn order(parts: &[(&str, &[String])]) -> Result<Vec<usize>, Lifecycle
 struct Walk<'a> {
     parts: &'a [(&'a str, &'a [String])],
     places: HashMap<&'a str, usize>,
-    /// From where the walk began to where it is, each depending on the next.
+    /// The path from the start of the walk to its current place, each part depending on the next.
     path: Vec<usize>,
     order: Vec<usize>,
 }

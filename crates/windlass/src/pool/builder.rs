@@ -1,4 +1,4 @@
-//! How large a pool is: from the caller, the environment, or the machine.
+//! The size of a pool: from the caller, the environment, or the machine.
 
 use std::thread::available_parallelism;
 
@@ -7,11 +7,11 @@ use tokio::runtime;
 use super::Pool;
 use crate::admission::Controller;
 
-/// Tasks that may wait for a slot if nobody says otherwise.
+/// Default number of tasks that may wait for a slot.
 const DEFAULT_BUFFER: usize = 100;
-/// Slots per CPU if nobody says otherwise: tasks mostly wait for I/O.
+/// Default number of slots per CPU: tasks mostly wait for I/O.
 const SLOTS_PER_CPU: usize = 4;
-/// The most slots, and the most places in the buffer. Slots cost nothing until used, so this is only a guard against nonsense.
+/// The most slots, and the largest buffer. Unused slots cost nothing, so this only rejects senseless values.
 const MAX_PLACES: usize = 1 << 24;
 
 /// The setting behind [`PoolBuilder::size`], and its name in the environment.
@@ -31,14 +31,14 @@ pub struct PoolBuilder {
 /// Why a pool was not built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
-    /// A size that makes no sense. A pool of size 0 would accept work that never runs.
+    /// A size out of bounds. A pool of size 0 would accept work that never runs.
     #[error("{setting} must be at least 1 and at most {max}, not {value}")]
     OutOfBounds {
         /// The name of the setting.
         setting: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: usize,
-        /// The largest value there is.
+        /// The largest allowed value.
         max: usize,
     },
     /// A setting in the environment that is not a whole number.
@@ -46,17 +46,17 @@ pub enum PoolError {
     NotANumber {
         /// The name of the setting.
         setting: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: String,
     },
-    /// There is no tokio runtime to run the tasks on.
+    /// There is no tokio runtime for the tasks.
     #[error("no tokio runtime here: build the pool inside of one, or name one with PoolBuilder::runtime")]
     NoRuntime,
 }
 
 impl PoolBuilder {
-    /// The settings that the environment names: `WORKER_POOL_SIZE` and `WORKER_BUFFER_SIZE`, or with precedence
-    /// `WINDLASS_POOL_SIZE` and `WINDLASS_POOL_BUFFER_SIZE`. What is not set keeps its default.
+    /// Settings from the environment: `WORKER_POOL_SIZE` and `WORKER_BUFFER_SIZE`, or with precedence
+    /// `WINDLASS_POOL_SIZE` and `WINDLASS_POOL_BUFFER_SIZE`. Missing variables keep the defaults.
     ///
     /// # Errors
     /// [`PoolError::NotANumber`] with the name of the setting.
@@ -93,19 +93,21 @@ impl PoolBuilder {
         self
     }
 
-    /// The controller that says how many of the slots may be used: hand the same one to every pool and worker of a process.
-    /// What may not start waits in the buffer. The thread of a worker takes the samples; without a worker, keep the answer of
-    /// [`Controller::start_sampling`]. Default: none, every slot may be used.
+    /// The controller that sets how many of the slots may be used: give the same one to every pool and worker
+    /// of a process. Tasks that may not start wait in the buffer. The thread of a worker takes the samples;
+    /// without a worker, keep the result of [`Controller::start_sampling`]. Default: none, every slot may be
+    /// used.
     #[must_use]
     pub fn admission(mut self, controller: Controller) -> Self {
         self.admission = Some(controller);
         self
     }
 
-    /// Builds the pool. It costs nothing yet: consumers appear with the first tasks.
+    /// Builds the pool. It costs nothing yet: consumers are spawned with the first tasks.
     ///
     /// # Errors
-    /// [`PoolError::OutOfBounds`] with the name of the setting, [`PoolError::NoRuntime`] outside of a runtime.
+    /// [`PoolError::OutOfBounds`] with the name of the setting, [`PoolError::NoRuntime`] outside of a
+    /// runtime.
     pub fn build(self) -> Result<Pool, PoolError> {
         let cpus = available_parallelism().map_or(1, usize::from);
         let size = self.size.map_or(Ok(cpus * SLOTS_PER_CPU), Value::checked)?;

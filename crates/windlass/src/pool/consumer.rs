@@ -1,4 +1,4 @@
-//! A consumer: a tokio task that runs one task of the pool after the other and parks when there is none.
+//! A consumer: a tokio task that runs the pool's tasks one after another and parks when there is none.
 
 use std::{
     pin::{Pin, pin},
@@ -16,12 +16,12 @@ use super::{
 };
 use crate::slots::Held;
 
-/// Tasks that a consumer runs before it lets the runtime's other tasks have a turn: tasks that are ready at once would
-/// otherwise keep a thread for themselves.
+/// After so many tasks a consumer yields to the runtime's other tasks: tasks that are ready at once would
+/// otherwise keep a thread busy.
 const TASKS_PER_TURN: u32 = 64;
-/// A turn that takes longer ends early, and its tasks were not brisk.
+/// A turn that takes longer ends early, and its tasks do not count as short.
 const TURN_TIME: Duration = Duration::from_micros(200);
-/// The clock is looked at once per so many tasks: a look costs as much as a tenth of an empty task.
+/// The clock is read once per so many tasks: a reading costs as much as a tenth of an empty task.
 const TASKS_PER_LOOK: u32 = 8;
 
 pub(super) struct Consumer {
@@ -29,33 +29,33 @@ pub(super) struct Consumer {
     shared: Arc<Shared>,
     seat: Seat,
     job: Option<Job>,
-    /// The slot of the task that runs. The next one from the buffer gets it without a detour over the counter.
+    /// The slot of the running task. The next task from the buffer takes it over without the shared counter.
     slot: Held,
-    /// Whether it left work behind and has called nobody for it.
+    /// Whether it left tasks behind and has woken no other consumer for them.
     owes_call: bool,
 }
 
-/// What the shared state believes about this consumer.
+/// What the shared state records about this consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seat {
-    /// It was called and is on its way.
+    /// It was woken or spawned and has not run yet.
     Called,
-    /// Its waker is among the parked ones, or was taken from there by a call.
+    /// Its waker is among the parked ones, or was taken from there to wake it.
     Parked,
     /// It counts as running a task.
     Busy,
     /// Its task has ended and is not counted yet.
     Ended(End),
-    /// It has looked and holds nothing.
+    /// It has found no task and holds nothing.
     Free,
 }
 
 impl Seat {
-    /// Tells the state what became of the seat.
+    /// Updates the state for the seat that the consumer leaves.
     fn leave(&mut self, id: ConsumerId, state: &mut State) {
         match std::mem::replace(self, Self::Free) {
             Self::Called => state.arrived(),
-            // If it is still among the parked ones, something else than a call has woken it.
+            // If its waker is still parked, something other than the pool has woken it.
             Self::Parked if !state.unpark(id) => state.arrived(),
             Self::Busy => state.cut_off(),
             Self::Ended(end) => state.ended(end),
@@ -64,14 +64,14 @@ impl Seat {
     }
 }
 
-/// How a turn went.
+/// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pace {
-    Brisk,
+    Short,
     Slow,
 }
 
-/// The tasks that a consumer has run without waiting once.
+/// The tasks that a consumer has run in a row without a pending poll.
 struct Turn {
     tasks: u32,
     since: Instant,
@@ -82,13 +82,13 @@ impl Turn {
         Self { tasks: 0, since: Instant::now() }
     }
 
-    /// Counts a task. Answers how the turn went if it is over.
+    /// Counts a task. Returns how the turn ended, if it is over.
     fn is_over(&mut self) -> Option<Pace> {
         self.tasks += 1;
         if self.tasks.is_multiple_of(TASKS_PER_LOOK) && self.since.elapsed() > TURN_TIME {
             return Some(Pace::Slow);
         }
-        (self.tasks >= TASKS_PER_TURN).then_some(Pace::Brisk)
+        (self.tasks >= TASKS_PER_TURN).then_some(Pace::Short)
     }
 }
 
@@ -114,7 +114,7 @@ impl Consumer {
         let (call, next) = if job.is_some() {
             state.running += 1;
             *seat = Seat::Busy;
-            *owes_call = state.brisk && state.queued() > 0;
+            *owes_call = state.tasks_are_short && state.queued() > 0;
             (if *owes_call { Call::Nobody } else { state.call(shared) }, Next::Task)
         } else if state.phase != Phase::Stopped && state.park(*id, cx.waker()) {
             *seat = Seat::Parked;
@@ -134,24 +134,24 @@ impl Consumer {
         next
     }
 
-    /// Lets the runtime's other tasks have a turn. It counts as called meanwhile: it is on its way.
+    /// Yields to the runtime's other tasks. Meanwhile the consumer counts as called.
     fn end_turn(&mut self, pace: Pace, cx: &mut Context<'_>) {
         self.slot.release();
         let mut state = self.shared.lock();
         self.seat.leave(self.id, &mut state);
-        state.brisk = pace == Pace::Brisk;
+        state.tasks_are_short = pace == Pace::Short;
         state.called += 1;
         self.seat = Seat::Called;
         let call = state.call(&self.shared);
         drop(state);
         self.shared.make(call);
-        // Asks the runtime for another turn after all others; there is nothing to wait for in it.
+        // This only asks the runtime for another poll after all other tasks.
         let _pending = pin!(yield_now()).poll(cx);
     }
 
     fn end_task(&mut self, end: End) {
         self.seat = Seat::Ended(end);
-        // Its slot is kept until the task is gone.
+        // The slot is kept until the task is dropped.
         if let Some(job) = self.job.take() {
             discard(job);
         }
@@ -188,7 +188,8 @@ impl Future for Consumer {
 }
 
 impl Drop for Consumer {
-    /// Reached when it retires, when it is aborted in the middle of a task, and when the runtime goes away.
+    /// Runs when the consumer retires, when it is aborted in the middle of a task, and when the runtime is
+    /// dropped.
     fn drop(&mut self) {
         if let Some(job) = self.job.take() {
             discard(job);
@@ -198,7 +199,8 @@ impl Drop for Consumer {
         self.seat.leave(self.id, &mut state);
         state.consumers.remove(&self.id);
         let stopping = state.phase != Phase::Open;
-        // Nobody new: on a runtime that goes away a new consumer is dropped at once, and would call the next.
+        // Spawn no new consumer here: a runtime that is being dropped drops it at once, and it would spawn
+        // the next.
         let call = if state.parked.is_empty() { Call::Nobody } else { state.call(&self.shared) };
         drop(state);
         self.shared.make(call);

@@ -1,10 +1,10 @@
-//! A pool as admission control sees it: something with slots that may be told to use fewer of them.
+//! A pool as admission control sees it: slots, of which fewer may be allowed.
 
 use std::sync::{Arc, Weak};
 
 use super::shared::Shared;
 
-/// A pool, if it is still there.
+/// A pool, if it still exists.
 pub(crate) struct Feeder(Weak<Shared>);
 
 /// How busy a feeder is.
@@ -12,9 +12,9 @@ pub(crate) struct Feeder(Weak<Shared>);
 pub(crate) struct Load {
     /// Its slots.
     pub(crate) slots: u32,
-    /// Those that are taken.
+    /// Slots in use.
     pub(crate) in_use: u32,
-    /// Tasks that have ended.
+    /// Number of ended tasks.
     pub(crate) ended: u64,
 }
 
@@ -27,12 +27,12 @@ impl Feeder {
         self.0.strong_count() == 0
     }
 
-    /// How busy it is; `None` if it is gone.
+    /// How busy it is; `None` if it no longer exists.
     pub(crate) fn load(&self) -> Option<Load> {
         self.0.upgrade().map(|shared| shared.load())
     }
 
-    /// Lets it use so many of its slots from now on.
+    /// Sets how many of its slots it may use.
     pub(crate) fn allow(&self, slots: u32) {
         if let Some(shared) = self.0.upgrade() {
             shared.allow(slots as usize);
@@ -50,7 +50,8 @@ impl Shared {
         }
     }
 
-    /// Changes how many slots may be taken. What runs goes on; what waits in the buffer starts if there is room now.
+    /// Changes how many slots may be taken. Running tasks continue; buffered tasks start if there is room
+    /// now.
     pub(super) fn allow(self: &Arc<Self>, slots: usize) {
         let is_more = slots > self.slots.limit();
         self.slots.allow(slots);

@@ -1,8 +1,9 @@
-//! What a pool does right now, and what it has done.
+//! The state and the counters of a pool.
 
 /// A snapshot of a pool, taken at one moment.
 ///
-/// Until the pool is stopped, `accepted = completed + panicked + deadline_exceeded + aborted + running + starting + buffered`.
+/// Until the pool is stopped, `accepted = completed + panicked + deadline_exceeded + aborted + running +
+/// starting + buffered`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Gauges {
@@ -10,7 +11,7 @@ pub struct Gauges {
     pub size: usize,
     /// Slots that a running task holds.
     pub running: usize,
-    /// Slots whose task is on its way to a consumer.
+    /// Slots with a task that no consumer has taken yet.
     pub starting: usize,
     /// Slots that are reserved and have no task yet.
     pub reserved: usize,
@@ -32,6 +33,6 @@ pub struct Gauges {
     pub panicked: u64,
     /// Tasks that were ended at their deadline.
     pub deadline_exceeded: u64,
-    /// Tasks that were cut off, or dropped unstarted, when the pool was stopped or dropped.
+    /// Tasks that were aborted, or dropped unstarted, when the pool was stopped or dropped.
     pub aborted: u64,
 }

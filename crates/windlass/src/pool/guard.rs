@@ -1,4 +1,4 @@
-//! The panic guard: a panic becomes a value and hurts nothing else.
+//! The panic guard: turns a panic into a value.
 
 use std::{
     any::Any,
@@ -31,7 +31,7 @@ pub(crate) fn panic_message(panic: Box<dyn Any + Send>) -> String {
         Ok(message) => *message,
         Err(panic) => match panic.downcast::<&'static str>() {
             Ok(message) => (*message).to_owned(),
-            // Its destructor is the user's code too, and nothing is left to catch what it might throw.
+            // Its destructor is the user's code too, and a panic there would be caught nowhere.
             Err(unknown) => {
                 std::mem::forget(unknown);
                 "no message".to_owned()

@@ -9,8 +9,8 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// The result of a dispatched task, to be awaited. Dropping it lets the task run on.
-#[must_use = "await it for the result, or drop it to let the task run on unwatched"]
+/// The result of a dispatched task. Dropping the handle lets the task continue.
+#[must_use = "await it for the result, or drop it to let the task continue without you"]
 pub struct Handle<T> {
     result: oneshot::Receiver<Result<T, JoinError>>,
 }
@@ -38,7 +38,7 @@ impl<T> fmt::Debug for Handle<T> {
 /// Why a task that was accepted has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JoinError {
-    /// It panicked; the text is the panic's message. Nothing but the task was hurt.
+    /// It panicked; the text is the panic's message. No other task was affected.
     #[error("the task panicked: {0}")]
     Panicked(String),
     /// It ran longer than its deadline and was ended.
@@ -52,11 +52,11 @@ pub enum JoinError {
 /// A task that was not accepted, given back with the reason.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected<F> {
-    /// Every slot is taken and the buffer is full: come again later, or use
+    /// Every slot is taken and the buffer is full: try later, or use
     /// [`dispatch_wait`](super::Pool::dispatch_wait).
     #[error("the pool is full: raise WORKER_BUFFER_SIZE or WORKER_POOL_SIZE, or dispatch less")]
     Full(F),
-    /// The pool is stopping or has stopped: it accepts nothing more.
+    /// The pool is stopping or has stopped and accepts no task.
     #[error("the pool is stopping and accepts nothing more")]
     Closed(F),
 }
@@ -77,7 +77,7 @@ impl<F> Rejected<F> {
 
 impl<F> fmt::Debug for Rejected<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the task: it may carry a payload, and futures cannot be shown anyway.
+        // Not the task: it may carry a payload, and futures cannot be printed anyway.
         f.write_str(match self {
             Self::Full(_) => "Full(..)",
             Self::Closed(_) => "Closed(..)",

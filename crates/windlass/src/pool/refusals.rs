@@ -1,13 +1,13 @@
-//! Refusals of a full buffer: each is counted, few are logged.
+//! Tasks refused because of a full buffer: each is counted, few are logged.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The least time between two log lines about refusals.
+/// Shortest time between two log lines about refusals.
 const LOG_EVERY: Duration = Duration::from_secs(1);
 
-/// Counts refusals and says when a line is due.
+/// Counts refusals and decides when a log line is due.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     total: u64,
@@ -16,7 +16,7 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// One more. Answers with the refusals since the last line if another line may be written now.
+    /// Counts one. Returns the number since the last line if a line is due now.
     pub(super) fn count(&mut self, now: Instant) -> Option<u64> {
         self.total += 1;
         self.unlogged += 1;
@@ -32,7 +32,7 @@ impl Refusals {
     }
 }
 
-/// Writes the line. Outside of any lock: a subscriber may be slow.
+/// Writes the line, without any lock: a subscriber may be slow.
 pub(super) fn log(refused: u64, size: usize, buffer: usize) {
     tracing::warn!(
         refused,

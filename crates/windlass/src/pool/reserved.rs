@@ -1,11 +1,11 @@
-//! Slots taken in advance, for work that must start at once or not be fetched at all.
+//! Slots taken in advance, for work that must start at once or not be fetched.
 
 use std::{fmt, sync::Arc};
 
 use super::{shared::Shared, task::Task};
 use crate::slots::Held;
 
-/// Slots of a pool that nobody else can use. What is not used goes back when this is dropped.
+/// Slots of a pool that no other caller can use. Dropping this returns the unused ones.
 #[must_use = "dropping it gives the slots back"]
 pub struct Reserved {
     shared: Arc<Shared>,
@@ -27,15 +27,16 @@ impl Reserved {
         self.len() == 0
     }
 
-    /// Starts a task with one of the slots, at once and never through the buffer. The slot is free again when the task has
-    /// ended, also by a panic, which is logged and hurts nothing else.
+    /// Starts a task with one of the slots, at once and never through the buffer. The slot is free again when
+    /// the task has ended, even by a panic, which is logged and affects nothing else.
     ///
-    /// Answers whether the task will run. It is dropped if no slot is left, or if the pool is past the drain of its stop.
+    /// Returns whether the task will run. It is dropped if no slot is left, or if the pool is past the drain
+    /// of its stop.
     pub fn start(&mut self, task: impl Future<Output = ()> + Send + 'static) -> bool {
         self.shared.start(Box::pin(Task::new(task, None, None)), &mut self.held)
     }
 
-    /// Gives up to `count` slots back now.
+    /// Returns up to `count` slots now.
     pub fn release(&mut self, count: usize) {
         let mut returned = self.shared.slots.none();
         self.held.hand_over(&mut returned, count);
@@ -47,7 +48,7 @@ impl Drop for Reserved {
     fn drop(&mut self) {
         if self.held.len() > 0 {
             self.held.release();
-            // Tasks in the buffer may have waited for just these.
+            // Tasks in the buffer may have waited for these slots.
             self.shared.slots_came_back();
         }
     }

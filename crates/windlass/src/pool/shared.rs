@@ -1,4 +1,5 @@
-//! What the callers and the consumers of a pool share: two queues, the parked consumers, and who is called when.
+//! State that the callers and consumers of a pool share: two queues, the parked consumers, and when to wake
+//! which.
 //!
 //! ```text
 //!            a slot is free                       no slot is free
@@ -6,12 +7,14 @@
 //!             Reserved::start ──┘         (a task from the buffer takes a slot as it starts)
 //! ```
 //!
-//! A caller that adds a task calls one parked consumer, or spawns one, unless enough of them are on their way already: as
-//! many as the runtime has threads, or one while tasks are brisk. A consumer that leaves work behind calls the next:
-//! before it runs its own task, or while tasks are brisk only if that one is not ready at once.
+//! A caller that adds a task wakes one parked consumer, or spawns one, unless enough have been called and not
+//! yet run: as many as the runtime has threads, or one while tasks are short. A consumer that leaves tasks
+//! behind calls the next. It does so before it runs its own task, or, while tasks are short, only if that
+//! task is not ready at once.
 //!
-//! Tasks are *brisk* when a consumer has just run a whole turn of them without waiting once. Waking another thread for
-//! such a task costs far more than the task; a burst of them then costs a few wake-ups instead of one each.
+//! Tasks are *short* if a consumer has just run a whole turn of them without a pending poll. Waking
+//! another thread for such a task costs far more than the task; a burst of them then costs a few wake-ups
+//! instead of one each.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -39,7 +42,7 @@ use crate::{
     slots::{Held, Slots},
 };
 
-/// Parked consumers that are kept for the next burst; more end when they have nothing to do.
+/// Most parked consumers that are kept for the next burst; others end when they have no task.
 const MAX_PARKED: usize = 1024;
 
 pub(super) type ConsumerId = u64;
@@ -47,17 +50,17 @@ pub(super) type ConsumerId = u64;
 pub(super) struct Shared {
     pub(super) slots: Slots,
     pub(super) slot_freed: Arc<Notify>,
-    /// Who says how many of the slots may be used, if somebody does.
+    /// The controller that sets how many of the slots may be used, if there is one.
     pub(super) admission: OnceLock<Controller>,
     /// Places of the buffer.
     pub(super) buffer: usize,
-    /// Tells one of the callers that wait for room.
+    /// Wakes one of the callers that wait for room.
     pub(super) room_freed: Notify,
-    /// Thrown when the drain of a stop is over.
+    /// Set when the drain of a stop is over.
     pub(super) cancellation: Cancellation,
     /// Signals, while the pool stops, that a task or a consumer has ended.
     pub(super) ended: Notify,
-    /// When the stop must be over; none while nobody has asked for one.
+    /// When the stop must be over; none before a stop is requested.
     pub(super) stop_by: watch::Sender<Option<StopBy>>,
     pub(super) report: watch::Sender<Option<StopReport>>,
     pub(super) runtime: runtime::Handle,
@@ -67,7 +70,7 @@ pub(super) struct Shared {
 
 pub(super) struct State {
     pub(super) phase: Phase,
-    /// Tasks with a slot, on their way to a consumer.
+    /// Tasks with a slot that no consumer has taken yet.
     pub(super) starting: VecDeque<Job>,
     /// One slot for each of them.
     pub(super) starting_slots: Held,
@@ -75,20 +78,20 @@ pub(super) struct State {
     pub(super) buffered: VecDeque<Job>,
     /// Callers that wait for room in the buffer.
     pub(super) waiting: usize,
-    /// Last in, first out: the consumer whose memory is still warm goes first.
+    /// Last in, first out: the most recently parked consumer has the warmest cache.
     pub(super) parked: Vec<(ConsumerId, Waker)>,
-    /// All consumers; no handle yet while one is being spawned.
+    /// All consumers; without a handle while one is being spawned.
     pub(super) consumers: HashMap<ConsumerId, Option<AbortHandle>>,
     next_consumer: ConsumerId,
     /// Consumers that were called and have not looked at the queues yet.
     pub(super) called: usize,
-    /// As many of those are not counted on any longer: what waited for them has waited too long.
+    /// So many of them no longer count: the tasks have waited too long for them.
     stuck: usize,
-    /// Since when tasks with a slot have waited without a break, or were last called for because of that, and how many had been
-    /// taken by then.
+    /// The time since which tasks with a slot have waited without a break, or of the last call because of
+    /// that; and the number of tasks taken by then.
     waits: Option<(Instant, u64)>,
-    /// Whether the latest tasks were over at once.
-    pub(super) brisk: bool,
+    /// Whether the latest tasks were short.
+    pub(super) tasks_are_short: bool,
     pub(super) running: usize,
     pub(super) counts: Counts,
     refusals: Refusals,
@@ -104,14 +107,14 @@ pub(super) struct Counts {
     pub(super) report: StopReport,
 }
 
-/// Why a task was not let in.
+/// Why a task was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     Full,
     Closed,
 }
 
-/// Whom to call once the lock is released.
+/// Which consumer to call once the lock is released.
 pub(super) enum Call {
     Nobody,
     Parked(Waker),
@@ -134,7 +137,7 @@ impl Shared {
             called: 0,
             stuck: 0,
             waits: None,
-            brisk: false,
+            tasks_are_short: false,
             running: 0,
             counts: Counts::default(),
             refusals: Refusals::default(),
@@ -155,13 +158,13 @@ impl Shared {
         }
     }
 
-    /// No task and nothing that panics runs under this lock. A slot given back under it may wake whoever waits in
+    /// No task and nothing that panics runs under this lock. A slot returned under it may wake the waiter of
     /// [`Pool::freed`](super::Pool::freed), which only puts that waiter on its runtime's queue.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a task in: with a slot if one is free, else into the buffer if it has room. Never waits.
+    /// Accepts a task: with a slot if one is free, else into the buffer if it has room. Never waits.
     pub(super) fn admit<F>(self: &Arc<Self>, task: Box<Task<F>>) -> Result<(), (Box<Task<F>>, Refusal)>
     where
         F: Future + Send + 'static,
@@ -188,14 +191,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Says that a task waits although slots are free, if that is so. Takes no lock.
+    /// Tells the controller if a task waits although slots are free. Takes no lock.
     pub(super) fn held_up(&self) {
         if let Some(admission) = self.admission.get() {
             admission.held_up();
         }
     }
 
-    /// Starts a task with one of the caller's slots. Answers whether it will run; if not, it was dropped.
+    /// Starts a task with one of the caller's slots. Returns whether it will run; if not, it was dropped.
     pub(super) fn start(self: &Arc<Self>, job: Job, slots: &mut Held) -> bool {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -212,7 +215,7 @@ impl Shared {
         true
     }
 
-    /// Counts a task that was given back because there was no room.
+    /// Counts a task that was returned because there was no room.
     pub(super) fn refuse(&self) {
         let now = Instant::now();
         let due = self.lock().refusals.count(now);
@@ -221,13 +224,13 @@ impl Shared {
         }
     }
 
-    /// Looks for somebody to run what waits.
+    /// Calls a consumer for the waiting tasks.
     pub(super) fn call_for_queued(self: &Arc<Self>) {
         let call = self.lock().call(self);
         self.make(call);
     }
 
-    /// Slots were given back without a task having ended: the buffer may have waited for them, or a stop.
+    /// Slots were returned without the end of a task: the buffer or a stop may have waited for them.
     pub(super) fn slots_came_back(self: &Arc<Self>) {
         self.call_for_queued();
         if self.lock().phase != Phase::Open {
@@ -235,7 +238,8 @@ impl Shared {
         }
     }
 
-    /// Since when tasks with a slot wait for a consumer, as far as anybody has asked, if any does.
+    /// Since when tasks with a slot wait for a consumer, measured from the first call that saw them wait;
+    /// `None` if none does.
     pub(super) fn waits_since(&self) -> Option<Instant> {
         let mut state = self.lock();
         if state.starting.is_empty() {
@@ -246,14 +250,15 @@ impl Shared {
         Some(state.waits.get_or_insert_with(|| (Instant::now(), taken)).0)
     }
 
-    /// What waits has waited too long for tasks to count as brisk: calls as many consumers as there are threads.
+    /// Tasks have waited too long to count as short: calls as many consumers as there are threads.
     ///
-    /// If no task has been taken meanwhile, also instead of those that were called already: the runtime keeps what was woken last,
-    /// and what has yielded, with the thread that did it, where no other thread gets at them while a task blocks that one.
+    /// If no task was taken meanwhile, the calls also replace those made before. The reason: the runtime
+    /// keeps the task that a thread woke last, and the task that yielded, on that thread; while a handler
+    /// blocks the thread, no other thread can run them.
     pub(super) fn call_unhurried(self: &Arc<Self>) {
         let mut calls = Vec::with_capacity(self.threads);
         let mut state = self.lock();
-        state.brisk = false;
+        state.tasks_are_short = false;
         let taken = state.taken();
         if state.waits.replace((Instant::now(), taken)).is_some_and(|(_, before)| before == taken) {
             state.stuck = state.called;
@@ -267,7 +272,7 @@ impl Shared {
         }
     }
 
-    /// Calls whom [`State::call`] has picked. Must not be called under the lock.
+    /// Wakes or spawns the consumer that [`State::call`] has picked. Must not be called under the lock.
     pub(super) fn make(self: &Arc<Self>, call: Call) {
         match call {
             Call::Nobody => {}
@@ -275,7 +280,7 @@ impl Shared {
             Call::New(id) => {
                 let handle = self.runtime.spawn(Consumer::new(id, Arc::clone(self))).abort_handle();
                 let mut state = self.lock();
-                // It may have ended by now, and then its entry is gone.
+                // The consumer may have ended already; then its entry is gone.
                 if let Some(entry) = state.consumers.get_mut(&id) {
                     *entry = Some(handle);
                 }
@@ -283,7 +288,7 @@ impl Shared {
         }
     }
 
-    /// Tasks that were let in and have ended, however they did.
+    /// Accepted tasks that have ended in any way.
     pub(super) fn ended_count(&self) -> u64 {
         let counts = &self.lock().counts;
         counts.completed + counts.panicked + counts.deadline_exceeded + counts.aborted
@@ -313,25 +318,25 @@ impl Shared {
 }
 
 impl State {
-    /// Tasks that are let in and not taken by a consumer.
+    /// Accepted tasks that no consumer has taken.
     pub(super) fn queued(&self) -> usize {
         self.starting.len() + self.buffered.len()
     }
 
-    /// Tasks that a consumer has taken, or that were given up.
+    /// Tasks that a consumer has taken, or that were dropped.
     pub(super) fn taken(&self) -> u64 {
         self.counts.accepted - self.queued() as u64
     }
 
-    /// A consumer that was called has come.
+    /// A called consumer has run.
     pub(super) fn arrived(&mut self) {
         self.called -= 1;
         self.stuck = self.stuck.min(self.called);
     }
 
-    /// Picks whom to call for what waits, if anybody.
+    /// Picks the consumer to call for the waiting tasks, if one is needed.
     pub(super) fn call(&mut self, shared: &Shared) -> Call {
-        let enough = if self.brisk { 1 } else { shared.threads };
+        let enough = if self.tasks_are_short { 1 } else { shared.threads };
         if self.called - self.stuck >= enough.min(self.queued()) {
             return Call::Nobody;
         }
@@ -346,19 +351,20 @@ impl State {
             self.consumers.insert(id, None);
             return Call::New(id);
         }
-        // All are busy: the first that ends takes the next.
+        // All are busy: the first that ends its task takes the next.
         Call::Nobody
     }
 
-    /// The next task, with its slot in `slot`, which may hold the slot of the task that has just ended. Without a next
-    /// task `slot` comes back empty. Answers also whether there is room now for somebody who waits for it.
+    /// The next task, with its slot in `slot`, which may hold the slot of the task that has just ended.
+    /// Without a next task `slot` becomes empty. Also returns whether a caller that waits for room can enter
+    /// now.
     pub(super) fn next(&mut self, slot: &mut Held) -> (Option<Job>, bool) {
         if let Some(job) = self.starting.pop_front() {
             slot.release();
             self.starting_slots.hand_over(slot, 1);
             return (Some(job), false);
         }
-        // Less may run than does: this slot goes back, and the task waits in the buffer.
+        // More tasks run than the limit allows: return this slot; the task waits in the buffer.
         slot.release_excess();
         if self.buffered.is_empty() || (slot.len() == 0 && slot.reserve_more(1) == 0) {
             slot.release();
@@ -367,7 +373,7 @@ impl State {
         (self.buffered.pop_front(), self.waiting > 0)
     }
 
-    /// Parks a consumer. Answers whether it shall wait; if not, it is one too many and ends.
+    /// Parks a consumer. Returns false if there are too many parked ones and it must end.
     pub(super) fn park(&mut self, id: ConsumerId, waker: &Waker) -> bool {
         let stays = self.parked.len() < MAX_PARKED;
         if stays {
@@ -376,13 +382,14 @@ impl State {
         stays
     }
 
-    /// Takes a consumer out of the parked ones. Answers whether it was there: if not, it has been called.
+    /// Removes a consumer from the parked ones. Returns false if it was not there, because it has been
+    /// called.
     pub(super) fn unpark(&mut self, id: ConsumerId) -> bool {
         let place = self.parked.iter().rposition(|(parked, _)| *parked == id);
         place.map(|place| self.parked.remove(place)).is_some()
     }
 
-    /// Counts a task that ended by itself.
+    /// Counts a task that ended without being aborted.
     pub(super) fn ended(&mut self, end: End) {
         self.running -= 1;
         let counts = &mut self.counts;
@@ -400,10 +407,11 @@ impl State {
         } += 1;
     }
 
-    /// Counts a task that was cut off in the middle.
+    /// Counts a task that was aborted while it ran.
     pub(super) fn cut_off(&mut self) {
         self.running -= 1;
-        // A stop that aborts has counted it already; otherwise the runtime went away, or the consumer was killed.
+        // A stop that aborts has counted it already; otherwise the runtime was dropped, or the consumer was
+        // aborted.
         if self.phase != Phase::Stopped {
             self.counts.give_up(self.phase, 1);
         }
@@ -411,7 +419,7 @@ impl State {
 }
 
 impl Counts {
-    /// Counts accepted tasks that will not end by themselves.
+    /// Counts accepted tasks that are dropped before their end.
     pub(super) fn give_up(&mut self, phase: Phase, tasks: usize) {
         self.aborted += tasks as u64;
         match phase {
@@ -431,9 +439,10 @@ fn notifier(notify: &Arc<Notify>) -> impl Fn() + Send + Sync + 'static {
 mod tests {
     use super::*;
 
-    /// Consumers that were called and never come: the runtime is not driven, as a thread is not that a task blocks.
+    /// Consumers that were called and never run, as if a task blocked their thread: the test does not drive
+    /// the runtime.
     #[test]
-    fn consumers_that_do_not_come_are_replaced_if_nothing_was_taken_meanwhile() {
+    fn consumers_that_never_run_are_replaced() {
         let runtime = runtime::Builder::new_current_thread().build().unwrap();
         let shared = Arc::new(Shared::new(8, 0, runtime.handle().clone()));
         let mut slots = shared.slots.reserve(8);
@@ -447,7 +456,7 @@ mod tests {
         assert_eq!(shared.waits_since(), since, "however often it is asked for");
         shared.lock().waits = since.map(|since| (since, 1));
         shared.call_unhurried();
-        assert_eq!(shared.gauges().consumers, 1, "a task was taken meanwhile, so somebody comes");
+        assert_eq!(shared.gauges().consumers, 1, "a task was taken meanwhile, so a consumer runs");
         shared.call_unhurried();
         assert_eq!(shared.gauges().consumers, 2);
         shared.call_unhurried();

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! Open ──stop──► Draining ──90 % of the deadline──► Cancelled ──deadline──► Stopped
-//!                    │   intake is closed;              │  what has not started      ▲  what still runs is aborted
-//!                    │   contexts are live              │  is dropped, contexts      │
-//!                    │                                  │  are cancelled             │
-//!                    └───────────── everything has ended ─────────────────────────────┘
+//!                    │   intake is closed;              │  unstarted tasks are       ▲  running tasks
+//!                    │   contexts are live              │  dropped, contexts are     │  are aborted
+//!                    │                                  │  cancelled                 │
+//!                    └───────────── all tasks have ended ─────────────────────────────┘
 //! ```
 //!
-//! One task drives this however many callers stop the pool; all of them get its report.
+//! One task performs the stop, however many callers ask for it; all of them get its report.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -20,11 +20,12 @@ use super::{
 };
 use crate::cancel::CancelReason;
 
-/// The part of the deadline that goes to draining; the rest is for cancelled tasks to clean up.
+/// The share of the deadline for draining; the rest is for cancelled tasks to clean up.
 const DRAIN_PERCENT: u32 = 90;
-/// How long a stop waits for aborted tasks to be dropped. A task that does not block its thread needs microseconds.
+/// How long a stop waits for aborted tasks to be dropped. A task that does not block its thread needs
+/// microseconds.
 const ABORT_SETTLE: Duration = Duration::from_millis(50);
-/// Stands for "no deadline" where the clock cannot say the caller's: thirty years.
+/// Stands for "no deadline" if the caller's is beyond the range of the clock: thirty years.
 const FAR: Duration = Duration::from_hours(24 * 365 * 30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,14 +42,14 @@ impl Phase {
     }
 }
 
-/// What became of the tasks that a pool still had when it was stopped.
+/// How the tasks ended that a pool still had when it was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StopReport {
     /// Ended while their context was live.
     pub drained: u64,
     /// Ended after they were cancelled, or dropped then because they had not started.
     pub cancelled: u64,
-    /// Cut off at the deadline.
+    /// Aborted at the deadline.
     pub aborted: u64,
 }
 
@@ -78,14 +79,14 @@ impl StopBy {
 }
 
 impl Shared {
-    /// Stops the pool, or hastens a stop that is under way, and waits for its report.
+    /// Stops the pool, or shortens the deadline of a running stop, and waits for its report.
     pub(super) async fn stop(self: &Arc<Self>, deadline: Duration) -> StopReport {
         let mut reported = self.report.subscribe();
         let by = StopBy::within(deadline);
         self.stop_by
             .send_modify(|current| *current = Some(current.map_or(by, |current| current.earlier(by))));
         if self.close() {
-            // A task of its own: a caller that goes away in the middle must not leave the others waiting.
+            // A spawned task: if a caller is dropped, the other callers must still get the report.
             self.runtime.spawn(drive(Arc::clone(self)));
         }
         match reported.wait_for(Option::is_some).await {
@@ -95,7 +96,7 @@ impl Shared {
         }
     }
 
-    /// Closes the intake. Answers whether this call was the one that did.
+    /// Closes the intake. Returns whether this call was the first.
     fn close(&self) -> bool {
         let mut state = self.lock();
         if state.phase != Phase::Open {
@@ -103,7 +104,7 @@ impl Shared {
         }
         state.phase = Phase::Draining;
         drop(state);
-        // Whoever waits for room learns that there will be none.
+        // Callers that wait for room learn that there will be none.
         self.room_freed.notify_waiters();
         true
     }
@@ -113,7 +114,7 @@ impl Shared {
         self.cancellation.cancel(CancelReason::Shutdown);
     }
 
-    /// Ends everything at once. Also what becomes of a pool that is dropped.
+    /// Ends everything at once. A dropped pool ends this way too.
     pub(super) fn abort(&self) {
         self.close();
         self.give_up_unstarted(Phase::Stopped);
@@ -125,7 +126,8 @@ impl Shared {
             let busy: Vec<_> = state.consumers.values_mut().filter_map(Option::take).collect();
             (parked, busy)
         };
-        // A parked one finds the pool stopped and retires; an abort gets the rest out of their tasks.
+        // A parked consumer sees that the pool has stopped and retires; the abort stops the others within
+        // their tasks.
         for (_, waker) in parked {
             waker.wake();
         }
@@ -134,7 +136,7 @@ impl Shared {
         }
     }
 
-    /// Enters a phase in which nothing starts any more, and drops what has not.
+    /// Enters a phase in which no task starts any more, and drops the unstarted ones.
     fn give_up_unstarted(&self, phase: Phase) {
         let mut slots = self.slots.none();
         let jobs: Vec<Job> = {
@@ -157,11 +159,11 @@ impl Shared {
 
     fn is_at_rest(&self) -> bool {
         let state = self.lock();
-        // Slots in use without a running task are reserved ones, whose owner may still start something.
+        // Slots in use without a running task are reserved; their owner may still start a task.
         state.queued() + state.running + self.slots.in_use() == 0
     }
 
-    /// Waits until nothing is left. Answers whether that came before the time that `pick` picks.
+    /// Waits until no task is left. Returns whether that came before the time that `pick` returns.
     async fn rests_before(&self, pick: impl Fn(StopBy) -> Instant) -> bool {
         let mut stop_by = self.stop_by.subscribe();
         loop {

@@ -1,4 +1,5 @@
-//! One task as a consumer runs it: the caller's future with the panic guard, its limits and the way back of its result.
+//! One task as a consumer runs it: the caller's future with the panic guard, its limits and the channel of
+//! its result.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -19,7 +20,7 @@ use crate::cancel::{CancelReason, Cancellation};
 /// A task without its types.
 pub(super) type Job = Pin<Box<dyn Future<Output = End> + Send>>;
 
-/// How a task ended by itself.
+/// How a task ended, if it was not aborted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Completed,
@@ -28,12 +29,12 @@ pub(super) enum End {
 }
 
 pin_project! {
-    /// The future is kept in place, so that a task costs one allocation of its own size.
+    /// Stores the future inline, so that a task costs one allocation of its own size.
     pub(super) struct Task<F: Future> {
         #[pin]
         future: F,
         result: Option<oneshot::Sender<Result<F::Output, JoinError>>>,
-        // Most tasks have none, and then pay one word for it.
+        // Most tasks have no limits and pay only one word for the option.
         limits: Option<Box<Limits>>,
     }
 }
@@ -47,7 +48,7 @@ impl<F: Future> Task<F> {
         Self { future, result, limits: limits.map(Box::new) }
     }
 
-    /// The future of a task that was not let in.
+    /// The future of a task that was not accepted.
     pub(super) fn into_future(self) -> F {
         self.future
     }
@@ -74,14 +75,15 @@ impl<F: Future> Future for Task<F> {
             None => Some(result),
         };
         if let Some(Err(error)) = unheard {
-            tracing::warn!(%error, "a task failed and nobody waits for its result");
+            tracing::warn!(%error, "a task failed and no caller waits for its result");
         }
         Poll::Ready(end)
     }
 }
 
 pin_project! {
-    /// A future that is made when it is first polled: not at all if its task is refused, and inside of the panic guard.
+    /// A future that is created at its first poll: not at all if its task is refused, and inside the panic
+    /// guard.
     pub(super) struct Deferred<M, F> {
         make: Option<M>,
         context: Cancellation,
@@ -95,7 +97,7 @@ impl<M, F> Deferred<M, F> {
         Self { make: Some(make), context, made: None }
     }
 
-    /// What would have made the future, if it was never polled.
+    /// The function that creates the future, if it was never polled.
     pub(super) fn into_make(self) -> Option<M> {
         self.make
     }
@@ -111,7 +113,7 @@ impl<M: FnOnce(Cancellation) -> F, F: Future> Future for Deferred<M, F> {
         }
         match this.made.as_pin_mut() {
             Some(made) => made.poll(cx),
-            // Only if making it has panicked, and then nobody polls again.
+            // Only after the function has panicked; no further poll follows.
             None => Poll::Pending,
         }
     }
@@ -127,7 +129,7 @@ impl End {
     }
 }
 
-/// What may end a task from outside, if it has anything of the kind.
+/// The limits that may end a task: its deadline and the cancellation of the pool.
 pub(super) struct Limits {
     deadline: Option<Duration>,
     context: Cancellation,
@@ -138,7 +140,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// `context` is what the task sees; `pool` is thrown when the pool's drain is over.
+    /// `context` is what the task sees; the pool sets `pool` when its drain is over.
     pub(super) fn new(deadline: Option<Duration>, context: Cancellation, pool: Cancellation) -> Self {
         Self { deadline, context, pool, started: None, timer: None, pool_cancelled: None }
     }
@@ -151,7 +153,8 @@ impl Limits {
         if self.started.is_none() && self.deadline.is_some() {
             self.started = Some(Instant::now());
         }
-        // The future comes first, and no timer exists until it has once not been ready: a short task pays for none.
+        // Poll the future first and create a timer only after its first pending poll: a short task then needs
+        // none.
         if let Poll::Ready(output) = future.poll(cx) {
             return Poll::Ready(Ok(output));
         }
@@ -176,16 +179,17 @@ impl Limits {
 
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<JoinError> {
         let (Some(deadline), Some(started)) = (self.deadline, self.started) else { return Poll::Pending };
-        // A deadline beyond what the clock can say is none.
+        // A deadline beyond the range of the clock is none.
         let Some(ends) = started.checked_add(deadline) else { return Poll::Pending };
         ready!(self.timer.get_or_insert_with(|| Box::pin(sleep_until(ends))).as_mut().poll(cx));
-        // Whatever the task has started elsewhere learns of it; the task itself is dropped by its consumer.
+        // Work that the task has started elsewhere learns of the deadline here; the consumer drops the task
+        // itself.
         self.context.cancel(CancelReason::Deadline);
         Poll::Ready(JoinError::DeadlineExceeded(deadline))
     }
 }
 
-/// Drops a task; a panic in its destructor hurts nobody.
+/// Drops a task and catches a panic of its destructor.
 pub(super) fn discard(job: Job) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(job))) {
         tracing::warn!(panic = panic_message(panic), "a task panicked while it was dropped");

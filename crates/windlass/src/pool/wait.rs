@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Shared {
-    /// Lets a task in as soon as there is room, or gives it back at the deadline.
+    /// Accepts a task as soon as there is room, or returns it at the deadline.
     pub(super) async fn admit_within<F>(
         self: &Arc<Self>,
         task: Box<Task<F>>,
@@ -24,12 +24,12 @@ impl Shared {
         F::Output: Send,
     {
         let by = Instant::now().checked_add(deadline);
-        // Short tasks make room while we stand aside once, without a timer or a notification.
+        // Short tasks make room while this yields once; that needs no timer and no notification.
         yield_now().await;
         let _waiting = Waiting::new(self);
         let mut task = task;
         loop {
-            // Before the look: a close in between tells only those who listen already.
+            // Subscribe before the check: a close in between notifies only existing subscribers.
             let freed = self.room_freed.notified();
             task = match self.admit(task) {
                 Err((task, Refusal::Full)) => task,
@@ -47,7 +47,7 @@ impl Shared {
     }
 }
 
-/// A caller that waits, counted: without one, nobody is told of room.
+/// A caller that waits. It is counted, so that without waiters no notification is sent.
 struct Waiting<'a>(&'a Shared);
 
 impl<'a> Waiting<'a> {
@@ -63,7 +63,7 @@ impl Drop for Waiting<'_> {
         state.waiting -= 1;
         let others_wait = state.waiting > 0;
         drop(state);
-        // One place that comes free tells one caller, and more may have come free since.
+        // One freed place wakes one caller, and more places may have become free since.
         if others_wait {
             self.0.room_freed.notify_one();
         }

@@ -1,4 +1,4 @@
-//! Cron expressions: which local times they mean.
+//! Cron expressions: the local times that they select.
 
 use std::{fmt, str::FromStr};
 
@@ -7,9 +7,9 @@ use windlass_core::{Error, Result, Timestamp};
 
 use super::{every::Every, field, zone::Zone};
 
-/// Longest expression: every field as a list of all its values fits.
+/// Longest expression: enough for every field as a list of all its values.
 const TEXT_MAX_BYTES: usize = 1_024;
-/// After so many years the calendar repeats itself: a day that has not come by then never comes.
+/// The calendar repeats after so many years: a day that has not come by then never comes.
 const CALENDAR_YEARS: i16 = 400;
 
 /// Short forms of common expressions.
@@ -23,11 +23,11 @@ const SHORT_FORMS: [(&str, &str); 7] = [
     ("@annually", "0 0 1 1 *"),
 ];
 
-/// What introduces a distance between ticks.
+/// The prefix of a distance between ticks.
 const EVERY: &str = "@every";
 
-/// A cron expression: `minute hour day-of-month month day-of-week`, with seconds before them if there are six fields; or a
-/// short form such as `@daily` or `@every 5m`.
+/// A cron expression: `minute hour day-of-month month day-of-week`, with seconds before them if there are six
+/// fields; or a short form such as `@daily` or `@every 5m`.
 ///
 /// ```
 /// use windlass::schedule::{Cron, Zone};
@@ -64,25 +64,26 @@ struct Calendar {
     days_from_end: u64,
     months: u64,
     weekdays: u64,
-    /// Weekdays that are meant only where they come last in the month.
+    /// Weekdays that are selected only as the last of their kind in the month.
     last_weekdays: u64,
     day_rule: DayRule,
 }
 
-/// How day-of-month and day-of-week meet.
+/// How day-of-month and day-of-week combine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DayRule {
-    /// Both are restricted: a day that fits one of them is meant, as cron has it.
+    /// Both are restricted: a day that matches one of them is selected, as in cron.
     Either,
-    /// One begins with `*`: a day must fit both.
+    /// One begins with `*`: a day must match both.
     Both,
 }
 
 impl Cron {
-    /// The first time after `after` that the expression means in a zone; `None` if there is none before the year 10000.
+    /// The first time after `after` that the expression selects in a zone; `None` if there is none before the
+    /// year 10000.
     ///
-    /// A local time that the zone skips comes right after the gap, and one that it has twice comes the first time only.
-    /// Several that fall on the same instant are one. `@every` knows no zone.
+    /// A local time that the zone skips fires right after the gap. A local time that occurs twice fires the
+    /// first time only. Several times at the same instant fire once. `@every` knows no zone.
     pub fn next_after(&self, after: Timestamp, zone: &Zone) -> Option<Timestamp> {
         match &self.when {
             When::Calendar(calendar) => calendar.next_after(after, zone),
@@ -90,12 +91,13 @@ impl Cron {
         }
     }
 
-    /// The expression as it was written, with single spaces.
+    /// The expression as written, with single spaces.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether programs that know format 1 of a stored schedule can read it: they know neither `@every` nor `L`.
+    /// Whether programs that know format 1 of a stored schedule can read it: they know neither `@every` nor
+    /// `L`.
     pub(super) fn is_of_format_1(&self) -> bool {
         match &self.when {
             When::Calendar(calendar) => calendar.days_from_end == 0 && calendar.last_weekdays == 0,
@@ -106,8 +108,9 @@ impl Cron {
 
 impl Calendar {
     fn next_after(&self, after: Timestamp, zone: &Zone) -> Option<Timestamp> {
-        // Local times are mapped in order, and those up to the local time of `after` are over. After clocks were set back some
-        // later ones are over as well, hence the loop: it goes through the repeated hour at most.
+        // Local times are mapped in order; those up to the local time of `after` have passed. After a change
+        // back of the clocks some later ones have passed too, hence the loop: it runs at most through the
+        // repeated hour.
         let mut local = zone.local(after)?.checked_add(jiff::Span::new().seconds(1)).ok()?;
         loop {
             let meant = self.at_or_after(local)?;
@@ -119,7 +122,7 @@ impl Calendar {
         }
     }
 
-    /// The first local time from `from` on, whole seconds, that the expression means.
+    /// The first local time from `from` on, in whole seconds, that the expression selects.
     fn at_or_after(&self, from: DateTime) -> Option<DateTime> {
         let mut day = from.date();
         let mut time = from.time();
@@ -221,7 +224,7 @@ impl Calendar {
     }
 }
 
-/// What follows `@every`, if the text begins with that.
+/// The rest after `@every`, if the text begins with that.
 fn strip_every(text: &str) -> Option<&str> {
     let (head, distance) = text.split_once(' ').unwrap_or((text, ""));
     head.eq_ignore_ascii_case(EVERY).then_some(distance)

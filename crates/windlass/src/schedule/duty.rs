@@ -1,7 +1,7 @@
-//! Every worker's look at the schedules: fires the ticks that have come, then sleeps until the next.
+//! The schedule loop of every worker: fires due ticks, then sleeps until the next.
 //!
-//! Any number of workers look; the store lets one of them fire each tick. A look is one statement, and while nothing is due there
-//! is one in a quarter of a minute.
+//! Any number of workers check; the store lets one of them fire each tick. A check is one statement, and
+//! while nothing is due a worker checks once in 15 seconds.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -17,18 +17,19 @@ use crate::{
     },
 };
 
-/// Longest pause between two looks, about: what a schedule that somebody else made waits at most to be seen.
+/// Approximate longest pause between two checks: how long a schedule that another process created may stay
+/// unnoticed.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
-/// Most by which a worker lets others go first, so that a fleet does not fire a tick all at once.
+/// Longest random delay before a fire, so that a fleet does not fire a tick all at once.
 const SPREAD_MAX: Duration = Duration::from_millis(20);
 /// First pause after a failure.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
-/// Most schedules that one look takes.
+/// Most schedules in one check.
 const DUE_MAX: u32 = 100;
-/// Complaints that are remembered so as not to repeat them.
+/// Most problems that are remembered so that they are not logged again.
 const COMPLAINTS_MAX: usize = 1_000;
 
-/// Fires what is due until the worker drains.
+/// Fires due ticks until the worker drains.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let seed = shared.config.home.seed() ^ shared.worker().map_or(0, |worker| worker.0 as u64) << 20;
     let mut duty = Duty {
@@ -48,7 +49,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                 duty.spread.reset();
                 pause
             }
-            // Such a store has no schedules to look after.
+            // Such a store has no schedules.
             Err(Error::Unsupported(_)) => return,
             Err(error) => {
                 Counters::add(&duty.shared.counters.duty_failures, 1);
@@ -69,12 +70,12 @@ struct Duty {
     spread: Backoff,
     /// Texts that could not be read, or whose tasks were refused.
     complained: BTreeMap<Name, String>,
-    /// Schedules of newer programs that were due at the last look: they stay due, and must not keep others from being seen.
+    /// Schedules of newer programs that were due at the last check: they stay due, and must not hide others.
     left_alone: u32,
 }
 
 impl Duty {
-    /// Fires what is due; answers how long nothing else is.
+    /// Fires due ticks; returns how long no other is due.
     async fn look(&mut self) -> Result<Duration> {
         let shared = self.shared.clone();
         let due = shared.store.schedules().due(DUE_MAX.saturating_add(self.left_alone)).await?;
@@ -84,7 +85,7 @@ impl Duty {
             if shared.is_draining() {
                 break;
             }
-            // One that fails does not keep the others from firing.
+            // A failure of one must not keep the others from firing.
             match self.handle(row, due.now).await {
                 Ok(after) => next = next.into_iter().chain(after).min(),
                 Err(error) => failed = Some(error),
@@ -96,7 +97,7 @@ impl Duty {
         }
     }
 
-    /// Fires the tick of a schedule that is due; answers when it is due again.
+    /// Fires the due tick of a schedule; returns when it is due again.
     async fn handle(&mut self, row: &ScheduleRow, now: Timestamp) -> Result<Option<Timestamp>> {
         let shared = self.shared.clone();
         let ticked = tick::fire(shared.store.schedules(), row, now).await?;
@@ -105,7 +106,7 @@ impl Duty {
             self.complain(row, problem);
         }
         if ticked.left_alone {
-            // Those who can read it fire it.
+            // Newer programs, which can read it, fire it.
             self.left_alone += 1;
         }
         if ticked.left_out {
@@ -120,7 +121,7 @@ impl Duty {
         Ok(ticked.next_at)
     }
 
-    /// Says once what is wrong with a schedule, and again only when that has changed.
+    /// Logs once what is wrong with a schedule, and again only after a change of the problem.
     fn complain(&mut self, row: &ScheduleRow, problem: &str) {
         if self.complained.get(&row.name).is_some_and(|known| known == problem) {
             return;
@@ -133,11 +134,11 @@ impl Duty {
     }
 }
 
-/// How long to sleep: until the next tick, and not too long.
+/// How long to sleep: until the next tick, and no longer than the maximum.
 fn pause(spread: &mut Backoff, now: Timestamp, next: Option<Timestamp>) -> Duration {
     let longest = spread.spread(LOOK_EVERY);
     let Some(next) = next else { return longest };
-    // A spread moves by a quarter either way, so this is nothing to the most.
+    // `spread` moves a delay by a quarter either way, so this is between zero and the longest delay.
     let after_others = spread.spread(2 * SPREAD_MAX).saturating_sub(SPREAD_MAX * 3 / 2);
     next.since(now).saturating_add(after_others).min(longest)
 }
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_idle_worker_looks_every_quarter_of_a_minute_and_not_in_step_with_others() {
+    fn idle_workers_check_every_15_seconds_at_different_times() {
         let now = Timestamp::from_ms(1_763_000_000_000);
         let mut spread = Backoff::new(RETRY_FIRST, LOOK_EVERY, 7);
         let pauses: Vec<_> = (0..1_000).map(|_| pause(&mut spread, now, None)).collect();

@@ -2,18 +2,18 @@
 
 use windlass_core::Timestamp;
 
-/// Longest distance, in seconds: a year, beyond which it is a mistake of units.
+/// Longest distance, in seconds: a year. Beyond it the user has probably mistaken the unit.
 const SECONDS_MAX: i64 = 366 * 24 * 60 * 60;
 
-/// A distance between ticks, in whole seconds. The ticks are the multiples of it since 1970 in UTC, so that every process and
-/// every restart has the same ones.
+/// A distance between ticks, in whole seconds. The ticks are its multiples since 1970 in UTC, so that every
+/// process and every restart has the same ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Every {
     seconds: i64,
 }
 
 impl Every {
-    /// Reads what follows `@every`: `90s`, `5m`, `1h30m`, `1d`.
+    /// Reads the text after `@every`: `90s`, `5m`, `1h30m`, `1d`.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let expected = || "needs a length of time after @every, such as 30s, 5m, 1h30m or 1d".to_owned();
         let (mut seconds, mut rest) = (0_i64, text);
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_has_units_and_is_neither_nothing_nor_for_ever() {
+    fn every_needs_a_unit_and_a_length_within_bounds() {
         for (text, seconds) in
             [("30s", 30), ("5m", 300), ("1h30m", 5_400), ("1d", 86_400), ("1d2h3m4s", 93_784)]
         {

@@ -1,6 +1,6 @@
 //! One field of a cron expression: a set of numbers in a range.
 
-/// What a field may hold.
+/// The allowed values of a field.
 pub(super) struct Field {
     name: &'static str,
     first: i8,
@@ -28,18 +28,18 @@ pub(super) const WEEKDAY: Field = Field {
 
 const SUNDAY_AGAIN: i8 = 7;
 
-/// Whether a set has a number.
+/// Whether a set contains a number.
 pub(super) fn has(set: u64, value: i8) -> bool {
     u32::try_from(value).is_ok_and(|value| set.checked_shr(value).is_some_and(|rest| rest & 1 == 1))
 }
 
-/// The numbers of a set from one on, in order.
+/// The numbers of a set from `from` on, in order.
 pub(super) fn values(set: u64, from: i8) -> impl Iterator<Item = i8> {
     (from..=63).filter(move |value| has(set, *value))
 }
 
 impl Field {
-    /// The set that a text means: parts separated by commas.
+    /// The set that a text describes: parts separated by commas.
     pub(super) fn read(&self, text: &str) -> Result<u64, String> {
         let mut set = 0;
         for part in text.split(',') {
@@ -51,8 +51,9 @@ impl Field {
         Ok(set)
     }
 
-    /// The same for a field of days, in which `L` counts from the end of the month: `L` and `L-2` among days of the month,
-    /// `FRIL` among days of the week. Answers the plain numbers, and those that count from the end.
+    /// The same for a field of days, in which `L` counts from the end of the month: `L` and `L-2` among days
+    /// of the month, `FRIL` among days of the week. Returns the plain numbers, and those that count from the
+    /// end.
     pub(super) fn read_with_last(&self, text: &str) -> Result<(u64, u64), String> {
         let (mut plain, mut last) = (Vec::new(), 0);
         for part in text.split(',') {
@@ -65,11 +66,11 @@ impl Field {
         Ok((set, last))
     }
 
-    /// What a part with an `L` means.
+    /// The meaning of a part with an `L`.
     fn counted_from_end(&self, part: &str) -> Result<Option<i8>, String> {
         let upper = part.to_ascii_uppercase();
         if self.last == SUNDAY_AGAIN {
-            // Every name of a weekday ends otherwise.
+            // No name of a weekday ends in `L`.
             let Some(weekday) = upper.strip_suffix('L') else { return Ok(None) };
             return Ok(Some(self.value(weekday)? % SUNDAY_AGAIN));
         }
@@ -87,7 +88,7 @@ impl Field {
         })
     }
 
-    /// `*`, `5`, `1-5`, each with `/2` after it or not.
+    /// `*`, `5` or `1-5`, each optionally followed by `/2`.
     fn part(&self, part: &str) -> Result<u64, String> {
         let (range, step) = match part.split_once('/') {
             Some((range, step)) => (range, Some(self.step(part, step)?)),
@@ -95,7 +96,7 @@ impl Field {
         };
         let (first, last) = match range.split_once('-') {
             _ if range == "*" || range == "?" && matches!(self.name, "day-of-month" | "day-of-week") => {
-                // Seven would be Sunday a second time, out of step.
+                // Seven would be Sunday a second time, with a different remainder for steps.
                 (self.first, if self.last == SUNDAY_AGAIN { SUNDAY_AGAIN - 1 } else { self.last })
             }
             Some((first, last)) => (self.value(first)?, self.value(last)?),
@@ -136,7 +137,7 @@ impl Field {
     }
 }
 
-/// Foreign text in an error, short.
+/// Shortens the user's text for an error.
 fn cut(text: &str) -> String {
     text.chars().take(20).collect()
 }

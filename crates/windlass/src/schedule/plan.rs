@@ -1,4 +1,4 @@
-//! What to do about a schedule whose tick has come. Pure.
+//! What to do about a due tick. Pure.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use windlass_core::{Fire, ScheduleRow, Timestamp};
 
 use super::spec::{Missed, Spec};
 
-/// How late a tick may be before [`Missed::Skip`] leaves it out.
+/// How late a tick may be before [`Missed::Skip`] drops it.
 pub const LATE_MAX: Duration = Duration::from_mins(1);
 
-/// What becomes of the tick that `row` waits for, at a time of the store's clock at which it is due.
+/// The decision about the tick that `row` waits for, at a time of the store's clock at which it is due.
 ///
 /// ```text
-///  fired already (the row was put back meanwhile) ──► left out; the next one after it
-///  missed: once                                   ──► fired;    the next one after now, so one makes up for all
-///  missed: skip, at most a minute late            ──► fired;    the next one after it
-///  missed: skip, later than that                  ──► left out; the first that is at most a minute late
+///  fired already (the row was put back meanwhile) ──► dropped; the next one after it
+///  missed: once                                   ──► fired;   the next one after now: one makes up for all
+///  missed: skip, at most a minute late            ──► fired;   the next one after it
+///  missed: skip, later than that                  ──► dropped; the first that is at most a minute late
 /// ```
 pub(super) fn plan(row: &ScheduleRow, spec: &Spec, tick: Timestamp, now: Timestamp) -> Fire {
     let task = || Some(spec.task_of(&row.name, tick));
@@ -30,7 +30,7 @@ pub(super) fn plan(row: &ScheduleRow, spec: &Spec, tick: Timestamp, now: Timesta
     Fire { name: row.name.clone(), spec: row.spec.clone(), tick, task, next_at }
 }
 
-/// Gives a tick up and waits for no other: nobody knows when that would be.
+/// Drops a tick and waits for no other: its time cannot be computed.
 pub(super) fn give_up(row: &ScheduleRow, tick: Timestamp) -> Fire {
     Fire { name: row.name.clone(), spec: row.spec.clone(), tick, task: None, next_at: None }
 }
@@ -77,13 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn one_task_makes_up_for_all_that_was_missed() {
+    fn one_task_makes_up_for_all_missed_ticks() {
         let plan = planned("*/5 * * * *", Missed::Once, "09:00:00", "09:47:00", None);
         assert_eq!(plan, (true, Some(at("09:50:00"))));
     }
 
     #[test]
-    fn a_tick_more_than_a_minute_late_is_left_out_if_so_wanted() {
+    fn skip_drops_a_tick_that_is_more_than_a_minute_late() {
         let skip = |tick, now| planned("* * * * *", Missed::Skip, tick, now, None);
         assert_eq!(skip("09:00:00", "09:01:00"), (true, Some(at("09:01:00"))), "a minute is in time");
         assert_eq!(skip("09:00:00", "09:01:00.001"), (false, Some(at("09:01:00"))));

@@ -1,4 +1,4 @@
-//! What a schedule enqueues and when, and the text of it that stores keep.
+//! What a schedule enqueues and when, and the text of it in a store.
 
 use std::{fmt, time::Duration};
 
@@ -13,18 +13,20 @@ use windlass_core::{
 use super::{cron::Cron, zone::Zone};
 use crate::task::Task;
 
-/// The newest version of the text that this program writes and reads. Version 2 has `@every` and `L` in its expression; a text
-/// without them is written as version 1, so that programs of the release before go on firing it.
+/// The newest version of the text that this program writes and reads. Version 2 has `@every` and `L` in its
+/// expression. A text without them is written as version 1, so that programs of the release before still fire
+/// it.
 const VERSION: u32 = 2;
 
-/// What becomes of ticks that nobody fired in time: every worker was down, or the schedule was overlooked.
+/// What to do about ticks that were not fired in time, because every worker was down or the schedule was not
+/// checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Missed {
-    /// However many were missed, one task makes up for them.
+    /// One task makes up for all missed ticks.
     #[default]
     Once,
-    /// A tick that is more than a minute late is left out.
+    /// A tick that is more than a minute late is dropped.
     Skip,
 }
 
@@ -32,7 +34,7 @@ impl Missed {
     /// Every policy.
     pub const ALL: [Self; 2] = [Self::Once, Self::Skip];
 
-    /// The policy's name as users write it.
+    /// The policy's name in settings and in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Once => "once",
@@ -46,16 +48,16 @@ impl Missed {
 pub struct Spec {
     /// When, in local time.
     pub cron: Cron,
-    /// Whose local time.
+    /// The zone of that local time.
     pub zone: Zone,
-    /// What becomes of missed ticks.
+    /// What to do about missed ticks.
     pub missed: Missed,
-    /// What is enqueued. Its start and its key are those of each tick, so it must not bring any.
+    /// The task to enqueue. It must not have a start or a key: each tick sets them.
     pub task: NewTask,
 }
 
 impl Spec {
-    /// A task of a type at the times of a cron expression, in UTC.
+    /// A typed task at the times of a cron expression, in UTC.
     ///
     /// # Errors
     /// [`Error::Invalid`] with the field of the expression that is wrong and what is allowed there.
@@ -92,17 +94,17 @@ impl Spec {
         self.cron.next_after(after, &self.zone)
     }
 
-    /// The task of a tick. Its key makes it unique, whoever fires it and however often.
+    /// The task of a tick. Its key makes it unique, in any process and after any number of fires.
     pub(super) fn task_of(&self, name: &Name, tick: Timestamp) -> NewTask {
         let text = format!("schedule:{name}:{}", tick.as_ms());
-        // A schedule may have changed since its tick was fired by somebody who could not tell.
+        // The schedule may have changed since a process with an older copy fired the tick.
         NewTask { key: Some(Key { text, ignore_conflict: true }), ..self.task.clone() }
     }
 
-    /// Checks what a type cannot.
+    /// Checks rules that the types cannot express.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with the field.
+    /// [`Error::Invalid`] with the name of the field.
     pub fn check(&self, rules: &Rules) -> Result<()> {
         if self.task.start != Start::Now {
             return Err(Error::invalid("the task of a schedule starts at its tick; leave its start out"));
@@ -113,10 +115,10 @@ impl Spec {
         self.task.check(rules)
     }
 
-    /// The text that stores keep.
+    /// The text for a store.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the payload claims to be JSON and is not.
+    /// [`Error::Invalid`] if the payload is marked as JSON and is not.
     pub fn to_stored(&self) -> Result<String> {
         let no_text =
             |error: serde_json::Error| Error::invalid(format!("payload is not valid JSON: {error}"));
@@ -150,10 +152,10 @@ impl Spec {
         serde_json::to_string(&stored).map_err(no_text)
     }
 
-    /// Reads the text of a store.
+    /// Reads the text from a store.
     ///
     /// # Errors
-    /// [`Unreadable`], which says whether another program may know better.
+    /// [`Unreadable`], which says whether a newer program can read it.
     pub fn from_stored(text: &str) -> Result<Self, Unreadable> {
         let version = serde_json::from_str(text).map_or(0, |Version { v }| v);
         if version > VERSION {
@@ -226,7 +228,7 @@ pub enum Unreadable {
     /// A newer program wrote it, and fires it too.
     #[error("it was written by a newer version of Windlass (format {0}, this one reads up to {VERSION})")]
     Newer(u32),
-    /// Nobody can read it.
+    /// No program can read it.
     #[error("{0}")]
     Broken(String),
 }
@@ -236,7 +238,7 @@ struct Version {
     v: u32,
 }
 
-/// The text as it stands in a store.
+/// The text as it is stored.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     v: u32,
@@ -274,7 +276,7 @@ fn is_usual(priority: &i32) -> bool {
     *priority == 0
 }
 
-/// Where the text is damaged, without a piece of it: a payload may be a secret.
+/// Where the text is damaged, without quoting it: a payload may be a secret.
 fn without_values(error: &serde_json::Error) -> String {
     format!("it is damaged at line {} column {}", error.line(), error.column())
 }
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_read_back_whole() {
+    fn a_stored_schedule_is_read_back_complete() {
         let spec = full();
         assert_eq!(Spec::from_stored(&spec.to_stored().unwrap()).unwrap(), spec);
         let bytes = Spec::raw("@daily", NewTask::new("k", Payload::bytes([0, 255])).unwrap()).unwrap();
@@ -315,8 +317,8 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_that_older_programs_cannot_read_is_marked_as_newer() {
-        // They leave a newer text alone and give up one that is broken.
+    fn an_expression_of_format_2_is_marked_as_such() {
+        // They skip a newer text, and drop the tick of a broken one.
         for (cron, version) in
             [("@daily", 1), ("0 0 1 * *", 1), ("@every 5m", 2), ("0 0 L * *", 2), ("0 0 * * 5L", 2)]
         {
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_a_newer_program_is_told_from_a_damaged_one() {
+    fn a_newer_text_is_distinguished_from_a_damaged_one() {
         assert_eq!(Spec::from_stored(r#"{"v":3,"when":"later"}"#), Err(Unreadable::Newer(3)));
         for text in ["", "{", "every hour", "{}", r#"{"v":1,"cron":"61 * * * *","tz":"UTC","kind":"k"}"#] {
             assert!(matches!(Spec::from_stored(text), Err(Unreadable::Broken(_))), "{text}");
@@ -356,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_logged_has_no_payload() {
+    fn the_log_has_no_payload() {
         assert!(!format!("{:?}", full()).contains("1234"));
     }
 }

@@ -1,5 +1,5 @@
-//! Fires the tick of one schedule: decides what becomes of it, and has the store do that. Workers and servers come through here, so
-//! that a tick means the same wherever it is fired.
+//! Fires the tick of one schedule: decides what to do, and calls the store. Workers and servers share this
+//! code, so that both treat a tick the same way.
 
 use windlass_core::{Enqueued, Error, Fire, Result, ScheduleRow, Schedules, Timestamp};
 
@@ -8,12 +8,12 @@ use super::{
     spec::{Spec, Unreadable},
 };
 
-/// What became of a tick.
+/// The result of a tick.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ticked {
-    /// The task that was enqueued; `None` if another caller was first, or the tick was left out.
+    /// The task that was enqueued; `None` if another caller was first, or the tick was dropped.
     pub task: Option<Enqueued>,
-    /// Whether the tick was given up: it is too late for it, or its task cannot be enqueued.
+    /// Whether the tick was dropped: it is too late, or its task cannot be enqueued.
     pub left_out: bool,
     /// Whether nothing was done: only a newer program can read the schedule.
     pub left_alone: bool,
@@ -23,10 +23,10 @@ pub struct Ticked {
     pub problem: Option<String>,
 }
 
-/// Fires the tick that a row waits for, at a time of the store's clock at which it has come.
+/// Fires the tick that a row waits for, at a time of the store's clock at which it is due.
 ///
 /// # Errors
-/// What the store says, unless it refuses the task for good: then the tick is left out.
+/// Errors of the store, unless it refuses the task permanently: then the tick is dropped.
 pub async fn fire(schedules: &dyn Schedules, row: &ScheduleRow, now: Timestamp) -> Result<Ticked> {
     let Some(tick) = row.next_at else { return Ok(Ticked::default()) };
     let (fire, mut problem) = match Spec::from_stored(&row.spec) {

@@ -1,4 +1,4 @@
-//! Time zones: from an instant to the local time, and back across the days on which clocks are set.
+//! Time zones: from an instant to the local time and back, across changes of the clocks.
 
 use std::{fmt, str::FromStr};
 
@@ -10,7 +10,7 @@ use windlass_core::{Error, Result, Timestamp};
 
 /// A time zone by its IANA name, such as `Europe/Berlin`.
 ///
-/// The zones of the machine are used if it has some, else those that came with the program.
+/// Uses the zones of the machine if it has some, else those built into the program.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Zone {
     name: String,
@@ -18,7 +18,7 @@ pub struct Zone {
 }
 
 impl Zone {
-    /// Coordinated universal time, which sets no clocks.
+    /// Coordinated universal time, whose clocks never change.
     pub fn utc() -> Self {
         Self { name: "UTC".to_owned(), rules: TimeZone::UTC }
     }
@@ -28,19 +28,21 @@ impl Zone {
         &self.name
     }
 
-    /// The local time of an instant, down to the second; `None` beyond the years that have a calendar.
+    /// The local time of an instant, in whole seconds; `None` outside of the calendar's years.
     pub(super) fn local(&self, at: Timestamp) -> Option<DateTime> {
         let second = jiff::Timestamp::from_second(at.as_ms().div_euclid(1_000)).ok()?;
         Some(self.rules.to_datetime(second))
     }
 
-    /// The instant of a local time: right after the gap if clocks skip it, the first one if they have it twice.
+    /// The instant of a local time: right after the gap if the clocks skip it, the first one if it occurs
+    /// twice.
     pub(super) fn instant(&self, local: DateTime) -> Option<Timestamp> {
         let instant = match self.rules.to_ambiguous_timestamp(local).offset() {
             AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok()?,
             AmbiguousOffset::Fold { before, .. } => before.to_timestamp(local).ok()?,
             AmbiguousOffset::Gap { after, .. } => {
-                // With the offset of after the gap the instant lies before it, so the next change is the gap.
+                // Computed with the offset after the gap, the instant lies before the gap, so the next change
+                // is the gap.
                 let before_gap = after.to_timestamp(local).ok()?;
                 self.rules.following(before_gap).next()?.timestamp()
             }
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zones_come_along_for_a_machine_that_has_none() {
+    fn zones_are_built_in_for_a_machine_without_any() {
         let bundled = jiff::tz::TimeZoneDatabase::bundled();
         assert!(bundled.get("Europe/Berlin").is_ok());
     }

@@ -1,23 +1,24 @@
-//! How long a task has been ready, from its place in the line.
+//! How long a task has been ready, from its place in the ready line.
 //!
-//! No store keeps when a task became ready. Places rise with time, so whoever notes from time to time which place was given
-//! out last can tell later when another one was, within the distance of two notes. The answer errs on the low side.
+//! No store records when a task became ready. Places rise with time. This module regularly records the last
+//! place given out, and so can later tell the age of a place, with an error of one interval. The result is
+//! never too high.
 
 use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-/// Notes that are kept. When there are more every second one of the older half goes: old ages need no precision.
+/// Most marks. Beyond that every second mark of the older half is dropped: old ages need no precision.
 const MARKS_MAX: usize = 1_000;
 
-/// Which place was last at which time.
+/// The last place given out at each recorded time.
 #[derive(Debug, Default)]
 pub(super) struct Ages {
     marks: VecDeque<(i64, Instant)>,
 }
 
 impl Ages {
-    /// Notes that places up to `last` have been given out by now.
+    /// Records that places up to `last` have been given out by now.
     pub(super) fn note(&mut self, last: i64, now: Instant) {
         if self.marks.back().is_none_or(|(known, _)| *known < last) {
             self.marks.push_back((last, now));
@@ -31,7 +32,7 @@ impl Ages {
         }
     }
 
-    /// For how long a place has been given out, at least.
+    /// The least time since a place was given out.
     pub(super) fn age(&self, place: i64, now: Instant) -> Duration {
         let first = self.marks.partition_point(|(known, _)| *known < place);
         self.marks.get(first).map_or(Duration::ZERO, |(_, at)| now.saturating_duration_since(*at))
@@ -58,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_bounded_and_an_age_is_never_told_too_high() {
+    fn marks_are_bounded_and_an_age_is_never_too_high() {
         let (start, second) = (Instant::now(), Duration::from_secs(1));
         let mut ages = Ages::default();
         for n in 0..5_000_u32 {

@@ -1,8 +1,8 @@
-//! When a process looks at everything for broken promises.
+//! When a process audits the whole store for broken promises.
 //!
-//! An audit reads the whole store, and its findings are the same whoever finds them. So the processes of a store take turns without
-//! a word between them: each knows how many there are, and waits as many times longer. Not the one that leads, which may be one
-//! that nobody scrapes.
+//! An audit reads the whole store, and every process finds the same. So the processes of a store share the
+//! work without communication: each knows how many there are, and waits that many times longer. The leader
+//! alone must not do it, because it may be a process that is never scraped.
 
 use std::{
     convert::Infallible,
@@ -33,12 +33,12 @@ impl Default for Audit {
     }
 }
 
-/// Who takes turns, and which of them this one is.
+/// How many workers share the audits, and the number of this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// Workers whose leases are in force.
+    /// Workers with a live lease.
     pub(super) live: u64,
-    /// A number of this one that others do not have.
+    /// A number that identifies this worker among them.
     pub(super) own: u64,
 }
 
@@ -47,20 +47,20 @@ impl Turn {
         u32::try_from(self.live).unwrap_or(u32::MAX).max(1)
     }
 
-    /// How long the first audit waits: one of them begins at once, each other a turn later.
+    /// How long the first audit waits: one of the workers begins at once, each other one turn later.
     fn first(self, every: Duration) -> Duration {
         let live = self.live();
         every.saturating_mul((self.own % u64::from(live)) as u32)
     }
 
-    /// How long the next one waits, after one that took so long.
+    /// How long the next audit waits, after one that took `took`.
     fn next(self, every: Duration, took: Duration) -> Duration {
         every.saturating_mul(self.live()).max(took.saturating_mul(SHARE))
     }
 }
 
 impl Audit {
-    /// Audits for ever. `turn` says who takes part at that moment.
+    /// Audits until it is dropped. `turn` returns the current participants.
     pub(super) async fn keep(
         &self,
         store: &SharedStore,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_counts_as_one_and_a_long_audit_rests_longer() {
+    fn without_workers_one_is_assumed_and_long_audits_wait_longer() {
         let (every, none) = (Duration::from_mins(10), Turn { live: 0, own: 3 });
         assert_eq!(none.first(every), Duration::ZERO);
         assert_eq!(none.next(every, Duration::from_mins(1)), Duration::from_mins(100));

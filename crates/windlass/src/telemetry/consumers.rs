@@ -1,4 +1,5 @@
-//! What consumers of a broker count, and how it is shown. The crate that has them hands in readings; names stay here.
+//! The metrics of consumers of a broker. The crate that implements consumers supplies the readings; the names
+//! are here.
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -26,45 +27,45 @@ impl Default for ConsumerTimes {
 }
 
 impl ConsumerTimes {
-    /// A delivery waited so long for a worker.
+    /// Records how long a delivery waited for a worker.
     pub fn waited(&self, time: Duration) {
         self.waited.observe(time);
     }
 
-    /// A handler ran so long, whatever came of it.
+    /// Records how long a handler ran, with any result.
     pub fn handled(&self, time: Duration) {
         self.handled.observe(time);
     }
 }
 
-/// What one consumer has done and does.
+/// The state and the counters of one consumer.
 #[derive(Debug, Clone, Default)]
 pub struct ConsumerReading {
     /// The queue at the broker.
     pub queue: String,
-    /// What its messages are; may be empty.
+    /// The event type of its messages; may be empty.
     pub event_type: String,
     /// Whether it is subscribed.
     pub is_consuming: bool,
-    /// Handlers that may run at once as it was configured.
+    /// The configured number of handlers that may run at once.
     pub workers: u64,
-    /// Handlers that may run at once at present.
+    /// The number of handlers that may run at once now.
     pub allowed: u64,
     /// Handlers that run.
     pub busy: u64,
-    /// Deliveries that the broker may send ahead at present.
+    /// Deliveries that the broker may send ahead now.
     pub prefetch: u64,
     /// Deliveries taken.
     pub deliveries: u64,
-    /// Those that had been delivered before.
+    /// Deliveries that had been delivered before.
     pub redeliveries: u64,
-    /// Deliveries answered with ack, with reject, and put back.
+    /// Deliveries answered with ack, with reject, and requeued.
     pub answered: [u64; ANSWERS.len()],
-    /// Results that came after their channel had gone.
+    /// Results that came after their channel was closed.
     pub unanswered: u64,
     /// Channels that were opened.
     pub channels: u64,
-    /// Messages that wait at the broker, if that is known.
+    /// Messages that wait at the broker, if known.
     pub queue_messages: Option<u64>,
     /// How long its deliveries took.
     pub times: Arc<ConsumerTimes>,
@@ -73,7 +74,7 @@ pub struct ConsumerReading {
 /// The names of the answers.
 const ANSWERS: [&str; 3] = ["ack", "reject", "requeue"];
 
-/// Where readings come from. Called for every scrape, so it must not wait for anything.
+/// The source of the readings. Called for every scrape, so it must not wait.
 #[derive(Clone)]
 pub struct ConsumerSource(Arc<dyn Fn() -> Vec<ConsumerReading> + Send + Sync>);
 
@@ -94,7 +95,7 @@ impl fmt::Debug for ConsumerSource {
     }
 }
 
-/// The consumers of one queue and event type together: two of them would be the same series.
+/// The consumers of one queue and event type together: apart they would give the same series twice.
 struct Row {
     sum: ConsumerReading,
     waited: Reading,
@@ -125,7 +126,7 @@ impl Row {
         for (figure, n) in sum.answered.iter_mut().zip(more.answered) {
             *figure += n;
         }
-        // Of one queue they say the same; of many the deepest is worth telling.
+        // Consumers of one queue report the same depth; of several queues the deepest is shown.
         sum.queue_messages = sum.queue_messages.max(more.queue_messages);
         self.waited.add(&other.waited);
         self.handled.add(&other.handled);
@@ -134,7 +135,8 @@ impl Row {
 
 type Rows = BTreeMap<(String, String), Row>;
 
-/// At most as many series as there may be; consumers come with the start of a process, so the same ones have them throughout.
+/// At most as many series as the bound allows. Consumers start with the process, so the same ones keep their
+/// series.
 fn rows(readings: Vec<ConsumerReading>) -> Rows {
     let mut rows = Rows::new();
     for reading in readings {
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_that_nobody_knows_is_left_out() {
+    fn an_unknown_depth_is_left_out() {
         let known = ConsumerReading { queue_messages: Some(9), ..reading("q", 0) };
         assert_has(&page(vec![known]), "windlass_amqp_queue_messages{queue=\"q\",event_type=\"\"} 9");
         assert!(!page(vec![reading("q", 0)]).contains("windlass_amqp_queue_messages{"));

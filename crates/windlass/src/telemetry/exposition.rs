@@ -1,4 +1,4 @@
-//! What `/metrics` answers, and the looks at the store behind it.
+//! The text of `/metrics`, and the background queries to the store.
 
 use std::{
     collections::BTreeMap,
@@ -34,33 +34,34 @@ use crate::{
 /// The content type of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How often the store is looked at while somebody scrapes.
+/// How often the store is queried while a monitor scrapes.
 const SAMPLE_EVERY: Duration = Duration::from_secs(5);
-/// Looks take at most one part in so many of the time.
+/// Queries take at most one part in so many of the time.
 const SAMPLE_SHARE: u32 = 50;
-/// So long after the last scrape the store is left alone.
+/// After so long without a scrape the store is not queried.
 const SCRAPED_FOR: Duration = Duration::from_mins(2);
-/// A scrape that finds an older look than this waits for the next one.
+/// A scrape waits for the next query if the last one is older than this.
 const FRESH_MAX: Duration = Duration::from_secs(15);
 /// How long a scrape waits for it.
 const WAIT_MAX: Duration = Duration::from_secs(2);
-/// A look that takes longer has failed.
+/// A query that takes longer has failed.
 const SAMPLE_MAX: Duration = Duration::from_secs(10);
-/// Jobs that have series of their own, and whose limits are looked up: each is one look into the store.
+/// Jobs that have series of their own, and whose limits are looked up: each costs one query.
 const JOBS_MAX: usize = 50;
 
-/// What else is shown.
+/// Optional parts of the page.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The times of `http` tasks.
     pub http: Option<Arc<OutcomeTimes>>,
-    /// How often the whole store is looked at for broken promises, by all of its workers together; never if there is no time.
+    /// How often the whole store is audited for broken promises, by all of its workers together; `None`:
+    /// never.
     pub audit_every: Option<Duration>,
     /// The consumers of a broker in this process.
     pub consumers: Option<ConsumerSource>,
-    /// The controller that consumers obey; a worker knows its own.
+    /// The controller of the consumers; a worker has its own.
     pub admission: Option<Controller>,
-    /// Whose spans are counted.
+    /// The tracer whose spans are counted.
     pub tracer: Option<Tracer>,
 }
 
@@ -81,7 +82,7 @@ struct Inner {
     state: Mutex<State>,
 }
 
-/// What a scrape changes.
+/// State that a scrape changes.
 struct State {
     kinds: KindSeries,
     jobs: Series<1>,
@@ -95,7 +96,7 @@ impl fmt::Debug for Exposition {
 }
 
 impl Exposition {
-    /// The metrics of a worker; `None` if it was told to keep none.
+    /// The metrics of a worker; `None` if its metrics are off.
     pub fn new(worker: &WorkerHandle, options: Options) -> Option<Self> {
         let shared = worker.shared().clone();
         let meters = shared.meters.clone()?;
@@ -103,7 +104,8 @@ impl Exposition {
         Some(Self::of(Some((shared, meters)), Some(store), options))
     }
 
-    /// The metrics of a process that has consumers and no worker, and the store that they write to if they do.
+    /// The metrics of a process that has consumers and no worker, and of the store that they write to, if
+    /// any.
     pub fn without_worker(store: Option<SharedStore>, options: Options) -> Self {
         Self::of(None, store, options)
     }
@@ -124,7 +126,7 @@ impl Exposition {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Looks at the store from time to time while somebody scrapes. Ends only by being dropped.
+    /// Queries the store from time to time while a monitor scrapes. Ends only by being dropped.
     pub async fn watch_store(&self) -> Infallible {
         tokio::select! {
             never = self.inner.sample_forever() => never,
@@ -132,7 +134,7 @@ impl Exposition {
         }
     }
 
-    /// The text of a scrape. Reads memory and `/proc`; if the last look at the store is old, waits a moment for the next.
+    /// The text of a scrape. Reads memory and `/proc`; if the last query is old, waits a moment for the next.
     pub async fn text(&self) -> String {
         let inner = &self.inner;
         if inner.store.is_none() {
@@ -144,7 +146,7 @@ impl Exposition {
         let is_fresh = |sample: &Option<Arc<Sample>>| {
             sample.as_ref().is_some_and(|sample| sample.at.elapsed() < FRESH_MAX)
         };
-        // Without a fresh look the answer says that the store cannot be reached.
+        // Without a fresh query the page says that the store cannot be reached.
         let _ = tokio::time::timeout(WAIT_MAX, sample.wait_for(is_fresh)).await;
         inner.render()
     }
@@ -182,7 +184,7 @@ impl Inner {
         let (Some(every), Some((shared, meters))) = (self.options.audit_every, &self.worker) else {
             return std::future::pending().await;
         };
-        // The first look says how many take turns; one that fails says something as well.
+        // The first query tells how many workers share the audits; a failed one is enough too.
         let _ = self.sample.subscribe().wait_for(Option::is_some).await;
         let turn = || {
             let sample = self.sample.borrow();
@@ -205,7 +207,7 @@ impl Inner {
         running
     }
 
-    /// Takes over what was counted since the last time; answers the jobs that have series.
+    /// Adds the counts since the last call; returns the jobs that have series.
     fn absorb(&self, running: &BTreeMap<Name, [u64; 1]>) -> Vec<Name> {
         let Some((_, meters)) = &self.worker else { return Vec::new() };
         let (ends, rest) = meters.jobs.take();
@@ -215,7 +217,7 @@ impl Inner {
             state.jobs.weigh(job, *n);
         }
         state.jobs.add(&ends, rest);
-        // A kind that has done nothing yet is shown with zeros, as long as there is room.
+        // A kind without any events is shown with zeros, as long as there is room.
         for (kind, _) in &kinds {
             state.kinds.weigh(kind, 1);
         }

@@ -1,4 +1,4 @@
-//! Writes what was sampled and what the worker counts, metric by metric.
+//! Writes the sampled figures and the worker's counters, metric by metric.
 
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
@@ -22,11 +22,11 @@ use crate::{
     worker::{WorkerStatus, status::Counters},
 };
 
-/// Kinds with what was claimed and settled of them.
+/// Kinds with their claimed and settled tasks.
 pub(super) type KindSeries = Series<{ OUTCOMES.len() + 1 }>;
 
-/// How much of the slots may be used, for each reason that may make it less. Each has a series of its own that is always there, so that
-/// a rule sees when it begins and ends.
+/// The allowed share of the slots for each reason that may lower it. Each reason always has a series, so that
+/// an alert rule sees when it begins and ends.
 fn pressure(text: &mut Text, factor: f64, reasons: Reasons) {
     let memory = reasons.memory || reasons.memory_stop;
     let mut family = text.family(&names::BACKPRESSURE);
@@ -35,7 +35,7 @@ fn pressure(text: &mut Text, factor: f64, reasons: Reasons) {
     }
 }
 
-/// What admission control says where there is no worker to tell it.
+/// The state of admission control in a process without a worker.
 pub(super) fn admission(text: &mut Text, status: &AdmissionStatus) {
     pressure(text, status.factor, status.reasons);
     if let Some(usage) = status.memory_usage {
@@ -43,7 +43,7 @@ pub(super) fn admission(text: &mut Text, status: &AdmissionStatus) {
     }
 }
 
-/// What the worker says of itself.
+/// The status of the worker.
 pub(super) fn worker(text: &mut Text, status: &WorkerStatus, counters: &Counters, rejected: u64) {
     text.one(&names::IN_FLIGHT, f64::from(status.running));
     text.one(&names::COMPLETED, status.succeeded as f64);
@@ -72,7 +72,7 @@ pub(super) fn worker(text: &mut Text, status: &WorkerStatus, counters: &Counters
     by(text, &names::SCHEDULE_TICKS, ticks);
 }
 
-/// What was counted on the way of tasks.
+/// The meters of the tasks' path.
 pub(super) fn meters(text: &mut Text, meters: &Meters) {
     text.family(&names::TASK_DURATION).histogram(&[], &meters.task_seconds.read());
     text.family(&names::CLAIM_SIZE).histogram(&[], &meters.claim_size.read());
@@ -90,7 +90,7 @@ pub(super) fn meters(text: &mut Text, meters: &Meters) {
     }
 }
 
-/// What was claimed and settled by kind.
+/// Claimed and settled tasks by kind.
 pub(super) fn kinds(text: &mut Text, series: &KindSeries) {
     let other = [0; OUTCOMES.len() + 1];
     let rows: Vec<(&str, &[u64; OUTCOMES.len() + 1])> = series
@@ -110,7 +110,7 @@ pub(super) fn kinds(text: &mut Text, series: &KindSeries) {
     }
 }
 
-/// What was settled and is held by job.
+/// Settled and held tasks by job.
 pub(super) fn jobs(text: &mut Text, settled: &Series<1>, running: BTreeMap<Name, [u64; 1]>, max: usize) {
     let mut family = text.family(&names::JOB_SETTLED);
     for (job, [n]) in settled.named() {
@@ -125,7 +125,7 @@ pub(super) fn jobs(text: &mut Text, settled: &Series<1>, running: BTreeMap<Name,
     family.value(&[OTHER], rest.iter().sum::<u64>() as f64);
 }
 
-/// What the store counted in this process.
+/// The counters of the store in this process.
 pub(super) fn usage(text: &mut Text, usage: &Usage) {
     by(text, &names::ENQUEUED, [("new", usage.enqueued), ("existing", usage.existing)]);
     let mut pools = |metric: &'static Metric, figure: fn(&PoolUsage) -> f64| {
@@ -140,7 +140,7 @@ pub(super) fn usage(text: &mut Text, usage: &Usage) {
     pools(&names::POOL_WAIT, |pool| pool.waited.as_secs_f64());
 }
 
-/// What the store said when it was last looked at.
+/// The figures of the last query to the store.
 pub(super) fn store(text: &mut Text, figures: &Figures) {
     queues(text, &figures.lanes);
     let mut oldest: Vec<_> = figures.oldest.iter().collect();

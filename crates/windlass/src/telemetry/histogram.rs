@@ -7,7 +7,8 @@ use std::{
 
 use super::names::{Kind, Metric};
 
-/// Ticks of a second: fine enough for the shortest handler, and a sum of them lasts for years of ten thousand slots.
+/// Ticks per second: fine enough for the shortest handler, and a sum of them lasts for years of ten thousand
+/// slots.
 const TICKS_PER_SECOND: f64 = 1e7;
 const NANOS_PER_TICK: u128 = 100;
 
@@ -15,9 +16,9 @@ const NANOS_PER_TICK: u128 = 100;
 #[derive(Debug)]
 pub struct Histogram {
     bounds: &'static [f64],
-    /// The same in the unit of the sum.
+    /// The bounds in the unit of the sum.
     limits: Box<[u64]>,
-    /// One more than there are bounds: the last is for what is above all.
+    /// One more than there are bounds: the last is for values above all of them.
     buckets: Box<[AtomicU64]>,
     sum: AtomicU64,
     units: f64,
@@ -26,7 +27,7 @@ pub struct Histogram {
 /// A reading of a histogram.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reading {
-    /// Upper bounds with how many were at most as large.
+    /// Upper bounds, each with the number of values that are not greater.
     pub(super) buckets: Vec<(f64, u64)>,
     pub(super) count: u64,
     pub(super) sum: f64,
@@ -86,7 +87,7 @@ impl Histogram {
         self.sum.fetch_add(size, Ordering::Relaxed);
     }
 
-    /// What was counted. The count is that of the buckets, so that the two never disagree.
+    /// The counts. The total is the sum of the buckets, so that the two never disagree.
     pub(super) fn read(&self) -> Reading {
         let mut count = 0;
         let mut buckets = Vec::with_capacity(self.bounds.len());
@@ -106,7 +107,7 @@ mod tests {
     use crate::telemetry::names;
 
     #[test]
-    fn what_is_as_large_as_a_bound_is_in_its_bucket() {
+    fn a_value_equal_to_a_bound_is_in_its_bucket() {
         let times = Histogram::of_seconds(&names::TASK_DURATION);
         for ms in [0, 1, 2, 3, 700_000] {
             times.observe(Duration::from_millis(ms));

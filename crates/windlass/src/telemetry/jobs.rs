@@ -1,4 +1,4 @@
-//! How many ends of attempts each job had since somebody last looked.
+//! How many attempts of each job have ended since the last reading.
 
 use std::{
     collections::HashMap,
@@ -7,7 +7,7 @@ use std::{
 
 use windlass_core::Name;
 
-/// Jobs that are told apart between two looks; of more only the sum is kept.
+/// Most jobs that are counted separately between two readings; the others only as a sum.
 const JOBS_MAX: usize = 10_000;
 
 /// Tallies by job. One lock per batch of settlements, none per task.
@@ -39,7 +39,7 @@ impl JobTallies {
         }
     }
 
-    /// What was counted, and the sum of what was not told apart; starts anew.
+    /// The counts by job, and the sum of the other jobs; resets both.
     pub(super) fn take(&self) -> (Vec<(Name, [u64; 1])>, [u64; 1]) {
         let taken = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         (taken.jobs.into_iter().map(|(job, tally)| (job, [tally])).collect(), [taken.rest])

@@ -1,4 +1,4 @@
-//! What is counted on the way of a task. Everything here is a relaxed atomic, or touched once per batch.
+//! Counters on the path of a task. Each is a relaxed atomic, or changed once per batch.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use windlass_core::{Claimed, Name, Settlement};
 
 use super::{histogram::Histogram, jobs::JobTallies, names};
 
-/// What becomes of a task at the end of an attempt, in the order of [`OUTCOMES`].
+/// The index in [`OUTCOMES`] of a settlement.
 fn outcome(settlement: &Settlement) -> usize {
     match settlement {
         Settlement::Done { .. } => 0,
@@ -27,10 +27,10 @@ fn outcome(settlement: &Settlement) -> usize {
 
 /// The names of the outcomes.
 pub(super) const OUTCOMES: [&str; 6] = ["done", "retry", "snooze", "release", "dead", "cancelled"];
-/// The place of retries among them.
+/// The index of retries in it.
 const RETRY: usize = 1;
 
-/// What a worker does besides running tasks.
+/// The duties of a worker besides running tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duty {
     Sweep,
@@ -52,7 +52,7 @@ impl Duty {
     }
 }
 
-/// What happened to tasks of one kind since somebody last looked.
+/// What happened to tasks of one kind since the last reading.
 #[derive(Debug, Default)]
 pub(crate) struct KindMeter {
     claimed: AtomicU64,
@@ -60,7 +60,7 @@ pub(crate) struct KindMeter {
 }
 
 impl KindMeter {
-    /// Claimed, then settled by outcome; starts anew.
+    /// The claimed tasks, then the settled ones by outcome; resets them.
     pub(super) fn take(&self) -> [u64; OUTCOMES.len() + 1] {
         let mut figures = [0; OUTCOMES.len() + 1];
         for (figure, counter) in figures.iter_mut().zip([&self.claimed].into_iter().chain(&self.settled)) {
@@ -88,7 +88,7 @@ pub(crate) struct Meters {
     /// Claims that brought tasks, brought none, failed.
     pub(super) claims: [AtomicU64; 3],
     pub(super) retries: AtomicU64,
-    /// The kinds of a worker do not change, so each task's meter is found once per lane.
+    /// A worker's kinds do not change, so the meter of a task is looked up once per lane.
     pub(super) kinds: BTreeMap<Name, Arc<KindMeter>>,
     pub(super) duties: [Runs; Duty::ALL.len()],
     pub(super) jobs: JobTallies,
@@ -111,12 +111,12 @@ impl Meters {
         }
     }
 
-    /// The meter of a kind, to be kept by whoever meets its tasks.
+    /// The meter of a kind, for the caller to keep.
     pub(crate) fn kind(&self, kind: &Name) -> Option<Arc<KindMeter>> {
         self.kinds.get(kind).cloned()
     }
 
-    /// A claim was answered with so many tasks, or failed.
+    /// Records a claim that was answered with `tasks` tasks, or failed.
     pub(crate) fn claim(&self, took: Duration, tasks: Option<usize>) {
         self.claim_seconds.observe(took);
         let [some, none, failed] = &self.claims;
@@ -136,7 +136,7 @@ impl Meters {
         if let Some(kind) = kind {
             kind.claimed.fetch_add(1, Ordering::Relaxed);
         }
-        // Of others it is not known when they became ready.
+        // For other attempts the time of becoming ready is unknown.
         let is_fresh = claimed.attempt == 1 && claimed.crashes == 0;
         if is_fresh && claimed.job.is_none() && claimed.workflow.is_none() {
             self.pickup_seconds.observe(claimed.claimed_at.since(claimed.id.enqueued_at()));
@@ -159,7 +159,7 @@ impl Meters {
         }
     }
 
-    /// A batch of so many ends was acknowledged, of these jobs.
+    /// Records an acknowledged batch of `size` ends, of these jobs.
     pub(crate) fn batch<'a>(&self, size: usize, jobs: impl Iterator<Item = &'a Name>) {
         self.settle_batch.observe_number(size as u64);
         self.jobs.note(jobs);

@@ -1,6 +1,8 @@
-//! Every metric: its name, its type, its labels and what it means. docs/metrics.md is compared with this table.
+//! Every metric: its name, its type, its labels and its meaning. A test compares docs/metrics.md with this
+//! table.
 //!
-//! The label of a job is `job_name`: Prometheus gives `job` and `instance` to whatever it scrapes, and would rename ours.
+//! The label of a job is `job_name`: Prometheus adds `job` and `instance` to everything that it scrapes, and
+//! would rename ours.
 
 /// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,7 +71,7 @@ const TASK_SECONDS: &[f64] = &[
 /// 100 µs to 10 s, for what a store does.
 const STORE_SECONDS: &[f64] =
     &[0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
-/// What tells consumers apart.
+/// The labels that identify consumers.
 const CONSUMER: &[&str] = &["queue", "event_type"];
 /// Numbers of tasks in one call.
 const TASKS: &[f64] = &[0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
@@ -89,7 +91,7 @@ table! {
     /// Successes.
     COMPLETED = counter("worker_tasks_completed_total", &[], "Attempts that ended in success.");
     /// Handler time.
-    TASK_DURATION = histogram("worker_task_duration_seconds", TASK_SECONDS, &[], "How long handlers ran, whatever came of it.");
+    TASK_DURATION = histogram("worker_task_duration_seconds", TASK_SECONDS, &[], "How long handlers ran, with any outcome.");
     /// Claims.
     CLAIMS = counter("worker_claims_total", &["result"], "Claim attempts: `tasks` brought some, `empty` none, `failed` ended in an error.");
     /// Tasks of a claim.
@@ -108,7 +110,7 @@ table! {
     /// Panics.
     PANICS = counter("windlass_task_panics_total", &[], "Handlers that panicked.");
     /// Deadlines.
-    TIMEOUTS = counter("windlass_task_timeouts_total", &[], "Handlers that ran into their deadline.");
+    TIMEOUTS = counter("windlass_task_timeouts_total", &[], "Handlers that reached their deadline.");
     /// Leases lost.
     LEASE_LOSSES = counter("windlass_lease_losses_total", &[], "Ends of attempts that the store refused because the lease was lost.");
     /// Self-fences.
@@ -116,7 +118,7 @@ table! {
     /// Renewals.
     RENEWALS = counter("windlass_lease_renewals_total", &["result"], "Renewals of this worker's lease: `ok` or `failed`.");
     /// Reconciled.
-    RECONCILED = counter("windlass_tasks_reconciled_total", &[], "Tasks that the store thought this worker had and it had not; they were handed back.");
+    RECONCILED = counter("windlass_tasks_reconciled_total", &[], "Tasks that the store recorded for this worker and that it did not have; they were handed back.");
     /// Rejected dispatches.
     REJECTED = counter("windlass_dispatches_rejected_total", &[], "Tasks that the pool gave back because its buffer was full.");
     /// Claim time.
@@ -126,13 +128,13 @@ table! {
     /// Batches of settlements.
     SETTLE_BATCH = histogram("windlass_settle_batch_size", TASKS, &[], "Ends of attempts in one acknowledged batch.");
     /// Failed settlements.
-    SETTLE_FAILURES = counter("windlass_settle_failures_total", &[], "Batches of settlements that could not be written and were sent again.");
+    SETTLE_FAILURES = counter("windlass_settle_failures_total", &[], "Batches of settlements that failed and were sent again.");
     /// Unsettled.
     UNSETTLED = gauge("windlass_unsettled_tasks", &[], "Attempts that have ended and whose end is not yet written.");
     /// Slots.
     SLOTS = gauge("windlass_slots", &[], "Slots of this worker: how many tasks may run at once.");
     /// Slots that may be used.
-    SLOTS_ALLOWED = gauge("windlass_slots_allowed", &[], "Slots that may be used at present, as admission control has it.");
+    SLOTS_ALLOWED = gauge("windlass_slots_allowed", &[], "Slots that admission control allows now.");
     /// Memory of the limit that applies.
     MEMORY_USAGE = gauge("windlass_memory_usage_ratio", &[], "Memory in use as a share of the limit that applies, control group before host; left out where it cannot be read.");
     /// Slots in use.
@@ -142,7 +144,7 @@ table! {
     /// Renewal age.
     RENEWAL_AGE = gauge("windlass_worker_renewal_age_seconds", &[], "How long ago the store last answered a renewal of this worker's lease.");
     /// Tick age.
-    TICK_AGE = gauge("windlass_coordinator_tick_age_seconds", &[], "How long ago the coordinator last went round; with every slot taken it rests.");
+    TICK_AGE = gauge("windlass_coordinator_tick_age_seconds", &[], "How long ago the coordinator last completed a round; with every slot taken it waits.");
     /// Coordinator deaths.
     COORDINATOR_DEATHS = counter("windlass_coordinator_deaths_total", &[], "Times that the coordinator died and was restarted.");
     /// Draining.
@@ -166,51 +168,51 @@ table! {
     JOB_UTILISATION = gauge("windlass_job_utilisation_ratio", &["job_name"], "Running tasks of a job on all workers over its limit, of those busiest here that have one.");
 
     /// HTTP latency.
-    HTTP_DURATION = histogram("windlass_http_request_duration_seconds", TASK_SECONDS, &["outcome"], "How long `http` tasks took, redirects included, by what came of them: `done`, `retry`, `dead`, `cancelled`.");
+    HTTP_DURATION = histogram("windlass_http_request_duration_seconds", TASK_SECONDS, &["outcome"], "How long `http` tasks took, redirects included, by outcome: `done`, `retry`, `dead`, `cancelled`.");
 
     /// Deliveries.
     AMQP_DELIVERIES = counter("windlass_amqp_deliveries_total", CONSUMER, "Deliveries taken from a queue of RabbitMQ.");
     /// Redeliveries.
-    AMQP_REDELIVERIES = counter("windlass_amqp_redeliveries_total", CONSUMER, "Those that had been delivered before, to whomever.");
+    AMQP_REDELIVERIES = counter("windlass_amqp_redeliveries_total", CONSUMER, "Deliveries that had been delivered before, to any consumer.");
     /// Answers.
     AMQP_ACKS = counter("windlass_amqp_acks_total", &["queue", "event_type", "result"], "Deliveries answered: `ack` is done, `reject` failed for good, `requeue` went back into the queue.");
     /// Lost answers.
     AMQP_UNANSWERED = counter("windlass_amqp_unanswered_total", CONSUMER, "Results that came after their channel had gone; the broker delivers those messages again.");
     /// Channels.
-    AMQP_CHANNELS = counter("windlass_amqp_channels_total", CONSUMER, "Channels that a consumer has opened, the first included: more than one, and it was away.");
+    AMQP_CHANNELS = counter("windlass_amqp_channels_total", CONSUMER, "Channels that a consumer has opened, the first included: more than one means that it was disconnected.");
     /// Subscribed.
     AMQP_CONSUMING = gauge("windlass_amqp_consuming", CONSUMER, "1 while the consumer has a channel and takes deliveries, 0 while it tries to get one or stops.");
     /// Prefetch.
     AMQP_PREFETCH = gauge("windlass_amqp_prefetch", CONSUMER, "Deliveries that the broker may send ahead at present; less than configured if they would take more than a tenth of the memory.");
     /// Depth at the broker.
-    AMQP_QUEUE_MESSAGES = gauge("windlass_amqp_queue_messages", CONSUMER, "Messages that wait in the broker's queue, as it last said; left out while the broker is away.");
+    AMQP_QUEUE_MESSAGES = gauge("windlass_amqp_queue_messages", CONSUMER, "Messages that wait in the broker's queue, as the broker last reported; left out while the broker cannot be reached.");
     /// Workers.
     AMQP_WORKERS = gauge("windlass_amqp_workers", CONSUMER, "Handlers that may run at once, as configured.");
     /// Workers that may be used.
-    AMQP_WORKERS_ALLOWED = gauge("windlass_amqp_workers_allowed", CONSUMER, "Handlers that may run at once at present, as admission control and the consumer's own adaptation have it.");
+    AMQP_WORKERS_ALLOWED = gauge("windlass_amqp_workers_allowed", CONSUMER, "Handlers that may run at once now, after admission control and the consumer's own adaptation.");
     /// Busy workers.
     AMQP_WORKERS_BUSY = gauge("windlass_amqp_workers_busy", CONSUMER, "Handlers that run.");
     /// Wait in the buffer.
     AMQP_BUFFER_WAIT = histogram("windlass_amqp_buffer_wait_seconds", TASK_SECONDS, CONSUMER, "How long a delivery waited here for a worker.");
     /// Handler time.
-    AMQP_HANDLER_DURATION = histogram("windlass_amqp_handler_duration_seconds", TASK_SECONDS, CONSUMER, "How long handlers of deliveries ran, whatever came of it.");
+    AMQP_HANDLER_DURATION = histogram("windlass_amqp_handler_duration_seconds", TASK_SECONDS, CONSUMER, "How long handlers of deliveries ran, with any outcome.");
 
     /// Store reachable.
-    STORE_REACHABLE = gauge("windlass_store_reachable", &[], "1 if the store answered when it was last looked at, else 0.");
+    STORE_REACHABLE = gauge("windlass_store_reachable", &[], "1 if the store answered the last query, else 0.");
     /// Store bytes.
     STORE_BYTES = gauge("windlass_store_bytes", &[], "Bytes of the store on disk, write-ahead log included where it is the store's own.");
     /// Log bytes.
     STORE_WAL_BYTES = gauge("windlass_store_wal_bytes", &[], "Bytes of the embedded store's write-ahead log.");
     /// Disk free.
-    STORE_DISK_FREE = gauge("windlass_store_disk_free_bytes", &[], "Free bytes on the disk of an embedded store. Left out for PostgreSQL, whose disk is the server's affair.");
+    STORE_DISK_FREE = gauge("windlass_store_disk_free_bytes", &[], "Free bytes on the disk of an embedded store. Left out for PostgreSQL, whose disk only the server sees.");
     /// History rows.
-    STORE_HISTORY = gauge("windlass_store_history_tasks", &[], "Finished tasks that are kept.");
+    STORE_HISTORY = gauge("windlass_store_history_tasks", &[], "Finished tasks in the history.");
     /// Pool size.
     POOL_SIZE = gauge("windlass_store_connections", &["pool"], "Connections to the store by purpose, at most; for the embedded store its writer and its readers.");
     /// Pool use.
     POOL_BUSY = gauge("windlass_store_connections_busy", &["pool"], "Connections that are in use.");
     /// Pool uses.
-    POOL_USES = counter("windlass_store_connection_uses_total", &["pool"], "Times that somebody used a connection.");
+    POOL_USES = counter("windlass_store_connection_uses_total", &["pool"], "How often a connection was used.");
     /// Pool waits.
     POOL_WAIT = counter("windlass_store_connection_wait_seconds_total", &["pool"], "Time that callers waited for a connection.");
     /// Maintenance.
@@ -218,14 +220,14 @@ table! {
     /// Ticks of schedules.
     SCHEDULE_TICKS = counter("windlass_schedule_ticks_total", &["result"], "Ticks of schedules that came due here: `fired`, or `left_out` without a task.");
     /// Audit findings.
-    AUDIT_FINDINGS = gauge("windlass_audit_findings", &[], "Tasks that broke a promise when everything was last looked at; `windlass doctor --audit` names them. 0 is how it should be.");
+    AUDIT_FINDINGS = gauge("windlass_audit_findings", &[], "Tasks that broke a promise at the last audit; `windlass doctor --audit` names them. 0 is the normal value.");
     /// Audit time.
-    AUDIT_TIME = gauge("windlass_audit_timestamp_seconds", &[], "When everything was last looked at, in seconds since 1970; 0 if it was not yet.");
+    AUDIT_TIME = gauge("windlass_audit_timestamp_seconds", &[], "When the last audit ran, in seconds since 1970; 0 before the first.");
 
     /// Spans sent.
     SPANS_EXPORTED = counter("windlass_spans_exported_total", &[], "Spans that the OpenTelemetry collector took; 0 if there is none.");
     /// Spans lost.
-    SPANS_DROPPED = counter("windlass_spans_dropped_total", &[], "Spans that were lost: more waited than may, or the collector did not take them. Tasks are not affected.");
+    SPANS_DROPPED = counter("windlass_spans_dropped_total", &[], "Spans that were lost: the queue was full, or the collector did not take them. Tasks are not affected.");
 
     /// Async tasks.
     ASYNC_TASKS = gauge("windlass_process_async_tasks", &[], "Live tasks of the async runtime.");
@@ -234,10 +236,10 @@ table! {
     /// Threads.
     THREADS = gauge("windlass_process_threads", &[], "Threads.");
     /// Memory.
-    MEMORY = gauge("windlass_process_resident_memory_bytes", &[], "Memory of the process that is in RAM.");
+    MEMORY = gauge("windlass_process_resident_memory_bytes", &[], "Memory of the process in RAM.");
 }
 
-/// The table as it stands in docs/metrics.md.
+/// The table for docs/metrics.md.
 pub fn document() -> String {
     let row = |metric: &&Metric| {
         let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
@@ -252,7 +254,7 @@ pub fn document() -> String {
 mod tests {
     use super::*;
 
-    /// Names that were there before the prefix.
+    /// Names that are older than the prefix.
     const FIRST_FIVE: [&str; 5] = [
         "worker_in_flight_tasks",
         "worker_tasks_completed_total",
@@ -262,7 +264,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_name_but_the_first_five_has_the_prefix_and_no_name_is_used_twice() {
+    fn metric_names_are_unique_and_have_the_prefix() {
         let mut names: Vec<_> = ALL.iter().map(|metric| metric.name).collect();
         for name in names.iter().filter(|name| !name.starts_with("windlass_")) {
             assert!(FIRST_FIVE.contains(name), "{name}");

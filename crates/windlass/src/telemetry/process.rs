@@ -1,8 +1,9 @@
-//! What the kernel says about this process.
+//! Figures of the kernel about this process.
 
 use super::{names, text::Text};
 
-/// Writes memory, threads, open files and live async tasks; what the kernel does not tell is left out.
+/// Writes memory, threads, open files and live async tasks; leaves out figures that the kernel does not
+/// provide.
 pub(super) fn write(text: &mut Text) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         text.one(&names::ASYNC_TASKS, runtime.metrics().num_alive_tasks() as f64);

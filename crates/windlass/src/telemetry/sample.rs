@@ -1,4 +1,4 @@
-//! A look at the store, taken in the background so that no scrape asks it anything.
+//! A query of the store in the background, so that no scrape queries it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -18,7 +18,7 @@ pub(super) struct JobUse {
     pub(super) running: u64,
 }
 
-/// What the store said.
+/// The answers of the store.
 #[derive(Debug)]
 pub(super) struct Figures {
     pub(super) lanes: Vec<LaneRecord>,
@@ -30,14 +30,14 @@ pub(super) struct Figures {
     pub(super) jobs: Vec<JobUse>,
 }
 
-/// One look. Without figures the store did not answer.
+/// One query. It has no figures if the store did not answer.
 #[derive(Debug)]
 pub(super) struct Sample {
     pub(super) at: Instant,
     pub(super) figures: Option<Figures>,
 }
 
-/// Asks the store for figures that it keeps, or that it finds with a bounded look.
+/// Queries figures that the store keeps, or that it finds with bounded work.
 pub(super) async fn figures(store: &SharedStore, jobs: &[Name], ages: &mut Ages) -> Result<Figures> {
     let lanes = store.lane_records().await?;
     let ready = store.ready_lines().await?;

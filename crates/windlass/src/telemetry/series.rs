@@ -1,7 +1,8 @@
-//! Which names have series of their own: the busiest, within a bound. The rest is summed.
+//! Which names get their own series: the busiest, within a bound. The others are summed.
 //!
-//! A counter must never fall, so a name that gets a series starts at zero and what it did before stays in the sum; one that
-//! loses its series to a busier name vanishes with it. Rates are right on both sides of the change.
+//! A counter must never fall. So a name that gets a series starts at zero, and its earlier counts stay in the
+//! sum; a name that loses its series to a busier one disappears with its counts. Rates are right before and
+//! after the change.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,9 +10,10 @@ use windlass_core::Name;
 
 use super::OTHER;
 
-/// How much of a name's load is remembered from one reading to the next.
+/// The share of a name's load that is kept from one reading to the next.
 const MEMORY: f64 = 0.7;
-/// A name must be so many times as busy as the least busy one to take its place: names of about the same load do not take turns.
+/// A name must be so many times as busy as the least busy one to replace it, so that names of similar load do
+/// not alternate.
 const BUSIER: f64 = 2.0;
 /// Below this a name without a series is forgotten.
 const FORGOTTEN: f64 = 0.1;
@@ -30,12 +32,12 @@ impl<const N: usize> Series<N> {
         Self { max, named: BTreeMap::new(), other: [0; N], loads: HashMap::new() }
     }
 
-    /// Says that a name is busy with something that is not counted here.
+    /// Adds load to a name for activity that is not counted here.
     pub(super) fn weigh(&mut self, name: &Name, load: u64) {
         *self.loads.entry(name.clone()).or_default() += load as f64;
     }
 
-    /// Adds what happened since the last call; `rest` is of names that nobody kept apart.
+    /// Adds the events since the last call; `rest` is of names that were not counted separately.
     pub(super) fn add(&mut self, news: &[(Name, [u64; N])], rest: [u64; N]) {
         for load in self.loads.values_mut() {
             *load *= MEMORY;
@@ -55,7 +57,7 @@ impl<const N: usize> Series<N> {
     /// Gives series to the busiest names that have none.
     fn choose(&mut self) {
         let unnamed = self.loads.iter().filter(|(name, load)| {
-            // A name that looks like the sum must not make a second series of it.
+            // A name that equals the sum's label must not create a second series with it.
             **load > 0.0 && name.as_str() != OTHER && !self.named.contains_key(*name)
         });
         let mut waiting: Vec<(Name, f64)> = unnamed.map(|(name, load)| (name.clone(), *load)).collect();
@@ -90,7 +92,8 @@ fn add<const N: usize>(to: &mut [u64; N], figures: [u64; N]) {
     }
 }
 
-/// The largest rows, at most `max`, and the sum of the others. For gauges, which may change from one reading to the next.
+/// The largest rows, at most `max`, and the sum of the others. For gauges, which may change from one reading
+/// to the next.
 pub(super) fn largest<const N: usize>(
     rows: BTreeMap<Name, [u64; N]>,
     max: usize,
@@ -104,7 +107,7 @@ pub(super) fn largest<const N: usize>(
         }
         is_name
     });
-    // Stable, so that equals stay in the order of their names.
+    // A stable sort, so that equals stay in the order of their names.
     rows.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.iter().sum::<u64>()));
     for (_, figures) in rows.split_off(max.min(rows.len())) {
         add(&mut other, figures);
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_becomes_much_busier_gets_a_series_that_starts_anew_and_no_counter_falls() {
+    fn a_much_busier_name_gets_a_series_and_no_counter_falls() {
         let mut series = Series::new(1);
         series.add(&news(&[("a", 100), ("b", 1)]), [0]);
         series.add(&news(&[("a", 100), ("b", 120)]), [0]);
@@ -162,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_gone_are_forgotten() {
+    fn inactive_names_are_removed() {
         let mut series = Series::new(1);
         for round in 0..200 {
             series.add(&news(&[("always", 9), (&format!("once-{round}"), 1)]), [0]);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{histogram::Reading, names::Metric};
 
-/// A page of metrics as it grows.
+/// A page of metrics under construction.
 #[derive(Debug, Default)]
 pub(super) struct Text {
     out: String,
@@ -38,7 +38,7 @@ impl Text {
 }
 
 impl Family<'_> {
-    /// A series; the values of the labels in the order of the table.
+    /// Writes a series; the label values in the order of the table.
     pub(super) fn value(&mut self, labels: &[&str], value: f64) {
         self.line("", labels, None, value);
     }
@@ -72,7 +72,7 @@ impl Family<'_> {
     }
 }
 
-/// A name may hold anything that prints: three characters would end or change the label.
+/// A name may contain any printable text: three characters would end or change the label.
 fn escape(out: &mut String, value: &str) {
     for letter in value.chars() {
         match letter {

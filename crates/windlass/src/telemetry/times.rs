@@ -1,4 +1,4 @@
-//! How long something took, by what came of it.
+//! Run times by outcome.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use windlass_core::Outcome;
 
 use super::{histogram::Histogram, names, text::Text};
 
-/// What came of an attempt, for a label.
+/// The outcome of an attempt, as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// Success.
     Done,
-    /// Failure that may pass, or a wish to be called later.
+    /// A failure that may pass, or a request to run again later.
     Retry,
-    /// Failure for good.
+    /// A permanent failure.
     Dead,
-    /// It was asked to end.
+    /// It was cancelled.
     Cancelled,
 }
 
 impl Ended {
     const ALL: [Self; 4] = [Self::Done, Self::Retry, Self::Dead, Self::Cancelled];
 
-    /// What an outcome counts as.
+    /// The label of an outcome.
     pub fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Done(_) => Self::Done,
@@ -42,7 +42,7 @@ impl Ended {
     }
 }
 
-/// Times of `http` tasks, told apart by what came of them.
+/// Run times of `http` tasks, by outcome.
 #[derive(Debug)]
 pub struct OutcomeTimes([Histogram; 4]);
 
@@ -53,7 +53,7 @@ impl Default for OutcomeTimes {
 }
 
 impl OutcomeTimes {
-    /// Counts one.
+    /// Records one.
     pub fn note(&self, ended: Ended, took: Duration) {
         let place = Ended::ALL.iter().position(|known| *known == ended);
         if let Some(times) = place.and_then(|place| self.0.get(place)) {

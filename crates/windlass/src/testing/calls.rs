@@ -1,4 +1,4 @@
-//! Many calls of one handler at once.
+//! Many simultaneous calls of one handler.
 
 use std::{any::Any, collections::BTreeMap, future::Future};
 
@@ -14,7 +14,7 @@ pub enum Call<R> {
 }
 
 impl<R> Call<R> {
-    /// What was returned, if the call did not panic.
+    /// The return value, if the call did not panic.
     pub fn returned(&self) -> Option<&R> {
         match self {
             Self::Returned(result) => Some(result),
@@ -31,8 +31,8 @@ impl<R> Call<R> {
     }
 }
 
-/// Calls a handler once per payload, all calls at once, each on a task of its own, and collects how they ended,
-/// in the order of the payloads.
+/// Calls a handler once per payload, all calls at once, each on its own task, and collects their results in
+/// the order of the payloads.
 ///
 /// A handler with a context or states goes into a closure:
 ///
@@ -71,7 +71,7 @@ where
     let mut places = BTreeMap::new();
     for (place, payload) in payloads.into_iter().enumerate() {
         let handler = handler.clone();
-        // The call itself is inside too: a panic before the first await is a panic of the handler.
+        // The call itself is inside too: a panic before the first await counts as a panic of the handler.
         let task = running.spawn(async move { handler(payload).await });
         places.insert(task.id(), place);
     }

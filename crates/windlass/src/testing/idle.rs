@@ -1,4 +1,4 @@
-//! A worker that stops when there is nothing left to do.
+//! A worker that stops when no task is left.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -13,20 +13,20 @@ use crate::{
     worker::{DrainReport, WorkerError, WorkerHandle},
 };
 
-/// Pause between two looks at whether the worker still has something to do.
+/// Pause between two checks whether the worker still has a task.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// Tasks that one look makes ready at most.
+/// Most tasks that one check makes ready.
 const PROMOTE_MAX: u32 = 1_000;
 
-/// Runs a worker until none of its tasks is ready, running or due, and gives the tasks that ended meanwhile, oldest
-/// first.
+/// Runs a worker until none of its tasks is ready, running or due, and returns the tasks that ended
+/// meanwhile, oldest first.
 ///
 /// Tasks that are due later (a delay, a retry) are left alone: move the clock of
 /// [`store_with_clock`](super::store_with_clock) and run again. So are tasks in paused queues and of kinds
 /// without a handler.
 ///
 /// # Errors
-/// What the builder refuses, and what ends a worker early.
+/// Errors of the builder, and failures that end a worker early.
 pub async fn run_until_idle<S>(builder: WorkerBuilder<S>) -> Result<Vec<TaskRecord>, WorkerError> {
     let failed = WorkerError::Store;
     let store = builder.store.clone();
@@ -39,7 +39,7 @@ pub async fn run_until_idle<S>(builder: WorkerBuilder<S>) -> Result<Vec<TaskReco
     let handle = worker.handle();
     let mut run = std::pin::pin!(worker.run(std::future::pending::<()>()));
     let _: DrainReport = tokio::select! {
-        // Only a failure ends it by itself.
+        // Only a failure ends the worker here.
         ran = &mut run => ran?,
         idle = idle(&store, &handle, is_served) => {
             handle.drain();
@@ -68,7 +68,7 @@ async fn idle(
     worker: &WorkerHandle,
     is_served: impl Fn(&LaneRecord) -> bool,
 ) -> Result<()> {
-    // Tasks of jobs are held until somebody alive serves them: before the worker is there, nothing shows that they can run.
+    // Tasks of jobs are held until a live worker serves them: check only after the worker has registered.
     worker.started().await;
     loop {
         let due = store.promote_due(PROMOTE_MAX).await?;

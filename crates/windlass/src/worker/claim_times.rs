@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// Times that are kept; of a longer run the last ones.
+/// Most times that are kept: the latest ones.
 const TIMES_MAX: usize = 100_000;
 
 /// How long claims took, empty ones included.
@@ -26,7 +26,7 @@ impl ClaimTimes {
         times.push_back(took);
     }
 
-    /// Forgets what was noted so far.
+    /// Drops the recorded times.
     pub fn clear(&self) {
         self.lock().clear();
     }

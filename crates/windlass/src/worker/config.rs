@@ -13,14 +13,16 @@ pub const CLAIM_MAX: u32 = 1_000;
 /// How many tasks a claim asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimBatch {
-    /// Starts at this number and grows where tasks are short: to twice what finished since the last claim.
+    /// Starts at this number and grows if tasks are short: to twice the number that finished since the last
+    /// claim.
     From(u32),
-    /// Never more than this number, because somebody said so.
+    /// Never more than this number, because the user set it.
     AtMost(u32),
 }
 
 impl ClaimBatch {
-    /// How many tasks to ask for, given what finished since the last claim. Free slots bound it further.
+    /// How many tasks to ask for, given the number that finished since the last claim. Free slots are a
+    /// further bound.
     pub fn size(self, finished_since_last: u32) -> u32 {
         match self {
             Self::From(start) => start.max(finished_since_last.saturating_mul(2)).min(CLAIM_MAX),
@@ -29,46 +31,46 @@ impl ClaimBatch {
     }
 }
 
-/// Whether metrics are kept.
+/// Whether metrics are collected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Metrics {
-    /// They are.
+    /// Yes.
     #[default]
     On,
-    /// Only what a worker needs to know of itself is counted.
+    /// No: only the counters that a worker itself needs.
     Off,
 }
 
 /// The settings of a worker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerConfig {
-    /// How many tasks run at once: a true limit.
+    /// How many tasks run at once: a strict limit.
     pub slots: u32,
     /// Queues to serve; empty means all.
     pub queues: Vec<Name>,
     /// How many tasks a claim asks for.
     pub claim_batch: ClaimBatch,
-    /// Shortest pause between two looks at an empty store.
+    /// Shortest pause between two polls of an empty store.
     pub poll_interval: Duration,
-    /// Longest pause between two looks at an empty store: what a lost hint costs at most.
+    /// Longest pause between two polls of an empty store: the most that a lost hint costs.
     pub poll_interval_max: Duration,
-    /// How long the store believes this worker alive after a renewal.
+    /// How long a renewal is valid: without another one the store then takes the worker for dead.
     pub lease_ttl: Duration,
     /// How often the lease is renewed; at most a third of `lease_ttl`.
     pub heartbeat: Duration,
-    /// How often dead workers are looked for.
+    /// How often the worker looks for dead workers.
     pub sweep: Duration,
     /// How long a stop waits for running tasks before it hands them back.
     pub drain_timeout: Duration,
-    /// How long a handler that was asked to end by a cancel may go on before it is dropped.
+    /// How long a cancelled handler may continue before it is dropped.
     pub cancel_grace: Duration,
     /// How long ended tasks are kept.
     pub retention: Retention,
-    /// Whether what happens on the way of tasks is counted for metrics.
+    /// Whether events of tasks are counted for metrics.
     pub metrics: Metrics,
-    /// When less may run than there are slots.
+    /// When fewer tasks may run than there are slots.
     pub admission: AdmissionConfig,
-    /// Where its loops run.
+    /// Where the worker's loops run.
     #[doc(hidden)]
     pub home: Home,
 }
@@ -95,7 +97,7 @@ impl Default for WorkerConfig {
 }
 
 impl WorkerConfig {
-    /// Refuses nonsense with the name of the setting.
+    /// Refuses a bad value with the name of the setting.
     ///
     /// # Errors
     /// [`Error::Invalid`].
@@ -129,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claim_size_grows_only_where_tasks_are_short_and_an_explicit_size_is_a_ceiling() {
+    fn claim_size_grows_with_short_tasks_up_to_an_explicit_size() {
         assert_eq!(ClaimBatch::From(50).size(0), 50);
         assert_eq!(ClaimBatch::From(50).size(20), 50);
         assert_eq!(ClaimBatch::From(50).size(200), 400);

@@ -1,4 +1,4 @@
-//! What this worker owns up to: every attempt from its claim until its settlement is acknowledged.
+//! The attempts that this worker holds: each from its claim until its settlement is acknowledged.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -20,8 +20,8 @@ impl InFlight {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds attempts; answers those whose lease was not there yet. An older attempt of the same task that still runs has lost its lease,
-    /// or the store would not have given another one: it is asked to end.
+    /// Adds attempts; returns those whose lease is new. If an older attempt of the same task still runs, it
+    /// has lost its lease, or the store would not have given out another one: it is asked to end.
     pub(crate) fn insert_new(&self, attempts: Vec<Arc<Attempt>>) -> Vec<Arc<Attempt>> {
         let mut held = self.lock();
         let is_new = |attempt: &Arc<Attempt>| {
@@ -45,7 +45,7 @@ impl InFlight {
         attempts.into_iter().filter(is_new).collect()
     }
 
-    /// Forgets attempts that are settled, and gives them to the caller: payloads are freed outside of the lock.
+    /// Removes settled attempts, and returns them: payloads are freed outside of the lock.
     pub(crate) fn remove(&self, leases: impl Iterator<Item = LeaseRef>) -> Vec<Arc<Attempt>> {
         let mut attempts = self.lock();
         leases.filter_map(|lease| attempts.remove(&lease)).collect()
@@ -71,14 +71,14 @@ impl InFlight {
         attempt.is_some_and(|attempt| attempt.cancellation.cancel(reason))
     }
 
-    /// Asks an attempt to end whose lease the store does not give us. One that has ended is no loss to tell of: its settlement is written,
-    /// or is on its way and will be refused.
+    /// Asks an attempt to end whose lease the store does not know. An ended attempt is no loss: its
+    /// settlement is written, or will be refused.
     pub(crate) fn lose(&self, lease: LeaseRef) -> bool {
         let attempt = self.lock().get(&lease).cloned().filter(|attempt| !attempt.has_ended());
         attempt.is_some_and(|attempt| attempt.cancellation.cancel(CancelReason::LeaseLost))
     }
 
-    /// Asks every attempt of a registration (or of all of them) to end; answers how many there are.
+    /// Asks every attempt of a registration (or of all registrations) to end; returns how many there are.
     pub(crate) fn cancel_all(&self, worker: Option<WorkerId>, reason: &CancelReason) -> usize {
         let attempts: Vec<_> = self
             .lock()

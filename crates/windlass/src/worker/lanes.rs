@@ -7,10 +7,10 @@ use windlass_core::{LaneId, Result, Source};
 use super::shared::Shared;
 use crate::{handler::RawHandler, registry::Registry, telemetry::KindMeter};
 
-/// Most lanes in one claim; beyond that claims go round.
+/// Most lanes in one claim; with more, claims rotate over them.
 const LANES_PER_CLAIM: usize = 64;
 
-/// What is needed for each task of a lane, found once.
+/// What each task of a lane needs, looked up once.
 struct Served {
     handler: Arc<dyn RawHandler>,
     meter: Option<Arc<KindMeter>>,
@@ -75,12 +75,12 @@ impl Lanes {
         self.chunks.get(turn).cloned()
     }
 
-    /// Begins a new round: something was found, or time has passed.
+    /// Starts a new round, because a task was found or time has passed.
     pub(crate) fn start_round(&mut self) {
         self.seen_in_round = 0;
     }
 
-    /// Whether some lanes were not looked at in this round.
+    /// Whether some lanes were not claimed from in this round.
     pub(crate) fn has_unseen_chunk(&self) -> bool {
         self.chunks.len() > 1 && self.seen_in_round < self.chunks.len()
     }
@@ -89,7 +89,7 @@ impl Lanes {
         self.handlers.get(&lane).map(|served| &served.handler)
     }
 
-    /// Where tasks of a lane are counted.
+    /// The counters of a lane's tasks.
     pub(crate) fn meter(&self, lane: LaneId) -> Option<Arc<KindMeter>> {
         self.handlers.get(&lane)?.meter.clone()
     }

@@ -1,12 +1,12 @@
-//! Whether the store can be reached, as the parts of a worker find out.
+//! Whether the store can be reached, as the parts of a worker notice.
 //!
 //! ```text
-//!   a call fails ──► away, said once ──► each part tries again with growing pauses of its own
+//!   a call fails ──► unreachable, logged once ──► each part retries with its own growing pauses
 //!                                          │ one of them is answered, or the store gives a hint
 //!                                          ▼
-//!                     back, said once ◄── every pause ends
+//!                     back, logged once ◄── every pause ends
 //! ```
-//! Without it a worker would be back only when the longest of these pauses is over.
+//! Without it a worker would recover only when the longest of these pauses is over.
 
 use std::{
     sync::{
@@ -19,11 +19,11 @@ use std::{
 use tokio::{sync::watch, time::Instant};
 use windlass_core::Error;
 
-/// The shortest pause after a failure, however often there is a reason to try again: where one sort of call fails and another does not,
-/// the first must not be repeated at the rate of the second.
+/// The shortest pause after a failure, even if there are many reasons to retry: if one sort of call fails and
+/// another succeeds, the first must not be repeated at the rate of the second.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
-/// Of outages that follow each other within this time only the first is said at once, and of the others those that last for
-/// [`SAY_AFTER`].
+/// Of several outages within this time only the first is logged at once; the others are logged if they last
+/// for [`SAY_AFTER`].
 const SAY_EVERY: Duration = Duration::from_secs(10);
 /// See [`SAY_EVERY`].
 const SAY_AFTER: Duration = Duration::from_secs(1);
@@ -31,11 +31,11 @@ const SAY_AFTER: Duration = Duration::from_secs(1);
 /// Whether the store can be reached.
 #[derive(Debug)]
 pub(crate) struct Reach {
-    /// Whether there is an outage: read with every answer, so without the lock.
+    /// Whether there is an outage: read with every answer, and therefore without the lock.
     is_away: AtomicBool,
     failed_calls: AtomicU64,
     state: Mutex<State>,
-    /// Counts the reasons to try again.
+    /// Counts the reasons to retry.
     reasons: watch::Sender<u64>,
 }
 
@@ -68,7 +68,7 @@ fn is_outage(error: &Error) -> bool {
 }
 
 impl Reach {
-    /// A call of `part` failed. The answer waits until it is time to try again.
+    /// A call of `part` failed. The returned value waits until it is time to retry.
     pub(crate) fn failed(&self, part: &'static str, error: &Error) -> Again {
         if !is_outage(error) {
             tracing::warn!(part, %error, "the store refused a call; it is tried again");
@@ -77,7 +77,7 @@ impl Reach {
         tracing::debug!(part, %error, "a call of the store failed");
         self.failed_calls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock();
-        // Under the lock, so that a part which fails now does not miss one that is answered next.
+        // Under the lock, so that a part that fails now does not miss an answer to another part.
         let again = Again(self.reasons.subscribe());
         let is_first = state.outage.is_none();
         let is_quiet = state.said_at.is_some_and(|at| at.elapsed() < SAY_EVERY);
@@ -106,7 +106,7 @@ impl Reach {
         self.reasons.send_modify(|reasons| *reasons += 1);
         drop(state);
         if outage.is_said {
-            // As loud as the line that it answers: a log that has one must have both.
+            // The same level as the line about the outage: a log that has one must have both.
             tracing::warn!(
                 away_ms = outage.since.elapsed().as_millis() as u64,
                 failed_calls,
@@ -115,7 +115,7 @@ impl Reach {
         }
     }
 
-    /// The store may be back: every pause ends. That it is back shows when a call is answered.
+    /// The store may be back: every pause ends. Only an answered call proves that it is.
     pub(crate) fn may_be_back(&self) {
         if self.is_away.load(Ordering::Acquire) {
             self.reasons.send_modify(|reasons| *reasons += 1);
@@ -132,12 +132,12 @@ impl Reach {
 pub(crate) struct Again(watch::Receiver<u64>);
 
 impl Again {
-    /// Waits for `pause`, or until there is a reason to try again. Cancel safe.
+    /// Waits for `pause`, or until there is a reason to retry. Cancel safe.
     pub(crate) async fn after(&mut self, pause: Duration) {
         let _ = tokio::time::timeout(pause, self.wanted()).await;
     }
 
-    /// Waits until there is a reason to try again, and not less than the shortest pause. Cancel safe.
+    /// Waits until there is a reason to retry, and at least the shortest pause. Cancel safe.
     pub(crate) async fn wanted(&mut self) {
         tokio::time::sleep(PAUSE_MIN).await;
         if self.0.changed().await.is_err() {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_hint_ends_pauses_and_the_outage_goes_on() {
+    async fn a_hint_ends_pauses_but_not_the_outage() {
         let reach = Reach::default();
         let again = reach.failed("claims", &down());
         reach.may_be_back();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn outages_in_a_row_are_said_once_and_a_long_one_always() {
+    async fn outages_in_a_row_are_logged_once_and_a_long_one_always() {
         let reach = Reach::default();
         let is_said = || reach.lock().outage.as_ref().is_some_and(|outage| outage.is_said);
         reach.failed("settlements", &down());

@@ -1,4 +1,4 @@
-//! What the parts of one worker share.
+//! State that the parts of one worker share.
 
 use std::{
     sync::{
@@ -24,12 +24,12 @@ use crate::{
     worker::claim_times::ClaimTimes,
 };
 
-/// How far a stop has come.
+/// The progress of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// Claiming and running.
     Running,
-    /// Not claiming; running what there is.
+    /// Not claiming; running the remaining tasks.
     Draining,
     /// Handing back what still runs.
     HandingBack,
@@ -37,14 +37,14 @@ pub(crate) enum Phase {
     Stopped,
 }
 
-/// Claims of this worker. One lock for both: a number and whether it is in doubt are one fact.
+/// Claims of this worker. One lock for both: a number and whether it is in doubt belong together.
 #[derive(Default)]
 struct Claims {
     sent: u64,
     in_doubt: Option<(WorkerId, u64)>,
 }
 
-/// The parts of a worker meet here.
+/// The shared state of a worker.
 pub(crate) struct Shared {
     pub(crate) store: SharedStore,
     pub(crate) source: Arc<dyn Source>,
@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     pub(crate) claim_times: ClaimTimes,
     ended_before_drain: OnceLock<(u64, u64)>,
     pub(crate) counters: Counters,
-    /// Left out if nobody wants metrics.
+    /// `None` if metrics are off.
     pub(crate) meters: Option<Arc<Meters>>,
     pub(crate) wake: Wake,
     pub(crate) reach: Reach,
@@ -115,7 +115,7 @@ impl Shared {
         }
     }
 
-    /// What this worker says of itself when it registers.
+    /// What this worker reports when it registers.
     pub(crate) fn introduction(&self) -> NewWorker {
         NewWorker {
             host: host_name(),
@@ -128,7 +128,7 @@ impl Shared {
         }
     }
 
-    /// The registration in force; zero between losing one and getting the next.
+    /// The current registration; `None` between losing one and getting the next.
     pub(crate) fn worker(&self) -> Option<WorkerId> {
         match self.worker.load(Ordering::Acquire) {
             0 => None,
@@ -160,12 +160,12 @@ impl Shared {
         self.claims().in_doubt = None;
     }
 
-    /// A claim whose answer nobody has seen: from a lost answer, or from a coordinator that died in it.
+    /// A claim without a known answer: the answer was lost, or the coordinator died while it waited.
     pub(crate) fn claim_in_doubt(&self) -> Option<(WorkerId, u64)> {
         self.claims().in_doubt
     }
 
-    /// The number up to which every claim has been answered and its tasks are in `in_flight`.
+    /// The number up to which every claim has been answered, with its tasks in `in_flight`.
     pub(crate) fn claims_answered(&self) -> u64 {
         let claims = self.claims();
         claims.in_doubt.map_or(claims.sent, |(_, claim_no)| claim_no - 1)
@@ -182,7 +182,7 @@ impl Shared {
 
     /// Moves the stop forward, never back.
     pub(crate) fn advance_phase(&self, to: Phase) {
-        // What ends from here on ends in the drain, however late somebody looks.
+        // Ends from here on count as ends of the drain, however late the report is read.
         self.ended_before_drain
             .get_or_init(|| (Counters::get(&self.counters.ended), Counters::get(&self.counters.handed_back)));
         self.phase.send_if_modified(|phase| {
@@ -200,7 +200,7 @@ impl Shared {
         let _ = phase.wait_for(|phase| *phase >= at_least).await;
     }
 
-    /// The store failed for good: everything stops.
+    /// The store failed permanently: everything stops.
     pub(crate) fn set_fatal(&self, error: windlass_core::Error) {
         self.fatal.send_if_modified(|fatal| {
             let first = fatal.is_none();
@@ -214,7 +214,7 @@ impl Shared {
     pub(crate) async fn failed_for_good(&self) -> windlass_core::Error {
         let mut fatal = self.fatal.subscribe();
         loop {
-            // Cloned out at once: a guard of the channel must not be held across the wait.
+            // Clone at once: a guard of the channel must not be held across the wait.
             let failed = fatal.borrow_and_update().clone();
             if let Some(error) = failed {
                 return error;
@@ -224,7 +224,7 @@ impl Shared {
         }
     }
 
-    /// Waits until there is a registration in force. Cancel safe.
+    /// Waits until there is a registration. Cancel safe.
     pub(crate) async fn registered(&self) {
         loop {
             let mut registered = std::pin::pin!(self.registered.notified());
@@ -241,7 +241,7 @@ impl Shared {
         u32::try_from(self.pool.size()).unwrap_or(u32::MAX)
     }
 
-    /// Changes how many slots there are. What runs goes on.
+    /// Changes how many slots there are. Running tasks continue.
     pub(crate) fn set_slots(&self, slots: u32) {
         let before = self.slots();
         if before != slots && check_slots(slots).is_ok() {
@@ -250,7 +250,7 @@ impl Shared {
         }
     }
 
-    /// What the store is told with every renewal.
+    /// What every renewal reports to the store.
     pub(crate) fn report(&self) -> WorkerReport {
         let (status, running) = (self.admission.status(self.slots()), self.running());
         WorkerReport {
@@ -268,7 +268,7 @@ impl Shared {
         self.pool.gauges().running as u32
     }
 
-    /// An attempt has ended; whoever waits for the last one is told.
+    /// An attempt has ended; wakes callers that wait for the last one.
     pub(crate) fn note_end(&self) {
         if self.is_draining() {
             self.attempt_ended.notify_waiters();
@@ -295,18 +295,20 @@ impl Shared {
         self.ticked_ms.store(self.elapsed_ms(), Ordering::Relaxed);
     }
 
-    /// The lease is ours until then, as far as is known.
+    /// The lease is ours until `until`, as far as we know.
     pub(crate) fn set_lease_until(&self, until: tokio::time::Instant) {
         *self.lease_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
     }
 
-    /// Whether the lease is still ours. It may be over before the heartbeat has had the time to say so, as after a stop of the process.
+    /// Whether the lease is still ours. It may have expired before the heartbeat could notice, for example
+    /// after the process was stopped.
     pub(crate) fn holds_lease(&self) -> bool {
         let until = *self.lease_until.lock().unwrap_or_else(PoisonError::into_inner);
         until.is_none_or(|until| tokio::time::Instant::now() < until)
     }
 
-    /// Ends attempts whose leases the store does not give us. What they settle is refused, counted and told one by one.
+    /// Ends attempts whose leases the store does not know. Their settlements are refused, counted and logged
+    /// one by one.
     pub(crate) fn lost(&self, leases: &[LeaseRef]) {
         let cancelled = leases.iter().filter(|lease| self.in_flight.lose(**lease)).count();
         if cancelled > 0 {
@@ -360,7 +362,7 @@ impl Shared {
     }
 }
 
-/// Wake-ups of the coordinator, coalesced: any number of them leads to one look.
+/// Wake-ups of the coordinator, coalesced: any number of them leads to one round.
 #[derive(Default)]
 pub(crate) struct Wake {
     work: Notify,
@@ -380,7 +382,7 @@ impl Wake {
         self.work();
     }
 
-    /// Something becomes due at this time of the store's clock.
+    /// A task becomes due at this time of the store's clock.
     pub(crate) fn due(&self, at_ms: i64) {
         let mut next = self.next_due_ms.lock().unwrap_or_else(PoisonError::into_inner);
         if next.is_none_or(|known| at_ms < known) {
@@ -403,7 +405,7 @@ impl Wake {
     }
 }
 
-/// The host's name, for people only.
+/// The host's name, for display only.
 fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
         .map(|name| name.trim().to_owned())

@@ -1,4 +1,4 @@
-//! What a worker says of itself while it runs and when it stops.
+//! What a worker reports while it runs and when it stops.
 
 use std::{
     fmt,
@@ -10,7 +10,7 @@ use windlass_core::{WorkerId, admission::Reasons};
 
 use crate::log_line::Quotas;
 
-/// Counters of everything that happens, also of what went wrong (SILENT-NEVER).
+/// Counters of everything that happens, also of failures (SILENT-NEVER).
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) claims: AtomicU64,
@@ -54,13 +54,13 @@ pub struct WorkerStatus {
     pub worker: WorkerId,
     /// How many tasks may run at once at most.
     pub slots: u32,
-    /// How many may run now, as admission control has it.
+    /// How many may run now, after admission control.
     pub allowed: u32,
-    /// That as a share of the slots.
+    /// The allowed share of the slots.
     pub factor: f64,
-    /// Why it is not all of them.
+    /// Why it is not all of the slots.
     pub reasons: Reasons,
-    /// Memory in use as a share of the limit that applies; `None` if it cannot be read.
+    /// Used memory as a share of the limit that applies; `None` if it cannot be read.
     pub memory_usage: Option<f64>,
     /// How many handlers run.
     pub running: u32,
@@ -70,7 +70,7 @@ pub struct WorkerStatus {
     pub unsettled: u32,
     /// Whether it has stopped claiming.
     pub draining: bool,
-    /// How long ago the coordinator last went round.
+    /// How long ago the coordinator last completed a round.
     pub ticked_ago: Duration,
     /// How long ago the store last answered a renewal.
     pub renewed_ago: Duration,
@@ -88,7 +88,7 @@ pub struct WorkerStatus {
     pub succeeded: u64,
     /// Handlers that panicked.
     pub panicked: u64,
-    /// Handlers that ran into their deadline.
+    /// Handlers that reached their deadline.
     pub timed_out: u64,
     /// Settlements acknowledged.
     pub settled: u64,
@@ -96,7 +96,7 @@ pub struct WorkerStatus {
     pub lease_losses: u64,
     /// Tasks handed back.
     pub handed_back: u64,
-    /// Tasks that the store thought we had and we did not.
+    /// Tasks that the store recorded for this worker and that it did not have.
     pub reconciled: u64,
     /// Times that this worker gave up its leases because it could not renew them.
     pub self_fences: u64,
@@ -104,14 +104,14 @@ pub struct WorkerStatus {
     pub coordinator_deaths: u64,
     /// Ticks of schedules that it fired.
     pub ticks_fired: u64,
-    /// Ticks of schedules that it passed without a task: missed, or not to be read.
+    /// Ticks of schedules that it dropped: missed, or unreadable.
     pub ticks_left_out: u64,
 }
 
-/// What became of the tasks that ran when the worker was told to stop.
+/// How the tasks ended that ran when the worker was told to stop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DrainReport {
-    /// Ended by themselves while draining.
+    /// Ended on their own while draining.
     pub finished: u64,
     /// Handed back without spending an attempt.
     pub handed_back: u64,
@@ -125,13 +125,13 @@ impl fmt::Display for DrainReport {
     }
 }
 
-/// Why a worker ended otherwise than by a stop.
+/// Why a worker ended without being stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// It could not start.
     #[error("the worker could not register: {0}")]
     Register(#[source] windlass_core::Error),
-    /// The coordinator died too often; what was claimed has been handed back.
+    /// The coordinator died too often; the claimed tasks have been handed back.
     #[error("the coordinator died {deaths} times within a minute, last: {last}")]
     CoordinatorDied {
         /// How often.
@@ -139,7 +139,7 @@ pub enum WorkerError {
         /// The last cause.
         last: String,
     },
-    /// The store is beyond use.
+    /// The store has failed permanently.
     #[error(transparent)]
     Store(windlass_core::Error),
 }

@@ -1,4 +1,4 @@
-//! Handing tasks in.
+//! Adding tasks.
 
 use std::{
     sync::{
@@ -21,10 +21,10 @@ async fn a_dispatched_task_answers_with_its_result() {
 }
 
 #[tokio::test]
-async fn slots_and_buffer_fill_up_and_then_the_task_comes_back() {
+async fn a_full_pool_returns_the_task() {
     let (pool, mut gate) = (pool(2, 1), Gate::new());
     let accepted: Vec<_> = (0..3).map(|number| pool.dispatch(gate.task(number)).unwrap()).collect();
-    // Nothing has had a chance to run yet: what is accepted depends on the sizes alone.
+    // No task has run yet: what is accepted depends on the sizes alone.
     let Err(Rejected::Full(task)) = pool.dispatch(gate.task(3)) else { panic!("the pool was full") };
 
     assert_eq!((gate.started().await, gate.started().await), (0, 1));
@@ -35,12 +35,12 @@ async fn slots_and_buffer_fill_up_and_then_the_task_comes_back() {
     for (number, handle) in accepted.into_iter().enumerate() {
         assert_eq!(handle.await, Ok(number));
     }
-    // What came back is the task itself.
+    // The returned task is the task itself.
     assert_eq!(pool.dispatch(task).unwrap().await, Ok(3));
 }
 
 #[tokio::test]
-async fn a_refused_function_comes_back_without_having_been_called() {
+async fn a_refused_function_is_returned_uncalled() {
     let (pool, gate) = (pool(1, 1), Gate::new());
     let _handles = [pool.dispatch(gate.task(0)).unwrap(), pool.dispatch(gate.task(1)).unwrap()];
     let calls = Arc::new(AtomicUsize::new(0));
@@ -82,7 +82,7 @@ async fn a_pool_of_one_slot_keeps_the_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_producers_share_the_slots_and_nothing_is_lost_or_doubled() {
+async fn many_producers_share_the_slots_and_every_task_runs_once() {
     const PRODUCERS: usize = 8;
     const TASKS: usize = 500;
     const SIZE: usize = 3;
@@ -128,12 +128,12 @@ fn tasks_can_be_handed_in_from_a_thread_without_a_runtime() {
     let pool = windlass::Pool::builder().runtime(runtime.handle().clone()).build().unwrap();
     let handle = std::thread::spawn(move || pool.dispatch(async { 1 }).unwrap());
     let handle = handle.join().unwrap();
-    // The pool went with its thread, so the task has either ended or been cut off; it does not hang.
+    // The pool was dropped with its thread, so the task has either ended or been aborted; it does not hang.
     assert!(matches!(runtime.block_on(handle), Ok(1) | Err(JoinError::Aborted)));
 }
 
 #[tokio::test]
-async fn a_waker_left_behind_by_a_task_keeps_no_consumer_from_being_called() {
+async fn a_stale_waker_does_not_keep_consumers_from_being_called() {
     let (pool, mut gate) = (pool(2, 10), Gate::new());
     let (sender, receiver) = oneshot::channel::<Waker>();
     let mut sender = Some(sender);
@@ -143,10 +143,10 @@ async fn a_waker_left_behind_by_a_task_keeps_no_consumer_from_being_called() {
     });
     pool.dispatch(leaves_its_waker).unwrap().await.unwrap();
     let waker = receiver.await.unwrap();
-    // Wakes the parked consumer at a moment when nobody has called it.
+    // Wakes the parked consumer although the pool has not called it.
     waker.wake_by_ref();
     tokio::task::yield_now().await;
-    // If it counted as two parked ones now, the second task would wait for the first.
+    // If it counted as two parked consumers now, the second task would wait for the first.
     let handles = [pool.dispatch(gate.task(0)).unwrap(), pool.dispatch(gate.task(1)).unwrap()];
     assert_eq!((gate.started().await, gate.started().await), (0, 1));
     gate.let_go(2);
@@ -156,10 +156,11 @@ async fn a_waker_left_behind_by_a_task_keeps_no_consumer_from_being_called() {
 }
 
 #[tokio::test]
-async fn tasks_that_are_ready_at_once_leave_the_thread_to_others_in_between() {
+async fn tasks_that_are_ready_at_once_yield_in_between() {
     let pool = pool(1, 10_000);
     let mut handles: Vec<_> = (0..10_000).map(|_| pool.dispatch(async {}).unwrap()).collect();
-    // On one thread: if the pool ran them all in one go, all would be over after the first turn.
+    // There is one thread: if the pool ran all tasks without yielding, all would be over after the first
+    // yield.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
     assert!(pool.gauges().buffered > 0);
@@ -168,7 +169,7 @@ async fn tasks_that_are_ready_at_once_leave_the_thread_to_others_in_between() {
 }
 
 #[tokio::test]
-async fn long_tasks_do_not_keep_the_next_from_starting_after_a_run_of_short_ones() {
+async fn long_tasks_after_short_ones_do_not_delay_the_next() {
     let (pool, mut gate) = (pool(8, 1_000), Gate::new());
     let short: Vec<_> = (0..1_000).map(|_| pool.dispatch(async {}).unwrap()).collect();
     for handle in short {
@@ -185,7 +186,7 @@ async fn long_tasks_do_not_keep_the_next_from_starting_after_a_run_of_short_ones
 }
 
 #[tokio::test]
-async fn consumers_beyond_what_a_burst_may_leave_behind_end_by_themselves() {
+async fn surplus_consumers_end_after_a_burst() {
     const BURST: usize = 3_000;
     let (pool, mut gate) = (pool(BURST, 1), Gate::new());
     let handles: Vec<_> = (0..BURST).map(|number| pool.dispatch(gate.task(number)).unwrap()).collect();

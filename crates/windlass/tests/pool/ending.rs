@@ -1,4 +1,4 @@
-//! Tasks that panic, run too long, or are cut off: nothing else is hurt, and their slot comes back once.
+//! Tasks that panic, run too long, or are aborted: nothing else is affected, and their slot is returned once.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use windlass::{CancelReason, DispatchOptions, JoinError, Pool};
 use crate::{Gate, OnDrop, pool};
 
 #[tokio::test]
-async fn a_panicking_task_hurts_neither_its_consumer_nor_its_neighbours() {
+async fn a_panicking_task_affects_no_consumer_and_no_other_task() {
     let (pool, mut gate) = (pool(2, 10), Gate::new());
     let neighbour = pool.dispatch(gate.task(7)).unwrap();
     gate.started().await;
@@ -52,7 +52,7 @@ async fn a_panic_while_a_task_is_dropped_is_caught() {
         }
     }
     let pool = pool(1, 1);
-    // The future is over and still owns the bomb: it goes off when the pool drops it.
+    // The future has ended and still owns the bomb: it panics when the pool drops it.
     let bomb = Bomb;
     let task = std::future::poll_fn(move |_| {
         let _ = &bomb;
@@ -64,7 +64,7 @@ async fn a_panic_while_a_task_is_dropped_is_caught() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_outlives_its_deadline_is_ended_and_its_context_says_why() {
+async fn a_task_past_its_deadline_ends_with_that_reason() {
     let pool = pool(1, 1);
     let (sender, context) = oneshot::channel();
     let (on_drop, dropped) = OnDrop::new();
@@ -88,7 +88,7 @@ async fn a_task_that_outlives_its_deadline_is_ended_and_its_context_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_counts_from_the_start_not_from_the_time_in_the_buffer() {
+async fn a_deadline_counts_from_the_start_of_the_task() {
     let (pool, gate) = (pool(1, 1), Gate::new());
     let first = pool.dispatch(gate.task(0)).unwrap();
     let slow = |_| async { tokio::time::sleep(Duration::from_secs(4)).await };
@@ -113,7 +113,7 @@ fn a_task_that_is_over_at_once_needs_no_timer_for_its_deadline() {
 }
 
 #[tokio::test]
-async fn a_dropped_pool_ends_its_tasks_and_tells_their_handles() {
+async fn a_dropped_pool_aborts_its_tasks_and_their_handles() {
     let (pool, mut gate) = (pool(1, 2), Gate::new());
     let (on_drop, dropped) = OnDrop::new();
     let running = pool.dispatch(gate.task(0)).unwrap();
@@ -142,7 +142,7 @@ async fn a_pool_lives_as_long_as_its_last_clone() {
 }
 
 #[tokio::test]
-async fn a_task_may_hand_in_tasks_to_its_own_pool_and_be_its_last_owner() {
+async fn a_task_may_add_tasks_to_its_pool_and_be_its_last_owner() {
     let pool = pool(2, 2);
     let inner = pool.clone();
     let outer = pool.dispatch(async move { inner.dispatch(async { 4 }).unwrap().await }).unwrap();

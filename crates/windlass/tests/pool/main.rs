@@ -18,7 +18,7 @@ fn pool(size: usize, buffer: usize) -> Pool {
     Pool::builder().size(size).buffer(buffer).build().unwrap()
 }
 
-/// Keeps tasks running until the test lets them go, and says which have started.
+/// Keeps tasks running until the test lets them go, and reports which have started.
 struct Gate {
     open: Arc<Semaphore>,
     starting: mpsc::UnboundedSender<usize>,
@@ -31,7 +31,7 @@ impl Gate {
         Self { open: Arc::new(Semaphore::new(0)), starting, started }
     }
 
-    /// A task that says that it has started and ends with its number when it is let go.
+    /// A task that reports its start and ends with its number when it is let go.
     fn task(&self, number: usize) -> impl Future<Output = usize> + Send + use<> {
         let (open, starting) = (self.open.clone(), self.starting.clone());
         async move {
@@ -51,7 +51,7 @@ impl Gate {
     }
 }
 
-/// Says when it is dropped.
+/// Reports when it is dropped.
 struct OnDrop(Option<tokio::sync::oneshot::Sender<()>>);
 
 impl OnDrop {

@@ -24,7 +24,7 @@ fn is_ready(future: impl Future) -> bool {
 }
 
 #[tokio::test]
-async fn reserve_takes_what_is_free_and_gives_back_what_is_not_used() {
+async fn unused_slots_of_a_reservation_are_returned() {
     let pool = pool(5, 1);
     let first = pool.reserve(3);
     let second = pool.reserve(3);
@@ -40,7 +40,7 @@ async fn reserve_takes_what_is_free_and_gives_back_what_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_started_task_runs_at_once_also_when_the_buffer_is_full() {
+async fn a_started_task_runs_at_once_despite_a_full_buffer() {
     let (pool, mut gate) = (pool(2, 1), Gate::new());
     let mut reserved = pool.reserve(1);
     let running = pool.dispatch(gate.task(0)).unwrap();
@@ -86,7 +86,7 @@ async fn a_slot_that_is_given_back_unused_goes_to_the_buffer() {
 }
 
 #[tokio::test]
-async fn a_task_in_the_buffer_is_not_overtaken_when_a_slot_comes_free() {
+async fn a_buffered_task_is_not_overtaken_at_a_free_slot() {
     let (pool, mut gate) = (pool(1, 2), Gate::new());
     let reserved = pool.reserve(1);
     let first = pool.dispatch(gate.task(1)).unwrap();
@@ -122,7 +122,7 @@ async fn a_slot_is_free_again_after_an_end_a_panic_and_an_abort() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_slot_is_told_once_however_many_were_freed() {
+async fn several_freed_slots_give_one_wake_up() {
     let pool = pool(4, 1);
     assert!(!is_ready(pool.freed()), "nothing was freed yet");
     for _ in 0..3 {
@@ -144,13 +144,13 @@ async fn a_slot_freed_between_the_look_and_the_wait_is_not_missed() {
     while pool.gauges().completed == 0 {
         tokio::task::yield_now().await;
     }
-    // The task ended before anybody waited.
+    // The task ended before the wait began.
     pool.freed().await;
     assert_eq!(pool.reserve(1).len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_slot_leaks_under_reservations_dispatches_panics_and_aborted_callers() {
+async fn no_slot_leaks_under_panics_and_aborted_callers() {
     const SIZE: usize = 4;
     let pool = pool(SIZE, 8);
     let inside = Arc::new(AtomicUsize::new(0));
@@ -168,7 +168,7 @@ async fn no_slot_leaks_under_reservations_dispatches_panics_and_aborted_callers(
         async move {
             let mut tasks = tasks.into_iter().peekable();
             while tasks.peek().is_some() {
-                // Asks for more than it will use, as a claim does that finds less than it has slots for.
+                // Asks for more slots than it will use, like a claim that finds too few tasks.
                 let mut reserved = pool.reserve(3);
                 if reserved.is_empty() {
                     pool.freed().await;
@@ -209,7 +209,7 @@ async fn no_slot_leaks_under_reservations_dispatches_panics_and_aborted_callers(
 }
 
 #[tokio::test]
-async fn a_stopping_pool_reserves_nothing_but_starts_what_was_reserved_before() {
+async fn a_stopping_pool_starts_tasks_of_earlier_reservations() {
     let pool = pool(2, 1);
     let mut reserved = pool.reserve(2);
     let stopping = tokio::spawn({
@@ -224,7 +224,7 @@ async fn a_stopping_pool_reserves_nothing_but_starts_what_was_reserved_before() 
 }
 
 #[tokio::test]
-async fn a_stopped_pool_drops_what_is_started_on_an_old_reservation() {
+async fn a_stopped_pool_drops_tasks_of_an_old_reservation() {
     let pool = pool(2, 1);
     let mut reserved = pool.reserve(2);
     pool.stop(Duration::ZERO).await;

@@ -3,7 +3,7 @@
 use windlass::{Pool, PoolBuilder, PoolError};
 
 #[tokio::test]
-async fn a_pool_has_four_slots_per_cpu_and_a_buffer_of_100_unless_told() {
+async fn a_pool_has_four_slots_per_cpu_and_a_buffer_of_100() {
     let gauges = Pool::builder().build().unwrap().gauges();
     let cpus = std::thread::available_parallelism().unwrap().get();
     assert_eq!((gauges.size, gauges.buffer), (cpus * 4, 100));
@@ -49,14 +49,14 @@ fn a_setting_that_is_not_a_number_is_refused_with_its_name() {
 }
 
 #[tokio::test]
-async fn a_zero_in_the_environment_is_refused_under_the_name_that_set_it() {
+async fn a_zero_in_the_environment_is_refused_with_its_name() {
     let vars = |name: &str| (name == "WINDLASS_POOL_SIZE").then(|| "0".to_owned());
     let error = PoolBuilder::from_vars(vars).unwrap().build().unwrap_err();
     assert!(error.to_string().contains("WINDLASS_POOL_SIZE"), "{error}");
 }
 
 #[test]
-fn a_pool_outside_of_a_runtime_is_refused_with_what_to_do() {
+fn a_pool_outside_of_a_runtime_is_refused_with_a_remedy() {
     assert_eq!(Pool::builder().build().unwrap_err(), PoolError::NoRuntime);
 }
 

@@ -18,7 +18,7 @@ fn stop(pool: &Pool, deadline: Duration) -> tokio::task::JoinHandle<StopReport> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_drains_what_runs_and_what_is_buffered_with_a_live_context() {
+async fn a_stop_drains_running_and_buffered_tasks() {
     let pool = pool(1, 3);
     let (sender, mut seen) = mpsc::unbounded_channel();
     for number in 0..4 {
@@ -41,7 +41,7 @@ async fn a_stop_drains_what_runs_and_what_is_buffered_with_a_live_context() {
 #[tokio::test(start_paused = true)]
 async fn a_stop_cancels_before_its_deadline_and_aborts_at_it() {
     let (pool, mut gate) = (pool(2, 2), Gate::new());
-    // One that listens, one that does not, one that never gets a slot.
+    // One that reacts, one that does not, one that never gets a slot.
     let listens = pool
         .dispatch_with(
             |context| async move { (context.cancelled().await.clone(), Instant::now()) },
@@ -94,7 +94,7 @@ async fn dispatch_during_and_after_a_stop_is_refused_and_never_panics() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_who_stop_a_pool_wait_for_its_end_and_get_the_same_report() {
+async fn all_callers_of_a_stop_get_the_same_report() {
     let (pool, gate) = (pool(2, 2), Gate::new());
     for number in 0..3 {
         drop(pool.dispatch(gate.task(number)).unwrap());
@@ -124,7 +124,7 @@ async fn a_second_stop_with_an_earlier_deadline_shortens_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_goes_on_when_the_caller_that_began_it_goes_away() {
+async fn a_stop_continues_after_its_first_caller_is_dropped() {
     let (pool, gate) = (pool(1, 1), Gate::new());
     drop(pool.dispatch(gate.task(0)).unwrap());
     let first = stop(&pool, DEADLINE);
@@ -159,7 +159,7 @@ async fn an_idle_pool_stops_at_once_with_an_empty_report() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tasks_that_panic_or_time_out_during_the_drain_count_as_drained() {
+async fn panics_and_timeouts_in_the_drain_count_as_drained() {
     let (pool, gate) = (pool(3, 1), Gate::new());
     let fails = gate.task(0);
     drop(pool.dispatch(async move { assert_eq!(fails.await, 1, "it fails") }).unwrap());
@@ -185,8 +185,8 @@ async fn a_task_that_blocks_its_thread_does_not_hold_up_a_stop() {
         .unwrap();
     has_started.await.unwrap();
     assert_eq!(pool.stop(Duration::from_millis(10)).await.aborted, 1);
-    assert_eq!(pool.gauges().running, 1, "it is still there, and said to be");
+    assert_eq!(pool.gauges().running, 1, "it still runs, and is counted");
     release.send(()).unwrap();
-    // Its poll went to its end, so its result is there.
+    // Its poll ran to its end, so there is a result.
     handle.await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Waiting for room, and being told that there is none.
+//! Waiting for room, and learning that there is none.
 
 use std::{
     fmt::{self, Write as _},
@@ -19,7 +19,7 @@ use crate::{Gate, pool};
 const LONG: Duration = Duration::from_mins(10);
 
 #[tokio::test(start_paused = true)]
-async fn dispatch_wait_hands_the_task_in_as_soon_as_there_is_room() {
+async fn dispatch_wait_adds_the_task_once_there_is_room() {
     let (pool, gate) = (pool(1, 1), Gate::new());
     let _running = [pool.dispatch(gate.task(0)).unwrap(), pool.dispatch(gate.task(1)).unwrap()];
     let waiting = tokio::spawn({
@@ -31,7 +31,7 @@ async fn dispatch_wait_hands_the_task_in_as_soon_as_there_is_room() {
     let before = Instant::now();
     gate.let_go(3);
     assert_eq!(waiting.await.unwrap(), Ok(2));
-    assert_eq!(before.elapsed(), Duration::ZERO, "it was told, it did not look by the clock");
+    assert_eq!(before.elapsed(), Duration::ZERO, "it was notified, not woken by a timer");
 }
 
 #[tokio::test(start_paused = true)]
@@ -48,7 +48,7 @@ async fn dispatch_wait_gives_the_task_back_at_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_waiting_caller_gets_room_also_when_others_give_up() {
+async fn waiting_callers_get_room_although_others_give_up() {
     let (pool, gate) = (pool(2, 2), Gate::new());
     let _running: Vec<_> = (0..4).map(|number| pool.dispatch(gate.task(number)).unwrap()).collect();
     let callers: Vec<_> = (4..24)
@@ -58,7 +58,7 @@ async fn every_waiting_caller_gets_room_also_when_others_give_up() {
         })
         .collect();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    // Every other one goes away while it waits.
+    // Every other caller gives up while it waits.
     for caller in callers.iter().step_by(2) {
         caller.abort();
     }
@@ -93,7 +93,7 @@ async fn a_stop_sends_waiting_callers_away_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusals_are_all_counted_and_logged_once_a_second_with_the_settings_to_tune() {
+async fn refusals_are_counted_and_logged_once_a_second() {
     let (pool, gate) = (pool(1, 1), Gate::new());
     let _running = [pool.dispatch(gate.task(0)).unwrap(), pool.dispatch(gate.task(1)).unwrap()];
     let lines = Lines::default();
@@ -112,7 +112,7 @@ async fn refusals_are_all_counted_and_logged_once_a_second_with_the_settings_to_
     assert!(pool.dispatch(async {}).is_err());
     let due = lines.take();
     assert_eq!(due.len(), 1);
-    // Four after the first line, one before the second was over, and the one that brought this line.
+    // Four after the first line, one before the second was over, and the one that caused this line.
     assert!(due[0].contains("refused=6"), "{}", due[0]);
     assert!(due[0].contains("WORKER_BUFFER_SIZE") && due[0].contains("WORKER_POOL_SIZE"), "{}", due[0]);
     assert_eq!(pool.gauges().rejected, 7);

@@ -1,4 +1,4 @@
-//! A store that keeps what it is handed, counts how often it is asked for the ends of tasks, and fails enqueues on demand.
+//! A store that records its tasks, counts queries for the ends of tasks, and fails enqueues on demand.
 
 use std::{
     collections::VecDeque,
@@ -45,12 +45,12 @@ impl Counting {
         })
     }
 
-    /// The next enqueues fail like this, one each.
+    /// The next enqueues fail this way, one each.
     pub fn fail(&self, failures: impl IntoIterator<Item = Failing>) {
         self.failures.lock().unwrap().extend(failures);
     }
 
-    /// Failures that no enqueue has met yet.
+    /// Failures that no enqueue has used yet.
     pub fn failures_left(&self) -> usize {
         self.failures.lock().unwrap().len()
     }
@@ -60,7 +60,7 @@ impl Counting {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// The tasks that were handed in, whatever became of them.
+    /// The tasks of all enqueues, also of failed ones.
     pub fn enqueued(&self) -> Vec<NewTask> {
         self.enqueued.lock().unwrap().clone()
     }

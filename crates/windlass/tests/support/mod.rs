@@ -20,7 +20,7 @@ pub fn memory() -> Arc<MemoryStore> {
     Arc::new(MemoryStore::new(clock(), Rules::default()))
 }
 
-/// Plays a worker that takes one ready task and ends it in success.
+/// Acts as a worker that takes one ready task and ends it in success.
 pub async fn succeed(store: &SharedStore, id: TaskId, output: Option<Payload>) {
     let task = store.task(id).await.unwrap().unwrap();
     let kinds = vec![task.lane.kind.clone()];

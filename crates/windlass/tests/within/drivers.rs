@@ -10,7 +10,8 @@ async fn enqueue(client: &Client, tx: &mut impl Within, key: &str) -> Enqueued {
     client.enqueue(greet("Ada")).job("tenant-7").key(key).within(tx).await.unwrap()
 }
 
-/// The task is there, as the client would have enqueued it by itself; nobody serves its lane, so its job holds it.
+/// The task is stored as the client would have enqueued it alone. No worker serves its lane, so its job holds
+/// it.
 async fn assert_arrived(client: &Client, enqueued: Enqueued, key: &str) {
     let record = client.task(enqueued.id).await.unwrap().unwrap();
     assert_eq!((record.state, record.max_attempts), (TaskState::Held, 5));
@@ -37,7 +38,7 @@ async fn a_transaction_of_tokio_postgres_brings_its_task() {
     tx.commit().await.unwrap();
     assert_arrived(&client, enqueued, "k").await;
 
-    // A transaction that was begun by hand.
+    // A transaction that was started with a plain BEGIN.
     db.batch_execute("BEGIN").await.unwrap();
     let by_hand = enqueue(&client, &mut db, "by hand").await;
     assert_eq!(client.task(by_hand.id).await.unwrap(), None);
@@ -57,7 +58,7 @@ async fn a_transaction_of_sqlx_brings_its_task() {
 
     let mut tx = db.begin().await.unwrap();
     let enqueued = enqueue(&client, &mut tx, "k").await;
-    // The same statement a second time, prepared by then; and through the connection inside.
+    // The same statement a second time, now prepared; and through the inner connection.
     let again = enqueue(&client, &mut *tx, "k").await;
     assert_eq!(again, Enqueued::existing(enqueued.id));
     tx.commit().await.unwrap();
@@ -97,7 +98,7 @@ async fn both_drivers_tell_a_conflict_and_a_missing_schema_alike() {
 
 #[cfg(feature = "sqlite")]
 #[tokio::test]
-async fn a_client_of_another_store_says_that_it_cannot() {
+async fn within_refuses_a_client_of_another_store() {
     let place = Place::new();
     let client = Client::new(windlass::testing::store().await.unwrap());
     let mut db = place.caller().await;
@@ -107,7 +108,7 @@ async fn a_client_of_another_store_says_that_it_cannot() {
 }
 
 #[tokio::test]
-async fn a_mistake_in_a_setting_is_told_and_the_transaction_goes_on() {
+async fn a_bad_setting_is_reported_and_the_transaction_continues() {
     let place = Place::new();
     let client = Client::new(place.store().await);
     let mut db = place.caller().await;

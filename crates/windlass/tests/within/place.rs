@@ -1,4 +1,4 @@
-//! A schema of its own for each test, on the server that all tests share.
+//! Each test has its own schema, on the server that all tests share.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub fn greet(name: &str) -> Greet {
     Greet(name.to_owned())
 }
 
-/// A store in a schema of its own, gone with the value.
+/// A store in its own schema, dropped with the value.
 pub struct Place {
     pub url: String,
     pub schema: String,
@@ -29,14 +29,14 @@ impl Place {
         Self { url: windlass_scratch::shared_url().unwrap(), schema }
     }
 
-    /// A handle on the store, as another process has it.
+    /// A handle on the store, as in another process.
     pub async fn store(&self) -> Arc<PostgresStore> {
         let schema = Schema::new(&self.schema).unwrap();
         let options = Options { schema, migrate: true, ..Options::default() };
         PostgresStore::open(&Location::parse(&self.url).unwrap(), options).await.unwrap()
     }
 
-    /// A connection of the caller's own.
+    /// A connection of the caller.
     pub async fn caller(&self) -> tokio_postgres::Client {
         let (client, connection) = tokio_postgres::connect(&self.url, NoTls).await.unwrap();
         tokio::spawn(connection);
@@ -49,7 +49,7 @@ impl Place {
         tokio::task::spawn_blocking(move || windlass_scratch::psql(&url, &sql)).await.unwrap().unwrap()
     }
 
-    /// Waits until an idle worker has asked to be rung.
+    /// Waits until an idle worker has asked for a notification.
     pub async fn until_armed(&self) {
         let db = self.caller().await;
         let armed = format!(
@@ -59,7 +59,7 @@ impl Place {
         while !db.query_one(&armed, &[]).await.unwrap().get::<_, bool>(0) {}
     }
 
-    /// Waits until a store hears notifications.
+    /// Waits until a store listens for notifications.
     pub async fn until_listening(&self, store: &dyn Store) {
         while !store.hears_of_new_tasks() {
             tokio::task::yield_now().await;

@@ -1,5 +1,5 @@
-//! A commit wakes an idle worker. Its polls are minutes apart, so that nothing but the bell can have brought the task in the
-//! time that a test may take.
+//! A commit wakes an idle worker. Its polls are an hour apart, so only the notification can have brought the
+//! task within the time of a test.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ const POLL: Duration = Duration::from_hours(1);
 
 type Running = tokio::task::JoinHandle<Result<DrainReport, WorkerError>>;
 
-/// A worker that tells which tasks it runs.
+/// A worker that reports which tasks it runs.
 struct Idle {
     ran: mpsc::UnboundedReceiver<TaskId>,
     handle: WorkerHandle,
@@ -47,7 +47,7 @@ impl Idle {
     }
 }
 
-/// A lane of its kind is known, and nothing is left in it.
+/// A lane of its kind exists, and is empty.
 async fn with_lane(place: &Place) -> Arc<dyn Store> {
     let store = place.store().await;
     let client = Client::new(store.clone());
@@ -80,7 +80,7 @@ async fn a_task_in_a_new_lane_is_picked_up_without_a_poll() {
     worker.stop().await;
 }
 
-/// Whoever is idle at the commit is rung, not whoever was when the task was added.
+/// The commit wakes workers that are idle at that time, not those that were idle when the task was added.
 async fn becomes_idle_meanwhile(level: IsolationLevel) {
     let place = Place::new();
     let client = Client::new(place.store().await);
@@ -96,18 +96,18 @@ async fn becomes_idle_meanwhile(level: IsolationLevel) {
 }
 
 #[tokio::test]
-async fn a_worker_that_became_idle_while_the_transaction_was_open_is_woken() {
+async fn a_commit_wakes_a_worker_idle_since_the_insert() {
     becomes_idle_meanwhile(IsolationLevel::ReadCommitted).await;
 }
 
 #[tokio::test]
-async fn a_worker_that_became_idle_after_the_view_of_the_transaction_is_woken() {
+async fn a_commit_wakes_a_worker_idle_since_the_snapshot() {
     becomes_idle_meanwhile(IsolationLevel::RepeatableRead).await;
     becomes_idle_meanwhile(IsolationLevel::Serializable).await;
 }
 
 #[tokio::test]
-async fn a_rollback_wakes_nobody_and_the_next_commit_does() {
+async fn a_rollback_wakes_no_worker_and_the_next_commit_does() {
     let place = Place::new();
     let client = Client::new(place.store().await);
     let mut worker = Idle::start(with_lane(&place).await);

@@ -1,4 +1,4 @@
-//! How a worker obeys admission control, and how its slots change while it runs.
+//! How a worker follows admission control, and how its slots change while it runs.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ async fn seen(store: &MemoryStore) -> WorkerRecord {
     store.workers().await.unwrap().remove(0)
 }
 
-/// A control group of a megabyte, as a folder: there is never ample room in it.
+/// A control group of a megabyte, as a folder: its memory is never ample.
 struct Group(tempfile::TempDir);
 
 impl Group {
@@ -52,7 +52,7 @@ impl Group {
 }
 
 #[tokio::test]
-async fn a_new_worker_claims_a_tenth_and_goes_on_after_each_round() {
+async fn a_new_worker_claims_a_tenth_and_more_after_each_round() {
     let (group, store, gate) = (Group::new(), memory(), Arc::new(Semaphore::new(0)));
     let ids = enqueue(&*store, 200).await;
     let worker = group.start(&store, &gate, 100);
@@ -68,7 +68,7 @@ async fn a_new_worker_claims_a_tenth_and_goes_on_after_each_round() {
 }
 
 #[tokio::test]
-async fn short_memory_is_told_with_the_heartbeat_and_holds_claims_back() {
+async fn low_memory_is_reported_by_heartbeat_and_stops_claims() {
     let (group, store, gate) = (Group::new(), memory(), Arc::new(Semaphore::new(0)));
     group.uses(960_000);
     let ids = enqueue(&*store, 30).await;
@@ -92,7 +92,7 @@ async fn short_memory_is_told_with_the_heartbeat_and_holds_claims_back() {
 }
 
 #[tokio::test]
-async fn slots_that_were_set_in_the_store_reach_the_worker_and_cut_nothing_off() {
+async fn slots_set_in_the_store_reach_the_worker() {
     let (store, gate) = (memory(), Arc::new(Semaphore::new(0)));
     let ids = enqueue(&*store, 20).await;
     let handler = gated(&gate);

@@ -20,7 +20,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_failed_claim_is_tried_again_with_growing_pauses_and_work_goes_on() {
+async fn a_failed_claim_is_retried_with_growing_pauses() {
     let store = staged();
     store.next(On::Claim, vec![Act::Fail(Error::Unavailable("down".into())); 4]);
     let ids = enqueue(&*store, 3).await;
@@ -31,7 +31,7 @@ async fn a_failed_claim_is_tried_again_with_growing_pauses_and_work_goes_on() {
 }
 
 #[tokio::test]
-async fn a_claim_that_the_store_forgot_and_gives_again_is_not_started_twice() {
+async fn a_forgotten_and_repeated_claim_is_started_once() {
     let (store, gate) = (staged(), Arc::new(Semaphore::new(0)));
     let ids = enqueue(&*store, 1).await;
     let handler = gated(&gate);
@@ -62,7 +62,7 @@ async fn no_more_tasks_run_than_there_are_slots() {
 }
 
 #[tokio::test]
-async fn saturated_slots_claim_nothing_however_often_the_worker_is_woken() {
+async fn with_all_slots_taken_a_woken_worker_does_not_claim() {
     let store = staged();
     let gate = Arc::new(Semaphore::new(0));
     let handler = gated(&gate);
@@ -103,7 +103,7 @@ async fn a_flood_of_wake_ups_leads_to_one_more_claim() {
         worker.handle.wake();
     }
     gate.notify_one();
-    // All that came while the first look was on its way is one more look.
+    // All wake-ups during the first round lead to one more round.
     until("the second look", async || store.calls(On::Claim) >= before + 2).await;
     worker.stop().await;
     assert_eq!(store.calls(On::Claim), before + 2);
@@ -136,7 +136,7 @@ async fn a_lost_claim_answer_strands_nothing() {
 }
 
 #[tokio::test]
-async fn a_coordinator_that_dies_is_restarted_and_what_it_had_claimed_is_handed_back() {
+async fn a_dead_coordinator_is_restarted_and_its_claim_handed_back() {
     let store = staged();
     store.next(On::Claim, [Act::Panic]);
     let ids = enqueue(&*store, 5).await;
@@ -146,7 +146,7 @@ async fn a_coordinator_that_dies_is_restarted_and_what_it_had_claimed_is_handed_
     worker.stop().await;
 }
 
-/// Claims of two on four slots, of which the second meets with something.
+/// Claims of two on four slots; the test stages the second.
 async fn two_claims_of_two(second: Act) -> (Arc<Staged>, Vec<TaskId>, Arc<Semaphore>, Arc<Handler>, Running) {
     let (store, gate, at_once) = (staged(), Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
     at_once.notify_one();
@@ -171,7 +171,7 @@ async fn tasks_start_while_the_next_claim_is_on_its_way() {
 }
 
 #[tokio::test]
-async fn what_a_coordinator_had_in_its_hands_when_it_died_is_handed_back() {
+async fn unstarted_tasks_of_a_dead_coordinator_are_handed_back() {
     let (store, ids, gate, handler, worker) = two_claims_of_two(Act::Panic).await;
     gate.add_permits(4);
     until_state(&*store, &ids, TaskState::Done).await;
@@ -184,7 +184,7 @@ async fn what_a_coordinator_had_in_its_hands_when_it_died_is_handed_back() {
 }
 
 #[tokio::test]
-async fn five_deaths_of_the_coordinator_end_the_worker_and_hand_everything_back() {
+async fn five_deaths_of_the_coordinator_end_the_worker() {
     let store = staged();
     let gate = Arc::new(Semaphore::new(0));
     let handler = gated(&gate);
@@ -230,7 +230,7 @@ async fn an_explicit_claim_size_is_a_ceiling() {
 }
 
 #[tokio::test]
-async fn nothing_is_claimed_beyond_what_may_wait_for_the_store() {
+async fn claims_stop_while_too_many_ends_are_unsettled() {
     let store = staged();
     let gate = Arc::new(Notify::new());
     store.next(On::Settle, [Act::Hang(gate.clone())]);
@@ -248,7 +248,7 @@ async fn nothing_is_claimed_beyond_what_may_wait_for_the_store() {
 }
 
 #[tokio::test]
-async fn a_scheduled_task_of_a_foreign_kind_does_not_keep_an_idle_worker_busy() {
+async fn a_due_task_of_a_foreign_kind_does_not_keep_a_worker_busy() {
     let store = staged();
     let worker = start(store.clone(), act(async |_| Outcome::Done(None)), quick());
     until("the worker is registered", async || worker.status().worker.0 != 0).await;
@@ -257,7 +257,7 @@ async fn a_scheduled_task_of_a_foreign_kind_does_not_keep_an_idle_worker_busy() 
     store.enqueue(vec![task]).await.unwrap();
     let before = store.calls(On::Renew);
     until("ten renewals", async || store.calls(On::Renew) >= before + 10).await;
-    // A loop without a pause makes tens of thousands of looks in that time, one with its poll a few dozen.
+    // A loop without a pause makes tens of thousands of rounds in that time, one with its poll a few dozen.
     assert!(store.calls(On::PromoteDue) < 500, "{} looks", store.calls(On::PromoteDue));
     worker.stop().await;
 }

@@ -1,4 +1,5 @@
-//! LIMIT, WF-ORDER and SLOT-BALANCED: whatever a handler does, its job's limit holds and its room comes back.
+//! LIMIT, WF-ORDER and SLOT-BALANCED: the limit of a job holds and its room is returned, however its handlers
+//! end.
 
 use std::{
     sync::{Arc, Mutex, atomic::Ordering},
@@ -27,7 +28,7 @@ async fn limited(store: &dyn Store) {
     store.gates().set_job(&job(), &change).await.unwrap();
 }
 
-/// A task of the job that has one attempt and tells its handler what to do.
+/// A task of the job with one attempt; the payload tells its handler what to do.
 fn task(what: &str) -> NewTask {
     let mut task = NewTask::new("t", Payload::json(&what).unwrap()).unwrap();
     task.job = Some(job());
@@ -39,12 +40,12 @@ async fn enqueue(store: &dyn Store, tasks: Vec<NewTask>) -> Vec<TaskId> {
     store.enqueue(tasks).await.unwrap().into_iter().map(|enqueued| enqueued.id).collect()
 }
 
-/// What the task tells its handler.
+/// The text of the payload.
 fn told(payload: &Payload) -> String {
     payload.decode().unwrap()
 }
 
-/// Nothing takes room in the job, nothing waits for any, and the audit has nothing to say.
+/// The job has no used room and no waiting task, and the audit finds nothing.
 async fn assert_at_rest(store: &dyn Store) {
     let job = store.gates().job(&job()).await.unwrap().unwrap();
     assert_eq!((job.ready, job.running, job.held), (0, 0, 0), "{job:?}");
@@ -70,12 +71,12 @@ async fn until_ended(store: &dyn Store, ids: &[TaskId]) -> Vec<TaskRecord> {
 }
 
 #[tokio::test]
-async fn the_limit_holds_and_all_room_comes_back_however_attempts_end() {
+async fn the_limit_holds_and_every_end_frees_its_room() {
     const ENDS: [&str; 8] = ["done", "panic", "retry", "dead", "cancel", "timeout", "snooze", "release"];
     let store = memory();
     limited(&*store).await;
     let handler = act(async |context| {
-        // Long enough for others to start, if anybody let them.
+        // Long enough for others to start, if the limit were broken.
         for _ in 0..20 {
             tokio::task::yield_now().await;
         }
@@ -119,7 +120,7 @@ async fn the_limit_holds_and_all_room_comes_back_however_attempts_end() {
 }
 
 #[tokio::test]
-async fn a_cancelled_task_gives_its_room_to_the_next_also_if_its_handler_does_not_listen() {
+async fn a_cancelled_task_that_does_not_react_frees_its_room() {
     let store = memory();
     limited(&*store).await;
     let handler = act(async |context| match told(context.payload()).as_str() {
@@ -144,7 +145,7 @@ async fn a_cancelled_task_gives_its_room_to_the_next_also_if_its_handler_does_no
 }
 
 #[tokio::test]
-async fn a_drained_worker_gives_the_room_of_what_it_hands_back_to_another() {
+async fn a_hand_back_in_a_drain_frees_the_jobs_room() {
     let store = memory();
     limited(&*store).await;
     let gate = Arc::new(Semaphore::new(0));
@@ -165,7 +166,7 @@ async fn a_drained_worker_gives_the_room_of_what_it_hands_back_to_another() {
 }
 
 #[tokio::test]
-async fn steps_run_one_at_a_time_in_order_also_if_some_panic_and_some_are_retried() {
+async fn steps_run_in_order_despite_panics_and_retries() {
     let store = memory();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
@@ -232,15 +233,15 @@ async fn several_workers_share_a_limit_that_changes_while_they_work() {
 }
 
 #[tokio::test]
-async fn a_worker_is_not_idle_before_it_is_there() {
+async fn a_worker_is_not_idle_before_it_is_registered() {
     let (store, gate) = (staged(), Arc::new(Notify::new()));
     store.next(On::Register, [Act::Hang(gate.clone())]);
-    // Held, because nobody alive serves it.
+    // Held, because no live worker serves it.
     let ids = enqueue(&*store, vec![task("fine")]).await;
     let worker =
         Worker::builder(store.clone()).raw("t", act(|_| async { Outcome::Done(None) })).config(quick());
     let running = tokio::spawn(testing::run_until_idle(worker));
-    // By then whoever looks without waiting for the worker has looked.
+    // A check that does not wait for the worker has run by now.
     until("it registers", async || store.calls(On::Register) == 1).await;
     assert_eq!(store.calls(On::PromoteDue), 0, "a look before the worker is there shows nothing");
     gate.notify_one();

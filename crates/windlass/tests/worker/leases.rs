@@ -1,4 +1,4 @@
-//! Leases: kept by a live worker whatever its handlers do, given up by one that cannot renew.
+//! Leases: a live worker keeps its lease even if its handlers block; one that cannot renew gives it up.
 
 use std::{
     sync::{Arc, Barrier, atomic::Ordering},
@@ -38,9 +38,9 @@ async fn handlers_that_block_every_thread_do_not_cost_the_lease() {
     worker.stop().await;
 }
 
-/// As in a process that was stopped: the answer is there before the heartbeat has had the time to give the lease up.
+/// As in a process that was stopped: the answer arrives before the heartbeat could give the lease up.
 #[tokio::test]
-async fn what_was_claimed_under_a_lease_that_is_over_does_not_start() {
+async fn tasks_claimed_under_an_expired_lease_do_not_start() {
     let (store, gate, asleep) = (staged(), Arc::new(Notify::new()), Arc::new(Barrier::new(2)));
     let (leases, mut seen) = tokio::sync::mpsc::unbounded_channel();
     store.next(On::Claim, [Act::Late(gate.clone())]);
@@ -67,7 +67,7 @@ async fn what_was_claimed_under_a_lease_that_is_over_does_not_start() {
 }
 
 #[tokio::test]
-async fn a_worker_that_cannot_renew_cancels_its_handlers_and_registers_anew() {
+async fn a_worker_that_cannot_renew_cancels_and_registers_anew() {
     let store = staged();
     let (reasons, mut seen) = tokio::sync::mpsc::unbounded_channel();
     let ids = enqueue(&*store, 1).await;
@@ -75,7 +75,7 @@ async fn a_worker_that_cannot_renew_cancels_its_handlers_and_registers_anew() {
         let reasons = reasons.clone();
         async move {
             if context.lease() == 1 {
-                // Dropped at the fence; what it started elsewhere learns of it from the context.
+                // Dropped at the fence; work that it started elsewhere learns of the fence from the context.
                 let watched = context.clone();
                 tokio::spawn(async move { reasons.send(watched.cancelled().await.clone()) });
                 std::future::pending::<()>().await;
@@ -94,7 +94,7 @@ async fn a_worker_that_cannot_renew_cancels_its_handlers_and_registers_anew() {
 }
 
 #[tokio::test]
-async fn a_comparison_of_leases_that_hangs_does_not_hold_up_the_renewals() {
+async fn a_hanging_comparison_of_leases_does_not_delay_renewals() {
     let store = staged();
     store.always(On::Reconcile, Some(Act::Hang(Arc::new(Notify::new()))));
     let config = WorkerConfig { lease_ttl: Duration::from_secs(20), ..quick() };
@@ -132,7 +132,7 @@ async fn a_handler_that_ends_after_its_lease_was_lost_changes_nothing() {
     let ids = enqueue(&*store, 1).await;
     let worker = start(store.clone(), handler.clone(), quick());
     until("it runs", async || handler.open.load(Ordering::SeqCst) == 1).await;
-    // The store hands the task back behind the worker's back, as it would after an expiry.
+    // The store hands the task back without telling the worker, as after an expiry.
     assert_eq!(store.reconcile(worker.status().worker, u64::MAX, &[]).await.unwrap().handed_back, 1);
     until("it runs again under a new lease", async || handler.calls.load(Ordering::SeqCst) == 2).await;
     gate.add_permits(1);
@@ -142,7 +142,7 @@ async fn a_handler_that_ends_after_its_lease_was_lost_changes_nothing() {
     worker.stop().await;
 }
 
-/// A handler that waits for the gate and tells why it was asked to end.
+/// A handler that waits for the gate and reports why it was asked to end.
 fn telling(gate: &Arc<Semaphore>) -> (Arc<rig::Act>, tokio::sync::mpsc::UnboundedReceiver<CancelReason>) {
     let (gate, (reasons, seen)) = (gate.clone(), tokio::sync::mpsc::unbounded_channel());
     let handler = act(move |context| {
@@ -164,7 +164,7 @@ async fn an_attempt_that_the_store_has_forgotten_is_cancelled() {
     let worker =
         start(store.clone(), handler.clone(), WorkerConfig { lease_ttl: Duration::from_mins(5), ..quick() });
     until("both run", async || handler.open.load(Ordering::SeqCst) == 2).await;
-    // Nothing tells the worker that it lost one of them but its own comparison.
+    // Only its own comparison tells the worker that it lost one of them.
     let queue = record(&*store, ids[0]).await.lane.queue.clone();
     store.set_queue_paused(&queue, true).await.unwrap();
     let kept = LeaseRef { id: ids[1], lease: 1 };
@@ -190,14 +190,14 @@ async fn leases_are_compared_at_once_after_a_crash_of_the_store() {
     store.crash_again_and_again();
     let worker = start(store.clone(), act(async |_| Outcome::Done(None)), quick());
     until("it has renewed often", async || store.calls(On::Renew) >= 12).await;
-    // The last one may be under way.
+    // The last one may still be running.
     let (compared, renewed) = (store.calls(On::Reconcile), store.calls(On::Renew));
     assert!(compared + 2 >= renewed, "{compared} comparisons after {renewed} renewals");
     worker.stop().await;
 }
 
 #[tokio::test]
-async fn a_comparison_after_a_crash_is_made_again_until_it_is_answered() {
+async fn a_comparison_after_a_crash_is_retried_until_answered() {
     let store = staged();
     let config = WorkerConfig { lease_ttl: Duration::from_mins(5), ..quick() };
     store.next(On::Reconcile, vec![Act::Fail(Error::Unavailable("not yet".into())); 3]);
@@ -209,9 +209,9 @@ async fn a_comparison_after_a_crash_is_made_again_until_it_is_answered() {
     worker.stop().await;
 }
 
-/// The store has written the end, and its answer is on the way: the lease is gone, and nothing is lost.
+/// The store has written the end, and its answer is late: the lease is gone, and nothing is lost.
 #[tokio::test]
-async fn a_settlement_whose_answer_is_late_is_no_lost_lease() {
+async fn a_late_answer_to_a_settlement_is_no_lost_lease() {
     let (store, gate) = (staged(), Arc::new(Notify::new()));
     store.crash_again_and_again();
     store.next(On::Settle, [Act::Late(gate.clone())]);
@@ -229,7 +229,7 @@ async fn a_settlement_whose_answer_is_late_is_no_lost_lease() {
 }
 
 #[tokio::test]
-async fn settlements_that_wait_out_an_outage_are_written_once_and_the_tasks_do_not_run_again() {
+async fn settlements_that_wait_out_an_outage_are_written_once() {
     let store = staged();
     let handler = act(async |_| Outcome::Done(None));
     store.next(On::Settle, vec![Act::Fail(Error::Unavailable("down".into())); 5]);
@@ -244,10 +244,10 @@ async fn settlements_that_wait_out_an_outage_are_written_once_and_the_tasks_do_n
 }
 
 #[tokio::test]
-async fn two_workers_sweep_at_once_and_each_task_of_the_dead_one_is_taken_once() {
+async fn two_sweeps_at_once_take_each_task_of_the_dead_once() {
     let store = memory();
     let ids = enqueue(&*store, 20).await;
-    // A worker that dies with twenty tasks: its writes no longer arrive, and it is never heard of again.
+    // A worker that dies with twenty tasks: its writes no longer arrive.
     let cut_off = Arc::new(Staged::new(store.clone()));
     let stuck = act(async |_| std::future::pending().await);
     let dead = start(cut_off.clone(), stuck.clone(), WorkerConfig { slots: 20, ..quick() });
@@ -273,7 +273,7 @@ async fn two_workers_sweep_at_once_and_each_task_of_the_dead_one_is_taken_once()
 }
 
 #[tokio::test]
-async fn a_claim_that_is_answered_after_the_fence_starts_nothing_under_the_old_registration() {
+async fn a_claim_that_is_answered_after_the_fence_starts_nothing() {
     let store = staged();
     let gate = Arc::new(Notify::new());
     store.next(On::Claim, [Act::Late(gate.clone())]);

@@ -1,4 +1,4 @@
-//! What a worker counts for its metrics: each event once, by what came of it.
+//! The metrics of a worker: each event counts once, by its outcome.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -29,7 +29,7 @@ async fn scrape(exposition: &Exposition) -> String {
     }
 }
 
-/// What a worker has counted when nothing happens any more.
+/// The metrics of a worker after it has stopped.
 async fn stop_and_scrape(worker: Running) -> String {
     let metrics = exposition(&worker.handle).unwrap();
     worker.stop().await;
@@ -52,7 +52,7 @@ async fn add(store: &dyn Store, n: u8, job: Option<&str>) {
 #[tokio::test]
 async fn every_end_is_counted_once_by_its_outcome() {
     let store = staged();
-    // A batch that has to be sent again is one batch.
+    // A batch that must be sent again counts as one batch.
     store.next(On::Settle, [Act::Fail(Error::Unavailable("down".into())), Act::LoseAnswer]);
     let hour = Duration::from_hours(1);
     let handler = act(move |context| async move {
@@ -92,14 +92,14 @@ async fn every_end_is_counted_once_by_its_outcome() {
 }
 
 #[tokio::test]
-async fn an_end_that_the_store_refused_is_a_lost_lease_and_nothing_else() {
+async fn a_refused_end_counts_only_as_a_lost_lease() {
     let store = staged();
     let gate = Arc::new(Semaphore::new(0));
     let handler = gated(&gate);
     let ids = enqueue(&*store, 1).await;
     let worker = start(store.clone(), handler.clone(), quick());
     until("it runs", async || handler.open.load(Ordering::SeqCst) == 1).await;
-    // The store hands the task back behind the worker's back, as it would after an expiry.
+    // The store hands the task back without telling the worker, as after an expiry.
     assert_eq!(store.reconcile(worker.status().worker, u64::MAX, &[]).await.unwrap().handed_back, 1);
     until("it runs again under a new lease", async || handler.calls.load(Ordering::SeqCst) == 2).await;
     gate.add_permits(1);
@@ -117,7 +117,7 @@ async fn an_end_that_the_store_refused_is_a_lost_lease_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn claims_are_counted_by_what_they_brought() {
+async fn claims_are_counted_by_their_result() {
     let store = staged();
     store.next(On::Claim, vec![Act::Fail(Error::Unavailable("down".into())); 2]);
     let worker = start(store.clone(), act(async |_| Outcome::Done(None)), quick());
@@ -136,12 +136,12 @@ async fn claims_are_counted_by_what_they_brought() {
         n
     });
     assert_eq!(results.iter().sum::<u64>(), figure("windlass_claim_duration_seconds_count"));
-    // A claim that failed has no size.
+    // A failed claim has no size.
     assert_eq!(results[0] + results[1], figure("worker_claim_size_count"));
 }
 
 #[tokio::test]
-async fn jobs_are_told_apart_and_what_a_second_scrape_adds_is_added_once() {
+async fn a_second_scrape_adds_the_ends_of_each_job_once() {
     let store = memory();
     let gate = Arc::new(Semaphore::new(0));
     let worker = start(store.clone(), gated(&gate), quick());
@@ -156,7 +156,7 @@ async fn jobs_are_told_apart_and_what_a_second_scrape_adds_is_added_once() {
     let page = scrape(&metrics).await;
     assert_shows(&page, &running.each_ref().map(String::as_str));
     gate.add_permits(4);
-    // Ends are counted before they are taken off this figure.
+    // Ends are counted before they leave this figure.
     until("all are settled", async || worker.status().settled == 4 && worker.status().unsettled == 0).await;
     for _ in 0..2 {
         let page = scrape(&metrics).await;

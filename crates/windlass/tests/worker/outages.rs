@@ -1,5 +1,6 @@
-//! A store that is away for a while: every part of a worker tries with pauses of its own, and the first that is answered ends
-//! the pauses of all. Time is the runtime's and stands still while anybody has something to do.
+//! A store that cannot be reached for a while: every part of a worker retries with its own pauses, and the
+//! first answered call ends the pauses of all. Time is the runtime's and stands still while any task is
+//! ready.
 
 use std::{
     fmt,
@@ -20,7 +21,7 @@ use crate::{
     staged::{Act, On, Staged},
 };
 
-/// What fails while the store is away.
+/// The calls that fail while the store is away.
 const CALLS: [On; 6] = [On::Claim, On::Unclaim, On::Renew, On::Settle, On::Register, On::DueSchedules];
 
 fn go_away(store: &Staged) {
@@ -58,14 +59,15 @@ async fn first_calls<const N: usize>(store: &Staged, sorts: [On; N]) -> [Duratio
 #[tokio::test(start_paused = true)]
 async fn the_first_part_that_reaches_the_store_wakes_the_others() {
     for seed in 0..8 {
-        // No hint comes: that the store is back is seen by nothing but an answer.
+        // Without hints: only an answer shows that the store is back.
         let store = Arc::new(Staged::without_hints(memory()));
         let (gate, ids) = (Arc::new(Semaphore::new(0)), enqueue(&*store, 2).await);
         let handler = gated(&gate);
         let worker = start(store.clone(), handler, simulated(seed));
         until("they run", async || worker.status().running == 2).await;
         go_away(&store);
-        // Its end waits for the store. The other one is handed back when the lease is over, and that waits too.
+        // Its end waits for the store. The other task is handed back when the lease is over, and that waits
+        // too.
         gate.add_permits(1);
         tokio::time::sleep(Duration::from_secs(60 + seed)).await;
         come_back(&store);
@@ -117,13 +119,13 @@ impl Visit for Text {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_is_one_line_when_it_comes_and_one_when_it_goes() {
+async fn an_outage_is_logged_once_at_its_start_and_once_at_its_end() {
     let kept = Kept::default();
     let _here = tracing::subscriber::set_default(kept.clone());
     let store = Arc::new(Staged::without_hints(memory()));
     let gate = Arc::new(Semaphore::new(0));
     enqueue(&*store, 1).await;
-    // A lease that outlives it: what becomes of one that does not is another line.
+    // A lease that outlives the outage: an expired one would log another line.
     let config = WorkerConfig { lease_ttl: Duration::from_mins(5), ..simulated(1) };
     let worker = start(store.clone(), gated(&gate), config);
     until("it runs", async || worker.status().running == 1).await;

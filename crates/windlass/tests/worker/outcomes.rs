@@ -1,4 +1,4 @@
-//! What becomes of an attempt, whatever its handler does.
+//! How an attempt ends, for every behaviour of its handler.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -52,7 +52,7 @@ async fn an_attempt_over_its_time_limit_is_ended_and_counts_as_failed() {
 }
 
 #[tokio::test]
-async fn a_running_task_learns_of_its_cancellation_and_ends_as_cancelled() {
+async fn a_running_task_reacts_to_its_cancellation() {
     let store = memory();
     let ids = enqueue(&*store, 1).await;
     let handler = act(async |context| {
@@ -69,7 +69,7 @@ async fn a_running_task_learns_of_its_cancellation_and_ends_as_cancelled() {
 }
 
 #[tokio::test]
-async fn a_cancelled_handler_that_does_not_listen_is_dropped_after_a_grace() {
+async fn a_cancelled_handler_that_continues_is_dropped() {
     let store = memory();
     let ids = enqueue(&*store, 1).await;
     let handler = act(async |_| std::future::pending().await);
@@ -83,7 +83,7 @@ async fn a_cancelled_handler_that_does_not_listen_is_dropped_after_a_grace() {
 }
 
 #[tokio::test]
-async fn failures_are_retried_until_the_attempts_are_spent_and_every_attempt_is_kept() {
+async fn failures_are_retried_and_every_attempt_is_recorded() {
     let store = memory();
     let mut new = NewTask::new("t", Payload::json(&0).unwrap()).unwrap();
     new.max_attempts = Some(3);
@@ -130,7 +130,7 @@ async fn ten_thousand_tasks_end_and_leave_nothing_behind() {
     worker.stop().await;
 }
 
-/// A handler that blocks its thread with one task until the test lets go, and is done with the others at once.
+/// A handler that blocks its thread with one task until the test lets it go, and ends the others at once.
 fn blocking_at(stuck: TaskId) -> (std::sync::mpsc::Sender<()>, Arc<Handler>) {
     let (release, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = Arc::new(std::sync::Mutex::new(blocked));
@@ -146,9 +146,9 @@ fn blocking_at(stuck: TaskId) -> (std::sync::mpsc::Sender<()>, Arc<Handler>) {
     (release, handler)
 }
 
-/// Nobody comes back to look after what waits for a thread while the next claim is on its way.
+/// The coordinator waits for the next claim, so it does not start the tasks that wait for a thread.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_handler_that_blocks_its_thread_holds_up_nobody_while_a_claim_hangs() {
+async fn a_blocking_handler_delays_no_other_while_a_claim_hangs() {
     for _ in 0..4 {
         let (store, hanging) = (staged(), Arc::new(Notify::new()));
         let at_once = || {
@@ -177,9 +177,10 @@ async fn a_handler_that_blocks_its_thread_holds_up_nobody_while_a_claim_hangs() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_handler_that_blocks_its_thread_does_not_hold_up_those_claimed_with_it() {
+async fn a_blocking_handler_delays_no_task_of_the_same_claim() {
     let store = memory();
-    // Many instant tasks first, so that the pool takes its tasks for brisk ones; then one that blocks, and more behind it.
+    // Many very short tasks first, so that the pool takes its tasks for short ones; then one that blocks, and
+    // more behind it.
     let ids = enqueue(&*store, 600).await;
     let stuck = ids[400];
     let (release, handler) = blocking_at(stuck);
@@ -192,7 +193,7 @@ async fn a_handler_that_blocks_its_thread_does_not_hold_up_those_claimed_with_it
 }
 
 #[tokio::test]
-async fn a_handler_whose_destructor_panics_at_its_time_limit_ends_like_any_other() {
+async fn a_panicking_destructor_at_the_time_limit_is_caught() {
     struct Bomb;
     impl Drop for Bomb {
         fn drop(&mut self) {

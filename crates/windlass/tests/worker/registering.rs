@@ -1,4 +1,4 @@
-//! The first registration: a store that is not there yet is waited for, one that says no is not.
+//! The first registration: the worker waits for a store that cannot be reached, but not after a refusal.
 
 use std::{sync::Arc, time::Instant};
 
@@ -22,9 +22,9 @@ async fn a_worker_waits_for_a_store_that_cannot_be_reached_yet() {
     worker.stop().await;
 }
 
-/// The lease runs from the moment that it was asked for.
+/// The lease counts from the moment of the request.
 #[tokio::test]
-async fn a_registration_whose_lease_was_over_before_its_answer_came_is_made_anew() {
+async fn an_expired_registration_is_repeated() {
     let (store, gate) = (staged(), Arc::new(Notify::new()));
     store.next(On::Register, [Act::Late(gate.clone())]);
     let ids = enqueue(&*store, 1).await;
@@ -39,7 +39,7 @@ async fn a_registration_whose_lease_was_over_before_its_answer_came_is_made_anew
 }
 
 #[tokio::test]
-async fn a_refusal_is_not_waited_for() {
+async fn a_refused_registration_is_not_retried() {
     let store = staged();
     store.always(On::Register, Some(Act::Fail(Error::Invalid("this server wants a token".into()))));
     let worker = start(store.clone(), act(|_| async { Outcome::Done(None) }), quick());
@@ -49,7 +49,7 @@ async fn a_refusal_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_worker_that_waits_for_its_store_stops_when_it_is_told_to() {
+async fn a_worker_that_waits_for_its_store_can_be_stopped() {
     let store = staged();
     store.always(On::Register, Some(Act::Fail(Error::Unavailable("no server answers".into()))));
     let worker = start(store.clone(), act(|_| async { Outcome::Done(None) }), quick());

@@ -1,4 +1,4 @@
-//! A worker on a staged store, with handlers that the test steers.
+//! A worker on a staged store, with handlers that the test controls.
 
 use std::{
     sync::{
@@ -18,7 +18,7 @@ use windlass_conformance::MemoryStore;
 
 use crate::staged::Staged;
 
-/// How long a test waits for something that must happen before it calls it a failure.
+/// How long a test waits for an event that must happen before it fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Real time.
@@ -82,7 +82,7 @@ where
     })
 }
 
-/// Counts down also when the handler's future is dropped.
+/// Also counts down when the handler's future is dropped.
 struct Open<'a>(&'a AtomicUsize);
 
 impl Drop for Open<'_> {
@@ -136,7 +136,7 @@ impl Running {
         self.handle.status()
     }
 
-    /// Drops the worker in the middle of what it does.
+    /// Drops the worker while it runs.
     pub fn abort(self) {
         self.task.abort();
     }
@@ -169,7 +169,7 @@ pub async fn record(store: &dyn Store, id: TaskId) -> TaskRecord {
     store.task(id).await.unwrap().unwrap()
 }
 
-/// Waits until a condition holds; the order of events is the test's, the speed is the machine's.
+/// Waits until a condition holds. The test sets the order of events; the machine sets the speed.
 pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let met = async {
         while !holds().await {

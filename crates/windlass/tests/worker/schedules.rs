@@ -1,4 +1,4 @@
-//! Recurring tasks: each tick once, whoever looks, whoever was away.
+//! Recurring tasks: each tick fires once, with any number of workers and after any absence.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -33,7 +33,7 @@ impl Place {
     }
 
     fn worker(&self) -> Running {
-        // By a clock that stands still and jumps nobody could renew in time.
+        // With a clock that stands still and jumps, no worker could renew in time.
         let config = WorkerConfig { lease_ttl: Duration::from_hours(48), ..quick() };
         start(self.store.clone(), act(async |_| Outcome::Done(None)), config)
     }
@@ -72,7 +72,7 @@ impl Place {
         self.store.calls(On::DueSchedules)
     }
 
-    /// Lets these workers look, and waits until each has.
+    /// Lets these workers check, and waits until each has.
     async fn look(&self, workers: &[Running]) {
         let before = self.looks();
         for worker in workers {
@@ -96,7 +96,7 @@ fn key(schedule: &str, tick: &str) -> String {
 }
 
 #[tokio::test]
-async fn each_tick_of_a_schedule_is_fired_once_by_any_number_of_workers() {
+async fn each_tick_fires_once_with_any_number_of_workers() {
     let place = Place::new();
     let workers = [place.worker(), place.worker(), place.worker()];
     until("all have started", async || place.looks() >= 3).await;
@@ -133,7 +133,7 @@ async fn nothing_is_fired_before_its_tick() {
 }
 
 #[tokio::test]
-async fn a_worker_fires_by_itself_when_the_time_has_come() {
+async fn a_worker_fires_its_ticks_and_none_early() {
     let store = memory();
     let client = Client::new(store.clone());
     client.schedules().set("s", spec("* * * * * *")).await.unwrap();
@@ -148,7 +148,7 @@ async fn a_worker_fires_by_itself_when_the_time_has_come() {
 }
 
 #[tokio::test]
-async fn ticks_that_were_missed_while_nobody_ran_are_made_up_once() {
+async fn ticks_missed_without_a_worker_are_made_up_once() {
     let place = Place::new();
     place.set("once", spec("*/10 * * * *")).await;
     place.set("skip", spec("*/10 * * * *").missed(Missed::Skip)).await;
@@ -169,7 +169,7 @@ async fn ticks_that_were_missed_while_nobody_ran_are_made_up_once() {
 }
 
 #[tokio::test]
-async fn a_fire_whose_answer_is_lost_fires_once_all_the_same() {
+async fn a_fire_whose_answer_is_lost_fires_once() {
     let place = Place::new();
     place.set("s", spec("* * * * *")).await;
     place.store.next(On::Fire, [Act::LoseAnswer, Act::Fail(Error::Unavailable("down".into()))]);
@@ -197,7 +197,7 @@ async fn a_look_that_fails_is_tried_again() {
 #[tokio::test]
 async fn a_schedule_that_cannot_be_read_blocks_no_other() {
     let place = Place::new();
-    // More than one look takes, and all of them due for longer than the good one.
+    // More than one check takes, and all of them due for longer than the good one.
     for number in 0..150 {
         place.put(&format!("broken-{number}"), "every hour", at("09:00:00")).await;
         place.put(&format!("newer-{number}"), r#"{"v":3}"#, at("09:00:00")).await;
@@ -205,14 +205,14 @@ async fn a_schedule_that_cannot_be_read_blocks_no_other() {
     place.put("good", &spec("* * * * *").to_stored().unwrap(), at("09:30:00")).await;
     let worker = place.worker();
     until("the good one is fired", async || place.keys().await == [key("good", "09:30:00")]).await;
-    assert_eq!(place.row("broken-0").await.next_at, None, "nobody knows when it would be due");
+    assert_eq!(place.row("broken-0").await.next_at, None, "its next tick cannot be computed");
     assert_eq!(place.row("newer-0").await.next_at, Some(at("09:00:00")), "a newer worker fires it");
     assert_eq!(worker.status().ticks_left_out, 150);
     worker.stop().await;
 }
 
 #[tokio::test]
-async fn a_tick_whose_task_the_store_refuses_is_passed_and_the_next_one_awaited() {
+async fn a_tick_with_a_refused_task_is_skipped() {
     let place = Place::new();
     let refused = r#"{"v":1,"cron":"* * * * *","tz":"UTC","kind":"t","max_attempts":0}"#;
     place.put("refused", refused, at("09:30:00")).await;
@@ -223,13 +223,13 @@ async fn a_tick_whose_task_the_store_refuses_is_passed_and_the_next_one_awaited(
 }
 
 #[tokio::test]
-async fn a_tick_that_was_fired_is_not_fired_again_after_the_schedule_was_put_back() {
+async fn a_fired_tick_does_not_fire_again_after_a_stale_write() {
     let place = Place::new();
     let stale = place.set("s", spec("* * * * *")).await;
     place.clock.advance(MINUTE);
     let worker = [place.worker()];
     until("it is fired", async || place.tasks().await.len() == 1).await;
-    // Somebody read it before the tick, and writes it back with another queue, where the key is not taken.
+    // A caller read it before the tick, and writes it back with another queue, where the key is not taken.
     let mut moved = spec("* * * * *");
     moved.task.queue = Name::new("queue", "other").unwrap();
     place.put("s", &moved.to_stored().unwrap(), stale.next_at.unwrap()).await;

@@ -21,22 +21,22 @@ use windlass::{
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, SharedStore, StoreInfo},
 };
 
-/// What becomes of a call.
+/// The behaviour of a call.
 #[derive(Clone)]
 pub enum Act {
     /// It fails before it does anything.
     Fail(Error),
-    /// It is done, but its answer is lost.
+    /// It takes effect, but its answer is lost.
     LoseAnswer,
-    /// It waits for the test, then it is done.
+    /// It waits for the test, then takes effect.
     Hang(Arc<Notify>),
-    /// It is done, and its answer waits for the test.
+    /// It takes effect, and its answer waits for the test.
     Late(Arc<Notify>),
-    /// It blocks its thread until the test comes, then it is done.
+    /// It blocks its thread until the test releases it, then takes effect.
     Block(Arc<Barrier>),
     /// It panics.
     Panic,
-    /// Only for a claim: it is answered as the last one was, as by a store that forgot that one.
+    /// Only for a claim: it is answered like the last one, as by a store that forgot that one.
     Again,
 }
 
@@ -64,7 +64,7 @@ pub struct Staged {
     silent: bool,
 }
 
-/// How the stage tells a claim that it is to be answered again.
+/// The internal error that makes a claim repeat its last answer.
 const AGAIN: &str = "again";
 
 impl Staged {
@@ -80,12 +80,12 @@ impl Staged {
         }
     }
 
-    /// A store whose hints are all lost.
+    /// A store that loses all hints.
     pub fn without_hints(inner: SharedStore) -> Self {
         Self { silent: true, ..Self::new(inner) }
     }
 
-    /// Every renewal says from now on that the store has been through a crash.
+    /// From now on every renewal reports a crash of the store.
     pub fn crash_again_and_again(&self) {
         self.crashes.store(true, Ordering::SeqCst);
     }

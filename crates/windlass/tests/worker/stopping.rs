@@ -1,4 +1,4 @@
-//! Stopping: finish, or hand back without spending an attempt; lose nothing; never hang.
+//! Stopping: finish, or hand back without spending an attempt; lose no task; never hang.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_stop_waits_for_what_runs_and_claims_nothing_new() {
+async fn a_stop_waits_for_running_tasks_and_claims_no_more() {
     let store = memory();
     let gate = Arc::new(Semaphore::new(0));
     let handler = gated(&gate);
@@ -32,7 +32,7 @@ async fn a_stop_waits_for_what_runs_and_claims_nothing_new() {
 }
 
 #[tokio::test]
-async fn at_the_deadline_the_rest_is_handed_back_without_spending_an_attempt() {
+async fn at_the_deadline_the_rest_is_handed_back_unspent() {
     let store = memory();
     let handler = act(async |_| std::future::pending().await);
     let ids = enqueue(&*store, 3).await;
@@ -65,7 +65,7 @@ async fn a_second_signal_hands_back_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_handler_that_blocks_its_thread_is_reported_and_its_task_handed_back() {
+async fn the_task_of_a_blocking_handler_is_handed_back() {
     let store = memory();
     let (release, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = Arc::new(std::sync::Mutex::new(blocked));
@@ -151,7 +151,7 @@ async fn the_lease_is_renewed_while_the_worker_drains() {
     until("it runs", async || handler.open.load(Ordering::SeqCst) == 1).await;
     worker.handle.drain();
     let before = store.calls(On::Renew);
-    // Longer than a lease: without renewals the task would be lost to this worker.
+    // Longer than a lease: without renewals this worker would lose the task.
     until("renewals go on", async || store.calls(On::Renew) >= before + 8).await;
     gate.add_permits(1);
     assert_eq!(worker.stop().await.finished, 1);
@@ -159,7 +159,7 @@ async fn the_lease_is_renewed_while_the_worker_drains() {
 }
 
 #[tokio::test]
-async fn a_store_that_fails_for_good_ends_the_worker_with_its_error() {
+async fn a_store_that_fails_permanently_ends_the_worker() {
     let store = staged();
     store.always(On::Settle, Some(Act::Fail(Error::Fatal("fsync failed".into()))));
     enqueue(&*store, 1).await;
@@ -187,7 +187,7 @@ async fn a_worker_whose_future_is_dropped_leaves_nothing_running() {
     let worker = start(store.clone(), handler.clone(), quick());
     until("it runs", async || handler.open.load(Ordering::SeqCst) == 2).await;
     worker.abort();
-    // Its threads hold the store; when they have ended nobody does but this test.
+    // Its threads hold the store; after their end only this test does.
     until("all its threads have ended", async || Arc::strong_count(&store) == 1).await;
     assert_eq!(handler.open.load(Ordering::SeqCst), 0);
 }

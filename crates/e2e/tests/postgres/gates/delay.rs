@@ -8,12 +8,12 @@ use super::{assert_at_rest, enqueue, fleet, json_of, judge_gated, of_job};
 use crate::target;
 
 const DELAY_MS: i64 = 200;
-/// What may be missing from the delay where the requests arrive: the way from a claim to the target is not always equally long.
+/// By how much requests may be closer than the delay: the time from a claim to the target varies.
 const CLOSEST: Duration = Duration::from_millis(180);
 const TASKS: usize = 12;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn starts_of_a_job_with_a_delay_are_apart_over_the_whole_fleet() {
+async fn the_delay_of_a_job_holds_over_the_whole_fleet() {
     let place = Place::shared().unwrap().patient();
     let target = target().await;
     let _workers = fleet(&place, 2, 4).await;

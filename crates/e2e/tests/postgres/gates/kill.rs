@@ -1,4 +1,4 @@
-//! `kill -9` of a worker in the middle of a workflow and of a job.
+//! `kill -9` of a worker that runs a step of a workflow and tasks of a job.
 
 use e2e::postgres::{Place, attempts, check_workflow, most_running, until};
 
@@ -9,7 +9,7 @@ const LIMIT: usize = 3;
 const STEPS: usize = 5;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn order_and_limit_hold_when_the_worker_of_all_of_it_is_killed() {
+async fn order_and_limit_hold_when_the_only_worker_is_killed() {
     let place = Place::shared().unwrap();
     let target = target().await;
     target.hold();
@@ -27,7 +27,7 @@ async fn order_and_limit_hold_when_the_worker_of_all_of_it_is_killed() {
 
     let _heirs = fleet(&place, 2, 4).await;
     victim.kill().unwrap();
-    // The requests of the dead are over before anybody may take its tasks.
+    // The requests of the killed worker end before another worker may take its tasks.
     until("its connections are gone", || Ok(target.book().open == 0)).await.unwrap();
     target.release();
 
@@ -52,7 +52,7 @@ async fn order_and_limit_hold_when_one_of_several_workers_is_killed() {
     let place = Place::shared().unwrap();
     let target = target().await;
     limit(&place, "j", LIMIT);
-    // Steps of these share the job with tasks that are no steps.
+    // Steps of these workflows share the job with tasks that are no steps.
     let mut workflows = Vec::new();
     let mut ids = Vec::new();
     for number in 0..WORKFLOWS {
@@ -71,7 +71,8 @@ async fn order_and_limit_hold_when_one_of_several_workers_is_killed() {
 
     target.hold();
     let mut workers = fleet(&place, 3, 3).await;
-    // Three workflows without the job, and the whole of the job: every one of these needs a slot, and no worker has all of them.
+    // Three workflows without the job, and the full job: each of these needs a slot, and no worker has all of
+    // them.
     until_open(&target, (WORKFLOWS / 2 + LIMIT) as u32).await;
     let busiest = (0..workers.len()).max_by_key(|n| place.held_by(workers[*n].pid()).unwrap().len()).unwrap();
     let mut victim = workers.remove(busiest);

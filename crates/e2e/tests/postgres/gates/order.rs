@@ -1,4 +1,4 @@
-//! Steps in order over a fleet, and workflows side by side.
+//! Steps in order over a fleet, and workflows in parallel.
 
 use e2e::postgres::{Place, attempts, check_workflow};
 

@@ -1,5 +1,5 @@
-//! A worker that stood still beyond its lease in the middle of a step and of a job's task, and goes on. What it asked the
-//! target for is outside; the store is where order and limit hold.
+//! A worker that was suspended beyond its lease while it ran a step and a task of a job, and then continues.
+//! Its requests to the target are outside; order and limit hold in the store.
 
 use e2e::{
     postgres::{Place, attempts, check_workflow, most_running, until},
@@ -11,7 +11,7 @@ use super::{assert_at_rest, check_snapshot, enqueue, judge_gated, limit, of_job,
 use crate::{target, until_open};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_zombie_neither_passes_a_workflow_on_nor_gives_a_jobs_room_away() {
+async fn a_zombie_changes_neither_a_workflow_nor_a_job() {
     let place = Place::shared().unwrap();
     let target = target().await;
     target.hold();
@@ -26,7 +26,8 @@ async fn a_zombie_neither_passes_a_workflow_on_nor_gives_a_jobs_room_away() {
 
     let heir = place.worker(4).await.unwrap();
     zombie.signal(Signal::STOP).unwrap();
-    // What it asked for is answered, so that it finds both done when it goes on; what others ask for is not.
+    // Its own requests are answered, so that it finds both done when it continues; the requests of other
+    // workers are not.
     target.release();
     until("it is answered", || Ok(target.book().open == 0)).await.unwrap();
     target.hold();
@@ -37,7 +38,7 @@ async fn a_zombie_neither_passes_a_workflow_on_nor_gives_a_jobs_room_away() {
     })
     .await
     .unwrap();
-    // After one death of its process a task runs again like any other.
+    // After one crash a task runs again like any other.
     until_open(&target, 2).await;
     let taken_over = place.held_by(heir.pid()).unwrap();
     assert_eq!(taken_over.len(), 2);

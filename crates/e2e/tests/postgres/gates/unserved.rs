@@ -1,10 +1,10 @@
-//! NO-STRANDED: what nobody can take keeps nobody's place.
+//! NO-STRANDED: a task that no worker can take uses no room.
 
 use e2e::{postgres::Place, up::Up};
 
 use super::{assert_at_rest, ids_of, json_of, limit};
 
-/// As many as the limit: they would fill it if they were counted.
+/// As many as the limit: they would use all of it if they counted.
 const UNTAKEN: &str = "3";
 
 fn up(place: &Place) -> Up {

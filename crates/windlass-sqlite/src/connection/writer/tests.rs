@@ -1,4 +1,4 @@
-//! Groups, failures inside of them, and a disk that is full.
+//! Groups, failures within them, and a full disk.
 
 use std::sync::Mutex;
 
@@ -74,7 +74,7 @@ fn requests_that_wait_together_share_one_commit() {
 }
 
 #[test]
-fn a_full_disk_refuses_what_does_not_fit_and_loses_nothing() {
+fn a_full_disk_fails_only_the_request_that_does_not_fit() {
     let mut writer = writer();
     let shared = Arc::clone(&writer.shared);
     let pages: i64 = writer.conn.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
@@ -113,7 +113,7 @@ fn a_queue_that_is_full_answers_at_once() {
 }
 
 #[test]
-fn requests_are_served_by_class_and_clients_cannot_hold_claims_back() {
+fn claims_are_served_after_at_most_128_client_requests() {
     let writer = writer();
     let shared = Arc::clone(&writer.shared);
     let order = Arc::new(Mutex::new(Vec::new()));
@@ -138,7 +138,7 @@ fn requests_are_served_by_class_and_clients_cannot_hold_claims_back() {
 }
 
 #[test]
-fn a_claim_that_comes_with_an_enqueue_is_served_after_it_in_the_same_commit() {
+fn a_claim_takes_tasks_that_its_own_commit_enqueued() {
     let mut writer = writer();
     let shared = Arc::clone(&writer.shared);
     let (claim, mut claimed) = Call::pair(Class::Claim, Sync::Relaxed, |tx| {

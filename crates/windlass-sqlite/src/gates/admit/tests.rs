@@ -1,4 +1,4 @@
-//! What people are told of a job's limit.
+//! When the log reports that a job has reached its limit.
 
 use std::{
     fmt::{Debug, Write},
@@ -81,7 +81,7 @@ fn finish_one(writer: &mut Writer, worker: WorkerId, number: u64) {
 }
 
 #[test]
-fn a_job_at_its_limit_is_told_once_and_once_when_it_has_left_it() {
+fn reaching_and_leaving_a_job_limit_is_logged_once_each() {
     let rules = Rules { job_default_concurrency: Some(2), ..Rules::default() };
     let options = Options::default().rules(rules);
     let mut writer = open::open(&Location::Memory, options, migrate::MIGRATIONS).unwrap().writer;
@@ -104,7 +104,7 @@ fn a_job_at_its_limit_is_told_once_and_once_when_it_has_left_it() {
         add(&mut writer, 3);
         add(&mut writer, 1);
         (1..=3).for_each(|number| finish_one(&mut writer, worker, number));
-        assert_eq!(told().len(), 1, "once, not with every turn");
+        assert_eq!(told().len(), 1, "one line, not one per turn");
         assert!(told()[0].contains("job=j") && told()[0].contains("limit=2"), "{}", told()[0]);
         finish_one(&mut writer, worker, 4);
         finish_one(&mut writer, worker, 5);

@@ -1,4 +1,4 @@
-//! Counting, and a rollback that takes everything back.
+//! Counting, and a rollback that undoes everything.
 
 use super::*;
 

@@ -40,7 +40,7 @@ fn sample(used: u64, limit: u64) -> MemorySample {
 }
 
 #[test]
-fn a_group_of_version_2_counts_without_pages_that_can_be_dropped() {
+fn droppable_pages_of_a_version_2_group_do_not_count() {
     let machine = Machine::new();
     machine.put("proc/self/cgroup", "0::/app/worker\n");
     machine.v2("app/worker", "1000000", 700_000, 150_000);
@@ -49,7 +49,7 @@ fn a_group_of_version_2_counts_without_pages_that_can_be_dropped() {
 }
 
 #[test]
-fn the_group_that_is_nearest_to_its_limit_applies_also_if_it_is_above() {
+fn a_parent_group_nearer_to_its_limit_applies() {
     let machine = Machine::new();
     machine.put("proc/self/cgroup", "0::/app/worker\n");
     machine.v2("app/worker", "1000000", 200_000, 0);
@@ -95,7 +95,7 @@ fn without_a_limit_below_it_the_host_applies() {
 }
 
 #[test]
-fn a_limit_of_the_process_counts_beside_what_is_found() {
+fn a_limit_of_the_process_counts_too() {
     let machine = Machine::new();
     assert_eq!(machine.read(Some(4 << 20)), Some(sample(2 << 20, 4 << 20)));
     assert_eq!(

@@ -142,7 +142,8 @@ fn a_local_time_that_is_skipped_fires_once_right_after_the_gap() {
         ticks("30 2 * * *", "America/New_York", "2027-03-13T12:00:00Z", 2),
         ["2027-03-14T07:00Z", "2027-03-15T06:30Z"]
     );
-    // Lord Howe sets its clocks by half an hour: from 02:00 to 02:30 on 3 October 2027, at 15:30 UTC the day before.
+    // Lord Howe sets its clocks by half an hour: from 02:00 to 02:30 on 3 October 2027, at 15:30 UTC the day
+    // before.
     assert_eq!(
         ticks("15 2 * * *", "Australia/Lord_Howe", "2027-10-02T00:00:00Z", 2),
         ["2027-10-02T15:30Z", "2027-10-03T15:15Z"]
@@ -152,7 +153,7 @@ fn a_local_time_that_is_skipped_fires_once_right_after_the_gap() {
 }
 
 #[test]
-fn a_local_time_that_comes_twice_fires_the_first_time_only() {
+fn a_repeated_local_time_fires_only_the_first_time() {
     // On 31 October 2027 Berlin goes from 03:00 back to 02:00 at 01:00 UTC.
     let berlin = |cron, after, n| ticks(cron, "Europe/Berlin", after, n);
     assert_eq!(berlin("30 2 * * *", "2027-10-30T12:00:00Z", 2), ["2027-10-31T00:30Z", "2027-11-01T01:30Z"]);
@@ -195,7 +196,7 @@ fn an_expression_that_never_fires_is_refused() {
 }
 
 #[test]
-fn a_bad_field_is_named_with_what_is_allowed() {
+fn a_bad_field_is_named_with_its_allowed_values() {
     for (cron, parts) in [
         ("61 * * * *", ["minute", "\"61\"", "0 to 59"]),
         ("* 24 * * *", ["hour", "\"24\"", "0 to 23"]),
