@@ -10,6 +10,7 @@ mod audit;
 mod awaited;
 mod bell;
 mod claim;
+mod compare;
 mod conn;
 mod cursor;
 mod depth;

@@ -103,6 +103,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "table gate_todo and the function enqueue, for a moment: enqueues of jobs and workflows wait meanwhile",
         sql: include_str!("../sql/migrations/0014_job_limit.sql"),
     },
+    Migration {
+        version: 15,
+        oldest_writer: 1,
+        locks: "the table of tasks, for as long as it takes to make the index of running ones anew: it is read once as a whole",
+        sql: include_str!("../sql/migrations/0015_running_by_claim.sql"),
+    },
 ];
 
 /// The versions that a schema records.

@@ -10,6 +10,7 @@ use windlass_core::{LaneId, Rules, usage::EnqueueMeter};
 
 use crate::{
     awaited::Awaited,
+    compare::Comparisons,
     conn::Server,
     cursor::{Cursors, Stretches},
     doorbell::Doorbell,
@@ -52,6 +53,7 @@ pub(crate) struct Shared {
     pub doorbell: Doorbell,
     pub offers: Offers,
     pub sweeps: Sweeps,
+    pub comparisons: Comparisons,
     pub awaited: Awaited,
     pub leadership: Leadership,
     pub admission: Arc<Admission>,
@@ -88,6 +90,7 @@ impl Shared {
             doorbell: Doorbell::new(listener, options.schema.channel()),
             offers,
             sweeps: Sweeps::default(),
+            comparisons: Comparisons::default(),
             awaited: Awaited::default(),
             leadership: Leadership::default(),
             admission: Arc::default(),

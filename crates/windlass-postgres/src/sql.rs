@@ -111,6 +111,7 @@ statements! {
     FORGET_PART "forget_part" [TEXT];
     FREED_TAKE "freed_take" [INT8];
     HELD "held" [INT8, INT8, INT8, INT8];
+    HELD_NAMED "held_named" [INT8, INT8_ARRAY, INT4_ARRAY];
     HISTORY_SIZE "history_size" [INT8];
     HOLD_TERM "hold_term" [INT8, INT8];
     INFO "info" [TEXT];
@@ -141,7 +142,6 @@ statements! {
     LOCK_EXPIRED "lock_expired" [INT8];
     LOCK_WORKER "lock_worker" [INT8];
     LOOK "look" [];
-    LOST "lost" [INT8, INT8_ARRAY, INT4_ARRAY];
     NEXT_DUE "next_due" [];
     NOTE_PART "note_part" [TEXT, INT8, INT8];
     NOTIFY "notify" [TEXT, TEXT];

@@ -17,7 +17,7 @@ use windlass_core::{
 };
 
 use crate::{
-    audit, awaited, claim, depth, enqueue,
+    audit, awaited, claim, compare, depth, enqueue,
     error::OpenError,
     gate,
     gather::Gather,
@@ -139,7 +139,7 @@ impl Source for PostgresStore {
         up_to_claim_no: u64,
         in_flight: &[LeaseRef],
     ) -> Result<Reconciled> {
-        lease::reconcile(&self.shared, worker, up_to_claim_no, in_flight).await
+        compare::reconcile(&self.shared, worker, up_to_claim_no, in_flight).await
     }
 
     async fn admit(&self, _limit: u32) -> Result<DutyReport> {
