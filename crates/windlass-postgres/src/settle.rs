@@ -22,6 +22,7 @@ use crate::{
     repeat::repeat,
     shared::Shared,
     sql::{self, Sql},
+    vacuum,
     workflow::{self, Held, StepEnd},
 };
 
@@ -39,6 +40,7 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
         }
     })
     .await?;
+    vacuum::settled(shared, items.len());
     shared.awaited.wake(batch.items.iter().map(|item| item.lease.id));
     if !settled.lanes_ready.is_empty() {
         shared.tell_ready();
