@@ -230,7 +230,7 @@ TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2
   CREATE INDEX task_job ON task USING btree (job, state, parked, priority DESC, id) WHERE ((job IS NOT NULL) AND (state <> 6))
   CREATE INDEX task_parked ON task USING btree (lane) WHERE ((state = 3) AND parked)
   CREATE INDEX task_ready ON task USING btree (lane, priority DESC, ready_seq) WHERE ((state = 1) AND (crashes < 2))
-  CREATE INDEX task_running ON task USING btree (worker) WHERE (state = 2)
+  CREATE INDEX task_running ON task USING btree (worker, claim_no) WHERE (state = 2)
   CREATE INDEX task_running_suspect ON task USING btree (worker) WHERE ((state = 2) AND (crashes > 0))
   CREATE INDEX task_step ON task USING btree (workflow, step, ready_seq) WHERE ((workflow IS NOT NULL) AND (state <> 6))
   CREATE INDEX task_suspect ON task USING btree (lane, priority DESC, ready_seq) WHERE ((state = 1) AND (crashes > 0))

@@ -22,6 +22,7 @@ use crate::{
     settle::ends::{Ends, How},
     shared::Shared,
     sql::{self, Sql},
+    upkeep::vacuum,
 };
 
 /// Applies a batch, or answers from its receipt.
@@ -37,6 +38,7 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
         }
     })
     .await?;
+    vacuum::settled(shared, items.len());
     shared.awaited.wake(batch.items.iter().map(|item| item.lease.id));
     if !settled.lanes_ready.is_empty() {
         shared.tell_ready();

@@ -121,6 +121,7 @@ statements! {
     FORGET_PART "upkeep/forget_part" [TEXT];
     FREED_TAKE "gates/freed_take" [INT8];
     HELD "leases/held" [INT8, INT8, INT8, INT8];
+    HELD_NAMED "leases/held_named" [INT8, INT8_ARRAY, INT4_ARRAY];
     HISTORY_SIZE "upkeep/history_size" [INT8];
     HOLD_TERM "upkeep/hold_term" [INT8, INT8];
     INFO "operate/info" [TEXT];
@@ -151,7 +152,6 @@ statements! {
     LOCK_EXPIRED "leases/lock_expired" [INT8];
     LOCK_WORKER "leases/lock_worker" [INT8];
     LOOK "claim/look" [INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8];
-    LOST "leases/lost" [INT8, INT8_ARRAY, INT4_ARRAY];
     NEXT_DUE "claim/next_due" [];
     NOTE_PART "upkeep/note_part" [TEXT, INT8, INT8];
     NOTIFY "wakeup/notify" [TEXT, TEXT];

@@ -26,7 +26,7 @@ use crate::{
     },
     enqueue::{self, group_commit::Gather, keyed, one},
     gates::{admit, job, workflow},
-    leases::{hand_back, register, renew::Renewals},
+    leases::{compare, hand_back, register, renew::Renewals},
     operate::{
         self, awaited,
         info::{self, Origin},
@@ -142,7 +142,7 @@ impl Source for PostgresStore {
         up_to_claim_no: u64,
         in_flight: &[LeaseRef],
     ) -> Result<Reconciled> {
-        hand_back::reconcile(&self.shared, worker, up_to_claim_no, in_flight).await
+        compare::reconcile(&self.shared, worker, up_to_claim_no, in_flight).await
     }
 
     async fn admit(&self, _limit: u32) -> Result<DutyReport> {

@@ -87,7 +87,14 @@ async fn measure(common: &Common, plan: Plan) -> anyhow::Result<Value> {
     let all = pace.seconds(plan.seconds.max(2)).await?;
     let stretch = (plan.seconds / 3).clamp(1, STRETCH_MAX_S) as usize;
     let (first, last) = (rate(all.get(..stretch)), rate(all.get(all.len().saturating_sub(stretch)..)));
-    let held = if plan.held_seconds > 0 { Some(hold(&pace, plan.held_seconds, last).await?) } else { None };
+    let cleaned = pace.watch.vacuums().await?;
+    let waiting = rig.store.lane_records().await?.first().map_or(0, |lane| lane.depth.ready);
+    // On a connection of its own: what is watched is read in transactions of the moment.
+    let holder = server.connect().await?;
+    let held = match plan.held_seconds {
+        0 => None,
+        seconds => Some(hold(&pace, &holder, seconds, last).await?),
+    };
     load.stop().await?;
     running.stop().await?;
     store.close().await?;
@@ -97,10 +104,13 @@ async fn measure(common: &Common, plan: Plan) -> anyhow::Result<Value> {
         "seconds": plan.seconds,
         "vacuum": if plan.autovacuum_alone { "off" } else { "on" },
         "waiting": WAITING,
+        "waiting_last": waiting,
+        "vacuums": cleaned,
         "per_second_first": first.round(),
         "per_second_last": last.round(),
         "ratio": round(last / first, 3),
         "dead_rows_max": most(|second| second.dead_rows),
+        "dead_rows_median": median(all.iter().map(|second| second.dead_rows as f64).collect()),
         "table_bytes_loaded": loaded.table_bytes,
         "table_bytes_max": most(|second| second.table_bytes),
         "table_growth": round(most(|second| second.table_bytes) as f64 / loaded.table_bytes.max(1) as f64, 2),
@@ -118,14 +128,17 @@ fn rate(stretch: Option<&[Second]>) -> f64 {
 }
 
 /// The same while a session holds a snapshot, and how soon the speed is back when it has let go.
-async fn hold(pace: &Pace, seconds: u64, before: f64) -> anyhow::Result<Value> {
+async fn hold(
+    pace: &Pace,
+    holder: &tokio_postgres::Client,
+    seconds: u64,
+    before: f64,
+) -> anyhow::Result<Value> {
     let schema = &pace.watch.schema;
     let take = format!("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM {schema}.task LIMIT 1");
-    pace.watch.client.batch_execute(&take).await?;
-    // The figures are read inside of it; they come from no table and are those of the moment all the same.
-    pace.watch.client.batch_execute("SET LOCAL stats_fetch_consistency = 'none'").await?;
+    holder.batch_execute(&take).await?;
     let held = pace.seconds(seconds).await?;
-    pace.watch.client.batch_execute("COMMIT").await?;
+    holder.batch_execute("COMMIT").await?;
     let (mut back_s, mut lately) = (f64::NAN, Vec::new());
     for second in 1..=BACK_MAX_S {
         lately.extend(pace.seconds(1).await?.iter().map(|second| second.rate()));
@@ -161,6 +174,14 @@ impl Watch {
         let row = self.client.query_one(&text, &[]).await?;
         let (dead_rows, table_bytes, index_bytes) = (row.get(0), row.get(1), row.get(2));
         Ok(Second { settled: 0, took: 0.0, dead_rows, table_bytes, index_bytes })
+    }
+
+    /// How often the table of tasks was vacuumed, by the leader and by the server itself.
+    async fn vacuums(&self) -> anyhow::Result<i64> {
+        let table = format!("'{}.task'::regclass", self.schema);
+        let text =
+            format!("SELECT pg_stat_get_vacuum_count({table}) + pg_stat_get_autovacuum_count({table})");
+        Ok(self.client.query_one(&text, &[]).await?.get(0))
     }
 }
 

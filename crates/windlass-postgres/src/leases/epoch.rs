@@ -19,7 +19,7 @@ impl Known {
         self.0.store(epoch, Ordering::Relaxed);
     }
 
-    fn get(&self) -> Epoch {
+    pub(crate) fn get(&self) -> Epoch {
         Epoch(self.0.load(Ordering::Relaxed))
     }
 }

@@ -3,15 +3,12 @@
 //! A claim holds its worker's row until it commits. Whoever takes leases away first locks that row against claims, and
 //! looks for its tasks in the next statement: so none that commits late is missed.
 
-use std::{
-    collections::HashSet,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use windlass_core::{
     Error, LaneId, LeaseRef, Result, TaskId, Timestamp, WorkerId,
     crash::{self, Fate, Group, Victim},
-    source::{DutyReport, Reconciled},
+    source::DutyReport,
     worker::{check_slots, not_live},
 };
 
@@ -26,15 +23,12 @@ use crate::{
     settle::{self, Ended, HeldLease, next_due},
     shared::Shared,
     sql,
-    wakeup::offer::BROUGHT_FOR,
 };
 
 /// Leases that one transaction hands back.
-const HAND_BACK_MAX: usize = 1_000;
+pub(crate) const HAND_BACK_MAX: usize = 1_000;
 /// How often a sweep looks at tombstones too.
 const TOMBSTONES_EVERY: Duration = Duration::from_secs(30);
-/// How long the server reads the leases of a worker to compare them; the next comparison tries again.
-const COMPARE_TIME_MAX: Duration = Duration::from_secs(2);
 /// For how long a renewal's word that nobody is expired is taken instead of a look.
 const NOBODY_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
 
@@ -59,6 +53,7 @@ pub(crate) async fn set_slots(shared: &Shared, worker: WorkerId, slots: u32) -> 
 /// Ends a registration and hands back what it holds.
 pub(crate) async fn retire(shared: &Shared, worker: WorkerId) -> Result<u64> {
     shared.offers.forget(worker, u64::MAX);
+    shared.comparisons.forget(worker);
     let mut handed_back = 0;
     loop {
         let (n, is_last) = repeat(|| retire_some(shared, worker)).await?;
@@ -77,13 +72,10 @@ pub(crate) async fn retire(shared: &Shared, worker: WorkerId) -> Result<u64> {
 }
 
 async fn retire_some(shared: &Shared, worker: WorkerId) -> Result<(u64, bool), Failure> {
-    let mut session = shared.duties.session().await?;
-    session.begin().await?;
-    if session.row(&sql::LOCK_WORKER, &[&worker.0]).await?.is_none() {
-        session.rollback().await;
-        return Ok((0, true));
-    }
-    let leases = held(&mut session, worker, (0, i64::MAX)).await?;
+    let Some(mut session) = lock_worker(&shared.duties, worker).await? else { return Ok((0, true)) };
+    let limit = HAND_BACK_MAX as i64;
+    let rows = session.query(&sql::HELD, &[&worker.0, &0_i64, &i64::MAX, &limit]).await?;
+    let leases: Vec<HeldLease> = rows.iter().map(held_lease).collect();
     let is_last = leases.len() < HAND_BACK_MAX;
     let ended = settle::hand_back(shared, &mut session, worker, &leases).await?;
     if is_last {
@@ -99,128 +91,72 @@ pub(crate) async fn unclaim(shared: &Shared, worker: WorkerId, claim_no: u64) ->
     shared.offers.forget(worker, claim_no);
     let claim_no = claim_no as i64;
     // Where the claim was: its connection is gone, and whatever duties wait for does not hold up the next claim.
-    let (pool, claims) = (&shared.claims, (claim_no, claim_no));
-    take_back(shared, pool, worker, claims, Some(claim_no.saturating_add(1)), |_, _| true).await
+    take_back(shared, &shared.claims, worker, claim_no, Some(claim_no.saturating_add(1))).await
 }
 
 /// Hands back what was leased under one number, by a claim or an offer that is over.
 pub(crate) async fn hand_back_claim(shared: &Shared, worker: WorkerId, claim_no: u64) -> Result<u64> {
-    let claim_no = claim_no as i64;
-    take_back(shared, &shared.duties, worker, (claim_no, claim_no), None, |_, _| true).await
+    take_back(shared, &shared.duties, worker, claim_no as i64, None).await
 }
 
-fn too_slow() -> Error {
-    Error::Unavailable(format!("the leases of a worker could not be read within {COMPARE_TIME_MAX:?}"))
-}
-
-/// Hands back what the worker holds and does not own up to; says what it names and does not hold.
-pub(crate) async fn reconcile(
-    shared: &Shared,
-    worker: WorkerId,
-    up_to_claim_no: u64,
-    in_flight: &[LeaseRef],
-) -> Result<Reconciled> {
-    let in_flight: HashSet<LeaseRef> = in_flight.iter().copied().collect();
-    // Not on the connection of renewals: how long this takes depends on dead rows, and a renewal must not wait for that.
-    let pool = &shared.duties;
-    let mut session = pool.session().await?;
-    let up_to = i64::try_from(up_to_claim_no).unwrap_or(i64::MAX);
-    // Usually nothing is to be handed back; that is seen without a lock.
-    let limit = i64::try_from(in_flight.len() + HAND_BACK_MAX).unwrap_or(i64::MAX);
-    let rows =
-        session.query_within(COMPARE_TIME_MAX, &sql::HELD, &[&worker.0, &0_i64, &up_to, &limit]).await?;
-    let rows = rows.ok_or_else(too_slow)?;
-    let began = Instant::now();
-    let mut unseen = in_flight.clone();
-    for row in &rows {
-        unseen.remove(&lease_of(row));
-    }
-    let lost = lost(&mut session, worker, unseen).await?;
-    let is_lost = |lease: &LeaseRef, claim_no: u64| {
-        // What an offer brought since then is remembered for no longer.
-        !in_flight.contains(lease)
-            && !shared.offers.covers(worker, *lease, claim_no)
-            && began.elapsed() < BROUGHT_FOR
-    };
-    if !rows.iter().any(|row| is_lost(&lease_of(row), claim_of(row))) {
-        return Ok(Reconciled { handed_back: 0, lost });
-    }
-    drop(session);
-    let handed_back = take_back(shared, pool, worker, (0, up_to), None, is_lost).await?;
-    Ok(Reconciled { handed_back, lost })
-}
-
-/// The leases among these that the worker does not have, in order. Usually there are none to look for: every one of them was read among
-/// those that it holds.
-async fn lost(
-    session: &mut Session<'_>,
-    worker: WorkerId,
-    unseen: HashSet<LeaseRef>,
-) -> Result<Vec<LeaseRef>> {
-    if unseen.is_empty() {
-        return Ok(Vec::new());
-    }
-    let (ids, numbers): (Vec<i64>, Vec<i32>) =
-        unseen.iter().map(|lease| (lease.id.raw(), lease.lease as i32)).unzip();
-    let rows = session.query(&sql::LOST, &[&worker.0, &ids, &numbers]).await?;
-    let mut lost: Vec<LeaseRef> = rows.iter().map(lease_of).collect();
-    lost.sort_unstable();
-    Ok(lost)
-}
-
-/// Hands back the leases of a range of claims that are wanted, under the worker's lock.
+/// Hands back the leases of one claim, under the worker's lock. The read under it goes by the claim's number,
+/// so that its time does not depend on dead rows: renewals wait for that lock.
 async fn take_back(
     shared: &Shared,
     pool: &Pool,
     worker: WorkerId,
-    claims: (i64, i64),
+    claim_no: i64,
     min_claim_no: Option<i64>,
-    wanted: impl Fn(&LeaseRef, u64) -> bool,
 ) -> Result<u64> {
     repeat(|| async {
-        let mut session = pool.session().await?;
-        session.begin().await?;
-        if session.row(&sql::LOCK_WORKER, &[&worker.0]).await?.is_none() {
-            session.rollback().await;
-            return Ok(0);
-        }
+        let Some(mut session) = lock_worker(pool, worker).await? else { return Ok(0) };
         if let Some(number) = min_claim_no {
             session.query(&sql::RAISE_MIN_CLAIM_NO, &[&worker.0, &number]).await?;
         }
-        let rows = session.query(&sql::HELD, &[&worker.0, &claims.0, &claims.1, &i64::MAX]).await?;
-        let wanted = rows.iter().filter(|row| wanted(&lease_of(row), claim_of(row)));
-        let leases: Vec<HeldLease> = wanted.map(held_lease).collect();
-        let ended = settle::hand_back(shared, &mut session, worker, &leases).await?;
-        session.commit().await?;
-        tell(shared, &mut session, &ended.lanes_ready).await;
-        drop(session);
-        if ended.needs_admission {
-            admit::admit_after(shared).await;
-        }
-        Ok(ended.tasks.len() as u64)
+        let rows = session.query(&sql::HELD, &[&worker.0, &claim_no, &claim_no, &i64::MAX]).await?;
+        let leases: Vec<HeldLease> = rows.iter().map(held_lease).collect();
+        hand_back(shared, session, worker, &leases).await
     })
     .await
 }
 
-async fn held(
-    session: &mut Session<'_>,
-    worker: WorkerId,
-    claims: (i64, i64),
-) -> Result<Vec<HeldLease>, Failure> {
-    let limit = HAND_BACK_MAX as i64;
-    let rows = session.query(&sql::HELD, &[&worker.0, &claims.0, &claims.1, &limit]).await?;
-    Ok(rows.iter().map(held_lease).collect())
+/// Opens a transaction that has a worker's row; nothing if there is none.
+pub(crate) async fn lock_worker(pool: &Pool, worker: WorkerId) -> Result<Option<Session<'_>>, Failure> {
+    let mut session = pool.session().await?;
+    session.begin().await?;
+    if session.row(&sql::LOCK_WORKER, &[&worker.0]).await?.is_none() {
+        session.rollback().await;
+        return Ok(None);
+    }
+    Ok(Some(session))
 }
 
-fn held_lease(row: &tokio_postgres::Row) -> HeldLease {
+/// Hands leases back and ends the transaction that has their worker's row.
+pub(crate) async fn hand_back(
+    shared: &Shared,
+    mut session: Session<'_>,
+    worker: WorkerId,
+    leases: &[HeldLease],
+) -> Result<u64, Failure> {
+    let ended = settle::hand_back(shared, &mut session, worker, leases).await?;
+    session.commit().await?;
+    tell(shared, &mut session, &ended.lanes_ready).await;
+    drop(session);
+    if ended.needs_admission {
+        admit::admit_after(shared).await;
+    }
+    Ok(ended.tasks.len() as u64)
+}
+
+pub(crate) fn held_lease(row: &tokio_postgres::Row) -> HeldLease {
     HeldLease { lease: lease_of(row), workflow: row.get(2) }
 }
 
-fn lease_of(row: &tokio_postgres::Row) -> LeaseRef {
+pub(crate) fn lease_of(row: &tokio_postgres::Row) -> LeaseRef {
     LeaseRef { id: TaskId::from_raw(row.get(0)), lease: row.get::<_, i32>(1) as u32 }
 }
 
-fn claim_of(row: &tokio_postgres::Row) -> u64 {
+pub(crate) fn claim_of(row: &tokio_postgres::Row) -> u64 {
     row.get::<_, i64>(3) as u64
 }
 
@@ -309,6 +245,9 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
                 report.more |= !swept.is_over;
                 report.lanes_ready.extend(swept.lanes_ready);
                 needs_admission |= swept.needs_admission;
+                if swept.is_over {
+                    shared.comparisons.forget(WorkerId(worker));
+                }
                 if swept.is_news {
                     report.workers.push(WorkerId(worker));
                 }

@@ -20,8 +20,9 @@ use crate::{connection::repeat::repeat, operate, shared::Shared, sql, upkeep::le
 const LOOK_MAX: i64 = 10_000;
 /// Up to so many by the leader.
 const COUNT_MAX: i64 = 1_000_000;
-/// How long the server counts for a caller, and for the leader. A snapshot that a session holds keeps dead rows where they are, and a count
-/// reads past all of them: it must not take the server's time from the tasks.
+/// How long the server counts for a caller, and for the leader. A snapshot that a session holds keeps dead
+/// rows where they are, and a count reads past all of them: it must not take the server's time from the
+/// tasks. Both count seldom after they were given up.
 const LOOK_TIME_MAX: Duration = Duration::from_millis(250);
 const COUNT_TIME_MAX: Duration = Duration::from_secs(2);
 /// How often the leader counts at most.
@@ -29,9 +30,9 @@ const EVERY: Duration = Duration::from_secs(10);
 /// Counting takes at most this share of the time: one part in so many.
 const SHARE: u32 = 50;
 
-/// When the leader counts next, and what it wrote last.
+/// When the leader counts next, and what it wrote last; until when callers do not count.
 #[derive(Debug, Default)]
-pub(crate) struct Pace(Mutex<Counted>);
+pub(crate) struct Pace(Mutex<Counted>, Mutex<Option<Instant>>);
 
 /// The time of the next count, and the last one with the term that it was written under.
 type Counted = (Option<Instant>, Option<(i64, Figures)>);
@@ -54,6 +55,18 @@ impl Pace {
     /// Notes a count that took too long: the last figures stay.
     fn gave_up(&self, took: Duration) {
         self.lock().0 = Some(Instant::now() + EVERY.max(took * SHARE));
+    }
+
+    /// Whether a caller may count: a count that was given up is not tried again for a while, or callers
+    /// together would take all of the server's time.
+    fn may_look(&self) -> bool {
+        let until = *self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_none_or(|until| Instant::now() >= until)
+    }
+
+    /// Notes a count for a caller that took too long.
+    fn look_gave_up(&self) {
+        *self.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + LOOK_TIME_MAX * SHARE);
     }
 
     fn lock(&self) -> MutexGuard<'_, Counted> {
@@ -100,7 +113,15 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
     let mut session = shared.pool.session().await?;
     shared.lanes.load(&mut session).await?;
     let bound = LOOK_MAX + 1;
-    let Some(seen) = session.query_within(LOOK_TIME_MAX, &sql::DEPTH_NOW, &[&bound]).await? else {
+    let pace = &shared.leadership.depths;
+    let mut seen = None;
+    if pace.may_look() {
+        seen = session.query_within(LOOK_TIME_MAX, &sql::DEPTH_NOW, &[&bound]).await?;
+        if seen.is_none() {
+            pace.look_gave_up();
+        }
+    }
+    let Some(seen) = seen else {
         // The leader's figures are older, and better than none.
         let kept = figures(&session.query(&sql::DEPTH_KEPT, &[]).await?);
         return Ok(records(shared, &paused, |depth, state, place| {

@@ -106,10 +106,16 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../sql/migrations/0014_job_limit.sql"),
     },
     Migration {
+        version: 15,
+        oldest_writer: 1,
+        locks: "the table of tasks, for as long as it takes to make the index of running ones anew: it is read once as a whole",
+        sql: include_str!("../../sql/migrations/0015_running_by_claim.sql"),
+    },
+    Migration {
         version: 16,
         oldest_writer: 1,
         locks: "no table: the function enqueue gets another body, and keeps its arguments and what was granted on it",
-        sql: include_str!("../sql/migrations/0016_short_context.sql"),
+        sql: include_str!("../../sql/migrations/0016_short_context.sql"),
     },
 ];
 

@@ -272,6 +272,15 @@ impl Offers {
             || state.brought.iter().any(|brought| brought.lease == lease)
     }
 
+    /// The lowest number of a worker under which an offer of this process may still lease a task.
+    pub(crate) fn oldest(&self, worker: WorkerId) -> Option<u64> {
+        let state = self.lock();
+        let out = state.out.iter().map(|out| out.key);
+        let next = state.next.iter().map(|(key, _)| *key);
+        let heard = state.heard.iter().map(key_of);
+        out.chain(next).chain(heard).filter(|key| key.worker == worker).map(|key| key.claim_no).min()
+    }
+
     /// Nobody comes for what is leased by this offer, or nobody knows whether it was laid out.
     fn give_up(&self, key: Key) {
         let mut state = self.lock();
@@ -415,4 +424,20 @@ async fn try_to_undo(shared: &Shared, key: Key) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn oldest_number_of_a_worker_is_one_still_out() {
+        let (offers, _chores) = Offers::new();
+        offers.listens(Ear::new());
+        offers.lay(&Demand::new(WorkerId(1), 5, Arc::from([LaneId(1)]), 1));
+        offers.lay(&Demand::new(WorkerId(1), 7, Arc::from([LaneId(1)]), 1));
+        assert_eq!((offers.oldest(WorkerId(1)), offers.oldest(WorkerId(2))), (Some(5), None));
+        offers.withdraw();
+        assert_eq!(offers.oldest(WorkerId(1)), None);
+    }
 }

@@ -7,6 +7,7 @@ mod audit;
 mod bad_rows;
 mod cancelled;
 mod claim;
+mod compare;
 mod connections;
 mod crash;
 mod doorbell;
