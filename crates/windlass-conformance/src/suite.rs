@@ -136,6 +136,7 @@ cases! { ($)
         a_retry_after_the_last_attempt_is_the_end [AttemptBound],
         a_snoozed_task_waits_with_its_attempt_given_back [AttemptBound],
         a_released_task_is_ready_with_its_attempt_given_back [Drain],
+        released_tasks_are_ready_in_the_order_of_their_ids,
         a_dead_task_stays_with_its_reason,
         a_handler_may_cancel_its_task,
         a_batch_is_settled_whole_with_lanes_and_next_due,
