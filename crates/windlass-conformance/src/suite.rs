@@ -316,6 +316,7 @@ cases! { ($)
         a_large_job_delays_a_new_one_by_no_more_than_its_window,
         a_jobs_next_task_is_that_of_the_highest_priority_then_the_oldest,
         a_task_that_outranks_a_ready_one_takes_its_place,
+        tasks_that_fill_a_job_outrank_a_ready_one,
         a_task_that_becomes_due_asks_its_job [Limit],
         a_batch_may_mix_plain_tasks_with_those_of_jobs_and_workflows,
         a_cancelled_task_gives_its_room_to_the_next [NoStranded],
