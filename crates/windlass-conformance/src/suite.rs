@@ -388,6 +388,7 @@ cases! { ($)
         a_cancelled_step_behind_a_block_leaves_the_culprit,
         a_cancelled_job_blocks_the_workflow_of_its_step,
         retention_leaves_the_culprit_of_a_blocked_workflow [NoStranded],
+        retention_leaves_a_cancelled_step_that_blocks [NoStranded],
     }
     schedules {
         schedules_are_kept_and_listed_by_name,

@@ -277,3 +277,19 @@ pub async fn retention_leaves_the_culprit_of_a_blocked_workflow(harness: &dyn Ha
     change(&rig, WorkflowAction::Retry).await.unwrap();
     assert_eq!(rig.state(ids[0]).await, State::Scheduled);
 }
+
+/// It cannot be retried, but it says why the workflow waits.
+pub async fn retention_leaves_a_cancelled_step_that_blocks(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ids = rig.add_all(vec![step_of("w"); 2]).await;
+    assert_eq!(rig.cancel(ids[0]).await, Ok(State::Cancelled));
+    rig.advance(Duration::from_hours(9_000)).await;
+    let nothing = Retention { history_age: Duration::ZERO, history_max_bytes: 0, dead_age: Duration::ZERO };
+    while rig.store.retain(&nothing).await.unwrap().more {}
+    assert_eq!(rig.state(ids[0]).await, State::Cancelled);
+    rig.assert_sound().await;
+    change(&rig, WorkflowAction::Skip).await.unwrap();
+    while rig.store.retain(&nothing).await.unwrap().more {}
+    assert_eq!(rig.store.task(ids[0]).await, Ok(None), "what blocks nothing goes");
+    assert_eq!(rig.workflow("w").await.unwrap().head, Some(ids[1]));
+}

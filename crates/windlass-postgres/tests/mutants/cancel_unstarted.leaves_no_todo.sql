@@ -1,4 +1,5 @@
 -- Broken: the room of a cancelled task goes to nobody. Breaks NO-STRANDED. Noticed by jobs::a_cancelled_task_gives_its_room_to_the_next
+-- A step is always kept: it may block its workflow. Index: primary key.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), gone AS (
@@ -17,7 +18,7 @@ WITH clock AS MATERIALIZED (
     g.id, g.claimed_at, (SELECT now FROM clock), g.worker, g.timeout_ms, g.lane, g.priority, g.lease, g.attempt,
     g.max_attempts, 7, g.encoding, false, g.job, g.workflow, g.key, g.progress, $2, g.log, g.payload
   FROM gone AS g
-  WHERE $4 OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
+  WHERE $4 OR g.workflow IS NOT NULL OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
 ), remembered AS (
   UPDATE windlass.key AS k
   SET expires_at = (SELECT now FROM clock) + $3
