@@ -335,6 +335,8 @@ cases! { ($)
         a_redriven_task_asks_its_job,
         jobs_are_listed_by_name_in_pages,
         a_task_sees_its_job_and_who_has_the_room,
+        a_removed_job_passes_the_turn_of_a_crashed_step_on [NoStranded],
+        a_step_cancelled_before_its_turn_makes_no_job,
     }
     delay {
         starts_of_a_job_are_at_least_its_delay_apart [Schedule],
