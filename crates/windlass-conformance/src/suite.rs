@@ -136,6 +136,7 @@ cases! { ($)
         a_retry_after_the_last_attempt_is_the_end [AttemptBound],
         a_snoozed_task_waits_with_its_attempt_given_back [AttemptBound],
         a_released_task_is_ready_with_its_attempt_given_back [Drain],
+        released_tasks_are_ready_in_the_order_of_their_ids,
         a_dead_task_stays_with_its_reason,
         a_handler_may_cancel_its_task,
         a_batch_is_settled_whole_with_lanes_and_next_due,
@@ -315,6 +316,7 @@ cases! { ($)
         a_large_job_delays_a_new_one_by_no_more_than_its_window,
         a_jobs_next_task_has_the_highest_priority_then_age,
         a_task_that_outranks_a_ready_one_takes_its_place,
+        tasks_that_fill_a_job_outrank_a_ready_one,
         a_task_that_becomes_due_asks_its_job [Limit],
         a_batch_may_mix_plain_tasks_with_those_of_jobs_and_workflows,
         a_cancelled_task_gives_its_room_to_the_next [NoStranded],
@@ -333,6 +335,8 @@ cases! { ($)
         a_redriven_task_asks_its_job,
         jobs_are_listed_by_name_in_pages,
         a_task_shows_its_job_and_the_tasks_that_use_its_room,
+        a_removed_job_passes_the_turn_of_a_crashed_step_on [NoStranded],
+        a_step_cancelled_before_its_turn_makes_no_job,
     }
     delay {
         starts_of_a_job_are_at_least_its_delay_apart [Schedule],
@@ -386,6 +390,7 @@ cases! { ($)
         cancelling_a_waiting_step_does_not_unblock_its_workflow,
         a_cancelled_job_blocks_the_workflow_of_its_step,
         retention_keeps_the_step_that_blocks_a_workflow [NoStranded],
+        retention_leaves_a_cancelled_step_that_blocks [NoStranded],
     }
     schedules {
         schedules_are_kept_and_listed_by_name,

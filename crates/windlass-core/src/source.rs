@@ -259,7 +259,8 @@ pub trait Source: Send + Sync + 'static {
     async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64>;
 
     /// Writes the ends of attempts, all in one durable commit, once per batch number: a batch that was
-    /// already applied is answered from its receipt.
+    /// already applied is answered from its receipt. Tasks that it releases become ready in the order of their ids, whatever the
+    /// order of the batch.
     async fn settle(&self, batch: Arc<SettleBatch>) -> Result<Settled>;
 
     /// Keeps a short text that says how far an attempt is.

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tokio_postgres::Row;
 use windlass_core::{
-    Error, Name, Result, State, TaskId, Timestamp,
+    Error, LaneId, Name, Result, State, TaskId, Timestamp,
     store::{Changed, Redrive},
 };
 
@@ -19,6 +19,7 @@ use crate::{
         admit, job,
         workflow::{self, StepEnd},
     },
+    leases::hand_back::tell,
     shared::Shared,
     sql,
 };
@@ -61,7 +62,9 @@ async fn cancel_some(
         let gone = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
         let mut gone: Vec<TaskId> = gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
         if gone.len() < left.len() {
-            gone.extend(cancel_steps(shared, &mut session, &raw, reason).await?);
+            let (steps, lanes) = cancel_steps(shared, &mut session, &raw, reason).await?;
+            gone.extend(steps);
+            tell(shared, &mut session, &lanes).await;
         }
         shared.awaited.wake(gone.iter().copied());
         results.extend(gone.into_iter().map(|id| (id, Ok(State::Cancelled))));
@@ -89,16 +92,16 @@ async fn cancel_some(
 }
 
 /// Ends steps of workflows that have not started, under the locks of their workflows. One that had its turn counts as failed; one
-/// that waits is taken out.
+/// that waits is taken out. Answers them, and the lanes of the steps that follow.
 async fn cancel_steps(
     shared: &Shared,
     session: &mut Session<'_>,
     ids: &[i64],
     reason: &str,
-) -> Result<Vec<TaskId>, Failure> {
+) -> Result<(Vec<TaskId>, Vec<LaneId>), Failure> {
     let steps = session.query(&sql::WORKFLOW_OF, &[&ids]).await?;
     if steps.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     }
     let names: BTreeSet<String> = steps.iter().map(|row| row.get(1)).collect();
     let ids: Vec<i64> = steps.iter().map(|row| row.get(0)).collect();
@@ -114,13 +117,17 @@ async fn cancel_steps(
             Some(StepEnd { workflow, task: row.get(0), step: row.get(3), has_failed: had_its_turn })
         })
         .collect();
-    workflow::advance(shared, session, &held, &ends).await?;
+    let lanes = workflow::advance(shared, session, &held, &ends).await?;
     session.commit().await?;
-    Ok(gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect())
+    Ok((gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect(), lanes))
 }
 
-/// Ends those of the tasks that have not started; answers how many.
-pub(crate) async fn cancel_unstarted(shared: &Shared, ids: &[TaskId], reason: &str) -> Result<u64> {
+/// Ends those of the tasks that have not started; answers how many, and the lanes of the steps that follow.
+pub(crate) async fn cancel_unstarted(
+    shared: &Shared,
+    ids: &[TaskId],
+    reason: &str,
+) -> Result<(u64, Vec<LaneId>)> {
     let reason = shared.rules.clip_error(reason);
     let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
     let raw: Vec<i64> = in_order(ids).iter().map(|id| id.raw()).collect();
@@ -128,11 +135,14 @@ pub(crate) async fn cancel_unstarted(shared: &Shared, ids: &[TaskId], reason: &s
         let mut session = shared.pool.session().await?;
         let gone = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
         let mut gone: Vec<TaskId> = gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        let mut lanes = Vec::new();
         if gone.len() < raw.len() {
-            gone.extend(cancel_steps(shared, &mut session, &raw, &reason).await?);
+            let (steps, followed) = cancel_steps(shared, &mut session, &raw, &reason).await?;
+            gone.extend(steps);
+            lanes = followed;
         }
         shared.awaited.wake(gone.iter().copied());
-        Ok(gone.len() as u64)
+        Ok((gone.len() as u64, lanes))
     })
     .await
 }

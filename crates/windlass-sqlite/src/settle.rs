@@ -36,18 +36,19 @@ pub(crate) fn settle(tx: &mut Tx<'_>, batch: &SettleBatch) -> Step<Settled> {
         return Ok(settled);
     }
     let mut settled = Settled::default();
-    let (mut done, mut later) = (Done::default(), Later::default());
+    let (mut done, mut later, mut released) = (Done::default(), Later::default(), Vec::new());
     for item in &batch.items {
         match tx.memory.take(batch.worker, item.lease) {
             Some(held) => {
                 let ending = Ending { worker: batch.worker, id: item.lease.id, held };
-                apply(tx, item, ending, (&mut done, &mut later), &mut settled.lanes_ready)?;
+                apply(tx, item, ending, (&mut done, &mut later, &mut released))?;
             }
             None => settled.fenced.push(item.lease.id),
         }
     }
     done.write(tx, batch.worker)?;
     later.write(tx, batch.worker)?;
+    hand_back(tx, released, &mut settled.lanes_ready)?;
     admit::give_turns(tx)?;
     settled.lanes_ready.extend(&tx.touched.lanes_ready);
     settled.lanes_ready.sort_unstable();
@@ -109,8 +110,7 @@ fn apply<'a>(
     tx: &mut Tx<'_>,
     item: &'a SettleItem,
     ending: Ending,
-    (done, later): (&mut Done, &mut Later<'a>),
-    lanes_ready: &mut Vec<LaneId>,
+    (done, later, released): (&mut Done, &mut Later<'a>, &mut Vec<Ending>),
 ) -> Step<()> {
     // A cancellation was requested: every end but success is that cancellation.
     if let (Some(reason), false) = (&ending.held.cancel, matches!(item.settlement, Settlement::Done { .. })) {
@@ -135,14 +135,24 @@ fn apply<'a>(
             Ok(())
         }
         Settlement::Release => {
-            if ending.hand_back(tx)? == State::Ready {
-                lanes_ready.push(ending.held.lane);
-            }
+            released.push(ending);
             Ok(())
         }
         Settlement::Dead { error } => ending.fail(tx, error),
         Settlement::Cancelled { reason } => ending.leave(tx, State::Cancelled, Some(reason), None),
     }
+}
+
+/// Hands attempts back in the order of their tasks, as every other hand-back does: each draws its place in the
+/// ready line.
+fn hand_back(tx: &mut Tx<'_>, mut released: Vec<Ending>, lanes_ready: &mut Vec<LaneId>) -> Step<()> {
+    released.sort_unstable_by_key(|ending| ending.id);
+    for ending in released {
+        if ending.hand_back(tx)? == State::Ready {
+            lanes_ready.push(ending.held.lane);
+        }
+    }
+    Ok(())
 }
 
 /// Attempts that succeeded and left nothing to record: the usual case, written many at a time.

@@ -1,6 +1,10 @@
 //! What operators do with jobs: pause, resume, cancel, remove.
 
-use windlass_core::{Error, JobChange, JobState, NewTask, Outcome, Rules, State, store::Redrive, task::Key};
+use std::time::Duration;
+
+use windlass_core::{
+    Error, JobChange, JobState, NewTask, OnFailure, Outcome, Rules, State, store::Redrive, task::Key,
+};
 
 use super::rig::{MANY, Rig, lease_of, name, of_job, task};
 use crate::harness::Harness;
@@ -216,4 +220,30 @@ pub async fn a_task_shows_its_job_and_the_tasks_that_use_its_room(harness: &dyn 
     let view = rig.store.gates().view(&rig.task(ids[3]).await).await.unwrap();
     assert_eq!(view.workflow, rig.workflow("w").await);
     assert_eq!(view.workflow.unwrap().head, Some(ids[3]));
+}
+
+/// The step that follows is ready in the same sweep, and its lane is in the answer.
+pub async fn a_removed_job_passes_the_turn_of_a_crashed_step_on(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    let first = NewTask { workflow: Some(name("w")), on_failure: Some(OnFailure::Skip), ..of_job("j") };
+    let ids = rig.add_all(vec![first, NewTask { workflow: Some(name("w")), ..task("b") }]).await;
+    assert_eq!(worker.claim_ids(MANY).await, ids[..1]);
+    rig.store.gates().remove_job(&name("j"), false).await.unwrap();
+    rig.advance(Duration::from_mins(1)).await;
+    let swept = rig.store.expire_workers(MANY).await.unwrap();
+    assert_eq!(rig.state(ids[0]).await, State::Cancelled);
+    let next = rig.task(ids[1]).await;
+    assert_eq!((next.state, swept.lanes_ready), (State::Ready, vec![next.lane.id]));
+}
+
+/// A job that had nothing to decide is made by the first task that it decides about.
+pub async fn a_step_cancelled_before_its_turn_makes_no_job(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let step = NewTask { workflow: Some(name("w")), ..of_job("j") };
+    let ids = rig.add_all(vec![NewTask { workflow: Some(name("w")), ..task("a") }, step]).await;
+    assert_eq!(rig.cancel(ids[1]).await, Ok(State::Cancelled));
+    rig.store.admit(MANY).await.unwrap();
+    rig.add(NewTask { job_concurrency: Some(1), ..of_job("j") }).await;
+    assert_eq!(rig.job("j").await.concurrency, Some(1));
 }

@@ -317,6 +317,18 @@ pub async fn a_task_that_outranks_a_ready_one_takes_its_place(harness: &dyn Harn
     rig.assert_sound().await;
 }
 
+/// One of them takes the last place, and the other still finds a worse task before it.
+pub async fn tasks_that_fill_a_job_outrank_a_ready_one(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    rig.limit("j", 2).await;
+    let low = rig.add(urgent("j", -1)).await;
+    let high = rig.add_all(vec![urgent("j", 0); 2]).await;
+    assert_eq!(rig.states(&high).await, [State::Ready; 2]);
+    assert_eq!(rig.state(low).await, State::Held);
+    assert_eq!(worker.claim_ids(MANY).await, high);
+}
+
 pub async fn a_task_that_becomes_due_asks_its_job(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     rig.limit("j", 1).await;

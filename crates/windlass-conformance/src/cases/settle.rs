@@ -134,6 +134,16 @@ pub async fn a_released_task_is_ready_with_its_attempt_given_back(harness: &dyn 
     }
 }
 
+pub async fn released_tasks_are_ready_in_the_order_of_their_ids(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ids = rig.add_all(vec![task("a"), step_of("w"), task("a")]).await;
+    let mut worker = rig.worker().await;
+    let mut claimed = worker.claim(MANY).await;
+    claimed.sort_by_key(|task| std::cmp::Reverse(task.id));
+    worker.settle(claimed.into_iter().map(|task| (task, Outcome::Release)).collect()).await;
+    assert_eq!(worker.claim_ids(MANY).await, ids);
+}
+
 pub async fn a_dead_task_stays_with_its_reason(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let id = rig.add(task("a")).await;

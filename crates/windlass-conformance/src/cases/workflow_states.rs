@@ -71,7 +71,11 @@ pub async fn a_workflow_that_cancels_ends_the_rest_after_a_failure(harness: &dyn
     assert_eq!(rig.task(ids[2]).await.error, Some(reason));
     assert_eq!(rig.workflow("w").await, None);
     let late = rig.add(step_of("w")).await;
-    assert_eq!(worker.claim_ids(MANY).await, [late], "a step that is appended later starts as in a new workflow");
+    assert_eq!(
+        worker.claim_ids(MANY).await,
+        [late],
+        "a step that is appended later starts as in a new workflow"
+    );
     assert_eq!(rig.workflow("w").await.unwrap().on_failure, OnFailure::Block);
     rig.assert_sound().await;
 }
@@ -276,4 +280,20 @@ pub async fn retention_keeps_the_step_that_blocks_a_workflow(harness: &dyn Harne
     rig.assert_sound().await;
     change(&rig, WorkflowAction::Retry).await.unwrap();
     assert_eq!(rig.state(ids[0]).await, State::Scheduled);
+}
+
+/// It cannot be retried, but it says why the workflow waits.
+pub async fn retention_leaves_a_cancelled_step_that_blocks(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let ids = rig.add_all(vec![step_of("w"); 2]).await;
+    assert_eq!(rig.cancel(ids[0]).await, Ok(State::Cancelled));
+    rig.advance(Duration::from_hours(9_000)).await;
+    let nothing = Retention { history_age: Duration::ZERO, history_max_bytes: 0, dead_age: Duration::ZERO };
+    while rig.store.retain(&nothing).await.unwrap().more {}
+    assert_eq!(rig.state(ids[0]).await, State::Cancelled);
+    rig.assert_sound().await;
+    change(&rig, WorkflowAction::Skip).await.unwrap();
+    while rig.store.retain(&nothing).await.unwrap().more {}
+    assert_eq!(rig.store.task(ids[0]).await, Ok(None), "what blocks nothing goes");
+    assert_eq!(rig.workflow("w").await.unwrap().head, Some(ids[1]));
 }

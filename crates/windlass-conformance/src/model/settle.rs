@@ -21,7 +21,9 @@ impl Model {
         }
         let before = self.last_ready_seq;
         let mut fenced = Vec::new();
-        for item in &batch.items {
+        let mut items: Vec<_> = batch.items.iter().collect();
+        items.sort_by_key(|item| item.lease.id);
+        for item in items {
             if self.holds(batch.worker, item.lease) {
                 self.settle_one(item.lease.id, &item.settlement, now);
             } else {

@@ -143,13 +143,6 @@ impl Reference {
         self.model.job(job).is_some_and(|job| job.state.ends_what_comes_back())
     }
 
-    /// Whether a workflow is blocked by a step that was cancelled.
-    fn has_cancelled_culprit(&self) -> bool {
-        let culprit =
-            |workflow| self.model.task(self.model.workflow(&ops::workflow_name(workflow))?.blocked_by?);
-        (0..ops::GATES).filter_map(culprit).any(|task| task.state == State::Cancelled)
-    }
-
     fn records(&self, state: State) -> Vec<TaskRecord> {
         self.model.tasks(&Filter { state: Some(state), ..Filter::default() }, None, ops::MANY).tasks
     }
@@ -171,9 +164,8 @@ impl ReferenceStateMachine for Reference {
         ops::next(state)
     }
 
-    /// Some steps are skipped, because the rules leave two things open (docs/gates.md): when a waiting step
-    /// in a job that ends its tasks is ended by the next turn of that job, and whether retention removes a
-    /// cancelled step that blocks its workflow.
+    /// Some steps are skipped, because the rules leave one thing open (docs/gates.md): when a waiting step
+    /// in a job that ends its tasks is ended by the next turn of that job.
     fn preconditions(state: &Self, op: &Op) -> bool {
         match op {
             Op::Enqueue { drafts } => drafts
@@ -187,7 +179,6 @@ impl ReferenceStateMachine for Reference {
                 .filter(|task| task.workflow.is_some())
                 .filter_map(|task| task.job)
                 .all(|job| !state.ends_its_tasks(&job)),
-            Op::Retain => !state.has_cancelled_culprit(),
             _ => true,
         }
     }

@@ -1,5 +1,5 @@
 -- Ends tasks that have not started, in the order of the ids; steps of workflows only if those are held ($5). $1 ids, $2 reason, $3 how long a key is remembered, $4 keep all.
--- Index: primary key.
+-- A step is always kept: it may block its workflow. Index: primary key, also of job.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), gone AS (
@@ -18,13 +18,16 @@ WITH clock AS MATERIALIZED (
     g.id, g.claimed_at, (SELECT now FROM clock), g.worker, g.timeout_ms, g.lane, g.priority, g.lease, g.attempt,
     g.max_attempts, 7, g.encoding, false, g.job, g.workflow, g.key, g.progress, $2, g.log, g.payload
   FROM gone AS g
-  WHERE $4 OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
+  WHERE $4 OR g.workflow IS NOT NULL OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
 ), remembered AS (
   UPDATE windlass.key AS k
   SET expires_at = (SELECT now FROM clock) + $3
   FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
   WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
 ), todo AS (
-  INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 0::smallint, g.job FROM gone AS g WHERE g.job IS NOT NULL
+  -- A job that is not there had nothing to decide, and this makes none: the next task may bring its limit. Not as EXISTS, which
+  -- the planner may answer from all jobs at once.
+  INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 0::smallint, g.job FROM gone AS g
+  WHERE (SELECT true FROM windlass.job AS j WHERE j.name = g.job)
 )
 SELECT id, state, workflow, step, job IS NOT NULL FROM gone

@@ -1,5 +1,6 @@
 -- Ends attempts whose end somebody asked for, whatever they said but success. Only the primary key can serve the fence.
--- $1 worker, $2 tasks in order, $3 leases, $4 how long a key is remembered, $5 keep all.
+-- $1 worker, $2 tasks in order, $3 leases, $4 how long a key is remembered, $5 keep all. A step is always kept: it may block its
+-- workflow.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), gone AS (
@@ -18,7 +19,7 @@ WITH clock AS MATERIALIZED (
     g.id, g.claimed_at, (SELECT now FROM clock), $1, g.timeout_ms, g.lane, g.priority, g.lease, g.attempt,
     g.max_attempts, 7, g.encoding, true, g.job, g.workflow, g.key, g.progress, g.cancel, g.log, g.payload
   FROM gone AS g
-  WHERE $5 OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
+  WHERE $5 OR g.workflow IS NOT NULL OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
 ), remembered AS (
   UPDATE windlass.key AS k
   SET expires_at = (SELECT now FROM clock) + $4

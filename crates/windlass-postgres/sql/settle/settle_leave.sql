@@ -1,6 +1,6 @@
 -- Ends attempts and their tasks with them: done or cancelled, perhaps with an output. Only the primary key can serve the
 -- fence. $1 worker, $2 tasks in order, $3 leases, $4 states, $5 errors, $6 output encodings, $7 outputs, $8 how long a
--- key is remembered, $9 keep all.
+-- key is remembered, $9 keep all. A cancelled step is always kept: it may block its workflow.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), gone AS (
@@ -21,7 +21,8 @@ WITH clock AS MATERIALIZED (
     g.max_attempts, g.state, g.encoding, g.output_encoding, true, g.job, g.workflow, g.key, g.progress, g.error, g.log,
     g.output, g.payload
   FROM gone AS g
-  WHERE $9 OR g.output IS NOT NULL OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
+  WHERE $9 OR g.output IS NOT NULL OR (g.state = 7 AND g.workflow IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
 ), remembered AS (
   UPDATE windlass.key AS k
   SET expires_at = (SELECT now FROM clock) + $8

@@ -1,8 +1,12 @@
 -- Removes kept tasks one by one, the lowest ids first: those that ended before a time, or as many as there are too many.
--- $1 ended before, $2 how many at most. Index: history_id, in order.
+-- Never one that blocks its workflow. $1 ended before, $2 how many at most. Index: history_id, in order.
 WITH old AS MATERIALIZED (
   SELECT h.id, h.ended_at FROM windlass.history AS h
   WHERE h.ended_at <= $1
+    AND (
+      h.workflow IS NULL
+      OR NOT EXISTS (SELECT 1 FROM windlass.workflow AS w WHERE w.name = h.workflow AND w.blocked_by = h.id)
+    )
   ORDER BY h.id
   LIMIT $2
 )

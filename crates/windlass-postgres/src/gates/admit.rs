@@ -107,7 +107,7 @@ async fn admit_all(shared: &Shared) -> Result<DutyReport> {
             unpark(shared).await?;
         }
         for (name, up_to, reason) in &admitted.to_cancel {
-            job::cancel_tasks(shared, name, *up_to, reason).await?;
+            job::cancel_tasks(shared, name, *up_to, reason, &mut report.lanes_ready).await?;
         }
     }
     report.lanes_ready.sort_unstable();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::{
-    Error, JobChange, JobRecord, JobState, Name, Result, State, TaskId, TaskRecord, Timestamp,
+    Error, JobChange, JobRecord, JobState, LaneId, Name, Result, State, TaskId, TaskRecord, Timestamp,
     gate::{COUNT_MAX, GateView},
     source::DutyReport,
 };
@@ -129,12 +129,12 @@ async fn lock_state(session: &mut Session<'_>, name: &Name) -> Result<Option<Job
 /// What follows from a transaction that gave turns, once it is committed.
 async fn follow_up(shared: &Shared, admitted: &Admitted) -> Result<()> {
     admitted.log();
+    let mut lanes_ready = admitted.lanes_ready.clone();
     for (name, up_to, reason) in &admitted.to_cancel {
-        cancel_tasks(shared, name, *up_to, reason).await?;
+        cancel_tasks(shared, name, *up_to, reason, &mut lanes_ready).await?;
     }
-    if !admitted.lanes_ready.is_empty() {
-        crate::leases::hand_back::tell(shared, &mut shared.pool.session().await?, &admitted.lanes_ready)
-            .await;
+    if !lanes_ready.is_empty() {
+        crate::leases::hand_back::tell(shared, &mut shared.pool.session().await?, &lanes_ready).await;
     }
     if let Some(due) = admitted.next_due {
         shared.subscribers.tell_due(due);
@@ -143,8 +143,14 @@ async fn follow_up(shared: &Shared, admitted: &Admitted) -> Result<()> {
     Ok(())
 }
 
-/// Cancels what waits in a job, a bounded number at a time; answers how many.
-pub(crate) async fn cancel_tasks(shared: &Shared, name: &str, up_to: i64, reason: &str) -> Result<u64> {
+/// Cancels what waits in a job, a bounded number at a time; answers how many, and adds the lanes of the steps that follow.
+pub(crate) async fn cancel_tasks(
+    shared: &Shared,
+    name: &str,
+    up_to: i64,
+    reason: &str,
+    lanes_ready: &mut Vec<LaneId>,
+) -> Result<u64> {
     let mut cancelled = 0;
     loop {
         let rows =
@@ -153,7 +159,8 @@ pub(crate) async fn cancel_tasks(shared: &Shared, name: &str, up_to: i64, reason
             return Ok(cancelled);
         }
         let ids: Vec<TaskId> = rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
-        let changed = operate::cancel_unstarted(shared, &ids, reason).await?;
+        let (changed, lanes) = operate::cancel_unstarted(shared, &ids, reason).await?;
+        lanes_ready.extend(lanes);
         if changed == 0 {
             // All of them started in between.
             return Ok(cancelled);
@@ -191,7 +198,11 @@ pub(crate) async fn remove(shared: &Shared, name: &Name, now: bool) -> Result<u6
         Ok::<i64, Failure>(gone.map_or(i64::MAX, |row| row.get(0)))
     })
     .await?;
-    let cancelled = cancel_tasks(shared, name.as_str(), gone_before, &reason).await?;
+    let mut lanes_ready = Vec::new();
+    let cancelled = cancel_tasks(shared, name.as_str(), gone_before, &reason, &mut lanes_ready).await?;
+    if !lanes_ready.is_empty() {
+        crate::leases::hand_back::tell(shared, &mut shared.pool.session().await?, &lanes_ready).await;
+    }
     if now {
         ask_running(shared, name, gone_before, &reason).await?;
     }

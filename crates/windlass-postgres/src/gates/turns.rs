@@ -184,7 +184,27 @@ impl<'a> Round<'a> {
             self.open.extend(plan.demote.into_iter().map(|(name, _)| name));
         }
         if !plan.promote.is_empty() {
-            self.promote(session, &plan.promote, admitted).await?;
+            let promoted = self.promote(session, &plan.promote, admitted).await?;
+            self.reopen_outranked(session, &plan.promote, &promoted).await?;
+        }
+        Ok(())
+    }
+
+    /// Jobs whose last place was just given away are looked at again if what is still held outranks what was ready before.
+    async fn reopen_outranked(
+        &mut self,
+        session: &mut Session<'_>,
+        wanted: &[(String, i64, bool)],
+        promoted: &BTreeMap<String, i64>,
+    ) -> Result<(), Failure> {
+        let had_ready =
+            |name: &str, n: i64| self.taken.get(name).is_some_and(|(ready, _)| i64::from(*ready) > n);
+        let is_full = |name: &str, n: i64| promoted.get(name).is_some_and(|promoted| *promoted >= n);
+        let full = wanted.iter().filter(|(name, n, _)| is_full(name, *n) && had_ready(name, *n));
+        let full: Vec<&str> = full.map(|(name, ..)| name.as_str()).collect();
+        if !full.is_empty() {
+            let outranked = session.query(&sql::JOB_OUTRANKED, &[&full]).await?;
+            self.open.extend(outranked.iter().map(|row| row.get::<_, String>(0)));
         }
         Ok(())
     }

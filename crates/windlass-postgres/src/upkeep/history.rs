@@ -138,10 +138,26 @@ async fn drop_in(
         session.number(&count).await?
     };
     // Exclusive on the whole history for a moment, therefore the short wait above.
+    let detach = format!("ALTER TABLE windlass.history DETACH PARTITION windlass.{}", part.name);
+    session.batch(&schema.render(&detach)).await?;
+    // A blocked workflow needs its blocker, so that goes to the rest. Its hour has no part of its own any more, which is why
+    // it can. All columns, whatever their names: a part has those of the history.
+    let keep = format!(
+        "WITH kept AS (
+           INSERT INTO windlass.history
+           SELECT h.*
+           FROM windlass.workflow AS w
+           CROSS JOIN LATERAL (SELECT h.* FROM windlass.{} AS h WHERE h.id = w.blocked_by OFFSET 0) AS h
+           WHERE w.blocked_by IS NOT NULL
+           RETURNING 1
+         ) SELECT count(*) FROM kept",
+        part.name
+    );
+    let kept = session.number(&schema.render(&keep)).await?;
     session.batch(&schema.render(&format!("DROP TABLE windlass.{}", part.name))).await?;
     session.query(&sql::FORGET_PART, &[&part.name]).await?;
     session.commit().await?;
-    Ok(rows)
+    Ok(rows.saturating_sub(kept))
 }
 
 /// Keeps the history below a size: whole parts first, the oldest first; then, if only the last part is left, rows.

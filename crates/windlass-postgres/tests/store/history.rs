@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use windlass_conformance::cases::rig::{Rig, task};
-use windlass_core::{Outcome, TaskId, store::Retention};
+use windlass_conformance::cases::rig::{Rig, name, step_of, task};
+use windlass_core::{Outcome, State, TaskId, WorkflowAction, store::Retention};
 
 use crate::support::PostgresHarness;
 
@@ -107,6 +107,26 @@ async fn old_parts_are_dropped_whole() {
     assert_eq!(retain(&rig).await, 3);
     assert!(!has(&harness, &part).await);
     assert_eq!(rig.all().await.iter().map(|task| task.id).collect::<Vec<_>>(), [younger]);
+}
+
+#[tokio::test]
+async fn a_blocker_in_a_dropped_part_goes_to_the_rest() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::open(&harness).await;
+    retain(&rig).await;
+    let part = part_in(&harness, 0).await;
+    let ids = rig.add_all(vec![step_of("w"); 2]).await;
+    rig.cancel(ids[0]).await.unwrap();
+    end_one(&rig).await;
+    assert_eq!(part_of(&harness, ids[0]).await, part);
+    rig.advance(10 * HOUR).await;
+    assert_eq!(retain(&rig).await, 1, "what blocks nothing");
+    assert!(!has(&harness, &part).await);
+    assert_eq!(part_of(&harness, ids[0]).await, "history_rest");
+    assert_eq!(rig.state(ids[0]).await, State::Cancelled);
+    rig.store.gates().change_workflow(&name("w"), WorkflowAction::Skip).await.unwrap();
+    assert_eq!(retain(&rig).await, 1);
+    assert_eq!(rig.store.task(ids[0]).await, Ok(None));
 }
 
 #[tokio::test]
