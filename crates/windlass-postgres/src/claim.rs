@@ -38,6 +38,7 @@ pub(crate) fn wanted(demand: &Demand) -> i64 {
 }
 
 /// What one demand found.
+#[expect(clippy::struct_excessive_bools, reason = "each is a word of the answer")]
 struct Found {
     tasks: Vec<Claimed>,
     rest: Rest,
@@ -254,6 +255,9 @@ async fn claim(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<
 }
 
 async fn serve(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<Served> {
+    for demand in demands {
+        shared.comparisons.claims(demand.worker, demand.claim_no);
+    }
     let mut session = shared.claims.session().await?;
     let found = match demands {
         [] => {

@@ -21,21 +21,11 @@ impl Sql {
     }
 }
 
-/// The name of a statement: that of its file, without the folder.
-const fn name_of(file: &'static str) -> &'static str {
-    let bytes = file.as_bytes();
-    let mut at = bytes.len();
-    while at > 0 && bytes[at - 1] != b'/' {
-        at -= 1;
-    }
-    file.split_at(at).1
-}
-
 macro_rules! statements {
-    ($($constant:ident $file:literal [$($type:ident),*];)*) => {
+    ($($constant:ident $folder:literal $file:literal [$($type:ident),*];)*) => {
         $(pub(crate) static $constant: Sql = Sql {
-            name: name_of($file),
-            text: include_str!(concat!("../sql/", $file, ".sql")),
+            name: $file,
+            text: include_str!(concat!("../sql/", $folder, "/", $file, ".sql")),
             types: &[$(Type::$type),*],
         };)*
 
@@ -45,179 +35,179 @@ macro_rules! statements {
 }
 
 statements! {
-    ASK_CANCEL "operate/ask_cancel" [INT8_ARRAY, TEXT, TEXT];
-    AUDIT "upkeep/audit" [INT8];
-    AWAIT_TASKS "operate/await" [INT8_ARRAY, INT8];
-    BEGIN_EPOCH "leases/begin_epoch" [INT8, INT8];
-    CANCEL_UNSTARTED "operate/cancel_unstarted" [INT8_ARRAY, TEXT, INT8, BOOL, BOOL];
-    TAKE "claim/take" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, INT4_ARRAY, BOOL];
-    CLAIM_HAND_OVER "claim/claim_hand_over" [INT8_ARRAY, INT8_ARRAY, INT8_ARRAY];
-    CLAIM_HELD "claim/claim_held" [INT8];
-    CLAIM_LOCK "claim/claim_lock" [INT8_ARRAY, INT8_ARRAY];
-    CLAIM_SUSPECT "claim/claim_suspect" [INT8, INT8, INT4_ARRAY, INT8_ARRAY, INT8];
-    COPY_ADVANCE "transfer/copy_advance" [INT8, INT8];
-    COPY_BEGIN "transfer/copy_begin" [INT8];
-    COPY_COUNTS "transfer/copy_counts" [];
-    COPY_HISTORY "transfer/copy_history" [
+    ASK_CANCEL "operate" "ask_cancel" [INT8_ARRAY, TEXT, TEXT];
+    AUDIT "upkeep" "audit" [INT8];
+    AWAIT_TASKS "operate" "await" [INT8_ARRAY, INT8];
+    BEGIN_EPOCH "leases" "begin_epoch" [INT8, INT8];
+    CANCEL_UNSTARTED "operate" "cancel_unstarted" [INT8_ARRAY, TEXT, INT8, BOOL, BOOL];
+    TAKE "claim" "take" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, INT4_ARRAY, BOOL];
+    CLAIM_HAND_OVER "claim" "claim_hand_over" [INT8_ARRAY, INT8_ARRAY, INT8_ARRAY];
+    CLAIM_HELD "claim" "claim_held" [INT8];
+    CLAIM_LOCK "claim" "claim_lock" [INT8_ARRAY, INT8_ARRAY];
+    CLAIM_SUSPECT "claim" "claim_suspect" [INT8, INT8, INT4_ARRAY, INT8_ARRAY, INT8];
+    COPY_ADVANCE "transfer" "copy_advance" [INT8, INT8];
+    COPY_BEGIN "transfer" "copy_begin" [INT8];
+    COPY_COUNTS "transfer" "copy_counts" [];
+    COPY_HISTORY "transfer" "copy_history" [
         INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY,
         INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, INT2_ARRAY, INT2_ARRAY, BOOL_ARRAY, TEXT_ARRAY, TEXT_ARRAY,
         TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, BYTEA_ARRAY, BYTEA_ARRAY
     ];
-    COPY_JOBS "transfer/copy_jobs" [
+    COPY_JOBS "transfer" "copy_jobs" [
         TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, BOOL_ARRAY,
         BOOL_ARRAY
     ];
-    COPY_KEYS "transfer/copy_keys" [TEXT_ARRAY, TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY];
-    COPY_LANES "transfer/copy_lanes" [TEXT_ARRAY, TEXT_ARRAY];
-    COPY_NUMBERS "transfer/copy_numbers" [INT8, INT8];
-    COPY_PARTS "transfer/copy_parts" [];
-    COPY_PAUSED "transfer/copy_paused" [TEXT_ARRAY, INT8_ARRAY];
-    COPY_RESUME "transfer/copy_resume" [TEXT_ARRAY];
-    COPY_SCHEDULES "transfer/copy_schedules" [TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY, TEXT_ARRAY];
-    COPY_STATE "transfer/copy_state" [];
-    COPY_TASKS "transfer/copy_tasks" [
+    COPY_KEYS "transfer" "copy_keys" [TEXT_ARRAY, TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY];
+    COPY_LANES "transfer" "copy_lanes" [TEXT_ARRAY, TEXT_ARRAY];
+    COPY_NUMBERS "transfer" "copy_numbers" [INT8, INT8];
+    COPY_PARTS "transfer" "copy_parts" [];
+    COPY_PAUSED "transfer" "copy_paused" [TEXT_ARRAY, INT8_ARRAY];
+    COPY_RESUME "transfer" "copy_resume" [TEXT_ARRAY];
+    COPY_SCHEDULES "transfer" "copy_schedules" [TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY, TEXT_ARRAY];
+    COPY_STATE "transfer" "copy_state" [];
+    COPY_TASKS "transfer" "copy_tasks" [
         INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY,
         INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY,
         INT2_ARRAY, INT2_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY,
         TEXT_ARRAY, TEXT_ARRAY, BYTEA_ARRAY, TEXT_ARRAY
     ];
-    COPY_TODO "transfer/copy_todo" [];
-    COPY_WORKFLOWS "transfer/copy_workflows" [TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT2_ARRAY];
-    COUNT_CROWD "leases/count_crowd" [INT8];
-    COUNT_DEAD "upkeep/count_dead" [INT8];
-    CRASH "leases/crash" [INT8, INT8_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY];
-    DELETE_AWAITED "upkeep/delete_awaited" [INT8, INT8];
-    DELETE_DEAD "upkeep/delete_dead" [INT8, INT8, INT8];
-    DELETE_HISTORY "upkeep/delete_history" [INT8, INT8];
-    DELETE_KEYS "upkeep/delete_keys" [INT8, INT8, INT8];
-    DELETE_REST "upkeep/delete_rest" [INT8, INT8];
-    DELETE_TOMBSTONES "upkeep/delete_tombstones" [INT8, INT8];
-    DEPTH_KEPT "upkeep/depth_kept" [];
-    DEPTH_NOW "upkeep/depth_now" [INT8];
-    DEPTH_PUT "upkeep/depth_put" [INT4_ARRAY, INT2_ARRAY, INT8_ARRAY];
-    DOCTOR_HORIZON "upkeep/doctor_horizon" [];
-    DOCTOR_INDEXES "upkeep/doctor_indexes" [TEXT];
-    DOCTOR_SERVER "upkeep/doctor_server" [];
-    DOCTOR_TABLES "upkeep/doctor_tables" [TEXT];
-    DOORBELL_ARM "wakeup/doorbell_arm" [INT8, INT4_ARRAY, INT8];
-    DOORBELL_DISARM "wakeup/doorbell_disarm" [INT8];
-    DOORBELL_RING "wakeup/doorbell_ring" [INT4_ARRAY, TEXT, INT8];
-    DRAW_IDS "enqueue/draw_ids" [INT8];
-    END_WORKER "leases/end_worker" [INT8];
-    ENQUEUE "enqueue/enqueue" [
+    COPY_TODO "transfer" "copy_todo" [];
+    COPY_WORKFLOWS "transfer" "copy_workflows" [TEXT_ARRAY, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, INT2_ARRAY];
+    COUNT_CROWD "leases" "count_crowd" [INT8];
+    COUNT_DEAD "upkeep" "count_dead" [INT8];
+    CRASH "leases" "crash" [INT8, INT8_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT4_ARRAY];
+    DELETE_AWAITED "upkeep" "delete_awaited" [INT8, INT8];
+    DELETE_DEAD "upkeep" "delete_dead" [INT8, INT8, INT8];
+    DELETE_HISTORY "upkeep" "delete_history" [INT8, INT8];
+    DELETE_KEYS "upkeep" "delete_keys" [INT8, INT8, INT8];
+    DELETE_REST "upkeep" "delete_rest" [INT8, INT8];
+    DELETE_TOMBSTONES "upkeep" "delete_tombstones" [INT8, INT8];
+    DEPTH_KEPT "upkeep" "depth_kept" [];
+    DEPTH_NOW "upkeep" "depth_now" [INT8];
+    DEPTH_PUT "upkeep" "depth_put" [INT4_ARRAY, INT2_ARRAY, INT8_ARRAY];
+    DOCTOR_HORIZON "upkeep" "doctor_horizon" [];
+    DOCTOR_INDEXES "upkeep" "doctor_indexes" [TEXT];
+    DOCTOR_SERVER "upkeep" "doctor_server" [];
+    DOCTOR_TABLES "upkeep" "doctor_tables" [TEXT];
+    DOORBELL_ARM "wakeup" "doorbell_arm" [INT8, INT4_ARRAY, INT8];
+    DOORBELL_DISARM "wakeup" "doorbell_disarm" [INT8];
+    DOORBELL_RING "wakeup" "doorbell_ring" [INT4_ARRAY, TEXT, INT8];
+    DRAW_IDS "enqueue" "draw_ids" [INT8];
+    END_WORKER "leases" "end_worker" [INT8];
+    ENQUEUE "enqueue" "enqueue" [
         INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8, INT8_ARRAY, INT8_ARRAY, INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT8_ARRAY, TEXT_ARRAY, INT2_ARRAY, TEXT_ARRAY, INT4_ARRAY
     ];
-    ENQUEUE_ONE "enqueue/enqueue_one" [
+    ENQUEUE_ONE "enqueue" "enqueue_one" [
         INT4, INT4, INT4, INT2, BYTEA, INT8, TEXT, TEXT, TEXT, BOOL, INT8, BOOL, BOOL, INT8, INT8, INT4_ARRAY, INT4_ARRAY,
         INT8_ARRAY, INT4, INT8
     ];
-    ENQUEUE_PLAIN "enqueue/enqueue_plain" [INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8];
-    ENQUEUE_TASK "enqueue/enqueue_task" [TEXT, INT2, BYTEA, TEXT, TEXT, TEXT, INT4, INT8, INT8, TEXT, BOOL, INT4, INT8, TEXT, INT2, INT4, TEXT];
-    EXPIRED_WORKERS "leases/expired_workers" [BOOL, INT8];
-    FIND_ENDED "operate/find_ended" [INT8_ARRAY, INT8];
-    FLOOR_HISTORY "operate/floor_history" [INT8, INT8, INT8];
-    FLOOR_TASK "operate/floor_task" [INT8, INT8];
-    FLUSH "enqueue/flush" [];
-    FORGET_PART "upkeep/forget_part" [TEXT];
-    FREED_TAKE "gates/freed_take" [INT8];
-    HELD "leases/held" [INT8, INT8, INT8, INT8];
-    HELD_NAMED "leases/held_named" [INT8, INT8_ARRAY, INT4_ARRAY];
-    HISTORY_SIZE "upkeep/history_size" [INT8];
-    HOLD_TERM "upkeep/hold_term" [INT8, INT8];
-    INFO "operate/info" [TEXT];
-    INSERT_LANES "enqueue/insert_lanes" [TEXT_ARRAY, TEXT_ARRAY];
-    JOB_COUNT "gates/job_count" [TEXT_ARRAY, BOOL_ARRAY, INT8_ARRAY];
-    JOB_DEMOTE "gates/job_demote" [TEXT_ARRAY, INT8_ARRAY];
-    JOB_FORGET "gates/job_forget" [TEXT_ARRAY];
-    JOB_GONE "gates/job_gone" [TEXT];
-    JOB_LIST "gates/job_list" [TEXT, TEXT, INT8, INT8];
-    JOB_LOCK "gates/job_lock" [TEXT_ARRAY];
-    JOB_MAKE "gates/job_make" [TEXT_ARRAY, INT4];
-    JOB_NOTE "gates/job_note" [TEXT_ARRAY, BOOL_ARRAY, BOOL_ARRAY, INT8_ARRAY];
-    JOB_OCCUPANTS "gates/job_occupants" [TEXT, INT8];
-    JOB_OUTRANKED "gates/job_outranked" [TEXT_ARRAY];
-    JOB_PACE "gates/job_pace" [TEXT, BOOL];
-    JOB_PARK "gates/job_park" [TEXT_ARRAY, INT8];
-    JOB_PROMOTE "gates/job_promote" [TEXT_ARRAY, INT8_ARRAY, BOOL_ARRAY];
-    JOB_SET "gates/job_set" [TEXT, BOOL, INT4, BOOL, INT8, INT2];
-    JOB_TASKS "gates/job_tasks" [TEXT, BOOL, INT8, INT8];
-    KEY_HOLDER "enqueue/key_holder" [TEXT, TEXT];
-    KEY_READ "enqueue/key_read" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY];
-    KEY_TAKE "enqueue/key_take" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY];
-    LANES "enqueue/lanes" [];
-    LEAD "upkeep/lead" [INT8, INT8, INT8, INT8, INT8];
-    LIST_DEAD "operate/list_dead" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
-    LIST_HISTORY "operate/list_history" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8, INT8];
-    LIST_TASK "operate/list_task" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
-    LOCK_EXPIRED "leases/lock_expired" [INT8];
-    LOCK_WORKER "leases/lock_worker" [INT8];
-    LOOK "claim/look" [INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8];
-    NEXT_DUE "claim/next_due" [];
-    NOTE_PART "upkeep/note_part" [TEXT, INT8, INT8];
-    NOTIFY "wakeup/notify" [TEXT, TEXT];
-    NOW "claim/now" [];
-    OFFER_LAY "wakeup/offer_lay" [INT8, INT8, INT8, INT4_ARRAY, TEXT, INT8];
-    OFFER_WITHDRAW "wakeup/offer_withdraw" [INT8, INT8];
-    PARK_DEAD "gates/park_dead" [INT8];
-    PARTS "upkeep/parts" [TEXT];
-    PAUSE_QUEUE "operate/pause_queue" [TEXT];
-    PAUSED_QUEUES "operate/paused_queues" [];
-    PROMOTE_DUE "gates/promote_due" [INT8];
-    PUT_PROGRESS "leases/put_progress" [INT8, INT4, INT8, TEXT];
-    RAISE_MIN_CLAIM_NO "leases/raise_min_claim_no" [INT8, INT8];
-    READY_LINES "upkeep/ready_lines" [INT8];
-    REDRIVE "operate/redrive" [INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY];
-    REGISTRATION "leases/registration" [INT8];
-    REGISTER "leases/register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8, TEXT];
-    REMOVE_DEAD "operate/remove_dead" [INT8_ARRAY, INT8];
-    RENEW "leases/renew" [INT8, INT4, INT4, BOOL, INT8, INT8, FLOAT8, FLOAT8, TEXT];
-    RENEW_MANY "leases/renew_many" [
+    ENQUEUE_PLAIN "enqueue" "enqueue_plain" [INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT2_ARRAY, BYTEA_ARRAY, TEXT, BOOL, INT8];
+    ENQUEUE_TASK "enqueue" "enqueue_task" [TEXT, INT2, BYTEA, TEXT, TEXT, TEXT, INT4, INT8, INT8, TEXT, BOOL, INT4, INT8, TEXT, INT2, INT4, TEXT];
+    EXPIRED_WORKERS "leases" "expired_workers" [BOOL, INT8];
+    FIND_ENDED "operate" "find_ended" [INT8_ARRAY, INT8];
+    FLOOR_HISTORY "operate" "floor_history" [INT8, INT8, INT8];
+    FLOOR_TASK "operate" "floor_task" [INT8, INT8];
+    FLUSH "enqueue" "flush" [];
+    FORGET_PART "upkeep" "forget_part" [TEXT];
+    FREED_TAKE "gates" "freed_take" [INT8];
+    HELD "leases" "held" [INT8, INT8, INT8, INT8];
+    HELD_NAMED "leases" "held_named" [INT8, INT8_ARRAY, INT4_ARRAY];
+    HISTORY_SIZE "upkeep" "history_size" [INT8];
+    HOLD_TERM "upkeep" "hold_term" [INT8, INT8];
+    INFO "operate" "info" [TEXT];
+    INSERT_LANES "enqueue" "insert_lanes" [TEXT_ARRAY, TEXT_ARRAY];
+    JOB_COUNT "gates" "job_count" [TEXT_ARRAY, BOOL_ARRAY, INT8_ARRAY];
+    JOB_DEMOTE "gates" "job_demote" [TEXT_ARRAY, INT8_ARRAY];
+    JOB_FORGET "gates" "job_forget" [TEXT_ARRAY];
+    JOB_GONE "gates" "job_gone" [TEXT];
+    JOB_LIST "gates" "job_list" [TEXT, TEXT, INT8, INT8];
+    JOB_LOCK "gates" "job_lock" [TEXT_ARRAY];
+    JOB_MAKE "gates" "job_make" [TEXT_ARRAY, INT4];
+    JOB_NOTE "gates" "job_note" [TEXT_ARRAY, BOOL_ARRAY, BOOL_ARRAY, INT8_ARRAY];
+    JOB_OCCUPANTS "gates" "job_occupants" [TEXT, INT8];
+    JOB_OUTRANKED "gates" "job_outranked" [TEXT_ARRAY];
+    JOB_PACE "gates" "job_pace" [TEXT, BOOL];
+    JOB_PARK "gates" "job_park" [TEXT_ARRAY, INT8];
+    JOB_PROMOTE "gates" "job_promote" [TEXT_ARRAY, INT8_ARRAY, BOOL_ARRAY];
+    JOB_SET "gates" "job_set" [TEXT, BOOL, INT4, BOOL, INT8, INT2];
+    JOB_TASKS "gates" "job_tasks" [TEXT, BOOL, INT8, INT8];
+    KEY_HOLDER "enqueue" "key_holder" [TEXT, TEXT];
+    KEY_READ "enqueue" "key_read" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY];
+    KEY_TAKE "enqueue" "key_take" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY];
+    LANES "enqueue" "lanes" [];
+    LEAD "upkeep" "lead" [INT8, INT8, INT8, INT8, INT8];
+    LIST_DEAD "operate" "list_dead" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
+    LIST_HISTORY "operate" "list_history" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8, INT8];
+    LIST_TASK "operate" "list_task" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
+    LOCK_EXPIRED "leases" "lock_expired" [INT8];
+    LOCK_WORKER "leases" "lock_worker" [INT8];
+    LOOK "claim" "look" [INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8];
+    NEXT_DUE "claim" "next_due" [];
+    NOTE_PART "upkeep" "note_part" [TEXT, INT8, INT8];
+    NOTIFY "wakeup" "notify" [TEXT, TEXT];
+    NOW "claim" "now" [];
+    OFFER_LAY "wakeup" "offer_lay" [INT8, INT8, INT8, INT4_ARRAY, TEXT, INT8];
+    OFFER_WITHDRAW "wakeup" "offer_withdraw" [INT8, INT8];
+    PARK_DEAD "gates" "park_dead" [INT8];
+    PARTS "upkeep" "parts" [TEXT];
+    PAUSE_QUEUE "operate" "pause_queue" [TEXT];
+    PAUSED_QUEUES "operate" "paused_queues" [];
+    PROMOTE_DUE "gates" "promote_due" [INT8];
+    PUT_PROGRESS "leases" "put_progress" [INT8, INT4, INT8, TEXT];
+    RAISE_MIN_CLAIM_NO "leases" "raise_min_claim_no" [INT8, INT8];
+    READY_LINES "upkeep" "ready_lines" [INT8];
+    REDRIVE "operate" "redrive" [INT8_ARRAY, INT8_ARRAY, BOOL_ARRAY];
+    REGISTRATION "leases" "registration" [INT8];
+    REGISTER "leases" "register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8, TEXT];
+    REMOVE_DEAD "operate" "remove_dead" [INT8_ARRAY, INT8];
+    RENEW "leases" "renew" [INT8, INT4, INT4, BOOL, INT8, INT8, FLOAT8, FLOAT8, TEXT];
+    RENEW_MANY "leases" "renew_many" [
         INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT8, INT8, FLOAT8_ARRAY, FLOAT8_ARRAY, TEXT_ARRAY
     ];
-    RESUME_QUEUE "operate/resume_queue" [TEXT, TEXT];
-    SCHEDULE_DUE "schedules/schedule_due" [INT8];
-    SCHEDULE_FIND "schedules/schedule_find" [TEXT];
-    SCHEDULE_LIST "schedules/schedule_list" [];
-    SCHEDULE_LOCK "schedules/schedule_lock" [TEXT, INT8, TEXT];
-    SCHEDULE_MOVE "schedules/schedule_move" [TEXT, INT8, INT8, INT8];
-    SCHEDULE_PUT "schedules/schedule_put" [TEXT, TEXT, BOOL, INT8];
-    SCHEDULE_REMOVE "schedules/schedule_remove" [TEXT];
-    SETTLE_ASKED "settle/settle_asked" [INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
-    SETTLE_DONE "settle/settle_done" [INT8, INT4, INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
-    SETTLE_FENCED "settle/settle_fenced" [INT8, INT4, INT8, INT8_ARRAY];
-    SETTLE_LEAVE "settle/settle_leave" [
+    RESUME_QUEUE "operate" "resume_queue" [TEXT, TEXT];
+    SCHEDULE_DUE "schedules" "schedule_due" [INT8];
+    SCHEDULE_FIND "schedules" "schedule_find" [TEXT];
+    SCHEDULE_LIST "schedules" "schedule_list" [];
+    SCHEDULE_LOCK "schedules" "schedule_lock" [TEXT, INT8, TEXT];
+    SCHEDULE_MOVE "schedules" "schedule_move" [TEXT, INT8, INT8, INT8];
+    SCHEDULE_PUT "schedules" "schedule_put" [TEXT, TEXT, BOOL, INT8];
+    SCHEDULE_REMOVE "schedules" "schedule_remove" [TEXT];
+    SETTLE_ASKED "settle" "settle_asked" [INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
+    SETTLE_DONE "settle" "settle_done" [INT8, INT4, INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
+    SETTLE_FENCED "settle" "settle_fenced" [INT8, INT4, INT8, INT8_ARRAY];
+    SETTLE_LEAVE "settle" "settle_leave" [
         INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8, BOOL
     ];
-    SETTLE_RECEIPT "settle/settle_receipt" [INT8, INT4, INT8];
-    SETTLE_REPLAY "settle/settle_replay" [INT8, INT4];
-    SETTLE_REOPEN "settle/settle_reopen" [INT8, INT4, INT8];
-    SETTLE_STAY "settle/settle_stay" [INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY];
-    SET_WORKER_SLOTS "leases/set_worker_slots" [INT8, INT4];
-    SHOW_TASK "operate/show_task" [INT8_ARRAY, INT8];
-    SUSPECT_ASIDE "claim/suspect_aside" [INT4_ARRAY, INT8_ARRAY];
-    SUSPECT_GROUPS "claim/suspect_groups" [INT4_ARRAY];
-    TODO_HELD "gates/todo_held" [];
-    TODO_LATER "gates/todo_later" [TEXT_ARRAY, INT8_ARRAY];
-    TODO_PUT "gates/todo_put" [INT2_ARRAY, TEXT_ARRAY];
-    TODO_ROOM "gates/todo_room" [];
-    TODO_TAKE "gates/todo_take" [INT8];
-    TOKEN_ADD "tokens/token_add" [TEXT, TEXT, BYTEA, TEXT, INT8, INT8, TEXT];
-    TOKEN_FIND "tokens/token_find" [TEXT];
-    TOKEN_LIST "tokens/token_list" [];
-    TOKEN_REMOVE "tokens/token_remove" [TEXT];
-    UNPARK "gates/unpark" [INT8];
-    VACUUM_LOOK "upkeep/vacuum_look" [TEXT, TEXT_ARRAY];
-    WORKERS "leases/workers" [INT8];
-    WORKFLOW_BLOCK "gates/workflow_block" [TEXT_ARRAY, INT8_ARRAY];
-    WORKFLOW_FORGET "gates/workflow_forget" [TEXT_ARRAY];
-    WORKFLOW_FREE "gates/workflow_free" [TEXT_ARRAY, BOOL];
-    WORKFLOW_LIST "gates/workflow_list" [TEXT, BOOL, TEXT, INT8, INT8];
-    WORKFLOW_LOCK "gates/workflow_lock" [TEXT_ARRAY];
-    WORKFLOW_MAKE "gates/workflow_make" [TEXT_ARRAY];
-    WORKFLOW_OF "gates/workflow_of" [INT8_ARRAY];
-    WORKFLOW_PASS "gates/workflow_pass" [TEXT_ARRAY];
-    WORKFLOW_PLACE "gates/workflow_place" [TEXT_ARRAY];
-    WORKFLOW_STEPS "gates/workflow_steps" [TEXT_ARRAY, BOOL, INT8];
+    SETTLE_RECEIPT "settle" "settle_receipt" [INT8, INT4, INT8];
+    SETTLE_REPLAY "settle" "settle_replay" [INT8, INT4];
+    SETTLE_REOPEN "settle" "settle_reopen" [INT8, INT4, INT8];
+    SETTLE_STAY "settle" "settle_stay" [INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY];
+    SET_WORKER_SLOTS "leases" "set_worker_slots" [INT8, INT4];
+    SHOW_TASK "operate" "show_task" [INT8_ARRAY, INT8];
+    SUSPECT_ASIDE "claim" "suspect_aside" [INT4_ARRAY, INT8_ARRAY];
+    SUSPECT_GROUPS "claim" "suspect_groups" [INT4_ARRAY];
+    TODO_HELD "gates" "todo_held" [];
+    TODO_LATER "gates" "todo_later" [TEXT_ARRAY, INT8_ARRAY];
+    TODO_PUT "gates" "todo_put" [INT2_ARRAY, TEXT_ARRAY];
+    TODO_ROOM "gates" "todo_room" [];
+    TODO_TAKE "gates" "todo_take" [INT8];
+    TOKEN_ADD "tokens" "token_add" [TEXT, TEXT, BYTEA, TEXT, INT8, INT8, TEXT];
+    TOKEN_FIND "tokens" "token_find" [TEXT];
+    TOKEN_LIST "tokens" "token_list" [];
+    TOKEN_REMOVE "tokens" "token_remove" [TEXT];
+    UNPARK "gates" "unpark" [INT8];
+    VACUUM_LOOK "upkeep" "vacuum_look" [TEXT, TEXT_ARRAY];
+    WORKERS "leases" "workers" [INT8];
+    WORKFLOW_BLOCK "gates" "workflow_block" [TEXT_ARRAY, INT8_ARRAY];
+    WORKFLOW_FORGET "gates" "workflow_forget" [TEXT_ARRAY];
+    WORKFLOW_FREE "gates" "workflow_free" [TEXT_ARRAY, BOOL];
+    WORKFLOW_LIST "gates" "workflow_list" [TEXT, BOOL, TEXT, INT8, INT8];
+    WORKFLOW_LOCK "gates" "workflow_lock" [TEXT_ARRAY];
+    WORKFLOW_MAKE "gates" "workflow_make" [TEXT_ARRAY];
+    WORKFLOW_OF "gates" "workflow_of" [INT8_ARRAY];
+    WORKFLOW_PASS "gates" "workflow_pass" [TEXT_ARRAY];
+    WORKFLOW_PLACE "gates" "workflow_place" [TEXT_ARRAY];
+    WORKFLOW_STEPS "gates" "workflow_steps" [TEXT_ARRAY, BOOL, INT8];
 }
 
 /// Rules that several statements share.

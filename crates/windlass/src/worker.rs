@@ -213,7 +213,7 @@ async fn sign_off(shared: &Shared) {
     match tokio::time::timeout(FLUSH_TIMEOUT, shared.source.retire(worker)).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => {
-            tracing::warn!(%error, "could not end the registration; the lease expires on its own")
+            tracing::warn!(%error, "could not end the registration; the lease expires on its own");
         }
         Err(_) => tracing::warn!("could not end the registration in time; the lease expires on its own"),
     }

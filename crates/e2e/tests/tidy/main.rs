@@ -5,6 +5,7 @@
 
 mod audit;
 mod guarantees;
+mod house;
 mod layers;
 mod licences;
 mod metadata;

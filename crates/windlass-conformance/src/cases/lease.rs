@@ -84,6 +84,7 @@ pub async fn slots_that_were_set_move_the_window_of_jobs(harness: &dyn Harness) 
         async || rig.store.lane_records().await.unwrap().iter().map(|lane| lane.depth.ready).sum::<u64>();
     assert_eq!(ready().await, u64::from(gate::window(100)));
     rig.store.set_worker_slots(worker.id, 200).await.unwrap();
+    harness.settle_down(&*rig.store).await;
     assert_eq!(ready().await, u64::from(gate::window(200)), "more slots, a larger window");
     rig.assert_sound().await;
 }

@@ -28,6 +28,7 @@ use crate::{
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How things stand for one demand.
+#[expect(clippy::struct_excessive_bools, reason = "each is a column of the answer")]
 pub(crate) struct View {
     pub now: Timestamp,
     /// The lease of the worker is in force.

@@ -65,6 +65,14 @@ impl Comparisons {
         all.insert(worker, found);
     }
 
+    /// A claim begins. One that comes late, under a number that a comparison has passed, may add leases below it: the next
+    /// comparison reads from there.
+    pub(crate) fn claims(&self, worker: WorkerId, claim_no: u64) {
+        if let Some(found) = self.lock().get_mut(&worker) {
+            found.up_to = found.up_to.min(claim_no as i64 - 1);
+        }
+    }
+
     /// A worker is gone.
     pub(crate) fn forget(&self, worker: WorkerId) {
         self.lock().remove(&worker);
@@ -124,11 +132,10 @@ pub(crate) async fn reconcile(
             let up_to = offer.map_or(up_to, |offer| up_to.min(offer as i64 - 1));
             shared.comparisons.note(worker, Found { epoch, up_to, leases: Arc::new(held), whole_at });
         }
-        Some(_) => {}
         // What was not read may hold leases that the worker lacks, so this is no answer, unless there is
         // something to tell.
         None if lost.is_empty() && handed_back == 0 => return Err(too_slow()),
-        None => {}
+        Some(_) | None => {}
     }
     Ok(Reconciled { handed_back, lost })
 }

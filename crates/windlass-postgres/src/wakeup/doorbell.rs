@@ -254,10 +254,8 @@ fn heard(shared: &Shared, text: &str) {
         if let (Some(id), Some(lease), Some(reason)) = (id, lease, parts.next()) {
             shared.subscribers.tell_cancel(LeaseRef { id, lease }, reason);
         }
-    } else {
-        if text.parse() == Ok(shared.doorbell.listener) {
-            shared.doorbell.rung();
-            shared.tell_ready();
-        }
+    } else if text.parse() == Ok(shared.doorbell.listener) {
+        shared.doorbell.rung();
+        shared.tell_ready();
     }
 }

@@ -276,8 +276,9 @@ async fn an_offer_of_somebody_who_may_not_claim_is_not_taken() {
         "UPDATE {s}.doorbell SET presence = presence + 1",
         "INSERT INTO {s}.task (id, ready_seq, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, payload)
          SELECT 7, nextval('{s}.seq'), min(id), 0, 1, 1, 10, 2, 1, 0, '1' FROM {s}.lane",
-        "INSERT INTO {s}.task (id, ready_seq, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, payload, worker, claim_no)
-         SELECT 7, nextval('{s}.seq'), min(l.id), 0, 1, 1, 10, 2, 2, 0, '1', min(w.id), 0 FROM {s}.lane l, {s}.worker w",
+        "INSERT INTO {s}.task (id, ready_seq, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, payload, worker, claim_no,
+           suspect, claimed_at)
+         SELECT 7, nextval('{s}.seq'), min(l.id), 0, 1, 1, 10, 2, 2, 0, '1', min(w.id), 0, -1, {s}.now_ms() FROM {s}.lane l, {s}.worker w",
     ] {
         let harness = trusting();
         let rig = Rig::open(&harness).await;

@@ -81,7 +81,7 @@ async fn a_leader_that_settles_many_tasks_cleans_up_at_once() {
     let claimed = worker.claim_one().await;
     let gone = |id| (Claimed { id: TaskId::from_raw(id), ..claimed.clone() }, Outcome::Done(None));
     let ends = (1..=50_000).map(gone).collect();
-    rig.store.retain(&Retention::default()).await.unwrap();
+    worker.store.retain(&Retention::default()).await.unwrap();
     worker.settle(ends).await;
     until("it has cleaned up", async || harness.number(VACUUMS).await > 0).await;
 }
