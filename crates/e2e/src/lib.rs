@@ -4,6 +4,7 @@
 //! The library part holds what several tests share; nothing here is part of the product.
 
 pub mod collector;
+pub mod containment;
 pub mod http;
 pub mod kill;
 pub mod postgres;
