@@ -4,6 +4,7 @@
 //! result. The library part contains what several tests share; none of it is part of the product.
 
 pub mod collector;
+pub mod containment;
 pub mod http;
 pub mod kill;
 pub mod postgres;

@@ -1,65 +1,95 @@
-//! POISON-CONTAINED: a task that ends its process, again and again.
+//! POISON-CONTAINED: a task that takes its process down, again and again; on a file, and over gRPC to a server on a file.
+//! `WINDLASS_LONG=1` makes it 1,000 tasks of a second on 1,000 slots, and prints what it cost.
 
-use std::{path::Path, time::Instant};
+use std::{path::Path, time::Duration};
 
-use e2e::process::{self, Said};
+use e2e::{
+    containment::{Ground, Load},
+    up::{Up, up_command},
+};
 
-/// Most restarts that one culprit, or two of them, may cause.
-const RESTARTS_MAX: usize = 25;
+fn aborter() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_aborter"))
+}
 
-fn aborter(store: &Path, what: &str, number: &str) -> Said {
-    let mut command = process::command(env!("CARGO_BIN_EXE_aborter"));
-    command.arg(format!("sqlite:{}", store.display())).args([what, number]);
-    process::run(command).unwrap()
+/// A file. Its next process takes what the last one held as it opens, so no lease has to run out.
+fn file(folder: &Path) -> Ground {
+    Ground::new(aborter(), &format!("sqlite:{}", folder.join("windlass.db").display()))
+}
+
+/// A server on a file, whose own worker serves another queue.
+fn server(folder: &Path) -> (Up, Ground) {
+    let mut command = up_command(&folder.join("windlass.db"), ["--queues", "others"]).unwrap();
+    command.env("WINDLASS_SWEEP_MS", "400");
+    let up = Up::start(command).unwrap();
+    let ground = Ground::new(aborter(), &up.address).leased(crate::is_long());
+    (up, ground)
+}
+
+fn usual() -> Load {
+    Load::of(200, crate::is_long())
+}
+
+/// Each restart waits for a lease here.
+fn usual_of_server() -> Load {
+    Load::of(20, crate::is_long())
+}
+
+fn contain(load: &Load) {
+    let folder = tempfile::tempdir().unwrap();
+    file(folder.path()).contain("file", load).unwrap();
+}
+
+fn contain_on_server(load: &Load) {
+    let folder = tempfile::tempdir().unwrap();
+    let (_up, ground) = server(folder.path());
+    ground.contain("gRPC", load).unwrap();
 }
 
 #[test]
-fn one_task_that_aborts_costs_199_others_no_attempt() {
-    quarantine("enqueue", 1);
+fn a_task_that_aborts_costs_its_neighbours_nothing() {
+    contain(&usual());
 }
 
 #[test]
-fn one_task_that_overflows_costs_199_others_no_attempt() {
-    quarantine("enqueue-overflow", 1);
+fn a_stack_overflow_costs_its_neighbours_nothing() {
+    contain(&Load { ends: "overflow", ..usual() });
 }
 
 #[test]
 fn two_tasks_that_abort_the_process_are_both_found() {
-    quarantine("enqueue-two", 2);
+    contain(&Load { culprits: 2, ..usual() });
 }
 
-fn quarantine(enqueue: &str, culprits: usize) {
+#[test]
+fn jobs_are_at_their_limit_while_suspects_wait() {
+    contain(&usual().with_jobs());
+}
+
+#[test]
+fn after_one_kill_the_tasks_of_a_file_run_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let store = folder.path().join("windlass.db");
-    let n = if crate::is_long() { 1_000 } else { 200 };
-    let number = n.to_string();
-    assert_eq!(aborter(&store, enqueue, &number).code, Some(0));
+    file(folder.path()).recover("file", &usual()).unwrap();
+}
 
-    let began = Instant::now();
-    let first = aborter(&store, "first", &number);
-    assert_eq!(first.code, None, "the culprit ends the first worker: {first:?}");
-    let mut deaths = 1;
-    let last = loop {
-        let said = aborter(&store, "run", &number);
-        if said.code == Some(0) {
-            break said;
-        }
-        assert_eq!(said.code, None, "only the culprit ends a worker: {said:?}");
-        deaths += 1;
-        assert!(deaths <= RESTARTS_MAX, "the culprit is never found");
-    };
-    println!(
-        "{culprits} of {n} tasks ended the process: {deaths} restarts, {:.1} s in all",
-        began.elapsed().as_secs_f64()
-    );
+#[test]
+fn a_task_that_aborts_costs_remote_neighbours_nothing() {
+    contain_on_server(&usual_of_server());
+}
 
-    let tasks: Vec<&str> = last.stdout.lines().collect();
-    assert_eq!(tasks.len(), n, "{last:?}");
-    let done: Vec<_> = tasks.iter().filter(|line| line.starts_with("done")).collect();
-    assert_eq!(done.len(), n - culprits, "{tasks:#?}");
-    // The one attempt is the one that succeeded: the crashes spent none.
-    assert!(done.iter().all(|line| line.starts_with("done attempt 1 ")), "{tasks:#?}");
-    let dead: Vec<_> = tasks.iter().filter(|line| line.starts_with("dead")).collect();
-    assert_eq!(dead.len(), culprits, "{tasks:#?}");
-    assert!(dead.iter().all(|line| line.contains("process died")), "the reason is kept: {dead:?}");
+#[test]
+fn after_one_kill_remote_tasks_run_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_up, ground) = server(folder.path());
+    ground.recover("gRPC", &usual_of_server()).unwrap();
+}
+
+#[test]
+fn two_remote_tasks_that_abort_are_both_found() {
+    contain_on_server(&Load { culprits: 2, ..usual_of_server() });
+}
+
+#[test]
+fn remote_jobs_are_at_their_limit_while_suspects_wait() {
+    contain_on_server(&usual_of_server().with_jobs());
 }

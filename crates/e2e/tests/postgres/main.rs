@@ -14,6 +14,7 @@ mod listener;
 mod locks;
 mod lost_answers;
 mod offers;
+mod quarantine;
 mod restart;
 mod rolling;
 mod schedules;
