@@ -2,7 +2,7 @@
 //!
 //! - [`suite!`] turns the named cases of [`CASES`] into tests of one store.
 //! - [`property::check`] runs a store beside the [`Model`], step by step, and compares everything that a
-//! caller can see.
+//!   caller can see.
 //! - [`Fault`] breaks the model on purpose, one promise at a time, to show that the cases catch it.
 //! - [`Lying`] wraps a store so that answers get lost.
 //!

@@ -49,6 +49,7 @@ struct Head {
     part: Part,
     has_request_line: bool,
     /// `None` inside if it is no number that hyper would take.
+    #[expect(clippy::option_option, reason = "no length, one that cannot be read, and a length are three cases")]
     length: Option<Option<u64>>,
     has_encoding: bool,
 }
