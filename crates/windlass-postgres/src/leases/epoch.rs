@@ -1,5 +1,6 @@
-//! The epoch of leases (see [`windlass_core::epoch`]): which one is in force stands in an unlogged table, which a crash of the server
-//! empties. The same crash can forget claims, since they do not wait for the disk.
+//! The epoch of leases (see [`windlass_core::epoch`]). An unlogged table holds the epoch in force, and a
+//! crash of the server empties that table. The same crash can forget claims, since they do not wait for the
+//! disk.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,7 +11,7 @@ use windlass_core::{
 
 use crate::{shared::Shared, sql};
 
-/// The epoch that this process last heard of.
+/// The epoch that the server told this process last.
 #[derive(Debug, Default)]
 pub(crate) struct Known(AtomicU32);
 
@@ -36,7 +37,8 @@ pub(crate) async fn begin_if_forgotten(shared: &Shared) -> Result<u32> {
     Ok(epoch)
 }
 
-/// Begins an epoch if a claim has used up the one in force. Should that fail, the next claim of such a task tries again.
+/// Begins an epoch if a claim has used up the one in force. If that fails, the next claim of such a task
+/// tries again.
 pub(crate) async fn begin_if_used_up(shared: &Shared, answer: &ClaimAnswer) {
     let epoch = shared.epoch.get();
     if answer.tasks.iter().all(|task| !epoch.is_used_up_by(task.lease)) {

@@ -6,7 +6,8 @@ use windlass_core::{Error, Name, NewWorker, Result, WorkerId, worker::Registrati
 
 use crate::{gates::admit, shared::Shared, sql};
 
-/// Stores a worker. Its connections are made first, before its lease begins to run: it claims and settles right after.
+/// Stores a worker. The connections are made first, before the lease begins to run: the worker claims and
+/// settles right after.
 pub(crate) async fn register(
     shared: &Arc<Shared>,
     worker: &NewWorker,

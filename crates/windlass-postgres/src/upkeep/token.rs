@@ -1,4 +1,4 @@
-//! Tokens of the API, by their hashes. When one expires is the server's clock's affair.
+//! Tokens of the API, by their hashes. The server's clock decides when a token expires.
 
 use async_trait::async_trait;
 use windlass_core::{

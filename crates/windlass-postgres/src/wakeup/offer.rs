@@ -1,13 +1,16 @@
-//! Offers: an idle worker takes the next task that comes alone, in the commit that adds it and without a claim.
+//! Offers: an idle worker takes the next task that is enqueued alone. The commit that adds the task also
+//! leases it, so there is no claim.
 //!
 //! ```text
-//!   a claim that took nothing ──► laid out ──► taken by an enqueue of another process ──► heard ──► brought by the next claim
-//!                                    │               │ the word of it was lost               │ nobody comes for it
+//!   a claim that took nothing ──► laid out ──► taken by an enqueue of another process ──► notified ──► next claim
+//!                                    │               │ the notification was lost             │ no claim within 250 ms
 //!                                    ▼               ▼                                       ▼
-//!                                withdrawn       withdrawn, and what was leased under its number goes back
+//!                                withdrawn       withdrawn, and the leases under its number are handed back
 //! ```
-//! The number of an offer is that of a claim that took nothing, so whatever is leased under it came by the offer. It is forgotten here before
-//! anything is handed back there: a word that comes later is not believed. So a task is started, or handed back, and never both.
+//!
+//! The number of an offer is that of a claim that took nothing, so every lease under it came by the offer. A
+//! task must be started or handed back, and never both. So this process first forgets the offer, and only
+//! then hands back at the server: a notification that arrives later is ignored.
 
 use std::{
     collections::VecDeque,
@@ -32,19 +35,21 @@ use crate::{
     wakeup::doorbell::numbers,
 };
 
-/// Payloads up to here are told with the task: a notification has room for 8,000 characters.
+/// Payloads up to this size are sent in the notification, which has room for 8,000 characters.
 pub(crate) const TOLD_MAX_BYTES: usize = 3_000;
 /// After how long a worker whose offer was taken makes another: the task starts first.
 const AGAIN_AFTER: Duration = Duration::from_millis(1);
-/// How long a task that was heard of waits for its worker to come for it.
+/// How long a task that the server notified of waits for its worker to claim.
 const HELD_FOR: Duration = Duration::from_millis(250);
-/// How long after it was seen to be gone at the server an offer may not have been heard of.
+/// How long the notification of an offer may take after a renewal saw that the offer is no longer in the
+/// database.
 const UNHEARD_FOR: Duration = Duration::from_millis(500);
-/// For how long a lease is remembered that was brought by a claim with a higher number: longer than a comparison of leases may take.
+/// How long this process remembers a lease that a claim with a higher number has brought: longer than a
+/// comparison of leases may take.
 pub(crate) const BROUGHT_FOR: Duration = Duration::from_secs(30);
-/// Pauses between attempts to take something back.
+/// Pauses between attempts to hand a lease back.
 const RETRY_MIN: Duration = Duration::from_millis(50);
-/// Longest of them.
+/// The longest of these pauses.
 const RETRY_MAX: Duration = Duration::from_secs(2);
 
 /// What this process offers.
@@ -53,7 +58,8 @@ pub(crate) struct Offers {
     chores: mpsc::UnboundedSender<Chore>,
 }
 
-/// Where the server tells this process of what it took, and how it sees that this process is there.
+/// The private channel on which the server notifies this process of the tasks that it leased by an offer, and
+/// the number of the advisory lock that shows the server that this process is connected.
 #[derive(Debug, Clone)]
 pub(crate) struct Ear {
     pub whisper: String,
@@ -61,7 +67,7 @@ pub(crate) struct Ear {
 }
 
 impl Ear {
-    /// One whose name nobody can guess; `None` without a source of randomness.
+    /// A channel with a name that cannot be guessed; `None` without a source of randomness.
     pub(crate) fn new() -> Option<Self> {
         let mut secret = [0_u8; 24];
         default_provider().secure_random.fill(&mut secret).ok()?;
@@ -74,7 +80,8 @@ impl Ear {
         Some(Self { whisper, presence })
     }
 
-    /// Listens, over this connection. The name is in no statement, because those are seen by more people than the tables are.
+    /// Subscribes over this connection. The name is in no statement: more people can read statements than can
+    /// read the tables.
     pub(crate) async fn open(&self, client: &Client) -> Result<(), tokio_postgres::Error> {
         let name: (&(dyn ToSql + Sync), Type) = (&self.whisper, Type::TEXT);
         let params = [name, (&self.presence, Type::INT8)];
@@ -90,7 +97,7 @@ impl Ear {
     }
 }
 
-/// Which offer.
+/// Identifies an offer: its worker and its claim number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     worker: WorkerId,
@@ -101,14 +108,14 @@ struct Key {
 struct State {
     ear: Option<Ear>,
     out: Option<Out>,
-    /// A task was heard of a moment ago; what is to be laid out waits until it has started.
+    /// The server notified of a task a moment ago; the next offer waits until that task has started.
     is_resting: bool,
     next: Option<(Key, Vec<i32>)>,
     heard: Vec<Claimed>,
     brought: VecDeque<Brought>,
 }
 
-/// A lease that a claim has brought.
+/// A lease that a claim has brought to its worker.
 struct Brought {
     lease: LeaseRef,
     key: Key,
@@ -116,10 +123,10 @@ struct Brought {
     at: Instant,
 }
 
-/// An offer that nobody here has heard to be taken.
+/// An offer that is laid out, as far as this process has been notified.
 struct Out {
     key: Key,
-    /// When it was seen to be gone at the server.
+    /// When a renewal saw that the offer is no longer in the database.
     missed_at: Option<Instant>,
 }
 
@@ -129,7 +136,7 @@ impl Out {
     }
 }
 
-/// What is to be done at the server, one after the other.
+/// Work at the server, done one after the other.
 enum Chore {
     Lay(Key, Vec<i32>, Ear),
     Undo(Key),
@@ -137,7 +144,7 @@ enum Chore {
 }
 
 impl State {
-    /// Whether what is leased under this number is here, or was.
+    /// Whether this process has, or had, the task that was leased under this number.
     fn knows(&self, key: Key) -> bool {
         self.heard.iter().any(|task| key_of(task) == key)
             || self.brought.iter().any(|brought| brought.key == key)
@@ -149,13 +156,14 @@ fn key_of(task: &Claimed) -> Key {
 }
 
 impl Offers {
-    /// Its chores are done by [`run`].
+    /// [`run`] does its chores.
     pub(crate) fn new() -> (Self, Chores) {
         let (chores, todo) = mpsc::unbounded_channel();
         (Self { state: Mutex::default(), chores }, Chores(todo))
     }
 
-    /// From now on offers can be heard of, or not any more. What is out then may have been taken unheard.
+    /// Sets the channel that this process is subscribed to from now on, or none. The offer that is out may
+    /// have been taken without a notification, so it is undone.
     pub(crate) fn listens(&self, ear: Option<Ear>) {
         let mut state = self.lock();
         state.ear = ear;
@@ -173,7 +181,7 @@ impl Offers {
         }
     }
 
-    /// What was heard of has had the time to start.
+    /// The task of the last notification has had the time to start.
     fn rested(&self) {
         let mut state = self.lock();
         state.is_resting = false;
@@ -191,7 +199,7 @@ impl Offers {
         }
     }
 
-    /// Offers nothing until somebody is idle again.
+    /// Makes no offer until a worker is idle again.
     pub(crate) fn withdraw(&self) {
         let mut state = self.lock();
         state.next = None;
@@ -199,7 +207,7 @@ impl Offers {
         self.undo(out.map(|out| out.key));
     }
 
-    /// A worker's claims up to this number are undone.
+    /// Undoes the offers of a worker's claims up to this number.
     pub(crate) fn forget(&self, worker: WorkerId, up_to_claim_no: u64) {
         let is_meant = |key: Key| key.worker == worker && key.claim_no <= up_to_claim_no;
         let mut state = self.lock();
@@ -207,7 +215,7 @@ impl Offers {
         let out = state.out.take_if(|out| is_meant(out.key)).map(|out| out.key);
         let mut keys: Vec<Key> = out.into_iter().collect();
         keys.extend(state.heard.extract_if(.., |task| is_meant(key_of(task))).map(|task| key_of(&task)));
-        // What that claim has brought has reached nobody.
+        // What that claim brought did not reach the worker.
         let reached_nobody =
             |brought: &Brought| brought.key.worker == worker && brought.by_claim_no == up_to_claim_no;
         keys.extend(
@@ -217,7 +225,7 @@ impl Offers {
         self.undo(keys);
     }
 
-    /// A renewal saw which offer of this process is out.
+    /// A renewal saw which offer of this process is in the database.
     pub(crate) fn renewed(&self, claim_no: Option<u64>) {
         let mut state = self.lock();
         if let Some(out) = &mut state.out {
@@ -227,7 +235,8 @@ impl Offers {
         self.undo(state.out.take_if(|out| out.is_missed()).map(|out| out.key));
     }
 
-    /// The server told of a task that was leased by an offer; whether that was believed. If not, it goes back.
+    /// Takes the notification of a task that was leased by an offer. Answers whether the offer was still out;
+    /// if it was not, the task is handed back.
     fn hear(&self, task: Claimed) -> bool {
         let mut state = self.lock();
         let key = key_of(&task);
@@ -241,7 +250,7 @@ impl Offers {
         is_out
     }
 
-    /// What came for this demand.
+    /// The tasks that offers brought for this demand.
     pub(crate) fn bring(&self, demand: &Demand) -> Vec<Claimed> {
         let mut state = self.lock();
         if state.heard.is_empty() {
@@ -263,7 +272,7 @@ impl Offers {
         tasks
     }
 
-    /// Whether a lease is on its way to its worker, or came there under a number above its own.
+    /// Whether a lease is on its way to its worker, or reached the worker by a claim with a higher number.
     pub(crate) fn covers(&self, worker: WorkerId, lease: LeaseRef, claim_no: u64) -> bool {
         let key = Key { worker, claim_no };
         let state = self.lock();
@@ -281,7 +290,7 @@ impl Offers {
         out.chain(next).chain(heard).filter(|key| key.worker == worker).map(|key| key.claim_no).min()
     }
 
-    /// Nobody comes for what is leased by this offer, or nobody knows whether it was laid out.
+    /// Undoes an offer: no claim took what it leased, or it is unknown whether it was laid out.
     fn give_up(&self, key: Key) {
         let mut state = self.lock();
         let out = state.out.take_if(|out| out.key == key);
@@ -289,7 +298,7 @@ impl Offers {
         self.undo((out.is_some() || held > 0).then_some(key));
     }
 
-    /// The bell of a worker that is full is to be disarmed.
+    /// Has the doorbell of a full worker disarmed.
     pub(crate) fn disarm(&self, lanes: Vec<LaneId>) {
         let _ = self.chores.send(Chore::Disarm(lanes));
     }
@@ -305,7 +314,8 @@ impl Offers {
     }
 }
 
-/// What the server says of a task that an offer took: worker, claim number, id, lane, priority, most attempts, encoding, when, payload.
+/// Reads the notification of a task that an offer took: worker, claim number, id, lane, priority, most
+/// attempts, encoding, time, payload.
 fn read(shared: &Shared, text: &str) -> Option<Claimed> {
     let mut words = text.split(' ');
     let mut number = || words.next()?.parse::<i64>().ok();
@@ -338,9 +348,9 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-/// Hears of a task; if nobody comes for it, it is handed back.
+/// Takes the notification of a task. If no claim takes the task, it is handed back.
 pub(crate) fn heard(shared: &Arc<Shared>, text: &str) {
-    // What cannot be read is missed by the next renewal and goes back then.
+    // A notification that cannot be read is lost: the next renewal misses the offer and hands the task back.
     let Some(task) = read(shared, text) else { return };
     let key = key_of(&task);
     if !shared.offers.hear(task) {
@@ -360,10 +370,10 @@ pub(crate) fn heard(shared: &Arc<Shared>, text: &str) {
     });
 }
 
-/// What [`run`] does.
+/// The work for [`run`].
 pub(crate) struct Chores(mpsc::UnboundedReceiver<Chore>);
 
-/// Lays out and takes back until the store is closed.
+/// Lays offers out and undoes them until the store is closed.
 pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
     loop {
         let chore = tokio::select! {
@@ -374,7 +384,7 @@ pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
         match chore {
             Chore::Lay(key, lanes, ear) => match lay(&shared, key, &lanes, &ear).await {
                 Ok(true) => {}
-                // Whether it is there is not known after an error.
+                // After an error it is unknown whether the offer is in the database.
                 Ok(false) | Err(_) => shared.offers.give_up(key),
             },
             Chore::Undo(key) => undo(&shared, key).await,
@@ -382,7 +392,7 @@ pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
                 let disarmed =
                     async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };
                 if let Err(error) = disarmed.await {
-                    tracing::debug!(%error, "the bell could not be disarmed");
+                    tracing::debug!(%error, "the doorbell could not be disarmed");
                 }
             }
         }
@@ -399,7 +409,8 @@ async fn lay(shared: &Shared, key: Key, lanes: &[i32], ear: &Ear) -> Result<bool
     Ok(laid.is_some())
 }
 
-/// Takes an offer back and, if it was too late for that, whatever was leased by it; again and again until that is done.
+/// Withdraws an offer. If an enqueue took it before, its lease is handed back. Tries again until that is
+/// done.
 async fn undo(shared: &Shared, key: Key) {
     let mut pause = RETRY_MIN;
     while let Err(error) = try_to_undo(shared, key).await {
