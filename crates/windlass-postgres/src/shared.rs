@@ -1,4 +1,4 @@
-//! What all parts of an open store have in common.
+//! The state that all parts of an open store share.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
@@ -26,7 +26,7 @@ use crate::{
     wakeup::{doorbell::Doorbell, hints::Subscribers, offer::Offers},
 };
 
-/// An open store, as its parts see it. Each purpose has connections of its own.
+/// An open store, as its parts use it. Each purpose has connections of its own.
 pub(crate) struct Shared {
     pub options: Options,
     pub rules: Rules,
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     pub duties: Pool,
     /// One for admission.
     pub gates: Pool,
-    /// One for cleaning up, open only while that goes on.
+    /// One for vacuums, open only while they run.
     pub cleaning: Pool,
     /// A few for everything else.
     pub pool: Pool,
@@ -113,7 +113,7 @@ impl Shared {
         i64::try_from(self.rules.idempotency_ttl.as_millis()).unwrap_or(i64::MAX / 2)
     }
 
-    /// Where a claim over these lanes reads.
+    /// The ranges that a claim over these lanes reads.
     pub(crate) fn start(&self, lanes: &[LaneId]) -> Start {
         self.read_positions().start(lanes, self.now())
     }
@@ -128,8 +128,9 @@ impl Shared {
         (self.options.clock)().saturating_duration_since(self.opened_at)
     }
 
-    /// Whether a statement may leave the wait for the disk to one that follows it on the same connection: behind a pooler that may be
-    /// another server's, which never had what the first one wrote. Nor where a lease must be safe before its task starts.
+    /// Whether a statement may leave the wait for the disk to a second one on the same connection. Not behind
+    /// a pooler: it may send the second one to another server, which never had the writes of the first. Not
+    /// where a lease must be on disk before its task starts.
     pub(crate) fn flushes(&self) -> bool {
         !self.options.pooled && !self.options.durable_claims
     }
@@ -146,7 +147,7 @@ impl Shared {
         self.pools().into_iter().for_each(Pool::close);
     }
 
-    /// How long ago the server was found again after an outage.
+    /// How long ago the server was reached again after an outage.
     pub(crate) fn since_outage(&self) -> Option<Duration> {
         self.pools().into_iter().filter_map(Pool::since_outage).min()
     }
@@ -156,8 +157,9 @@ impl Shared {
         [&self.claims, &self.settles, &self.beats, &self.duties, &self.gates, &self.cleaning, &self.pool]
     }
 
-    /// A worker with this lease time is here: what keeps its tasks going must not wait for a silent server longer than
-    /// that, and a renewal has a second chance within it.
+    /// A worker with this lease time has registered. Statements that its tasks depend on must not wait for a
+    /// silent server longer than that. A renewal waits for half of it, so that there is time for a second
+    /// one.
     pub(crate) fn serve_lease(&self, lease_ttl: Duration) {
         self.claims.lower_patience(lease_ttl);
         self.settles.lower_patience(lease_ttl);
@@ -165,13 +167,13 @@ impl Shared {
         self.beats.lower_patience(lease_ttl / 2);
     }
 
-    /// Where the store is, without secrets.
+    /// The address of the store, without secrets.
     pub(crate) fn location(&self) -> String {
         self.server.location().to_string()
     }
 }
 
-/// A hold on the store that does not keep it open.
+/// A reference to the store that does not keep it open.
 #[derive(Clone)]
 pub(crate) struct Weakly {
     shared: Weak<Shared>,

@@ -30,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How things stand for one demand.
 pub(crate) struct View {
     pub now: Timestamp,
-    /// The lease of the worker is in force.
+    /// The worker's lease is in force.
     pub is_live: bool,
     /// A suspect on its last chance has the worker to itself.
     pub is_isolated: bool,
@@ -42,7 +42,7 @@ pub(crate) struct View {
     pub is_blocked: bool,
     pub next_due: Option<Timestamp>,
     pub lanes: usize,
-    /// A gate is to be looked at.
+    /// Admission must look at a gate.
     pub has_todo: bool,
 }
 
@@ -86,7 +86,7 @@ pub(crate) async fn look(
     Ok(view)
 }
 
-/// What this process knows between two claims.
+/// What this process remembers between two claims.
 pub(crate) struct Looks {
     clock: Clock,
     state: Mutex<State>,
@@ -161,7 +161,7 @@ impl Looks {
         (state.looked_at, state.owes_look, state.next_due) = (Some(now), false, next_due);
     }
 
-    /// The next due time as the last look had it, if it is still to come.
+    /// The next due time as the last look found it, if it has not passed.
     pub(crate) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         self.lock().next_due.filter(|due| *due > now)
     }

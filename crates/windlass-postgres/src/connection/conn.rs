@@ -302,7 +302,7 @@ impl Conn {
         })
         .await;
         let mut answers = answers.into_iter().flatten();
-        // That of BEGIN has nothing to say but that it failed.
+        // The answer of BEGIN only says whether it failed.
         answers.next().transpose()?;
         answers.collect()
     }

@@ -161,7 +161,7 @@ pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
         | SqlState::UNDEFINED_FUNCTION
         | SqlState::INVALID_SCHEMA_NAME
         | SqlState::UNDEFINED_OBJECT => {
-            undone(Error::Unavailable(format!("{text}; is the schema there? see `windlass migrate --plan`")))
+            undone(Error::Unavailable(format!("{text}; does the schema exist? see `windlass migrate --plan`")))
         }
         _ if state.code().starts_with("22") => undone(Error::Invalid(text)),
         // The session was terminated, or the server shuts down: the commit may have happened before.

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_is_not_refused_with_what_was_heard_before_it() {
+    async fn an_earlier_failure_refuses_no_call() {
         let reach = Reach::default();
         reach.refused(&down());
         // The caller has its turn: it must find out whether the server is back.
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_one_heard_is_told_to_all_who_waited_for_it() {
+    async fn waiting_callers_share_one_refusal() {
         let reach = std::sync::Arc::new(Reach::default());
         reach.refused(&down());
         let turn = reach.turn().await.unwrap();

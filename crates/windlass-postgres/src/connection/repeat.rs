@@ -21,7 +21,7 @@ where
     for _ in 1..TRIES {
         match work().await {
             Err(failure) if failure.is_worth_repeating => {
-                tracing::debug!(error = %failure.error, "undone by the server; once more");
+                tracing::debug!(error = %failure.error, "the server undid a statement; it is repeated");
                 let spread = u32::from(std::process::id() as u8 & 7);
                 tokio::time::sleep(pause + pause / 8 * spread).await;
                 pause *= 2;

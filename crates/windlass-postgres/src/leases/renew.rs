@@ -215,7 +215,7 @@ async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
             ],
         )
         .await?;
-    let row = row.ok_or_else(|| Error::Unknown("the server did not say whom it renewed".to_owned()))?;
+    let row = row.ok_or_else(|| Error::Unknown("the server did not say which worker it renewed".to_owned()))?;
     drop(session);
     let answers = Answers::of(&row, epoch_of(shared, row.get(10)).await);
     if !answers.renewed.is_empty() {

@@ -21,7 +21,7 @@ pub(crate) async fn info(shared: &Shared, origin: Origin) -> Result<StoreInfo> {
     let row = session
         .row(&sql::INFO, &[&shared.options.schema.as_str()])
         .await?
-        .ok_or_else(|| Error::Unavailable("the server says nothing of itself".to_owned()))?;
+        .ok_or_else(|| Error::Unavailable("the server did not describe itself".to_owned()))?;
     let seen: i64 = session.row(&sql::HISTORY_SIZE, &[&HISTORY_LOOK]).await?.map_or(0, |row| row.get(0));
     let reckoned: i64 = row.get(3);
     let version: &str = row.get(0);

@@ -113,7 +113,7 @@ impl Import {
         let name = self.schema.as_str().to_owned();
         let rows = self.conn.query_alone(&sql::COPY_STATE, &[]).await?;
         let Some(state) = rows.first() else {
-            return Err(Error::Unavailable("the server says nothing of the schema".to_owned()));
+            return Err(Error::Unavailable("the server did not describe the schema".to_owned()));
         };
         let workers: i64 = state.get(0);
         if workers > 0 {
@@ -209,7 +209,7 @@ impl Import {
         let look =
             self.schema.render("ANALYZE windlass.task; ANALYZE windlass.history; ANALYZE windlass.key");
         if let Err(failure) = self.conn.batch(&look).await {
-            tracing::debug!(error = %failure.error, "the server could not look at the new rows; it will by itself");
+            tracing::debug!(error = %failure.error, "ANALYZE of the new rows failed; autovacuum does it later");
         }
         Ok(())
     }

@@ -152,7 +152,7 @@ async fn put_keys(conn: &Conn, rows: &[KeyRow]) -> Result<(), Failure> {
 fn lanes_of(here: &HashMap<i64, i32>, lanes: impl Iterator<Item = i64>) -> Result<Vec<i32>, Failure> {
     let find = |lane: i64| {
         let unknown =
-            || Error::Conflict(format!("a task of the source is in lane {lane}, which is not there"));
+            || Error::Conflict(format!("a task of the source is in lane {lane}, which does not exist"));
         here.get(&lane).copied().ok_or_else(unknown)
     };
     Ok(lanes.map(find).collect::<Result<_>>()?)

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_beyond_a_look_is_at_least_or_about_so_many() {
+    fn a_figure_beyond_a_look_is_at_least_or_about() {
         for (look, kept, shown) in [
             (LOOK_MAX + 1, 0, "10,000+"),
             (LOOK_MAX + 1, 45_120, "~45,120"),

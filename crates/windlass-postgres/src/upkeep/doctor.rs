@@ -100,7 +100,7 @@ pub async fn examine(location: &Location, options: &Options) -> Result<Examinati
 async fn look(conn: &Conn, schema: &str) -> Result<Examination, Failure> {
     let rows = conn.query_alone(&sql::DOCTOR_SERVER, &[]).await?;
     let Some(server) = rows.first() else {
-        return Err(windlass_core::Error::Unavailable("the server says nothing of itself".to_owned()).into());
+        return Err(windlass_core::Error::Unavailable("the server did not describe itself".to_owned()).into());
     };
     let tables = conn.query_alone(&sql::DOCTOR_TABLES, &[&schema]).await?;
     let indexes = conn.query_alone(&sql::DOCTOR_INDEXES, &[&schema]).await?;

@@ -190,7 +190,7 @@ pub(crate) async fn run(vacuum: Arc<Vacuum>, shared: Weakly) {
             () = shared.closed() => return,
         }
         if let Err(error) = clean(&vacuum, &shared).await {
-            tracing::debug!(%error, "cleaning up failed; autovacuum does it meanwhile");
+            tracing::debug!(%error, "a vacuum failed; autovacuum does it meanwhile");
         }
         let Some(shared) = shared.upgrade() else { return };
         shared.cleaning.let_go();
@@ -251,14 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_cleaned_up_when_it_is_worth_it() {
+    fn a_table_is_vacuumed_from_its_own_threshold_on() {
         let (book, now) = (Book::default(), Instant::now());
         assert!(book.due(&seen(99), now).is_empty());
         assert_eq!(book.due(&seen(100), now), seen(100));
     }
 
     #[test]
-    fn cleaning_up_takes_at_most_half_of_the_time() {
+    fn vacuums_take_at_most_half_of_the_time() {
         let now = Instant::now();
         let book = after(10, true, 3 * SECOND, now);
         assert!(book.due(&seen(9_000), now + 2 * SECOND).is_empty());
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_vacuum_that_removes_little_is_followed_by_a_long_pause() {
+    fn two_fruitless_vacuums_are_followed_by_a_long_pause() {
         let now = Instant::now();
         let book = after(990, true, SECOND, now);
         assert!(book.due(&seen(9_000), now + 9 * SECOND).is_empty(), "one part in ten");

@@ -431,7 +431,7 @@ async fn try_to_undo(shared: &Shared, key: Key) -> Result<()> {
     if withdrawn.is_none() {
         let n = hand_back::hand_back_claim(shared, key.worker, key.claim_no).await?;
         if n > 0 {
-            tracing::warn!(worker = %key.worker, tasks = n, "handed back what was leased to an idle worker and did not start");
+            tracing::warn!(worker = %key.worker, tasks = n, "handed back a task that was leased to an idle worker and did not start");
         }
     }
     Ok(())

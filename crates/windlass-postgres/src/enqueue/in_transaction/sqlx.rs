@@ -1,4 +1,4 @@
-//! The same for sqlx.
+//! Enqueue inside a transaction of sqlx.
 
 use async_trait::async_trait;
 use sqlx_core::{query::query, row::Row as _, sql_str::AssertSqlSafe, transaction::Transaction};
