@@ -54,7 +54,7 @@ WITH open_range AS MATERIALIZED (
     LIMIT $3
   ) AS t
 ), started AS (
-  -- A job with a delay is to be told that a task of it starts.
+  -- The job has a delay: a task of it starts, and admission must record that.
   INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 2::smallint, unnest(line.started) FROM line
 )
 -- At the top: in a WITH its rows would be kept twice, each with its payload.

@@ -4,10 +4,11 @@
 //! session holds an old snapshot, vacuum cannot remove those, and there may be hundreds of thousands. So a claim reads from
 //! where the last one stopped.
 //!
-//! Tasks can become ready behind that position: a transaction drew its number early and committed late, or another session
-//! had locked the row. They are found in two ways. A claim that follows a short one reads from a little further back. Once
-//! in a while a claim reads from the head; if that one is full, the position moves back to where it stopped, so that the
-//! next claim takes what else lies there.
+//! Tasks can become ready behind that position: a transaction drew its number early and committed late, or
+//! another session had locked the row. They are found in two ways. A claim that follows one with fewer tasks
+//! than it asked for reads from a little further back. From time to time a claim reads from the head. If that
+//! one is full, the position moves back to where it stopped, so that the next claim takes the other tasks
+//! behind.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -64,7 +64,7 @@ fn record(row: &tokio_postgres::Row) -> Option<JobRecord> {
 /// (LIMIT).
 pub(crate) async fn set(shared: &Shared, name: &Name, change: &JobChange) -> Result<JobRecord> {
     if change.state == Some(JobState::Removing) {
-        return Err(Error::invalid("a change cannot remove a job; call `remove`"));
+        return Err(Error::invalid("a job is removed by a call of its own"));
     }
     let admitted = repeat(|| set_once(shared, name, change)).await?;
     follow_up(shared, &admitted).await?;

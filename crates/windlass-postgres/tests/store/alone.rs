@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_caller_who_looks_away_holds_up_nobody() {
+async fn a_caller_that_stops_polling_delays_no_other_caller() {
     let place = Place::new();
     let store = place.make().await;
     store.enqueue(tasks("a", 1)).await.unwrap();
@@ -47,7 +47,7 @@ async fn a_caller_needs_neither_clock_nor_sockets_of_its_own() {
 }
 
 #[tokio::test]
-async fn what_a_caller_began_is_written_though_its_runtime_ends() {
+async fn an_enqueue_is_written_though_its_callers_runtime_ends() {
     let place = Place::new();
     let store = place.make().await;
     store.enqueue(tasks("a", 1)).await.unwrap();

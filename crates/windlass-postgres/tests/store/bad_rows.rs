@@ -77,7 +77,7 @@ async fn garbage_in_a_row_stops_neither_sweep_nor_redrive() {
 }
 
 #[tokio::test]
-async fn tasks_in_lanes_that_cannot_be_stop_nobody_elses() {
+async fn tasks_in_impossible_lanes_stop_no_other_tasks() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let good = rig.add_many("a", 2).await;

@@ -56,7 +56,7 @@ async fn dropped_after<T>(polls: usize, call: impl Future<Output = T>) -> bool {
 }
 
 #[tokio::test]
-async fn a_settlement_dropped_anywhere_is_applied_whole_or_not_at_all() {
+async fn a_dropped_settlement_is_applied_whole_or_not_at_all() {
     let (harness, program) = named();
     let rig = Rig::open(&harness).await;
     let mut worker = rig.worker().await;
@@ -119,7 +119,7 @@ fn calls<'a>(rig: &'a Rig<'_>, worker: &'a Hand<'_>, ids: &'a [TaskId]) -> Vec<C
 }
 
 #[tokio::test]
-async fn calls_dropped_anywhere_leave_no_session_inside_a_transaction() {
+async fn dropped_calls_leave_no_session_inside_a_transaction() {
     let (harness, program) = named();
     let rig = Rig::open(&harness).await;
     let mut worker = rig.worker().await;
@@ -139,7 +139,7 @@ async fn calls_dropped_anywhere_leave_no_session_inside_a_transaction() {
 
 /// Here each call surely waits in the middle: somebody else holds what it needs.
 #[tokio::test]
-async fn calls_dropped_while_the_server_works_on_them_leave_nothing_behind() {
+async fn calls_dropped_in_the_server_leave_nothing_behind() {
     let (harness, program) = named();
     let rig = Rig::open(&harness).await;
     let ids = rig.add_many("a", 2).await;

@@ -29,7 +29,7 @@ async fn a_refused_claim_leaves_nothing_locked() {
 
 /// While claims come back full, rows that somebody has locked are passed over, also if that is over; those after them look for what was left.
 #[tokio::test]
-async fn what_was_locked_once_is_claimed_all_the_same() {
+async fn a_task_whose_lock_was_released_is_claimed() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let mut ids = rig.add_many("a", 60).await;
@@ -48,7 +48,7 @@ async fn what_was_locked_once_is_claimed_all_the_same() {
 
 /// A transaction that drew its places early and committed late may have left thousands there; one claim a second would not do.
 #[tokio::test]
-async fn what_lies_far_behind_is_claimed_one_claim_after_the_other_once_it_is_found() {
+async fn tasks_far_behind_are_claimed_by_successive_claims() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add_many("a", 30).await;
@@ -67,7 +67,7 @@ async fn what_lies_far_behind_is_claimed_one_claim_after_the_other_once_it_is_fo
 
 /// They were locked before they became ready, by the same hand.
 #[tokio::test]
-async fn tasks_whose_time_has_come_are_claimed_in_turn() {
+async fn due_tasks_are_claimed_in_order() {
     const DELAY: Duration = Duration::from_millis(10);
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;

@@ -117,7 +117,7 @@ async fn a_full_server_refuses_at_once_and_an_open_store_goes_on() {
 }
 
 #[tokio::test]
-async fn a_pool_of_one_serves_everybody_in_turn() {
+async fn a_pool_of_one_serves_all_callers_in_turn() {
     let harness = PostgresHarness::new().with(|options| Options { pool_size: 1, ..options });
     let rig = Rig::open(&harness).await;
     let mut calls = Vec::new();
@@ -146,7 +146,7 @@ async fn a_pool_of_one_serves_everybody_in_turn() {
 
 /// A store that cannot be reached says so without its password, and at once.
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named() {
+async fn an_unreachable_server_is_named() {
     let location = Location::parse("postgres://me:s3cret@127.0.0.1:1/db").unwrap();
     let error = PostgresStore::open(&location, Options::default()).await.unwrap_err().to_string();
     assert!(error.contains("postgres://me:***@127.0.0.1:1/db") && !error.contains("s3cret"), "{error}");

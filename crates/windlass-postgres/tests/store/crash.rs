@@ -83,7 +83,7 @@ async fn hand_back(workers: [&Hand<'_>; 2]) {
 }
 
 #[tokio::test]
-async fn a_claim_that_a_crash_forgot_is_told_and_its_number_never_given_again() {
+async fn a_forgotten_claim_is_told_and_its_number_not_reused() {
     let cluster = forgetful();
     let harness = PostgresHarness::at(&cluster.url());
     let rig = Rig::open(&harness).await;

@@ -66,7 +66,7 @@ fn listener(harness: &PostgresHarness) -> String {
 }
 
 #[tokio::test]
-async fn an_idle_worker_is_rung_by_an_enqueue_elsewhere() {
+async fn an_enqueue_elsewhere_notifies_an_idle_worker() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add(task("a")).await;
@@ -82,7 +82,7 @@ async fn an_idle_worker_is_rung_by_an_enqueue_elsewhere() {
 }
 
 #[tokio::test]
-async fn nobody_is_rung_while_workers_are_busy() {
+async fn no_worker_is_notified_while_all_are_busy() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add_many("a", 30).await;
@@ -100,7 +100,7 @@ async fn nobody_is_rung_while_workers_are_busy() {
 }
 
 #[tokio::test]
-async fn a_worker_of_this_process_hears_without_a_ring() {
+async fn a_worker_of_this_process_needs_no_notification() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add(task("a")).await;
@@ -114,7 +114,7 @@ async fn a_worker_of_this_process_hears_without_a_ring() {
 
 /// A process whose worker has left must not take its own idleness for granted.
 #[tokio::test]
-async fn a_process_whose_worker_left_rings_others() {
+async fn a_process_whose_worker_left_notifies_others() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add(task("a")).await;
@@ -127,7 +127,7 @@ async fn a_process_whose_worker_left_rings_others() {
 }
 
 #[tokio::test]
-async fn a_listener_that_was_cut_off_listens_again_and_says_to_look() {
+async fn a_listener_that_was_cut_off_listens_again() {
     let program = support::schema_name();
     let url = format!("{}?application_name={program}", support::url());
     let harness = PostgresHarness::new().through(&url);
@@ -157,7 +157,7 @@ async fn a_listener_that_was_cut_off_listens_again_and_says_to_look() {
 
 /// Every enqueue reads all of them.
 #[tokio::test]
-async fn bells_of_processes_that_are_gone_for_a_day_go() {
+async fn doorbells_unused_for_a_day_are_deleted() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add(task("a")).await;
@@ -204,7 +204,7 @@ async fn a_request_to_end_reaches_the_worker_of_another_process() {
 }
 
 #[tokio::test]
-async fn new_lanes_and_resumed_queues_are_told_to_everybody() {
+async fn new_lanes_and_resumed_queues_are_told_to_all_workers() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add(task("a")).await;
@@ -223,7 +223,7 @@ async fn new_lanes_and_resumed_queues_are_told_to_everybody() {
 
 /// What a caller's own transaction brings is held or waits when it commits: whoever is rung lets it through.
 #[tokio::test]
-async fn an_idle_worker_is_rung_by_a_commit_that_brings_tasks_with_gates() {
+async fn a_commit_of_gated_tasks_notifies_an_idle_worker() {
     for level in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
         let harness = PostgresHarness::new();
         let rig = Rig::open(&harness).await;

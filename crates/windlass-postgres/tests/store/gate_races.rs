@@ -38,10 +38,10 @@ checks! {
     no_commit_leaves_more_ready_than_the_limit_allows,
     a_limit_that_falls_waits_for_a_claim_under_way,
     a_task_that_was_claimed_meanwhile_is_not_taken_back,
-    a_place_that_somebody_is_about_to_pass_on_is_taken,
-    room_that_went_to_nobody_is_given_by_the_leader,
-    of_workers_that_come_together_each_has_all_jobs_looked_at,
-    a_step_of_a_slow_transaction_comes_behind_those_that_came_before_its_commit,
+    a_place_about_to_be_passed_on_is_taken,
+    the_leader_gives_out_unused_room,
+    each_of_two_new_workers_has_all_jobs_looked_at,
+    a_late_step_comes_after_those_committed_before_it,
     steps_keep_the_order_of_append_when_the_clock_goes_back,
 }
 
@@ -63,7 +63,7 @@ FOR EACH ROW WHEN (NEW.job IS NOT NULL) EXECUTE FUNCTION {s}.guard();
 ";
 
 /// The other one's look is yet to come when this one registers, and this one's may come after the other is there.
-async fn of_workers_that_come_together_each_has_all_jobs_looked_at(harness: &PostgresHarness) {
+async fn each_of_two_new_workers_has_all_jobs_looked_at(harness: &PostgresHarness) {
     let rig = Rig::open(harness).await;
     rig.limit("j", 2).await;
     rig.add_all(vec![of_job("j"); 3]).await;
@@ -176,7 +176,7 @@ async fn a_task_that_was_claimed_meanwhile_is_not_taken_back(harness: &PostgresH
 }
 
 /// A settlement whose process died before it could pass the place on, and somebody who has just taken note of it.
-async fn a_place_that_somebody_is_about_to_pass_on_is_taken(harness: &PostgresHarness) {
+async fn a_place_about_to_be_passed_on_is_taken(harness: &PostgresHarness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     rig.limit("j", 2).await;
@@ -202,7 +202,7 @@ async fn a_place_that_somebody_is_about_to_pass_on_is_taken(harness: &PostgresHa
 }
 
 /// Nobody was there when the tasks came, and whoever came first died before it had the jobs looked at: no note is left anywhere.
-async fn room_that_went_to_nobody_is_given_by_the_leader(harness: &PostgresHarness) {
+async fn the_leader_gives_out_unused_room(harness: &PostgresHarness) {
     let rig = Rig::open(harness).await;
     rig.limit("limited", 2).await;
     rig.limit("partly", 2).await;
@@ -236,7 +236,7 @@ async fn append(
     enqueue_within(tx, &schema, &Rules::default(), step).await.unwrap().id
 }
 
-async fn a_step_of_a_slow_transaction_comes_behind_those_that_came_before_its_commit(
+async fn a_late_step_comes_after_those_committed_before_it(
     harness: &PostgresHarness,
 ) {
     let rig = Rig::open(harness).await;

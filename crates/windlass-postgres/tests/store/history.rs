@@ -72,7 +72,7 @@ async fn parts_are_made_ahead_and_filled_by_the_hour() {
 }
 
 #[tokio::test]
-async fn what_fits_no_part_goes_to_the_rest_and_is_removed_in_its_time() {
+async fn a_row_without_a_part_is_removed_from_the_rest() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     retain(&rig).await;
@@ -130,7 +130,7 @@ async fn a_blocker_in_a_dropped_part_goes_to_the_rest() {
 }
 
 #[tokio::test]
-async fn a_reader_in_the_way_puts_a_drop_off_and_holds_up_nothing() {
+async fn a_reader_delays_a_drop_and_nothing_else() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     retain(&rig).await;

@@ -14,7 +14,7 @@ use crate::{
 
 /// The server writes nothing by itself for ten seconds: what nobody waited for is gone when it is killed.
 #[tokio::test]
-async fn an_acknowledged_task_is_there_after_a_crash_of_the_server() {
+async fn an_acknowledged_task_survives_a_crash_of_the_server() {
     let options = ClusterOptions::new().without_fsync().set("wal_writer_delay", "10s");
     let cluster = Cluster::start(&options).unwrap();
     let place = Place::at(&cluster.url());
@@ -41,7 +41,7 @@ async fn an_acknowledged_task_is_there_after_a_crash_of_the_server() {
 
 /// The same for a task that a server has sent to a worker already.
 #[tokio::test]
-async fn a_task_for_a_waiting_worker_is_there_after_a_crash_once_it_was_waited_for() {
+async fn an_acknowledged_leased_task_survives_a_crash() {
     let options = ClusterOptions::new().without_fsync().set("wal_writer_delay", "10s");
     let cluster = Cluster::start(&options).unwrap();
     let harness = PostgresHarness::at(&cluster.url());
@@ -73,7 +73,7 @@ async fn a_task_for_a_waiting_worker_is_there_after_a_crash_once_it_was_waited_f
 
 /// It has been added, and nobody can say whether it will last.
 #[tokio::test]
-async fn a_task_whose_way_to_the_disk_failed_is_in_doubt() {
+async fn a_task_whose_flush_failed_is_in_doubt() {
     let place = Place::new();
     let store = place.make().await;
     store.enqueue(tasks("a", 1)).await.unwrap();
@@ -89,7 +89,7 @@ async fn a_task_whose_way_to_the_disk_failed_is_in_doubt() {
 
 /// Behind a pooler the next statement may run at a server that never had the task, so it waits for the disk itself.
 #[tokio::test]
-async fn a_task_behind_a_pooler_does_not_count_on_a_second_statement() {
+async fn a_task_behind_a_pooler_needs_no_second_statement() {
     let place = Place::new();
     let store = place.make().await;
     store.enqueue(tasks("a", 1)).await.unwrap();
@@ -124,7 +124,7 @@ async fn claim_ids(worker: &mut Hand<'_>) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn an_idle_worker_that_is_told_of_one_task_finds_the_others_too() {
+async fn a_hint_of_one_task_finds_older_tasks_too() {
     let harness = PostgresHarness::new();
     let (mut worker, id) = told_of_one(&harness).await;
     let mut taken = claim_ids(&mut worker).await;
@@ -136,7 +136,7 @@ async fn an_idle_worker_that_is_told_of_one_task_finds_the_others_too() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_gone_is_not_waited_for() {
+async fn a_removed_task_is_not_waited_for() {
     let harness = PostgresHarness::new();
     let (mut worker, id) = told_of_one(&harness).await;
     harness.execute(&format!("DELETE FROM {}.task WHERE id = {}", harness.schema(), id.raw())).await;

@@ -146,7 +146,7 @@ async fn a_previous_schema_is_brought_forward_with_its_rows() {
 }
 
 #[tokio::test]
-async fn an_older_program_writes_inside_the_window_and_is_refused_outside_it() {
+async fn an_older_program_writes_only_inside_the_window() {
     let place = Place::new();
     let (location, options) = (place.location(), place.options());
     inside::migrate(&location, &options, V1).await.unwrap();
@@ -187,7 +187,7 @@ async fn a_migration_that_fails_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_schema_of_somebody_else_is_refused() {
+async fn a_foreign_schema_is_refused() {
     for theirs in [
         "CREATE TABLE {s}.recipe (name text)",
         "CREATE TABLE {s}.meta (title text)",
@@ -226,7 +226,7 @@ async fn a_schema_may_have_any_plain_name() {
 
 /// The database gives it nothing but a schema that somebody made for it.
 #[tokio::test]
-async fn a_role_without_rights_on_the_database_works_in_a_schema_made_for_it() {
+async fn a_role_without_rights_works_in_a_schema_made_for_it() {
     let cluster = Cluster::start(&ClusterOptions::new().without_fsync()).unwrap();
     cluster
         .psql(

@@ -48,7 +48,7 @@ async fn an_attempt_that_was_asked_to_end_may_still_succeed() {
 /// Failures are written where the rows lie; of those that moved, of one that was asked to end, of one that turns out to belong to a
 /// job, and of one that another worker has by now, each is seen to as by its id.
 #[tokio::test]
-async fn failures_are_settled_wherever_their_rows_lie() {
+async fn failures_of_moved_rows_are_settled_by_id() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let ids = rig.add_many("a", 6).await;
@@ -76,7 +76,7 @@ async fn failures_are_settled_wherever_their_rows_lie() {
 
 /// Rows that lie in another order than their tasks came in, each with an error, a lease and a due time of its own: every end finds its row.
 #[tokio::test]
-async fn each_failure_of_a_batch_is_written_where_it_belongs() {
+async fn each_failure_of_a_batch_is_written_to_its_own_row() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let ids = rig.add_many("a", 12).await;
@@ -157,12 +157,12 @@ async fn cut_off_after_its_receipt(outcome: Outcome, then: State) {
 }
 
 #[tokio::test]
-async fn a_batch_that_was_cut_off_after_its_receipt_is_looked_at_once_more() {
+async fn a_batch_cut_off_after_its_receipt_is_looked_up_again() {
     cut_off_after_its_receipt(Outcome::Done(None), State::Done).await;
 }
 
 #[tokio::test]
-async fn failures_that_were_cut_off_after_their_receipt_are_looked_at_once_more() {
+async fn failures_cut_off_after_their_receipt_are_looked_up_again() {
     let outcome = Outcome::retry("broken");
     cut_off_after_its_receipt(outcome, State::Scheduled).await;
 }

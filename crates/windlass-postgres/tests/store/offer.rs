@@ -59,7 +59,7 @@ async fn brought(worker: &mut Hand<'_>) -> Claimed {
 }
 
 #[tokio::test]
-async fn a_task_that_comes_alone_is_leased_to_a_waiting_worker_in_the_same_commit() {
+async fn a_lone_task_is_leased_to_a_waiting_worker_as_it_is_added() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -123,7 +123,7 @@ async fn an_offer_is_taken_once() {
 }
 
 #[tokio::test]
-async fn a_task_that_nobody_comes_for_goes_back() {
+async fn a_task_that_is_not_fetched_is_handed_back() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let worker = offering(&harness, &rig).await;
@@ -143,7 +143,7 @@ async fn a_task_that_nobody_comes_for_goes_back() {
 
 /// The word of it is lost, while the connection that listens goes on.
 #[tokio::test]
-async fn a_task_whose_worker_never_hears_of_it_goes_back() {
+async fn a_task_whose_notification_was_lost_is_handed_back() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -160,7 +160,7 @@ async fn a_task_whose_worker_never_hears_of_it_goes_back() {
 }
 
 #[tokio::test]
-async fn a_task_goes_back_when_the_listener_is_cut_off_before_it_hears() {
+async fn a_task_is_handed_back_when_the_listener_is_cut_off() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -180,7 +180,7 @@ async fn a_task_goes_back_when_the_listener_is_cut_off_before_it_hears() {
 
 /// What is on its way to a worker is not lost to it, whether the worker has heard of it or not.
 #[tokio::test]
-async fn a_comparison_of_leases_leaves_what_is_on_its_way() {
+async fn a_comparison_of_leases_keeps_a_task_on_its_way() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -216,7 +216,7 @@ async fn a_comparison_of_leases_leaves_what_is_on_its_way() {
 
 /// Its answer was lost: the task that it brought goes back although another number is on it.
 #[tokio::test]
-async fn a_claim_that_is_undone_gives_back_what_an_offer_brought() {
+async fn an_undone_claim_hands_back_what_an_offer_brought() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -247,7 +247,7 @@ async fn a_worker_that_drains_or_leaves_offers_nothing() {
 
 /// Each of them is added as ever.
 #[tokio::test]
-async fn what_is_not_for_that_worker_alone_is_not_leased_to_it() {
+async fn other_enqueues_are_not_leased_by_an_offer() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let worker = offering(&harness, &rig).await;
@@ -266,7 +266,7 @@ async fn what_is_not_for_that_worker_alone_is_not_leased_to_it() {
 
 /// The offer is there, and whoever made it may not have the task.
 #[tokio::test]
-async fn an_offer_of_somebody_who_may_not_claim_is_not_taken() {
+async fn an_offer_of_a_worker_that_may_not_claim_is_not_taken() {
     for prepare in [
         "UPDATE {s}.worker SET expires_at = 0",
         "UPDATE {s}.worker SET ended_at = 1",
@@ -312,7 +312,7 @@ async fn an_offer_ends_with_the_process_that_made_it() {
 
 /// Nobody here knows of the offer that it was leased by.
 #[tokio::test]
-async fn a_word_that_is_not_believed_gives_the_task_back() {
+async fn an_unexpected_notification_hands_the_task_back() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -325,7 +325,7 @@ async fn a_word_that_is_not_believed_gives_the_task_back() {
 
 /// A worker that gets what it offered to take is told to come again if it has heard of more.
 #[tokio::test]
-async fn what_an_offer_brings_hides_nothing_else() {
+async fn an_offered_task_hides_no_other_task() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -348,7 +348,7 @@ async fn what_an_offer_brings_hides_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_worker_that_an_offer_has_filled_is_not_rung() {
+async fn a_worker_that_an_offer_has_filled_is_not_notified() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -362,7 +362,7 @@ async fn a_worker_that_an_offer_has_filled_is_not_rung() {
 
 /// Versions that nobody may remove would be read by every enqueue.
 #[tokio::test]
-async fn a_table_of_bells_that_has_grown_has_no_offers() {
+async fn a_grown_doorbell_table_takes_no_offers() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;

@@ -228,7 +228,7 @@ async fn all_faults(place: &Place) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn statements_go_by_index_whatever_the_tables_looked_like() {
+async fn statements_use_indexes_whatever_the_statistics_say() {
     let place = Place::new();
     drop(place.make().await);
     assert_eq!(all_faults(&place).await, Vec::<String>::new(), "while everything is empty");

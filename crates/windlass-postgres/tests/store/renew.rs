@@ -160,7 +160,7 @@ async fn answers(calls: Vec<Call>) -> Vec<Result<Renewed>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn two_hundred_renewals_of_one_moment_take_two_statements_and_each_worker_gets_its_own_answer() {
+async fn two_hundred_simultaneous_renewals_take_two_statements() {
     let (harness, program) = named();
     let fleet = Fleet::of(199, &harness, &program).await;
     let (store, workers) = (&fleet.rig.store, &fleet.workers);
@@ -233,7 +233,7 @@ async fn an_idle_store_renews_each_worker_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_worker_whose_row_is_held_does_not_hold_up_the_others() {
+async fn a_locked_row_delays_no_other_worker() {
     let (harness, program) = named();
     let fleet = Fleet::of(4, &harness, &program).await;
     let (mut one, mut two) = (harness.client().await, harness.client().await);
@@ -301,7 +301,7 @@ async fn a_worker_that_ends_while_its_row_is_held_is_expired() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn callers_that_are_dropped_hold_up_nobody() {
+async fn dropped_callers_delay_no_other_caller() {
     let (harness, program) = named();
     let fleet = Fleet::of(3, &harness, &program).await;
     let mut client = harness.client().await;
@@ -318,7 +318,7 @@ async fn callers_that_are_dropped_hold_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn renewals_of_one_worker_are_answered_alike_and_the_last_report_stays() {
+async fn the_last_of_several_reports_of_one_worker_stays() {
     let (harness, program) = named();
     let fleet = Fleet::of(2, &harness, &program).await;
     let mut calls = fleet.renewals();
@@ -357,7 +357,7 @@ async fn the_same_is_true_behind_a_pooler() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_connection_that_is_lost_is_told_to_all_who_shared_it() {
+async fn a_lost_connection_is_told_to_all_its_callers() {
     let (harness, program) = named();
     let fleet = Fleet::of(10, &harness, &program).await;
     let mut client = harness.client().await;
@@ -388,7 +388,7 @@ async fn a_connection_that_is_lost_is_told_to_all_who_shared_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn whoever_waits_is_told_when_the_store_is_closed() {
+async fn waiting_callers_are_told_when_the_store_is_closed() {
     let (harness, program) = named();
     let fleet = Fleet::of(3, &harness, &program).await;
     let mut client = harness.client().await;
@@ -406,7 +406,7 @@ async fn whoever_waits_is_told_when_the_store_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn renewals_of_one_moment_keep_the_bell_of_their_process_armed() {
+async fn renewals_keep_the_doorbell_of_their_process_armed() {
     let (harness, program) = named();
     let fleet = Fleet::of(2, &harness, &program).await;
     until("it listens", async || fleet.rig.store.hears_of_new_tasks()).await;
@@ -426,7 +426,7 @@ async fn renewals_of_one_moment_keep_the_bell_of_their_process_armed() {
 
 /// A renewal spares the sweep its look for a while, but not if somebody who was to be renewed with it has run out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_worker_of_the_group_that_has_run_out_is_found_by_the_next_sweep() {
+async fn the_next_sweep_finds_an_expired_worker_of_the_group() {
     let (harness, program) = named();
     let fleet = Fleet::of(3, &harness, &program).await;
     assert_eq!(fleet.together(fleet.renewals()).await, vec![PLAIN; 3]);

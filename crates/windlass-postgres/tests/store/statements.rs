@@ -40,7 +40,7 @@ fn every_statement_can_be_read_whole() {
 }
 
 #[tokio::test]
-async fn every_statement_fits_the_schema_and_has_the_types_that_the_server_sees() {
+async fn every_statement_fits_the_schema_and_its_types() {
     let place = Place::new();
     drop(place.make().await);
     let client = place.client().await;

@@ -120,7 +120,7 @@ async fn what_breaks_a_rule_is_refused_before_anything_is_sent() {
 /// A transaction that stays open holds up neither those who want the same new lane nor the settlement of a task whose key
 /// it has seen. A test that waits for it would never end.
 #[tokio::test]
-async fn an_open_transaction_holds_up_nobody() {
+async fn an_open_transaction_delays_no_other_caller() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let (mut db, mut worker) = (caller().await, rig.worker().await);
@@ -152,7 +152,7 @@ async fn an_open_transaction_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn two_transactions_that_make_the_same_lanes_in_another_order_both_commit() {
+async fn transactions_that_make_the_same_lanes_both_commit() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let (mut one, mut two) = (caller().await, caller().await);
@@ -195,7 +195,7 @@ async fn a_task_of_a_slow_transaction_is_found_by_the_next_claim() {
 }
 
 #[tokio::test]
-async fn a_trace_comes_with_the_task_from_rust_and_from_sql_and_ends_with_the_transaction() {
+async fn a_trace_comes_with_the_task_from_rust_and_from_sql() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let (mut db, mut worker) = (caller().await, rig.worker().await);

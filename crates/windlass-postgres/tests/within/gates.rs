@@ -62,7 +62,7 @@ async fn a_job_that_a_transaction_makes_has_the_limit_that_it_gives() {
 
 /// A settlement that waited for the open transaction would wait for ever.
 #[tokio::test]
-async fn settlements_of_a_job_go_on_while_a_transaction_with_its_tasks_is_open() {
+async fn settlements_go_on_while_a_transaction_of_the_job_is_open() {
     for level in LEVELS {
         let harness = PostgresHarness::new();
         let rig = Rig::open(&harness).await;

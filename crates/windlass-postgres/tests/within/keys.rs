@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn the_same_key_gives_the_same_task_whoever_enqueues() {
+async fn the_same_key_gives_the_same_task_to_every_caller() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let mut db = caller().await;
@@ -105,7 +105,7 @@ async fn many_callers_with_one_key_make_one_task() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_key_gets_it_if_the_first_rolls_back() {
+async fn a_waiting_caller_gets_the_key_if_the_first_rolls_back() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let (mut one, mut two) = (caller().await, caller().await);

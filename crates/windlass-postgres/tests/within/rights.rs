@@ -6,7 +6,7 @@ use windlass_scratch::{Cluster, ClusterOptions, psql};
 
 /// A server of its own, because roles belong to the whole server.
 #[tokio::test]
-async fn a_role_that_may_use_the_schema_enqueues_and_does_nothing_else() {
+async fn a_role_that_may_use_the_schema_can_only_enqueue() {
     let cluster = Cluster::start(&ClusterOptions::new().without_fsync().password("p")).unwrap();
     let options = Options { migrate: true, ..Options::default() };
     let store = PostgresStore::open(&Location::parse(&cluster.url()).unwrap(), options).await.unwrap();
@@ -45,7 +45,7 @@ async fn a_role_that_may_use_the_schema_enqueues_and_does_nothing_else() {
 
 /// A server of its own, for the same reason (S10).
 #[tokio::test]
-async fn a_role_that_is_no_superuser_makes_the_schema_and_does_everything() {
+async fn a_plain_role_makes_the_schema_and_does_everything() {
     let cluster = Cluster::start(&ClusterOptions::new().without_fsync().password("p")).unwrap();
     cluster.psql("CREATE ROLE plain LOGIN PASSWORD 'p' NOSUPERUSER NOCREATEDB NOCREATEROLE").unwrap();
     cluster

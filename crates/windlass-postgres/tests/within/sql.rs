@@ -21,7 +21,7 @@ pub async fn psql(rig: &Rig<'_>, sql: &str) -> Result<String, String> {
 }
 
 #[tokio::test]
-async fn a_task_of_psql_has_the_id_that_rust_shows_and_everything_it_was_given() {
+async fn a_task_of_psql_has_all_that_it_was_given() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let answer = psql(
