@@ -1,4 +1,5 @@
-//! A lone enqueue, begun by its caller: whatever becomes of the caller, it is written, and nobody else waits for it.
+//! A lone enqueue, begun by its caller. It is written even if the caller stops, and no other caller waits for
+//! it.
 
 use std::{
     pin::pin,
@@ -19,7 +20,8 @@ async fn a_caller_that_stops_polling_delays_no_other_caller() {
     store.enqueue(tasks("a", 1)).await.unwrap();
     let mut first = pin!(store.enqueue(tasks("a", 1)));
     let seen = first.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-    // The first is on its way, unless the server was very quick, and is not looked at again until these are through.
+    // The first call is on its way, unless the server was very quick. It is not polled again until these have
+    // ended.
     for _ in 0..3 {
         store.enqueue(tasks("a", 1)).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! How idle workers hear of new tasks, and that busy ones are left in peace.
+//! Idle workers are notified of new tasks, and busy ones are not.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
     wait::until,
 };
 
-/// Somebody who hears every notification of a store.
+/// A session that receives every notification of a store.
 pub struct Ear {
     client: tokio_postgres::Client,
     channel: String,
@@ -53,7 +53,7 @@ pub async fn hint(hints: &mut Box<dyn Hints>) -> Hint {
     tokio::time::timeout(Duration::from_secs(30), hints.next()).await.unwrap()
 }
 
-/// A worker that has just found nothing more to do, with its bell armed.
+/// A worker that has just found no more tasks, with its doorbell armed.
 pub async fn idle<'h>(rig: &Rig<'h>) -> Hand<'h> {
     let mut worker = rig.worker().await;
     until("it listens", async || worker.store.hears_of_new_tasks()).await;
@@ -93,7 +93,7 @@ async fn no_worker_is_notified_while_all_are_busy() {
         rig.add(task("a")).await;
     }
     assert_eq!(ear.so_far().await, Vec::<String>::new());
-    // The first claim that comes short arms the bell again.
+    // The first claim that gets fewer tasks than it asked for arms the doorbell again.
     assert_eq!(worker.claim(100).await.len(), 30);
     rig.add(task("a")).await;
     assert_eq!(ear.so_far().await.len(), 1);
@@ -112,7 +112,7 @@ async fn a_worker_of_this_process_needs_no_notification() {
     assert_eq!(ear.so_far().await, Vec::<String>::new());
 }
 
-/// A process whose worker has left must not take its own idleness for granted.
+/// A process whose worker has left must no longer count on an idle worker of its own.
 #[tokio::test]
 async fn a_process_whose_worker_left_notifies_others() {
     let harness = PostgresHarness::new();
@@ -147,7 +147,7 @@ async fn a_listener_that_was_cut_off_listens_again() {
     assert_eq!(hint(&mut hints).await, Hint::Ready);
     until("it listens again", async || worker.store.hears_of_new_tasks()).await;
     assert_ne!(harness.number(&format!("SELECT pid::bigint {session}")).await, before);
-    // And rings reach it again.
+    // Notifications reach it again.
     let mut worker = worker;
     worker.claim(10).await;
     let other = harness.open_again(|_| {}).await;
@@ -155,7 +155,7 @@ async fn a_listener_that_was_cut_off_listens_again() {
     assert_eq!(hint(&mut hints).await, Hint::Ready);
 }
 
-/// Every enqueue reads all of them.
+/// Every enqueue reads all doorbells.
 #[tokio::test]
 async fn doorbells_unused_for_a_day_are_deleted() {
     let harness = PostgresHarness::new();
@@ -170,7 +170,7 @@ async fn doorbells_unused_for_a_day_are_deleted() {
     let worker = idle(&rig).await;
     assert_eq!(harness.number("SELECT count(*) FROM {s}.doorbell WHERE listener <= 0").await, 1);
     assert_eq!(harness.number("SELECT count(*) FROM {s}.doorbell WHERE listener > 0").await, 1);
-    // One of a busy worker stays.
+    // The doorbell of a busy worker stays.
     let mut busy = worker;
     rig.add_many("a", 10).await;
     busy.claim(10).await;
@@ -221,7 +221,8 @@ async fn new_lanes_and_resumed_queues_are_told_to_all_workers() {
     until("it is told", async || hint(&mut hints).await == Hint::Ready).await;
 }
 
-/// What a caller's own transaction brings is held or waits when it commits: whoever is rung lets it through.
+/// Tasks of a caller's own transaction are held or wait when it commits: the worker that is notified has
+/// admission pass them.
 #[tokio::test]
 async fn a_commit_of_gated_tasks_notifies_an_idle_worker() {
     for level in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {

@@ -14,7 +14,7 @@ use crate::{
     support::{self, PostgresHarness},
 };
 
-/// Everything that this program needs, as one step: what follows is made up.
+/// All that this program needs, as one step; the steps after it are invented.
 const FIRST: Migration = Migration {
     version: 1,
     oldest_writer: 1,
@@ -43,7 +43,7 @@ const THIRD: Migration = Migration {
     locks: "table task, for a moment",
     sql: "ALTER TABLE windlass.task DROP COLUMN colour;",
 };
-/// Its second half fails.
+/// The second statement of this step fails.
 const BROKEN: Migration = Migration {
     version: 2,
     oldest_writer: 2,
@@ -224,7 +224,7 @@ async fn a_schema_may_have_any_plain_name() {
     }
 }
 
-/// The database gives it nothing but a schema that somebody made for it.
+/// The database grants the role only a schema that an administrator made for it.
 #[tokio::test]
 async fn a_role_without_rights_works_in_a_schema_made_for_it() {
     let cluster = Cluster::start(&ClusterOptions::new().without_fsync()).unwrap();

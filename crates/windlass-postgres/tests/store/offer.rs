@@ -1,4 +1,5 @@
-//! An idle worker offers to take the next task: it is leased in the commit that adds it, once, and comes back if nobody starts it.
+//! An idle worker offers to take the next task. The task is leased in the commit that adds it, once, and is
+//! handed back if no worker starts it.
 
 use windlass_conformance::cases::rig::{Hand, Rig, name, of_job, task};
 use windlass_core::{
@@ -13,20 +14,20 @@ use crate::{
 };
 
 const OUT: &str = "SELECT count(*) FROM {s}.doorbell WHERE worker IS NOT NULL";
-/// Nobody listens there, so that the word of a task is lost.
+/// Sets a channel that no session listens on, so that the notification is lost.
 const DEAF: &str = "UPDATE {s}.doorbell SET whisper = 'nobody'";
 
 fn trusting() -> PostgresHarness {
     PostgresHarness::new()
 }
 
-/// The next claim of a worker that comes again when it is told to.
+/// The next claim of a worker that claims again when it is told to.
 async fn look(worker: &mut Hand<'_>, n: u32) -> ClaimAnswer {
     let demand = Demand { waits: true, ..worker.demand(n).await };
     worker.store.claim(&[demand]).await.unwrap()
 }
 
-/// A worker that has found nothing, and whose offer is out.
+/// A worker that has found nothing, and whose offer is laid out.
 async fn offering<'h>(harness: &PostgresHarness, rig: &Rig<'h>) -> Hand<'h> {
     rig.add(task("a")).await;
     let mut worker = rig.worker().await;
@@ -46,7 +47,7 @@ async fn state(rig: &Rig<'_>, id: TaskId) -> State {
     rig.store.task(id).await.unwrap().unwrap().state
 }
 
-/// What the worker gets when it comes again.
+/// The task that the worker's next claim brings.
 async fn brought(worker: &mut Hand<'_>) -> Claimed {
     let mut tasks = Vec::new();
     until("it is brought", async || {
@@ -87,7 +88,7 @@ async fn a_lone_task_is_leased_to_a_waiting_worker_as_it_is_added() {
     rig.assert_sound().await;
 }
 
-/// Statements are seen by whoever watches the server.
+/// Every user who may watch the server sees its statements.
 #[tokio::test]
 async fn the_channel_of_a_worker_is_in_no_statement() {
     let harness = trusting();
@@ -141,7 +142,7 @@ async fn a_task_that_is_not_fetched_is_handed_back() {
     rig.assert_sound().await;
 }
 
-/// The word of it is lost, while the connection that listens goes on.
+/// The notification is lost, while the listening connection stays open.
 #[tokio::test]
 async fn a_task_whose_notification_was_lost_is_handed_back() {
     let harness = trusting();
@@ -178,7 +179,7 @@ async fn a_task_is_handed_back_when_the_listener_is_cut_off() {
     rig.assert_sound().await;
 }
 
-/// What is on its way to a worker is not lost to it, whether the worker has heard of it or not.
+/// A task on its way to a worker is not taken from it, whether the worker was notified or not.
 #[tokio::test]
 async fn a_comparison_of_leases_keeps_a_task_on_its_way() {
     let harness = trusting();
@@ -203,7 +204,7 @@ async fn a_comparison_of_leases_keeps_a_task_on_its_way() {
     .await;
     rig.add(task("a")).await;
     let claimed = brought(&mut worker).await;
-    // One that waited for too long for this worker has been handed back already, and was claimed like any other.
+    // A task that waited too long for this worker was handed back, and then claimed like any other.
     if claimed.lease == 1 {
         assert_eq!(
             worker.store.reconcile(worker.id, u64::MAX, &[]).await.unwrap().handed_back,
@@ -214,7 +215,8 @@ async fn a_comparison_of_leases_keeps_a_task_on_its_way() {
     rig.assert_sound().await;
 }
 
-/// Its answer was lost: the task that it brought goes back although another number is on it.
+/// The answer of the claim was lost: the task that it brought is handed back although its lease has another
+/// claim number.
 #[tokio::test]
 async fn an_undone_claim_hands_back_what_an_offer_brought() {
     let harness = trusting();
@@ -245,7 +247,7 @@ async fn a_worker_that_drains_or_leaves_offers_nothing() {
     assert_eq!(state(&rig, id).await, State::Ready);
 }
 
-/// Each of them is added as ever.
+/// Each of these is added in the usual way.
 #[tokio::test]
 async fn other_enqueues_are_not_leased_by_an_offer() {
     let harness = trusting();
@@ -264,7 +266,7 @@ async fn other_enqueues_are_not_leased_by_an_offer() {
     assert_eq!(harness.number(OUT).await, 1, "the offer stands");
 }
 
-/// The offer is there, and whoever made it may not have the task.
+/// The offer is laid out, but its worker may not have the task.
 #[tokio::test]
 async fn an_offer_of_a_worker_that_may_not_claim_is_not_taken() {
     for prepare in [
@@ -272,7 +274,7 @@ async fn an_offer_of_a_worker_that_may_not_claim_is_not_taken() {
         "UPDATE {s}.worker SET ended_at = 1",
         "UPDATE {s}.worker SET min_claim_no = 1000000",
         "UPDATE {s}.doorbell SET armed_until = 0",
-        // As if its connection were gone.
+        // As if its connection had ended.
         "UPDATE {s}.doorbell SET presence = presence + 1",
         "INSERT INTO {s}.task (id, ready_seq, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, payload)
          SELECT 7, nextval('{s}.seq'), min(id), 0, 1, 1, 10, 2, 1, 0, '1' FROM {s}.lane",
@@ -310,7 +312,7 @@ async fn an_offer_ends_with_the_process_that_made_it() {
     assert_eq!(state(&rig, id).await, State::Ready);
 }
 
-/// Nobody here knows of the offer that it was leased by.
+/// The process has no offer under the number by which the task was leased.
 #[tokio::test]
 async fn an_unexpected_notification_hands_the_task_back() {
     let harness = trusting();
@@ -323,7 +325,7 @@ async fn an_unexpected_notification_hands_the_task_back() {
     rig.assert_sound().await;
 }
 
-/// A worker that gets what it offered to take is told to come again if it has heard of more.
+/// A worker that gets the task of its offer is told to claim again if more tasks were hinted.
 #[tokio::test]
 async fn an_offered_task_hides_no_other_task() {
     let harness = trusting();
@@ -360,7 +362,7 @@ async fn a_worker_that_an_offer_has_filled_is_not_notified() {
     until("its bell is off", async || harness.number(armed).await == 0).await;
 }
 
-/// Versions that nobody may remove would be read by every enqueue.
+/// Every enqueue would read old versions of rows that a held snapshot keeps.
 #[tokio::test]
 async fn a_grown_doorbell_table_takes_no_offers() {
     let harness = trusting();

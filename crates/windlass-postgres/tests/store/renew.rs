@@ -1,6 +1,7 @@
-//! Renewals of one moment: they share a statement, and each is answered for itself.
+//! Renewals of one moment: they share a statement, and each gets its own answer.
 //!
-//! On a thread beside the test, so that one which fails while it holds a lock lets go of it before its schema is dropped.
+//! They run on a thread beside the test. A test that fails while it holds a lock then releases it before its
+//! schema is dropped.
 
 use std::{pin::Pin, sync::Arc, task::Poll, time::Duration};
 
@@ -14,10 +15,10 @@ use windlass_postgres::Options;
 
 use crate::{cancelled::named, support::PostgresHarness, wait::until};
 
-/// So long that no statement is given up while a test holds a lock.
+/// So long that no statement is cancelled while a test holds a lock.
 const TTL: Duration = Duration::from_mins(5);
 const SLOTS: u32 = 100;
-/// The answer to a worker that nobody wants anything of.
+/// The answer to a worker without cancel requests and with unchanged slots.
 const PLAIN: Result<Renewed> = Ok(Renewed { cancels: Vec::new(), slots: Some(SLOTS), epoch: Some(0) });
 
 type Call = Pin<Box<dyn Future<Output = Result<Renewed>> + Send>>;
@@ -52,7 +53,7 @@ impl<'h> Fleet<'h> {
         self.workers.iter().zip(1..).map(|(worker, number)| self.renewal(*worker, report(number))).collect()
     }
 
-    /// Holds a worker's row until the answer is dropped.
+    /// Locks a worker's row until the answer is dropped.
     async fn hold<'c>(&self, client: &'c mut Client, worker: WorkerId) -> Transaction<'c> {
         let held = client.transaction().await.unwrap();
         let schema = self.harness.schema();
@@ -70,7 +71,7 @@ impl<'h> Fleet<'h> {
         until("a renewal waits for a lock", async || self.harness.number(&waiting).await == 1).await;
     }
 
-    /// Starts the renewal of the first worker, and holds it up until the answer is dropped.
+    /// Starts the renewal of the first worker, which waits for a lock until the answer is dropped.
     async fn first_waits<'c>(&self, client: &'c mut Client) -> (Transaction<'c>, Call) {
         let held = self.hold(client, self.first).await;
         let mut first = self.renewal(self.first, WorkerReport::default());
@@ -79,7 +80,7 @@ impl<'h> Fleet<'h> {
         (held, first)
     }
 
-    /// Lets calls gather while the renewal of the first worker is on its way; answers what became of them.
+    /// Lets calls gather while the renewal of the first worker waits; answers their results.
     async fn together(&self, mut calls: Vec<Call>) -> Vec<Result<Renewed>> {
         let mut client = self.harness.client().await;
         let (held, first) = self.first_waits(&mut client).await;
@@ -95,7 +96,7 @@ impl<'h> Fleet<'h> {
         usage.pools.iter().find(|pool| pool.name == "renewals").unwrap().uses
     }
 
-    /// What workers last said they could run, in their order.
+    /// The `available` of the workers' last reports, in their order.
     async fn available(&self) -> Vec<u32> {
         let records = self.rig.store.workers().await.unwrap();
         let of = |worker: &WorkerId| records.iter().find(|seen| seen.id == *worker).unwrap().available;
@@ -109,7 +110,7 @@ impl<'h> Fleet<'h> {
             .await;
     }
 
-    /// A worker that is played by hand.
+    /// A worker whose calls the test makes itself.
     fn hand(&self, worker: WorkerId) -> Hand<'h> {
         let store = Arc::clone(&self.rig.store);
         let (kinds, queues) = (vec![name("a")], Vec::new());
@@ -130,7 +131,7 @@ async fn register(store: &dyn Store) -> WorkerId {
     store.register(worker).await.unwrap()
 }
 
-/// A report of which nothing is like in another.
+/// A report that differs from every other one in each field.
 fn report(number: u32) -> WorkerReport {
     WorkerReport {
         available: number,
@@ -142,7 +143,7 @@ fn report(number: u32) -> WorkerReport {
     }
 }
 
-/// Polls each call once: now it stands in line.
+/// Polls each call once: now it waits in line.
 async fn begin(calls: &mut [Call]) {
     std::future::poll_fn(|cx| {
         assert!(calls.iter_mut().all(|call| call.as_mut().poll(cx).is_pending()), "nothing is answered yet");
@@ -251,7 +252,7 @@ async fn a_locked_row_delays_no_other_worker() {
     assert_eq!(fleet.available().await, [1, 2, 3, 4]);
 }
 
-/// As a claim of many workers at once holds them.
+/// As a claim of many workers at once locks them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn rows_that_are_held_together_are_renewed_together() {
     let (harness, program) = named();
@@ -277,7 +278,7 @@ async fn rows_that_are_held_together_are_renewed_together() {
     assert_eq!(fleet.available().await, (1..=20).collect::<Vec<_>>());
 }
 
-/// It leaves while its renewal waits for the row: that is not taken for one of a live worker.
+/// The worker leaves while its renewal waits for the row: it must not be renewed as a live worker.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_worker_that_ends_while_its_row_is_held_is_expired() {
     let (harness, program) = named();
@@ -415,7 +416,7 @@ async fn renewals_keep_the_doorbell_of_their_process_armed() {
     let (held, first) = fleet.first_waits(&mut client).await;
     let mut others = fleet.renewals();
     begin(&mut others).await;
-    // The first has looked at its clock already.
+    // The sweep of the first worker has read its clock already.
     fleet.rig.advance(Duration::from_secs(3)).await;
     held.rollback().await.unwrap();
     assert_eq!((first.await, answers(others).await), (PLAIN, vec![PLAIN; 2]));
@@ -424,7 +425,8 @@ async fn renewals_keep_the_doorbell_of_their_process_armed() {
     assert_eq!(armed_for, 6_000);
 }
 
-/// A renewal spares the sweep its look for a while, but not if somebody who was to be renewed with it has run out.
+/// A renewal lets the next sweep skip its read for a while, but not if a worker of the same group has
+/// expired.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn the_next_sweep_finds_an_expired_worker_of_the_group() {
     let (harness, program) = named();

@@ -9,7 +9,7 @@ use windlass_postgres::inside;
 
 use crate::place::Place;
 
-/// The files below a folder, by their names; parts and migrations are no statements.
+/// The files below a folder, by name; parts and migrations are no statements.
 fn texts_in(folder: &Path, extension: &str) -> Vec<(String, String)> {
     let mut texts = Vec::new();
     for path in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {

@@ -39,7 +39,7 @@ async fn another_payload_under_a_key_is_refused_or_answered_as_wanted() {
     let mut tx = db.transaction().await.unwrap();
     let error = add(&rig, &mut tx, &other).await.unwrap_err();
     assert_eq!(error, Error::KeyConflict { key: "k \"x\"".to_owned(), existing: id });
-    // What failed is over, as after any statement.
+    // The transaction has failed, as after any failed statement.
     let error = add(&rig, &mut tx, &other).await.unwrap_err();
     assert!(matches!(error, Error::Conflict(_)), "{error}");
     tx.rollback().await.unwrap();
@@ -60,7 +60,7 @@ async fn a_key_is_free_again_when_its_task_is_forgotten() {
     let id = rig.add(keyed("k")).await;
     let task = worker.claim_one().await;
     worker.end(&task, Outcome::Done(None)).await;
-    // Kept in the history, so the key still stands for it.
+    // The task is kept in the history, so the key still belongs to it.
     rig.advance(ttl * 2).await;
     let mut tx = db.transaction().await.unwrap();
     assert_eq!(add(&rig, &mut tx, &keyed("k")).await.unwrap(), Enqueued::existing(id));

@@ -1,4 +1,4 @@
-//! Who may enqueue: a role that may use the schema, and nothing else of it.
+//! Which roles may enqueue: a role that may use the schema can, and can do nothing else there.
 
 use windlass_core::{Store as _, TaskId};
 use windlass_postgres::{Location, Options, PostgresStore};
@@ -36,7 +36,7 @@ async fn a_role_that_may_use_the_schema_can_only_enqueue() {
         let error = psql(&url, statement).unwrap_err().to_string();
         assert!(error.contains("permission denied"), "{statement}: {error}");
     }
-    // What the caller put in the way of names is not found by the function.
+    // The function does not find the tables that the caller put first in the search path.
     let shadow = "CREATE TEMP TABLE task (id bigint); CREATE TEMP TABLE lane (id bigint);
         SET search_path = pg_temp; SELECT id FROM windlass.enqueue('a')";
     let id: TaskId = psql(&url, shadow).unwrap().parse().unwrap();
