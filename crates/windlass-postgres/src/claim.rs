@@ -270,7 +270,8 @@ async fn serve(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<
     Ok(answer(shared, found))
 }
 
-/// One demand: takes, and looks where tasks are not expected, where the take brought nothing, or where a look is due.
+/// One demand: takes, and looks where tasks are not expected, where the take brought nothing, or where a look
+/// is due.
 async fn alone(
     shared: &Shared,
     session: &mut Session<'_>,

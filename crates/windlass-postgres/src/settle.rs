@@ -1,7 +1,8 @@
 //! Settle: the ends of attempts, all in one durable commit, once per batch number.
 //!
-//! The usual batch, successes that left nothing behind, is one statement that commits by itself. Any other batch is a
-//! transaction whose statements are sent together; between them only one thing is decided, whether a lease was lost.
+//! The usual batch, successes that left nothing behind, is one statement that commits by itself. Any other
+//! batch is a transaction whose statements are sent together; between them only one thing is decided, whether
+//! a lease was lost.
 
 pub(crate) mod ends;
 
@@ -113,8 +114,8 @@ async fn settle_missing_again(
     settle_missing(shared, batch, items, &fenced, stored).await
 }
 
-/// Tasks that the single statement did not find may be lost, asked to end, or steps of a workflow that their worker did not
-/// name. They are looked up by id: the row decides, not the worker.
+/// Tasks that the single statement did not find may be lost, asked to end, or steps of a workflow that their
+/// worker did not name. They are looked up by id: the row decides, not the worker.
 async fn settle_missing(
     shared: &Shared,
     batch: &SettleBatch,

@@ -8,7 +8,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use tokio_postgres::types::Type;
 
-/// A statement with the types of its parameters, so that one round trip is enough even without a prepared form.
+/// A statement with the types of its parameters, so that one round trip is enough even without a prepared
+/// form.
 pub(crate) struct Sql {
     pub name: &'static str,
     text: &'static str,

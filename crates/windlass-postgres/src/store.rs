@@ -39,8 +39,8 @@ use crate::{
 
 /// The store on PostgreSQL: any number of processes on one schema.
 ///
-/// Every method of [`Store`] and [`Source`] may be called from any task; enqueues of one moment share one commit, and
-/// renewals one statement. A dropped call may still take effect.
+/// Every method of [`Store`] and [`Source`] may be called from any task; enqueues of one moment share one
+/// commit, and renewals one statement. A dropped call may still take effect.
 pub struct PostgresStore {
     shared: Arc<Shared>,
     plain: Arc<Gather>,

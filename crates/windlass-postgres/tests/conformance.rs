@@ -1,4 +1,5 @@
-//! The rules of every store, on PostgreSQL: each case in a schema of its own, each worker with connections of its own.
+//! The rules of every store, on PostgreSQL: each case in a schema of its own, each worker with connections of
+//! its own.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,12 +1,12 @@
 //! What is known between two claims, and the look at how things stand.
 //!
 //! ```text
-//!   tasks are expected (a hint came, or the last take was full) ──► take ──► full, or the last look is fresh ──► answer
-//!                                                                    │  └──► some, and the last look is old ──► answer;
-//!                                                                    │                       the next claim looks first
-//!                                                                    ▼ none
-//!   the poll, or a look is owed ─────────────────────────────────► look ──► something is ready ──► take ──► answer
-//!                                                                      └──► nothing is ready ──► answer
+//!   a hint came, or the last take was full ──► take ──► full, or the last look is fresh ──► answer
+//!                                               │  └──► some, and the last look is old ──► answer;
+//!                                               │                       the next claim looks first
+//!                                               ▼ none
+//!   the poll, or a look is owed ────────────► look ──► a task is ready ──► take ──► answer
+//!                                                 └──► no task is ready ──► answer
 //! ```
 //! Only speed depends on what is noted here: take.sql checks everything that a claim must not break.
 

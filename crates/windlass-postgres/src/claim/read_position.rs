@@ -1,8 +1,8 @@
 //! Where claims read each ready line from.
 //!
-//! A claim that reads a line from its head walks over the index entries of everything that was claimed before. While a
-//! session holds an old snapshot, vacuum cannot remove those, and there may be hundreds of thousands. So a claim reads from
-//! where the last one stopped.
+//! A claim that reads a line from its head walks over the index entries of everything that was claimed
+//! before. While a session holds an old snapshot, vacuum cannot remove those, and there may be hundreds of
+//! thousands. So a claim reads from where the last one stopped.
 //!
 //! Tasks can become ready behind that position: a transaction drew its number early and committed late, or
 //! another session had locked the row. They are found in two ways. A claim that follows one with fewer tasks
@@ -72,7 +72,8 @@ struct ReadyLine {
 #[derive(Debug, Clone, Copy, Default)]
 struct Position {
     now: i64,
-    /// What `now` was when `since` began. A claim that reads from `before` misses nothing that was late by [`LATE_COMMIT`].
+    /// What `now` was when `since` began. A claim that reads from `before` misses nothing that was late by
+    /// [`LATE_COMMIT`].
     at_since: i64,
     before: i64,
     since: Duration,
@@ -179,7 +180,8 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// One claim over the lane: where it reads, as (high, low, after), before it takes these (priority, ready_seq).
+    /// One claim over the lane: where it reads, as (high, low, after), before it takes these (priority,
+    /// ready_seq).
     fn claim(
         positions: &mut ReadPositions,
         at: u64,

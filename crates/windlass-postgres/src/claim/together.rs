@@ -1,4 +1,5 @@
-//! Claims in a transaction: several demands together, all or none, and suspects of crashes before other tasks.
+//! Claims in a transaction: several demands together, all or none, and suspects of crashes before other
+//! tasks.
 
 use windlass_core::{Claimed, Demand, Error, Result, affinity::hand_over, source::Rest};
 
@@ -85,7 +86,8 @@ async fn one(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Res
     Ok(Found::seen(demand, &view, took))
 }
 
-/// Ends the claim. Steps of workflows go to the worker that prefers their workflow, sent together with the commit.
+/// Ends the claim. Steps of workflows go to the worker that prefers their workflow, sent together with the
+/// commit.
 async fn commit(session: &mut Session<'_>, demands: &[Demand], all: &mut [Found]) -> Result<()> {
     if demands.iter().all(|demand| demand.prefers.is_nothing()) {
         return Ok(session.commit().await?);

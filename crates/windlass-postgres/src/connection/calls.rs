@@ -48,7 +48,8 @@ impl<C> Calls<C> {
         Ok(())
     }
 
-    /// Takes the oldest calls, as many as `fit`, but at least one: a call that is too large must not wait for ever.
+    /// Takes the oldest calls, as many as `fit`, but at least one: a call that is too large must not wait for
+    /// ever.
     pub(crate) fn take(&self, fit: impl FnOnce(&[C]) -> usize) -> Vec<C> {
         let mut waiting = self.lock();
         let n = fit(&waiting.calls).max(1).min(waiting.calls.len());

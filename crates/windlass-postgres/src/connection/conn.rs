@@ -269,7 +269,8 @@ impl Conn {
         }
     }
 
-    /// Opens a transaction and runs statements in it, all sent in one go; their answers, in order, or the first refusal.
+    /// Opens a transaction and runs statements in it, all sent in one go; their answers, in order, or the
+    /// first refusal.
     pub(crate) async fn begin_with(
         &self,
         statements: &[(&'static Sql, &[Param<'_>])],

@@ -119,8 +119,8 @@ pub struct Location {
 pub struct ParseLocationError(String);
 
 impl Location {
-    /// Reads a `postgres://` or `postgresql://` URL. On top of what the driver knows it understands `sslmode=verify-ca`,
-    /// `sslmode=verify-full` and `sslrootcert`, as libpq does.
+    /// Reads a `postgres://` or `postgresql://` URL. On top of what the driver knows it understands
+    /// `sslmode=verify-ca`, `sslmode=verify-full` and `sslrootcert`, as libpq does.
     ///
     /// # Errors
     /// [`ParseLocationError`], one line without the password.

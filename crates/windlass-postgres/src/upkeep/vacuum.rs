@@ -3,10 +3,10 @@
 //!
 //! ```text
 //!   retention, every few seconds ───────────────┐
-//!   many tasks settled by the leader's process ─┴─► a look at the server's figures ──► few dead rows: nothing
+//!   many tasks settled by the leader's process ─┴─► look at the server's figures ──► few dead rows: nothing
 //!                                                    │ many
 //!                                                    ▼
-//!                     vacuum, then a look every second ──► none needed for a while: over, the connection is closed
+//!                     vacuum, then a look every second ──► none needed for a while: close the connection
 //! ```
 //!
 //! A snapshot that a session holds keeps dead rows from being removed. Vacuums that remove little are

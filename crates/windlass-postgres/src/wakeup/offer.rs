@@ -2,10 +2,10 @@
 //! leases it, so there is no claim.
 //!
 //! ```text
-//!   a claim that took nothing ──► laid out ──► taken by an enqueue of another process ──► notified ──► next claim
-//!                                    │               │ the notification was lost             │ no claim within 250 ms
-//!                                    ▼               ▼                                       ▼
-//!                                withdrawn       withdrawn, and the leases under its number are handed back
+//!   a claim took nothing ──► laid out ──► taken by an enqueue elsewhere ──► notified ──► next claim
+//!                               │               │ notification lost          │ no claim within 250 ms
+//!                               ▼               ▼                            ▼
+//!                           withdrawn       withdrawn, and the leases under its number are handed back
 //! ```
 //!
 //! The number of an offer is that of a claim that took nothing, so every lease under it came by the offer. A

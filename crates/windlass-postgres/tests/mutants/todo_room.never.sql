@@ -1,4 +1,4 @@
--- Broken: room that went to nobody stays with nobody. Breaks NO-STRANDED. Noticed by own::the_leader_gives_out_unused_room
+-- Broken: room that no admission gave out stays unused. Breaks NO-STRANDED. Noticed by own::the_leader_gives_out_unused_room
 INSERT INTO windlass.gate_todo (kind, key)
 SELECT 0, j.name
 FROM windlass.job AS j

@@ -9,7 +9,8 @@ use windlass_postgres::inside;
 
 use crate::{place::Place, support::PostgresHarness, wait::until};
 
-/// A live worker, two lanes, and three ready tasks: 11 and 12 in the first lane, 21 with a higher priority in the second.
+/// A live worker, two lanes, and three ready tasks: 11 and 12 in the first lane, 21 with a higher priority in
+/// the second.
 const FILL: &str = "
 INSERT INTO {s}.lane (queue, kind) VALUES ('q', 'a'), ('q', 'b');
 INSERT INTO {s}.worker (lease_ttl_ms, min_claim_no, registered_at, renewed_at, expires_at, pid, slots, available, in_flight,

@@ -24,7 +24,8 @@ impl Within for PgConnection {
 }
 
 async fn send(connection: &mut PgConnection, call: &Call<'_>) -> Result<PgRow, sqlx_core::Error> {
-    // Safe: a fixed text with the checked name of a schema in it. The same text each time, so that sqlx prepares it once.
+    // Safe: a fixed text with the checked name of a schema in it. The same text each time, so that sqlx
+    // prepares it once.
     let query = query::<Postgres>(AssertSqlSafe(call.text.as_str()))
         .bind(call.kind)
         .bind(call.encoding)
