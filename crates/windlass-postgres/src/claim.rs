@@ -131,7 +131,7 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
     }
     let is_busy = answer.rest == Rest::More;
     // Many notifications cost more than looks: while each look finds tasks the doorbell stays disarmed.
-    if is_busy || (shared.doorbell.is_rung_often() && !answer.tasks.is_empty()) {
+    if is_busy || (shared.doorbell.is_notified_often() && !answer.tasks.is_empty()) {
         shared.offers.withdraw();
         // An error here must not lose what was claimed.
         let disarmed = async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };

@@ -99,12 +99,12 @@ pub(crate) async fn insert(
     let payloads: Vec<&[u8]> = tasks.iter().map(|task| task.payload.as_bytes()).collect();
     let (channel, listener) = (&shared.doorbell.channel, shared.doorbell.listener);
     // An idle worker of this process is told directly.
-    let ring = !shared.doorbell.covers(lanes);
+    let notify = !shared.doorbell.covers(lanes);
     if ids.is_none() && tasks.iter().all(is_plain) {
         let rows = session
             .query(
                 &sql::ENQUEUE_PLAIN,
-                &[&lanes, &priorities, &attempts, &encodings, &payloads, channel, &ring, &listener],
+                &[&lanes, &priorities, &attempts, &encodings, &payloads, channel, &notify, &listener],
             )
             .await?;
         return Ok(Added { tasks: rows.iter().map(added).collect(), is_ready: true, due: None });
@@ -138,7 +138,7 @@ pub(crate) async fn insert(
                 &encodings,
                 &payloads,
                 channel,
-                &ring,
+                &notify,
                 &listener,
                 &delays,
                 &dues,

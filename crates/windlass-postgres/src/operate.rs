@@ -59,15 +59,15 @@ async fn cancel_some(
             break;
         }
         let raw: Vec<i64> = left.iter().map(|id| id.raw()).collect();
-        let gone = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
-        let mut gone: Vec<TaskId> = gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
-        if gone.len() < left.len() {
+        let cancelled = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
+        let mut cancelled: Vec<TaskId> = cancelled.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        if cancelled.len() < left.len() {
             let (steps, lanes) = cancel_steps(shared, &mut session, &raw, reason).await?;
-            gone.extend(steps);
+            cancelled.extend(steps);
             tell(shared, &mut session, &lanes).await;
         }
-        shared.awaited.wake(gone.iter().copied());
-        results.extend(gone.into_iter().map(|id| (id, Ok(State::Cancelled))));
+        shared.awaited.wake(cancelled.iter().copied());
+        results.extend(cancelled.into_iter().map(|id| (id, Ok(State::Cancelled))));
         left.retain(|id| !results.contains_key(id));
         let raw: Vec<i64> = left.iter().map(|id| id.raw()).collect();
         let asked = session.query(&sql::ASK_CANCEL, &[&raw, &reason, &shared.doorbell.channel]).await?;
@@ -109,8 +109,8 @@ async fn cancel_steps(
     session.begin().await?;
     let held = workflow::lock(session, &names).await?;
     let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-    let gone = session.query(&sql::CANCEL_UNSTARTED, &[&ids, &reason, &ttl, &keep, &true]).await?;
-    let ends: Vec<StepEnd> = gone
+    let cancelled = session.query(&sql::CANCEL_UNSTARTED, &[&ids, &reason, &ttl, &keep, &true]).await?;
+    let ends: Vec<StepEnd> = cancelled
         .iter()
         .filter_map(|row| {
             let had_its_turn = i64::from(row.get::<_, i16>(1)) != State::Waiting.code();
@@ -120,7 +120,7 @@ async fn cancel_steps(
         .collect();
     let lanes = workflow::advance(shared, session, &held, &ends).await?;
     session.commit().await?;
-    Ok((gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect(), lanes))
+    Ok((cancelled.iter().map(|row| TaskId::from_raw(row.get(0))).collect(), lanes))
 }
 
 /// Ends the tasks that have not started. Answers how many, and the lanes of the steps that follow.
@@ -134,16 +134,16 @@ pub(crate) async fn cancel_unstarted(
     let raw: Vec<i64> = in_order(ids).iter().map(|id| id.raw()).collect();
     repeat(|| async {
         let mut session = shared.pool.session().await?;
-        let gone = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
-        let mut gone: Vec<TaskId> = gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        let cancelled = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
+        let mut cancelled: Vec<TaskId> = cancelled.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
         let mut lanes = Vec::new();
-        if gone.len() < raw.len() {
+        if cancelled.len() < raw.len() {
             let (steps, followed) = cancel_steps(shared, &mut session, &raw, &reason).await?;
-            gone.extend(steps);
+            cancelled.extend(steps);
             lanes = followed;
         }
-        shared.awaited.wake(gone.iter().copied());
-        Ok((gone.len() as u64, lanes))
+        shared.awaited.wake(cancelled.iter().copied());
+        Ok((cancelled.len() as u64, lanes))
     })
     .await
 }
@@ -233,9 +233,9 @@ async fn remove_some(
 ) -> Result<HashMap<TaskId, Result<State, Refusal>>, Failure> {
     let mut session = shared.pool.session().await?;
     let raw: Vec<i64> = ids.iter().map(|id| id.raw()).collect();
-    let gone = session.query(&sql::REMOVE_DEAD, &[&raw, &shared.key_ttl_ms()]).await?;
+    let removed = session.query(&sql::REMOVE_DEAD, &[&raw, &shared.key_ttl_ms()]).await?;
     let mut results: HashMap<_, _> =
-        gone.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Dead))).collect();
+        removed.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Dead))).collect();
     let left: Vec<TaskId> = ids.iter().copied().filter(|id| !results.contains_key(id)).collect();
     if !left.is_empty() {
         let states = states_of(&mut session, &left).await?;
@@ -324,11 +324,11 @@ pub(crate) async fn set_paused(shared: &Shared, queue: &Name, paused: bool) -> R
     };
     drop(session);
     if paused {
-        job::lanes_went(shared).await;
+        job::lanes_became_dead(shared).await;
     } else {
         shared.read_positions().forget();
         shared.tell_ready();
-        job::lanes_came(shared).await;
+        job::lanes_became_live(shared).await;
     }
     Ok(row.is_some())
 }

@@ -20,7 +20,7 @@ use crate::{
         pool::Pool,
     },
     gates::admit::Admission,
-    leases::{compare::Comparisons, epoch::Known, hand_back::Sweeps},
+    leases::{compare::Comparisons, epoch::LastEpoch, hand_back::Sweeps},
     operate::awaited::Awaited,
     upkeep::{lanes::Lanes, leader::Leadership, vacuum::Vacuum},
     wakeup::{doorbell::Doorbell, hints::Subscribers, offer::Offers},
@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     /// One for settlements.
     pub settles: Pool,
     /// One for renewals, driven on a thread of its own.
-    pub beats: Pool,
+    pub renewals: Pool,
     /// One for sweeps, retention and the other duties.
     pub duties: Pool,
     /// One for admission.
@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     pub closing: watch::Sender<bool>,
     pub enqueues: EnqueueMeter,
     pub looks: Looks,
-    pub epoch: Known,
+    pub epoch: LastEpoch,
     read_positions: Mutex<ReadPositions>,
     opened_at: Instant,
 }
@@ -68,7 +68,7 @@ impl Shared {
         options: Options,
         server: &Arc<Server>,
         driver: &Arc<Driver>,
-        beat: &Arc<Driver>,
+        renewal_driver: &Arc<Driver>,
         listener: i64,
         offers: Offers,
     ) -> Self {
@@ -76,7 +76,7 @@ impl Shared {
         Self {
             claims: if options.durable_claims { claims } else { claims.soon() },
             settles: Pool::new(server, driver, "settlements", 1),
-            beats: Pool::new(server, beat, "renewals", 1),
+            renewals: Pool::new(server, renewal_driver, "renewals", 1),
             duties: Pool::new(server, driver, "duties", 1),
             gates: Pool::new(server, driver, "gates", 1),
             cleaning: Pool::new(server, driver, "vacuum", 1),
@@ -94,7 +94,7 @@ impl Shared {
             closing: watch::Sender::new(false),
             enqueues: EnqueueMeter::default(),
             looks: Looks::new(Arc::clone(&options.clock)),
-            epoch: Known::default(),
+            epoch: LastEpoch::default(),
             read_positions: Mutex::default(),
             opened_at: (options.clock)(),
             rules: options.rules.clone(),
@@ -154,7 +154,7 @@ impl Shared {
 
     /// The connections of every purpose.
     pub(crate) fn pools(&self) -> [&Pool; 7] {
-        [&self.claims, &self.settles, &self.beats, &self.duties, &self.gates, &self.cleaning, &self.pool]
+        [&self.claims, &self.settles, &self.renewals, &self.duties, &self.gates, &self.cleaning, &self.pool]
     }
 
     /// A worker with this lease time has registered. Statements that its tasks depend on must not wait for a
@@ -164,7 +164,7 @@ impl Shared {
         self.claims.lower_patience(lease_ttl);
         self.settles.lower_patience(lease_ttl);
         self.gates.lower_patience(lease_ttl);
-        self.beats.lower_patience(lease_ttl / 2);
+        self.renewals.lower_patience(lease_ttl / 2);
     }
 
     /// The address of the store, without secrets.

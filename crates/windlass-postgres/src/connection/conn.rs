@@ -29,7 +29,7 @@ use crate::{
 
 /// The settings of every transaction.
 ///
-/// Plans use indexes whatever the statistics say: a table that was empty when the server last analysed it
+/// Plans use indexes with any statistics: a table that was empty when the server last analysed it
 /// would otherwise be scanned for each task. Plans are made once for all executions, and without JIT
 /// compilation, since a statement takes a millisecond.
 ///

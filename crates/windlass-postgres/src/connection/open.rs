@@ -37,7 +37,7 @@ pub(crate) async fn open(
     let unreachable = |reason: String| OpenError::Unreachable { location: location.to_string(), reason };
     let start = |name| Driver::start(name).map(Arc::new).map_err(|error| unreachable(error.to_string()));
     // Renewals have a thread of their own, so that large answers on the other thread do not delay them.
-    let (driver, beat) = (start("windlass-postgres")?, start("windlass-renew")?);
+    let (driver, renewal_driver) = (start("windlass-postgres")?, start("windlass-renew")?);
     let server = Arc::new(Server::new(location, &options).map_err(OpenError::Invalid)?);
     let listen_at = match &options.notify {
         Notify::On if options.pooled => None,
@@ -50,7 +50,7 @@ pub(crate) async fn open(
     };
     let origin = prepare(location, &options, &server, &driver, migrations).await?;
     let (offers, chores) = Offers::new();
-    let shared = Arc::new(Shared::new(options, &server, &driver, &beat, listener_number(), offers));
+    let shared = Arc::new(Shared::new(options, &server, &driver, &renewal_driver, listener_number(), offers));
     let lanes = async { shared.lanes.load(&mut shared.pool.session().await?).await };
     lanes.await.map_err(|error| unreachable(error.to_string()))?;
     let (plain, keyed) = (Arc::new(Gather::new(Sort::Plain)), Arc::new(Gather::new(Sort::Keyed)));
@@ -58,7 +58,7 @@ pub(crate) async fn open(
         driver.handle().spawn(group_commit::run(Arc::clone(gather), Weakly::new(&shared)));
     }
     let renewals = Arc::new(Renewals::new());
-    beat.handle().spawn(renew::run(Arc::clone(&renewals), Weakly::new(&shared)));
+    renewal_driver.handle().spawn(renew::run(Arc::clone(&renewals), Weakly::new(&shared)));
     driver.handle().spawn(admit::run(Arc::clone(&shared.admission), Weakly::new(&shared)));
     driver.handle().spawn(vacuum::run(Arc::clone(&shared.vacuum), Weakly::new(&shared)));
     driver.handle().spawn(offer::run(chores, Weakly::new(&shared)));

@@ -39,7 +39,7 @@ pub enum History {
     Off,
 }
 
-/// Connections for everything but claims, settlements, heartbeats, duties and notifications.
+/// Connections for everything but claims, settlements, renewals, duties and notifications.
 pub const POOL_SIZE: usize = 3;
 /// How long connecting may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

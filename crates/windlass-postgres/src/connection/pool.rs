@@ -385,7 +385,7 @@ impl Drop for Session<'_> {
 
 fn lost() -> Failure {
     Failure {
-        error: Error::Unavailable("the connection is gone".to_owned()),
+        error: Error::Unavailable("the connection was closed".to_owned()),
         is_broken: true,
         is_worth_repeating: false,
     }

@@ -110,7 +110,7 @@ impl Tls {
     }
 }
 
-/// Accepts every certificate, or every one that a known authority signed, whatever its name.
+/// Accepts every certificate, or every one that a known authority signed, with any name.
 #[derive(Debug)]
 struct Lenient {
     inner: Option<Arc<WebPkiServerVerifier>>,

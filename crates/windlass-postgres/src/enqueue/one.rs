@@ -130,7 +130,7 @@ pub(crate) async fn add_for(
     shared.pool.handle().spawn(async move {
         let write = async {
             let mut session = writer.pool.session().await?;
-            // The receiver is gone if the call was dropped. Then the next comparison of leases finds the
+            // There is no receiver if the call was dropped. Then the next comparison of leases finds the
             // lease.
             let tell = |seen| drop(visible.send(seen));
             add_one(&writer, &mut session, &task, number, Some((&demand, &lane)), tell).await

@@ -76,7 +76,7 @@ pub(crate) async fn admit_after(shared: &Shared) -> DutyReport {
 /// A worker has registered: held tasks of its lanes take part again. The jobs to look at are noted here, so
 /// that the next claim sees them. The worker does not wait for the admission itself, because its lease runs
 /// already.
-pub(crate) async fn worker_came(shared: &Shared) {
+pub(crate) async fn worker_registered(shared: &Shared) {
     job::note_held(shared).await;
     shared.admission.wake();
 }

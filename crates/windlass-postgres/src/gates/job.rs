@@ -231,7 +231,7 @@ pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView>
 /// admission runs, which then misses it. And room can stay unused because no worker was there, or because the
 /// new worker died at once.
 pub(crate) async fn check_gates(shared: &Shared) {
-    lanes_went(shared).await;
+    lanes_became_dead(shared).await;
     let look = async {
         shared.gates.session().await?.query(&sql::TODO_ROOM, &[]).await?;
         admit::unpark(shared).await
@@ -243,7 +243,7 @@ pub(crate) async fn check_gates(shared: &Shared) {
 }
 
 /// A worker registered or a queue was resumed: held tasks of lanes that were not live take part again.
-pub(crate) async fn lanes_came(shared: &Shared) {
+pub(crate) async fn lanes_became_live(shared: &Shared) {
     note_held(shared).await;
     admit::admit_after(shared).await;
 }
@@ -262,7 +262,7 @@ pub(crate) async fn note_held(shared: &Shared) {
 
 /// A worker left or a queue was paused: ready tasks of lanes that are not live must not hold the room of
 /// their jobs.
-pub(crate) async fn lanes_went(shared: &Shared) -> DutyReport {
+pub(crate) async fn lanes_became_dead(shared: &Shared) -> DutyReport {
     let went = async {
         let mut session = shared.gates.session().await?;
         while session.row(&sql::PARK_DEAD, &[&CHUNK]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}

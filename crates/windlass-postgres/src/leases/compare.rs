@@ -91,7 +91,7 @@ pub(crate) async fn reconcile(
     let up_to = i64::try_from(up_to_claim_no).unwrap_or(i64::MAX);
     let epoch = shared.epoch.get();
     let known = shared.comparisons.find(worker, epoch);
-    // Asked before the read: what an offer brings during the read is found by the next comparison.
+    // Asked before the read: the next comparison finds what an offer leases during the read.
     let offer = shared.offers.oldest(worker);
     // Not on the connection of renewals: how long this takes may depend on dead rows, and a renewal must not
     // wait for that.

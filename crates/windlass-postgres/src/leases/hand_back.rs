@@ -31,7 +31,7 @@ pub(crate) const HAND_BACK_MAX: usize = 1_000;
 /// How often a sweep looks at tombstones too.
 const TOMBSTONES_EVERY: Duration = Duration::from_secs(30);
 /// How long a sweep relies on a renewal that found no expired worker.
-const NOBODY_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
+const NONE_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
 
 /// Sets how many slots a live worker has. Its next renewal tells the worker.
 pub(crate) async fn set_slots(shared: &Shared, worker: WorkerId, slots: u32) -> Result<()> {
@@ -43,7 +43,7 @@ pub(crate) async fn set_slots(shared: &Shared, worker: WorkerId, slots: u32) -> 
     match (is_set, is_known) {
         (true, _) => {
             // The window of jobs without a limit of their own depends on the number of slots.
-            admit::worker_came(shared).await;
+            admit::worker_registered(shared).await;
             Ok(())
         }
         (false, true) => Err(Error::Conflict(not_live(worker))),
@@ -68,7 +68,7 @@ pub(crate) async fn retire(shared: &Shared, worker: WorkerId) -> Result<u64> {
     if let Err(error) = left.await {
         tracing::debug!(%error, "the doorbell of a worker that left could not be disarmed");
     }
-    job::lanes_went(shared).await;
+    job::lanes_became_dead(shared).await;
     Ok(handed_back)
 }
 
@@ -170,7 +170,7 @@ pub(crate) async fn tell(shared: &Shared, session: &mut Session<'_>, lanes: &[La
     }
     shared.tell_ready();
     let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0 as i32).collect();
-    let _ = shared.doorbell.ring(session, &lanes).await;
+    let _ = shared.doorbell.notify_another(session, &lanes).await;
 }
 
 /// Stores the progress of an attempt.
@@ -194,19 +194,19 @@ impl Sweeps {
     }
 
     /// A renewal read the workers: no lease has run out.
-    pub(crate) fn nobody_expired(&self) {
+    pub(crate) fn none_expired(&self) {
         *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((self.clock)());
     }
 
     /// A renewal read the workers: a lease has run out or will soon.
-    pub(crate) fn somebody_expires(&self) {
+    pub(crate) fn one_expires(&self) {
         *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
     }
 
     /// Whether a sweep must read. A renewal looks as far ahead as sweeps rely on it.
     fn must_look(&self) -> bool {
         let clean = *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        clean.is_none_or(|at| self.is_over(at, NOBODY_EXPIRED_FOR))
+        clean.is_none_or(|at| self.is_over(at, NONE_EXPIRED_FOR))
     }
 
     fn must_look_at_tombstones(&self) -> bool {
@@ -263,7 +263,7 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
         }
     }
     if !report.workers.is_empty() {
-        report.lanes_ready.extend(job::lanes_went(shared).await.lanes_ready);
+        report.lanes_ready.extend(job::lanes_became_dead(shared).await.lanes_ready);
     } else if needs_admission {
         report.lanes_ready.extend(admit::admit_after(shared).await.lanes_ready);
     }

@@ -159,7 +159,7 @@ async fn alone(shared: &Shared, worker: WorkerId, mut asked: Asked) {
 }
 
 async fn one(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result<Renewed> {
-    let mut session = shared.beats.session().await?;
+    let mut session = shared.renewals.session().await?;
     let (available, in_flight) = (report.available as i32, report.in_flight as i32);
     let armed_for = ARMED_FOR.as_millis() as i64;
     let row = session
@@ -189,7 +189,7 @@ async fn one(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result
 }
 
 async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
-    let mut session = shared.beats.session().await?;
+    let mut session = shared.renewals.session().await?;
     let reports = || group.values().map(|asked| &asked.report);
     let workers: Vec<i64> = group.keys().map(|worker| worker.0).collect();
     let available: Vec<i32> = reports().map(|report| report.available as i32).collect();
@@ -215,7 +215,8 @@ async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
             ],
         )
         .await?;
-    let row = row.ok_or_else(|| Error::Unknown("the server did not say which worker it renewed".to_owned()))?;
+    let row =
+        row.ok_or_else(|| Error::Unknown("the server did not say which worker it renewed".to_owned()))?;
     drop(session);
     let answers = Answers::of(&row, epoch_of(shared, row.get(10)).await);
     if !answers.renewed.is_empty() {
@@ -237,13 +238,13 @@ async fn epoch_of(shared: &Shared, epoch: Option<i32>) -> Option<u32> {
 }
 
 /// Keeps what a renewal read besides.
-fn note(shared: &Shared, is_armed: bool, somebody_expires: bool, offer: Option<i64>) {
+fn note(shared: &Shared, is_armed: bool, one_expires: bool, offer: Option<i64>) {
     shared.doorbell.renewed(is_armed);
     shared.offers.renewed(offer.map(|claim_no| claim_no as u64));
-    if somebody_expires {
-        shared.sweeps.somebody_expires();
+    if one_expires {
+        shared.sweeps.one_expires();
     } else {
-        shared.sweeps.nobody_expired();
+        shared.sweeps.none_expired();
     }
 }
 

@@ -50,7 +50,7 @@ pub struct Import {
     conn: Conn,
     _driver: Driver,
     schema: crate::sql::Schema,
-    place: i64,
+    position: i64,
     /// Lanes of the source, by their numbers in this schema.
     lanes: HashMap<i64, i32>,
 }
@@ -100,7 +100,7 @@ impl Import {
                 Some(_) => {}
             }
         }
-        Ok(Self { conn, _driver: driver, schema, place: 0, lanes: HashMap::new() })
+        Ok(Self { conn, _driver: driver, schema, position: 0, lanes: HashMap::new() })
     }
 
     /// Reads what the schema contains, and begins, or goes on where an earlier copy of the same source was
@@ -123,8 +123,8 @@ impl Import {
             )));
         }
         let (has_tasks, has_other): (bool, bool) = (state.get(1), state.get(2));
-        let (known, place): (Option<i64>, Option<i64>) = (state.get(3), state.get(4));
-        match known.zip(place) {
+        let (known, position): (Option<i64>, Option<i64>) = (state.get(3), state.get(4));
+        match known.zip(position) {
             None if has_tasks || has_other => {
                 let what = if has_tasks { "tasks" } else { "jobs, schedules, keys or paused queues" };
                 return Err(Error::Conflict(format!(
@@ -143,7 +143,7 @@ impl Import {
                      with --schema, or drop this one"
                 )));
             }
-            Some((_, place)) => self.place = place,
+            Some((_, position)) => self.position = position,
         }
         self.map_lanes(lanes).await?;
         Ok(self.progress())
@@ -151,9 +151,9 @@ impl Import {
 
     /// How far the copy has come.
     pub fn progress(&self) -> Progress {
-        let part = usize::try_from(self.place >> ROW_BITS).unwrap_or(usize::MAX);
+        let part = usize::try_from(self.position >> ROW_BITS).unwrap_or(usize::MAX);
         match Part::ALL.get(part) {
-            Some(part) => Progress::At { part: *part, rows: (self.place & ((1 << ROW_BITS) - 1)) as u64 },
+            Some(part) => Progress::At { part: *part, rows: (self.position & ((1 << ROW_BITS) - 1)) as u64 },
             None => Progress::Done,
         }
     }
@@ -165,9 +165,9 @@ impl Import {
     /// Any refusal of the server. Nothing of the batch is written then, and the copy can be begun again.
     pub async fn take(&mut self, rows: &Rows, marks: &Marks) -> Result<()> {
         let next = if rows.is_empty() {
-            ((self.place >> ROW_BITS) + 1) << ROW_BITS
+            ((self.position >> ROW_BITS) + 1) << ROW_BITS
         } else {
-            self.place + rows.len() as i64
+            self.position + rows.len() as i64
         };
         if matches!(self.progress(), Progress::At { part: Part::History, rows: 0 }) {
             self.make_parts(marks).await?;
@@ -183,7 +183,7 @@ impl Import {
         };
         let taken = taken.await;
         self.end(taken).await?;
-        self.place = next;
+        self.position = next;
         Ok(())
     }
 
@@ -205,7 +205,7 @@ impl Import {
         };
         let finished = finished.await;
         self.end(finished).await?;
-        self.place = next;
+        self.position = next;
         let look =
             self.schema.render("ANALYZE windlass.task; ANALYZE windlass.history; ANALYZE windlass.key");
         if let Err(failure) = self.conn.batch(&look).await {
@@ -242,7 +242,7 @@ impl Import {
     }
 
     async fn advance(&self, next: i64) -> Result<(), Failure> {
-        if self.conn.query(&sql::COPY_ADVANCE, &[&self.place, &next]).await?.is_empty() {
+        if self.conn.query(&sql::COPY_ADVANCE, &[&self.position, &next]).await?.is_empty() {
             return Err(taken_over().into());
         }
         Ok(())
@@ -310,7 +310,7 @@ impl std::fmt::Debug for Import {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Import")
             .field("schema", &self.schema)
-            .field("place", &self.progress())
+            .field("position", &self.progress())
             .finish_non_exhaustive()
     }
 }

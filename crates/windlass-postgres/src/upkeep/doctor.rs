@@ -35,7 +35,7 @@ pub struct Examination {
     /// How full the server's queue of notifications is, from 0 to 1.
     pub notifications: f64,
     /// Whether this user sees the sessions of other users.
-    pub sees_everybody: bool,
+    pub sees_all_sessions: bool,
     /// Parts of the history.
     pub history_parts: u64,
     /// How far into the future there are parts.
@@ -116,7 +116,7 @@ async fn look(conn: &Conn, schema: &str) -> Result<Examination, Failure> {
         autovacuum: server.get(4),
         durable: server.get(5),
         notifications: server.get(6),
-        sees_everybody: server.get(7),
+        sees_all_sessions: server.get(7),
         history_parts: number(8),
         history_ahead: ms(server.get(9)),
         has_leader: server.get::<_, Option<bool>>(10).unwrap_or(false),

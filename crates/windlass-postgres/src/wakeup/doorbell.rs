@@ -24,16 +24,16 @@ use crate::{
     connection::{driver::Driver, pool::Session, reach::Refusal},
     shared::{Shared, Weakly},
     sql,
-    wakeup::offer::{self, Ear},
+    wakeup::offer::{self, PrivateChannel},
 };
 
 /// How long other processes take a worker for idle after it armed its doorbell; each renewal prolongs it.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(6);
-/// More notifications than this within [`THICK_WITHIN`] cost too much: the doorbell is disarmed until the
+/// More notifications than this within [`OFTEN_WITHIN`] cost too much: the doorbell is disarmed until the
 /// worker is idle again.
-const THICK: u32 = 50;
-/// See [`THICK`].
-const THICK_WITHIN: Duration = Duration::from_millis(100);
+const OFTEN: u32 = 50;
+/// See [`OFTEN`].
+const OFTEN_WITHIN: Duration = Duration::from_millis(100);
 /// Pauses between attempts to listen again.
 const RETRY_MIN: Duration = Duration::from_millis(50);
 /// The longest of these pauses. It is short because the listener also tells this process that the server is
@@ -55,7 +55,7 @@ pub(crate) struct Doorbell {
 struct State {
     armed: Option<Armed>,
     /// Notifications since `since`.
-    rings: u32,
+    notifications: u32,
     since: Option<Instant>,
 }
 
@@ -95,7 +95,7 @@ impl Doorbell {
         session.query(&sql::DOORBELL_ARM, &[&self.listener, &lanes, &armed_for]).await?;
         let mut state = self.lock();
         state.armed = Some(Armed { lanes, at: Instant::now() });
-        state.rings = 0;
+        state.notifications = 0;
         Ok(true)
     }
 
@@ -106,7 +106,7 @@ impl Doorbell {
             return Ok(());
         }
         session.query(&sql::DOORBELL_DISARM, &[&self.listener]).await?;
-        self.ring(session, &numbers(lanes)).await
+        self.notify_another(session, &numbers(lanes)).await
     }
 
     /// Disarms the doorbell of a worker that leaves. The worker may have been notified without claiming
@@ -114,11 +114,11 @@ impl Doorbell {
     pub(crate) async fn leave(&self, session: &mut Session<'_>) -> Result<()> {
         let Some(armed) = self.lock().armed.take() else { return Ok(()) };
         session.query(&sql::DOORBELL_DISARM, &[&self.listener]).await?;
-        self.ring(session, &armed.lanes).await
+        self.notify_another(session, &armed.lanes).await
     }
 
     /// Notifies another process that is idle and serves one of these lanes.
-    pub(crate) async fn ring(&self, session: &mut Session<'_>, lanes: &[i32]) -> Result<()> {
+    pub(crate) async fn notify_another(&self, session: &mut Session<'_>, lanes: &[i32]) -> Result<()> {
         session.query(&sql::DOORBELL_RING, &[&lanes, &self.channel, &self.listener]).await?;
         Ok(())
     }
@@ -136,17 +136,17 @@ impl Doorbell {
 
     /// Whether there are so many notifications that the doorbell should be disarmed until the worker is idle
     /// again.
-    pub(crate) fn is_rung_often(&self) -> bool {
+    pub(crate) fn is_notified_often(&self) -> bool {
         let state = self.lock();
-        state.armed.is_some() && state.rings >= THICK
+        state.armed.is_some() && state.notifications >= OFTEN
     }
 
-    fn rung(&self) {
+    fn notified(&self) {
         let mut state = self.lock();
-        if state.since.is_none_or(|since| since.elapsed() > THICK_WITHIN) {
-            (state.rings, state.since) = (0, Some(Instant::now()));
+        if state.since.is_none_or(|since| since.elapsed() > OFTEN_WITHIN) {
+            (state.notifications, state.since) = (0, Some(Instant::now()));
         }
-        state.rings += 1;
+        state.notifications += 1;
     }
 
     fn lost(&self) {
@@ -205,11 +205,11 @@ async fn listen_once(
     let channel = shared.upgrade().map(|shared| shared.doorbell.channel.clone()).unwrap_or_default();
     // Each connection gets a channel of its own: the server may still serve the session of an older
     // connection that has broken.
-    let ear = Ear::new();
+    let private = PrivateChannel::new();
     let mut subscribe = std::pin::pin!(async {
         // Without the private channel there are notifications, and no offers.
-        let is_open = match &ear {
-            Some(ear) => ear.open(&client).await.is_ok(),
+        let is_open = match &private {
+            Some(private) => private.open(&client).await.is_ok(),
             None => false,
         };
         // This is the last statement, so that the server's list of sessions shows what this session is for.
@@ -224,7 +224,7 @@ async fn listen_once(
                 let Some(shared) = shared.upgrade() else { return Ok(()) };
                 shared.server.reach().connected();
                 shared.doorbell.is_listening.store(true, Ordering::Release);
-                shared.offers.listens(ear.clone().filter(|_| is_open));
+                shared.offers.listens(private.clone().filter(|_| is_open));
                 shared.lanes.mark_stale();
                 shared.subscribers.tell_lanes();
                 continue;
@@ -235,11 +235,11 @@ async fn listen_once(
         match message {
             Some(Ok(AsyncMessage::Notification(note))) => {
                 let Some(shared) = shared.upgrade() else { return Ok(()) };
-                if ear.as_ref().is_some_and(|ear| ear.whisper == note.channel()) {
-                    shared.doorbell.rung();
-                    offer::heard(&shared, note.payload());
+                if private.as_ref().is_some_and(|private| private.name == note.channel()) {
+                    shared.doorbell.notified();
+                    offer::arrived(&shared, note.payload());
                 } else {
-                    heard(&shared, note.payload());
+                    received(&shared, note.payload());
                 }
             }
             Some(Ok(_)) => {}
@@ -250,12 +250,12 @@ async fn listen_once(
 }
 
 /// What a notification says: the number of one listener, `*` for all, `lanes`, or `cancel TASK LEASE REASON`.
-fn heard(shared: &Shared, text: &str) {
+fn received(shared: &Shared, text: &str) {
     if text == "lanes" {
         shared.lanes.mark_stale();
         shared.subscribers.tell_lanes();
     } else if text == "*" {
-        shared.doorbell.rung();
+        shared.doorbell.notified();
         shared.tell_ready();
     } else if let Some(rest) = text.strip_prefix("cancel ") {
         let mut parts = rest.splitn(3, ' ');
@@ -266,7 +266,7 @@ fn heard(shared: &Shared, text: &str) {
         }
     } else {
         if text.parse() == Ok(shared.doorbell.listener) {
-            shared.doorbell.rung();
+            shared.doorbell.notified();
             shared.tell_ready();
         }
     }

@@ -43,7 +43,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(1);
 const HELD_FOR: Duration = Duration::from_millis(250);
 /// How long the notification of an offer may take after a renewal saw that the offer is no longer in the
 /// database.
-const UNHEARD_FOR: Duration = Duration::from_millis(500);
+const NOTIFIED_WITHIN: Duration = Duration::from_millis(500);
 /// How long this process remembers a lease that a claim with a higher number has brought: longer than a
 /// comparison of leases may take.
 pub(crate) const BROUGHT_FOR: Duration = Duration::from_secs(30);
@@ -61,37 +61,40 @@ pub(crate) struct Offers {
 /// The private channel on which the server notifies this process of the tasks that it leased by an offer, and
 /// the number of the advisory lock that shows the server that this process is connected.
 #[derive(Debug, Clone)]
-pub(crate) struct Ear {
-    pub whisper: String,
+pub(crate) struct PrivateChannel {
+    pub name: String,
     pub presence: i64,
 }
 
-impl Ear {
+impl PrivateChannel {
     /// A channel with a name that cannot be guessed; `None` without a source of randomness.
     pub(crate) fn new() -> Option<Self> {
         let mut secret = [0_u8; 24];
         default_provider().secure_random.fill(&mut secret).ok()?;
         let (name, lock) = secret.split_at(16);
-        let mut whisper = "windlass_".to_owned();
+        let mut channel = "windlass_".to_owned();
         for byte in name {
-            let _ = write!(whisper, "{byte:02x}");
+            let _ = write!(channel, "{byte:02x}");
         }
         let presence = lock.iter().fold(0_i64, |number, byte| number << 8 | i64::from(*byte));
-        Some(Self { whisper, presence })
+        Some(Self { name: channel, presence })
     }
 
     /// Subscribes over this connection. The name is in no statement: more people can read statements than can
     /// read the tables.
     pub(crate) async fn open(&self, client: &Client) -> Result<(), tokio_postgres::Error> {
-        let name: (&(dyn ToSql + Sync), Type) = (&self.whisper, Type::TEXT);
+        let name: (&(dyn ToSql + Sync), Type) = (&self.name, Type::TEXT);
         let params = [name, (&self.presence, Type::INT8)];
         client
-            .query_typed("SELECT set_config('windlass.whisper', $1, false), pg_advisory_lock($2)", &params)
+            .query_typed(
+                "SELECT set_config('windlass.private_channel', $1, false), pg_advisory_lock($2)",
+                &params,
+            )
             .await?;
         client
             .batch_execute(
-                "DO $$ BEGIN EXECUTE format('LISTEN %I', current_setting('windlass.whisper')); END $$;
-                 RESET windlass.whisper",
+                "DO $$ BEGIN EXECUTE format('LISTEN %I', current_setting('windlass.private_channel')); END $$;
+                 RESET windlass.private_channel",
             )
             .await
     }
@@ -106,12 +109,12 @@ struct Key {
 
 #[derive(Default)]
 struct State {
-    ear: Option<Ear>,
+    private: Option<PrivateChannel>,
     out: Option<Out>,
     /// The server notified of a task a moment ago; the next offer waits until that task has started.
     is_resting: bool,
     next: Option<(Key, Vec<i32>)>,
-    heard: Vec<Claimed>,
+    arrived: Vec<Claimed>,
     brought: VecDeque<Brought>,
 }
 
@@ -132,13 +135,13 @@ struct Out {
 
 impl Out {
     fn is_missed(&self) -> bool {
-        self.missed_at.is_some_and(|at| at.elapsed() > UNHEARD_FOR)
+        self.missed_at.is_some_and(|at| at.elapsed() > NOTIFIED_WITHIN)
     }
 }
 
 /// Work at the server, done one after the other.
 enum Chore {
-    Lay(Key, Vec<i32>, Ear),
+    Lay(Key, Vec<i32>, PrivateChannel),
     Undo(Key),
     Disarm(Vec<LaneId>),
 }
@@ -146,7 +149,7 @@ enum Chore {
 impl State {
     /// Whether this process has, or had, the task that was leased under this number.
     fn knows(&self, key: Key) -> bool {
-        self.heard.iter().any(|task| key_of(task) == key)
+        self.arrived.iter().any(|task| key_of(task) == key)
             || self.brought.iter().any(|brought| brought.key == key)
     }
 }
@@ -164,9 +167,9 @@ impl Offers {
 
     /// Sets the channel that this process is subscribed to from now on, or none. The offer that is out may
     /// have been taken without a notification, so it is undone.
-    pub(crate) fn listens(&self, ear: Option<Ear>) {
+    pub(crate) fn listens(&self, private: Option<PrivateChannel>) {
         let mut state = self.lock();
-        state.ear = ear;
+        state.private = private;
         self.undo(state.out.take().map(|out| out.key));
     }
 
@@ -190,12 +193,12 @@ impl Offers {
 
     fn lay_next(&self, state: &mut State) {
         if let Some((key, lanes)) = state.next.take()
-            && let Some(ear) = state.ear.clone()
+            && let Some(private) = state.private.clone()
             && state.out.is_none()
-            && state.heard.is_empty()
+            && state.arrived.is_empty()
         {
             state.out = Some(Out { key, missed_at: None });
-            let _ = self.chores.send(Chore::Lay(key, lanes, ear));
+            let _ = self.chores.send(Chore::Lay(key, lanes, private));
         }
     }
 
@@ -214,14 +217,14 @@ impl Offers {
         state.next.take_if(|(key, _)| is_meant(*key));
         let out = state.out.take_if(|out| is_meant(out.key)).map(|out| out.key);
         let mut keys: Vec<Key> = out.into_iter().collect();
-        keys.extend(state.heard.extract_if(.., |task| is_meant(key_of(task))).map(|task| key_of(&task)));
+        keys.extend(state.arrived.extract_if(.., |task| is_meant(key_of(task))).map(|task| key_of(&task)));
         // What that claim brought did not reach the worker.
-        let reached_nobody =
+        let did_not_arrive =
             |brought: &Brought| brought.key.worker == worker && brought.by_claim_no == up_to_claim_no;
         keys.extend(
-            state.brought.iter().filter(|brought| reached_nobody(brought)).map(|brought| brought.key),
+            state.brought.iter().filter(|brought| did_not_arrive(brought)).map(|brought| brought.key),
         );
-        state.brought.retain(|brought| !reached_nobody(brought));
+        state.brought.retain(|brought| !did_not_arrive(brought));
         self.undo(keys);
     }
 
@@ -237,12 +240,12 @@ impl Offers {
 
     /// Takes the notification of a task that was leased by an offer. Answers whether the offer was still out;
     /// if it was not, the task is handed back.
-    fn hear(&self, task: Claimed) -> bool {
+    fn arrives(&self, task: Claimed) -> bool {
         let mut state = self.lock();
         let key = key_of(&task);
         let is_out = state.out.take_if(|out| out.key == key).is_some();
         if is_out {
-            state.heard.push(task);
+            state.arrived.push(task);
             state.is_resting = true;
         } else if !state.knows(key) {
             self.undo(Some(key));
@@ -253,12 +256,12 @@ impl Offers {
     /// The tasks that offers brought for this demand.
     pub(crate) fn bring(&self, demand: &Demand) -> Vec<Claimed> {
         let mut state = self.lock();
-        if state.heard.is_empty() {
+        if state.arrived.is_empty() {
             return Vec::new();
         }
         let is_meant =
             |task: &mut Claimed| task.worker == demand.worker && demand.lanes.contains(&task.lane.id);
-        let tasks: Vec<_> = state.heard.extract_if(.., is_meant).take(demand.n as usize).collect();
+        let tasks: Vec<_> = state.arrived.extract_if(.., is_meant).take(demand.n as usize).collect();
         let now = Instant::now();
         while state.brought.front().is_some_and(|brought| now.duration_since(brought.at) > BROUGHT_FOR) {
             state.brought.pop_front();
@@ -277,7 +280,7 @@ impl Offers {
         let key = Key { worker, claim_no };
         let state = self.lock();
         state.out.as_ref().is_some_and(|out| out.key == key)
-            || state.heard.iter().any(|task| key_of(task) == key)
+            || state.arrived.iter().any(|task| key_of(task) == key)
             || state.brought.iter().any(|brought| brought.lease == lease)
     }
 
@@ -286,15 +289,15 @@ impl Offers {
         let state = self.lock();
         let out = state.out.iter().map(|out| out.key);
         let next = state.next.iter().map(|(key, _)| *key);
-        let heard = state.heard.iter().map(key_of);
-        out.chain(next).chain(heard).filter(|key| key.worker == worker).map(|key| key.claim_no).min()
+        let arrived = state.arrived.iter().map(key_of);
+        out.chain(next).chain(arrived).filter(|key| key.worker == worker).map(|key| key.claim_no).min()
     }
 
     /// Undoes an offer: no claim took what it leased, or it is unknown whether it was laid out.
     fn give_up(&self, key: Key) {
         let mut state = self.lock();
         let out = state.out.take_if(|out| out.key == key);
-        let held = state.heard.extract_if(.., |task| key_of(task) == key).count();
+        let held = state.arrived.extract_if(.., |task| key_of(task) == key).count();
         self.undo((out.is_some() || held > 0).then_some(key));
     }
 
@@ -349,11 +352,11 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Takes the notification of a task. If no claim takes the task, it is handed back.
-pub(crate) fn heard(shared: &Arc<Shared>, text: &str) {
+pub(crate) fn arrived(shared: &Arc<Shared>, text: &str) {
     // A notification that cannot be read is lost: the next renewal misses the offer and hands the task back.
     let Some(task) = read(shared, text) else { return };
     let key = key_of(&task);
-    if !shared.offers.hear(task) {
+    if !shared.offers.arrives(task) {
         return;
     }
     shared.subscribers.tell_ready();
@@ -382,7 +385,7 @@ pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
         };
         let (Some(chore), Some(shared)) = (chore, shared.upgrade()) else { return };
         match chore {
-            Chore::Lay(key, lanes, ear) => match lay(&shared, key, &lanes, &ear).await {
+            Chore::Lay(key, lanes, private) => match lay(&shared, key, &lanes, &private).await {
                 Ok(true) => {}
                 // After an error it is unknown whether the offer is in the database.
                 Ok(false) | Err(_) => shared.offers.give_up(key),
@@ -400,11 +403,14 @@ pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
 }
 
 /// Lays an offer out; `false` if that was refused.
-async fn lay(shared: &Shared, key: Key, lanes: &[i32], ear: &Ear) -> Result<bool> {
+async fn lay(shared: &Shared, key: Key, lanes: &[i32], private: &PrivateChannel) -> Result<bool> {
     let (listener, claim_no) = (shared.doorbell.listener, key.claim_no as i64);
     let mut session = shared.claims.session().await?;
     let laid = session
-        .row(&sql::OFFER_LAY, &[&listener, &key.worker.0, &claim_no, &lanes, &ear.whisper, &ear.presence])
+        .row(
+            &sql::OFFER_LAY,
+            &[&listener, &key.worker.0, &claim_no, &lanes, &private.name, &private.presence],
+        )
         .await?;
     Ok(laid.is_some())
 }
@@ -444,7 +450,7 @@ mod tests {
     #[test]
     fn oldest_number_of_a_worker_is_one_still_out() {
         let (offers, _chores) = Offers::new();
-        offers.listens(Ear::new());
+        offers.listens(PrivateChannel::new());
         offers.lay(&Demand::new(WorkerId(1), 5, Arc::from([LaneId(1)]), 1));
         offers.lay(&Demand::new(WorkerId(1), 7, Arc::from([LaneId(1)]), 1));
         assert_eq!((offers.oldest(WorkerId(1)), offers.oldest(WorkerId(2))), (Some(5), None));

@@ -53,7 +53,7 @@ async fn an_enqueue_is_written_though_its_callers_runtime_ends() {
     let place = Place::new();
     let store = place.make().await;
     store.enqueue(tasks("a", 1)).await.unwrap();
-    let gone = std::thread::spawn({
+    let ended = std::thread::spawn({
         let store = store.clone();
         move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -63,8 +63,8 @@ async fn an_enqueue_is_written_though_its_callers_runtime_ends() {
             });
         }
     });
-    tokio::task::spawn_blocking(|| gone.join().unwrap()).await.unwrap();
-    until("the task is there", async || count(&*store).await == 2).await;
+    tokio::task::spawn_blocking(|| ended.join().unwrap()).await.unwrap();
+    until("the task is listed", async || count(&*store).await == 2).await;
     store.enqueue(tasks("a", 1)).await.unwrap();
     assert_eq!(count(&*store).await, 3);
 }

@@ -54,7 +54,11 @@ async fn an_over_admitted_job_is_named_unless_its_limit_fell() {
     assert_eq!(found(&rig).await, [], "more runs than the limit allows since that fell");
     let text = "UPDATE {s}.task SET state = 1, ready_seq = 1 WHERE id = {id}";
     plant(&harness, text, ids[2]).await;
-    assert_eq!(found(&rig).await, [finding(ids[2], "LIMIT", "over-admitted")], "that excuses nothing ready");
+    assert_eq!(
+        found(&rig).await,
+        [finding(ids[2], "LIMIT", "over-admitted")],
+        "that does not excuse ready tasks"
+    );
     rig.limit("j", 2).await;
     assert_eq!(found(&rig).await, [], "taken back");
     let text = "UPDATE {s}.task SET state = 2, worker = 1, lease = 1, attempt = 1 WHERE id = {id}";

@@ -85,7 +85,7 @@ async fn tasks_in_impossible_lanes_stop_no_other_tasks() {
     harness.execute(LOST).await;
     let other = harness.open_again(|_| {}).await;
     let rig = Rig { harness: &harness, store: other };
-    assert_eq!(rig.promote().await, 2, "what is due is due wherever it is");
+    assert_eq!(rig.promote().await, 2, "a due task becomes ready in any lane");
     let mut worker = rig.worker().await;
     assert_eq!(worker.claim_ids(100).await, good);
     assert_eq!(rig.all().await.iter().map(|task| task.id).collect::<Vec<_>>(), [good[1], good[0]]);

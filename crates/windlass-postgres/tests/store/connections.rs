@@ -70,7 +70,7 @@ async fn a_busy_store_has_no_more_connections_than_it_says() {
     ];
     let expected = expected.map(|(purpose, n)| (purpose.to_owned(), n)).into();
     // The server lists closed sessions for a moment longer.
-    until("the connections are those that were promised", async || {
+    until("the store has no more connections than it says", async || {
         purposes(&harness, &program).await == expected
     })
     .await;

@@ -14,16 +14,16 @@ use crate::{
 };
 
 /// A session that receives every notification of a store.
-pub struct Ear {
+pub struct Subscriber {
     client: tokio_postgres::Client,
     channel: String,
-    heard: mpsc::UnboundedReceiver<String>,
+    received: mpsc::UnboundedReceiver<String>,
 }
 
-impl Ear {
+impl Subscriber {
     pub async fn at(schema: &str) -> Self {
         let (client, mut connection) = tokio_postgres::connect(&support::url(), NoTls).await.unwrap();
-        let (tell, heard) = mpsc::unbounded_channel();
+        let (tell, received) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
                 if let AsyncMessage::Notification(note) = message {
@@ -33,7 +33,7 @@ impl Ear {
         });
         let channel = format!("windlass_{schema}");
         client.batch_execute(&format!("LISTEN \"{channel}\"")).await.unwrap();
-        Self { client, channel, heard }
+        Self { client, channel, received }
     }
 
     /// Everything that was sent before now: notifications keep the order of their commits.
@@ -41,7 +41,7 @@ impl Ear {
         self.client.execute("SELECT pg_notify($1, 'until here')", &[&self.channel]).await.unwrap();
         let mut all = Vec::new();
         loop {
-            match self.heard.recv().await.unwrap() {
+            match self.received.recv().await.unwrap() {
                 text if text == "until here" => return all,
                 text => all.push(text),
             }
@@ -71,14 +71,14 @@ async fn an_enqueue_elsewhere_notifies_an_idle_worker() {
     let rig = Rig::open(&harness).await;
     rig.add(task("a")).await;
     let worker = idle(&rig).await;
-    let mut ear = Ear::at(&harness.schema()).await;
+    let mut subscriber = Subscriber::at(&harness.schema()).await;
     let mut hints = worker.store.hints();
     rig.add(task("a")).await;
     assert_eq!(hint(&mut hints).await, Hint::Ready);
     let number = harness.number(&listener(&harness)).await;
-    assert_eq!(ear.so_far().await, [number.to_string()]);
+    assert_eq!(subscriber.so_far().await, [number.to_string()]);
     rig.store.enqueue(vec![task("a"); 5]).await.unwrap();
-    assert_eq!(ear.so_far().await, [number.to_string()], "one ring for a batch");
+    assert_eq!(subscriber.so_far().await, [number.to_string()], "one notification for a batch");
 }
 
 #[tokio::test]
@@ -88,15 +88,15 @@ async fn no_worker_is_notified_while_all_are_busy() {
     rig.add_many("a", 30).await;
     let mut worker = idle(&rig).await;
     worker.claim(10).await;
-    let mut ear = Ear::at(&harness.schema()).await;
+    let mut subscriber = Subscriber::at(&harness.schema()).await;
     for _ in 0..20 {
         rig.add(task("a")).await;
     }
-    assert_eq!(ear.so_far().await, Vec::<String>::new());
+    assert_eq!(subscriber.so_far().await, Vec::<String>::new());
     // The first claim that gets fewer tasks than it asked for arms the doorbell again.
     assert_eq!(worker.claim(100).await.len(), 30);
     rig.add(task("a")).await;
-    assert_eq!(ear.so_far().await.len(), 1);
+    assert_eq!(subscriber.so_far().await.len(), 1);
 }
 
 #[tokio::test]
@@ -105,11 +105,11 @@ async fn a_worker_of_this_process_needs_no_notification() {
     let rig = Rig::open(&harness).await;
     rig.add(task("a")).await;
     let worker = idle(&rig).await;
-    let mut ear = Ear::at(&harness.schema()).await;
+    let mut subscriber = Subscriber::at(&harness.schema()).await;
     let mut hints = worker.store.hints();
     worker.store.enqueue(vec![task("a")]).await.unwrap();
     assert_eq!(hint(&mut hints).await, Hint::Ready);
-    assert_eq!(ear.so_far().await, Vec::<String>::new());
+    assert_eq!(subscriber.so_far().await, Vec::<String>::new());
 }
 
 /// A process whose worker has left must no longer count on an idle worker of its own.
@@ -143,7 +143,7 @@ async fn a_listener_that_was_cut_off_listens_again() {
     .await;
     let before = harness.number(&format!("SELECT pid::bigint {session}")).await;
     harness.execute(&format!("SELECT pg_terminate_backend({before})")).await;
-    assert_eq!(hint(&mut hints).await, Hint::Lanes, "what was missed meanwhile is looked for");
+    assert_eq!(hint(&mut hints).await, Hint::Lanes, "the worker is told to look for what it missed");
     assert_eq!(hint(&mut hints).await, Hint::Ready);
     until("it listens again", async || worker.store.hears_of_new_tasks()).await;
     assert_ne!(harness.number(&format!("SELECT pid::bigint {session}")).await, before);
@@ -187,7 +187,7 @@ async fn a_store_that_does_not_listen_says_so() {
     let mut worker = rig.worker().await;
     assert_eq!(worker.claim(10).await.len(), 1);
     assert!(!worker.store.hears_of_new_tasks());
-    assert_eq!(harness.number("SELECT count(*) FROM {s}.doorbell").await, 0, "it is not to be rung");
+    assert_eq!(harness.number("SELECT count(*) FROM {s}.doorbell").await, 0, "it asks for no notification");
 }
 
 #[tokio::test]
@@ -210,14 +210,14 @@ async fn new_lanes_and_resumed_queues_are_told_to_all_workers() {
     rig.add(task("a")).await;
     let other: Arc<dyn Store> = harness.open_again(|_| {}).await;
     until("it listens", async || other.hears_of_new_tasks()).await;
-    let mut ear = Ear::at(&harness.schema()).await;
+    let mut subscriber = Subscriber::at(&harness.schema()).await;
     rig.add(task("b")).await;
-    assert_eq!(ear.so_far().await, ["lanes"]);
+    assert_eq!(subscriber.so_far().await, ["lanes"]);
     let queue = windlass_conformance::cases::rig::name("default");
     rig.store.set_queue_paused(&queue, true).await.unwrap();
     let mut hints = other.hints();
     rig.store.set_queue_paused(&queue, false).await.unwrap();
-    assert_eq!(ear.so_far().await, ["*"]);
+    assert_eq!(subscriber.so_far().await, ["*"]);
     until("it is told", async || hint(&mut hints).await == Hint::Ready).await;
 }
 

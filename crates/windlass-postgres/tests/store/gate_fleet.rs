@@ -164,7 +164,7 @@ async fn a_fleet_keeps_its_gates(workers: usize) {
         part.await.unwrap();
     }
     is_over.store(true, Ordering::Release);
-    assert!(watching.await.unwrap() > 0, "somebody looked");
+    assert!(watching.await.unwrap() > 0, "the watcher looked");
     let mut ends = BTreeMap::<State, usize>::new();
     for task in rig.all().await {
         *ends.entry(task.state).or_default() += 1;
@@ -176,7 +176,7 @@ async fn a_fleet_keeps_its_gates(workers: usize) {
     assert_eq!(
         harness.number("SELECT count(*) FROM {s}.gate_todo WHERE at = 0").await,
         0,
-        "nothing is to be looked at"
+        "gate_todo is empty"
     );
     rig.assert_sound().await;
 }

@@ -68,7 +68,7 @@ async fn each_of_two_new_workers_has_all_jobs_looked_at(harness: &PostgresHarnes
     let rig = Rig::open(harness).await;
     rig.limit("j", 2).await;
     rig.add_all(vec![of_job("j"); 3]).await;
-    assert_eq!(rig.figures("j").await, (0, 0, 3), "there is nobody to give anything to");
+    assert_eq!(rig.figures("j").await, (0, 0, 3), "there is no worker");
     let row = "
         INSERT INTO {s}.worker (
           lease_ttl_ms, min_claim_no, registered_at, renewed_at, expires_at, pid, slots, available, in_flight, draining, host, version,
@@ -199,7 +199,7 @@ async fn a_place_about_to_be_passed_on_is_taken(harness: &PostgresHarness) {
     admitter.batch_execute("BEGIN").await.unwrap();
     assert_eq!(admitter.query(&take, &[]).await.unwrap().len(), 1);
     rig.add(of_job("j")).await;
-    assert_eq!(rig.figures("j").await, (0, 1, 3), "one runs and one place is spoken for");
+    assert_eq!(rig.figures("j").await, (0, 1, 3), "one runs and one place is about to be passed on");
     admitter.batch_execute("ROLLBACK").await.unwrap();
     rig.store.admit(MANY).await.unwrap();
     assert_eq!(rig.figures("j").await, (1, 1, 2));
@@ -224,7 +224,7 @@ async fn the_leader_gives_out_unused_room(harness: &PostgresHarness) {
         )
         .await;
     rig.store.admit(MANY).await.unwrap();
-    assert_eq!(rig.figures("limited").await, (0, 0, 4), "a look at what is to be looked at does not help");
+    assert_eq!(rig.figures("limited").await, (0, 0, 4), "an admission does not help: gate_todo is empty");
     rig.store.retain(&Retention::default()).await.unwrap();
     assert_eq!(rig.figures("limited").await, (2, 0, 2));
     assert_eq!(rig.figures("partly").await, (2, 0, 2));
@@ -242,9 +242,7 @@ async fn append(
     enqueue_within(tx, &schema, &Rules::default(), step).await.unwrap().id
 }
 
-async fn a_late_step_comes_after_those_committed_before_it(
-    harness: &PostgresHarness,
-) {
+async fn a_late_step_comes_after_those_committed_before_it(harness: &PostgresHarness) {
     let rig = Rig::open(harness).await;
     let (mut worker, mut db) = (rig.worker().await, harness.client().await);
     let mut tx = db.transaction().await.unwrap();

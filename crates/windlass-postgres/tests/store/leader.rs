@@ -85,7 +85,7 @@ async fn many_tasks_are_counted_by_the_leader() {
         before.iter().map(|count| count.n).sum::<u64>() >= 10_000,
         "as far as a look reaches: {before:?}"
     );
-    assert!(before[0].n <= 10_000, "nobody has counted yet: {before:?}");
+    assert!(before[0].n <= 10_000, "the leader has not counted yet: {before:?}");
     assert!(before.iter().all(|count| count.precision == Precision::AtLeast), "and it says so: {before:?}");
     rig.store.retain(&Retention::default()).await.unwrap();
     let after = ready().await;

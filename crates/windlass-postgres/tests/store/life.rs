@@ -26,8 +26,8 @@ pub async fn whole_life(harness: &PostgresHarness) {
             break;
         }
     }
-    assert_eq!(moved, 6, "what has ended is gone");
-    assert_eq!(rig.all().await.len(), 1, "what is dead has its own time");
+    assert_eq!(moved, 6, "all but the dead task are removed");
+    assert_eq!(rig.all().await.len(), 1, "a dead task is kept longer");
     let info = rig.store.info().await.unwrap();
     assert_eq!((info.backend.as_str(), info.history_rows), ("postgresql", 0));
     rig.assert_sound().await;

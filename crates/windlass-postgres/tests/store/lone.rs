@@ -105,7 +105,7 @@ async fn a_task_behind_a_pooler_needs_no_second_statement() {
 }
 
 /// An older task that no process was told of: the test wrote its row.
-const UNHEARD_OF: &str = "
+const OLDER_TASK: &str = "
 INSERT INTO {s}.task (id, ready_seq, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, payload)
 VALUES (7, nextval('{s}.seq'), 1, 0, 0, 0, 10, 0, 1, 0, '1')";
 
@@ -115,7 +115,7 @@ async fn told_of_one(harness: &PostgresHarness) -> (Hand<'_>, TaskId) {
     rig.add(task("a")).await;
     let worker = idle(&rig).await;
     let mut hints = worker.store.hints();
-    harness.execute(&UNHEARD_OF.replace("{s}", &harness.schema())).await;
+    harness.execute(&OLDER_TASK.replace("{s}", &harness.schema())).await;
     let id = rig.add(task("a")).await;
     assert_eq!(hint(&mut hints).await, Hint::Ready);
     (worker, id)

@@ -75,7 +75,7 @@ async fn a_plan_tells_everything_and_changes_nothing() {
     assert!(made.steps.is_sorted_by(|one, next| one.version < next.version));
     let step = &made.steps[0];
     assert!(step.sql.contains("CREATE TABLE") && step.sql.contains(&place.schema), "{}", step.sql);
-    assert!(!step.locks.is_empty() && !step.old_workers_must_stop, "there are no old workers yet");
+    assert!(!step.locks.is_empty() && !step.old_workers_must_stop, "a new schema has no old workers");
     let schemas = format!("SELECT count(*) FROM pg_namespace WHERE nspname = '{}'", place.schema);
     assert_eq!(place.number(&schemas).await, 0);
     inside::migrate(&place.location(), &place.options(), V1).await.unwrap();
@@ -248,5 +248,8 @@ async fn a_role_without_rights_works_in_a_schema_made_for_it() {
     cluster.psql("REVOKE ALL ON SCHEMA lent FROM modest").unwrap();
     "lent".clone_into(&mut place.schema);
     let error = place.open().await.unwrap_err();
-    assert!(error.to_string().contains("permission denied"), "not taken for somebody else's: {error}");
+    assert!(
+        error.to_string().contains("permission denied"),
+        "it is not refused as a foreign schema: {error}"
+    );
 }

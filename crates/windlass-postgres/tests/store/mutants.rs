@@ -123,10 +123,10 @@ async fn every_mutant_is_a_statement_but_for_a_few_lines() {
         let (whole, broken) = (lines(&statement.text), inside::whole(&mutant.text));
         let broken = lines(&broken);
         let changed = broken.iter().filter(|line| !whole.contains(line)).count();
-        let gone = whole.iter().filter(|line| !broken.contains(line)).count();
+        let missing = whole.iter().filter(|line| !broken.contains(line)).count();
         assert!(
-            (1..=CHANGED_LINES_MAX).contains(&changed.max(gone)),
-            "{}: {changed} and {gone}",
+            (1..=CHANGED_LINES_MAX).contains(&changed.max(missing)),
+            "{}: {changed} changed and {missing} missing lines",
             mutant.file
         );
         let text = inside::whole(&mutant.text).replace("windlass.", &format!("\"{}\".", place.schema));

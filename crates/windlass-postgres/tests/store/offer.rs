@@ -8,14 +8,14 @@ use windlass_core::{
 };
 
 use crate::{
-    doorbell::{Ear, hint},
+    doorbell::{Subscriber, hint},
     support::PostgresHarness,
     wait::until,
 };
 
 const OUT: &str = "SELECT count(*) FROM {s}.doorbell WHERE worker IS NOT NULL";
 /// Sets a channel that no session listens on, so that the notification is lost.
-const DEAF: &str = "UPDATE {s}.doorbell SET whisper = 'nobody'";
+const NO_CHANNEL: &str = "UPDATE {s}.doorbell SET whisper = 'unused'";
 
 fn trusting() -> PostgresHarness {
     PostgresHarness::new()
@@ -64,7 +64,7 @@ async fn a_lone_task_is_leased_to_a_waiting_worker_as_it_is_added() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
-    let mut ear = Ear::at(&harness.schema()).await;
+    let mut subscriber = Subscriber::at(&harness.schema()).await;
     let mut hints = worker.store.hints();
     for payload in ["", "x", "\u{fffd} and \0", &"y".repeat(3_000)] {
         let sent =
@@ -84,7 +84,7 @@ async fn a_lone_task_is_leased_to_a_waiting_worker_as_it_is_added() {
         })
         .await;
     }
-    assert_eq!(ear.so_far().await, Vec::<String>::new(), "what a task is, is told to its worker alone");
+    assert_eq!(subscriber.so_far().await, Vec::<String>::new(), "only its worker is told what the task is");
     rig.assert_sound().await;
 }
 
@@ -148,7 +148,7 @@ async fn a_task_whose_notification_was_lost_is_handed_back() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
-    harness.execute(DEAF).await;
+    harness.execute(NO_CHANNEL).await;
     let id = rig.add(task("a")).await;
     assert_eq!(state(&rig, id).await, State::Running);
     until("renewals miss the offer", async || {
@@ -165,7 +165,7 @@ async fn a_task_is_handed_back_when_the_listener_is_cut_off() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
-    harness.execute(DEAF).await;
+    harness.execute(NO_CHANNEL).await;
     let id = rig.add(task("a")).await;
     let presence = harness.number("SELECT presence FROM {s}.doorbell WHERE presence IS NOT NULL").await;
     harness
@@ -185,12 +185,12 @@ async fn a_comparison_of_leases_keeps_a_task_on_its_way() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
-    harness.execute(DEAF).await;
+    harness.execute(NO_CHANNEL).await;
     let id = rig.add(task("a")).await;
     assert_eq!(
         worker.store.reconcile(worker.id, u64::MAX, &[]).await.unwrap().handed_back,
         0,
-        "not heard of yet"
+        "not notified yet"
     );
     assert_eq!(state(&rig, id).await, State::Running);
     worker.store.unclaim(worker.id, worker.claim_no).await.unwrap();
@@ -297,7 +297,7 @@ async fn an_offer_ends_with_the_process_that_made_it() {
     let rig = Rig::open(&harness).await;
     let worker = offering(&harness, &rig).await;
     worker.store.close().await.unwrap();
-    until("nobody is there", async || {
+    until("the process is not connected", async || {
         harness
             .number(
                 "SELECT count(*) FROM pg_locks AS l, {s}.doorbell AS d WHERE l.locktype = 'advisory'
@@ -359,7 +359,7 @@ async fn a_worker_that_an_offer_has_filled_is_not_notified() {
     assert_eq!(hint(&mut hints).await, Hint::Ready);
     assert_eq!(look(&mut worker, 1).await.tasks[0].id, id);
     let armed = "SELECT count(*) FROM {s}.doorbell WHERE armed_until > {s}.now_ms()";
-    until("its bell is off", async || harness.number(armed).await == 0).await;
+    until("its doorbell is disarmed", async || harness.number(armed).await == 0).await;
 }
 
 /// Every enqueue would read old versions of rows that a held snapshot keeps.
@@ -375,7 +375,7 @@ async fn a_grown_doorbell_table_takes_no_offers() {
         )
         .await;
     let id = rig.add(task("a")).await;
-    assert_eq!(state(&rig, id).await, State::Running, "the offer that is there is taken");
+    assert_eq!(state(&rig, id).await, State::Running, "the offer of before is taken");
     let claimed = brought(&mut worker).await;
     worker.finish(&claimed).await;
     for _ in 0..3 {

@@ -119,7 +119,7 @@ async fn a_store_behind_a_pooler_listens_on_a_direct_address() {
     until("it listens", async || idle.hears_of_new_tasks()).await;
     let mut worker = rig.worker().await;
     worker.store = Arc::clone(&idle) as Arc<dyn Store>;
-    assert_eq!(worker.claim(5).await.len(), 1, "and what came short armed the bell");
+    assert_eq!(worker.claim(5).await.len(), 1, "and the claim with too few tasks armed the doorbell");
     let mut hints = idle.hints();
     rig.add(task("a")).await;
     let hint = tokio::time::timeout(Duration::from_secs(20), hints.next()).await.unwrap();

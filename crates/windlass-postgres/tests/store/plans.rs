@@ -1,5 +1,5 @@
-//! How the server plans the statements of the store, with the store's settings: planned once, whatever rows
-//! the tables had then.
+//! How the server plans the statements of the store, with the settings of the store: planned once, with any
+//! rows the tables had then.
 
 use serde_json::Value;
 use tokio_postgres::{Client, SimpleQueryMessage};
@@ -20,7 +20,7 @@ enum Way {
     /// Finds rows by an index, and changes them by the primary key.
     Gate,
     /// Changes tasks by row location (ctid), and finds them by no index.
-    Place,
+    Location,
 }
 
 /// Indexes that must be entered by a value: each has the rows of all jobs, workflows or lanes.
@@ -154,7 +154,7 @@ fn faults(plan: &Value, way: Way, found: &mut Vec<String>) {
     if way == Way::Gate && node == "ModifyTable" && relation == "task" {
         changed_along(plan, found);
     }
-    if way == Way::Place && node == "ModifyTable" && relation == "task" {
+    if way == Way::Location && node == "ModifyTable" && relation == "task" {
         let mut scans = Vec::new();
         scans_of(plan, &mut scans);
         if scans != ["Tid Scan"] {
@@ -233,16 +233,16 @@ async fn all_faults(place: &Place) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn statements_use_indexes_whatever_the_statistics_say() {
+async fn statements_use_indexes_with_any_statistics() {
     let place = Place::new();
     drop(place.make().await);
-    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "while everything is empty");
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "empty tables, not analysed");
     place.execute(ANALYZE).await;
-    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "empty, and known to be");
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "empty tables, analysed");
     place.execute(FILL).await;
-    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "full, and not known to be");
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "full tables, not analysed");
     place.execute(ANALYZE).await;
-    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "full, and known to be");
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "full tables, analysed");
     place.execute("DELETE FROM {s}.task; ANALYZE {s}.task").await;
     assert_eq!(all_faults(&place).await, Vec::<String>::new(), "empty again, with its pages");
 }
@@ -308,7 +308,7 @@ async fn a_bad_plan_is_noticed() {
         ),
         (
             "UPDATE {s}.task AS t SET state = 3 WHERE t.id = 7 AND t.payload = $1",
-            Way::Place,
+            Way::Location,
             "is changed along Index Scan",
         ),
     ] {

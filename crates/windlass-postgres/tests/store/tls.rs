@@ -79,7 +79,7 @@ async fn a_password_is_given_and_never_told() {
     open(&cluster.url()).await.unwrap();
     let wrong = cluster.url().replace("s3cret", "s3cretly");
     refused(&wrong, "password authentication failed").await;
-    refused(&cluster.url().replace("windlass:", "nobody:"), "nobody").await;
+    refused(&cluster.url().replace("windlass:", "stranger:"), "stranger").await;
     for broken in [
         "postgres://me:s3cret@host:port/db",
         "postgres://me:s3cret@host:99999999/db",

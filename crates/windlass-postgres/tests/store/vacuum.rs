@@ -47,7 +47,7 @@ async fn the_leader_cleans_up_what_tasks_left_behind() {
     let store = place.make().await;
     store.enqueue(tasks("a", 1)).await.unwrap();
     leave_dead_rows(&place).await;
-    until("they are gone", async || {
+    until("they are removed", async || {
         lead(&store).await;
         dead(&place).await < 100 && place.number(VACUUMS).await > 0
     })
@@ -79,8 +79,8 @@ async fn a_leader_that_settles_many_tasks_cleans_up_at_once() {
     rig.add(task("a")).await;
     let mut worker = rig.worker().await;
     let claimed = worker.claim_one().await;
-    let gone = |id| (Claimed { id: TaskId::from_raw(id), ..claimed.clone() }, Outcome::Done(None));
-    let ends = (1..=50_000).map(gone).collect();
+    let removed = |id| (Claimed { id: TaskId::from_raw(id), ..claimed.clone() }, Outcome::Done(None));
+    let ends = (1..=50_000).map(removed).collect();
     rig.store.retain(&Retention::default()).await.unwrap();
     worker.settle(ends).await;
     until("it has cleaned up", async || harness.number(VACUUMS).await > 0).await;

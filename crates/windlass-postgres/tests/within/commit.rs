@@ -79,7 +79,7 @@ async fn everything_that_a_task_may_bring_arrives() {
 }
 
 #[tokio::test]
-async fn scheduled_tasks_wait_for_their_time_by_the_clock_of_the_store() {
+async fn scheduled_tasks_wait_for_the_clock_of_the_store() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let (mut db, now) = (caller().await, harness.now().await);

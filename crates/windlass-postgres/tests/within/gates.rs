@@ -162,7 +162,7 @@ async fn a_workflow_goes_on_while_a_transaction_with_a_step_is_open() {
         tx.commit().await.unwrap();
         for (number, id) in [quick[3], slow, slow_too].into_iter().enumerate() {
             let step = workers[number % 2].claim_one().await;
-            assert_eq!(step.id, id, "the same order for everybody");
+            assert_eq!(step.id, id, "the same order for all callers");
             assert_eq!(workers[(number + 1) % 2].claim_ids(MANY).await, [], "one at a time");
             workers[number % 2].finish(&step).await;
         }
@@ -215,7 +215,7 @@ async fn callers_at_once_at_the_same_gates_do_not_fail_each_other() {
         let in_order: Vec<_> = done.into_iter().filter(|id| steps.contains(id)).collect();
         assert_eq!(
             in_order, steps,
-            "{level:?}: nobody looked in between, so the order is that of the appends"
+            "{level:?}: no admission ran in between, so the order is that of the appends"
         );
         for id in steps {
             assert_eq!(rig.state(id).await, State::Done);
