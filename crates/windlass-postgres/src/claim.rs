@@ -1,8 +1,9 @@
 //! Claim: ready tasks become leases of a worker.
 //!
-//! A claim goes one of four ways: what an offer brought is here already ([`crate::wakeup::offer`]); one demand takes, and
-//! looks how things stand where that is needed ([`take`], [`look`]); suspects of crashes, and several demands together, need
-//! a transaction ([`together`], [`suspect`]).
+//! A claim goes one of four ways. What an offer brought is in this process already
+//! ([`crate::wakeup::offer`]). One demand takes, and looks how things stand where that is needed ([`take`],
+//! [`look`]). Suspects of crashes, and several demands together, need a transaction ([`together`],
+//! [`suspect`]).
 
 mod in_doubt;
 pub(crate) mod look;
@@ -46,18 +47,18 @@ struct Found {
     now: Timestamp,
     /// How many lanes there are, if the claim looked.
     lanes: Option<usize>,
-    /// A gate is to be looked at.
+    /// Admission must look at a gate.
     has_todo: bool,
     /// A task of a job with a delay was taken.
     has_started: bool,
     /// A suspect on its last chance has the worker to itself.
     is_isolated: bool,
-    /// The look that is due comes with the next claim: the tasks go first.
+    /// A look is due, and the next claim does it: the tasks go first.
     owes_look: bool,
 }
 
 impl Found {
-    /// What a look and a take after it say.
+    /// The answer of a look and the take after it.
     fn seen(demand: &Demand, view: &View, took: Took) -> Self {
         let rest = match (took.tasks.len() as i64) < wanted(demand) {
             false => Rest::More,
@@ -77,7 +78,7 @@ impl Found {
         }
     }
 
-    /// What a take without a look says; it brought something.
+    /// The answer of a take without a look, which took at least one task.
     fn unseen(shared: &Shared, demand: &Demand, now: Timestamp, took: Took) -> Self {
         let is_full = took.tasks.len() as i64 >= wanted(demand);
         let owes_look = shared.looks.took(is_full);
@@ -94,7 +95,7 @@ impl Found {
         }
     }
 
-    /// Nothing yet: the caller looks at the gates first.
+    /// Nothing yet: the caller has admission look at the gates first.
     fn gates_first() -> Self {
         Self {
             tasks: Vec::new(),
@@ -115,8 +116,8 @@ impl Found {
     }
 }
 
-/// Claims. A worker that goes idle arms the doorbell and claims once more, so that it misses nothing that came in between,
-/// and offers to take the next task. The doorbell of a busy worker is disarmed.
+/// Claims. A worker that becomes idle arms the doorbell and claims once more, so that it misses no task that
+/// was added in between, and offers to take the next task. The doorbell of a busy worker is disarmed.
 pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Result<ClaimAnswer> {
     let mut lanes: Vec<LaneId> = demands.iter().flat_map(|demand| demand.lanes.iter().copied()).collect();
     lanes.sort_unstable();
@@ -125,15 +126,15 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
         return Ok(answer);
     }
     let (mut answer, owes_look) = claim_admitted(shared, demands).await?;
-    // The tasks go first. The worker claims again at once, looks then, and the doorbell is seen to then.
+    // The tasks go first. The worker claims again at once, looks then, and arms or disarms the doorbell then.
     if owes_look || !shared.doorbell.is_listening() {
         return Ok(answer);
     }
     let is_busy = answer.rest == Rest::More;
-    // Many notifications cost more than to look: as long as each look brings something the doorbell stays disarmed.
-    if is_busy || (shared.doorbell.is_rung_often() && !answer.tasks.is_empty()) {
+    // Many notifications cost more than looks: while each look finds tasks the doorbell stays disarmed.
+    if is_busy || (shared.doorbell.is_notified_often() && !answer.tasks.is_empty()) {
         shared.offers.withdraw();
-        // What was claimed must not be lost for this.
+        // An error here must not lose what was claimed.
         let disarmed = async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };
         if let Err(error) = disarmed.await {
             tracing::debug!(%error, "the doorbell could not be disarmed");
@@ -156,7 +157,8 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
     Ok(answer)
 }
 
-/// What an offer of this worker brought, if it did. No statement is sent: the caller may not wait as long.
+/// The tasks that an offer of this worker brought. No statement is sent: the caller's time limit may be
+/// short.
 fn claim_by_offer(shared: &Shared, demands: &[Demand], lanes: &[LaneId]) -> Option<ClaimAnswer> {
     let [demand] = demands else { return None };
     let tasks = shared.offers.bring(demand);
@@ -166,7 +168,7 @@ fn claim_by_offer(shared: &Shared, demands: &[Demand], lanes: &[LaneId]) -> Opti
     let mut rest = if is_full || owes_look { Rest::More } else { Rest::Nothing };
     if rest == Rest::Nothing {
         if shared.looks.is_hinted() || !shared.doorbell.covers(&numbers(lanes)) {
-            // There is more, or this process would not be told of it.
+            // There are more tasks: otherwise this process would not have been hinted.
             rest = Rest::More;
         } else {
             lay_offer(shared, demands);
@@ -178,7 +180,7 @@ fn claim_by_offer(shared: &Shared, demands: &[Demand], lanes: &[LaneId]) -> Opti
     Some(ClaimAnswer { tasks, rest, next_due: shared.looks.next_due(now), now })
 }
 
-/// Offers to take the next task for a worker that waits, and whose claim found nothing.
+/// Offers to take the next task for an idle worker whose claim found nothing.
 fn lay_offer(shared: &Shared, demands: &[Demand]) {
     if let [demand] = demands
         && demand.waits
@@ -187,13 +189,13 @@ fn lay_offer(shared: &Shared, demands: &[Demand]) {
     }
 }
 
-/// Claims. If a gate is to be looked at, admission runs, and what it made ready is claimed too. Answers also whether a look is
-/// owed.
+/// Claims. If a gate has work, admission runs, and what it made ready is claimed too. Answers also whether a
+/// look is owed.
 async fn claim_admitted(shared: &Shared, demands: &[Demand]) -> Result<(ClaimAnswer, bool)> {
     let Served { mut answer, has_todo, has_started, owes_look } =
         claim(shared, demands, Waiting::Sort).await?;
     let is_short = answer.rest != Rest::More;
-    // The start of a task of a job with a delay is noted before that task can end.
+    // The start of a task of a job with a delay is recorded before that task can end.
     if has_started || (has_todo && is_short) {
         let report = admit::admit_after(shared).await;
         answer.next_due = answer.next_due.into_iter().chain(report.next_due).min();
@@ -229,8 +231,8 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
             Ok(answer)
         }
         Err(error) if answer.tasks.is_empty() => Err(error),
-        // What was claimed first must not be lost. Should the second claim have taken something, the next comparison of
-        // leases finds it.
+        // What was claimed first must not be lost. If the second claim took tasks, the next comparison of
+        // leases finds them.
         Err(error) => {
             tracing::debug!(%error, "the second claim failed");
             Ok(answer)
@@ -272,7 +274,8 @@ async fn serve(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<
     Ok(answer(shared, found))
 }
 
-/// One demand: takes, and looks where tasks are not expected, where the take brought nothing, or where a look is due.
+/// One demand: takes, and looks where tasks are not expected, where the take brought nothing, or where a look
+/// is due.
 async fn alone(
     shared: &Shared,
     session: &mut Session<'_>,
@@ -307,7 +310,7 @@ async fn alone(
     Ok(found)
 }
 
-/// The answer to several demands: what kept any of them short is told.
+/// The answer to several demands. It tells why any of them got fewer tasks than it asked for.
 fn answer(shared: &Shared, found: Vec<Found>) -> Served {
     let has_todo = found.iter().any(|part| part.has_todo);
     let has_started = found.iter().any(|part| part.has_started);

@@ -1,4 +1,5 @@
-//! Connections to the server: pools by purpose, statements, the threads that move bytes, and whether the server can be reached.
+//! Connections to the server: pools by purpose, statements, the threads that drive connections, and whether
+//! the server can be reached.
 
 pub(crate) mod calls;
 pub(crate) mod conn;

@@ -1,5 +1,5 @@
-//! Enqueue: a batch in one statement. Callers of one moment share a commit (see `gather.rs`); keys take a longer way
-//! (see `keys.rs`).
+//! Enqueue: a batch in one statement. Callers of one moment share a commit (see `enqueue/group_commit.rs`).
+//! Tasks with keys need several statements (see `enqueue/keyed.rs`).
 
 pub(crate) mod group_commit;
 pub(crate) mod in_transaction;
@@ -18,7 +18,7 @@ use crate::{
     sql,
 };
 
-/// Refuses a batch that breaks a rule before anything is sent.
+/// Refuses a batch that breaks a rule, before anything is sent.
 pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
     if tasks.len() > rules.batch_max {
         return Err(Error::invalid(format!(
@@ -54,7 +54,7 @@ pub(crate) struct Added {
     pub due: Option<Timestamp>,
 }
 
-/// Tells the workers of this process; others were rung by the statement itself.
+/// Tells the workers of this process. The statement itself has notified another process.
 pub(crate) fn tell(shared: &Shared, added: &Added) {
     if added.is_ready {
         shared.tell_ready();
@@ -64,7 +64,7 @@ pub(crate) fn tell(shared: &Shared, added: &Added) {
     }
 }
 
-/// The lane of every task; lanes that are new are made first, in a transaction of their own.
+/// The lane of every task. New lanes are made first, in a transaction of their own.
 pub(crate) async fn lanes_of(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<i32>> {
     if let Some(lanes) = shared.lanes.of_tasks(tasks) {
         return Ok(lanes);
@@ -81,10 +81,10 @@ pub(crate) async fn lanes_of(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<i
     shared
         .lanes
         .of_tasks(tasks)
-        .ok_or_else(|| Error::Unavailable("a lane that was made is not there".to_owned()))
+        .ok_or_else(|| Error::Unavailable("a lane that was just made does not exist".to_owned()))
 }
 
-/// Inserts tasks. `ids` are those that were drawn with keys.
+/// Inserts tasks. `ids` are the ids that were drawn for tasks with keys.
 pub(crate) async fn insert(
     shared: &Shared,
     session: &mut Session<'_>,
@@ -98,13 +98,13 @@ pub(crate) async fn insert(
     let encodings: Vec<i16> = tasks.iter().map(|task| task.payload.encoding().code() as i16).collect();
     let payloads: Vec<&[u8]> = tasks.iter().map(|task| task.payload.as_bytes()).collect();
     let (channel, listener) = (&shared.doorbell.channel, shared.doorbell.listener);
-    // An idle worker of this process hears of it directly.
-    let ring = !shared.doorbell.covers(lanes);
+    // An idle worker of this process is told directly.
+    let notify = !shared.doorbell.covers(lanes);
     if ids.is_none() && tasks.iter().all(is_plain) {
         let rows = session
             .query(
                 &sql::ENQUEUE_PLAIN,
-                &[&lanes, &priorities, &attempts, &encodings, &payloads, channel, &ring, &listener],
+                &[&lanes, &priorities, &attempts, &encodings, &payloads, channel, &notify, &listener],
             )
             .await?;
         return Ok(Added { tasks: rows.iter().map(added).collect(), is_ready: true, due: None });
@@ -138,7 +138,7 @@ pub(crate) async fn insert(
                 &encodings,
                 &payloads,
                 channel,
-                &ring,
+                &notify,
                 &listener,
                 &delays,
                 &dues,
@@ -166,7 +166,7 @@ fn added(row: &tokio_postgres::Row) -> Enqueued {
     Enqueued::new(TaskId::from_raw(row.get(0)))
 }
 
-/// Whether a task may start at once and needs nothing but its row.
+/// Whether a task may start at once and has only a payload.
 fn is_plain(task: &NewTask) -> bool {
     task.start == Start::Now && task.key.is_none() && !is_gated(task)
 }
@@ -190,7 +190,7 @@ pub(crate) fn due_ms(start: Start) -> Option<i64> {
     }
 }
 
-/// A limit as the store keeps it.
+/// A limit as the database stores it.
 pub(crate) fn narrow(limit: u32) -> i32 {
     i32::try_from(limit).unwrap_or(i32::MAX)
 }

@@ -1,4 +1,4 @@
-//! The gates of jobs and workflows: who may pass, decided in short transactions of our own.
+//! The gates of jobs and workflows: which tasks may pass, decided in short transactions of the store's own.
 
 pub(crate) mod admit;
 pub(crate) mod job;

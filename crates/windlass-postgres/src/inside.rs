@@ -1,4 +1,4 @@
-//! What the tests of this crate look at: statements as they are sent, and schemas that are made by other steps.
+//! What the tests of this crate need: statements as they are sent, and schemas that other migrations make.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use crate::{
     },
 };
 
-/// Removes what is kept, as a leader does that believes to be in this term; answers how many rows that were.
+/// Removes the kept tasks, as a leader in this term would; answers how many rows it removed.
 pub async fn remove_history(store: &PostgresStore, term: i64) -> Result<u64> {
     let term = Term { number: term, now: Timestamp::from_ms(0) };
     let (moved, _) = leader::remove(store.shared(), term, &DELETE_HISTORY, &[&i64::MAX, &i64::MAX]).await?;
     Ok(moved)
 }
 
-/// A statement with its parts in their places.
+/// A statement with its parts inserted.
 pub fn whole(text: &str) -> String {
     crate::sql::whole(text)
 }
@@ -50,7 +50,7 @@ pub fn statements(schema: &Schema) -> Vec<Statement> {
     ALL.iter().map(|sql| Statement { name: sql.name, text: rendered.text(sql), types: sql.types }).collect()
 }
 
-/// What a connection of ours says before anything else.
+/// The settings of every transaction.
 pub fn settings() -> String {
     conn::settings(conn::Commits::Safe)
 }

@@ -1,4 +1,4 @@
-//! Leases: registration, renewal, hand-back, and what becomes of the tasks of a worker that is gone.
+//! Leases: registration, renewal, hand-back, and what happens to the tasks of a worker that has left or died.
 
 pub(crate) mod compare;
 pub(crate) mod epoch;

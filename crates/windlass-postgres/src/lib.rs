@@ -1,10 +1,11 @@
 //! The PostgreSQL store of Windlass: any number of processes on one schema.
 //!
-//! Reading order: [`PostgresStore`] in `store` sends each call to the file of its name; `enqueue`, `claim`, `settle`,
-//! `lease`, `operate` are what tasks go through; `register` is how a worker comes; `gate`, `turns`, `job` and `workflow` decide who passes, `schedule` keeps recurring tasks; `within` is enqueue inside a caller's own transaction; `gather` is the group commit of enqueues, `keys` their idempotency; `renew` renews the leases of one moment together;
-//! `cursor` is where claims start, `looks` which way they go, `short` the ways that do not look around, `place` where what they took lies, `doorbell` how idle workers hear of new tasks, `offer` how they have one without a claim; `leader`, `history`, `vacuum` and `depth` are what
-//! one process does for all. `import` takes a whole store in from elsewhere. `pool` and `conn` are connections, `reach` is whether the server is there, `wire` and `driver` what moves their bytes. Every statement
-//! lies in `sql/`, one a file.
+//! Reading order: [`PostgresStore`] in `store` sends each call to the file of its name. A task goes through
+//! `enqueue`, `claim` and `settle`; a folder of the same name has the ways of each. `gates` decides which
+//! tasks of jobs and workflows become ready. `leases` registers and renews workers, and takes leases back.
+//! `wakeup` tells idle workers of new tasks. `operate` has what clients and operators do to tasks, `upkeep`
+//! what one process does for all, and `transfer` copies a whole store in. `connection` has the pools, the
+//! statements on a connection, and the threads that drive connections. Every statement is a file in `sql/`.
 
 mod claim;
 mod connection;

@@ -26,7 +26,7 @@ use crate::{
 
 /// Tasks that one transaction changes.
 const CHANGES_MAX: usize = 1_000;
-/// How often a task is looked at again that changed between two looks.
+/// How often a task is looked at again if it changes between two looks.
 const LOOKS_MAX: usize = 10;
 
 /// Ends tasks that have not started, and asks those that run to end.
@@ -36,7 +36,7 @@ pub(crate) async fn cancel(shared: &Shared, ids: &[TaskId], reason: &str) -> Res
     for chunk in in_order(ids).chunks(CHANGES_MAX) {
         results.extend(repeat(|| cancel_some(shared, chunk, &reason)).await?);
     }
-    // What was cancelled may have made room.
+    // The cancelled tasks may have left room.
     admit::admit_after(shared).await;
     let again = |state: &State| match state {
         State::Running => Ok(State::Running),
@@ -59,21 +59,21 @@ async fn cancel_some(
             break;
         }
         let raw: Vec<i64> = left.iter().map(|id| id.raw()).collect();
-        let gone = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
-        let mut gone: Vec<TaskId> = gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
-        if gone.len() < left.len() {
+        let cancelled = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
+        let mut cancelled: Vec<TaskId> = cancelled.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        if cancelled.len() < left.len() {
             let (steps, lanes) = cancel_steps(shared, &mut session, &raw, reason).await?;
-            gone.extend(steps);
+            cancelled.extend(steps);
             tell(shared, &mut session, &lanes).await;
         }
-        shared.awaited.wake(gone.iter().copied());
-        results.extend(gone.into_iter().map(|id| (id, Ok(State::Cancelled))));
+        shared.awaited.wake(cancelled.iter().copied());
+        results.extend(cancelled.into_iter().map(|id| (id, Ok(State::Cancelled))));
         left.retain(|id| !results.contains_key(id));
         let raw: Vec<i64> = left.iter().map(|id| id.raw()).collect();
         let asked = session.query(&sql::ASK_CANCEL, &[&raw, &reason, &shared.doorbell.channel]).await?;
         results.extend(asked.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Running))));
         left.retain(|id| !results.contains_key(id));
-        // What is left has ended, never was, or has just moved from one state to the other: that is looked at again.
+        // A task that is left has ended, never was, or has just changed its state: it is looked at again.
         let states = inspect::states(&mut session, &left).await?;
         left.retain(|id| match states.get(id) {
             Some(state) if !state.is_ended() => true,
@@ -91,8 +91,9 @@ async fn cancel_some(
     Ok(results)
 }
 
-/// Ends steps of workflows that have not started, under the locks of their workflows. One that had its turn counts as failed; one
-/// that waits is taken out. Answers them, and the lanes of the steps that follow.
+/// Ends steps of workflows that have not started, under the locks of their workflows. A step that had its
+/// turn counts as failed; a step that waits is removed. Answers these steps, and the lanes of the steps that
+/// follow.
 async fn cancel_steps(
     shared: &Shared,
     session: &mut Session<'_>,
@@ -108,8 +109,8 @@ async fn cancel_steps(
     session.begin().await?;
     let held = workflow::lock(session, &names).await?;
     let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-    let gone = session.query(&sql::CANCEL_UNSTARTED, &[&ids, &reason, &ttl, &keep, &true]).await?;
-    let ends: Vec<StepEnd> = gone
+    let cancelled = session.query(&sql::CANCEL_UNSTARTED, &[&ids, &reason, &ttl, &keep, &true]).await?;
+    let ends: Vec<StepEnd> = cancelled
         .iter()
         .filter_map(|row| {
             let had_its_turn = i64::from(row.get::<_, i16>(1)) != State::Waiting.code();
@@ -119,10 +120,10 @@ async fn cancel_steps(
         .collect();
     let lanes = workflow::advance(shared, session, &held, &ends).await?;
     session.commit().await?;
-    Ok((gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect(), lanes))
+    Ok((cancelled.iter().map(|row| TaskId::from_raw(row.get(0))).collect(), lanes))
 }
 
-/// Ends those of the tasks that have not started; answers how many, and the lanes of the steps that follow.
+/// Ends the tasks that have not started. Answers how many, and the lanes of the steps that follow.
 pub(crate) async fn cancel_unstarted(
     shared: &Shared,
     ids: &[TaskId],
@@ -133,21 +134,21 @@ pub(crate) async fn cancel_unstarted(
     let raw: Vec<i64> = in_order(ids).iter().map(|id| id.raw()).collect();
     repeat(|| async {
         let mut session = shared.pool.session().await?;
-        let gone = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
-        let mut gone: Vec<TaskId> = gone.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        let cancelled = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
+        let mut cancelled: Vec<TaskId> = cancelled.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
         let mut lanes = Vec::new();
-        if gone.len() < raw.len() {
+        if cancelled.len() < raw.len() {
             let (steps, followed) = cancel_steps(shared, &mut session, &raw, &reason).await?;
-            gone.extend(steps);
+            cancelled.extend(steps);
             lanes = followed;
         }
-        shared.awaited.wake(gone.iter().copied());
-        Ok((gone.len() as u64, lanes))
+        shared.awaited.wake(cancelled.iter().copied());
+        Ok((cancelled.len() as u64, lanes))
     })
     .await
 }
 
-/// Grants dead tasks a fresh budget.
+/// Gives dead tasks a new budget of attempts.
 pub(crate) async fn redrive(shared: &Shared, tasks: &[Redrive]) -> Result<Vec<Changed>> {
     let delays: HashMap<TaskId, i64> = tasks
         .iter()
@@ -190,7 +191,8 @@ async fn redrive_some(
     Ok(results)
 }
 
-/// Grants the budgets. A step that blocks its workflow is its head again; one that was passed goes to the end.
+/// Gives the new budgets. A step that blocks its workflow is its head again; a step that was skipped goes to
+/// the end.
 async fn redrive_steps(session: &mut Session<'_>, ids: &[i64], delays: &[i64]) -> Result<Vec<Row>, Failure> {
     let steps = session.query(&sql::WORKFLOW_OF, &[&ids]).await?;
     if steps.is_empty() {
@@ -216,7 +218,7 @@ async fn redrive_steps(session: &mut Session<'_>, ids: &[i64], delays: &[i64]) -
     Ok(rows)
 }
 
-/// Removes dead tasks that no workflow waits for.
+/// Removes dead tasks that block no workflow.
 pub(crate) async fn remove(shared: &Shared, ids: &[TaskId]) -> Result<Vec<Changed>> {
     let mut results = HashMap::new();
     for chunk in in_order(ids).chunks(CHANGES_MAX) {
@@ -231,9 +233,9 @@ async fn remove_some(
 ) -> Result<HashMap<TaskId, Result<State, Refusal>>, Failure> {
     let mut session = shared.pool.session().await?;
     let raw: Vec<i64> = ids.iter().map(|id| id.raw()).collect();
-    let gone = session.query(&sql::REMOVE_DEAD, &[&raw, &shared.key_ttl_ms()]).await?;
+    let removed = session.query(&sql::REMOVE_DEAD, &[&raw, &shared.key_ttl_ms()]).await?;
     let mut results: HashMap<_, _> =
-        gone.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Dead))).collect();
+        removed.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Dead))).collect();
     let left: Vec<TaskId> = ids.iter().copied().filter(|id| !results.contains_key(id)).collect();
     if !left.is_empty() {
         let states = states_of(&mut session, &left).await?;
@@ -253,7 +255,7 @@ async fn states_of(session: &mut Session<'_>, ids: &[TaskId]) -> Result<HashMap<
     inspect::states(session, ids).await
 }
 
-/// Why nothing was done to a task.
+/// Why a task was left unchanged.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
     NotFound,
@@ -285,7 +287,7 @@ impl Refusal {
     }
 }
 
-/// Each task once, in the order in which every transaction locks them.
+/// Each task once, in the order in which every transaction locks tasks.
 fn in_order(ids: &[TaskId]) -> Vec<TaskId> {
     let mut ids = ids.to_vec();
     ids.sort_unstable();
@@ -293,7 +295,7 @@ fn in_order(ids: &[TaskId]) -> Vec<TaskId> {
     ids
 }
 
-/// The results in the order of the call; a task that is named again finds what the first naming did.
+/// The results in the order of the call. A task that is named twice gets the result of the first time.
 fn answers(
     ids: impl Iterator<Item = TaskId>,
     results: &HashMap<TaskId, Result<State, Refusal>>,
@@ -311,7 +313,7 @@ fn answers(
     .collect()
 }
 
-/// Stops or resumes claims from a queue; answers whether that changed anything.
+/// Pauses or resumes claims from a queue; answers whether that changed anything.
 pub(crate) async fn set_paused(shared: &Shared, queue: &Name, paused: bool) -> Result<bool> {
     let mut session = shared.pool.session().await?;
     let queue = queue.as_str();
@@ -322,18 +324,18 @@ pub(crate) async fn set_paused(shared: &Shared, queue: &Name, paused: bool) -> R
     };
     drop(session);
     if paused {
-        job::lanes_went(shared).await;
+        job::lanes_became_dead(shared).await;
     } else {
         shared.read_positions().forget();
         shared.tell_ready();
-        job::lanes_came(shared).await;
+        job::lanes_became_live(shared).await;
     }
     Ok(row.is_some())
 }
 
-/// Queues that are paused.
+/// The paused queues.
 pub(crate) async fn paused(shared: &Shared) -> Result<Vec<Name>> {
     let rows = shared.pool.session().await?.query(&sql::PAUSED_QUEUES, &[]).await?;
-    // One that is not allowed is left out: it stops nobody.
+    // A name that is not allowed is left out: no task can be in that queue.
     Ok(rows.iter().filter_map(|row| Name::stored("queue", row.get::<_, &str>(0)).ok()).collect())
 }

@@ -1,7 +1,8 @@
 //! Settle: the ends of attempts, all in one durable commit, once per batch number.
 //!
-//! The usual batch, successes that left nothing behind, is one statement that commits by itself. Any other batch is a
-//! transaction whose statements are sent together; between them only one thing is decided, whether a lease was lost.
+//! The usual batch, successes that left nothing behind, is one statement that commits by itself. Any other
+//! batch is a transaction whose statements are sent together; between them only one thing is decided, whether
+//! a lease was lost.
 
 pub(crate) mod ends;
 
@@ -28,7 +29,7 @@ use crate::{
 /// Applies a batch, or answers from its receipt.
 pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settled> {
     let mut items: Vec<&SettleItem> = batch.items.iter().collect();
-    // In the order of tasks, as every other transaction that locks many of them.
+    // In the order of tasks, as in every other transaction that locks many of them.
     items.sort_unstable_by_key(|item| item.lease.id);
     let settled = repeat(|| async {
         if items.iter().all(|item| is_plain_success(item)) {
@@ -89,7 +90,7 @@ async fn settle_batch(
     if settled.replayed { settle_missing_again(shared, batch, items, settled).await } else { Ok(settled) }
 }
 
-/// A batch that was applied already, or whose worker is gone.
+/// A batch that was applied already, or whose worker has left or died.
 async fn settle_again(
     shared: &Shared,
     mut session: Session<'_>,
@@ -101,7 +102,8 @@ async fn settle_again(
     settle_missing_again(shared, batch, items, stored).await
 }
 
-/// What is noted as lost of a batch may not have been looked for by its id any more, should that have failed.
+/// Some tasks that a receipt notes as lost were perhaps never looked up by id, because the process failed in
+/// between. They are looked up now.
 async fn settle_missing_again(
     shared: &Shared,
     batch: &SettleBatch,
@@ -112,8 +114,8 @@ async fn settle_missing_again(
     settle_missing(shared, batch, items, &fenced, stored).await
 }
 
-/// Tasks that the single statement did not find may be lost, asked to end, or steps of a workflow that their worker did not
-/// name. They are looked up by id: the row decides, not the worker.
+/// Tasks that the single statement did not find may be lost, asked to end, or steps of a workflow that their
+/// worker did not name. They are looked up by id: the row decides, not the worker.
 async fn settle_missing(
     shared: &Shared,
     batch: &SettleBatch,
@@ -134,7 +136,8 @@ async fn settle_missing(
     Ok(settled)
 }
 
-/// The stored answer of a batch that was already applied; of a worker that is gone everything is lost.
+/// The stored answer of a batch that was already applied. If the worker's registration has ended, everything
+/// is lost.
 async fn replay(session: &mut Session<'_>, batch: &SettleBatch) -> Result<Settled, Failure> {
     let settler = batch.settler_no as i32;
     let row = session.row(&sql::SETTLE_REPLAY, &[&batch.worker.0, &settler]).await?;
@@ -161,7 +164,8 @@ fn all_fenced(batch: &SettleBatch) -> Settled {
     Settled { fenced: batch.items.iter().map(|item| item.lease.id).collect(), ..Settled::default() }
 }
 
-/// Writes ends under the locks of their workflows. Which those are the worker has said; if the record says more, once more.
+/// Writes ends under the locks of their workflows. The worker has named the workflows; if the rows name more,
+/// it begins again with those.
 async fn settle_mixed(
     shared: &Shared,
     batch: &SettleBatch,
@@ -178,10 +182,10 @@ async fn settle_mixed(
     }
 }
 
-/// What became of a batch under the locks of some workflows.
+/// What a batch did under the locks of some workflows.
 enum Under {
     Settled(Settled),
-    /// Nothing: it has steps of these, too.
+    /// Nothing was written: the batch has steps of these workflows, too.
     Others(BTreeSet<String>),
 }
 
@@ -192,7 +196,8 @@ async fn settle_under(
     first: &'static Sql,
     workflows: &BTreeSet<String>,
 ) -> Result<Under, Failure> {
-    // Whoever waits for the lock of a workflow waits beside the other settlements.
+    // A settlement that waits for the lock of a workflow uses another pool, so that other settlements do not
+    // wait.
     let pool = if workflows.is_empty() { &shared.settles } else { &shared.gates };
     let mut session = pool.session().await?;
     let (worker, settler, number) = (batch.worker, batch.settler_no as i32, batch.batch_no as i64);
@@ -256,7 +261,7 @@ pub(crate) async fn next_due(session: &mut Session<'_>) -> Result<Option<Timesta
     Ok(session.row(&sql::NEXT_DUE, &[]).await?.map(|row| Timestamp::from_ms(row.get(0))))
 }
 
-/// Hands leases back inside the session's transaction, in the order of the tasks; answers their lanes.
+/// Hands leases back inside the session's transaction, in the order of the tasks. Answers their lanes.
 pub(crate) async fn hand_back(
     shared: &Shared,
     session: &mut Session<'_>,
@@ -273,7 +278,7 @@ pub(crate) async fn hand_back(
     Ok(ended)
 }
 
-/// A lease as the store's record says, with the workflow of its task.
+/// A lease as the store has it, with the workflow of its task.
 pub(crate) struct HeldLease {
     pub lease: LeaseRef,
     pub workflow: Option<String>,
@@ -299,7 +304,8 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Notes rows of (task, lane, state, job, workflow, step), as all statements answer that end attempts.
+    /// Notes rows of (task, lane, state, job, workflow, step). All statements that end attempts answer with
+    /// them.
     pub(crate) fn add(&mut self, rows: &[Row]) {
         for row in rows {
             let (task, state): (i64, i16) = (row.get(0), row.get(2));
@@ -322,7 +328,8 @@ impl Ended {
         }
     }
 
-    /// Passes turns on: to the next steps under their workflows' locks, and to whom the jobs will choose.
+    /// Passes turns on: to the next steps under the locks of their workflows, and to the tasks that their
+    /// jobs will choose.
     pub(crate) async fn pass_on(
         &mut self,
         shared: &Shared,

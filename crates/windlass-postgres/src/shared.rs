@@ -1,4 +1,4 @@
-//! What all parts of an open store have in common.
+//! The state that all parts of an open store share.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
@@ -20,13 +20,13 @@ use crate::{
         pool::Pool,
     },
     gates::admit::Admission,
-    leases::{compare::Comparisons, epoch::Known, hand_back::Sweeps},
+    leases::{compare::Comparisons, epoch::LastEpoch, hand_back::Sweeps},
     operate::awaited::Awaited,
     upkeep::{lanes::Lanes, leader::Leadership, vacuum::Vacuum},
     wakeup::{doorbell::Doorbell, hints::Subscribers, offer::Offers},
 };
 
-/// An open store, as its parts see it. Each purpose has connections of its own.
+/// An open store, as its parts use it. Each purpose has connections of its own.
 pub(crate) struct Shared {
     pub options: Options,
     pub rules: Rules,
@@ -36,12 +36,12 @@ pub(crate) struct Shared {
     /// One for settlements.
     pub settles: Pool,
     /// One for renewals, driven on a thread of its own.
-    pub beats: Pool,
+    pub renewals: Pool,
     /// One for sweeps, retention and the other duties.
     pub duties: Pool,
     /// One for admission.
     pub gates: Pool,
-    /// One for cleaning up, open only while that goes on.
+    /// One for vacuums, open only while they run.
     pub cleaning: Pool,
     /// A few for everything else.
     pub pool: Pool,
@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     pub closing: watch::Sender<bool>,
     pub enqueues: EnqueueMeter,
     pub looks: Looks,
-    pub epoch: Known,
+    pub epoch: LastEpoch,
     read_positions: Mutex<ReadPositions>,
     opened_at: Instant,
 }
@@ -68,7 +68,7 @@ impl Shared {
         options: Options,
         server: &Arc<Server>,
         driver: &Arc<Driver>,
-        beat: &Arc<Driver>,
+        renewal_driver: &Arc<Driver>,
         listener: i64,
         offers: Offers,
     ) -> Self {
@@ -76,7 +76,7 @@ impl Shared {
         Self {
             claims: if options.durable_claims { claims } else { claims.soon() },
             settles: Pool::new(server, driver, "settlements", 1),
-            beats: Pool::new(server, beat, "renewals", 1),
+            renewals: Pool::new(server, renewal_driver, "renewals", 1),
             duties: Pool::new(server, driver, "duties", 1),
             gates: Pool::new(server, driver, "gates", 1),
             cleaning: Pool::new(server, driver, "vacuum", 1),
@@ -94,7 +94,7 @@ impl Shared {
             closing: watch::Sender::new(false),
             enqueues: EnqueueMeter::default(),
             looks: Looks::new(Arc::clone(&options.clock)),
-            epoch: Known::default(),
+            epoch: LastEpoch::default(),
             read_positions: Mutex::default(),
             opened_at: (options.clock)(),
             rules: options.rules.clone(),
@@ -113,7 +113,7 @@ impl Shared {
         i64::try_from(self.rules.idempotency_ttl.as_millis()).unwrap_or(i64::MAX / 2)
     }
 
-    /// Where a claim over these lanes reads.
+    /// The ranges that a claim over these lanes reads.
     pub(crate) fn start(&self, lanes: &[LaneId]) -> Start {
         self.read_positions().start(lanes, self.now())
     }
@@ -128,8 +128,9 @@ impl Shared {
         (self.options.clock)().saturating_duration_since(self.opened_at)
     }
 
-    /// Whether a statement may leave the wait for the disk to one that follows it on the same connection: behind a pooler that may be
-    /// another server's, which never had what the first one wrote. Nor where a lease must be safe before its task starts.
+    /// Whether a statement may leave the wait for the disk to a second one on the same connection. Not behind
+    /// a pooler: it may send the second one to another server, which never had the writes of the first. Not
+    /// where a lease must be on disk before its task starts.
     pub(crate) fn flushes(&self) -> bool {
         !self.options.pooled && !self.options.durable_claims
     }
@@ -146,32 +147,33 @@ impl Shared {
         self.pools().into_iter().for_each(Pool::close);
     }
 
-    /// How long ago the server was found again after an outage.
+    /// How long ago the server was reached again after an outage.
     pub(crate) fn since_outage(&self) -> Option<Duration> {
         self.pools().into_iter().filter_map(Pool::since_outage).min()
     }
 
     /// The connections of every purpose.
     pub(crate) fn pools(&self) -> [&Pool; 7] {
-        [&self.claims, &self.settles, &self.beats, &self.duties, &self.gates, &self.cleaning, &self.pool]
+        [&self.claims, &self.settles, &self.renewals, &self.duties, &self.gates, &self.cleaning, &self.pool]
     }
 
-    /// A worker with this lease time is here: what keeps its tasks going must not wait for a silent server longer than
-    /// that, and a renewal has a second chance within it.
+    /// A worker with this lease time has registered. Statements that its tasks depend on must not wait for a
+    /// silent server longer than that. A renewal waits for half of it, so that there is time for a second
+    /// one.
     pub(crate) fn serve_lease(&self, lease_ttl: Duration) {
         self.claims.lower_patience(lease_ttl);
         self.settles.lower_patience(lease_ttl);
         self.gates.lower_patience(lease_ttl);
-        self.beats.lower_patience(lease_ttl / 2);
+        self.renewals.lower_patience(lease_ttl / 2);
     }
 
-    /// Where the store is, without secrets.
+    /// The address of the store, without secrets.
     pub(crate) fn location(&self) -> String {
         self.server.location().to_string()
     }
 }
 
-/// A hold on the store that does not keep it open.
+/// A reference to the store that does not keep it open.
 #[derive(Clone)]
 pub(crate) struct Weakly {
     shared: Weak<Shared>,

@@ -1,4 +1,5 @@
-//! Every statement of the store: one a file, written for the schema `windlass`, moved to another by name.
+//! Every statement of the store, one in each file. They are written for the schema `windlass`, and rewritten
+//! for any other schema.
 //!
 //! A rule that several statements share stands once, in `sql/parts`. A statement names it as `{part}`, or as
 //! `{part: name = text, …}` with the text that replaces `:name` in the part.
@@ -7,7 +8,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use tokio_postgres::types::Type;
 
-/// A statement with the types of its parameters, so that one round trip is enough even without a prepared form.
+/// A statement with the types of its parameters, so that one round trip is enough even without a prepared
+/// form.
 pub(crate) struct Sql {
     pub name: &'static str,
     text: &'static str,
@@ -15,7 +17,7 @@ pub(crate) struct Sql {
 }
 
 impl Sql {
-    /// As it was written, for the schema `windlass`.
+    /// The text as written, for the schema `windlass`.
     pub(crate) fn text(&self) -> &'static str {
         self.text
     }
@@ -220,7 +222,7 @@ const SHARED: &[(&str, &str)] = &[
     ("suspects_wait", include_str!("../sql/parts/suspects_wait.sql")),
 ];
 
-/// A statement with its parts in their places, and without its comments.
+/// A statement with its parts inserted, and without its comments.
 pub(crate) fn whole(text: &str) -> String {
     let bare = |text: &str| {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("--"));
@@ -233,7 +235,7 @@ pub(crate) fn whole(text: &str) -> String {
     text
 }
 
-/// The first call of a part in a statement, and what stands for it.
+/// The first part that a statement names, and the text that replaces it.
 fn next_part(text: &str) -> Option<(String, String)> {
     text.match_indices('{').find_map(|(at, _)| {
         let call = text.get(at..)?.split_inclusive('}').next()?;
@@ -264,7 +266,7 @@ impl Rendered {
     }
 }
 
-/// The schema that holds the tables: a plain lower-case name, so that it can stand in a statement.
+/// The schema that holds the tables: a plain lower-case name, so that it can be written into a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema(String);
 
@@ -275,7 +277,7 @@ impl Schema {
     /// Checks a name.
     ///
     /// # Errors
-    /// A sentence that says what a name looks like.
+    /// A sentence that says which names are allowed.
     pub fn new(name: &str) -> Result<Self, String> {
         let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
         let is_plain = name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
@@ -293,19 +295,19 @@ impl Schema {
         &self.0
     }
 
-    /// A statement that was written for the schema `windlass`, for this one.
+    /// Rewrites a statement that was written for the schema `windlass` for this one.
     pub(crate) fn render(&self, sql: &str) -> String {
         let bare = whole(sql).replace("{schema}", &self.0);
         if self.0 == DEFAULT_SCHEMA { bare } else { bare.replace("windlass.", &format!("\"{}\".", self.0)) }
     }
 
-    /// The channel on which its workers are rung.
+    /// The channel on which its workers are notified.
     pub(crate) fn channel(&self) -> String {
         format!("windlass_{}", self.0)
     }
 }
 
-/// The schema unless another is named.
+/// The schema that is used unless another is named.
 pub const DEFAULT_SCHEMA: &str = "windlass";
 
 impl Default for Schema {
@@ -327,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_stands_in_its_place_with_its_values() {
+    fn a_part_is_inserted_with_its_values() {
         let sql = "SELECT 1 WHERE {may_claim: worker = $1, claim_no = $2, lanes = $3, last_chance = $4, isolation_ms = $5, locked = }";
         let whole = whole(sql);
         assert!(whole.contains("w.id = $1") && whole.contains("w.min_claim_no <= $2"), "{whole}");

@@ -1,4 +1,4 @@
-//! The store as others use it: each call goes to the file of its name.
+//! The store's public type: each call goes to the file of its name.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -39,8 +39,8 @@ use crate::{
 
 /// The store on PostgreSQL: any number of processes on one schema.
 ///
-/// Every method of [`Store`] and [`Source`] may be called from any task; enqueues of one moment share one commit, and
-/// renewals one statement. A dropped call may still take effect.
+/// Every method of [`Store`] and [`Source`] may be called from any task; enqueues of one moment share one
+/// commit, and renewals one statement. A dropped call may still take effect.
 pub struct PostgresStore {
     shared: Arc<Shared>,
     plain: Arc<Gather>,
@@ -56,7 +56,7 @@ impl std::fmt::Debug for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Opens a store. Its schema must be there, unless [`Options::migrate`] says to make it.
+    /// Opens a store. Its schema must exist, unless [`Options::migrate`] says to make it.
     ///
     /// # Errors
     /// [`OpenError`], one line that says what to do.

@@ -1,4 +1,4 @@
-//! A whole store from elsewhere.
+//! Copies a whole store in from another one.
 
 #[doc(hidden)]
 pub mod import;

@@ -1,4 +1,5 @@
-//! What one process does for all, and what operators ask for: the leader, history, vacuum, depth, schedules, tokens, migration.
+//! Duties that one process does for all, and what operators ask for: the leader, history, vacuum, depth,
+//! schedules, tokens, migration.
 
 pub(crate) mod audit;
 pub(crate) mod depth;

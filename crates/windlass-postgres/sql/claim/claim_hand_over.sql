@@ -1,4 +1,5 @@
--- Gives leases of this claim to other workers of it. By array and not by join, so that the server never reads the index whole.
+-- Gives leases of this claim to other workers of it. By array and not by join, so that the server never reads the index
+-- whole.
 -- Index: primary key of task. $1 tasks, $2 workers, $3 claim numbers.
 UPDATE windlass.task AS t
 SET worker = ($2::bigint[])[array_position($1::bigint[], t.id)],

@@ -1,5 +1,5 @@
--- How many tasks a worker holds, counted to two, and its suspects by group: the most crashes and the last start. Index: task_running,
--- task_suspect_running. $1 worker.
+-- How many tasks a worker holds, counted to two, and its suspects by group: the most crashes and the last start. Index:
+-- task_running, task_suspect_running. $1 worker.
 SELECT h.n, g.suspect, g.crashes, g.claimed_at, windlass.now_ms()
 FROM (
   SELECT count(*) AS n

@@ -1,7 +1,8 @@
--- Says how things stand for a claim, and takes nothing: whether the worker may claim, whether anything is ready for it, what
--- keeps ready tasks from it, when something is due next, how many lanes there are, whether a gate is to be looked at.
--- $1 worker, $2 claim number, $3–$6 ranges as in take.sql, $7 crashes of a last chance, $8 ms for which that runs alone for
--- each crash.
+-- Says how things stand for a claim, and takes nothing: whether the worker may claim, whether anything is ready for it,
+-- what keeps ready tasks from it, when a task is due next, how many lanes there are, whether admission must look at a
+-- gate.
+-- $1 worker, $2 claim number, $3–$6 ranges as in take.sql, $7 crashes of a last chance, $8 ms for which that runs alone
+-- for each crash.
 -- Indexes: primary keys of worker, lease_epoch, lane, paused_queue and freed, task_ready, task_suspect_running,
 -- task_suspect_waiting, task_due, gate_todo_at.
 WITH verdict AS MATERIALIZED (

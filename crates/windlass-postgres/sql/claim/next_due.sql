@@ -1,5 +1,5 @@
--- When the next scheduled task is due, or the next job wants to be looked at, and whether that time has come. Index: task_due,
--- gate_todo_at.
+-- When the next scheduled task is due, or the next job must be looked at, and whether that time has passed. Index:
+-- task_due, gate_todo_at.
 SELECT d.at, d.at <= windlass.now_ms()
 FROM (
   (SELECT t.due_at AS at FROM windlass.task AS t WHERE t.state = 0 ORDER BY t.due_at LIMIT 1)

@@ -1,5 +1,5 @@
--- Suspects that have a job come back to its line if their group is next, and leave it if their group has to wait and runs nowhere. One
--- that another transaction holds is left to the next claim. $1 lanes, $2 groups that are next.
+-- Suspects that have a job return to its line if their group is next, and leave it if their group has to wait and runs
+-- nowhere. A suspect that another transaction has locked is left to the next claim. $1 lanes, $2 groups that are next.
 -- Index: task_suspect_waiting, task_suspect_running; the update goes by ctid.
 WITH running AS MATERIALIZED (
   SELECT DISTINCT coalesce(t.suspect, 0) AS suspect FROM windlass.task AS t WHERE t.state = 2 AND t.crashes >= 2

@@ -1,8 +1,9 @@
--- Takes ready tasks as leases of one worker: the highest priority first, then in the order in which they became ready, over
--- all lanes. Takes nothing while the worker may not claim; why, look.sql says.
--- $1 worker, $2 claim number, $3 how many; $4–$7 ranges to read, as arrays: lane, highest and lowest priority, ready_seq
--- after which it is read, the best range of a lane first; $8 crashes of a last chance, $9 ms for which that runs alone for each
--- crash, $10 lanes in which suspects that wait keep everything else back, $11 whether the ranges are of several lanes.
+-- Takes ready tasks as leases of one worker: the highest priority first, then in the order in which they became ready,
+-- over all lanes. Takes nothing while the worker may not claim; why, look.sql says.
+-- $1 worker, $2 claim number, $3 how many; $4–$7 ranges to read, as arrays: lane, highest and lowest priority,
+-- ready_seq after which it is read, the best range of a lane first; $8 crashes of a last chance, $9 ms for which that
+-- runs alone for each crash, $10 lanes in which suspects that wait keep everything else back, $11 whether the ranges
+-- are of several lanes.
 -- Indexes: primary keys of worker, lease_epoch, lane and paused_queue, task_ready, task_suspect_waiting,
 -- task_suspect_running; the update goes by ctid.
 WITH open_range AS MATERIALIZED (
@@ -54,7 +55,7 @@ WITH open_range AS MATERIALIZED (
     LIMIT $3
   ) AS t
 ), started AS (
-  -- A job with a delay is to be told that a task of it starts.
+  -- The job has a delay: a task of it starts, and admission must record that.
   INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 2::smallint, unnest(line.started) FROM line
 )
 -- At the top: in a WITH its rows would be kept twice, each with its payload.

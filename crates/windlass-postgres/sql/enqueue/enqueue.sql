@@ -1,9 +1,9 @@
--- Adds tasks of any sort whose keys are settled, and rings an idle worker that serves them. The answer has the order of the
--- tasks. $1 lanes, $2 priorities, $3 attempts, $4 encodings, $5 payloads, $6 channel, $7 whether to ring, $8 the caller's
--- listener, $9 delays, $10 due times, $11 time limits, $12 retry policies, $13 jobs, $14 keys, $15 ids that were drawn with
--- the keys, $16 workflows, $17 what a failure means for them, $18 traces, $19 limits of jobs that are
--- new. Jobs and workflows are not touched: admission decides. Whether a job is cancelled is read by its primary key, so that the
--- caller hears of it.
+-- Adds tasks of any sort whose keys are settled, and notifies an idle worker that serves them. The answer has the order
+-- of the tasks. $1 lanes, $2 priorities, $3 attempts, $4 encodings, $5 payloads, $6 channel, $7 whether to notify, $8
+-- the caller's listener, $9 delays, $10 due times, $11 time limits, $12 retry policies, $13 jobs, $14 keys, $15 ids
+-- that were drawn with the keys, $16 workflows, $17 what a failure means for them, $18 traces, $19 limits of jobs that
+-- are new. Jobs and workflows are not written: admission decides. Whether a job is cancelled is read by its primary
+-- key, so that the caller is told.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), item AS MATERIALIZED (

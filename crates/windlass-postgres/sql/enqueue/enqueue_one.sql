@@ -1,12 +1,13 @@
--- Adds one task that may start at once. It is leased in the same commit to a worker that waits for it: the one that the caller
--- names, if nothing is ready before the task; else one of another process that has offered to take the next task, which is
--- told all of it on a channel of its own. Without such a worker the task is ready, and an idle worker is notified.
--- If $12 is true, the commit does not wait for the disk: the worker has the task meanwhile, and flush.sql, which follows,
--- waits.
--- $1 lane, $2 priority, $3 attempts, $4 encoding, $5 payload, $6 time limit, $7 retry policy, $8 trace, $9 channel, $10 whether
--- to notify, $11 the caller's listener, $13 whether an offer may be taken; $14 a worker that waits, or NULL, $15 its claim
--- number, $16–$18 ranges of the lane that stand before the task, as in take.sql; $19 crashes of a last chance, $20 ms for
--- which that runs alone for each crash.
+-- Adds one task that may start at once. It is leased in the same commit to a worker that waits for it: the one that the
+-- caller names, if nothing is ready before the task; else one of another process that has offered to take the next
+-- task, which is told all of it on a channel of its own. Without such a worker the task is ready, and an idle worker is
+-- notified.
+-- If $12 is true, the commit does not wait for the disk: the worker has the task meanwhile, and flush.sql, which
+-- follows, waits.
+-- $1 lane, $2 priority, $3 attempts, $4 encoding, $5 payload, $6 time limit, $7 retry policy, $8 trace, $9 channel, $10
+-- whether to notify, $11 the caller's listener, $13 whether an offer may be taken; $14 a worker that waits, or NULL,
+-- $15 its claim number, $16–$18 ranges of the lane that stand before the task, as in take.sql; $19 crashes of a last
+-- chance, $20 ms for which that runs alone for each crash.
 -- Indexes: primary keys of doorbell, worker, lease_epoch, lane and paused_queue, task_ready, task_suspect_waiting,
 -- task_suspect_running.
 WITH item AS MATERIALIZED (

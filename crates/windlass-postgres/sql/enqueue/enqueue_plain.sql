@@ -1,6 +1,6 @@
--- Adds tasks that may start at once and have nothing special, and rings an idle worker that serves them. The answer has the
--- order of the tasks. $1 lanes, $2 priorities, $3 attempts, $4 encodings, $5 payloads, $6 channel, $7 whether to ring,
--- $8 the caller's listener. Index: primary key of doorbell.
+-- Adds tasks that may start at once and have only a payload, and notifies an idle worker that serves them. The answer
+-- has the order of the tasks. $1 lanes, $2 priorities, $3 attempts, $4 encodings, $5 payloads, $6 channel, $7 whether
+-- to notify, $8 the caller's listener. Index: primary key of doorbell.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), item AS MATERIALIZED (

@@ -1,4 +1,5 @@
--- Makes lanes that are not there yet. In sorted order, so that two callers do not wait for each other. $1 queues, $2 kinds.
+-- Makes lanes that do not exist yet. In sorted order, so that two callers do not wait for each other. $1 queues, $2
+-- kinds.
 INSERT INTO windlass.lane (queue, kind)
 SELECT DISTINCT u.queue, u.kind
 FROM unnest($1::text[], $2::text[]) AS u (queue, kind)

@@ -1,4 +1,5 @@
--- The task that a key belongs to, while that is remembered. $1 queue, $2 key. Index: primary key of key, of task, history_id.
+-- The task that a key belongs to, while that is remembered. $1 queue, $2 key. Index: primary key of key, of task,
+-- history_id.
 SELECT k.task
 FROM windlass.key AS k
 WHERE k.queue = $1 AND k.key = $2

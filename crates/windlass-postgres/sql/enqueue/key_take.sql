@@ -1,7 +1,7 @@
--- Takes keys that are free: unknown, or remembered for long enough after their task. In sorted order, so that two callers do
--- not wait for each other; whoever comes second waits here for the first to commit. $1 queues, $2 keys, $3 kinds,
--- $4 encodings, $5 payloads, $6 ids. Index: primary key of key; for each its task by the primary key and history_id: with
--- OFFSET the server cannot read all ids at once instead.
+-- Takes keys that are free: unknown, or remembered for long enough after their task. In sorted order, so that two
+-- callers do not wait for each other in a circle; the second caller waits here until the first one commits. $1 queues,
+-- $2 keys, $3 kinds, $4 encodings, $5 payloads, $6 ids. Index: primary key of key; for each its task by the primary key
+-- and history_id: with OFFSET the server cannot read all ids at once instead.
 INSERT INTO windlass.key AS k (queue, key, task, digest)
 SELECT u.queue, u.key, u.task, windlass.digest(u.kind, u.encoding, u.payload)
 FROM unnest($1::text[], $2::text[], $3::text[], $4::smallint[], $5::bytea[], $6::bigint[])

@@ -1,5 +1,5 @@
--- Takes places that are to be passed on, the oldest first; whoever else admits skips them. $1 how many batches at most.
--- Index: primary key.
+-- Takes the places that must be passed on, the oldest first. Other admissions skip the rows that this one takes. $1 how
+-- many batches at most. Index: primary key.
 WITH oldest AS MATERIALIZED (
   SELECT f.ctid AS place
   FROM windlass.freed AS f

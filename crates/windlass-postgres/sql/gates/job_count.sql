@@ -1,5 +1,5 @@
--- Who has the room of each job. $1 jobs that are held, $2 whether each has a delay, $3 for each the last task that was there when it
--- was removed. Index: task_job, worker_live, gate_todo_key.
+-- Which tasks have the room of each job. $1 locked jobs, $2 whether each has a delay, $3 for each the last task that
+-- existed when the job was removed. Index: task_job, worker_live, gate_todo_key.
 WITH freed AS MATERIALIZED (
   SELECT u.job, sum(u.n)::bigint AS n
   FROM windlass.freed AS f CROSS JOIN LATERAL unnest(f.jobs, f.places) AS u (job, n)
@@ -11,7 +11,7 @@ SELECT
   -- One state at a time: with a list of them the server reads all tasks of the job.
   (SELECT count(*) FROM windlass.task AS t WHERE t.job = u.name AND t.state = 1),
   (SELECT count(*) FROM windlass.task AS t WHERE t.job = u.name AND t.state = 2),
-  -- Somebody else has taken note of a start and waits for the job: the delay counts from there.
+  -- Another transaction has recorded a start and waits for the job: the delay counts from there.
   CASE WHEN u.has_delay THEN EXISTS (
     SELECT 1 FROM windlass.gate_todo AS g WHERE g.key = u.name AND g.kind = 2
   ) ELSE false END,
@@ -20,6 +20,6 @@ SELECT
   ) ELSE false END,
   (SELECT coalesce(sum(w.slots), 0) FROM windlass.worker AS w WHERE w.ended_at IS NULL),
   windlass.now_ms(),
-  -- Places that somebody else is about to pass on are taken.
+  -- Places that another transaction is about to pass on are taken.
   coalesce((SELECT f.n FROM freed AS f WHERE f.job = u.name), 0)
 FROM unnest($1::text[], $2::boolean[], $3::bigint[]) AS u (name, has_delay, gone_before)

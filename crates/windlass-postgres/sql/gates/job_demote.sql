@@ -1,5 +1,6 @@
--- Takes ready tasks of jobs back, so many of each, the least first. Waits for claims that are under way: skipping them would
--- let more run than the limit allows. $1 jobs that are held, in order, $2 how many of each. Index: task_job; the update goes by the primary key.
+-- Holds ready tasks of jobs again, so many of each, the last ones of the order first. It waits for claims that are
+-- under way: to skip their rows would let more run than the limit allows. $1 locked jobs, in order, $2 how many of
+-- each. Index: task_job; the update goes by the primary key.
 WITH pick AS MATERIALIZED (
   SELECT t.id
   FROM unnest($1::text[], $2::bigint[]) AS u (name, n)

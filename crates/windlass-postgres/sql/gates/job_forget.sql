@@ -1,5 +1,6 @@
--- Forgets jobs that were removed and have nothing left; tasks that came meanwhile are looked at as those of a new job.
--- $1 jobs that are held. Index: primary key, task_job; without OFFSET it could become a join that reads all of it.
+-- Forgets jobs that were removed and have no task left. Admission looks at tasks that were added meanwhile as those of
+-- a new job. $1 locked jobs. Index: primary key, task_job; without OFFSET the server could read all of that index for a
+-- join.
 WITH gone AS (
   DELETE FROM windlass.job AS j WHERE j.name = ANY ($1) AND j.state = 3 RETURNING j.name
 )

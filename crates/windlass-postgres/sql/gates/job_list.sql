@@ -1,5 +1,5 @@
--- Jobs by name with their figures, held tasks counted up to a bound. $1 after this name, $2 only this one, $3 how many at most, $4
--- bound. Index: primary key, task_job.
+-- Jobs by name with their figures, held tasks counted up to a bound. $1 after this name, $2 only this one, $3 how many
+-- at most, $4 bound. Index: primary key, task_job.
 SELECT j.name, j.state, j.concurrency, j.delay_ms, j.created_at, j.last_start, figures.ready, figures.running, figures.held
 FROM (
   SELECT j.name, j.state, j.concurrency, j.delay_ms, j.created_at, j.last_start

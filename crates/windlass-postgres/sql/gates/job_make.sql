@@ -1,6 +1,6 @@
--- Makes the rows of jobs that have none. They are to be counted at first: places of a job of that name that was forgotten may still
--- be about to be passed on, more than this one has. The limit is the smallest that the enqueues of the job gave, if any did.
--- $1 names in order, $2 the limit otherwise. Index: primary key, gate_todo_key.
+-- Makes the rows of jobs that have none. They must be counted first: if a job of that name was forgotten, more of its
+-- places may still be about to be passed on than the new job has. The limit is the smallest that the enqueues of the
+-- job gave, if any did. $1 names in order, $2 the limit otherwise. Index: primary key, gate_todo_key.
 INSERT INTO windlass.job (name, created_at, concurrency, state, recount, at_limit)
 SELECT u.name, windlass.now_ms(), coalesce(given.concurrency, $2), 0, true, false
 FROM unnest($1::text[]) WITH ORDINALITY AS u (name, place)

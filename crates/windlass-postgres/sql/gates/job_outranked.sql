@@ -1,4 +1,4 @@
--- Jobs of which a held task has a higher priority than the least ready one. $1 jobs that are held. Index: task_job.
+-- Jobs that have a held task with a higher priority than their least ready task. $1 locked jobs. Index: task_job.
 SELECT u.name
 FROM unnest($1::text[]) AS u (name)
 WHERE (

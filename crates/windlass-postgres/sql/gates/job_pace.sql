@@ -1,7 +1,7 @@
--- Has the starts of a job's tasks noticed, or no longer: whether it has a delay may have changed. A task that runs already counts as
--- started when the job gets its delay, once. $1 name, $2 whether it has a delay. Answers the states of the tasks that this changed.
--- Index: task_job; the update goes by the primary key, in the order of the tasks. They are sorted apart: the order of the primary key
--- would be had by reading all of it.
+-- Says whether starts of a job's tasks are recorded: its delay may have been set or removed. When the job gets a delay,
+-- each task that runs already counts as started, once. $1 name, $2 whether it has a delay. Answers the states of the
+-- tasks that this changed. Index: task_job; the update goes by the primary key, in the order of the tasks. They are
+-- sorted apart: otherwise the server could read all of the primary key for its order.
 WITH taken AS MATERIALIZED (
   -- One state at a time: with a list of them the server reads all tasks of the job.
   SELECT t.id FROM windlass.task AS t WHERE t.job = $1 AND t.state = 1

@@ -1,5 +1,5 @@
--- Puts held tasks at the head of jobs aside whose lanes nobody alive serves. $1 jobs that are held, $2 how many tasks of each to look
--- at. Index: task_job, primary keys of lane and task.
+-- Puts aside held tasks at the head of jobs if no live worker serves their lanes. $1 locked jobs, $2 how many tasks of
+-- each to look at. Index: task_job, primary keys of lane and task.
 WITH pick AS MATERIALIZED (
   SELECT t.id, t.lane
   FROM unnest($1::text[]) AS u (name)
@@ -17,7 +17,7 @@ WITH pick AS MATERIALIZED (
 )
 UPDATE windlass.task AS t
 SET parked = true
--- In the order of the tasks, as everybody locks them.
+-- In the order of the tasks, in which every transaction locks them.
 FROM (SELECT pick.id FROM pick WHERE pick.lane = ANY (ARRAY(SELECT dead.id FROM dead)) ORDER BY pick.id) AS item
 WHERE t.id = ANY (ARRAY[item.id]) AND t.state + 0 = 3
 RETURNING t.id

@@ -1,6 +1,6 @@
--- Makes the best held tasks of jobs ready, so many of each; those among them whose lanes nobody alive serves are parked instead. The
--- places in the line are drawn job by job. $1 jobs that are held, in order, $2 how many of each, $3 whether each has a delay.
--- Index: task_job, primary key of lane; the update goes by ctid.
+-- Makes the best held tasks of jobs ready, so many of each. A task among them whose lane no live worker serves is
+-- parked instead. The numbers in the line are drawn job by job. $1 locked jobs, in order, $2 how many of each, $3
+-- whether each has a delay. Index: task_job, primary key of lane; the update goes by ctid.
 WITH pick AS MATERIALIZED (
   SELECT t.place, t.id, t.lane, u.has_delay
   FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS u (name, n, has_delay)
@@ -25,7 +25,7 @@ SET
   ready_seq = item.ready_seq,
   parked = NOT item.is_live,
   paced = CASE WHEN item.is_live AND item.has_delay THEN true END
--- In the order of the tasks, as everybody locks them.
+-- In the order of the tasks, in which every transaction locks them.
 FROM (SELECT item.* FROM item ORDER BY item.id) AS item
 WHERE t.ctid = item.place AND t.state + 0 = 3
 RETURNING t.job, t.lane, t.state

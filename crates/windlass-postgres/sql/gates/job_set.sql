@@ -1,5 +1,5 @@
--- Changes a job that is held. $1 name, $2 and $3 whether and what limit, $4 and $5 whether and what delay, $6 state. Answers its state
--- and whether it has a delay. Index: primary key, gate_todo_key.
+-- Changes a locked job. $1 name, $2 and $3 whether and what limit, $4 and $5 whether and what delay, $6 state. Answers
+-- its state and whether it has a delay. Index: primary key, gate_todo_key.
 WITH stale AS MATERIALIZED (
   -- The time at which it wanted its next turn. Skip a locked row: the transaction that has it waits for this job.
   SELECT g.ctid AS place FROM windlass.gate_todo AS g

@@ -1,5 +1,5 @@
--- Takes ready tasks that have a job out of lanes that nobody alive serves any more: they must not hold its room. $1 how many at
--- most. Index: task_job; the update goes by the primary key.
+-- Puts aside ready tasks that have a job if no live worker serves their lanes any more: they must not hold the job's
+-- room. $1 how many at most. Index: task_job; the update goes by the primary key.
 WITH dead AS MATERIALIZED (
   SELECT l.id FROM windlass.lane AS l WHERE NOT windlass.is_live(l.queue, l.kind)
 ), pick AS MATERIALIZED (

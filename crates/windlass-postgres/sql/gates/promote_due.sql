@@ -1,5 +1,5 @@
--- Makes tasks ready whose time has come, or held if they have a job, the longest due first. $1 how many at most. Index: task_due; the update goes by the
--- primary key.
+-- Makes due tasks ready, or held if they have a job, the longest due first. $1 how many at most. Index: task_due; the
+-- update goes by the primary key.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), due AS MATERIALIZED (

@@ -1,6 +1,6 @@
--- Has jobs looked at that have held tasks, after a worker came: those without a limit, whose windows grew, and all of them if nobody has
--- been there for a while. Then there may have been nobody to give anything to, and of several that come together none knows who is the
--- first. Index: task_job, worker_live.
+-- Has admission look at jobs with held tasks, after a worker has registered. At jobs without a limit, whose windows
+-- grew. At all of them if there was no worker for a while: then admission may have had no worker to give room to, and
+-- of several workers that register at once none knows which is the first. Index: task_job, worker_live.
 INSERT INTO windlass.gate_todo (kind, key)
 SELECT 0, j.name
 FROM windlass.job AS j

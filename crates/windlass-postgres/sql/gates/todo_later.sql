@@ -1,4 +1,4 @@
--- Says that jobs are to be looked at later, once for each time. $1 names, $2 times. Index: gate_todo_key.
+-- Has admission look at jobs later, once for each time. $1 names, $2 times. Index: gate_todo_key.
 INSERT INTO windlass.gate_todo (at, kind, key)
 SELECT u.at, 0, u.key
 FROM unnest($1::text[], $2::bigint[]) AS u (key, at)

@@ -1,5 +1,6 @@
--- Takes what is to be looked at; whoever else admits skips it. Not waited for to be safe on disk: an admission that is lost in a
--- crash of the server never was, and what it took is still there. $1 how many at most. Index: gate_todo_at.
+-- Takes rows of gate_todo. Other admissions skip the rows that this one takes. The commit does not wait for the disk:
+-- an admission that is lost in a crash of the server never was, and its rows are still there. $1 how many at most.
+-- Index: gate_todo_at.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
 ), due AS MATERIALIZED (

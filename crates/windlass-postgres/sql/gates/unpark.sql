@@ -1,5 +1,5 @@
--- Lets held tasks of lanes that somebody serves again take part. $1 how many at most. Index: task_parked; the update goes by the
--- primary key.
+-- Lets held tasks of lanes that have a live worker again take part. $1 how many at most. Index: task_parked; the update
+-- goes by the primary key.
 WITH lanes AS MATERIALIZED (
   SELECT l.id
   FROM windlass.lane AS l

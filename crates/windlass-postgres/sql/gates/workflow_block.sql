@@ -1,4 +1,4 @@
--- Notes which step holds up each workflow. $1 names, $2 tasks. Index: primary key.
+-- Notes which step blocks each workflow. $1 names, $2 tasks. Index: primary key.
 UPDATE windlass.workflow AS w
 SET blocked_by = u.task
 FROM unnest($1::text[], $2::bigint[]) AS u (name, task)

@@ -1,5 +1,5 @@
--- Clears what holds workflows up; what has a place up to the last one now is forgiven, if asked. $1 names, $2 whether to forgive.
--- Index: primary key.
+-- Unblocks workflows. If asked, the failures of all steps up to the last one now are forgiven. $1 names, $2 whether to
+-- forgive. Index: primary key.
 UPDATE windlass.workflow AS w
 SET blocked_by = NULL,
   forgiven_step = CASE

@@ -1,5 +1,5 @@
--- Workflows by name with their heads and unfinished steps, counted up to a bound. $1 after this name, $2 only blocked ones, $3 only
--- this one, $4 how many at most, $5 bound. Index: primary key, task_step.
+-- Workflows by name with their heads and unfinished steps, counted up to a bound. $1 after this name, $2 only blocked
+-- ones, $3 only this one, $4 how many at most, $5 bound. Index: primary key, task_step.
 SELECT w.name, w.on_failure, w.created_at, w.blocked_by, head.id, head.state, steps.n
 FROM (
   SELECT w.name, w.on_failure, w.created_at, w.blocked_by

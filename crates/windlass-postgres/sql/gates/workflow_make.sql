@@ -1,5 +1,5 @@
--- Makes the rows of workflows that have unfinished steps and no row; the first step brings the policy. $1 names in order.
--- Index: primary key of workflow, task_step.
+-- Makes the rows of workflows that have unfinished steps and no row; the first step gives the policy. $1 names in
+-- order. Index: primary key of workflow, task_step.
 INSERT INTO windlass.workflow (name, created_at, on_failure)
 SELECT u.name, windlass.now_ms(), coalesce(first.on_failure, 0)
 FROM unnest($1::text[]) WITH ORDINALITY AS u (name, place)

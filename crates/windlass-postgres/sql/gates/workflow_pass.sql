@@ -1,5 +1,5 @@
--- Gives the first unfinished step of each workflow its turn: scheduled if it is not due, held if it has a job, else ready.
--- $1 workflows that are held, in order. Index: task_step; the update goes by the primary key.
+-- Gives the first unfinished step of each workflow its turn: scheduled if it is not due, held if it has a job, else
+-- ready. $1 locked workflows, in order. Index: task_step; the update goes by the primary key.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), head AS MATERIALIZED (

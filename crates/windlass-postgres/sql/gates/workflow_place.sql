@@ -1,5 +1,5 @@
--- Gives steps that were appended their places: in the order in which they came, never by id, because a transaction may draw
--- its numbers early and commit late. $1 workflows that are held. Index: task_step; the update goes by the primary key.
+-- Numbers appended steps in the order in which they arrived. Never by id, because a transaction may draw its ids early
+-- and commit late. $1 locked workflows. Index: task_step; the update goes by the primary key.
 WITH added AS MATERIALIZED (
   SELECT t.id
   FROM unnest($1::text[]) AS u (name)

@@ -1,5 +1,5 @@
--- Unfinished steps of workflows: with a place only, if asked. $1 names, $2 whether steps without a place count, $3 how many at
--- most. Index: task_step.
+-- Unfinished steps of workflows. $1 names, $2 whether steps that have no number yet count, $3 how many at most. Index:
+-- task_step.
 SELECT t.id, t.state
 FROM unnest($1::text[]) AS u (name)
 CROSS JOIN LATERAL (

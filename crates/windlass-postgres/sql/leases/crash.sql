@@ -1,8 +1,9 @@
--- The worker of these tasks died with them: each counts a crash and gets its attempt back. It is ready again, as a member of a group if
--- it is a suspect now, or dead if it crashed alone and too often; one with a job is held instead of ready. Those with a cancel request are
--- left to settle_asked.sql. The places in the line are drawn in the order of the tasks, the numbers of groups before them. Only the primary key can
--- serve the fence. $1 worker, $2 tasks in order, $3 leases, $4 whether each is dead, $5 the group of each, counted from one, negative if
--- it is alone in it, or nothing.
+-- The worker of these tasks died with them: each counts a crash and gets its attempt back. A task is ready again, in a
+-- group if it is a suspect now, or dead if it crashed alone and too often; a task with a job is held instead of ready.
+-- A task with a cancel request is left to settle_asked.sql. The numbers in the line are drawn in the order of the
+-- tasks, the numbers of groups before them. Only the primary key can serve the fence. $1 worker, $2 tasks in order, $3
+-- leases, $4 whether each is dead, $5 the group of each, counted from one, negative if the task is alone in it, or
+-- NULL.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), fate AS MATERIALIZED (

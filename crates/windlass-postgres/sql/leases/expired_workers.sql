@@ -1,6 +1,7 @@
--- Workers whose leases ran out more than a second ago, and tombstones that still hold something. None while the server is up,
--- or can be reached again, for less than the lease itself: nobody could renew before. $1 whether tombstones are looked at,
--- $2 milliseconds since it could be reached again, if it could not. Index: worker_live, worker_ended, task_running.
+-- Workers whose leases ran out more than a second ago, and tombstones that still hold leases. None if the server has
+-- been up, or reachable again, for less than the lease itself: no worker could renew before. $1 whether to read
+-- tombstones, $2 milliseconds since the server was reached again, if there was an outage. Index: worker_live,
+-- worker_ended, task_running.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now, windlass.server_started_ms() AS started
 )

@@ -1,5 +1,5 @@
--- Those of the named leases that a worker has. Index: primary key of task; the sums and OFFSET keep the
--- server from any other. $1 worker, $2 tasks, $3 lease numbers.
+-- Those of the named leases that a worker has. Index: primary key of task; the sums and OFFSET keep the server from
+-- using any other. $1 worker, $2 tasks, $3 lease numbers.
 SELECT t.id, t.lease, t.workflow, t.claim_no
 FROM unnest($2::bigint[], $3::integer[]) AS u (id, lease)
 CROSS JOIN LATERAL (

@@ -1,4 +1,5 @@
--- Adds a worker; its lease starts now. $1 host, $2 process, $3 version, $4 kinds, $5 queues, $6 slots, $7 lease time, $8 who registers it.
+-- Adds a worker; its lease starts now. $1 host, $2 process, $3 version, $4 kinds, $5 queues, $6 slots, $7 lease time,
+-- $8 the user that registers it.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 )

@@ -1,8 +1,10 @@
--- Says whether another lease runs out within the next 2.5 s. Prolongs a worker's lease if it is still in force, and its doorbell if that is
--- armed; one that drains offers nothing any more. Says last which offer is out, and the epoch of leases if the server knows it. Not waited for to be safe on disk: a renewal that is lost in a crash of the server is made up by the next. Index: primary keys of worker, doorbell and lease_epoch,
--- task_cancel; the sums keep the server from reading all tasks in the order of the primary key. $1 worker, $2 available,
--- $3 in flight, $4 draining, $5 listener, $6 how long its bell stays armed, $7 memory in use, $8 share of its slots that it
--- may use, $9 why not all.
+-- Prolongs a worker's lease if it is still in force, and its doorbell if that is armed. The offer of a worker that
+-- drains is withdrawn. Answers whether another lease runs out within the next 2.5 s, at the end which offer is out, and
+-- the epoch of leases if the server knows it. The commit does not wait for the disk: after a crash of the server the
+-- next renewal repairs a lost one. Index: primary keys of worker, doorbell and lease_epoch, task_cancel; the sums keep
+-- the server from reading all tasks in the order of the primary key. $1 worker, $2 available, $3 in flight, $4
+-- draining, $5 listener, $6 how long its doorbell stays armed, $7 memory in use, $8 share of its slots that it may use,
+-- $9 why not all.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
 ), renewed AS (

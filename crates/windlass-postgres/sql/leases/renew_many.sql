@@ -1,11 +1,13 @@
--- Prolongs the leases of many workers that are in force, and the doorbell if that is armed; what renew.sql does for one, to
--- the same effect on each. A row that somebody else holds is passed over and named: whoever holds one worker must not hold up
--- the others. Locked in order, so that two servers never wait for each other. Not waited for to be safe on disk. Index:
--- primary keys of worker and doorbell, task_cancel, worker_live. $1 workers, each once, $2 available, $3 in flight,
--- $4 draining, $5 listener, $6 how long its bell stays armed, $7 memory in use, $8 share of their slots that they may use,
--- $9 why not all.
--- Answers: whether the bell is armed, whether a lease of anybody else runs out within the next 2.5 s, who was renewed and
--- with how many slots, which are in force and locked by another transaction, and the cancels of all: worker, task, lease, reason; which offer is out; the epoch of leases if the server knows it.
+-- Prolongs the leases of many workers that are in force, and the doorbell if that is armed: for each worker the same as
+-- renew.sql. A row that another session has locked must not delay the other workers, so it is skipped and named. Locked
+-- in order, so that two servers never wait for each other. The commit does not wait for the disk. Index: primary keys
+-- of worker and doorbell, task_cancel, worker_live. $1 workers, each once, $2 available, $3 in flight, $4 draining, $5
+-- listener, $6 how long its doorbell stays armed, $7 memory in use, $8 share of their slots that they may use, $9 why
+-- not all.
+--
+-- Answers: whether the doorbell is armed; whether a lease of any other worker runs out within the next 2.5 s; which
+-- workers were renewed and with how many slots; which are in force and locked by another transaction; the cancels of
+-- all: worker, task, lease, reason; which offer is out; the epoch of leases if the server knows it.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
 ), free AS MATERIALIZED (

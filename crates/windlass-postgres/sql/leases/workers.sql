@@ -1,4 +1,5 @@
--- Workers that are there or went in the last day, newest first. $1 how many at most. Index: worker_live, worker_ended.
+-- Workers that are registered or ended in the last day, newest first. $1 how many at most. Index: worker_live,
+-- worker_ended.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 )

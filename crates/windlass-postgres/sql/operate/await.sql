@@ -1,4 +1,4 @@
--- Somebody waits for the end of these tasks: it is kept although history is off. $1 ids, $2 for how long.
+-- A caller waits for the end of these tasks: they are kept although history is off. $1 ids, $2 for how long.
 INSERT INTO windlass.awaited AS a (task, until)
 SELECT u.id, windlass.now_ms() + $2 FROM unnest($1::bigint[]) AS u (id)
 ORDER BY u.id

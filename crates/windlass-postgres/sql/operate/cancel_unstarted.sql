@@ -1,5 +1,6 @@
--- Ends tasks that have not started, in the order of the ids; steps of workflows only if those are held ($5). $1 ids, $2 reason, $3 how long a key is remembered, $4 keep all.
--- A step is always kept: it may block its workflow. Index: primary key, also of job.
+-- Ends tasks that have not started, in the order of the ids; steps of workflows only if those are locked ($5). A step
+-- is always kept: it may block its workflow. $1 ids, $2 reason, $3 how long a key is remembered, $4 keep all. Index:
+-- primary key, also of job.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), gone AS (
@@ -25,8 +26,8 @@ WITH clock AS MATERIALIZED (
   FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
   WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
 ), todo AS (
-  -- A job that is not there had nothing to decide, and this makes none: the next task may bring its limit. Not as EXISTS, which
-  -- the planner may answer from all jobs at once.
+  -- A job without a row has nothing to decide. No row may be made here: the next task may give the job its limit. Not
+  -- as EXISTS, which the planner may answer from all jobs at once.
   INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 0::smallint, g.job FROM gone AS g
   WHERE (SELECT true FROM windlass.job AS j WHERE j.name = g.job)
 )

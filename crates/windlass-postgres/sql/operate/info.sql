@@ -1,4 +1,4 @@
--- What the server says of itself and of the schema. $1 name of the schema.
+-- The version, the settings and the sizes of the server and of the schema. $1 name of the schema.
 SELECT
   current_setting('server_version'),
   current_setting('synchronous_commit') NOT IN ('off') AND current_setting('fsync') = 'on',

@@ -1,4 +1,4 @@
--- All dead tasks between two ids, newest first; only for a number of them that may be sorted. $1 and $2 the range, $3 not
+-- All dead tasks between two ids, newest first; only if there are few enough to be sorted. $1 and $2 the range, $3 not
 -- used, $4 queue, $5 kind, $6 job, $7 workflow, $8 how many at most. Index: task_dead.
 SELECT
   t.id, t.state, t.lane, l.queue, l.kind, t.priority, t.encoding, t.payload, t.job, t.workflow, t.key, t.lease, t.attempt,

@@ -1,5 +1,5 @@
--- Kept tasks between two ids, newest first; the caller bounds the range. Parameters as in list_task.sql, and $9 when the lower
--- id was drawn. Index: history_id of every part that can hold them, in order.
+-- Kept tasks between two ids, newest first; the caller bounds the range. Parameters as in list_task.sql, and $9 when
+-- the lower id was drawn. Index: history_id of every part that can hold them, in order.
 SELECT
   h.id, h.state, h.lane, l.queue, l.kind, h.priority, h.encoding, h.payload, h.job, h.workflow, h.key, h.lease, h.attempt,
   h.max_attempts, 0, h.timeout_ms, NULL::bigint, h.started_at, h.ended_at, h.worker, h.progress, h.output_encoding,

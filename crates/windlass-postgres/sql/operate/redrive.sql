@@ -1,5 +1,5 @@
--- Grants dead tasks a fresh budget, and notes it. A step that its workflow has passed goes to its end. $1 ids in order, $2
--- delays, $3 whether each is appended anew. Index: primary key.
+-- Gives dead tasks a new budget of attempts, and notes it. A step that its workflow has skipped goes to the end. $1 ids
+-- in order, $2 delays, $3 whether each is appended anew. Index: primary key.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), back AS (

@@ -1,5 +1,5 @@
--- Removes dead tasks by id, and starts the time of their keys. $1 ids in order, $2 how long a key is remembered. Never one that
--- holds up its workflow. Index: primary key.
+-- Removes dead tasks by id, and starts the time of their keys. Never a task that blocks its workflow. $1 ids in order,
+-- $2 how long a key is remembered. Index: primary key.
 WITH pick AS MATERIALIZED (
   SELECT t.id FROM windlass.task AS t
   WHERE t.id = ANY ($1) AND t.state + 0 = 6

@@ -1,4 +1,4 @@
--- Lets claims from a queue go on, and tells every worker. $1 queue, $2 channel.
+-- Resumes claims from a queue, and notifies every worker. $1 queue, $2 channel.
 WITH resumed AS (
   DELETE FROM windlass.paused_queue AS p WHERE p.queue = $1 RETURNING p.queue
 )

@@ -1,5 +1,6 @@
--- Tasks as people see them, wherever they are: unfinished or kept. Nothing ends before it is enqueued, so only parts of the
--- history are looked at that can hold them. $1 ids, $2 when the first of them was enqueued. Index: primary keys, history_id.
+-- Tasks as operators see them, from both tables: unfinished or kept. No task ends before it is enqueued, so only the
+-- parts of the history that can hold them are read. $1 ids, $2 when the first of them was enqueued. Index: primary
+-- keys, history_id.
 SELECT
   t.id, t.state, t.lane, l.queue, l.kind, t.priority, t.encoding, t.payload, t.job, t.workflow, t.key, t.lease, t.attempt,
   t.max_attempts, t.crashes, t.timeout_ms, t.due_at, t.claimed_at, t.ended_at, t.worker, t.progress, NULL::smallint,

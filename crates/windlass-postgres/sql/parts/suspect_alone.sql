@@ -1,4 +1,5 @@
--- Whether a suspect on its last chance has the worker to itself. :worker, :last_chance (crashes), :isolation_ms for each crash.
+-- Whether a suspect on its last chance has the worker to itself. :worker, :last_chance (crashes), :isolation_ms for
+-- each crash.
 -- Index: task_suspect_running.
 EXISTS (
     SELECT 1

@@ -1,4 +1,4 @@
--- The first schedules whose tick has come, the time, and one more. $1 how many at most. Index: schedule_next.
+-- The first schedules that are due, the time, and one schedule more. $1 how many at most. Index: schedule_next.
 SELECT clock.now, s.name, s.spec, s.paused, s.next_at, s.last_at, s.last_task
 FROM (SELECT windlass.now_ms() AS now) AS clock
 LEFT JOIN LATERAL (

@@ -1,6 +1,6 @@
--- Ends attempts whose end somebody asked for, whatever they said but success. Only the primary key can serve the fence.
--- $1 worker, $2 tasks in order, $3 leases, $4 how long a key is remembered, $5 keep all. A step is always kept: it may block its
--- workflow.
+-- Ends attempts that were asked to end, unless they succeeded; how else they ended does not matter. Only the primary
+-- key can serve the fence. A step is always kept: it may block its workflow. $1 worker, $2 tasks in order, $3 leases,
+-- $4 how long a key is remembered, $5 keep all.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), gone AS (

@@ -1,7 +1,7 @@
--- Ends attempts that succeeded and left nothing behind, once per batch number: all in one statement, so that it needs no
--- transaction around it. Not for steps of workflows: those are passed on under a lock. The places that jobs get back are to
--- be passed on. Only the primary key can serve the fence.
--- $1 worker, $2 settler, $3 batch, $4 tasks in order, $5 their leases, $6 how long a key is remembered, $7 keep all.
+-- Ends attempts that succeeded and left nothing behind, once per batch number. One statement does all of it, so that it
+-- needs no transaction around it. Not for steps of workflows: their turns are passed on under a lock. Admission passes
+-- on the places that jobs get back. Only the primary key can serve the fence. $1 worker, $2 settler, $3 batch, $4 tasks
+-- in order, $5 their leases, $6 how long a key is remembered, $7 keep all.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), receipt AS (

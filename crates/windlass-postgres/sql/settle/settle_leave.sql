@@ -1,6 +1,6 @@
--- Ends attempts and their tasks with them: done or cancelled, perhaps with an output. Only the primary key can serve the
--- fence. $1 worker, $2 tasks in order, $3 leases, $4 states, $5 errors, $6 output encodings, $7 outputs, $8 how long a
--- key is remembered, $9 keep all. A cancelled step is always kept: it may block its workflow.
+-- Ends attempts and their tasks with them: done or cancelled, perhaps with an output. Only the primary key can serve
+-- the fence. $1 worker, $2 tasks in order, $3 leases, $4 states, $5 errors, $6 output encodings, $7 outputs, $8 how
+-- long a key is remembered, $9 keep all. A cancelled step is always kept: it may block its workflow.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), gone AS (

@@ -1,5 +1,5 @@
--- What is noted of a settler's last batch, also of a worker that is gone. Index: primary keys of receipt and fenced. $1 worker,
--- $2 settler.
+-- The receipt of a settler's last batch, also if its worker has left or died. Index: primary keys of receipt and
+-- fenced. $1 worker, $2 settler.
 SELECT r.batch_no, ARRAY(
   SELECT f.task FROM windlass.fenced AS f
   WHERE f.worker = r.worker AND f.settler_no = r.settler_no AND f.batch_no = r.batch_no

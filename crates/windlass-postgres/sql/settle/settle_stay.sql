@@ -1,8 +1,7 @@
--- Ends attempts whose tasks go on (1 retry, 2 snooze, 3 release) or die (6), unless they have a cancel request. A retry of a task whose
--- attempts are spent is its death: the row knows how many were granted. What is
--- released is ready, or held if it has a job: its room is given back. The
--- places in the ready line are drawn in the order of the tasks. Only the primary key can serve the fence.
--- $1 worker, $2 tasks in order, $3 leases, $4 how, $5 due times, $6 errors.
+-- Ends attempts whose tasks go on (1 retry, 2 snooze, 3 release) or die (6), unless they have a cancel request. If the
+-- attempts of a task are spent, a retry is its death: the row says how many attempts it has. A released task is ready,
+-- or held if it has a job: its room is given back. The numbers in the ready line are drawn in the order of the tasks.
+-- Only the primary key can serve the fence. $1 worker, $2 tasks in order, $3 leases, $4 how, $5 due times, $6 errors.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), item AS MATERIALIZED (
@@ -23,7 +22,7 @@ SET
   attempt = CASE WHEN item.how IN (2, 3) THEN greatest(t.attempt - 1, 0) ELSE t.attempt END,
   crashes = CASE item.how WHEN 3 THEN t.crashes ELSE 0 END,
   error = CASE WHEN item.how IN (1, 6) THEN item.error ELSE t.error END,
-  -- Most have none yet, and many may fail at once: the first entry is written without a function call.
+  -- Most tasks have no entry yet, and many may fail at once: the first entry is written without a function call.
   log = CASE
     WHEN t.log IS NULL THEN jsonb_build_array(jsonb_build_array(
       t.attempt, t.lease, t.worker, t.claimed_at, (SELECT now FROM clock),

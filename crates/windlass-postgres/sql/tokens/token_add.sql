@@ -1,4 +1,5 @@
--- Keeps a token, unless its id is taken or there are too many. $1 id, $2 name, $3 hash, $4 scopes, $5 for how long, $6 how many, $7 what it is bound to.
+-- Adds a token, unless its id is taken or there are too many. $1 id, $2 name, $3 hash, $4 scopes, $5 for how long, $6
+-- how many, $7 what it is bound to.
 INSERT INTO windlass.token AS t (id, name, hash, scopes, created_at, expires_at, bound)
 SELECT $1, $2, $3, $4, clock.now, clock.now + $5, $7
 FROM (SELECT windlass.now_ms() AS now) AS clock

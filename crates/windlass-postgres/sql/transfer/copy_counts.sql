@@ -1,4 +1,5 @@
--- How many rows there are of each sort: tasks by the code of their state, the rest by name. Scans: once or twice for a copy.
+-- How many rows there are of each sort: tasks by the code of their state, the rest by name. Scans: once or twice for a
+-- copy.
 SELECT t.state, NULL::text, count(*) FROM windlass.task AS t GROUP BY t.state
 UNION ALL
 SELECT h.state, NULL, count(*) FROM windlass.history AS h GROUP BY h.state

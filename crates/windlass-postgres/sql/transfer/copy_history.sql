@@ -1,4 +1,4 @@
--- Takes done and cancelled tasks in. One column each, as they are named. Index: none is looked at.
+-- Copies done and cancelled tasks in. One parameter for each column, as they are named. Index: none is used.
 INSERT INTO windlass.history (
   id, started_at, ended_at, worker, timeout_ms, lane, priority, lease, attempt, max_attempts, state, encoding,
   output_encoding, ran, job, workflow, key, progress, error, log, output, payload

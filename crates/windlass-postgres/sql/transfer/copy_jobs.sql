@@ -1,4 +1,4 @@
--- Takes jobs in. One column each, as they are named. Index: primary key.
+-- Copies jobs in. One parameter for each column, as they are named. Index: primary key.
 INSERT INTO windlass.job (name, created_at, delay_ms, last_start, gone_before, concurrency, state, recount, at_limit)
 SELECT u.name, u.created_at, u.delay_ms, u.last_start, u.gone_before, u.concurrency, u.state, u.recount, u.at_limit
 FROM unnest(

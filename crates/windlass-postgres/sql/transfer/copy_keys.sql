@@ -1,5 +1,6 @@
--- Takes idempotency keys in. What each stands for is reckoned from its task; of one whose task is gone nobody knows it, and it is
--- left empty. $1 queues, $2 keys, $3 tasks, $4 when they are forgotten. Index: primary keys of key, task and lane, history_id.
+-- Copies idempotency keys in. The digest of each is computed from its task; if the task was removed, it is unknown and
+-- left empty. $1 queues, $2 keys, $3 tasks, $4 when they are forgotten. Index: primary keys of key, task and lane,
+-- history_id.
 INSERT INTO windlass.key (queue, key, task, digest, expires_at)
 SELECT
   u.queue, u.key, u.task,

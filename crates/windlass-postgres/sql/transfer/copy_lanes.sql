@@ -1,5 +1,5 @@
--- Takes lanes in, in their order, and pauses their queues until the copy is complete: nobody works on half of it. $1 queues, $2
--- kinds. Index: unique (queue, kind), primary key of paused_queue.
+-- Copies lanes in, in their order, and pauses their queues until the copy is complete: no worker may run half of it. $1
+-- queues, $2 kinds. Index: unique (queue, kind), primary key of paused_queue.
 WITH paused AS (
   INSERT INTO windlass.paused_queue (queue, paused_at)
   SELECT DISTINCT u.queue, windlass.now_ms() FROM unnest($1::text[]) AS u (queue)

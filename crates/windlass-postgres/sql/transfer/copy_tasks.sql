@@ -1,4 +1,4 @@
--- Takes unfinished and dead tasks in. One column each, as they are named. Index: primary key.
+-- Copies unfinished and dead tasks in. One parameter for each column, as they are named. Index: primary key.
 INSERT INTO windlass.task (
   id, ready_seq, due_at, claimed_at, ended_at, worker, claim_no, timeout_ms, step, lane, priority, lease, attempt,
   max_attempts, crashes, state, encoding, on_failure, retry, job, workflow, key, cancel, progress, error, log, payload,

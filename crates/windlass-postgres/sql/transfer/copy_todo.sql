@@ -1,4 +1,4 @@
--- Has all jobs and workflows looked at by the first worker to come. Scans: once for a copy.
+-- Has admission look at all jobs and workflows once the first worker registers. Scans: once for a copy.
 INSERT INTO windlass.gate_todo (kind, key)
 SELECT 0, j.name FROM windlass.job AS j
 UNION

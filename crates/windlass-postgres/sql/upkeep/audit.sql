@@ -42,7 +42,7 @@ CROSS JOIN LATERAL (
   WHERE t.job = j.name AND t.state IN (1, 2)
 ) AS c
 JOIN windlass.task AS t ON t.id = c.id
--- A limit that falls takes back what is ready in the same transaction; only what runs may be more.
+-- When a limit falls, the same transaction holds ready tasks again; only running tasks may exceed it.
 WHERE c.n > j.concurrency AND (c.ready > 0 OR NOT j.recount)
 UNION ALL
 SELECT t.id, 'NO-STRANDED', 'stranded: held while its job ' || j.name || ' has room'

@@ -1,5 +1,5 @@
--- Removes tasks that have been dead for long enough, and starts the time of their keys. $1 died before, $2 how many at most,
--- $3 how long a key is remembered. Never one that holds up its workflow. Index: task_dead, in order.
+-- Removes tasks that have been dead for long enough, and starts the time of their keys. Never a task that blocks its
+-- workflow. $1 died before, $2 how many at most, $3 how long a key is remembered. Index: task_dead, in order.
 WITH old AS MATERIALIZED (
   SELECT t.id FROM windlass.task AS t
   WHERE t.state = 6 AND t.ended_at <= $1

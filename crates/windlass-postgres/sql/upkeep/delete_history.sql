@@ -1,5 +1,5 @@
--- Removes kept tasks one by one, the lowest ids first: those that ended before a time, or as many as there are too many.
--- Never one that blocks its workflow. $1 ended before, $2 how many at most. Index: history_id, in order.
+-- Removes kept tasks one by one, the lowest ids first: those that ended before a time, or as many as exceed a limit.
+-- Never a task that blocks its workflow. $1 ended before, $2 how many at most. Index: history_id, in order.
 WITH old AS MATERIALIZED (
   SELECT h.id, h.ended_at FROM windlass.history AS h
   WHERE h.ended_at <= $1

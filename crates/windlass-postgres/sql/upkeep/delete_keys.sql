@@ -1,6 +1,6 @@
--- Forgets keys whose time is over; one whose task is still kept is looked at again later. $1 now, $2 how many at most, $3 how
--- much later. Index: key_expires, in order; for each its task by the primary key and history_id: with OFFSET the server cannot
--- read all ids at once instead.
+-- Forgets keys whose time has passed; a key whose task is still kept is looked at again later. $1 now, $2 how many at
+-- most, $3 how much later. Index: key_expires, in order; for each its task by the primary key and history_id: with
+-- OFFSET the server cannot read all ids at once instead.
 WITH old AS MATERIALIZED (
   SELECT k.queue, k.key,
     EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.id = k.task OFFSET 0)

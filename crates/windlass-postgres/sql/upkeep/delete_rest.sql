@@ -1,4 +1,5 @@
--- Removes kept tasks that fit no part of the history. Never one that blocks its workflow. $1 ended before, $2 how many at most. Index: history_id, in order.
+-- Removes kept tasks that fit no part of the history. Never a task that blocks its workflow. $1 ended before, $2 how
+-- many at most. Index: history_id, in order.
 WITH old AS MATERIALIZED (
   SELECT h.id FROM windlass.history_rest AS h
   WHERE h.ended_at <= $1

@@ -1,5 +1,5 @@
--- Removes workers that went long ago and hold nothing, with their receipts. $1 went before, $2 how many at most. Index:
--- worker_ended, in order.
+-- Removes workers that ended long ago and hold no lease, with their receipts. $1 ended before, $2 how many at most.
+-- Index: worker_ended, in order.
 WITH old AS MATERIALIZED (
   SELECT w.id FROM windlass.worker AS w
   WHERE w.ended_at <= $1 AND NOT EXISTS (SELECT 1 FROM windlass.task AS t WHERE t.state = 2 AND t.worker = w.id)

@@ -1,6 +1,6 @@
--- How many tasks of each lane are in each state, as far as a bounded look reaches: one part per state, and whether it stopped
--- at the bound. $1 bound. Index: task_due, task_ready, task_suspect_waiting, task_running, task_job,
--- task_step, task_dead.
+-- How many tasks of each lane are in each state, as far as a bounded look reaches: one part per state, and whether it
+-- stopped at the bound. $1 bound. Index: task_due, task_ready, task_suspect_waiting, task_running, task_job, task_step,
+-- task_dead.
 SELECT d.lane, d.state, count(*)
 FROM (
   (SELECT t.lane, 0::smallint AS state FROM windlass.task AS t WHERE t.state = 0 ORDER BY t.due_at LIMIT $1)

@@ -1,4 +1,4 @@
--- Notes figures, and forgets those of what is no longer there. $1 lanes, $2 states, $3 numbers.
+-- Writes figures, and deletes those of lanes and states that have none any more. $1 lanes, $2 states, $3 numbers.
 WITH counted AS (
   INSERT INTO windlass.depth AS d (lane, state, n, counted_at)
   SELECT u.lane, u.state, u.n, windlass.now_ms()

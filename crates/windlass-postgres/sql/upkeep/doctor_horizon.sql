@@ -1,5 +1,5 @@
--- Who keeps the server from cleaning up: the oldest snapshot of a session, of a prepared transaction, of a replication slot.
--- Sessions of others are seen only by members of pg_monitor.
+-- What keeps the server from removing dead rows: the oldest snapshot of a session, of a prepared transaction, of a
+-- replication slot. Only members of pg_monitor see the sessions of other users.
 SELECT h.what, h.age, h.since_ms
 FROM (
   SELECT

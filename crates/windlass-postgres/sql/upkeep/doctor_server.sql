@@ -1,4 +1,4 @@
--- What the server gives and how much of it is used.
+-- The limits of the server, and how much of them is used.
 SELECT
   current_setting('server_version'),
   current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint,

@@ -1,5 +1,5 @@
--- Tables that are written all the time: live and dead rows as the server reckons them, bytes, the last clean-up. $1 name of the
--- schema.
+-- Tables that are written all the time: live and dead rows as the server estimates them, bytes, the last vacuum. $1
+-- name of the schema.
 SELECT
   c.relname::text, greatest(pg_stat_get_live_tuples(c.oid), 0), greatest(pg_stat_get_dead_tuples(c.oid), 0),
   pg_total_relation_size(c.oid),

@@ -1,4 +1,5 @@
--- Keeps a term from ending while its leader writes; nothing if it is over. $1 term, $2 who leads. Index: primary key.
+-- Keeps a term from ending while its leader writes; nothing if the term has ended. $1 term, $2 the leader. Index:
+-- primary key.
 SELECT r.term FROM windlass.leader AS r
 WHERE r.id = 1 AND r.term = $1 AND r.holder = $2 AND r.expires_at > windlass.now_ms()
 FOR SHARE

@@ -1,6 +1,7 @@
--- Asks to lead, or to go on leading: a new term if nobody does. Answers the term, or until when another one leads; and, for
--- the leader, what is to be done. $1 who asks, $2 for how long, $3 age of the dead, $4 what was kept before this goes,
--- $5 how far ahead there must be parts of the history. Index: task_dead, key_expires, worker_ended, keys of leader and part.
+-- Asks to lead, or to go on leading: a new term if there is no leader. Answers the term, or until when another process
+-- leads; and, for the leader, which duties have work. $1 the process that asks, $2 for how long, $3 age of the dead, $4
+-- tasks kept before this are removed, $5 how far ahead there must be parts of the history. Index: task_dead,
+-- key_expires, worker_ended, keys of leader and part.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), led AS (

@@ -1,5 +1,5 @@
--- Parts of the history, oldest first, with their bytes and their rows as the server reckons them; last the one that takes what
--- fits nowhere. $1 name of the schema.
+-- Parts of the history, oldest first, with their bytes and their rows as the server estimates them; last the part that
+-- takes the rows that fit no other. $1 name of the schema.
 SELECT
   p.name, p.from_ms, p.until_ms, pg_total_relation_size(c.oid), greatest(pg_stat_get_live_tuples(c.oid), 0)
 FROM (

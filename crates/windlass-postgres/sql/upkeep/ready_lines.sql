@@ -1,5 +1,5 @@
--- The place that was given out last, and for each lane that has something ready the place of the task that is next. $1 how many
--- lanes at most. Index: primary key of lane, task_ready.
+-- The number in the ready line that was given out last, and for each lane with a ready task the number of its next
+-- task. $1 how many lanes at most. Index: primary key of lane, task_ready.
 SELECT s.last_value, h.lane, h.place
 FROM windlass.seq AS s
 LEFT JOIN LATERAL (

@@ -1,5 +1,5 @@
--- The tables that every task writes to: dead rows as the server reckons them, and whether this user may clean them up. $1 name of the
--- schema, $2 names of the tables.
+-- The tables that every task writes to: dead rows as the server estimates them, and whether this user may vacuum them.
+-- $1 name of the schema, $2 names of the tables.
 SELECT
   c.relname::text, greatest(pg_stat_get_dead_tuples(c.oid), 0), pg_has_role(c.relowner, 'USAGE'),
   coalesce(c.reloptions::text LIKE '%autovacuum_enabled=off%' OR c.reloptions::text LIKE '%autovacuum_enabled=false%', false)

@@ -1,5 +1,6 @@
--- An idle worker wants to be rung. In a transaction of its own: whoever enqueues after it sees it. Bells of processes that are gone for a
--- day go: every enqueue reads them all. $1 listener, $2 lanes, $3 for how long.
+-- Arms the doorbell of an idle worker. In a transaction of its own: an enqueue that begins after it sees it. Every
+-- enqueue reads all doorbells, so those of processes that have been away for a day are deleted. $1 listener, $2 lanes,
+-- $3 for how long.
 WITH gone AS (
   DELETE FROM windlass.doorbell AS d
   WHERE d.listener IN (

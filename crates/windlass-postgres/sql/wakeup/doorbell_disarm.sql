@@ -1,2 +1,2 @@
--- A busy worker need not be rung. $1 listener.
+-- Disarms the doorbell of a busy worker. $1 listener.
 UPDATE windlass.doorbell SET armed_until = windlass.now_ms() WHERE listener = $1

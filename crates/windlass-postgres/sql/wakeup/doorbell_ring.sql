@@ -1,4 +1,4 @@
--- Rings one idle worker that serves any of these lanes, another than the caller. $1 lanes, $2 channel, $3 the caller.
+-- Notifies one idle worker of another process that serves any of these lanes. $1 lanes, $2 channel, $3 the caller.
 SELECT pg_notify($2, d.listener::text)
 FROM (
   SELECT d.listener FROM windlass.doorbell AS d

@@ -1,2 +1,2 @@
--- Tells every worker something. $1 channel, $2 what.
+-- Sends every worker a notification. $1 channel, $2 text.
 SELECT pg_notify($1, $2)

@@ -2,8 +2,8 @@
 
 use crate::shared::Shared;
 
-/// A claim that failed or was dropped on its way may have taken tasks and given them back: they lie behind the read positions.
-/// So the next claim reads from the heads.
+/// A claim that failed or was dropped on its way may have taken tasks and handed them back: these are behind
+/// the read positions. So the next claim reads from the heads.
 pub(crate) struct InDoubt<'a> {
     pub shared: &'a Shared,
     pub is_over: bool,

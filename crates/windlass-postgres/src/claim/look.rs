@@ -1,12 +1,12 @@
 //! What is known between two claims, and the look at how things stand.
 //!
 //! ```text
-//!   tasks are expected (a hint came, or the last take was full) ──► take ──► full, or the last look is fresh ──► answer
-//!                                                                    │  └──► some, and the last look is old ──► answer;
-//!                                                                    │                       the next claim looks first
-//!                                                                    ▼ none
-//!   the poll, or a look is owed ─────────────────────────────────► look ──► something is ready ──► take ──► answer
-//!                                                                      └──► nothing is ready ──► answer
+//!   a hint came, or the last take was full ──► take ──► full, or the last look is fresh ──► answer
+//!                                               │  └──► some, and the last look is old ──► answer;
+//!                                               │                       the next claim looks first
+//!                                               ▼ none
+//!   the poll, or a look is owed ────────────► look ──► a task is ready ──► take ──► answer
+//!                                                 └──► no task is ready ──► answer
 //! ```
 //! Only speed depends on what is noted here: take.sql checks everything that a claim must not break.
 
@@ -31,7 +31,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 #[expect(clippy::struct_excessive_bools, reason = "each is a column of the answer")]
 pub(crate) struct View {
     pub now: Timestamp,
-    /// The lease of the worker is in force.
+    /// The worker's lease is in force.
     pub is_live: bool,
     /// A suspect on its last chance has the worker to itself.
     pub is_isolated: bool,
@@ -43,7 +43,7 @@ pub(crate) struct View {
     pub is_blocked: bool,
     pub next_due: Option<Timestamp>,
     pub lanes: usize,
-    /// A gate is to be looked at.
+    /// Admission must look at a gate.
     pub has_todo: bool,
 }
 
@@ -87,7 +87,7 @@ pub(crate) async fn look(
     Ok(view)
 }
 
-/// What this process knows between two claims.
+/// What this process remembers between two claims.
 pub(crate) struct Looks {
     clock: Clock,
     state: Mutex<State>,
@@ -162,7 +162,7 @@ impl Looks {
         (state.looked_at, state.owes_look, state.next_due) = (Some(now), false, next_due);
     }
 
-    /// The next due time as the last look had it, if it is still to come.
+    /// The next due time as the last look found it, if it has not passed.
     pub(crate) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         self.lock().next_due.filter(|due| *due > now)
     }

@@ -1,13 +1,14 @@
 //! Where claims read each ready line from.
 //!
-//! A claim that reads a line from its head walks over the index entries of everything that was claimed before. While a
-//! session holds an old snapshot, vacuum cannot remove those, and there may be hundreds of thousands. So a claim reads from
-//! where the last one stopped.
+//! A claim that reads a line from its head walks over the index entries of everything that was claimed
+//! before. While a session holds an old snapshot, vacuum cannot remove those, and there may be hundreds of
+//! thousands. So a claim reads from where the last one stopped.
 //!
-//! Tasks can become ready behind that position: a transaction drew its number early and committed late, or another session
-//! had locked the row. They are found in two ways. A claim that follows a short one reads from a little further back. Once
-//! in a while a claim reads from the head; if that one is full, the position moves back to where it stopped, so that the
-//! next claim takes what else lies there.
+//! Tasks can become ready behind that position: a transaction drew its number early and committed late, or
+//! another session had locked the row. They are found in two ways. A claim that follows one with fewer tasks
+//! than it asked for reads from a little further back. From time to time a claim reads from the head. If that
+//! one is full, the position moves back to where it stopped, so that the next claim takes the other tasks
+//! behind.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,9 +17,9 @@ use std::{
 
 use windlass_core::LaneId;
 
-/// How far back, in time, a claim reads that follows a short one.
+/// How far back, in time, a claim reads if the one before got fewer tasks than it asked for.
 const LATE_COMMIT: Duration = Duration::from_millis(200);
-/// How often a line is read from its head after a short claim.
+/// How often a line is read from its head after such a claim.
 pub(crate) const FULL_SCAN_EVERY: Duration = Duration::from_secs(1);
 /// The same while claims are full: with many dead entries such a read is slow.
 const FULL_SCAN_EVERY_BUSY: Duration = Duration::from_secs(5);
@@ -71,7 +72,8 @@ struct ReadyLine {
 #[derive(Debug, Clone, Copy, Default)]
 struct Position {
     now: i64,
-    /// What `now` was when `since` began. A claim that reads from `before` misses nothing that was late by [`LATE_COMMIT`].
+    /// What `now` was when `since` began. A claim that reads from `before` misses nothing that was late by
+    /// [`LATE_COMMIT`].
     at_since: i64,
     before: i64,
     since: Duration,
@@ -85,7 +87,8 @@ impl Position {
         self.now = self.now.max(to);
     }
 
-    /// More lies behind than one claim takes.
+    /// A claim from the head was full, so there may be more tasks behind the position: the position moves
+    /// back.
     fn move_back(&mut self, to: i64) {
         if to < self.now {
             *self = Self { now: to, at_since: to, before: to, since: self.since };
@@ -129,8 +132,8 @@ impl ReadPositions {
         start
     }
 
-    /// A claim that read from `start` ended, with these tasks in the order in which they are ready, and with less than it
-    /// asked for or not.
+    /// A claim that read from `start` ended. `taken` are its tasks in the order in which they are ready;
+    /// `is_short` says whether it got fewer than it asked for.
     pub(crate) fn ended(
         &mut self,
         start: &Start,
@@ -150,7 +153,8 @@ impl ReadPositions {
             let line = self.lanes.entry(*lane).or_default();
             line.last_full_scan = Some(now);
             let mut of_lane = last_of.range((*lane, i32::MIN)..=(*lane, i32::MAX));
-            // Of the lowest priority that it took from it may have left some; of those above it took all.
+            // It may have left some of the lowest priority that it took from; it took all of the priorities
+            // above.
             if let (false, Some(((_, lowest), to))) = (is_short, of_lane.next()) {
                 line.positions.entry(*lowest).or_default().move_back(*to);
             }
@@ -176,7 +180,8 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// One claim over the lane: where it reads, as (high, low, after), before it takes these (priority, ready_seq).
+    /// One claim over the lane: where it reads, as (high, low, after), before it takes these (priority,
+    /// ready_seq).
     fn claim(
         positions: &mut ReadPositions,
         at: u64,
@@ -207,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn to_ask_where_to_read_changes_nothing() {
+    fn start_changes_nothing() {
         let positions = ReadPositions::default();
         assert_eq!(positions.start(&[LANE], ms(0)), positions.start(&[LANE], ms(0)));
     }
@@ -243,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_claim_from_the_head_leaves_is_read_next() {
+    fn the_rest_of_a_full_claim_from_the_head_is_read_next() {
         let mut positions = ReadPositions::default();
         claim(&mut positions, 0, &[(7, 800), (0, 900)], true);
         assert_eq!(claim(&mut positions, 1_000, &[(0, 50)], false), [HEAD]);

@@ -1,5 +1,5 @@
-//! Suspects of crashes: which group a worker may take, and who stands aside meanwhile. What is decided is in
-//! [`windlass_core::crash`].
+//! Suspects of crashes: which group a worker may take, and which suspects stand aside meanwhile. The
+//! decisions are in [`windlass_core::crash`].
 
 use std::cmp::Reverse;
 
@@ -49,7 +49,8 @@ fn held_group(row: &Row) -> Option<HeldGroup> {
     Some(HeldGroup { group, crashes, quiet_until: crash::quiet_until(claimed_at, crashes) })
 }
 
-/// The groups of which a demand may get members, and whether the place of one of them or another in the line of its job is wrong.
+/// The groups of which a demand may get members, and whether the line of a job lacks a suspect or has one too
+/// many.
 async fn groups_of(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<(Vec<i64>, bool)> {
     let rows = session.query(&sql::SUSPECT_GROUPS, &[&lanes(demand)]).await?;
     if rows.is_empty() {
@@ -64,8 +65,8 @@ async fn groups_of(shared: &Shared, session: &mut Session<'_>, demand: &Demand) 
     Ok((chosen.into_iter().map(Group::to_stored).collect(), is_misplaced))
 }
 
-/// Suspects with a job come back to its line if their group is next, and leave it if their group has to wait. Answers whether any
-/// moved: then their jobs are looked at before anything is taken.
+/// Suspects with a job return to its line if their group is next, and leave it if their group has to wait.
+/// Answers whether any moved: then admission looks at their jobs before anything is taken.
 pub(crate) async fn stand_aside(
     shared: &Shared,
     session: &mut Session<'_>,

@@ -28,7 +28,7 @@ pub(crate) enum Suspects {
 #[derive(Default)]
 pub(crate) struct Took {
     pub tasks: Vec<Claimed>,
-    /// A task of a job with a delay is among them: its job is to be told.
+    /// A task of a job with a delay is among them: its start must be recorded for the job.
     pub has_started: bool,
 }
 

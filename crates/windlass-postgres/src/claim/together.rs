@@ -1,4 +1,5 @@
-//! Claims in a transaction: several demands together, all or none, and suspects of crashes before other tasks.
+//! Claims in a transaction: several demands together, all or none, and suspects of crashes before other
+//! tasks.
 
 use windlass_core::{Claimed, Demand, Error, Result, affinity::hand_over, source::Rest};
 
@@ -24,7 +25,7 @@ pub(super) async fn claim(
 ) -> Result<Vec<Found>> {
     let claimed = one_after_another(shared, session, demands, waiting).await;
     if claimed.is_err() {
-        // Waited for: the next claim would skip what is still locked.
+        // The rollback is awaited: until it is done the next claim would skip the locked rows.
         session.rollback().await;
     }
     claimed
@@ -52,7 +53,7 @@ async fn one_after_another(
         let empty = before.filter(|(before, found)| {
             before.lanes == demand.lanes && before.n > 0 && found.rest == Rest::Nothing
         });
-        // Nothing was left for the one before in the same lanes, so nothing is for this one.
+        // The demand before it found nothing in the same lanes, so neither does this one.
         let found = match empty {
             Some((_, found)) if demand.n > 0 => found.without_tasks(),
             _ => one(shared, session, demand).await?,
@@ -85,7 +86,8 @@ async fn one(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Res
     Ok(Found::seen(demand, &view, took))
 }
 
-/// Ends the claim. Steps of workflows go to the worker that prefers their workflow, sent together with the commit.
+/// Ends the claim. Steps of workflows go to the worker that prefers their workflow, sent together with the
+/// commit.
 async fn commit(session: &mut Session<'_>, demands: &[Demand], all: &mut [Found]) -> Result<()> {
     if demands.iter().all(|demand| demand.prefers.is_nothing()) {
         return Ok(session.commit().await?);
@@ -107,7 +109,7 @@ async fn commit(session: &mut Session<'_>, demands: &[Demand], all: &mut [Found]
     } else {
         let moved = session.commit_with(&sql::CLAIM_HAND_OVER, &[&ids, &workers, &numbers]).await?;
         if moved.len() != ids.len() {
-            // It is committed: the caller has it undone.
+            // The claim is committed: the caller has it undone.
             return Err(Error::Unknown("a claim handed over a lease that it did not have".to_owned()));
         }
     }

@@ -1,5 +1,5 @@
-//! Callers whose calls one task serves together: while some are served the next gather. There is no timer, so an idle store
-//! serves at once.
+//! Serves the calls of many callers together: while some are served, the next ones gather. There is no timer,
+//! so an idle store serves at once.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,9 +11,9 @@ use crate::connection::pool::closed;
 /// Calls that may wait; beyond that a call fails at once.
 const WAITING_MAX: usize = 100_000;
 
-/// Calls that wait to be served together.
+/// Calls that wait until they are served together.
 pub(crate) struct Calls<C> {
-    /// What they are, for the error when there are too many.
+    /// What the calls are, for the error when there are too many.
     what: &'static str,
     waiting: Mutex<Waiting<C>>,
     arrived: Notify,
@@ -48,19 +48,21 @@ impl<C> Calls<C> {
         Ok(())
     }
 
-    /// Takes the oldest calls, as many as `fit`, but at least one: a call that is too large must not wait for ever.
+    /// Takes the oldest calls, as many as `fit`, but at least one: a call that is too large must not wait for
+    /// ever.
     pub(crate) fn take(&self, fit: impl FnOnce(&[C]) -> usize) -> Vec<C> {
         let mut waiting = self.lock();
         let n = fit(&waiting.calls).max(1).min(waiting.calls.len());
         waiting.calls.drain(..n).collect()
     }
 
-    /// Resolves when a call has come since the last time.
+    /// Resolves when a call has been added since the last time.
     pub(crate) async fn arrived(&self) {
         self.arrived.notified().await;
     }
 
-    /// Refuses calls as soon as the answer is dropped, and drops those that wait: their callers are told. For the task that serves them.
+    /// A guard for the task that serves the calls. When the guard is dropped, new calls are refused, and
+    /// waiting calls are dropped: their callers get an error.
     pub(crate) fn closes(&self) -> Closes<'_, C> {
         Closes(self)
     }

@@ -27,23 +27,27 @@ use crate::{
     sql::{self, Rendered, Sql},
 };
 
-/// How our statements are to be planned: along indexes whatever the statistics say (a table that was empty when it was last
-/// looked at would be scanned for each task), once for all executions, without a compiler for what takes a millisecond.
+/// The settings of every transaction.
 ///
-/// That is not enough for a join with a column of an index: it could read the whole index in order, which costs nothing while
-/// the table is empty and is remembered when it is not. So statements say `id = ANY (ARRAY[u.id])`, which an index serves
-/// and an order does not.
+/// Plans use indexes with any statistics: a table that was empty when the server last analysed it
+/// would otherwise be scanned for each task. Plans are made once for all executions, and without JIT
+/// compilation, since a statement takes a millisecond.
 ///
-/// And how long the server keeps a transaction whose client says nothing: one that stands still or cannot be reached any more
-/// must not keep the rows that it locked. Shorter than a lease, so that whoever takes over finds them free.
+/// These settings are not enough for a join with a column of an index. The server could choose to read the
+/// whole index in order, which costs nothing while the table is empty, and keep that plan when the table is
+/// full. So statements say `id = ANY (ARRAY[u.id])`, which an index serves and an order does not.
+///
+/// The server also ends a transaction whose client is silent: a client that has stopped, or cannot be reached
+/// any more, must not keep the rows that it locked. The limit is shorter than a lease, so that the worker
+/// that takes the tasks over finds the rows unlocked.
 const SETTINGS: &str = "enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
      SET LOCAL jit = off; SET LOCAL plan_cache_mode = force_generic_plan; \
      SET LOCAL idle_in_transaction_session_timeout = '5s'";
 
-/// What follows them on a connection that does not wait for the disk.
+/// Added to the settings on a connection whose commits do not wait for the disk.
 const SOON: &str = "; SET LOCAL synchronous_commit = off";
 
-/// How a session of our own is told so.
+/// The statements that make these settings in a session of our own.
 pub(crate) fn settings(commits: Commits) -> String {
     let all = format!("SET LOCAL {SETTINGS}{}", commits.setting());
     all.replace("SET LOCAL", "SET")
@@ -52,10 +56,10 @@ pub(crate) fn settings(commits: Commits) -> String {
 /// When a commit is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Commits {
-    /// When it is safe on disk.
+    /// When it is on disk.
     Safe,
-    /// At once. For claims and what belongs to them: one that is lost in a crash of the server never was, and a settlement that
-    /// ends it waits for both.
+    /// At once. For claims and the statements around them: a claim that is lost in a crash of the server
+    /// never was, and the settlement that ends it waits for both to be on disk.
     Soon,
 }
 
@@ -71,13 +75,13 @@ impl Commits {
 /// The bytes of one connection, moved by a task on a driver's thread.
 pub(crate) type Connection = tokio_postgres::Connection<Socket, tls::Stream<Socket>>;
 
-/// A statement on its way.
+/// A statement that was sent.
 type Answer<'a> = Pin<Box<dyn Future<Output = Result<Vec<Row>, Failure>> + Send + 'a>>;
 
 /// A parameter of a statement.
 pub(crate) type Param<'a> = &'a (dyn ToSql + Sync);
 
-/// A server, as connections are made to it.
+/// A server, and how to connect to it.
 pub(crate) struct Server {
     location: Location,
     tls: tls::Connect,
@@ -105,12 +109,12 @@ impl Server {
         &self.location
     }
 
-    /// Whether it is there.
+    /// Whether the server can be reached.
     pub(crate) fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// How long a statement may take unless somebody says otherwise.
+    /// How long a statement may take, unless its pool has another limit.
     pub(crate) fn patience(&self) -> Arc<Patience> {
         Arc::new(Patience::new(self.statement_timeout))
     }
@@ -152,7 +156,7 @@ impl Server {
     ) -> Result<(Client, Connection), Refusal> {
         let server = Arc::clone(self);
         let mut config = self.location.config.clone();
-        // The server's list of sessions tells what each is for.
+        // The server's list of sessions shows what each is for.
         let name = config.get_application_name().unwrap_or("windlass").to_owned();
         config.application_name(format!("{name} {purpose}"));
         let dial = driver.handle().spawn(async move {
@@ -171,7 +175,7 @@ impl Server {
     }
 }
 
-/// A connection of our own.
+/// A connection to the server.
 pub(crate) struct Conn {
     client: Client,
     server: Arc<Server>,
@@ -183,7 +187,8 @@ pub(crate) struct Conn {
 
 impl Drop for Conn {
     fn drop(&mut self) {
-        // A peer that is silent would keep the driving task for ever; the server takes the closed socket as the end.
+        // A silent peer would keep the driving task for ever. The server sees the closed socket and ends the
+        // session.
         self.drive.abort();
     }
 }
@@ -193,7 +198,7 @@ impl Conn {
         self.client.is_closed()
     }
 
-    /// What opens a transaction.
+    /// The statements that open a transaction.
     pub(crate) fn begin_text(&self) -> String {
         if self.server.pooled {
             format!("BEGIN; SET LOCAL {SETTINGS}{}", self.commits.setting())
@@ -202,8 +207,8 @@ impl Conn {
         }
     }
 
-    /// Runs a statement that commits by itself. Behind a pooler it has a transaction around it, sent in one go, because
-    /// settings last no longer there.
+    /// Runs a statement that commits by itself. Settings do not last behind a pooler, so there the statement
+    /// is sent with a transaction around it, in one go.
     pub(crate) async fn query_alone(
         &self,
         sql: &'static Sql,
@@ -233,11 +238,12 @@ impl Conn {
         self.bounded(sql.name, self.client.query(&statement, params)).await
     }
 
-    /// Runs a statement that commits by itself without waiting for the disk, and one that waits for the disk; both are sent
-    /// together. `meanwhile` is called in between. If only the wait fails, it is not known whether the first one will last.
+    /// Runs a statement that commits by itself without waiting for the disk, and one that waits for the disk;
+    /// both are sent together. `meanwhile` is called in between. If only the second one fails, it is unknown
+    /// whether the first one will survive a crash.
     ///
-    /// Both go over one connection: another server, that a pooler chooses, may never have had what the first one wrote. So
-    /// behind a pooler the first one waits for the disk itself.
+    /// Both go over one connection: a pooler could send the second one to another server, which may never
+    /// have had the writes of the first. So behind a pooler the first statement itself waits for the disk.
     pub(crate) async fn query_then_flush(
         &self,
         sql: &'static Sql,
@@ -247,11 +253,11 @@ impl Conn {
         if self.server.pooled {
             return self.query_alone(sql, params).await.inspect(|rows| meanwhile(rows));
         }
-        // A statement that is not prepared yet would be sent after the other.
+        // A statement that is not prepared yet would be sent after the second one.
         self.statement(sql).await?;
         self.statement(&sql::FLUSH).await?;
         let visible = async { self.query(sql, params).await.inspect(|rows| meanwhile(rows)) };
-        // In a box: two statements on their way are large.
+        // Boxed, because the futures of two statements are large.
         let both = Box::pin(async { tokio::join!(biased; visible, self.query(&sql::FLUSH, &[])) });
         match both.await {
             (Ok(rows), Ok(_)) => Ok(rows),
@@ -263,13 +269,14 @@ impl Conn {
         }
     }
 
-    /// Opens a transaction and runs statements in it, all sent in one go; their answers, in order, or the first refusal.
+    /// Opens a transaction and runs statements in it, all sent in one go; their answers, in order, or the
+    /// first refusal.
     pub(crate) async fn begin_with(
         &self,
         statements: &[(&'static Sql, &[Param<'_>])],
     ) -> Result<Vec<Vec<Row>>, Failure> {
         if !self.server.pooled {
-            // What is not prepared yet would be sent out of turn.
+            // A statement that is not prepared yet would be sent out of order.
             for (sql, _) in statements {
                 self.statement(sql).await?;
             }
@@ -281,7 +288,7 @@ impl Conn {
             statements.iter().map(|(sql, params)| -> Answer<'_> { Box::pin(self.query(sql, params)) }),
         );
         let mut answers: Vec<Option<Result<Vec<Row>, Failure>>> = running.iter().map(|_| None).collect();
-        // Polled in turn, so that they are sent in turn.
+        // Polled in order, so that they are sent in order.
         std::future::poll_fn(|cx| {
             let mut is_over = true;
             for (running, answer) in running.iter_mut().zip(&mut answers) {
@@ -296,19 +303,19 @@ impl Conn {
         })
         .await;
         let mut answers = answers.into_iter().flatten();
-        // That of BEGIN has nothing to say but that it failed.
+        // The answer of BEGIN only says whether it failed.
         answers.next().transpose()?;
         answers.collect()
     }
 
-    /// Runs a statement and commits, sent in one go. If the statement fails, the server makes a rollback of it.
+    /// Runs a statement and commits, sent in one go. If the statement fails, the server rolls back instead.
     pub(crate) async fn commit_with(
         &self,
         sql: &'static Sql,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, Failure> {
         if !self.server.pooled {
-            // What is not prepared yet would be sent out of turn.
+            // A statement that is not prepared yet would be sent out of order.
             self.statement(sql).await?;
         }
         let (answer, committed) = tokio::join!(self.query(sql, params), self.batch("COMMIT"));

@@ -1,11 +1,11 @@
-//! The threads on which connections are driven, apart from whoever uses them: a runtime that ends or blocks takes no
-//! connection along.
+//! The threads on which connections are driven. They are apart from the callers' runtimes: a runtime that
+//! ends or blocks closes no connection.
 
 use std::{sync::Mutex, thread::JoinHandle};
 
 use tokio::{runtime::Handle, sync::oneshot};
 
-/// A thread that moves bytes.
+/// A thread that reads and writes the sockets of connections.
 pub(crate) struct Driver {
     handle: Handle,
     stop: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
@@ -24,7 +24,7 @@ impl Driver {
         Ok(Self { handle, stop: Mutex::new(Some((stop, thread))) })
     }
 
-    /// Where to spawn.
+    /// The runtime of the thread.
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
     }
@@ -35,7 +35,7 @@ impl Drop for Driver {
         let stop = self.stop.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         if let Some((stop, thread)) = stop {
             let _ = stop.send(());
-            // The last handle may be dropped on this very thread, by a task of its own.
+            // The last handle may be dropped on this very thread, by a task that runs on it.
             if thread.thread().id() != std::thread::current().id() {
                 let _ = thread.join();
             }

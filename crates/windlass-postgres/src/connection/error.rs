@@ -12,7 +12,7 @@ pub enum OpenError {
     /// The server cannot be reached.
     #[error("cannot reach {location}: {reason}")]
     Unreachable {
-        /// Where it was looked for, without its password.
+        /// The address that was tried, without its password.
         location: String,
         /// What the network or the server said.
         reason: String,
@@ -24,10 +24,10 @@ pub enum OpenError {
         location: String,
         /// Its version.
         found: String,
-        /// The oldest that will do.
+        /// The oldest version that is supported.
         needed: u32,
     },
-    /// The schema is not there.
+    /// The schema does not exist.
     #[error(
         "{location} has no schema {schema:?} of Windlass; make it with `windlass migrate`, or start with --migrate"
     )]
@@ -60,7 +60,7 @@ pub enum OpenError {
         /// The version that this program needs.
         needed: u32,
     },
-    /// The schema was brought forward by a newer program beside which this one must not write.
+    /// A newer program brought the schema forward, and this program must not write to it.
     #[error(
         "schema {schema:?} at {location} has version {found}, written only by programs that know version \
          {oldest_writer} or later, and this program knows up to {known}; use a newer windlass"
@@ -97,26 +97,26 @@ pub enum OpenError {
 pub(crate) struct Failure {
     /// What the caller is told.
     pub error: Error,
-    /// Whether the connection is of no more use.
+    /// Whether the connection can no longer be used.
     pub is_broken: bool,
     /// Whether the server undid the statement and the same one may succeed now.
     pub is_worth_repeating: bool,
 }
 
 impl Failure {
-    /// Whether the server gave the statement up because it took too long.
+    /// Whether the server cancelled the statement because it took too long.
     pub(crate) fn ran_out_of_time(&self) -> bool {
         self.error.to_string().contains(&format!("({})", SqlState::QUERY_CANCELED.code()))
     }
 
-    /// The same where what came before it has taken effect, and may be lost all the same.
+    /// The same failure after an earlier statement has taken effect, which a crash may still undo.
     pub(crate) fn in_doubt(self) -> Self {
         Self { error: Error::Unknown(self.error.to_string()), is_worth_repeating: false, ..self }
     }
 }
 
 impl From<Error> for Failure {
-    /// A refusal of our own: nothing is wrong with the connection.
+    /// A refusal by this program: nothing is wrong with the connection.
     fn from(error: Error) -> Self {
         Self { error, is_broken: false, is_worth_repeating: false }
     }
@@ -128,10 +128,10 @@ impl From<Failure> for Error {
     }
 }
 
-/// What a failure of a statement that was sent means.
+/// What the failure of a statement that was sent means to its caller.
 pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
     let Some(state) = error.code() else {
-        // No answer of the server: whether the statement took effect is not known.
+        // The server did not answer: whether the statement took effect is not known.
         let text = text_of(error);
         let error = if error.is_closed()
             || std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
@@ -145,12 +145,14 @@ pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
     let text = text_of(error);
     let undone = |error| Failure { error, is_broken: false, is_worth_repeating: false };
     match *state {
-        // A lock that was not to be had in time is not among them: whoever waits behind it has waited long enough.
+        // A lock timeout is not repeated: the sessions that wait behind the statement have waited long
+        // enough.
         SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => {
             Failure { error: Error::Unavailable(text), is_broken: false, is_worth_repeating: true }
         }
         SqlState::DISK_FULL => undone(Error::StoreFull(text)),
-        // The statement was undone; the server now only reads, so the next connection should find another.
+        // The statement was undone. The server has become read-only, so the next connection should find
+        // another server.
         SqlState::READ_ONLY_SQL_TRANSACTION => {
             Failure { error: Error::Unavailable(text), is_broken: true, is_worth_repeating: false }
         }
@@ -159,14 +161,15 @@ pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
         | SqlState::UNDEFINED_FUNCTION
         | SqlState::INVALID_SCHEMA_NAME
         | SqlState::UNDEFINED_OBJECT => {
-            undone(Error::Unavailable(format!("{text}; is the schema there? see `windlass migrate --plan`")))
+            undone(Error::Unavailable(format!("{text}; does the schema exist? see `windlass migrate --plan`")))
         }
         _ if state.code().starts_with("22") => undone(Error::Invalid(text)),
-        // Told to go, or the server goes: the commit may have happened before.
+        // The session was terminated, or the server shuts down: the commit may have happened before.
         _ if state.code().starts_with("57P") || state.code().starts_with("08") => {
             Failure { error: Error::Unknown(text), is_broken: true, is_worth_repeating: false }
         }
-        // The server's own troubles; whatever else it refuses it has undone, and goes on.
+        // An internal error of the server. Any other refused statement is undone, and the connection can be
+        // used again.
         _ if state.code().starts_with("XX") || is_fatal(error) => {
             Failure { error: Error::Unavailable(text), is_broken: true, is_worth_repeating: false }
         }
@@ -174,12 +177,12 @@ pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
     }
 }
 
-/// Whether the server ended the connection with its refusal.
+/// Whether the server closed the connection with its refusal.
 fn is_fatal(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|refusal| refusal.parsed_severity().is_none_or(|s| s != Severity::Error))
 }
 
-/// What a failure to connect means: nothing was sent, so nothing changed.
+/// What the failure to connect means to a caller: nothing was sent, so nothing changed.
 pub(crate) fn of_connect(error: &tokio_postgres::Error) -> Refusal {
     let is_full = error.code().is_some_and(|state| *state == SqlState::TOO_MANY_CONNECTIONS);
     let mut text = text_of(error);
@@ -189,7 +192,7 @@ pub(crate) fn of_connect(error: &tokio_postgres::Error) -> Refusal {
     Refusal { text, is_full }
 }
 
-/// The driver's text with what lies beneath. It never has a password; parameters are not in it either.
+/// The driver's text with its causes. It contains no password and no parameters.
 pub(crate) fn text_of(error: &tokio_postgres::Error) -> String {
     if let Some(refusal) = error.as_db_error() {
         return format!("{} ({})", refusal.message(), refusal.code().code());

@@ -1,4 +1,4 @@
-//! Opening: the server, its schema, the threads that move bytes, and what runs in the background.
+//! Opening: the server, its schema, the threads that drive connections, and what runs in the background.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -36,8 +36,8 @@ pub(crate) async fn open(
 ) -> Result<Arc<PostgresStore>, OpenError> {
     let unreachable = |reason: String| OpenError::Unreachable { location: location.to_string(), reason };
     let start = |name| Driver::start(name).map(Arc::new).map_err(|error| unreachable(error.to_string()));
-    // Renewals have a thread of their own: large answers on the other one do not delay them.
-    let (driver, beat) = (start("windlass-postgres")?, start("windlass-renew")?);
+    // Renewals have a thread of their own, so that large answers on the other thread do not delay them.
+    let (driver, renewal_driver) = (start("windlass-postgres")?, start("windlass-renew")?);
     let server = Arc::new(Server::new(location, &options).map_err(OpenError::Invalid)?);
     let listen_at = match &options.notify {
         Notify::On if options.pooled => None,
@@ -50,7 +50,7 @@ pub(crate) async fn open(
     };
     let origin = prepare(location, &options, &server, &driver, migrations).await?;
     let (offers, chores) = Offers::new();
-    let shared = Arc::new(Shared::new(options, &server, &driver, &beat, listener_number(), offers));
+    let shared = Arc::new(Shared::new(options, &server, &driver, &renewal_driver, listener_number(), offers));
     let lanes = async { shared.lanes.load(&mut shared.pool.session().await?).await };
     lanes.await.map_err(|error| unreachable(error.to_string()))?;
     let (plain, keyed) = (Arc::new(Gather::new(Sort::Plain)), Arc::new(Gather::new(Sort::Keyed)));
@@ -58,7 +58,7 @@ pub(crate) async fn open(
         driver.handle().spawn(group_commit::run(Arc::clone(gather), Weakly::new(&shared)));
     }
     let renewals = Arc::new(Renewals::new());
-    beat.handle().spawn(renew::run(Arc::clone(&renewals), Weakly::new(&shared)));
+    renewal_driver.handle().spawn(renew::run(Arc::clone(&renewals), Weakly::new(&shared)));
     driver.handle().spawn(admit::run(Arc::clone(&shared.admission), Weakly::new(&shared)));
     driver.handle().spawn(vacuum::run(Arc::clone(&shared.vacuum), Weakly::new(&shared)));
     driver.handle().spawn(offer::run(chores, Weakly::new(&shared)));
@@ -68,7 +68,7 @@ pub(crate) async fn open(
     Ok(Arc::new(PostgresStore::new(shared, plain, keyed, renewals, origin)))
 }
 
-/// Looks at the server and its schema; makes or brings forward the schema if that is wanted.
+/// Reads the server's version and its schema. Makes the schema or brings it forward if the options say so.
 async fn prepare(
     location: &Location,
     options: &Options,
@@ -97,7 +97,8 @@ async fn prepare(
     }
 }
 
-/// What this process is called among the listeners and leaders: random, because host names and process numbers repeat.
+/// The number of this process among the listeners and leaders: random, because host names and process numbers
+/// repeat.
 fn listener_number() -> i64 {
     let number = RandomState::new().hash_one(std::process::id()) >> 1;
     (number as i64).max(1)

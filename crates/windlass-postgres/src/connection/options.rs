@@ -17,7 +17,7 @@ use crate::{
 #[doc(hidden)]
 pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
-/// Where workers hear that there is something to do.
+/// How workers are told that tasks may be ready.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Notify {
     /// By LISTEN on the address of the store.
@@ -35,15 +35,15 @@ pub enum History {
     /// Until retention removes them.
     #[default]
     Kept,
-    /// Only those that somebody waits for or that left an output, for ten minutes.
+    /// Only tasks that a caller waits for or that left an output, for ten minutes.
     Off,
 }
 
-/// Connections for everything but claims, settlements, heartbeats, duties and notifications.
+/// Connections for everything but claims, settlements, renewals, duties and notifications.
 pub const POOL_SIZE: usize = 3;
-/// How long a connection may take to be made.
+/// How long connecting may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a statement may take before its connection is given up.
+/// How long a statement may take before its connection is closed.
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How a store is opened.
@@ -54,29 +54,33 @@ pub struct Options {
     pub rules: Rules,
     /// The schema that holds the tables.
     pub schema: Schema,
-    /// Whether a claim waits for the disk before its tasks start, as other writes do. Without it a crash of the server can take a
-    /// claim back while its worker goes on with the task, until that worker is told.
+    /// Whether a claim waits for the disk before its tasks start, as other writes do. Without it a crash of
+    /// the server can undo a claim while its worker goes on with the task, until that worker is told.
     pub durable_claims: bool,
     /// Whether ended tasks are kept.
     pub history: History,
-    /// Where workers hear that there is something to do.
+    /// How workers are told that tasks may be ready.
     pub notify: Notify,
-    /// Whether a pooler such as PgBouncer in transaction mode stands between: then nothing is prepared by name.
+    /// Whether the address is that of a pooler such as PgBouncer in transaction mode. Then no statement is
+    /// prepared by name.
     pub pooled: bool,
     /// Whether the schema is made or brought forward when the store is opened.
     pub migrate: bool,
     /// Connections for enqueue, look-ups and operators.
     pub pool_size: usize,
-    /// How long a connection may take to be made.
+    /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// How long a statement may take before its connection is given up.
+    /// How long a statement may take before its connection is closed.
     pub statement_timeout: Duration,
-    /// Whether the leader cleans up the tables that every task writes to, besides autovacuum. Only as the owner of the tables.
+    /// Whether the leader vacuums the tables that every task writes to, besides autovacuum. The user of the
+    /// connection must own the tables.
     pub vacuum: bool,
-    /// The time by which this process knows how old an observation is. Tests that move the time of the server move this too.
+    /// The time by which this process knows the age of an observation. Tests that move the time of the server
+    /// move this too.
     #[doc(hidden)]
     pub clock: Clock,
-    /// Statements by name with other texts, written for the schema `windlass`: tests show with it that a broken one is noticed.
+    /// Statements by name with other texts, written for the schema `windlass`: with it, tests show that a
+    /// wrong statement is noticed.
     #[doc(hidden)]
     pub replaced: Vec<(String, String)>,
 }
@@ -115,8 +119,8 @@ pub struct Location {
 pub struct ParseLocationError(String);
 
 impl Location {
-    /// Reads a `postgres://` or `postgresql://` URL. On top of what the driver knows it understands `sslmode=verify-ca`,
-    /// `sslmode=verify-full` and `sslrootcert`, as libpq does.
+    /// Reads a `postgres://` or `postgresql://` URL. On top of what the driver knows it understands
+    /// `sslmode=verify-ca`, `sslmode=verify-full` and `sslrootcert`, as libpq does.
     ///
     /// # Errors
     /// [`ParseLocationError`], one line without the password.
@@ -135,7 +139,8 @@ impl Location {
         if config.get_application_name().is_none() {
             config.application_name("windlass");
         }
-        // A peer that is gone without a word is noticed within half a minute, also where nothing is asked of it.
+        // A peer that has vanished without closing the connection is noticed within half a minute, also on a
+        // connection that sends nothing.
         config
             .keepalives(true)
             .keepalives_idle(Duration::from_secs(15))
@@ -168,7 +173,8 @@ fn redacted(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (rest, beyond) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
     let rest = match rest.rsplit_once('@') {
-        // A password with such a sign in it, or an address in a parameter: only what stands before both is safe to show.
+        // A password with such a sign in it, or an address in a parameter: only the part before both is safe
+        // to show.
         None if beyond.contains('@') => format!("{}:***", rest.split([':', '/']).next().unwrap_or_default()),
         Some((user, host)) => match user.split_once(':') {
             Some((user, _)) => format!("{user}:***@{host}"),

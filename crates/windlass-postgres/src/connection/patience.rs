@@ -5,7 +5,8 @@ use std::{
     time::Duration,
 };
 
-/// How long a statement may take before its connection is given up. A peer that fell silent is noticed by nothing else.
+/// How long a statement may take before its connection is closed. Nothing else notices a peer that has become
+/// silent.
 #[derive(Debug)]
 pub(crate) struct Patience(AtomicU64);
 
@@ -14,7 +15,7 @@ impl Patience {
         Self(AtomicU64::new(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// From now on at most this long.
+    /// Lowers the limit, from now on.
     pub(crate) fn lower(&self, limit: Duration) {
         let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
         self.0.fetch_min(limit.max(1), Ordering::Relaxed);

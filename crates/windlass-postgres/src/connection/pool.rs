@@ -1,7 +1,8 @@
-//! A few connections for one purpose. Each purpose has its own, so that sweeps cannot starve claims and heartbeats.
+//! A few connections for one purpose. Each purpose has its own, so that sweeps cannot starve claims and
+//! renewals.
 //!
-//! A connection goes back only if the statement that it ran was answered and no transaction is open: whatever is
-//! cancelled in between is closed, and the server undoes it.
+//! A connection returns to the pool only if its last statement was answered and no transaction is open. A
+//! caller that is cancelled before that closes its connection, and the server undoes the transaction.
 
 use std::{
     sync::{
@@ -33,7 +34,7 @@ use crate::{
     sql::Sql,
 };
 
-/// How long a caller waits for a connection that others use.
+/// How long a caller waits for a connection while other callers use all of them.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Connections for one purpose.
@@ -50,7 +51,7 @@ pub(crate) struct Pool {
     meter: PoolMeter,
 }
 
-/// When these connections could not be had.
+/// When connecting failed for this pool.
 #[derive(Default)]
 struct Outage {
     is_on: bool,
@@ -79,22 +80,22 @@ impl Pool {
         }
     }
 
-    /// The same, but commits are answered before they are safe on disk.
+    /// The same pool, but commits are answered before they are on disk.
     pub(crate) fn soon(self) -> Self {
         Self { commits: Commits::Soon, ..self }
     }
 
-    /// Runs a loop on the thread that moves the bytes of these connections.
+    /// Runs a loop on the thread that drives these connections.
     pub(crate) fn spawn(&self, part: Loop) {
         self.driver.handle().spawn(part);
     }
 
-    /// Where these connections are driven.
+    /// The runtime on which these connections are driven.
     pub(crate) fn handle(&self) -> &Handle {
         self.driver.handle()
     }
 
-    /// A connection, for as long as the session lives.
+    /// A connection for the caller, until the session is dropped.
     pub(crate) async fn session(&self) -> Result<Session<'_>> {
         self.refuse_if_closed()?;
         let permit = match self.permits.try_acquire() {
@@ -123,8 +124,8 @@ impl Pool {
         })
     }
 
-    /// Connects, if nothing is connected yet, so that whoever comes first need not wait for it. Waits for nobody else, and should
-    /// it fail, they are told.
+    /// Connects if the pool has no connection yet, so that the first caller need not wait for it. It does not
+    /// wait for other callers, and an error is left to the first caller.
     pub(crate) async fn warm(&self) {
         let Ok(_permit) = self.permits.try_acquire() else { return };
         let is_connected = !self.lock_idle().is_empty();
@@ -150,27 +151,27 @@ impl Pool {
             .map_err(|_| closed())
     }
 
-    /// How much it is used.
+    /// How many connections are used, and how many callers wait.
     pub(crate) fn usage(&self) -> PoolUsage {
         self.meter.read()
     }
 
-    /// From now on no statement takes longer than this: its connection is given up then.
+    /// From now on no statement takes longer than this: then its connection is closed.
     pub(crate) fn lower_patience(&self, limit: Duration) {
         self.patience.lower(limit);
     }
 
-    /// How long ago the server was found again after an outage; `None` if there was none.
+    /// How long ago the server was reached again after an outage; `None` if there was none.
     pub(crate) fn since_outage(&self) -> Option<Duration> {
         self.lock_outage().over_at.map(|at| at.elapsed())
     }
 
-    /// Closes what is idle; the next call connects again.
+    /// Closes idle connections; the next call connects again.
     pub(crate) fn let_go(&self) {
         self.lock_idle().clear();
     }
 
-    /// Refuses every later call and closes what is idle.
+    /// Refuses every later call and closes idle connections.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.permits.close();
@@ -226,7 +227,7 @@ pub(crate) fn closed() -> Error {
     Error::Unavailable("the store is closed".to_owned())
 }
 
-/// The use of one connection.
+/// A caller's use of one connection.
 pub(crate) struct Session<'a> {
     conn: Option<Conn>,
     pool: &'a Pool,
@@ -255,7 +256,7 @@ impl Session<'_> {
         answer
     }
 
-    /// Runs a statement that does not wait for the disk, calls `meanwhile`, and waits for the disk then.
+    /// Runs a statement that does not wait for the disk, calls `meanwhile`, and then waits for the disk.
     pub(crate) async fn query_then_flush(
         &mut self,
         sql: &'static Sql,
@@ -287,7 +288,7 @@ impl Session<'_> {
         answer
     }
 
-    /// Runs a statement that answers with one number. Only for text of our own.
+    /// Runs a statement that answers with one number. Only for text written in this crate.
     pub(crate) async fn number(&mut self, text: &str) -> Result<u64, Failure> {
         let Some(conn) = &self.conn else { return Err(lost()) };
         self.is_busy = true;
@@ -296,7 +297,8 @@ impl Session<'_> {
         answer
     }
 
-    /// Runs a statement that the server gives up when it takes too long; nothing then. For what may have to read past many dead rows.
+    /// Runs a statement for at most this long; `None` if the server cancelled it then. For reads that may
+    /// have to pass over many dead rows.
     pub(crate) async fn query_within(
         &mut self,
         limit: Duration,
@@ -343,8 +345,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Runs a last statement and ends the transaction, both sent in one go; a statement that fails undoes it. An error after this was
-    /// sent may mean that it took effect.
+    /// Runs a last statement and ends the transaction, both sent in one go; a statement that fails undoes the
+    /// transaction. An error after this was sent may mean that it took effect.
     pub(crate) async fn commit_with(
         &mut self,
         sql: &'static Sql,
@@ -354,12 +356,13 @@ impl Session<'_> {
         self.is_busy = true;
         let answer = conn.commit_with(sql, params).await;
         self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        // After an error nobody knows how far it came; a rollback of nothing does no harm.
+        // After an error it is unknown whether the transaction is still open; a rollback without one does no
+        // harm.
         self.in_transaction = answer.is_err();
         answer
     }
 
-    /// Undoes the transaction and keeps the connection; one that broke is given up at once.
+    /// Undoes the transaction and keeps the connection; a broken connection is closed at once.
     pub(crate) async fn rollback(&mut self) {
         if !self.is_busy && self.batch("ROLLBACK").await.is_ok() {
             self.in_transaction = false;
@@ -382,7 +385,7 @@ impl Drop for Session<'_> {
 
 fn lost() -> Failure {
     Failure {
-        error: Error::Unavailable("the connection is gone".to_owned()),
+        error: Error::Unavailable("the connection was closed".to_owned()),
         is_broken: true,
         is_worth_repeating: false,
     }

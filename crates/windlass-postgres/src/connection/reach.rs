@@ -1,8 +1,9 @@
-//! Whether the server is there, as all connections of a store find out together: while it is not, one of them tries at a time, and the
-//! first that is connected lets all others try.
+//! Whether the server can be reached, shared by all connections of a store. During an outage one caller at a
+//! time tries to connect, and the first connection lets all others try.
 //!
-//! A call is never refused with what was heard before the call was made: it waits for the next try. Only a server that has no connection
-//! left is not asked that often, because each refusal costs it a process.
+//! A call is never refused because of an attempt that failed before the call was made: it waits for the next
+//! attempt. Only a server that has no connection left is tried less often, because each refusal costs it a
+//! process.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -11,7 +12,8 @@ use std::{
 
 use tokio::sync::{MutexGuard as Turn, Notify};
 
-/// Pause after the first attempt that failed; doubled with each, so that a server that is down is not stormed.
+/// Pause after the first attempt that failed; doubled with each, so that many callers do not overload a
+/// server that starts.
 const PAUSE_MIN: Duration = Duration::from_millis(25);
 /// Longest such pause.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
@@ -28,11 +30,11 @@ pub(crate) struct Refusal {
     pub is_full: bool,
 }
 
-/// Whether the server is there.
+/// Whether the server can be reached.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
     state: Mutex<State>,
-    /// Held by the one who tries.
+    /// Locked by the caller that tries.
     turn: tokio::sync::Mutex<()>,
     back: Notify,
 }
@@ -51,7 +53,8 @@ struct Refused {
 }
 
 impl Reach {
-    /// Waits for a turn to connect. While there is an outage only one has it; the others are told what that one heard.
+    /// Waits for a turn to connect. During an outage only one caller has it. If its attempt fails, the
+    /// callers that waited get the same refusal.
     pub(crate) async fn turn(&self) -> Result<Option<Turn<'_, ()>>, Refusal> {
         if self.lock().refused.is_none() {
             return Ok(None);
@@ -64,7 +67,7 @@ impl Reach {
         Ok(turn)
     }
 
-    /// How long the next attempt is to wait, if there is an outage.
+    /// How long the next attempt must wait, if there is an outage.
     fn wait(&self, asked_at: Instant) -> Result<Option<Duration>, Refusal> {
         let state = self.lock();
         let Some(refused) = &state.refused else { return Ok(None) };
@@ -84,7 +87,7 @@ impl Reach {
         state.refused = Some(Refused { refusal: refusal.clone(), at, until: at + state.pause });
     }
 
-    /// There is a connection: the outage is over, if there was one.
+    /// A connection was made: the outage is over, if there was one.
     pub(crate) fn connected(&self) {
         let mut state = self.lock();
         state.pause = Duration::ZERO;
@@ -112,21 +115,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_is_not_refused_with_what_was_heard_before_it() {
+    async fn an_earlier_failure_refuses_no_call() {
         let reach = Reach::default();
         reach.refused(&down());
-        // It has its turn: whether the server is back is for it to find out.
+        // The caller has its turn: it must find out whether the server is back.
         assert!(reach.turn().await.unwrap().is_some());
     }
 
     #[tokio::test]
-    async fn what_one_heard_is_told_to_all_who_waited_for_it() {
+    async fn waiting_callers_share_one_refusal() {
         let reach = std::sync::Arc::new(Reach::default());
         reach.refused(&down());
         let turn = reach.turn().await.unwrap();
         let other = std::sync::Arc::clone(&reach);
         let waits = tokio::spawn(async move { other.turn().await.map(|turn| turn.is_some()) });
-        // The other one asks before this one is refused.
+        // The second caller asks before the first one is refused.
         tokio::task::yield_now().await;
         reach.refused(&down());
         drop(turn);

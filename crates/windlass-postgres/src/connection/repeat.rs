@@ -1,4 +1,4 @@
-//! Once more, where the server undid a statement for no fault of its own.
+//! Repeats a statement that the server undid because of another transaction.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use windlass_core::Result;
 
 use crate::connection::error::Failure;
 
-/// How often a statement is tried that lost against another one.
+/// How often a statement is tried that lost against another transaction.
 const TRIES: u32 = 5;
-/// Pause before the second try; doubled with each, and spread.
+/// Pause before the second try; doubled with each, and randomised.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Runs `work` until it succeeds, fails for good, or was tried often enough. Only for work that the server undid whole:
-/// a deadlock, a serialization failure.
+/// Runs `work` until it succeeds, fails for good, or was tried often enough. Only for work that the server
+/// undid as a whole: a deadlock, a serialization failure.
 pub(crate) async fn repeat<T, F>(mut work: impl FnMut() -> F) -> Result<T>
 where
     F: Future<Output = Result<T, Failure>>,
@@ -21,7 +21,7 @@ where
     for _ in 1..TRIES {
         match work().await {
             Err(failure) if failure.is_worth_repeating => {
-                tracing::debug!(error = %failure.error, "undone by the server; once more");
+                tracing::debug!(error = %failure.error, "the server undid a statement; it is repeated");
                 let spread = u32::from(std::process::id() as u8 & 7);
                 tokio::time::sleep(pause + pause / 8 * spread).await;
                 pause *= 2;

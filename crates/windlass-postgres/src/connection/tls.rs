@@ -23,14 +23,15 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 use tokio_rustls::{TlsConnector, client};
 use windlass_core::percent;
 
-/// How much of the server's certificate is believed.
+/// How the server's certificate is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verify {
-    /// Nothing: against listeners, not against somebody in between (`prefer`, `require` without `sslrootcert`).
+    /// Not at all: safe against an eavesdropper, not against a machine in the middle (`prefer`, `require`
+    /// without `sslrootcert`).
     Nothing,
-    /// That a known authority signed it (`verify-ca`).
+    /// A known authority must have signed it (`verify-ca`).
     Authority,
-    /// That, and the name (`verify-full`).
+    /// A known authority must have signed it, and its name must match (`verify-full`).
     Name,
 }
 
@@ -42,7 +43,7 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Takes the parameters that the driver does not know out of an address.
+    /// Removes the parameters that the driver does not know from an address, and reads them.
     pub(crate) fn take_from(url: &str) -> Result<(String, Self), String> {
         let mut tls = Self { verify: Verify::Nothing, root: None };
         let Some((base, query)) = url.split_once('?') else { return Ok((url.to_owned(), tls)) };
@@ -56,7 +57,7 @@ impl Tls {
             }
         }
         let is_required = rest.contains(&"sslmode=require");
-        // As libpq has it: who names an authority wants it checked.
+        // As in libpq: an address that names an authority asks for verification.
         if is_required && tls.root.is_some() && tls.verify == Verify::Nothing {
             tls.verify = Verify::Authority;
         }
@@ -69,7 +70,7 @@ impl Tls {
     /// What the driver connects with.
     ///
     /// # Errors
-    /// A sentence: a root file that cannot be read, or a machine without any roots.
+    /// One sentence: a root file cannot be read, or the machine has no roots.
     pub(crate) fn connect(&self) -> Result<Connect, String> {
         let provider = Arc::new(default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match self.verify {
@@ -109,7 +110,7 @@ impl Tls {
     }
 }
 
-/// Believes what it is told to: anybody, or anybody with a certificate of a known authority, whatever the name.
+/// Accepts every certificate, or every one that a known authority signed, with any name.
 #[derive(Debug)]
 struct Lenient {
     inner: Option<Arc<WebPkiServerVerifier>>,
@@ -160,7 +161,7 @@ impl ServerCertVerifier for Lenient {
     }
 }
 
-/// Makes the driver's connections secure.
+/// Starts TLS on the driver's connections.
 #[derive(Clone)]
 pub(crate) struct Connect(TlsConnector);
 
@@ -172,13 +173,14 @@ where
     type TlsConnect = ConnectTo;
     type Error = std::convert::Infallible;
 
-    /// Asked also for a socket in the file system, whose path is no name: that shows only if TLS is really begun.
+    /// Also called for a socket in the file system, whose path is no host name: so an error is reported only
+    /// when TLS begins.
     fn make_tls_connect(&mut self, domain: &str) -> Result<ConnectTo, Self::Error> {
         Ok(ConnectTo { name: ServerName::try_from(domain.to_owned()).ok(), connector: self.0.clone() })
     }
 }
 
-/// One connection about to be made secure.
+/// One connection on which TLS will begin.
 pub(crate) struct ConnectTo {
     name: Option<ServerName<'static>>,
     connector: TlsConnector,
@@ -201,7 +203,7 @@ where
     }
 }
 
-/// A secure stream. Without channel binding: the server's certificate is what is believed, or nothing is.
+/// A stream with TLS. It has no channel binding: the certificate is what was verified, or nothing was.
 pub(crate) struct Stream<S>(Box<client::TlsStream<S>>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Stream<S> {

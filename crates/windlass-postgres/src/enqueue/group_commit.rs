@@ -1,5 +1,5 @@
-//! Group commit: while one batch is on its way the next gathers; when it returns, all that gathered goes at once. An idle
-//! store writes at once, a busy one writes large batches, and there is no timer.
+//! Group commit: while one batch is on its way the next gathers, and goes as soon as the first returns. An
+//! idle store writes at once, a busy one writes large batches, and there is no timer.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn fit(calls: &[Call]) -> usize {
     fits.count()
 }
 
-/// Writes what gathers until the store is closed.
+/// Writes the waiting calls until the store is closed.
 pub(crate) async fn run(gather: Arc<Gather>, shared: Weakly) {
     let _closes = gather.calls.closes();
     loop {
@@ -93,13 +93,13 @@ async fn write(shared: &Shared, sort: Sort, mut calls: Vec<Call>) {
                 let _ = call.answer.send(Ok(share));
             }
         }
-        // The answer was lost for all of them.
+        // The answer was lost for all callers.
         Err(error @ Error::Unknown(_)) => {
             for call in calls {
                 let _ = call.answer.send(Err(error.clone()));
             }
         }
-        // Nothing was written. One caller's bad task fails only that caller.
+        // Nothing was written. A bad task of one caller must fail only that caller.
         Err(_) => {
             for call in calls {
                 let _ = call.answer.send(add(shared, sort, &call.tasks).await);

@@ -1,7 +1,8 @@
-//! Enqueue inside a transaction of the caller's own: the task is there if that commits, and only then.
+//! Enqueue inside a transaction of the caller's own: the task exists if that transaction commits, and only
+//! then.
 //!
-//! The function `enqueue_task` of the schema does the work, whoever calls; what is here brings it a checked task through
-//! the caller's driver, and says what its refusals mean.
+//! The function `enqueue_task` of the schema does the work for every caller. This file sends it a checked
+//! task through the caller's driver, and translates its refusals.
 
 #[cfg(feature = "sqlx")]
 mod sqlx;
@@ -18,8 +19,8 @@ use crate::{
 
 /// A transaction of the caller's own, on the database that holds the schema of a store.
 ///
-/// It is implemented for the transactions of tokio-postgres and, with the feature `sqlx`, of sqlx; and for their
-/// connections, where a transaction was begun by hand.
+/// It is implemented for the transactions of tokio-postgres and, with the feature `sqlx`, of sqlx. It is also
+/// implemented for their connections, for a caller that has sent BEGIN itself.
 #[async_trait]
 pub trait Within: Send {
     /// Sends the call and reads its answer. [`enqueue_within`] checks the task first.
@@ -27,15 +28,15 @@ pub trait Within: Send {
     async fn call(&mut self, call: &Call<'_>) -> Result<Enqueued>;
 }
 
-/// Adds a task inside a transaction of the caller's own, under the same rules as [`Store::enqueue`]. It is claimed after the
-/// transaction commits; after a rollback nothing is left of it.
+/// Adds a task inside a transaction of the caller's own, under the same rules as [`Store::enqueue`]. The task
+/// can be claimed after the transaction commits; after a rollback nothing is left of it.
 ///
-/// Whoever enqueues with a key that another open transaction has just taken waits for that one to end.
+/// If another open transaction has just taken the same key, the call waits until that transaction ends.
 ///
 /// # Errors
-/// Any [`Error`]. As after any statement that failed, the transaction can then only be rolled back (or back to a savepoint
-/// of the caller). After [`Error::Unavailable`] the whole transaction may be tried again: so a caller in REPEATABLE READ or
-/// SERIALIZABLE learns that somebody else was faster.
+/// Any [`Error`]. As after any statement that failed, the transaction can then only be rolled back (or back
+/// to a savepoint of the caller). After [`Error::Unavailable`] the whole transaction may be tried again: a
+/// caller in REPEATABLE READ or SERIALIZABLE gets this error if another transaction was faster.
 ///
 /// [`Store::enqueue`]: windlass_core::Store::enqueue
 pub async fn enqueue_within<W: Within + ?Sized>(
@@ -137,7 +138,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What became of a call whose connection was lost: a transaction is lost with it; without one it may have committed.
+/// What the loss of the connection means: a transaction is lost with it; without one the call may have
+/// committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lost {
     Undone,

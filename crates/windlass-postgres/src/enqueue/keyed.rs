@@ -1,7 +1,7 @@
 //! Idempotency keys: the same (queue, key) gives one task (ENQ-IDEMPOTENT).
 //!
-//! Keys are tried in one statement and read in the next: whoever comes second waits for the first to commit, and only a
-//! later statement sees what that was.
+//! Keys are taken in one statement and read in the next. The second transaction to take a key waits until the
+//! first one commits, and only a later statement sees what the first one wrote.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ use crate::{
     sql,
 };
 
-/// How long an enqueue waits for another transaction that has just taken the same key; all keyed enqueues of this process wait
-/// with it.
+/// How long an enqueue waits for another transaction that has just taken the same key. All keyed enqueues of
+/// this process wait with it.
 const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '500ms'";
 
 /// Adds tasks of which some have keys, all in one transaction; the answers are in the order of the tasks.
@@ -67,7 +67,7 @@ async fn insert_planned(
     lanes: &[i32],
     plan: &Plan<'_>,
 ) -> Result<(Vec<Enqueued>, Option<Added>), Failure> {
-    // Drawn for all at once, so that they have the order of the batch.
+    // Drawn for all tasks at once, so that the ids have the order of the batch.
     let ids = session.query(&sql::DRAW_IDS, &[&(tasks.len() as i64)]).await?;
     let ids: Vec<i64> = ids.iter().map(|row| row.get(0)).collect();
     let holders = plan.settle(session, tasks, &ids).await?;
@@ -103,24 +103,24 @@ pub(crate) async fn holder(shared: &Shared, queue: &Name, key: &str) -> Result<O
     Ok(row.map(|row| TaskId::from_raw(row.get(0))))
 }
 
-/// What one task of a batch is with regard to keys.
+/// What one task of a batch means for keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// It has no key.
     Plain,
     /// It is the first of the batch with its key.
     First,
-    /// Its key stands earlier in the batch, at this place.
+    /// The key is that of an earlier task of the batch, at this index.
     SameAs(usize),
 }
 
-/// What a batch means, decided before anything is sent.
+/// The roles of a batch, decided before anything is sent.
 struct Plan<'a> {
     roles: Vec<Role>,
     first: Vec<(usize, &'a str, &'a str)>,
 }
 
-/// Who has a key.
+/// The task that has a key.
 struct Holder {
     task: i64,
     is_ours: bool,
@@ -156,7 +156,7 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    /// Takes the keys that are free and finds out who has the others; a conflict refuses the batch.
+    /// Takes the free keys, and finds the tasks that have the others. A conflict refuses the batch.
     async fn settle(
         &self,
         session: &mut Session<'_>,
@@ -210,7 +210,7 @@ impl<'a> Plan<'a> {
         for (place, role) in self.roles.iter().enumerate() {
             let found = match role {
                 Role::Plain => continue,
-                // What is ours was just added, and has its answer.
+                // A task of this batch was just added, and has its answer.
                 Role::First => holders.get(&place).filter(|holder| !holder.is_ours),
                 Role::SameAs(first) => holders.get(first),
             };

@@ -1,7 +1,8 @@
 //! One task that may start at once.
 //!
-//! Workers have it while its caller waits for the disk. A worker that waits has it in the same commit: one that the caller
-//! names, or one of another process that has offered to take the next task.
+//! Workers can claim it while its caller waits for the disk. If a worker waits for a task, the same commit
+//! leases it to that worker: to one that the caller names, or to one of another process that has made an
+//! offer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,7 +22,7 @@ use crate::{
     wakeup::offer::TOLD_MAX_BYTES,
 };
 
-/// What is visible: the task and, if a worker that was named has it, its lease.
+/// What is visible: the task and, if the named worker got it, its lease.
 type Visible = (Enqueued, Option<Claimed>);
 
 /// Adds a task, and calls `visible` as soon as workers can see it; returns when it is safe.
@@ -39,8 +40,8 @@ pub(super) async fn add_one(
     let trace = task.trace.map(|trace| trace.to_string());
     let notify = !shared.doorbell.covers(&[lane]);
     let soon = shared.flushes();
-    // A notification has room for a small payload and nothing else. And the offer is locked until the commit, which must not
-    // wait for the disk then: its worker renews in the same row.
+    // A notification has room for a small payload only. And the offer's row is locked until the commit. The
+    // worker's renewals write the same row, so that commit must not wait for the disk.
     let may_be_offered = soon
         && taker.is_none()
         && timeout.is_none()
@@ -110,7 +111,8 @@ pub(super) async fn add_one(
     added.ok_or_else(|| Error::Unknown("the server did not say which task it added".to_owned()))
 }
 
-/// Adds a task, as a lease of this worker that waits for it if nothing is ready before it. Returns when that is visible.
+/// Adds a task as a lease of this waiting worker, unless another ready task is before it. Returns when that
+/// is visible.
 pub(crate) async fn add_for(
     shared: &Arc<Shared>,
     task: NewTask,
@@ -124,11 +126,12 @@ pub(crate) async fn add_for(
     let (visible, seen) = oneshot::channel();
     let (told, safe) = oneshot::channel();
     let writer = Arc::clone(shared);
-    // On the driver, so that a caller that is dropped does not end the write halfway.
+    // Runs on the driver's thread, so that a caller that is dropped does not end the write halfway.
     shared.pool.handle().spawn(async move {
         let write = async {
             let mut session = writer.pool.session().await?;
-            // The receiver is gone if the call was dropped. Then the next comparison of leases finds the lease.
+            // There is no receiver if the call was dropped. Then the next comparison of leases finds the
+            // lease.
             let tell = |seen| drop(visible.send(seen));
             add_one(&writer, &mut session, &task, number, Some((&demand, &lane)), tell).await
         };

@@ -1,8 +1,9 @@
-//! Admission: who passes the gates of jobs and workflows.
+//! Admission: decides which tasks pass the gates of jobs and workflows.
 //!
-//! Whoever changes something that concerns a gate says so in `gate_todo`, in the same transaction and without a lock; what
-//! only gives room back needs none. Room is given here alone, in short transactions of our own: the workflows are locked, then
-//! the jobs, each in order, and what is decided is read in a statement after the last lock.
+//! A transaction that changes something at a gate writes that to `gate_todo`, in the same transaction and
+//! without a lock. A transaction that only gives room back needs no lock either. Admission alone hands out
+//! room, in short transactions of its own: it locks the workflows, then the jobs, each in order. It reads
+//! what it decides on in a statement after the last lock.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,18 +26,18 @@ use crate::{
 
 /// Rows of `gate_todo` that one transaction takes.
 const TODO_MAX: i64 = 1_000;
-/// Batches of settlements whose places one transaction passes on.
+/// Batches of settlements whose freed places one transaction passes on.
 const FREED_MAX: i64 = 8;
 /// Transactions of one call.
 const PASSES_MAX: usize = 1_000;
 
-/// What `gate_todo` says.
+/// The values of `gate_todo`.
 pub(crate) const TODO_JOB: i16 = 0;
 pub(crate) const TODO_WORKFLOW: i16 = 1;
 const TODO_STARTED: i16 = 2;
 // 4: an enqueue gives the limit of a job, which `job_make.sql` reads if the job is new.
 
-/// The admission of one process: one at a time, and callers of one moment share it.
+/// The admission of one process: one runs at a time, and callers of one moment share it.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
     turn: tokio::sync::Mutex<()>,
@@ -46,13 +47,13 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Has it done soon, by nobody in particular.
+    /// Has the background loop admit soon; the caller does not wait.
     pub(crate) fn wake(&self) {
         self.wanted.notify_one();
     }
 }
 
-/// Admits whenever somebody asked, until the store is closed.
+/// Admits each time it is woken, until the store is closed.
 pub(crate) async fn run(admission: Arc<Admission>, shared: Weakly) {
     loop {
         tokio::select! {
@@ -64,7 +65,7 @@ pub(crate) async fn run(admission: Arc<Admission>, shared: Weakly) {
     }
 }
 
-/// Admits after something was committed that needs it. That is durable, so a failure here is only a delay.
+/// Admits after a commit that needs it. The need is written durably, so a failure here is only a delay.
 pub(crate) async fn admit_after(shared: &Shared) -> DutyReport {
     admit(shared).await.unwrap_or_else(|error| {
         tracing::debug!(%error, "admission failed; the next claim tries again");
@@ -72,20 +73,21 @@ pub(crate) async fn admit_after(shared: &Shared) -> DutyReport {
     })
 }
 
-/// A worker has registered: held tasks of its lanes take part again. What is to be looked at is noted here, so that the next
-/// claim sees it; the worker does not wait for the rest, because its lease runs already.
-pub(crate) async fn worker_came(shared: &Shared) {
+/// A worker has registered: held tasks of its lanes take part again. The jobs to look at are noted here, so
+/// that the next claim sees them. The worker does not wait for the admission itself, because its lease runs
+/// already.
+pub(crate) async fn worker_registered(shared: &Shared) {
     job::note_held(shared).await;
     shared.admission.wake();
 }
 
-/// Looks at everything that is to be looked at.
+/// Admits for everything that `gate_todo` names.
 pub(crate) async fn admit(shared: &Shared) -> Result<DutyReport> {
     let admission = &shared.admission;
     let mine = admission.asked.fetch_add(1, Ordering::AcqRel) + 1;
     let _turn = admission.turn.lock().await;
     if admission.done.load(Ordering::Acquire) >= mine {
-        // Somebody began after this call and has done it.
+        // Another caller's admission began after this call, and has ended.
         return Ok(DutyReport::default());
     }
     let upto = admission.asked.load(Ordering::Acquire);
@@ -103,7 +105,7 @@ async fn admit_all(shared: &Shared) -> Result<DutyReport> {
         report.lanes_ready.extend(&admitted.lanes_ready);
         admitted.log();
         if admitted.has_parked {
-            // Somebody may have come to serve the lane before this was committed.
+            // A worker may have begun to serve the lane before this was committed.
             unpark(shared).await?;
         }
         for (name, up_to, reason) in &admitted.to_cancel {
@@ -121,24 +123,24 @@ async fn admit_all(shared: &Shared) -> Result<DutyReport> {
     Ok(report)
 }
 
-/// Lets held tasks of lanes that somebody serves again take part.
+/// Lets held tasks of lanes that have a worker again take part.
 pub(crate) async fn unpark(shared: &Shared) -> Result<(), Failure> {
     let mut session = shared.gates.session().await?;
     while session.row(&sql::UNPARK, &[&TODO_MAX]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}
     Ok(())
 }
 
-/// What one transaction did, told after its commit.
+/// What one transaction did; reported after its commit.
 #[derive(Default)]
 pub(crate) struct Admitted {
     pub moved: u64,
     pub lanes_ready: Vec<LaneId>,
     pub next_due: Option<Timestamp>,
-    /// Jobs whose waiting tasks are to be cancelled, up to a task, and why.
+    /// Jobs whose waiting tasks must be cancelled, up to a task, and why.
     pub to_cancel: Vec<(String, i64, String)>,
-    /// Tasks of lanes that nobody serves were put aside.
+    /// Tasks of lanes without a live worker were put aside.
     pub has_parked: bool,
-    /// Jobs that came to their limit, or left it.
+    /// Jobs that reached their limit, or left it.
     pub edges: Vec<(String, bool, u32)>,
 }
 
@@ -147,7 +149,7 @@ impl Admitted {
         self.next_due = Some(self.next_due.map_or(at, |known| known.min(at)));
     }
 
-    /// One line per change, not per look.
+    /// Logs one line for each change, not for each look.
     pub(crate) fn log(&self) {
         for (job, is_at_limit, limit) in &self.edges {
             if *is_at_limit {
@@ -159,7 +161,7 @@ impl Admitted {
     }
 }
 
-/// One transaction; nothing if nothing is to be looked at.
+/// One transaction; `None` if `gate_todo` is empty.
 async fn admit_some(shared: &Shared) -> Result<Option<Admitted>, Failure> {
     let mut session = shared.gates.session().await?;
     let take: [(&'static Sql, &[Param<'_>]); 2] =
@@ -196,24 +198,24 @@ async fn admit_some(shared: &Shared) -> Result<Option<Admitted>, Failure> {
     Ok(Some(admitted))
 }
 
-/// What is to be looked at in one transaction.
+/// The work of one transaction.
 #[derive(Default)]
 pub(crate) struct Todo {
     pub jobs: BTreeSet<String>,
     workflows: BTreeSet<String>,
     pub started: BTreeSet<String>,
-    /// Places that became free, to be passed on one for one.
+    /// Places that became free. Each is passed on to one task.
     pub freed: BTreeMap<String, i64>,
 }
 
 impl Todo {
-    /// One job.
+    /// The work for one job.
     pub(crate) fn job(name: &str) -> Self {
         Self { jobs: BTreeSet::from([name.to_owned()]), ..Self::default() }
     }
 }
 
-/// Says that jobs are to be looked at.
+/// Notes in `gate_todo` that admission must look at these jobs.
 pub(crate) async fn put_jobs<'a>(
     session: &mut Session<'_>,
     names: impl Iterator<Item = &'a str>,

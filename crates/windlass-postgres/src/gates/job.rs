@@ -1,4 +1,4 @@
-//! Jobs as operators and clients see and change them, and lanes that come alive or die.
+//! Jobs as operators and clients see and change them, and lanes that become live or stop being live.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::{
 
 /// Tasks that one transaction cancels, or moves because of a lane.
 const CHUNK: i64 = 1_000;
-/// Occupants of a job that an answer names.
+/// Tasks with a place in a job that an answer names.
 const OCCUPANTS: i64 = 5;
 
 pub(crate) fn cancelled_reason(name: &str) -> String {
@@ -60,7 +60,8 @@ fn record(row: &tokio_postgres::Row) -> Option<JobRecord> {
     })
 }
 
-/// Makes a job or changes it. What its new limit has no room for is taken back in the same transaction (LIMIT).
+/// Makes a job or changes it. Ready tasks beyond its new limit are held again in the same transaction
+/// (LIMIT).
 pub(crate) async fn set(shared: &Shared, name: &Name, change: &JobChange) -> Result<JobRecord> {
     if change.state == Some(JobState::Removing) {
         return Err(Error::invalid("a job is removed by a call of its own"));
@@ -109,8 +110,8 @@ async fn set_once(shared: &Shared, name: &Name, change: &JobChange) -> Result<Ad
     Ok(admitted)
 }
 
-/// Has starts noticed if the job has a delay, from the row that it has now; answers whether something runs whose start was not. A job that
-/// ends its tasks starts nothing, so that waits until it is resumed.
+/// Records starts if the job has a delay, from the row that it has now. Answers whether a task runs whose
+/// start was not recorded. A job that ends its tasks starts nothing, so that waits until the job is resumed.
 async fn pace(session: &mut Session<'_>, name: &Name, row: &tokio_postgres::Row) -> Result<bool, Failure> {
     let state = JobState::from_code(i64::from(row.get::<_, i16>(0))).unwrap_or(JobState::Paused);
     if state.ends_what_comes_back() {
@@ -126,7 +127,7 @@ async fn lock_state(session: &mut Session<'_>, name: &Name) -> Result<Option<Job
     Ok(row.map(|row| JobState::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(JobState::Paused)))
 }
 
-/// What follows from a transaction that gave turns, once it is committed.
+/// Does what must follow a transaction that gave turns, once it is committed.
 async fn follow_up(shared: &Shared, admitted: &Admitted) -> Result<()> {
     admitted.log();
     let mut lanes_ready = admitted.lanes_ready.clone();
@@ -143,7 +144,8 @@ async fn follow_up(shared: &Shared, admitted: &Admitted) -> Result<()> {
     Ok(())
 }
 
-/// Cancels what waits in a job, a bounded number at a time; answers how many, and adds the lanes of the steps that follow.
+/// Cancels what waits in a job, a bounded number at a time. Answers how many, and adds the lanes of the steps
+/// that follow.
 pub(crate) async fn cancel_tasks(
     shared: &Shared,
     name: &str,
@@ -169,7 +171,7 @@ pub(crate) async fn cancel_tasks(
     }
 }
 
-/// Asks what runs in a job to end.
+/// Asks the running tasks of a job to end.
 async fn ask_running(shared: &Shared, name: &Name, up_to: i64, reason: &str) -> Result<()> {
     let mut session = shared.pool.session().await?;
     let rows = session.query(&sql::JOB_TASKS, &[&name.as_str(), &true, &up_to, &i64::MAX]).await?;
@@ -180,7 +182,7 @@ async fn ask_running(shared: &Shared, name: &Name, up_to: i64, reason: &str) -> 
     Ok(())
 }
 
-/// Cancels what waits in a job and forgets it when the last task that runs has ended.
+/// Cancels what waits in a job, and forgets the job when its last running task has ended.
 pub(crate) async fn remove(shared: &Shared, name: &Name, now: bool) -> Result<u64> {
     let reason = removed_reason(name.as_str());
     let gone_before = repeat(|| async {
@@ -191,7 +193,7 @@ pub(crate) async fn remove(shared: &Shared, name: &Name, now: bool) -> Result<u6
             return Err(Error::NotFound(format!("job {name}")).into());
         }
         let gone = session.row(&sql::JOB_GONE, &[&name.as_str()]).await?;
-        // Nothing of it starts from here on.
+        // From here on none of its tasks starts.
         session.query(&sql::JOB_DEMOTE, &[&vec![name.as_str()], &vec![i64::MAX]]).await?;
         admit::put_jobs(&mut session, std::iter::once(name.as_str())).await?;
         session.commit().await?;
@@ -210,7 +212,7 @@ pub(crate) async fn remove(shared: &Shared, name: &Name, now: bool) -> Result<u6
     Ok(cancelled)
 }
 
-/// What stands around a task at its gates.
+/// The gates of a task, and what holds it there.
 pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView> {
     let mut view = GateView::default();
     if let Some(name) = &task.job {
@@ -225,10 +227,11 @@ pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView>
     Ok(view)
 }
 
-/// What has slipped between a lane's coming or going and an admission under way, and room that was given to nobody because no worker
-/// was there or the one that came died at once: seen to now and then by the leader (NO-STRANDED).
+/// Repairs, for the leader, two rare cases (NO-STRANDED). A lane can become live or stop being live while an
+/// admission runs, which then misses it. And room can stay unused because no worker was there, or because the
+/// new worker died at once.
 pub(crate) async fn check_gates(shared: &Shared) {
-    lanes_went(shared).await;
+    lanes_became_dead(shared).await;
     let look = async {
         shared.gates.session().await?.query(&sql::TODO_ROOM, &[]).await?;
         admit::unpark(shared).await
@@ -239,13 +242,14 @@ pub(crate) async fn check_gates(shared: &Shared) {
     admit::admit_after(shared).await;
 }
 
-/// A worker came or a queue was resumed: held tasks of lanes that nobody served take part again.
-pub(crate) async fn lanes_came(shared: &Shared) {
+/// A worker registered or a queue was resumed: held tasks of lanes that were not live take part again.
+pub(crate) async fn lanes_became_live(shared: &Shared) {
     note_held(shared).await;
     admit::admit_after(shared).await;
 }
 
-/// Lets held tasks of lanes that nothing served take part again, and notes that jobs with held tasks are to be looked at.
+/// Lets held tasks of lanes that were not live take part again, and notes in `gate_todo` the jobs with held
+/// tasks.
 pub(crate) async fn note_held(shared: &Shared) {
     let noted = async {
         shared.gates.session().await?.query(&sql::TODO_HELD, &[]).await?;
@@ -256,8 +260,9 @@ pub(crate) async fn note_held(shared: &Shared) {
     }
 }
 
-/// A worker went or a queue was paused: ready tasks of lanes that nobody serves must not hold the room of their jobs.
-pub(crate) async fn lanes_went(shared: &Shared) -> DutyReport {
+/// A worker left or a queue was paused: ready tasks of lanes that are not live must not hold the room of
+/// their jobs.
+pub(crate) async fn lanes_became_dead(shared: &Shared) -> DutyReport {
     let went = async {
         let mut session = shared.gates.session().await?;
         while session.row(&sql::PARK_DEAD, &[&CHUNK]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}

@@ -1,4 +1,5 @@
-//! The turns of jobs: what their locks show, what is decided about them, and what becomes of their tasks.
+//! The turns of jobs: what their locked rows show, what is decided about them, and what happens to their
+//! tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +18,10 @@ use crate::{
     sql,
 };
 
-/// How often the jobs of one transaction are looked at again before the rest is left to the next.
+/// How many rounds one transaction gives its jobs before it leaves the rest to the next transaction.
 const ROUNDS_MAX: usize = 50;
-/// Held tasks that are looked at beyond those that there is room for, for lanes that nobody serves.
+/// Held tasks that are read beyond those that there is room for: some of them may be in lanes without a
+/// worker.
 const AHEAD: i64 = 500;
 
 /// A job as its lock shows it.
@@ -48,7 +50,8 @@ impl Locked {
     }
 }
 
-/// Locks jobs inside the session's transaction. If some have no row yet they get one, and the transaction is to be begun anew.
+/// Locks jobs inside the session's transaction. If some have no row yet, rows are made, and the transaction
+/// must begin anew.
 async fn lock(
     shared: &Shared,
     session: &mut Session<'_>,
@@ -60,14 +63,15 @@ async fn lock(
     if rows.len() == names.len() {
         return Ok(rows.iter().map(|row| (row.get(0), Locked::of(row))).collect());
     }
-    // Rows are made without holding any: two who hold some and make others would wait for each other.
+    // Rows are made while no job is locked: two transactions that each hold some jobs and make others would
+    // wait for each other.
     session.rollback().await;
     session.query(&sql::JOB_MAKE, &[&wanted, &limit]).await?;
     let error = Error::Unavailable("jobs were made or forgotten meanwhile; try again".to_owned());
     Err(Failure { error, is_broken: false, is_worth_repeating: true })
 }
 
-/// Locks jobs and lets through what they have room for, takes back what they have no room for.
+/// Locks jobs, makes held tasks ready where there is room, and holds ready tasks again where there is none.
 pub(crate) async fn give_turns(
     shared: &Shared,
     session: &mut Session<'_>,
@@ -93,21 +97,21 @@ pub(crate) async fn give_turns(
     round.note(session, admitted).await
 }
 
-/// The jobs of one transaction, looked at until each has what it may have.
+/// The jobs of one transaction. Rounds repeat until each job has what its limit allows.
 struct Round<'a> {
     jobs: BTreeMap<String, Locked>,
     started: &'a BTreeSet<String>,
     rounds: usize,
-    /// Jobs that are not settled yet.
+    /// Jobs that are not decided yet.
     open: BTreeSet<String>,
-    /// What each job has taken of its limit.
+    /// How many tasks of each job are ready, and how many run.
     taken: BTreeMap<String, (u32, u32)>,
     noted: BTreeSet<String>,
     again: BTreeMap<String, Timestamp>,
     forgotten: Vec<String>,
 }
 
-/// What is to be done in one look.
+/// What one round does.
 #[derive(Default)]
 struct Plan {
     promote: Vec<(String, i64, bool)>,
@@ -131,8 +135,9 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Passes places that became free on to the next of the same job, without counting: what is ready or runs, and what is about to be
-    /// passed on, never exceeds the limit. Jobs of which anything else is to be said are left to be counted.
+    /// Passes each freed place on to the next task of the same job, without counting. The tasks that are
+    /// ready, run or are about to get a freed place never exceed the limit. A job for which `gate_todo` says
+    /// anything else stays open, and is counted.
     async fn pass_on(
         &mut self,
         session: &mut Session<'_>,
@@ -158,7 +163,8 @@ impl<'a> Round<'a> {
         let mut promoted = self.promote(session, &wanted, admitted).await?;
         for (name, n, _) in wanted {
             let is_full = promoted.remove(&name).unwrap_or(0) >= n;
-            // One that ran dry leaves its limit; one that met a dead lane is open again.
+            // A job with too few held tasks is no longer at its limit. A job that met a lane without a worker
+            // is open again.
             if !is_full && self.jobs.get(&name).is_some_and(|job| job.at_limit) {
                 self.open.insert(name);
             }
@@ -180,7 +186,7 @@ impl<'a> Round<'a> {
             let names: Vec<&str> = plan.demote.iter().map(|(name, _)| name.as_str()).collect();
             let ns: Vec<i64> = plan.demote.iter().map(|(_, n)| *n).collect();
             admitted.moved += session.query(&sql::JOB_DEMOTE, &[&names, &ns]).await?.len() as u64;
-            // Some may have been claimed meanwhile: counted again.
+            // Some tasks may have been claimed meanwhile: count these jobs again.
             self.open.extend(plan.demote.into_iter().map(|(name, _)| name));
         }
         if !plan.promote.is_empty() {
@@ -190,7 +196,8 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// Jobs whose last place was just given away are looked at again if what is still held outranks what was ready before.
+    /// Opens the jobs whose last place was just given away again if a held task outranks a task that was
+    /// ready before.
     async fn reopen_outranked(
         &mut self,
         session: &mut Session<'_>,
@@ -209,7 +216,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// Counts who has the room of the open jobs, and decides.
+    /// Counts which tasks have the room of the open jobs, and decides.
     async fn count(&mut self, session: &mut Session<'_>, admitted: &mut Admitted) -> Result<Plan, Failure> {
         let names: Vec<&str> = self.open.iter().map(String::as_str).collect();
         let of = |name: &&str| self.jobs.get(*name);
@@ -252,7 +259,7 @@ impl<'a> Round<'a> {
             };
             let mut turn = turn(&view, window(slots), now);
             if is_noted_elsewhere {
-                // Whoever has taken note of that start decides when the next may come.
+                // The transaction that recorded that start decides when the next may follow.
                 turn = Turn { demote: turn.demote, ..Turn::default() };
             }
             if let Some(at) = turn.again_at {
@@ -261,7 +268,8 @@ impl<'a> Round<'a> {
             if turn.demote > 0 {
                 plan.demote.push((name, i64::from(turn.demote)));
             } else if turn.promote > 0 && slots == 0 {
-                // Nobody is there to take anything; the first worker to come has all jobs looked at.
+                // There is no worker to take a task. When the first worker registers, admission looks at all
+                // jobs.
             } else if turn.promote > 0 {
                 plan.promote.push((name, i64::from(turn.promote), job.delay.is_some()));
             } else if job.state == JobState::Active && ready > 0 {
@@ -281,7 +289,7 @@ impl<'a> Round<'a> {
         let ns: Vec<i64> = wanted.iter().map(|(_, n, _)| *n).collect();
         let delays: Vec<bool> = wanted.iter().map(|(.., delay)| *delay).collect();
         if self.rounds > 1 {
-            // Once tasks of dead lanes were met there are often more of them.
+            // A job that met a task of a lane without a worker often has more of them.
             let most = ns.iter().max().copied().unwrap_or(0) + AHEAD;
             admitted.has_parked |= !session.query(&sql::JOB_PARK, &[&names, &most]).await?.is_empty();
         }
@@ -296,7 +304,7 @@ impl<'a> Round<'a> {
                 }
                 *promoted.entry(name).or_default() += 1;
             } else {
-                // Nobody serves that lane; the next one may have the place.
+                // That lane has no live worker: the next task may have the place.
                 self.open.insert(name);
                 admitted.has_parked = true;
             }
@@ -304,7 +312,7 @@ impl<'a> Round<'a> {
         Ok(promoted)
     }
 
-    /// Writes down what changed about the jobs themselves.
+    /// Writes what changed in the rows of the jobs.
     async fn note(self, session: &mut Session<'_>, admitted: &mut Admitted) -> Result<(), Failure> {
         let (mut names, mut recounts, mut at_limits, mut starts) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());

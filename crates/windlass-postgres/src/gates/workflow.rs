@@ -1,5 +1,5 @@
-//! Workflows: steps one after another. Whatever ends a step holds its workflow's row first, and passes the turn on in the same
-//! transaction (WF-ORDER).
+//! Workflows: steps one after another. A transaction that ends a step first locks its workflow's row, and
+//! passes the turn on before it commits (WF-ORDER).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,23 +21,23 @@ pub(crate) struct StepEnd {
     pub workflow: String,
     pub task: i64,
     pub step: Option<i64>,
-    /// Otherwise than in success.
+    /// The step did not end in success.
     pub has_failed: bool,
 }
 
-/// A workflow as its lock shows it.
+/// A workflow as its locked row shows it.
 pub(crate) struct Locked {
     on_failure: OnFailure,
     blocked_by: Option<i64>,
     forgiven_step: Option<i64>,
 }
 
-/// Workflows that are held until the transaction ends.
+/// Workflows that are locked until the transaction ends.
 #[derive(Default)]
 pub(crate) struct Held(BTreeMap<String, Locked>);
 
 impl Held {
-    /// What `workflow_lock.sql` answered.
+    /// Reads the answer of `workflow_lock.sql`.
     pub(crate) fn of(rows: &[tokio_postgres::Row]) -> Self {
         let row = |row: &tokio_postgres::Row| {
             let policy = OnFailure::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or_default();
@@ -50,13 +50,13 @@ impl Held {
         self.0.keys().map(String::as_str).collect()
     }
 
-    /// The step that holds a workflow up.
+    /// The step that blocks a workflow.
     pub(crate) fn blocked_by(&self, name: &str) -> Option<i64> {
         self.0.get(name).and_then(|row| row.blocked_by)
     }
 }
 
-/// Holds workflows, in order.
+/// Locks workflows, in order.
 pub(crate) async fn lock(session: &mut Session<'_>, names: &BTreeSet<String>) -> Result<Held, Failure> {
     if names.is_empty() {
         return Ok(Held::default());
@@ -65,7 +65,7 @@ pub(crate) async fn lock(session: &mut Session<'_>, names: &BTreeSet<String>) ->
     Ok(Held::of(&session.query(&sql::WORKFLOW_LOCK, &[&names]).await?))
 }
 
-/// Passes the turns of workflows on, after steps of them have ended; answers what became ready.
+/// Passes the turns of workflows on after steps of them have ended. Answers what became ready.
 pub(crate) async fn advance(
     shared: &Shared,
     session: &mut Session<'_>,
@@ -105,7 +105,8 @@ pub(crate) async fn advance(
     Ok(admitted.lanes_ready)
 }
 
-/// Gives the heads of workflows their turn, forgets those that have none; answers the jobs that decide next.
+/// Gives the heads of workflows their turn, and forgets workflows without steps. Answers the jobs that decide
+/// next.
 async fn pass(
     session: &mut Session<'_>,
     names: &[&str],
@@ -128,7 +129,7 @@ async fn pass(
     Ok(jobs)
 }
 
-/// Takes in what was appended to workflows; answers the jobs that decide next.
+/// Admits steps that were appended to workflows. Answers the jobs that decide next.
 pub(crate) async fn admit(
     session: &mut Session<'_>,
     names: &[&str],
@@ -137,7 +138,8 @@ pub(crate) async fn admit(
     session.query(&sql::WORKFLOW_MAKE, &[&names]).await?;
     let wanted: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let held = lock(session, &wanted).await?;
-    // One that was forgotten between the two, with something appended since, is looked at again.
+    // A workflow that was forgotten between the two statements, and had a step appended since, is looked at
+    // again.
     let lost: Vec<&str> = names.iter().copied().filter(|name| !held.0.contains_key(*name)).collect();
     let names = held.names();
     if !names.is_empty() {
@@ -152,7 +154,7 @@ pub(crate) async fn admit(
     Ok(jobs)
 }
 
-/// Says that workflows are to be looked at.
+/// Notes in `gate_todo` that admission must look at these workflows.
 pub(crate) async fn put(session: &mut Session<'_>, names: &[&str]) -> Result<(), Failure> {
     if !names.is_empty() {
         let kinds = vec![TODO_WORKFLOW; names.len()];
@@ -168,7 +170,7 @@ async fn steps(session: &mut Session<'_>, name: &str) -> Result<Vec<(i64, State)
     Ok(rows.iter().map(|row| (row.get(0), state(row.get(1)))).collect())
 }
 
-/// Cancels steps of workflows that are held.
+/// Cancels steps of locked workflows.
 async fn cancel(
     shared: &Shared,
     session: &mut Session<'_>,
@@ -279,7 +281,7 @@ async fn cancel_all(
     let waiting = steps(session, name.as_str()).await?.into_iter();
     let waiting: Vec<i64> = waiting.filter(|(_, state)| *state != State::Running).map(|(id, _)| id).collect();
     let mut changed = cancel(shared, session, &waiting, &reason).await?;
-    // What is still there runs, or was claimed in between.
+    // A step that is still there runs, or was claimed in between.
     let running: Vec<i64> = steps(session, name.as_str()).await?.into_iter().map(|(id, _)| id).collect();
     if !running.is_empty() {
         let asked = session.query(&sql::ASK_CANCEL, &[&running, &reason, &shared.doorbell.channel]).await?;

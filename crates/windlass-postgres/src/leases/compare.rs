@@ -7,10 +7,10 @@
 //!   claim numbers   1 ……………… last comparison ……………… answered by now
 //!                   └─ leases of then, by their ids ─┘└─ this range of the index ─┘
 //! ```
-//! That is all: a claim that has been answered adds no lease later. An offer does, under the number of an
-//! older claim, so the range begins below an offer that is still out. The whole index is read at the first
-//! comparison, in another epoch of leases, and once a minute in case another process did something that this
-//! one has not heard of.
+//! Nothing else can have changed: a claim that has been answered adds no lease later. An offer does, under
+//! the number of an older claim, so the range begins below an offer that is still out. The whole index is
+//! read at the first comparison, in another epoch of leases, and once a minute in case another process
+//! changed a lease without this process being told.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -65,15 +65,15 @@ impl Comparisons {
         all.insert(worker, found);
     }
 
-    /// A claim begins. One that comes late, under a number that a comparison has passed, may add leases below it: the next
-    /// comparison reads from there.
+    /// A claim begins. A late one, with a number that a comparison has passed, may add leases below that
+    /// number: the next comparison reads from there.
     pub(crate) fn claims(&self, worker: WorkerId, claim_no: u64) {
         if let Some(found) = self.lock().get_mut(&worker) {
             found.up_to = found.up_to.min(claim_no as i64 - 1);
         }
     }
 
-    /// A worker is gone.
+    /// Forgets a worker whose registration has ended.
     pub(crate) fn forget(&self, worker: WorkerId) {
         self.lock().remove(&worker);
     }
@@ -99,7 +99,7 @@ pub(crate) async fn reconcile(
     let up_to = i64::try_from(up_to_claim_no).unwrap_or(i64::MAX);
     let epoch = shared.epoch.get();
     let known = shared.comparisons.find(worker, epoch);
-    // Asked before the read: what an offer brings during the read is found by the next comparison.
+    // Asked before the read: the next comparison finds what an offer leases during the read.
     let offer = shared.offers.oldest(worker);
     // Not on the connection of renewals: how long this takes may depend on dead rows, and a renewal must not
     // wait for that.
@@ -111,7 +111,7 @@ pub(crate) async fn reconcile(
     lost.sort_unstable();
     let is_stray = |row: &&Row| {
         let (lease, claim_no) = (lease_of(row), claim_of(row));
-        // What an offer brought is remembered for this long: after that nothing is handed back.
+        // An offer's lease is remembered for this long: after that nothing is handed back.
         claim_no <= up_to as u64
             && !named.contains(&lease)
             && !shared.offers.covers(worker, lease, claim_no)
@@ -119,7 +119,7 @@ pub(crate) async fn reconcile(
     };
     let strays = || {
         let mut strays: Vec<HeldLease> = look.rows.iter().filter(is_stray).map(held_lease).collect();
-        // They return to the line in the order in which they came.
+        // They return to their ready lines in the order in which they were leased.
         strays.sort_unstable_by_key(|stray| stray.lease);
         strays
     };

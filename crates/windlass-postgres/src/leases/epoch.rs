@@ -1,5 +1,6 @@
-//! The epoch of leases (see [`windlass_core::epoch`]): which one is in force stands in an unlogged table, which a crash of the server
-//! empties. The same crash can forget claims, since they do not wait for the disk.
+//! The epoch of leases (see [`windlass_core::epoch`]). An unlogged table holds the epoch in force, and a
+//! crash of the server empties that table. The same crash can forget claims, since they do not wait for the
+//! disk.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,11 +11,11 @@ use windlass_core::{
 
 use crate::{shared::Shared, sql};
 
-/// The epoch that this process last heard of.
+/// The epoch that the server told this process last.
 #[derive(Debug, Default)]
-pub(crate) struct Known(AtomicU32);
+pub(crate) struct LastEpoch(AtomicU32);
 
-impl Known {
+impl LastEpoch {
     pub(crate) fn set(&self, epoch: u32) {
         self.0.store(epoch, Ordering::Relaxed);
     }
@@ -36,7 +37,8 @@ pub(crate) async fn begin_if_forgotten(shared: &Shared) -> Result<u32> {
     Ok(epoch)
 }
 
-/// Begins an epoch if a claim has used up the one in force. Should that fail, the next claim of such a task tries again.
+/// Begins an epoch if a claim has used up the one in force. If that fails, the next claim of such a task
+/// tries again.
 pub(crate) async fn begin_if_used_up(shared: &Shared, answer: &ClaimAnswer) {
     let epoch = shared.epoch.get();
     if answer.tasks.iter().all(|task| !epoch.is_used_up_by(task.lease)) {
@@ -49,7 +51,7 @@ pub(crate) async fn begin_if_used_up(shared: &Shared, answer: &ClaimAnswer) {
 
 /// On the connection of renewals: its commits wait for the disk, unlike those of claims.
 async fn begin(shared: &Shared, used_up: Option<Epoch>) -> Result<(u32, bool)> {
-    let mut session = shared.beats.session().await?;
+    let mut session = shared.renewals.session().await?;
     let used_up = used_up.map(|epoch| i64::from(epoch.0));
     let row = session.row(&sql::BEGIN_EPOCH, &[&used_up, &i64::from(EPOCH_STEP)]).await?;
     let (epoch, is_new) = row.map_or((0, false), |row| (row.get::<_, i32>(0) as u32, row.get(1)));

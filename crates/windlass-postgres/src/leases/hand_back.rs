@@ -1,7 +1,8 @@
-//! Leases: hand-back, and what becomes of the tasks of a worker that is gone.
+//! Leases: hand-back, and what happens to the tasks of a worker that has left or died.
 //!
-//! A claim holds its worker's row until it commits. Whoever takes leases away first locks that row against claims, and
-//! looks for its tasks in the next statement: so none that commits late is missed.
+//! A claim holds its worker's row until it commits. A claim that commits late could be missed by a
+//! transaction that takes leases away. So such a transaction first locks that row against claims, and reads
+//! the worker's tasks in the next statement.
 
 use std::time::{Duration, Instant};
 
@@ -29,10 +30,10 @@ use crate::{
 pub(crate) const HAND_BACK_MAX: usize = 1_000;
 /// How often a sweep looks at tombstones too.
 const TOMBSTONES_EVERY: Duration = Duration::from_secs(30);
-/// For how long a renewal's word that nobody is expired is taken instead of a look.
-const NOBODY_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
+/// How long a sweep relies on a renewal that found no expired worker.
+const NONE_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
 
-/// Sets how many slots a live worker has. It is told with its next renewal.
+/// Sets how many slots a live worker has. Its next renewal tells the worker.
 pub(crate) async fn set_slots(shared: &Shared, worker: WorkerId, slots: u32) -> Result<()> {
     check_slots(slots)?;
     let mut session = shared.pool.session().await?;
@@ -41,8 +42,8 @@ pub(crate) async fn set_slots(shared: &Shared, worker: WorkerId, slots: u32) -> 
     drop(session);
     match (is_set, is_known) {
         (true, _) => {
-            // The window of jobs without a limit is another.
-            admit::worker_came(shared).await;
+            // The window of jobs without a limit of their own depends on the number of slots.
+            admit::worker_registered(shared).await;
             Ok(())
         }
         (false, true) => Err(Error::Conflict(not_live(worker))),
@@ -62,12 +63,12 @@ pub(crate) async fn retire(shared: &Shared, worker: WorkerId) -> Result<u64> {
             break;
         }
     }
-    // Only a hint: whoever enqueues here must not believe any more that somebody here is idle.
+    // Only a hint: enqueues of this process must no longer take this worker for idle.
     let left = async { shared.doorbell.leave(&mut shared.duties.session().await?).await };
     if let Err(error) = left.await {
-        tracing::debug!(%error, "the bell of a worker that left could not be disarmed");
+        tracing::debug!(%error, "the doorbell of a worker that left could not be disarmed");
     }
-    job::lanes_went(shared).await;
+    job::lanes_became_dead(shared).await;
     Ok(handed_back)
 }
 
@@ -86,15 +87,16 @@ async fn retire_some(shared: &Shared, worker: WorkerId) -> Result<(u64, bool), F
     Ok((ended.tasks.len() as u64, is_last))
 }
 
-/// Hands back what one claim took, and refuses it if it is still on its way.
+/// Hands back the leases of one claim, and refuses the claim if it is still on its way.
 pub(crate) async fn unclaim(shared: &Shared, worker: WorkerId, claim_no: u64) -> Result<u64> {
     shared.offers.forget(worker, claim_no);
     let claim_no = claim_no as i64;
-    // Where the claim was: its connection is gone, and whatever duties wait for does not hold up the next claim.
+    // On the pool of the claim, whose connection is closed: a duty that waits for a lock must not delay the
+    // next claim.
     take_back(shared, &shared.claims, worker, claim_no, Some(claim_no.saturating_add(1))).await
 }
 
-/// Hands back what was leased under one number, by a claim or an offer that is over.
+/// Hands back what was leased under one number, by a claim or an offer that has ended.
 pub(crate) async fn hand_back_claim(shared: &Shared, worker: WorkerId, claim_no: u64) -> Result<u64> {
     take_back(shared, &shared.duties, worker, claim_no as i64, None).await
 }
@@ -120,7 +122,7 @@ async fn take_back(
     .await
 }
 
-/// Opens a transaction that has a worker's row; nothing if there is none.
+/// Opens a transaction that locks a worker's row; `None` if there is no such worker.
 pub(crate) async fn lock_worker(pool: &Pool, worker: WorkerId) -> Result<Option<Session<'_>>, Failure> {
     let mut session = pool.session().await?;
     session.begin().await?;
@@ -131,7 +133,7 @@ pub(crate) async fn lock_worker(pool: &Pool, worker: WorkerId) -> Result<Option<
     Ok(Some(session))
 }
 
-/// Hands leases back and ends the transaction that has their worker's row.
+/// Hands leases back and ends the transaction that locks their worker's row.
 pub(crate) async fn hand_back(
     shared: &Shared,
     mut session: Session<'_>,
@@ -160,17 +162,18 @@ pub(crate) fn claim_of(row: &tokio_postgres::Row) -> u64 {
     row.get::<_, i64>(3) as u64
 }
 
-/// Tells this process that something is ready, and rings another that is idle. Only hints, so a failure is nothing.
+/// Tells this process that something is ready, and notifies another idle process. These are only hints, so a
+/// failure is ignored.
 pub(crate) async fn tell(shared: &Shared, session: &mut Session<'_>, lanes: &[LaneId]) {
     if lanes.is_empty() {
         return;
     }
     shared.tell_ready();
     let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0 as i32).collect();
-    let _ = shared.doorbell.ring(session, &lanes).await;
+    let _ = shared.doorbell.notify_another(session, &lanes).await;
 }
 
-/// Keeps how far an attempt is.
+/// Stores the progress of an attempt.
 pub(crate) async fn progress(shared: &Shared, worker: WorkerId, lease: LeaseRef, text: &str) -> Result<()> {
     let mut session = shared.pool.session().await?;
     let number = lease.lease as i32;
@@ -178,7 +181,7 @@ pub(crate) async fn progress(shared: &Shared, worker: WorkerId, lease: LeaseRef,
     row.map(|_| ()).ok_or(Error::LeaseLost(lease.id))
 }
 
-/// When sweeps looked, and when they need not.
+/// When sweeps last read, and until when they need not.
 pub(crate) struct Sweeps {
     clock: Clock,
     clean: std::sync::Mutex<Option<Instant>>,
@@ -190,20 +193,20 @@ impl Sweeps {
         Self { clock, clean: std::sync::Mutex::default(), tombstones: std::sync::Mutex::default() }
     }
 
-    /// A renewal looked: no lease has run out.
-    pub(crate) fn nobody_expired(&self) {
+    /// A renewal read the workers: no lease has run out.
+    pub(crate) fn none_expired(&self) {
         *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((self.clock)());
     }
 
-    /// A renewal looked: a lease runs out now or soon.
-    pub(crate) fn somebody_expires(&self) {
+    /// A renewal read the workers: a lease has run out or will soon.
+    pub(crate) fn one_expires(&self) {
         *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
     }
 
-    /// Whether a look is needed at all. A renewal looks ahead for as long as its word is taken.
+    /// Whether a sweep must read. A renewal looks as far ahead as sweeps rely on it.
     fn must_look(&self) -> bool {
         let clean = *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        clean.is_none_or(|at| self.is_over(at, NOBODY_EXPIRED_FOR))
+        clean.is_none_or(|at| self.is_over(at, NONE_EXPIRED_FOR))
     }
 
     fn must_look_at_tombstones(&self) -> bool {
@@ -252,7 +255,7 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
                     report.workers.push(WorkerId(worker));
                 }
             }
-            // One that cannot be swept does not keep the others.
+            // A worker whose tasks cannot be taken back must not stop the sweep of the others.
             Err(error @ Error::Invalid(_)) => {
                 tracing::warn!(worker, %error, "the tasks of a dead worker could not be taken back");
             }
@@ -260,7 +263,7 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
         }
     }
     if !report.workers.is_empty() {
-        report.lanes_ready.extend(job::lanes_went(shared).await.lanes_ready);
+        report.lanes_ready.extend(job::lanes_became_dead(shared).await.lanes_ready);
     } else if needs_admission {
         report.lanes_ready.extend(admit::admit_after(shared).await.lanes_ready);
     }
@@ -323,7 +326,8 @@ async fn expire_one(shared: &Shared, worker: WorkerId, room: usize) -> Result<Sw
     Ok(swept)
 }
 
-/// What a crash makes of each task, as `crash.sql` takes it: whether it is dead, and its group counted from one, negative if it is alone.
+/// What a crash makes of each task, as `crash.sql` takes it: whether it is dead, and the number of its group,
+/// counted from one, negative if the task is alone in it.
 fn judge(shared: &Shared, rows: &[tokio_postgres::Row], was_alone: bool) -> (Vec<bool>, Vec<Option<i32>>) {
     let victim = |row: &tokio_postgres::Row| Victim {
         id: lease_of(row).id,
@@ -342,7 +346,7 @@ fn judge(shared: &Shared, rows: &[tokio_postgres::Row], was_alone: bool) -> (Vec
     (fates.iter().map(|fate| *fate == Fate::Dead).collect(), fates.iter().map(group).collect())
 }
 
-/// Makes tasks ready whose time has come. On the connection of claims: the coordinator waits for it before it claims.
+/// Makes due tasks ready. On the connection of claims: the coordinator waits for it before it claims.
 pub(crate) async fn promote_due(shared: &Shared, limit: u32) -> Result<DutyReport> {
     let mut session = shared.claims.session().await?;
     let rows = session.query(&sql::PROMOTE_DUE, &[&i64::from(limit)]).await?;
@@ -359,7 +363,7 @@ pub(crate) async fn promote_due(shared: &Shared, limit: u32) -> Result<DutyRepor
         moved: rows.len() as u64,
         lanes_ready: lanes,
         next_due: next.as_ref().map(|row| Timestamp::from_ms(row.get(0))),
-        // Due and not taken: beyond the limit, or another process is at it.
+        // Due and not taken: beyond the limit, or another process has locked it.
         more: rows.len() as u64 >= u64::from(limit) && next.is_some_and(|row| row.get(1)),
         ..DutyReport::default()
     })

@@ -6,21 +6,22 @@ use windlass_core::{Error, Name, NewWorker, Result, WorkerId, worker::Registrati
 
 use crate::{gates::admit, shared::Shared, sql};
 
-/// Stores a worker. Its connections are made first, before its lease begins to run: it claims and settles right after.
+/// Stores a worker. The connections are made first, before the lease begins to run: the worker claims and
+/// settles right after.
 pub(crate) async fn register(
     shared: &Arc<Shared>,
     worker: &NewWorker,
     owner: Option<&str>,
 ) -> Result<WorkerId> {
     shared.serve_lease(worker.lease_ttl);
-    tokio::join!(shared.beats.warm(), shared.claims.warm(), shared.settles.warm());
+    tokio::join!(shared.renewals.warm(), shared.claims.warm(), shared.settles.warm());
     let id = enter(shared, worker, owner).await?;
-    admit::worker_came(shared).await;
+    admit::worker_registered(shared).await;
     Ok(id)
 }
 
 async fn enter(shared: &Shared, worker: &NewWorker, owner: Option<&str>) -> Result<WorkerId> {
-    let mut session = shared.beats.session().await?;
+    let mut session = shared.renewals.session().await?;
     let names = |names: &[Name]| names.iter().map(|name| name.as_str().to_owned()).collect::<Vec<_>>();
     let (kinds, queues) = (names(&worker.kinds), names(&worker.queues));
     let ttl = i64::try_from(worker.lease_ttl.as_millis()).unwrap_or(i64::MAX);

@@ -1,15 +1,17 @@
-//! Renewals: those of one moment share a statement, so that a server which relays for a thousand workers does not send a
-//! thousand. An idle store renews at once, with the statement for one worker.
+//! Renewals: those of one moment share a statement, so that a server which relays for a thousand workers does
+//! not send a thousand. An idle store renews at once, with the statement for one worker.
 //!
 //! ```text
 //!   callers ──► line ──► fresh, all at once ──► answered
-//!                           │ held by somebody else, or refused
+//!                           │ locked by another session, or refused
 //!                           ▼
-//!                         apart, one group after each of the fresh ──► answered
+//!                         apart, one group after each fresh group ──► answered
 //! ```
-//! A row that is held (its worker claims in company, or is just being retired) is not waited for in a group: it goes apart,
-//! alone, and waits. What the server refuses for its values is halved until the one at fault is alone. Callers only wait for
-//! an answer, so one that is dropped takes nobody along.
+//!
+//! The row of a worker is locked while the worker claims together with others, or while it is retired. A
+//! group does not wait for such a row: its renewal goes apart, alone, and waits. If the server refuses a
+//! group for its values, the group is halved until the worker at fault is alone. Callers only wait for an
+//! answer, so a caller that is dropped stops no other renewal.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -57,9 +59,9 @@ impl Renewals {
     }
 }
 
-/// A worker that is to be renewed, and who waits for it.
+/// A worker whose renewal was asked for, and the callers that wait for it.
 struct Asked {
-    /// The one that came last.
+    /// The report of the last caller.
     report: WorkerReport,
     answers: Vec<Answer>,
 }
@@ -76,7 +78,7 @@ impl Asked {
     }
 }
 
-/// Workers that are renewed together, each once.
+/// Workers that are renewed together, each of them once.
 type Group = BTreeMap<WorkerId, Asked>;
 
 fn group(calls: Vec<Call>) -> Group {
@@ -91,7 +93,7 @@ fn group(calls: Vec<Call>) -> Group {
     group
 }
 
-/// Renews what gathers until the store is closed.
+/// Renews the waiting workers until the store is closed.
 pub(crate) async fn run(renewals: Arc<Renewals>, shared: Weakly) {
     let calls = &renewals.0;
     let _closes = calls.closes();
@@ -106,14 +108,14 @@ pub(crate) async fn run(renewals: Arc<Renewals>, shared: Weakly) {
             continue;
         }
         let Some(shared) = shared.upgrade() else { break };
-        // What goes apart may wait for a lock: so only one of it before whoever has come meanwhile.
+        // A group that goes apart may wait for a lock: so only one of them runs before the next fresh group.
         for group in [Some(fresh), apart.pop_front()].into_iter().flatten() {
             apart.extend(serve(&shared, group).await);
         }
     }
 }
 
-/// Renews a group; answers with those that are to be renewed apart from each other.
+/// Renews a group; answers with the groups that must be renewed apart from each other.
 async fn serve(shared: &Shared, mut group: Group) -> Vec<Group> {
     group.retain(|_, asked| asked.is_awaited());
     if group.len() < 2 {
@@ -124,13 +126,13 @@ async fn serve(shared: &Shared, mut group: Group) -> Vec<Group> {
     }
     match many(shared, &group).await {
         Ok(answers) => answers.tell(group),
-        // Nothing was done. One worker's bad report fails only that worker.
+        // Nothing was written. A bad report of one worker must fail only that worker.
         Err(Error::Invalid(_)) => {
             let middle = group.keys().nth(group.len() / 2).copied();
             let later = middle.map(|middle| group.split_off(&middle)).unwrap_or_default();
             vec![group, later]
         }
-        // As it would have gone for each of them alone.
+        // Each of them would have failed in the same way alone.
         Err(error) => {
             let error = Err(error);
             for asked in group.into_values() {
@@ -141,8 +143,8 @@ async fn serve(shared: &Shared, mut group: Group) -> Vec<Group> {
     }
 }
 
-/// Renews one worker. It may wait for its row; once nobody wants to know any more it is given up, with its connection, so
-/// that nobody else waits along.
+/// Renews one worker. It may wait for the worker's row. Once every caller has stopped waiting, the renewal is
+/// given up with its connection, so that it delays no other renewal.
 async fn alone(shared: &Shared, worker: WorkerId, mut asked: Asked) {
     let abandoned = async {
         for answer in &mut asked.answers {
@@ -157,7 +159,7 @@ async fn alone(shared: &Shared, worker: WorkerId, mut asked: Asked) {
 }
 
 async fn one(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result<Renewed> {
-    let mut session = shared.beats.session().await?;
+    let mut session = shared.renewals.session().await?;
     let (available, in_flight) = (report.available as i32, report.in_flight as i32);
     let armed_for = ARMED_FOR.as_millis() as i64;
     let row = session
@@ -187,7 +189,7 @@ async fn one(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result
 }
 
 async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
-    let mut session = shared.beats.session().await?;
+    let mut session = shared.renewals.session().await?;
     let reports = || group.values().map(|asked| &asked.report);
     let workers: Vec<i64> = group.keys().map(|worker| worker.0).collect();
     let available: Vec<i32> = reports().map(|report| report.available as i32).collect();
@@ -213,7 +215,8 @@ async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
             ],
         )
         .await?;
-    let row = row.ok_or_else(|| Error::Unknown("the server did not say whom it renewed".to_owned()))?;
+    let row =
+        row.ok_or_else(|| Error::Unknown("the server did not say which worker it renewed".to_owned()))?;
     drop(session);
     let answers = Answers::of(&row, epoch_of(shared, row.get(10)).await);
     if !answers.renewed.is_empty() {
@@ -222,8 +225,8 @@ async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
     Ok(answers)
 }
 
-/// The epoch of leases. If a crash made the server forget it, the next one begins here; should that fail, the worker compares its leases
-/// all the same, because it is not told the epoch that it knew.
+/// The epoch of leases. If a crash made the server forget it, the next one begins here. If that fails, the
+/// worker compares its leases all the same, because it is not told the epoch that it had.
 async fn epoch_of(shared: &Shared, epoch: Option<i32>) -> Option<u32> {
     match epoch {
         Some(epoch) => {
@@ -234,14 +237,14 @@ async fn epoch_of(shared: &Shared, epoch: Option<i32>) -> Option<u32> {
     }
 }
 
-/// Keeps what a renewal saw by the way.
-fn note(shared: &Shared, is_armed: bool, somebody_expires: bool, offer: Option<i64>) {
+/// Keeps what a renewal read besides.
+fn note(shared: &Shared, is_armed: bool, one_expires: bool, offer: Option<i64>) {
     shared.doorbell.renewed(is_armed);
     shared.offers.renewed(offer.map(|claim_no| claim_no as u64));
-    if somebody_expires {
-        shared.sweeps.somebody_expires();
+    if one_expires {
+        shared.sweeps.one_expires();
     } else {
-        shared.sweeps.nobody_expired();
+        shared.sweeps.none_expired();
     }
 }
 
@@ -252,7 +255,7 @@ fn lease_of(id: i64, lease: i32) -> LeaseRef {
 /// What the server said of a group.
 struct Answers {
     renewed: HashMap<WorkerId, Renewed>,
-    /// In force, and their rows were held by somebody else.
+    /// Registered workers whose rows were locked by another session.
     held: HashSet<WorkerId>,
 }
 
@@ -277,8 +280,8 @@ impl Answers {
         Self { renewed, held: held.into_iter().map(WorkerId).collect() }
     }
 
-    /// Tells everybody but those whose rows are held. One of them goes alone and waits; the others go together again after
-    /// it: most often one claim held them all.
+    /// Answers all callers except those whose workers' rows were locked. Of those workers, one goes alone and
+    /// waits; the others go together again after it, because most often one claim locked all of the rows.
     fn tell(mut self, group: Group) -> Vec<Group> {
         let mut held = Group::new();
         for (worker, asked) in group {

@@ -1,5 +1,5 @@
-//! Waiting for the end of tasks: whoever settles in this process wakes at once, the ends that others write are looked for in
-//! growing intervals.
+//! Waiting for the end of tasks. A settlement in this process wakes the caller at once. Ends that other
+//! processes write are looked for at growing intervals.
 
 use std::{
     collections::HashMap,
@@ -19,12 +19,12 @@ use crate::{
 
 /// First pause between two looks.
 const LOOK_MIN: Duration = Duration::from_millis(10);
-/// Longest one.
+/// The longest of these pauses.
 const LOOK_MAX: Duration = Duration::from_millis(250);
-/// How long the end of a task that was waited for is kept although history is off.
+/// How long the end of an awaited task is kept although history is off.
 pub(crate) const KEPT_FOR: Duration = Duration::from_mins(10);
 
-/// The tasks that somebody in this process waits for.
+/// The tasks that callers in this process wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Awaited {
     waiters: Mutex<HashMap<TaskId, Vec<Arc<Notify>>>>,
@@ -35,7 +35,7 @@ impl Awaited {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes those who wait for one of these tasks.
+    /// Wakes the callers that wait for one of these tasks.
     pub(crate) fn wake(&self, ended: impl Iterator<Item = TaskId>) {
         let waiters = self.lock();
         if waiters.is_empty() {
@@ -47,7 +47,7 @@ impl Awaited {
     }
 }
 
-/// One caller's interest, until it is dropped.
+/// The tasks that one caller waits for, until it is dropped.
 struct Interest<'a> {
     awaited: &'a Awaited,
     ids: &'a [TaskId],
@@ -80,13 +80,13 @@ impl Drop for Interest<'_> {
     }
 }
 
-/// Those of the tasks that have ended, or do not exist any more; waits for the first.
+/// Waits until one of the tasks has ended or does not exist any more. Answers all such tasks.
 pub(crate) async fn ended(
     shared: &Shared,
     ids: &[TaskId],
     wait: Duration,
 ) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {
-    // Interest comes before the first look: an end between the two is not missed.
+    // The interest is registered before the first look: an end between the two is not missed.
     let interest = Interest::new(&shared.awaited, ids);
     if shared.options.history == History::Off && !wait.is_zero() && !ids.is_empty() {
         let raw: Vec<i64> = ids.iter().map(|id| id.raw()).collect();

@@ -1,4 +1,4 @@
-//! What the store says of itself, and of its workers.
+//! What the store tells of itself and of its workers.
 
 use windlass_core::{Error, Name, Result, Timestamp, WorkerId, WorkerRecord, store::StoreInfo};
 
@@ -6,10 +6,10 @@ use crate::{shared::Shared, sql};
 
 /// Workers in one list.
 const WORKERS_MAX: i64 = 10_000;
-/// Kept tasks that are counted; of more the server's own figure is told.
+/// The most kept tasks that are counted; above that the server's own estimate is told.
 const HISTORY_LOOK: i64 = 10_000;
 
-/// Where the store comes from.
+/// The address and schema of the store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
     pub schema_version: u32,
@@ -21,7 +21,7 @@ pub(crate) async fn info(shared: &Shared, origin: Origin) -> Result<StoreInfo> {
     let row = session
         .row(&sql::INFO, &[&shared.options.schema.as_str()])
         .await?
-        .ok_or_else(|| Error::Unavailable("the server says nothing of itself".to_owned()))?;
+        .ok_or_else(|| Error::Unavailable("the server did not describe itself".to_owned()))?;
     let seen: i64 = session.row(&sql::HISTORY_SIZE, &[&HISTORY_LOOK]).await?.map_or(0, |row| row.get(0));
     let reckoned: i64 = row.get(3);
     let version: &str = row.get(0);
@@ -41,7 +41,7 @@ pub(crate) async fn info(shared: &Shared, origin: Origin) -> Result<StoreInfo> {
     })
 }
 
-/// Every worker, also those that went in the last day.
+/// Every worker, also those that left or died in the last day.
 pub(crate) async fn workers(shared: &Shared) -> Result<Vec<WorkerRecord>> {
     let rows = shared.pool.session().await?.query(&sql::WORKERS, &[&WORKERS_MAX]).await?;
     let names = |row: &tokio_postgres::Row, place: usize| -> Vec<Name> {

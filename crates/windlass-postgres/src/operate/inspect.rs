@@ -17,12 +17,12 @@ use crate::{
 
 /// Rows that one page looks at.
 const SCAN_MAX: i64 = 20_000;
-/// By how much the server's clock may go back without a look-up missing what ended.
+/// How far the server's clock may go back before a look-up misses a task that ended.
 const CLOCK_SLACK: Duration = Duration::from_hours(1);
 /// Most tasks in one look-up.
 pub(crate) const ENDED_IDS_MAX: usize = 10_000;
 
-/// A row of a list, and what is shown of it.
+/// A row of a list: the task's id, and its record if the row can be read.
 type Listed = (TaskId, Option<TaskRecord>);
 
 /// One task, unfinished or kept.
@@ -37,13 +37,13 @@ async fn rows_of(shared: &Shared, ids: &[TaskId]) -> Result<Vec<Row>> {
     Ok(session.query(&sql::SHOW_TASK, &[&raw, &since]).await?)
 }
 
-/// Ids as the database knows them, and the time before which none of them can have ended.
+/// Ids as the database has them, and the time before which none of them can have ended.
 fn raw(ids: &[TaskId]) -> (Vec<i64>, i64) {
     let since = ids.iter().map(|id| id.enqueued_at()).min();
     (ids.iter().map(|id| id.raw()).collect(), ended_since(since))
 }
 
-/// Those of the tasks that have ended, or do not exist any more (`None`).
+/// The tasks that have ended, or do not exist any more (`None`).
 pub(crate) async fn ended(shared: &Shared, ids: &[TaskId]) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {
     if ids.len() > ENDED_IDS_MAX {
         return Err(Error::invalid(format!("{} tasks in one look-up; at most {ENDED_IDS_MAX}", ids.len())));
@@ -58,7 +58,8 @@ pub(crate) async fn ended(shared: &Shared, ids: &[TaskId]) -> Result<Vec<(TaskId
     Ok(ended.into_iter().map(|id| (id, found.remove(&id).flatten())).collect())
 }
 
-/// The states of those of the tasks that exist. A task that is just ending may be seen in both places: then it has ended.
+/// The states of the tasks that exist. A task that is just ending may be found in both tables: then it has
+/// ended.
 pub(crate) async fn states(
     session: &mut Session<'_>,
     ids: &[TaskId],
@@ -79,7 +80,7 @@ pub(crate) async fn tasks(
     let below = after.map_or(i64::MAX, TaskId::raw);
     let limit = i64::from(limit.clamp(1, PAGE_MAX));
     let mut session = shared.pool.session().await?;
-    // Both tables as of one moment: a task that ends in between is neither missed nor shown twice.
+    // Both tables in one snapshot: a task that ends in between is neither missed nor shown twice.
     session.begin().await?;
     session.batch("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
     let page = list(&mut session, filter, below, limit).await;
@@ -96,7 +97,7 @@ async fn list(session: &mut Session<'_>, filter: &Filter, below: i64, limit: i64
         let tasks = list_one(session, &sql::LIST_DEAD, filter, (below, since, limit)).await?;
         return Ok(page(tasks, None, limit));
     }
-    // Both tables are read down to the same id, the higher of what each may look at.
+    // Both tables are read down to the same id. It is the higher of the two at which the reads had to stop.
     let mut floor: Option<i64> = None;
     if is_hot {
         let reach = session.row(&sql::FLOOR_TASK, &[&below, &(SCAN_MAX - 1)]).await?;
@@ -119,12 +120,13 @@ async fn list(session: &mut Session<'_>, filter: &Filter, below: i64, limit: i64
     Ok(page(tasks, floor.map(TaskId::from_raw), limit))
 }
 
-/// What was enqueued after a time has ended after it; nearly so, because the server's clock may have been set back.
+/// The earliest end of a task that was enqueued at this time, less an hour, because the server's clock may
+/// have been set back.
 fn ended_since(since: Option<Timestamp>) -> i64 {
     since.map_or(i64::MIN, |since| since.before(CLOCK_SLACK).as_ms())
 }
 
-/// A full page goes on below its last task, another one below what was looked at.
+/// A full page goes on below its last task; any other page goes on below the last row that was read.
 fn page(mut tasks: Vec<Listed>, floor: Option<TaskId>, limit: i64) -> Page {
     let limit = limit as usize;
     let is_full = tasks.len() >= limit;

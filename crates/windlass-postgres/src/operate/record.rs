@@ -1,4 +1,4 @@
-//! From a row to a task as people see it.
+//! Makes a task record from a row.
 
 use std::{sync::Arc, time::Duration};
 
@@ -47,7 +47,7 @@ pub(crate) fn task(row: &Row) -> Result<TaskRecord> {
     Ok(record)
 }
 
-/// The same for one of many rows: one that cannot be read is left out, so that the others are shown.
+/// The same for one of many rows: a row that cannot be read is left out, so that the others are shown.
 pub(crate) fn readable(row: &Row) -> (TaskId, Option<TaskRecord>) {
     let id = TaskId::from_raw(row.get(0));
     match task(row) {
@@ -87,7 +87,7 @@ fn output(code: Option<i16>, bytes: Option<Vec<u8>>) -> Option<Payload> {
     Some(Payload::from_stored(encoding(code?), bytes?))
 }
 
-/// A name that need not be there; one that is not allowed is left out, so that its task can go on.
+/// A name that may be absent. A name that is not allowed is left out, so that its task can go on.
 pub(crate) fn name(row: &Row, place: usize, what: &str) -> Option<Name> {
     row.get::<_, Option<&str>>(place).and_then(|text| Name::stored(what, text).ok())
 }

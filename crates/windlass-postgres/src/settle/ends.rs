@@ -9,7 +9,7 @@ use crate::{
     sql,
 };
 
-/// How an attempt ends whose task does not leave; the codes of the attempt log.
+/// How an attempt ends whose task goes on or dies; the codes of the attempt log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     Retry = 1,
@@ -25,7 +25,7 @@ pub(crate) struct Ends<'a> {
     pub staying: Staying<'a>,
 }
 
-/// Tasks that leave the hot table: done or cancelled.
+/// Tasks that leave the table of tasks: done or cancelled.
 #[derive(Default)]
 pub(crate) struct Leaving<'a> {
     ids: Vec<i64>,

@@ -1,4 +1,5 @@
-//! A whole store taken in from another one, in batches that each commit with a note of how far they came.
+//! Imports a whole store from another one, in batches. Each batch commits together with a note of the rows
+//! done.
 //!
 //! ```text
 //!  begin ──► take ──► take ──► … ──► finish
@@ -6,8 +7,8 @@
 //!    └─────────┴────────┘   killed: the next process begins where the last commit was
 //! ```
 //!
-//! While it is under way every queue that came along is paused, so that a worker that starts too early takes nothing. The note
-//! stays in `meta` afterwards: the same source is not taken in twice, and another one is refused.
+//! During the copy every queue of the source is paused, so that a worker that starts too early takes nothing.
+//! The note stays in `meta` afterwards: the same source is not copied twice, and another one is refused.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -29,45 +30,48 @@ use crate::{
     upkeep::migrate::{self, MIGRATIONS},
 };
 
-/// Bits of a place that count rows; the part stands above them.
+/// Bits of a position that count rows; the bits above them number the part.
 const ROW_BITS: u32 = 48;
-/// How far the newest id may lie ahead of the server's clock: so long is waited at the end, so that new ids lie above it.
+/// How far the newest id may be ahead of the server's clock. The copy waits that long at its end, so that new
+/// ids are larger.
 const AHEAD_MAX: Duration = Duration::from_mins(1);
-/// How long a statement may take: at the end everything is counted.
+/// How long a statement may take: at the end all rows are counted.
 const STATEMENT_TIMEOUT: Duration = Duration::from_mins(30);
-/// How often the clock is looked at meanwhile.
+/// How often the clock is read meanwhile.
 const CLOCK_LOOK: Duration = Duration::from_millis(100);
-/// Parts that are made for the history that comes along. Each is dropped whole, so a few hours make no difference.
+/// The most parts that are made for the copied history. Each is dropped whole, so a few hours make no
+/// difference.
 const PARTS_MAX: i64 = 168;
-/// The least time that a part takes in.
+/// The shortest time that a part covers.
 const HOUR_MS: i64 = 3_600_000;
 
-/// A schema that takes a store in.
+/// A schema that a store is copied into.
 pub struct Import {
     conn: Conn,
     _driver: Driver,
     schema: crate::sql::Schema,
-    place: i64,
-    /// Lanes of the source, as they are numbered here.
+    position: i64,
+    /// Lanes of the source, by their numbers in this schema.
     lanes: HashMap<i64, i32>,
 }
 
-/// Where a copy stands.
+/// How far a copy has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// These rows of this part are there, and all parts before it. Nothing at all if it is the first part and no row.
+    /// These rows of this part are copied, and all parts before it. Nothing is copied if it is the first part
+    /// and no row.
     At {
         /// The part.
         part: Part,
-        /// Its rows that are there.
+        /// Its rows that are copied.
         rows: u64,
     },
-    /// Everything is there.
+    /// Everything is copied.
     Done,
 }
 
 impl Import {
-    /// Connects to a schema. It must be there, unless the options say that it is to be made.
+    /// Connects to a schema. It must exist, unless the options say that the caller wants it made.
     ///
     /// # Errors
     /// [`OpenError`], one line that says what to do.
@@ -96,20 +100,20 @@ impl Import {
                 Some(_) => {}
             }
         }
-        Ok(Self { conn, _driver: driver, schema, place: 0, lanes: HashMap::new() })
+        Ok(Self { conn, _driver: driver, schema, position: 0, lanes: HashMap::new() })
     }
 
-    /// Looks at what is there and begins, or goes on where an earlier copy of the same source was interrupted. The lanes are all
-    /// those of the source.
+    /// Reads what the schema contains, and begins, or goes on where an earlier copy of the same source was
+    /// interrupted. `lanes` must be all lanes of the source.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if workers are live, if there is something already that did not come from this source, or if the
-    /// source's clock is ahead.
+    /// [`Error::Conflict`] if workers are live, if the schema already contains rows that are not of this
+    /// source, or if the source's clock is ahead.
     pub async fn begin(&mut self, source: i64, marks: &Marks, lanes: &[LaneRow]) -> Result<Progress> {
         let name = self.schema.as_str().to_owned();
         let rows = self.conn.query_alone(&sql::COPY_STATE, &[]).await?;
         let Some(state) = rows.first() else {
-            return Err(Error::Unavailable("the server says nothing of the schema".to_owned()));
+            return Err(Error::Unavailable("the server did not describe the schema".to_owned()));
         };
         let workers: i64 = state.get(0);
         if workers > 0 {
@@ -119,8 +123,8 @@ impl Import {
             )));
         }
         let (has_tasks, has_other): (bool, bool) = (state.get(1), state.get(2));
-        let (known, place): (Option<i64>, Option<i64>) = (state.get(3), state.get(4));
-        match known.zip(place) {
+        let (known, position): (Option<i64>, Option<i64>) = (state.get(3), state.get(4));
+        match known.zip(position) {
             None if has_tasks || has_other => {
                 let what = if has_tasks { "tasks" } else { "jobs, schedules, keys or paused queues" };
                 return Err(Error::Conflict(format!(
@@ -139,35 +143,36 @@ impl Import {
                      with --schema, or drop this one"
                 )));
             }
-            Some((_, place)) => self.place = place,
+            Some((_, position)) => self.position = position,
         }
         self.map_lanes(lanes).await?;
         Ok(self.progress())
     }
 
-    /// Where the copy stands.
+    /// How far the copy has come.
     pub fn progress(&self) -> Progress {
-        let part = usize::try_from(self.place >> ROW_BITS).unwrap_or(usize::MAX);
+        let part = usize::try_from(self.position >> ROW_BITS).unwrap_or(usize::MAX);
         match Part::ALL.get(part) {
-            Some(part) => Progress::At { part: *part, rows: (self.place & ((1 << ROW_BITS) - 1)) as u64 },
+            Some(part) => Progress::At { part: *part, rows: (self.position & ((1 << ROW_BITS) - 1)) as u64 },
             None => Progress::Done,
         }
     }
 
-    /// Takes rows of the part in that is under way, and commits. No rows: the part is complete, the next one is under way.
+    /// Copies rows of the current part, and commits. Without rows the part is complete, and the next one is
+    /// current.
     ///
     /// # Errors
-    /// Whatever the server refuses; nothing of the batch is there then, and the copy can be begun again.
+    /// Any refusal of the server. Nothing of the batch is written then, and the copy can be begun again.
     pub async fn take(&mut self, rows: &Rows, marks: &Marks) -> Result<()> {
         let next = if rows.is_empty() {
-            ((self.place >> ROW_BITS) + 1) << ROW_BITS
+            ((self.position >> ROW_BITS) + 1) << ROW_BITS
         } else {
-            self.place + rows.len() as i64
+            self.position + rows.len() as i64
         };
         if matches!(self.progress(), Progress::At { part: Part::History, rows: 0 }) {
             self.make_parts(marks).await?;
         }
-        // The last part is followed by `finish`, which takes that step itself.
+        // After the last part `finish` takes that step itself.
         if rows.is_empty() && matches!(self.progress(), Progress::At { part: Part::Keys, .. }) {
             return Ok(());
         }
@@ -178,14 +183,15 @@ impl Import {
         };
         let taken = taken.await;
         self.end(taken).await?;
-        self.place = next;
+        self.position = next;
         Ok(())
     }
 
-    /// Has everything numbered above what was copied, lets the queues run and notes that the copy is complete.
+    /// Makes later numbers larger than all copied ones, resumes the queues and notes that the copy is
+    /// complete.
     ///
     /// # Errors
-    /// Whatever the server refuses; the copy can be begun again.
+    /// Any refusal of the server; the copy can be begun again.
     pub async fn finish(&mut self, marks: &Marks, paused: &[String]) -> Result<()> {
         self.pass_clock(marks).await?;
         let next = (Part::ALL.len() as i64) << ROW_BITS;
@@ -199,11 +205,11 @@ impl Import {
         };
         let finished = finished.await;
         self.end(finished).await?;
-        self.place = next;
+        self.position = next;
         let look =
             self.schema.render("ANALYZE windlass.task; ANALYZE windlass.history; ANALYZE windlass.key");
         if let Err(failure) = self.conn.batch(&look).await {
-            tracing::debug!(error = %failure.error, "the server could not look at the new rows; it will by itself");
+            tracing::debug!(error = %failure.error, "ANALYZE of the new rows failed; autovacuum does it later");
         }
         Ok(())
     }
@@ -211,7 +217,7 @@ impl Import {
     /// How many rows there are of each sort.
     ///
     /// # Errors
-    /// Whatever the server refuses.
+    /// Any refusal of the server.
     pub async fn counts(&self) -> Result<Counts> {
         let mut counts = Counts::new();
         for row in self.conn.query_alone(&sql::COPY_COUNTS, &[]).await? {
@@ -236,7 +242,7 @@ impl Import {
     }
 
     async fn advance(&self, next: i64) -> Result<(), Failure> {
-        if self.conn.query(&sql::COPY_ADVANCE, &[&self.place, &next]).await?.is_empty() {
+        if self.conn.query(&sql::COPY_ADVANCE, &[&self.position, &next]).await?.is_empty() {
             return Err(taken_over().into());
         }
         Ok(())
@@ -250,7 +256,8 @@ impl Import {
         }
     }
 
-    /// Learns how lanes of the source are numbered here; those that are not here yet are left out.
+    /// Reads the numbers that lanes of the source have in this schema; lanes that it does not have yet are
+    /// left out.
     async fn map_lanes(&mut self, lanes: &[LaneRow]) -> Result<(), Failure> {
         let rows = self.conn.query(&sql::LANES, &[]).await?;
         let lane = |row: &Row| ((row.get::<_, String>(1), row.get::<_, String>(2)), row.get::<_, i32>(0));
@@ -263,8 +270,8 @@ impl Import {
         Ok(())
     }
 
-    /// Makes parts for the history that comes along, where there are none yet: what lies in the rest is removed row by row, and
-    /// looked at whenever a part is made.
+    /// Makes parts for the copied history where there are none yet. Rows in the rest are removed one by one,
+    /// and read each time that a part is made.
     async fn make_parts(&self, marks: &Marks) -> Result<()> {
         let Some((first, last)) = marks.ended else { return Ok(()) };
         let there = self.conn.query_alone(&sql::COPY_PARTS, &[]).await?;
@@ -303,7 +310,7 @@ impl std::fmt::Debug for Import {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Import")
             .field("schema", &self.schema)
-            .field("place", &self.progress())
+            .field("position", &self.progress())
             .finish_non_exhaustive()
     }
 }
@@ -325,7 +332,8 @@ fn refuse_ahead(marks: &Marks, now_ms: i64) -> Result<()> {
     Ok(())
 }
 
-/// The times that no part takes in, from the hour of the first end to that of the last, in pieces of whole hours.
+/// The times that no part covers, from the hour of the first end to that of the last, in pieces of whole
+/// hours.
 fn missing_parts(first: i64, last: i64, there: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let begin = first.div_euclid(HOUR_MS) * HOUR_MS;
     let end = (last.div_euclid(HOUR_MS) + 1) * HOUR_MS;

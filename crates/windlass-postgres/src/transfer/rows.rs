@@ -1,4 +1,4 @@
-//! The rows of a store that is taken in: column by column, one statement for each batch.
+//! The rows of a copied store: column by column, one statement for each batch.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::{
     sql::{self, Sql},
 };
 
-/// Inserts rows, whatever they are of.
+/// Inserts rows of any part.
 pub(crate) async fn insert(conn: &Conn, lanes: &HashMap<i64, i32>, rows: &Rows) -> Result<(), Failure> {
     match rows {
         _ if rows.is_empty() => Ok(()),
@@ -148,11 +148,11 @@ async fn put_keys(conn: &Conn, rows: &[KeyRow]) -> Result<(), Failure> {
     put(conn, &sql::COPY_KEYS, params).await
 }
 
-/// Lanes of the source, as they are numbered here.
+/// The numbers of the source's lanes in this schema.
 fn lanes_of(here: &HashMap<i64, i32>, lanes: impl Iterator<Item = i64>) -> Result<Vec<i32>, Failure> {
     let find = |lane: i64| {
         let unknown =
-            || Error::Conflict(format!("a task of the source is in lane {lane}, which is not there"));
+            || Error::Conflict(format!("a task of the source is in lane {lane}, which does not exist"));
         here.get(&lane).copied().ok_or_else(unknown)
     };
     Ok(lanes.map(find).collect::<Result<_>>()?)
@@ -166,12 +166,12 @@ fn column<'a, T, V>(rows: &'a [T], value: impl Fn(&'a T) -> V) -> Vec<V> {
     rows.iter().map(value).collect()
 }
 
-/// Text as PostgreSQL can hold it.
+/// Text as PostgreSQL can store it.
 fn text(text: Option<&String>) -> Option<String> {
     text.map(|text| text.replace('\0', "\u{fffd}"))
 }
 
-/// JSON as PostgreSQL can hold it; what is none is left out, as whoever reads it would.
+/// JSON as PostgreSQL can store it. Text that is not JSON is left out, as its readers would leave it out.
 fn json(text: Option<&String>) -> Option<String> {
     let text = text?.replace("\\u0000", "\\ufffd");
     serde_json::from_str::<serde_json::Value>(&text).is_ok().then_some(text)

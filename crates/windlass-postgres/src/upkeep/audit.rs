@@ -1,4 +1,4 @@
-//! Looks for tasks that break a promise.
+//! Searches for tasks that break a promise.
 
 use windlass_core::{Result, TaskId, store::Finding};
 

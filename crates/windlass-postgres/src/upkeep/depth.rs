@@ -1,5 +1,6 @@
-//! How many tasks of each lane are in each state. Nothing is counted on the way of a task: a bounded look tells small numbers
-//! exactly, the leader counts large ones from time to time, the less often the longer that takes.
+//! How many tasks of each lane are in each state. No task is counted when it changes. A bounded look tells
+//! small numbers exactly. The leader counts large ones from time to time: the longer a count takes, the less
+//! often.
 
 use std::{
     collections::HashMap,
@@ -16,21 +17,21 @@ use windlass_core::{
 
 use crate::{connection::repeat::repeat, operate, shared::Shared, sql, upkeep::leader::Term};
 
-/// Up to so many tasks of a state are counted when somebody asks.
+/// The most tasks of a state that are counted for a caller.
 const LOOK_MAX: i64 = 10_000;
-/// Up to so many by the leader.
+/// The most tasks of a state that the leader counts.
 const COUNT_MAX: i64 = 1_000_000;
 /// How long the server counts for a caller, and for the leader. A snapshot that a session holds keeps dead
-/// rows where they are, and a count reads past all of them: it must not take the server's time from the
-/// tasks. Both count seldom after they were given up.
+/// rows, and a count reads all of them: it must not take the server's time from the tasks. After a count that
+/// took too long, both wait before they count again.
 const LOOK_TIME_MAX: Duration = Duration::from_millis(250);
 const COUNT_TIME_MAX: Duration = Duration::from_secs(2);
-/// How often the leader counts at most.
+/// The shortest time between two counts of the leader.
 const EVERY: Duration = Duration::from_secs(10);
 /// Counting takes at most this share of the time: one part in so many.
 const SHARE: u32 = 50;
 
-/// When the leader counts next, and what it wrote last; until when callers do not count.
+/// When the leader counts next, what it wrote last, and until when callers do not count.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(Mutex<Counted>, Mutex<Option<Instant>>);
 
@@ -42,7 +43,7 @@ impl Pace {
         self.lock().0.is_none_or(|next| Instant::now() >= next)
     }
 
-    /// Notes a count; answers whether it is news to whoever reads the figures.
+    /// Notes a count; answers whether readers of the figures have not seen it yet.
     fn counted(&self, took: Duration, term: i64, counted: &Figures) -> bool {
         let mut state = self.lock();
         state.0 = Some(Instant::now() + EVERY.max(took * SHARE));
@@ -57,8 +58,8 @@ impl Pace {
         self.lock().0 = Some(Instant::now() + EVERY.max(took * SHARE));
     }
 
-    /// Whether a caller may count: a count that was given up is not tried again for a while, or callers
-    /// together would take all of the server's time.
+    /// Whether a caller may count. If callers repeated a count that took too long, they would together take
+    /// all of the server's time, so it is not repeated for a while.
     fn may_look(&self) -> bool {
         let until = *self.1.lock().unwrap_or_else(PoisonError::into_inner);
         until.is_none_or(|until| Instant::now() >= until)
@@ -80,7 +81,7 @@ fn figures(rows: &[Row]) -> Figures {
     rows.iter().map(|row| ((row.get(0), row.get(1)), row.get(2))).collect()
 }
 
-/// Counts for everybody, if it is time and there is anything large to count.
+/// The leader's count for all readers, if it is time and there is a large number to count.
 pub(crate) async fn count(shared: &Shared, term: Term) -> Result<()> {
     if !shared.leadership.depths.is_due() {
         return Ok(());
@@ -122,7 +123,7 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
         }
     }
     let Some(seen) = seen else {
-        // The leader's figures are older, and better than none.
+        // The leader's figures are older, but they are all there is.
         let kept = figures(&session.query(&sql::DEPTH_KEPT, &[]).await?);
         return Ok(records(shared, &paused, |depth, state, place| {
             let n = kept.get(&place).copied().unwrap_or(0);
@@ -152,7 +153,7 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
     }))
 }
 
-/// Every lane with the figures that `note` writes for each of its states, by the numbers of lane and state.
+/// Every lane with its figures; `note` writes the figure for each lane and state.
 fn records(
     shared: &Shared,
     paused: &[Name],
@@ -173,7 +174,8 @@ fn records(
     shared.lanes.all().iter().map(record).collect()
 }
 
-/// Notes a figure of a state that has more tasks than a look counts: the leader's last count, if that tells more.
+/// Notes a figure of a state that has more tasks than a look counts: the leader's last count, if that is
+/// larger.
 fn note_large(depth: &mut Depth, state: State, look: i64, kept: i64) {
     let look = look.min(LOOK_MAX);
     depth.change(state, look.max(kept));
@@ -206,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_beyond_a_look_is_at_least_or_about_so_many() {
+    fn a_figure_beyond_a_look_is_at_least_or_about() {
         for (look, kept, shown) in [
             (LOOK_MAX + 1, 0, "10,000+"),
             (LOOK_MAX + 1, 45_120, "~45,120"),

@@ -1,4 +1,5 @@
-//! What an operator should know of the server: rows that wait to be cleaned up and who keeps them, sizes, connections.
+//! What an operator should know of the server: rows that wait for a vacuum and which session keeps them,
+//! sizes, connections.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,25 +22,25 @@ use crate::{
 pub struct Examination {
     /// The server's version.
     pub version: String,
-    /// Connections that it gives to ordinary users.
+    /// Connections that the server gives to ordinary users.
     pub connections_max: u64,
-    /// Those that are in use, by anybody.
+    /// Connections in use, by all programs.
     pub connections_used: u64,
-    /// Those of Windlass, as far as this user may see.
+    /// Connections of Windlass, as far as this user may see them.
     pub connections_ours: u64,
-    /// Whether it cleans up by itself.
+    /// Whether autovacuum is on.
     pub autovacuum: bool,
-    /// Whether what it acknowledges survives a power cut.
+    /// Whether a commit that the server acknowledged survives a power cut.
     pub durable: bool,
-    /// How full its queue of notifications is, from 0 to 1.
+    /// How full the server's queue of notifications is, from 0 to 1.
     pub notifications: f64,
-    /// Whether this user sees the sessions of others.
-    pub sees_everybody: bool,
+    /// Whether this user sees the sessions of other users.
+    pub sees_all_sessions: bool,
     /// Parts of the history.
     pub history_parts: u64,
-    /// For how long ahead there are parts.
+    /// How far into the future there are parts.
     pub history_ahead: Option<Duration>,
-    /// Whether a leader does retention and figures.
+    /// Whether there is a leader for retention and figures.
     pub has_leader: bool,
     /// Its term.
     pub leader_term: i64,
@@ -47,7 +48,7 @@ pub struct Examination {
     pub tables: Vec<TableHealth>,
     /// Indexes of the tasks with their bytes, the largest first.
     pub indexes: Vec<(String, u64)>,
-    /// Who holds the oldest snapshot, if anybody holds one.
+    /// The session that holds the oldest snapshot, if there is one.
     pub horizon: Option<Horizon>,
 }
 
@@ -56,32 +57,32 @@ pub struct Examination {
 pub struct TableHealth {
     /// Its name.
     pub name: String,
-    /// Rows, as the server reckons.
+    /// Rows, as the server estimates.
     pub live_rows: u64,
-    /// Rows that wait to be cleaned up.
+    /// Rows that wait for a vacuum.
     pub dead_rows: u64,
     /// Bytes with indexes.
     pub bytes: u64,
-    /// When it was last cleaned up.
+    /// When it was last vacuumed.
     pub cleaned_at: Option<Timestamp>,
-    /// Whether somebody told the server not to clean it up.
+    /// Whether autovacuum is switched off for this table.
     pub is_left_alone: bool,
-    /// Whether this user may clean it up.
+    /// Whether this user may vacuum it.
     pub is_ours: bool,
 }
 
-/// Who keeps the server from cleaning up.
+/// What keeps the server from removing dead rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Horizon {
     /// A session, a prepared transaction or a replication slot.
     pub holder: String,
     /// How many transactions ago its snapshot was taken.
     pub age_transactions: u64,
-    /// For how long it has been open.
+    /// How long it has been open.
     pub open_for: Option<Duration>,
 }
 
-/// Looks at the server and the schema. Changes nothing.
+/// Reads the figures of the server and the schema. Changes nothing.
 ///
 /// # Errors
 /// [`OpenError`], one line that says what to do.
@@ -99,7 +100,7 @@ pub async fn examine(location: &Location, options: &Options) -> Result<Examinati
 async fn look(conn: &Conn, schema: &str) -> Result<Examination, Failure> {
     let rows = conn.query_alone(&sql::DOCTOR_SERVER, &[]).await?;
     let Some(server) = rows.first() else {
-        return Err(windlass_core::Error::Unavailable("the server says nothing of itself".to_owned()).into());
+        return Err(windlass_core::Error::Unavailable("the server did not describe itself".to_owned()).into());
     };
     let tables = conn.query_alone(&sql::DOCTOR_TABLES, &[&schema]).await?;
     let indexes = conn.query_alone(&sql::DOCTOR_INDEXES, &[&schema]).await?;
@@ -115,7 +116,7 @@ async fn look(conn: &Conn, schema: &str) -> Result<Examination, Failure> {
         autovacuum: server.get(4),
         durable: server.get(5),
         notifications: server.get(6),
-        sees_everybody: server.get(7),
+        sees_all_sessions: server.get(7),
         history_parts: number(8),
         history_ahead: ms(server.get(9)),
         has_leader: server.get::<_, Option<bool>>(10).unwrap_or(false),

@@ -1,7 +1,9 @@
-//! The history in parts by the hour of the end: made ahead of time, dropped whole when they are old.
+//! The history in parts by the hour of the end: parts are made ahead of time, and dropped whole when they are
+//! old.
 //!
-//! A settlement never fails for want of a part: what fits none goes to the rest, from which it is removed row by row.
-//! Making and dropping need a short exclusive lock; a reader that is in the way is not waited for, it is tried again.
+//! A settlement never fails because a part is missing: a row that fits no part goes to the default partition
+//! ("the rest"), from which it is removed row by row. Making and dropping a part need a short exclusive lock.
+//! If a reader is in the way, the attempt fails quickly and is repeated later.
 
 use std::time::Duration;
 
@@ -14,15 +16,16 @@ use crate::{
     upkeep::leader::{self, CHUNK_ROWS, Term},
 };
 
-/// The time that one part takes in.
+/// The time that one part covers.
 const PART: Duration = Duration::from_hours(1);
 /// How many parts there are ahead.
 const PARTS_AHEAD: i64 = 7;
 /// With less than this ahead, more are made.
 pub(crate) const AHEAD: Duration = Duration::from_hours(6);
-/// A history that is kept for less than this is removed row by row too: whole parts would be too coarse.
+/// A history that is kept for a shorter time than this is also removed row by row: whole parts would be too
+/// coarse.
 const ROW_BY_ROW_BELOW: Duration = Duration::from_hours(6);
-/// How long making or dropping waits for a lock. While it waits everybody behind it waits too.
+/// How long making or dropping a part waits for a lock. All later sessions wait behind it meanwhile.
 const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '100ms'";
 /// Rows that a look at the size of the history reads.
 const SIZE_LOOK: i64 = 20_000;
@@ -42,7 +45,7 @@ pub(crate) fn goes_row_by_row(age: Duration) -> bool {
     age < ROW_BY_ROW_BELOW
 }
 
-/// Makes parts for the hours to come. One that cannot be made now does not keep the others.
+/// Makes parts for the coming hours. A part that cannot be made now does not stop the others.
 pub(crate) async fn make_parts(shared: &Shared, term: Term) -> Result<()> {
     let width = PART.as_millis() as i64;
     let first = term.now.as_ms().div_euclid(width);
@@ -67,7 +70,8 @@ async fn make_part(shared: &Shared, term: Term, from: i64, until: i64) -> Result
     let made = async {
         session.batch(LOCK_TIMEOUT).await?;
         let schema = &shared.options.schema;
-        // A part with what was put into the rest meanwhile would be refused by the server; then the rest has it.
+        // If rows of that hour were put into the rest meanwhile, the server refuses the part, and the rest
+        // keeps them.
         let text = schema.render(&format!(
             "CREATE TABLE IF NOT EXISTS windlass.{name} PARTITION OF windlass.history FOR VALUES FROM ({from}) TO ({until})"
         ));
@@ -82,7 +86,7 @@ async fn make_part(shared: &Shared, term: Term, from: i64, until: i64) -> Result
     made
 }
 
-/// Drops the parts in which everything ended before a time; answers how many tasks those had.
+/// Drops the parts in which every task ended before a time; answers how many tasks they had.
 pub(crate) async fn drop_old(shared: &Shared, term: Term, cutoff: Timestamp) -> Result<u64> {
     let mut dropped = 0;
     for part in parts(shared).await?.into_iter().filter(|part| part.until <= cutoff) {
@@ -103,7 +107,7 @@ async fn parts(shared: &Shared) -> Result<Vec<Part>> {
     Ok(rows.iter().map(part).collect())
 }
 
-/// Drops one part. A reader in the way makes it fail quickly and harmlessly: the next step tries again.
+/// Drops one part. If a reader is in the way, it fails quickly and harmlessly: the next step tries again.
 async fn drop_part(shared: &Shared, term: Term, part: &Part) -> Result<u64> {
     let mut session = shared.duties.session().await?;
     match drop_in(shared, &mut session, term, part).await {
@@ -137,11 +141,12 @@ async fn drop_in(
         ));
         session.number(&count).await?
     };
-    // Exclusive on the whole history for a moment, therefore the short wait above.
+    // This locks the whole history exclusively for a moment; therefore the short wait for the lock above.
     let detach = format!("ALTER TABLE windlass.history DETACH PARTITION windlass.{}", part.name);
     session.batch(&schema.render(&detach)).await?;
-    // A blocked workflow needs its blocker, so that goes to the rest. Its hour has no part of its own any more, which is why
-    // it can. All columns, whatever their names: a part has those of the history.
+    // A blocked workflow needs the task that blocks it, so that task moves to the rest. The rest can take it,
+    // since its hour no longer has a part. All columns are copied by position: a part has the columns of the
+    // history.
     let keep = format!(
         "WITH kept AS (
            INSERT INTO windlass.history
@@ -160,7 +165,8 @@ async fn drop_in(
     Ok(rows.saturating_sub(kept))
 }
 
-/// Keeps the history below a size: whole parts first, the oldest first; then, if only the last part is left, rows.
+/// Keeps the history below a size: first drops whole parts, the oldest first; if only the last part is left,
+/// removes rows.
 pub(crate) async fn keep_small(shared: &Shared, term: Term, max_bytes: u64) -> Result<(u64, bool)> {
     if !shared.leadership.must_measure() {
         return Ok((0, false));
@@ -185,8 +191,8 @@ pub(crate) async fn keep_small(shared: &Shared, term: Term, max_bytes: u64) -> R
     Ok((moved + rows, more))
 }
 
-/// Removes rows of the part that is being filled. Its bytes are reckoned from rows, because removed rows give no disk
-/// back before the server has cleaned up.
+/// Removes rows of the part that is being filled. Its bytes are estimated from its rows, because removed rows
+/// give no disk space back before a vacuum.
 async fn trim(shared: &Shared, term: Term, max_bytes: u64) -> Result<(u64, bool)> {
     let mut session = shared.duties.session().await?;
     let Some(row) = session.row(&sql::HISTORY_SIZE, &[&SIZE_LOOK]).await? else { return Ok((0, false)) };

@@ -1,4 +1,5 @@
-//! The lanes of the store, known by heart. A lane is never removed, so what is known stays true.
+//! A copy of the store's lanes in memory. A lane is never removed, so the copy never becomes wrong, only
+//! incomplete.
 
 use std::{
     collections::HashMap,
@@ -15,14 +16,14 @@ use crate::{connection::pool::Session, sql};
 
 /// Most lanes of a store: pairs of queue and kind.
 const LANES_MAX: usize = 10_000;
-/// How long the lanes are believed to be all without anybody saying otherwise.
+/// How long the lanes are taken to be complete without a sign of a new one.
 const FRESH_FOR: Duration = Duration::from_mins(1);
 
-/// What is known of the lanes.
+/// The lanes that this process has read.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     known: RwLock<Known>,
-    /// Somebody saw a lane that is not known here.
+    /// A lane was seen that this process has not read.
     is_stale: AtomicBool,
 }
 
@@ -34,13 +35,13 @@ struct Known {
 }
 
 impl Lanes {
-    /// Whether there are as many lanes as this store knows of.
+    /// Whether all `n` lanes of the store have been read.
     pub(crate) fn are_complete(&self, n: usize) -> bool {
         let known = self.read();
         known.loaded_at.is_some() && known.by_id.len() >= n
     }
 
-    /// Whether they were ever read.
+    /// Whether the lanes were ever read.
     pub(crate) fn are_loaded(&self) -> bool {
         self.read().loaded_at.is_some()
     }
@@ -50,7 +51,7 @@ impl Lanes {
         self.is_stale.store(true, Ordering::Release);
     }
 
-    /// Whether what is known should be read again although nobody said so.
+    /// Whether the lanes should be read again although no new one was seen.
     pub(crate) fn are_stale(&self) -> bool {
         let is_old = self.read().loaded_at.is_none_or(|at| at.elapsed() > FRESH_FOR);
         is_old || self.is_stale.load(Ordering::Acquire)
@@ -91,7 +92,7 @@ impl Lanes {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         for row in rows {
             let id: i32 = row.get(0);
-            // One bad row does not keep the others.
+            // One bad row must not hide the other lanes.
             let (Ok(queue), Ok(kind)) =
                 (Name::stored("queue", row.get::<_, &str>(1)), Name::stored("kind", row.get::<_, &str>(2)))
             else {
@@ -105,7 +106,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// The lane of every task, if all are known.
+    /// The lane of every task, if all of them have been read.
     pub(crate) fn of_tasks(&self, tasks: &[NewTask]) -> Option<Vec<i32>> {
         let known = self.read();
         tasks.iter().map(|task| known.by_name.get(&task.queue)?.get(&task.kind).copied()).collect()

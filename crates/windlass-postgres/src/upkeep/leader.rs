@@ -1,5 +1,6 @@
-//! What only one process does: retention, the parts of the history, figures. Whoever leads has a term that the database
-//! issued, and every write holds that term: a leader that was away too long writes nothing.
+//! The work of the leader, which only one process does: retention, the parts of the history, figures. The
+//! database gives the leader a term, and every write checks that term: a leader that was away too long writes
+//! nothing.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -21,29 +22,29 @@ use crate::{
     upkeep::{depth, history, vacuum},
 };
 
-/// How long a leader leads without saying so again.
+/// How long a term lasts unless the leader extends it.
 const TERM: Duration = Duration::from_secs(15);
 /// Rows that one statement removes.
 pub(crate) const CHUNK_ROWS: i64 = 500;
-/// How long one step may take before it gives way.
+/// How long one step may take before it leaves the rest to the next step.
 const STEP_MAX: Duration = Duration::from_millis(200);
 /// How often the history is measured while it is small enough.
 const MEASURE_EVERY: Duration = Duration::from_secs(30);
-/// How often jobs and lanes are compared with the tasks in them.
+/// How often jobs and lanes are checked against their tasks.
 const CHECK_GATES_EVERY: Duration = Duration::from_secs(10);
-/// How long workers are shown after they went.
+/// How long workers are shown after they left or died.
 const TOMBSTONE_AGE: Duration = Duration::from_hours(24);
 /// When to look again at a key whose task is still kept.
 const KEY_AGAIN: Duration = Duration::from_hours(1);
-/// With history off, what was awaited or left an output is kept for this long.
+/// With history off, tasks that were awaited or left an output are kept for this long.
 const AWAITED_AGE: Duration = crate::operate::awaited::KEPT_FOR;
 
-/// What this process knows of who leads.
+/// Which process leads, as far as this process knows.
 pub(crate) struct Leadership {
     clock: Clock,
-    /// Until then another one leads, and asking is of no use.
+    /// Until then another process leads, and this one does not ask.
     led_until: Mutex<Option<Instant>>,
-    /// Until then this one leads.
+    /// Until then this process leads.
     leads_until: Mutex<Option<Instant>>,
     /// When the history was last found to be small enough.
     measured_at: Mutex<Option<Instant>>,
@@ -58,7 +59,7 @@ pub(crate) struct Term {
     pub now: Timestamp,
 }
 
-/// What is to be done, as one look found it.
+/// What one look found to do.
 #[expect(clippy::struct_excessive_bools, reason = "each is a column of the answer")]
 struct Due {
     dead: bool,
@@ -80,7 +81,8 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
     let Some((term, due)) = lead(shared, retention, age).await? else { return Ok(report) };
     let started = Instant::now();
     let is_late = || started.elapsed() >= STEP_MAX;
-    // A duty that is skipped asks for another step. No duty is skipped before the step has removed something: a slow server makes progress.
+    // A duty that is skipped asks for another step. No duty is skipped before the step has removed something:
+    // so there is progress on a slow server too.
     let gives_way = |report: &mut DutyReport| {
         let gives_way = report.moved > 0 && is_late();
         report.more |= gives_way;
@@ -137,7 +139,7 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
     Ok(report)
 }
 
-/// Asks to lead. One statement, which also finds out whether there is anything to do.
+/// Asks to lead. One statement, which also finds out whether there is work to do.
 async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<Option<(Term, Due)>> {
     let leadership = &shared.leadership;
     let is_led = leadership.lock().is_some_and(|until| (leadership.clock)() < until);
@@ -197,7 +199,8 @@ impl Leadership {
         at.is_none_or(|at| (self.clock)().saturating_duration_since(at) >= MEASURE_EVERY)
     }
 
-    /// Whether room that went to nobody, and lanes that came or went while somebody admitted, should be looked for.
+    /// Whether to look for unused room, and for lanes that became live or stopped being live during an
+    /// admission.
     fn must_check_gates(&self) -> bool {
         let mut at = self.gates_checked_at.lock().unwrap_or_else(PoisonError::into_inner);
         let now = (self.clock)();
@@ -208,7 +211,7 @@ impl Leadership {
         is_due
     }
 
-    /// It was, and it is small enough.
+    /// The history was measured, and is small enough.
     pub(crate) fn measured(&self) {
         *self.measured_at.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.clock)());
     }
@@ -218,7 +221,7 @@ impl Leadership {
     }
 }
 
-/// Opens a transaction that lasts no longer than the term; `false` if that is over.
+/// Opens a transaction that lasts no longer than the term; `false` if the term has ended.
 pub(crate) async fn hold(shared: &Shared, session: &mut Session<'_>, term: Term) -> Result<bool, Failure> {
     session.begin().await?;
     let held = session.row(&sql::HOLD_TERM, &[&term.number, &shared.doorbell.listener]).await?;
@@ -228,7 +231,7 @@ pub(crate) async fn hold(shared: &Shared, session: &mut Session<'_>, term: Term)
     Ok(held.is_some())
 }
 
-/// Removes a chunk of something; answers how many rows, and whether there may be more.
+/// Removes a chunk of rows; answers how many, and whether there may be more.
 pub(crate) async fn remove(
     shared: &Shared,
     term: Term,
@@ -245,7 +248,7 @@ pub(crate) async fn remove(
         Ok(rows)
     })
     .await?;
-    // Most of them answer a row per row; that of the keys counts.
+    // Most of these statements answer with a row for each removed row; that of the keys answers with a count.
     let is_counted = std::ptr::eq(statement, &raw const sql::DELETE_KEYS);
     let n = if is_counted { rows.first().map_or(0, |row| row.get::<_, i64>(0)) } else { rows.len() as i64 };
     Ok((n as u64, n >= CHUNK_ROWS))

@@ -1,7 +1,8 @@
 //! The schema and its versions (SCHEMA-SAFE).
 //!
-//! A schema records its version and the oldest version whose programs may still write it. An additive migration leaves
-//! the latter alone, so that workers of the version before go on. Nothing is ever downgraded.
+//! A schema records its version and the oldest version whose programs may still write it. An additive
+//! migration does not change the latter, so that workers of the version before go on. Nothing is ever
+//! downgraded.
 
 use std::sync::Arc;
 
@@ -23,11 +24,11 @@ const POSTGRES_MIN: u32 = 13;
 pub struct Migration {
     /// The version that it leads to.
     pub version: u32,
-    /// The oldest schema version whose programs may write beside this one.
+    /// The oldest schema version whose programs may still write after this step.
     pub oldest_writer: u32,
-    /// What it locks, for people.
+    /// What it locks, as text for operators.
     pub locks: &'static str,
-    /// What it sends, written for the schema `windlass`.
+    /// The statements that it sends, written for the schema `windlass`.
     pub sql: &'static str,
 }
 
@@ -126,12 +127,12 @@ pub(crate) struct Found {
     pub oldest_writer: u32,
 }
 
-/// What became of a schema.
+/// What a migration did to a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Migrated {
     /// Its version now.
     pub version: u32,
-    /// Whether it was made.
+    /// Whether the schema was made.
     pub created: bool,
     /// Steps that were taken.
     pub steps: u32,
@@ -157,11 +158,11 @@ pub struct PlannedStep {
     pub locks: String,
     /// Whether workers of the version before must be stopped first.
     pub old_workers_must_stop: bool,
-    /// What is sent, as it is.
+    /// The text that is sent, unchanged.
     pub sql: String,
 }
 
-/// Says what [`migrate`] would do, and does nothing.
+/// Answers what [`migrate`] would do, and changes nothing.
 ///
 /// # Errors
 /// [`OpenError`], one line that says what to do.
@@ -177,7 +178,7 @@ pub async fn migrate(location: &Location, options: &Options) -> Result<Migrated,
     migrate_with(location, options, MIGRATIONS).await
 }
 
-/// Removes the schema with every task in it. For a store that its caller has made for a moment.
+/// Removes the schema with every task in it. For a caller that has made the store only for a short time.
 ///
 /// # Errors
 /// [`OpenError`], one line that says what to do.
@@ -187,7 +188,7 @@ pub async fn remove_schema(location: &Location, options: &Options) -> Result<(),
     conn.0.batch(&text).await.map_err(|failure| refused(location, "remove", &failure))
 }
 
-/// The same with these steps.
+/// The same as [`plan`], with these steps.
 pub(crate) async fn plan_with(
     location: &Location,
     options: &Options,
@@ -197,7 +198,7 @@ pub(crate) async fn plan_with(
     look_ahead(&conn.0, location, &options.schema, migrations).await
 }
 
-/// The same with these steps.
+/// The same as [`migrate`], with these steps.
 pub(crate) async fn migrate_with(
     location: &Location,
     options: &Options,
@@ -241,11 +242,12 @@ async fn look_ahead(
     Ok(Plan { from, to: newest(migrations), steps })
 }
 
-/// What one step sends, from BEGIN to COMMIT.
+/// The text of one step, from BEGIN to COMMIT.
 fn step_text(schema: &Schema, migration: &Migration) -> String {
     let name = schema.as_str();
     let make = if migration.version == 1 {
-        // Asked first: who may not make schemas is refused even where the schema is there.
+        // The right is checked first: a user that may not make schemas is refused even where the schema
+        // exists.
         format!(
             "DO $$ BEGIN\n  IF to_regnamespace('{name}') IS NULL THEN CREATE SCHEMA \"{name}\"; END IF;\nEND $$;\n"
         )
@@ -258,11 +260,13 @@ fn step_text(schema: &Schema, migration: &Migration) -> String {
         migration.version, migration.oldest_writer
     ));
     let text = schema.render(migration.sql);
-    // Somebody who holds a table for long makes it fail rather than everybody behind it wait.
+    // If a session holds a table for long, the step fails. Otherwise all later sessions would wait behind the
+    // step.
     format!("SET LOCAL lock_timeout = '5s';\n{make}{}\n{record}\n", text.trim())
 }
 
-/// Takes every step that is missing, each in a transaction of its own. Two processes at once take turns.
+/// Takes every step that is missing, each in a transaction of its own. Two processes that migrate at once
+/// take turns.
 pub(crate) async fn apply(
     conn: &Conn,
     location: &Location,

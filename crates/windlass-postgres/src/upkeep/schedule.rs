@@ -1,4 +1,4 @@
-//! Recurring tasks: a tick is fired once, whoever sees it first (SCHEDULE).
+//! Recurring tasks: a tick is fired once, by the first worker that sees it (SCHEDULE).
 
 use windlass_core::{
     Enqueued, Error, Fire, Name, Result, ScheduleRow, TaskId, Timestamp, schedule::DueSchedules,
@@ -12,7 +12,7 @@ use crate::{
     sql,
 };
 
-/// Makes a schedule, or replaces what it says.
+/// Makes a schedule, or replaces one.
 pub(crate) async fn put(shared: &Shared, row: &ScheduleRow) -> Result<()> {
     let next = row.next_at.map(Timestamp::as_ms);
     let mut session = shared.pool.session().await?;
@@ -41,7 +41,7 @@ pub(crate) async fn remove(shared: &Shared, name: &Name) -> Result<bool> {
 /// Schedules that are due, and when the next one is.
 pub(crate) async fn due(shared: &Shared, limit: u32) -> Result<DueSchedules> {
     let mut session = shared.duties.session().await?;
-    // One more than asked for: the first that is not due says when to look again.
+    // One row more than asked for: the first schedule that is not due says when to look again.
     let rows = session.query(&sql::SCHEDULE_DUE, &[&(i64::from(limit) + 1)]).await?;
     let now = rows.first().map(|row| Timestamp::from_ms(row.get(0)));
     let now = now.ok_or_else(|| Error::Unavailable("the server told no time".to_owned()))?;
@@ -64,7 +64,7 @@ fn record(row: &tokio_postgres::Row, from: usize) -> Option<ScheduleRow> {
     })
 }
 
-/// Enqueues the task of a tick and moves the schedule on, in one commit.
+/// Enqueues the task of a tick and advances the schedule, in one commit.
 pub(crate) async fn fire(shared: &Shared, fire: &Fire) -> Result<Option<Enqueued>> {
     let tasks: Vec<_> = fire.task.iter().cloned().collect();
     enqueue::check(&tasks, &shared.rules)?;

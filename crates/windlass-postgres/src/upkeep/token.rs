@@ -1,4 +1,4 @@
-//! Tokens of the API, by their hashes. When one expires is the server's clock's affair.
+//! Tokens of the API, by their hashes. The server's clock decides when a token expires.
 
 use async_trait::async_trait;
 use windlass_core::{
@@ -39,7 +39,7 @@ impl Tokens for PostgresStore {
 
 fn record(row: &tokio_postgres::Row) -> Result<TokenRecord> {
     let hash = <[u8; 32]>::try_from(row.get::<_, &[u8]>(2))
-        .map_err(|_| Error::Unavailable("a token's row was changed by a foreign hand".to_owned()))?;
+        .map_err(|_| Error::Unavailable("another program has changed a token's row".to_owned()))?;
     let (scopes, bound) = Bound::from_stored(row.get(3), row.get::<_, Option<&str>>(7));
     Ok(TokenRecord {
         id: Name::stored("token", row.get::<_, &str>(0))?,

@@ -1,16 +1,18 @@
-//! Cleaning up what tasks leave behind. The server's own autovacuum looks once a minute, and a busy fleet leaves a million dead rows in that
-//! time: the leader cleans up as soon as it is worth it.
+//! Vacuums the tables of tasks. The server's own autovacuum looks once a minute, and a busy fleet leaves a
+//! million dead rows in that time. So the leader vacuums as soon as there are enough dead rows.
 //!
 //! ```text
 //!   retention, every few seconds ───────────────┐
-//!   many tasks settled by the leader's process ─┴─► a look at the server's figures ──► few dead rows: nothing
+//!   many tasks settled by the leader's process ─┴─► look at the server's figures ──► few dead rows: nothing
 //!                                                    │ many
 //!                                                    ▼
-//!                     vacuum, then a look every second ──► none needed for a while: over, the connection is closed
+//!                     vacuum, then a look every second ──► none needed for a while: close the connection
 //! ```
+//!
 //! A snapshot that a session holds keeps dead rows from being removed. Vacuums that remove little are
-//! followed by a long pause, so that they cost a small share of the time. Autovacuum goes on as before, and
-//! does all of it where this is switched off or the user of the connection does not own the tables.
+//! followed by a long pause, so that they cost a small share of the time. Autovacuum goes on as before. It
+//! does all of the work where this is switched off, or where the user of the connection does not own the
+//! tables.
 
 use std::{
     collections::BTreeMap,
@@ -30,8 +32,8 @@ use crate::{
     sql,
 };
 
-/// Tables that every task writes to, with the dead rows from which on cleaning up is worth it. The small ones clean themselves while
-/// they are read, unless a snapshot is held.
+/// Tables that every task writes to, with the number of dead rows from which on a vacuum is worth its cost.
+/// Reads remove dead rows of the small tables, unless a session holds a snapshot.
 const HOT: [(&str, u64); 8] = [
     ("arrival", 20_000),
     ("doorbell", 5_000),
@@ -46,24 +48,24 @@ const HOT: [(&str, u64); 8] = [
 /// the one that its settlement removed.
 const TASKS: &str = "task";
 const DEAD_PER_TASK: u64 = 2;
-/// From so many dead rows of tasks that this process itself has settled the leader does not wait for its next
-/// look.
+/// If the leader's process has itself settled tasks that left this many dead rows, the leader does not wait
+/// for its next look.
 const AT_ONCE: u64 = 100_000;
-/// How often the figures are looked at while there is something to do. The server brings them up to date no more often.
+/// How often the figures are read while there are tables to vacuum. The server updates them no more often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// So many looks in a row that found nothing to do end it.
+/// The vacuuming ends after this many looks in a row that found nothing to do.
 const CALM_LOOKS: u32 = 5;
-/// A vacuum that left more than this share of the dead rows, in parts of a hundred, removed little.
+/// A vacuum that left more than this percentage of the dead rows removed little.
 const FRUITLESS_LEFT_PERCENT: u64 = 50;
 /// The shortest pause after vacuums that removed little.
 const FRUITLESS_PAUSE_MIN: Duration = Duration::from_secs(5);
 /// Such vacuums take at most this share of the time: one part in so many.
 const FRUITLESS_SHARE: u32 = 10;
-/// The statement. INDEX_CLEANUP: without it dead rows stay. No TRUNCATE: it would lock the table; a table that is being
-/// cleaned up already, or altered, is left alone.
+/// The statement. INDEX_CLEANUP: without it dead rows stay. No TRUNCATE: it would lock the table.
+/// SKIP_LOCKED: a table that another session vacuums or alters is left out.
 const VACUUM: &str = "VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON, TRUNCATE OFF, PARALLEL 0)";
 
-/// What this process knows of cleaning up.
+/// What this process knows of vacuums.
 #[derive(Debug, Default)]
 pub(crate) struct Vacuum {
     wanted: Notify,
@@ -72,7 +74,7 @@ pub(crate) struct Vacuum {
     left_here: AtomicU64,
 }
 
-/// A table as one look found it.
+/// A table, as one look found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     table: &'static str,
@@ -103,9 +105,9 @@ impl Last {
         self.left.saturating_mul(100) > self.dead.saturating_mul(FRUITLESS_LEFT_PERCENT)
     }
 
-    /// How long the table is left alone after it: as long as it took, so that cleaning up takes at most half
-    /// of the time, and longer after two that removed little: after one of them the server may just have
-    /// counted rows that died before it and were removed by it.
+    /// How long no other vacuum of the table runs after it: as long as it took, so that vacuums take at most
+    /// half of the time. Longer after two vacuums in a row that removed little. After one of them the server
+    /// may just have counted rows late, which died before that vacuum and were removed by it.
     fn pause(&self) -> Duration {
         if self.is_repeated && self.removed_little() {
             FRUITLESS_PAUSE_MIN.max(self.took * FRUITLESS_SHARE)
@@ -115,19 +117,20 @@ impl Last {
     }
 }
 
-/// What was done to each table.
+/// The last vacuum of each table.
 #[derive(Debug, Default)]
 struct Book(BTreeMap<&'static str, Last>);
 
 impl Book {
-    /// The tables that should be cleaned up now.
+    /// The tables that should be vacuumed now.
     fn due(&self, seen: &[Seen], now: Instant) -> Vec<Seen> {
         let is_rested = |last: &Last| now.saturating_duration_since(last.ended_at) >= last.pause();
         let is_due = |table: &&Seen| table.is_worth_it() && self.0.get(table.table).is_none_or(is_rested);
         seen.iter().filter(is_due).copied().collect()
     }
 
-    /// How long the first of the tables that are worth it still rests; the longest time if there is none.
+    /// How long until the first pause of the tables with enough dead rows ends; the longest time if there is
+    /// no such table.
     fn rest(&self, seen: &[Seen], now: Instant) -> Duration {
         let left = |last: &Last| last.pause().saturating_sub(now.saturating_duration_since(last.ended_at));
         let worth = seen.iter().filter(|table| table.is_worth_it());
@@ -135,7 +138,7 @@ impl Book {
     }
 }
 
-/// Notes how many tasks this process has settled. A leader starts to clean up as soon as they have left many
+/// Notes how many tasks this process has settled. A leader starts to vacuum as soon as they have left many
 /// dead rows.
 pub(crate) fn settled(shared: &Shared, tasks: usize) {
     let left = tasks as u64 * DEAD_PER_TASK;
@@ -145,7 +148,7 @@ pub(crate) fn settled(shared: &Shared, tasks: usize) {
     }
 }
 
-/// A step of the leader: has the tables cleaned up if that is worth it.
+/// A step of the leader: starts a vacuum if there are enough dead rows.
 pub(crate) async fn look(shared: &Shared) -> Result<()> {
     if shared.options.vacuum && seen(shared).await?.iter().any(Seen::is_worth_it) {
         shared.vacuum.wanted.notify_one();
@@ -153,7 +156,7 @@ pub(crate) async fn look(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// The tables that this user may clean up.
+/// The tables that this user may vacuum, with this process's own count of dead rows added.
 async fn seen(shared: &Shared) -> Result<Vec<Seen>> {
     let mut tables = counted(shared).await?;
     let left_here = shared.vacuum.left_here.load(Ordering::Relaxed);
@@ -163,7 +166,7 @@ async fn seen(shared: &Shared) -> Result<Vec<Seen>> {
     Ok(tables)
 }
 
-/// The same by the server's figures alone.
+/// The same tables by the server's figures alone.
 async fn counted(shared: &Shared) -> Result<Vec<Seen>> {
     let names: Vec<&str> = HOT.iter().map(|(name, _)| *name).collect();
     let schema = shared.options.schema.as_str();
@@ -179,7 +182,7 @@ fn of_row(row: &Row) -> Option<Seen> {
     (is_ours && !is_left_alone).then_some(Seen { table, worth, dead: u64::try_from(dead).unwrap_or(0) })
 }
 
-/// Cleans up when that is wanted, until the store is closed.
+/// Vacuums when it is woken, until the store is closed.
 pub(crate) async fn run(vacuum: Arc<Vacuum>, shared: Weakly) {
     loop {
         tokio::select! {
@@ -187,18 +190,18 @@ pub(crate) async fn run(vacuum: Arc<Vacuum>, shared: Weakly) {
             () = shared.closed() => return,
         }
         if let Err(error) = clean(&vacuum, &shared).await {
-            tracing::debug!(%error, "cleaning up failed; autovacuum does it meanwhile");
+            tracing::debug!(%error, "a vacuum failed; autovacuum does it meanwhile");
         }
         let Some(shared) = shared.upgrade() else { return };
         shared.cleaning.let_go();
     }
 }
 
-/// Cleans up until there has been nothing to do for a while, or another process leads.
+/// Vacuums until there has been nothing to do for a while, or another process leads.
 async fn clean(vacuum: &Vacuum, shared: &Weakly) -> Result<()> {
     let (mut book, mut calm) = (Book::default(), 0);
     while calm < CALM_LOOKS {
-        // Not held across the pause: it must not keep the store open.
+        // Not held during the pause: it must not keep the store open.
         let Some(store) = shared.upgrade().filter(|store| store.leadership.leads()) else { break };
         let seen = seen(&store).await?;
         calm = if seen.iter().any(Seen::is_worth_it) { 0 } else { calm + 1 };
@@ -248,14 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_cleaned_up_when_it_is_worth_it() {
+    fn a_table_is_vacuumed_from_its_own_threshold_on() {
         let (book, now) = (Book::default(), Instant::now());
         assert!(book.due(&seen(99), now).is_empty());
         assert_eq!(book.due(&seen(100), now), seen(100));
     }
 
     #[test]
-    fn cleaning_up_takes_at_most_half_of_the_time() {
+    fn vacuums_take_at_most_half_of_the_time() {
         let now = Instant::now();
         let book = after(10, true, 3 * SECOND, now);
         assert!(book.due(&seen(9_000), now + 2 * SECOND).is_empty());
@@ -263,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_vacuum_that_removes_little_is_followed_by_a_long_pause() {
+    fn two_fruitless_vacuums_are_followed_by_a_long_pause() {
         let now = Instant::now();
         let book = after(990, true, SECOND, now);
         assert!(book.due(&seen(9_000), now + 9 * SECOND).is_empty(), "one part in ten");

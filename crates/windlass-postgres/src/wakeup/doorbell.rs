@@ -1,11 +1,13 @@
-//! The doorbell: an idle worker asks to be rung, a busy one does not.
+//! The doorbell: an idle worker asks to be notified, a busy one does not.
 //!
 //! ```text
-//!   claim brought all ──► busy: disarm once, ring the next idle worker
-//!   claim came short  ──► arm, in a transaction of its own ──► claim once more ──► sleep, armed
+//!   claim took all it asked for ──► busy: disarm once, notify the next idle worker
+//!   claim took less ──► arm, in a transaction of its own ──► claim once more ──► sleep, armed
 //! ```
-//! Whoever enqueues only reads who is armed, and notifies one of them: while workers are busy there is no notification
-//! and never a lock. A ring that is missed costs one poll. Only the offer of an idle worker (see `offer`) is locked, by whoever takes it.
+//!
+//! A caller that enqueues only reads which workers are armed, and notifies one of them. So there is no
+//! notification while workers are busy, and never a lock. A notification that is missed costs one poll. Only
+//! the offer of an idle worker (see `offer`) is locked, by the enqueue that takes it.
 
 use std::{
     sync::{
@@ -22,25 +24,27 @@ use crate::{
     connection::{driver::Driver, pool::Session, reach::Refusal},
     shared::{Shared, Weakly},
     sql,
-    wakeup::offer::{self, Ear},
+    wakeup::offer::{self, PrivateChannel},
 };
 
-/// How long a worker is believed to be idle after it said so; prolonged by its heartbeat.
+/// How long other processes take a worker for idle after it armed its doorbell; each renewal prolongs it.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(6);
-/// So many rings within [`THICK_WITHIN`] are too many: then the bell is disarmed until the worker is idle again.
-const THICK: u32 = 50;
-/// See [`THICK`].
-const THICK_WITHIN: Duration = Duration::from_millis(100);
+/// More notifications than this within [`OFTEN_WITHIN`] cost too much: the doorbell is disarmed until the
+/// worker is idle again.
+const OFTEN: u32 = 50;
+/// See [`OFTEN`].
+const OFTEN_WITHIN: Duration = Duration::from_millis(100);
 /// Pauses between attempts to listen again.
 const RETRY_MIN: Duration = Duration::from_millis(50);
-/// Longest of them: who listens again tells this process that the server is back.
+/// The longest of these pauses. It is short because the listener also tells this process that the server is
+/// back.
 const RETRY_MAX: Duration = Duration::from_millis(250);
-/// Longest of them while the server has no connection left.
+/// The longest pause while the server has no connection left.
 const FULL_RETRY_MAX: Duration = Duration::from_secs(2);
 
-/// This process's bell.
+/// The doorbell of this process.
 pub(crate) struct Doorbell {
-    /// What it is called in a notification.
+    /// The number of this process in a notification.
     pub listener: i64,
     pub channel: String,
     is_listening: AtomicBool,
@@ -50,8 +54,8 @@ pub(crate) struct Doorbell {
 #[derive(Default)]
 struct State {
     armed: Option<Armed>,
-    /// Rings since a moment.
-    rings: u32,
+    /// Notifications since `since`.
+    notifications: u32,
     since: Option<Instant>,
 }
 
@@ -65,17 +69,18 @@ impl Doorbell {
         Self { listener, channel, is_listening: AtomicBool::new(false), state: Mutex::default() }
     }
 
-    /// Whether rings reach this process now.
+    /// Whether notifications reach this process now.
     pub(crate) fn is_listening(&self) -> bool {
         self.is_listening.load(Ordering::Acquire)
     }
 
-    /// Whether somebody here is idle and serves these lanes, and so hears directly of what this process enqueues.
+    /// Whether an idle worker of this process serves these lanes. It is told directly of what this process
+    /// enqueues.
     pub(crate) fn covers(&self, lanes: &[i32]) -> bool {
         self.lock().armed.as_ref().is_some_and(|armed| lanes.iter().all(|lane| armed.lanes.contains(lane)))
     }
 
-    /// Arms the bell unless it is; answers whether it was not, so that the caller claims once more.
+    /// Arms the doorbell unless it is armed. Answers whether it was not: then the caller claims once more.
     pub(crate) async fn arm(&self, session: &mut Session<'_>, lanes: &[LaneId]) -> Result<bool> {
         let mut lanes = numbers(lanes);
         if !self.is_listening() || self.covers(&lanes) {
@@ -90,55 +95,58 @@ impl Doorbell {
         session.query(&sql::DOORBELL_ARM, &[&self.listener, &lanes, &armed_for]).await?;
         let mut state = self.lock();
         state.armed = Some(Armed { lanes, at: Instant::now() });
-        state.rings = 0;
+        state.notifications = 0;
         Ok(true)
     }
 
-    /// Disarms the bell of a worker that is busy, and rings another for what it leaves; once, when it becomes busy.
+    /// Disarms the doorbell of a worker that has become busy, and notifies another worker of what this one
+    /// leaves. It does so once, when the worker becomes busy.
     pub(crate) async fn disarm(&self, session: &mut Session<'_>, lanes: &[LaneId]) -> Result<()> {
         if self.lock().armed.take().is_none() {
             return Ok(());
         }
         session.query(&sql::DOORBELL_DISARM, &[&self.listener]).await?;
-        self.ring(session, &numbers(lanes)).await
+        self.notify_another(session, &numbers(lanes)).await
     }
 
-    /// Disarms the bell of a worker that leaves, and rings another in case it was rung and did not look any more.
+    /// Disarms the doorbell of a worker that leaves. The worker may have been notified without claiming
+    /// afterwards, so another one is notified.
     pub(crate) async fn leave(&self, session: &mut Session<'_>) -> Result<()> {
         let Some(armed) = self.lock().armed.take() else { return Ok(()) };
         session.query(&sql::DOORBELL_DISARM, &[&self.listener]).await?;
-        self.ring(session, &armed.lanes).await
+        self.notify_another(session, &armed.lanes).await
     }
 
-    /// Rings another process that is idle and serves one of these lanes.
-    pub(crate) async fn ring(&self, session: &mut Session<'_>, lanes: &[i32]) -> Result<()> {
+    /// Notifies another process that is idle and serves one of these lanes.
+    pub(crate) async fn notify_another(&self, session: &mut Session<'_>, lanes: &[i32]) -> Result<()> {
         session.query(&sql::DOORBELL_RING, &[&lanes, &self.channel, &self.listener]).await?;
         Ok(())
     }
 
-    /// A renewal told whether the bell is still armed in the database.
+    /// A renewal told whether the doorbell is still armed in the database.
     pub(crate) fn renewed(&self, is_armed: bool) {
         if !is_armed {
             let mut state = self.lock();
-            // One that was armed a moment ago may have been armed after the renewal looked.
+            // A doorbell that was armed a moment ago may have been armed after the renewal read the table.
             if state.armed.as_ref().is_some_and(|armed| armed.at.elapsed() > ARMED_FOR / 2) {
                 state.armed = None;
             }
         }
     }
 
-    /// Whether rings come thick, so that the bell should be disarmed until the worker is idle again.
-    pub(crate) fn is_rung_often(&self) -> bool {
+    /// Whether there are so many notifications that the doorbell should be disarmed until the worker is idle
+    /// again.
+    pub(crate) fn is_notified_often(&self) -> bool {
         let state = self.lock();
-        state.armed.is_some() && state.rings >= THICK
+        state.armed.is_some() && state.notifications >= OFTEN
     }
 
-    fn rung(&self) {
+    fn notified(&self) {
         let mut state = self.lock();
-        if state.since.is_none_or(|since| since.elapsed() > THICK_WITHIN) {
-            (state.rings, state.since) = (0, Some(Instant::now()));
+        if state.since.is_none_or(|since| since.elapsed() > OFTEN_WITHIN) {
+            (state.notifications, state.since) = (0, Some(Instant::now()));
         }
-        state.rings += 1;
+        state.notifications += 1;
     }
 
     fn lost(&self) {
@@ -156,7 +164,8 @@ pub(crate) fn numbers(lanes: &[LaneId]) -> Vec<i32> {
     lanes.iter().map(|lane| lane.0 as i32).collect()
 }
 
-/// Listens until the store is gone: subscribes, then tells everybody to look, because what came before was not heard.
+/// Listens until the store is dropped. After each subscription it tells every worker of this process to look:
+/// notifications that were sent before it did not arrive.
 pub(crate) async fn listen(
     shared: Weakly,
     server: Arc<crate::connection::conn::Server>,
@@ -194,15 +203,16 @@ async fn listen_once(
     let ended = |text: String, was_up| Ended { reason: Refusal { text, is_full: false }, was_up };
     let (client, mut connection) = server.dial(driver, "listen").await.map_err(down)?;
     let channel = shared.upgrade().map(|shared| shared.doorbell.channel.clone()).unwrap_or_default();
-    // Another one with every connection: an older one may not know yet that it is gone.
-    let ear = Ear::new();
+    // Each connection gets a channel of its own: the server may still serve the session of an older
+    // connection that has broken.
+    let private = PrivateChannel::new();
     let mut subscribe = std::pin::pin!(async {
-        // Without it there are rings, and no offers.
-        let is_open = match &ear {
-            Some(ear) => ear.open(&client).await.is_ok(),
+        // Without the private channel there are notifications, and no offers.
+        let is_open = match &private {
+            Some(private) => private.open(&client).await.is_ok(),
             None => false,
         };
-        // Last, so that the server's list of sessions says what this one is for.
+        // This is the last statement, so that the server's list of sessions shows what this session is for.
         client.batch_execute(&format!("LISTEN \"{channel}\"")).await.map(|()| is_open)
     });
     let mut is_subscribed = false;
@@ -214,7 +224,7 @@ async fn listen_once(
                 let Some(shared) = shared.upgrade() else { return Ok(()) };
                 shared.server.reach().connected();
                 shared.doorbell.is_listening.store(true, Ordering::Release);
-                shared.offers.listens(ear.clone().filter(|_| is_open));
+                shared.offers.listens(private.clone().filter(|_| is_open));
                 shared.lanes.mark_stale();
                 shared.subscribers.tell_lanes();
                 continue;
@@ -225,11 +235,11 @@ async fn listen_once(
         match message {
             Some(Ok(AsyncMessage::Notification(note))) => {
                 let Some(shared) = shared.upgrade() else { return Ok(()) };
-                if ear.as_ref().is_some_and(|ear| ear.whisper == note.channel()) {
-                    shared.doorbell.rung();
-                    offer::heard(&shared, note.payload());
+                if private.as_ref().is_some_and(|private| private.name == note.channel()) {
+                    shared.doorbell.notified();
+                    offer::arrived(&shared, note.payload());
                 } else {
-                    heard(&shared, note.payload());
+                    received(&shared, note.payload());
                 }
             }
             Some(Ok(_)) => {}
@@ -240,12 +250,12 @@ async fn listen_once(
 }
 
 /// What a notification says: the number of one listener, `*` for all, `lanes`, or `cancel TASK LEASE REASON`.
-fn heard(shared: &Shared, text: &str) {
+fn received(shared: &Shared, text: &str) {
     if text == "lanes" {
         shared.lanes.mark_stale();
         shared.subscribers.tell_lanes();
     } else if text == "*" {
-        shared.doorbell.rung();
+        shared.doorbell.notified();
         shared.tell_ready();
     } else if let Some(rest) = text.strip_prefix("cancel ") {
         let mut parts = rest.splitn(3, ' ');
@@ -255,7 +265,7 @@ fn heard(shared: &Shared, text: &str) {
             shared.subscribers.tell_cancel(LeaseRef { id, lease }, reason);
         }
     } else if text.parse() == Ok(shared.doorbell.listener) {
-        shared.doorbell.rung();
+        shared.doorbell.notified();
         shared.tell_ready();
     }
 }

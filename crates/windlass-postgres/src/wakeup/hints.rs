@@ -1,4 +1,4 @@
-//! Hints to whoever subscribed: coalesced, so that a slow reader costs nothing (HINTS-ONLY).
+//! Hints to subscribers: coalesced, so that a slow reader costs nothing (HINTS-ONLY).
 
 use std::{
     collections::VecDeque,
@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 use windlass_core::{Hint, Hints, LeaseRef, Timestamp};
 
-/// Cancel hints kept for a slow reader; the next renewal tells it of the rest.
+/// Cancel hints kept for a slow reader; the next renewal tells it of the others.
 const CANCELS_MAX: usize = 1024;
 
 /// What a subscriber has not read yet.
@@ -48,14 +48,14 @@ impl Subscriber {
     }
 }
 
-/// Everybody who listens in this process.
+/// All subscribers of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Subscribers {
     list: Mutex<Vec<Weak<Subscriber>>>,
 }
 
 impl Subscribers {
-    /// Adds a listener; it is forgotten when it is dropped.
+    /// Adds a subscriber; it is removed when it is dropped.
     pub(crate) fn subscribe(&self) -> Box<dyn Hints> {
         let subscriber = Arc::new(Subscriber::default());
         self.lock().push(Arc::downgrade(&subscriber));
@@ -77,7 +77,7 @@ impl Subscribers {
         self.tell(|unread| unread.due = Some(unread.due.map_or(due, |known| known.min(due))));
     }
 
-    /// Somebody asked a running attempt to end.
+    /// An operator or a caller asked a running attempt to end.
     pub(crate) fn tell_cancel(&self, lease: LeaseRef, reason: &str) {
         self.tell(|unread| {
             if unread.cancels.len() < CANCELS_MAX {
@@ -108,7 +108,7 @@ struct Subscription {
 impl Hints for Subscription {
     async fn next(&mut self) -> Hint {
         loop {
-            // The guard ends before the await; a hint that comes in between leaves a permit behind.
+            // The guard ends before the await; a hint that arrives in between leaves a permit behind.
             let hint = self.subscriber.lock().pop();
             if let Some(hint) = hint {
                 return hint;

@@ -1,13 +1,16 @@
-//! Offers: an idle worker takes the next task that comes alone, in the commit that adds it and without a claim.
+//! Offers: an idle worker takes the next task that is enqueued alone. The commit that adds the task also
+//! leases it, so there is no claim.
 //!
 //! ```text
-//!   a claim that took nothing ──► laid out ──► taken by an enqueue of another process ──► heard ──► brought by the next claim
-//!                                    │               │ the word of it was lost               │ nobody comes for it
-//!                                    ▼               ▼                                       ▼
-//!                                withdrawn       withdrawn, and what was leased under its number goes back
+//!   a claim took nothing ──► laid out ──► taken by an enqueue elsewhere ──► notified ──► next claim
+//!                               │               │ notification lost          │ no claim within 250 ms
+//!                               ▼               ▼                            ▼
+//!                           withdrawn       withdrawn, and the leases under its number are handed back
 //! ```
-//! The number of an offer is that of a claim that took nothing, so whatever is leased under it came by the offer. It is forgotten here before
-//! anything is handed back there: a word that comes later is not believed. So a task is started, or handed back, and never both.
+//!
+//! The number of an offer is that of a claim that took nothing, so every lease under it came by the offer. A
+//! task must be started or handed back, and never both. So this process first forgets the offer, and only
+//! then hands back at the server: a notification that arrives later is ignored.
 
 use std::{
     collections::VecDeque,
@@ -32,19 +35,21 @@ use crate::{
     wakeup::doorbell::numbers,
 };
 
-/// Payloads up to here are told with the task: a notification has room for 8,000 characters.
+/// Payloads up to this size are sent in the notification, which has room for 8,000 characters.
 pub(crate) const TOLD_MAX_BYTES: usize = 3_000;
 /// After how long a worker whose offer was taken makes another: the task starts first.
 const AGAIN_AFTER: Duration = Duration::from_millis(1);
-/// How long a task that was heard of waits for its worker to come for it.
+/// How long a task that the server notified of waits for its worker to claim.
 const HELD_FOR: Duration = Duration::from_millis(250);
-/// How long after it was seen to be gone at the server an offer may not have been heard of.
-const UNHEARD_FOR: Duration = Duration::from_millis(500);
-/// For how long a lease is remembered that was brought by a claim with a higher number: longer than a comparison of leases may take.
+/// How long the notification of an offer may take after a renewal saw that the offer is no longer in the
+/// database.
+const NOTIFIED_WITHIN: Duration = Duration::from_millis(500);
+/// How long this process remembers a lease that a claim with a higher number has brought: longer than a
+/// comparison of leases may take.
 pub(crate) const BROUGHT_FOR: Duration = Duration::from_secs(30);
-/// Pauses between attempts to take something back.
+/// Pauses between attempts to hand a lease back.
 const RETRY_MIN: Duration = Duration::from_millis(50);
-/// Longest of them.
+/// The longest of these pauses.
 const RETRY_MAX: Duration = Duration::from_secs(2);
 
 /// What this process offers.
@@ -53,44 +58,49 @@ pub(crate) struct Offers {
     chores: mpsc::UnboundedSender<Chore>,
 }
 
-/// Where the server tells this process of what it took, and how it sees that this process is there.
+/// The private channel on which the server notifies this process of the tasks that it leased by an offer, and
+/// the number of the advisory lock that shows the server that this process is connected.
 #[derive(Debug, Clone)]
-pub(crate) struct Ear {
-    pub whisper: String,
+pub(crate) struct PrivateChannel {
+    pub name: String,
     pub presence: i64,
 }
 
-impl Ear {
-    /// One whose name nobody can guess; `None` without a source of randomness.
+impl PrivateChannel {
+    /// A channel with a name that cannot be guessed; `None` without a source of randomness.
     pub(crate) fn new() -> Option<Self> {
         let mut secret = [0_u8; 24];
         default_provider().secure_random.fill(&mut secret).ok()?;
         let (name, lock) = secret.split_at(16);
-        let mut whisper = "windlass_".to_owned();
+        let mut channel = "windlass_".to_owned();
         for byte in name {
-            let _ = write!(whisper, "{byte:02x}");
+            let _ = write!(channel, "{byte:02x}");
         }
         let presence = lock.iter().fold(0_i64, |number, byte| number << 8 | i64::from(*byte));
-        Some(Self { whisper, presence })
+        Some(Self { name: channel, presence })
     }
 
-    /// Listens, over this connection. The name is in no statement, because those are seen by more people than the tables are.
+    /// Subscribes over this connection. The name is in no statement: more people can read statements than can
+    /// read the tables.
     pub(crate) async fn open(&self, client: &Client) -> Result<(), tokio_postgres::Error> {
-        let name: (&(dyn ToSql + Sync), Type) = (&self.whisper, Type::TEXT);
+        let name: (&(dyn ToSql + Sync), Type) = (&self.name, Type::TEXT);
         let params = [name, (&self.presence, Type::INT8)];
         client
-            .query_typed("SELECT set_config('windlass.whisper', $1, false), pg_advisory_lock($2)", &params)
+            .query_typed(
+                "SELECT set_config('windlass.private_channel', $1, false), pg_advisory_lock($2)",
+                &params,
+            )
             .await?;
         client
             .batch_execute(
-                "DO $$ BEGIN EXECUTE format('LISTEN %I', current_setting('windlass.whisper')); END $$;
-                 RESET windlass.whisper",
+                "DO $$ BEGIN EXECUTE format('LISTEN %I', current_setting('windlass.private_channel')); END $$;
+                 RESET windlass.private_channel",
             )
             .await
     }
 }
 
-/// Which offer.
+/// Identifies an offer: its worker and its claim number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     worker: WorkerId,
@@ -99,16 +109,16 @@ struct Key {
 
 #[derive(Default)]
 struct State {
-    ear: Option<Ear>,
+    private: Option<PrivateChannel>,
     out: Option<Out>,
-    /// A task was heard of a moment ago; what is to be laid out waits until it has started.
+    /// The server notified of a task a moment ago; the next offer waits until that task has started.
     is_resting: bool,
     next: Option<(Key, Vec<i32>)>,
-    heard: Vec<Claimed>,
+    arrived: Vec<Claimed>,
     brought: VecDeque<Brought>,
 }
 
-/// A lease that a claim has brought.
+/// A lease that a claim has brought to its worker.
 struct Brought {
     lease: LeaseRef,
     key: Key,
@@ -116,30 +126,30 @@ struct Brought {
     at: Instant,
 }
 
-/// An offer that nobody here has heard to be taken.
+/// An offer that is laid out, as far as this process has been notified.
 struct Out {
     key: Key,
-    /// When it was seen to be gone at the server.
+    /// When a renewal saw that the offer is no longer in the database.
     missed_at: Option<Instant>,
 }
 
 impl Out {
     fn is_missed(&self) -> bool {
-        self.missed_at.is_some_and(|at| at.elapsed() > UNHEARD_FOR)
+        self.missed_at.is_some_and(|at| at.elapsed() > NOTIFIED_WITHIN)
     }
 }
 
-/// What is to be done at the server, one after the other.
+/// Work at the server, done one after the other.
 enum Chore {
-    Lay(Key, Vec<i32>, Ear),
+    Lay(Key, Vec<i32>, PrivateChannel),
     Undo(Key),
     Disarm(Vec<LaneId>),
 }
 
 impl State {
-    /// Whether what is leased under this number is here, or was.
+    /// Whether this process has, or had, the task that was leased under this number.
     fn knows(&self, key: Key) -> bool {
-        self.heard.iter().any(|task| key_of(task) == key)
+        self.arrived.iter().any(|task| key_of(task) == key)
             || self.brought.iter().any(|brought| brought.key == key)
     }
 }
@@ -149,16 +159,17 @@ fn key_of(task: &Claimed) -> Key {
 }
 
 impl Offers {
-    /// Its chores are done by [`run`].
+    /// [`run`] does its chores.
     pub(crate) fn new() -> (Self, Chores) {
         let (chores, todo) = mpsc::unbounded_channel();
         (Self { state: Mutex::default(), chores }, Chores(todo))
     }
 
-    /// From now on offers can be heard of, or not any more. What is out then may have been taken unheard.
-    pub(crate) fn listens(&self, ear: Option<Ear>) {
+    /// Sets the channel that this process is subscribed to from now on, or none. The offer that is out may
+    /// have been taken without a notification, so it is undone.
+    pub(crate) fn listens(&self, private: Option<PrivateChannel>) {
         let mut state = self.lock();
-        state.ear = ear;
+        state.private = private;
         self.undo(state.out.take().map(|out| out.key));
     }
 
@@ -173,7 +184,7 @@ impl Offers {
         }
     }
 
-    /// What was heard of has had the time to start.
+    /// The task of the last notification has had the time to start.
     fn rested(&self) {
         let mut state = self.lock();
         state.is_resting = false;
@@ -182,16 +193,16 @@ impl Offers {
 
     fn lay_next(&self, state: &mut State) {
         if let Some((key, lanes)) = state.next.take()
-            && let Some(ear) = state.ear.clone()
+            && let Some(private) = state.private.clone()
             && state.out.is_none()
-            && state.heard.is_empty()
+            && state.arrived.is_empty()
         {
             state.out = Some(Out { key, missed_at: None });
-            let _ = self.chores.send(Chore::Lay(key, lanes, ear));
+            let _ = self.chores.send(Chore::Lay(key, lanes, private));
         }
     }
 
-    /// Offers nothing until somebody is idle again.
+    /// Makes no offer until a worker is idle again.
     pub(crate) fn withdraw(&self) {
         let mut state = self.lock();
         state.next = None;
@@ -199,25 +210,25 @@ impl Offers {
         self.undo(out.map(|out| out.key));
     }
 
-    /// A worker's claims up to this number are undone.
+    /// Undoes the offers of a worker's claims up to this number.
     pub(crate) fn forget(&self, worker: WorkerId, up_to_claim_no: u64) {
         let is_meant = |key: Key| key.worker == worker && key.claim_no <= up_to_claim_no;
         let mut state = self.lock();
         state.next.take_if(|(key, _)| is_meant(*key));
         let out = state.out.take_if(|out| is_meant(out.key)).map(|out| out.key);
         let mut keys: Vec<Key> = out.into_iter().collect();
-        keys.extend(state.heard.extract_if(.., |task| is_meant(key_of(task))).map(|task| key_of(&task)));
-        // What that claim has brought has reached nobody.
-        let reached_nobody =
+        keys.extend(state.arrived.extract_if(.., |task| is_meant(key_of(task))).map(|task| key_of(&task)));
+        // What that claim brought did not reach the worker.
+        let did_not_arrive =
             |brought: &Brought| brought.key.worker == worker && brought.by_claim_no == up_to_claim_no;
         keys.extend(
-            state.brought.iter().filter(|brought| reached_nobody(brought)).map(|brought| brought.key),
+            state.brought.iter().filter(|brought| did_not_arrive(brought)).map(|brought| brought.key),
         );
-        state.brought.retain(|brought| !reached_nobody(brought));
+        state.brought.retain(|brought| !did_not_arrive(brought));
         self.undo(keys);
     }
 
-    /// A renewal saw which offer of this process is out.
+    /// A renewal saw which offer of this process is in the database.
     pub(crate) fn renewed(&self, claim_no: Option<u64>) {
         let mut state = self.lock();
         if let Some(out) = &mut state.out {
@@ -227,13 +238,14 @@ impl Offers {
         self.undo(state.out.take_if(|out| out.is_missed()).map(|out| out.key));
     }
 
-    /// The server told of a task that was leased by an offer; whether that was believed. If not, it goes back.
-    fn hear(&self, task: Claimed) -> bool {
+    /// Takes the notification of a task that was leased by an offer. Answers whether the offer was still out;
+    /// if it was not, the task is handed back.
+    fn arrives(&self, task: Claimed) -> bool {
         let mut state = self.lock();
         let key = key_of(&task);
         let is_out = state.out.take_if(|out| out.key == key).is_some();
         if is_out {
-            state.heard.push(task);
+            state.arrived.push(task);
             state.is_resting = true;
         } else if !state.knows(key) {
             self.undo(Some(key));
@@ -241,15 +253,15 @@ impl Offers {
         is_out
     }
 
-    /// What came for this demand.
+    /// The tasks that offers brought for this demand.
     pub(crate) fn bring(&self, demand: &Demand) -> Vec<Claimed> {
         let mut state = self.lock();
-        if state.heard.is_empty() {
+        if state.arrived.is_empty() {
             return Vec::new();
         }
         let is_meant =
             |task: &mut Claimed| task.worker == demand.worker && demand.lanes.contains(&task.lane.id);
-        let tasks: Vec<_> = state.heard.extract_if(.., is_meant).take(demand.n as usize).collect();
+        let tasks: Vec<_> = state.arrived.extract_if(.., is_meant).take(demand.n as usize).collect();
         let now = Instant::now();
         while state.brought.front().is_some_and(|brought| now.duration_since(brought.at) > BROUGHT_FOR) {
             state.brought.pop_front();
@@ -263,12 +275,12 @@ impl Offers {
         tasks
     }
 
-    /// Whether a lease is on its way to its worker, or came there under a number above its own.
+    /// Whether a lease is on its way to its worker, or reached the worker by a claim with a higher number.
     pub(crate) fn covers(&self, worker: WorkerId, lease: LeaseRef, claim_no: u64) -> bool {
         let key = Key { worker, claim_no };
         let state = self.lock();
         state.out.as_ref().is_some_and(|out| out.key == key)
-            || state.heard.iter().any(|task| key_of(task) == key)
+            || state.arrived.iter().any(|task| key_of(task) == key)
             || state.brought.iter().any(|brought| brought.lease == lease)
     }
 
@@ -277,19 +289,19 @@ impl Offers {
         let state = self.lock();
         let out = state.out.iter().map(|out| out.key);
         let next = state.next.iter().map(|(key, _)| *key);
-        let heard = state.heard.iter().map(key_of);
-        out.chain(next).chain(heard).filter(|key| key.worker == worker).map(|key| key.claim_no).min()
+        let arrived = state.arrived.iter().map(key_of);
+        out.chain(next).chain(arrived).filter(|key| key.worker == worker).map(|key| key.claim_no).min()
     }
 
-    /// Nobody comes for what is leased by this offer, or nobody knows whether it was laid out.
+    /// Undoes an offer: no claim took what it leased, or it is unknown whether it was laid out.
     fn give_up(&self, key: Key) {
         let mut state = self.lock();
         let out = state.out.take_if(|out| out.key == key);
-        let held = state.heard.extract_if(.., |task| key_of(task) == key).count();
+        let held = state.arrived.extract_if(.., |task| key_of(task) == key).count();
         self.undo((out.is_some() || held > 0).then_some(key));
     }
 
-    /// The bell of a worker that is full is to be disarmed.
+    /// Has the doorbell of a full worker disarmed.
     pub(crate) fn disarm(&self, lanes: Vec<LaneId>) {
         let _ = self.chores.send(Chore::Disarm(lanes));
     }
@@ -305,7 +317,8 @@ impl Offers {
     }
 }
 
-/// What the server says of a task that an offer took: worker, claim number, id, lane, priority, most attempts, encoding, when, payload.
+/// Reads the notification of a task that an offer took: worker, claim number, id, lane, priority, most
+/// attempts, encoding, time, payload.
 fn read(shared: &Shared, text: &str) -> Option<Claimed> {
     let mut words = text.split(' ');
     let mut number = || words.next()?.parse::<i64>().ok();
@@ -338,12 +351,12 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-/// Hears of a task; if nobody comes for it, it is handed back.
-pub(crate) fn heard(shared: &Arc<Shared>, text: &str) {
-    // What cannot be read is missed by the next renewal and goes back then.
+/// Takes the notification of a task. If no claim takes the task, it is handed back.
+pub(crate) fn arrived(shared: &Arc<Shared>, text: &str) {
+    // A notification that cannot be read is lost: the next renewal misses the offer and hands the task back.
     let Some(task) = read(shared, text) else { return };
     let key = key_of(&task);
-    if !shared.offers.hear(task) {
+    if !shared.offers.arrives(task) {
         return;
     }
     shared.subscribers.tell_ready();
@@ -360,10 +373,10 @@ pub(crate) fn heard(shared: &Arc<Shared>, text: &str) {
     });
 }
 
-/// What [`run`] does.
+/// The work for [`run`].
 pub(crate) struct Chores(mpsc::UnboundedReceiver<Chore>);
 
-/// Lays out and takes back until the store is closed.
+/// Lays offers out and undoes them until the store is closed.
 pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
     loop {
         let chore = tokio::select! {
@@ -372,9 +385,9 @@ pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
         };
         let (Some(chore), Some(shared)) = (chore, shared.upgrade()) else { return };
         match chore {
-            Chore::Lay(key, lanes, ear) => match lay(&shared, key, &lanes, &ear).await {
+            Chore::Lay(key, lanes, private) => match lay(&shared, key, &lanes, &private).await {
                 Ok(true) => {}
-                // Whether it is there is not known after an error.
+                // After an error it is unknown whether the offer is in the database.
                 Ok(false) | Err(_) => shared.offers.give_up(key),
             },
             Chore::Undo(key) => undo(&shared, key).await,
@@ -382,7 +395,7 @@ pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
                 let disarmed =
                     async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };
                 if let Err(error) = disarmed.await {
-                    tracing::debug!(%error, "the bell could not be disarmed");
+                    tracing::debug!(%error, "the doorbell could not be disarmed");
                 }
             }
         }
@@ -390,16 +403,20 @@ pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
 }
 
 /// Lays an offer out; `false` if that was refused.
-async fn lay(shared: &Shared, key: Key, lanes: &[i32], ear: &Ear) -> Result<bool> {
+async fn lay(shared: &Shared, key: Key, lanes: &[i32], private: &PrivateChannel) -> Result<bool> {
     let (listener, claim_no) = (shared.doorbell.listener, key.claim_no as i64);
     let mut session = shared.claims.session().await?;
     let laid = session
-        .row(&sql::OFFER_LAY, &[&listener, &key.worker.0, &claim_no, &lanes, &ear.whisper, &ear.presence])
+        .row(
+            &sql::OFFER_LAY,
+            &[&listener, &key.worker.0, &claim_no, &lanes, &private.name, &private.presence],
+        )
         .await?;
     Ok(laid.is_some())
 }
 
-/// Takes an offer back and, if it was too late for that, whatever was leased by it; again and again until that is done.
+/// Withdraws an offer. If an enqueue took it before, its lease is handed back. Tries again until that is
+/// done.
 async fn undo(shared: &Shared, key: Key) {
     let mut pause = RETRY_MIN;
     while let Err(error) = try_to_undo(shared, key).await {
@@ -420,7 +437,7 @@ async fn try_to_undo(shared: &Shared, key: Key) -> Result<()> {
     if withdrawn.is_none() {
         let n = hand_back::hand_back_claim(shared, key.worker, key.claim_no).await?;
         if n > 0 {
-            tracing::warn!(worker = %key.worker, tasks = n, "handed back what was leased to an idle worker and did not start");
+            tracing::warn!(worker = %key.worker, tasks = n, "handed back a task that was leased to an idle worker and did not start");
         }
     }
     Ok(())
@@ -433,7 +450,7 @@ mod tests {
     #[test]
     fn oldest_number_of_a_worker_is_one_still_out() {
         let (offers, _chores) = Offers::new();
-        offers.listens(Ear::new());
+        offers.listens(PrivateChannel::new());
         offers.lay(&Demand::new(WorkerId(1), 5, Arc::from([LaneId(1)]), 1));
         offers.lay(&Demand::new(WorkerId(1), 7, Arc::from([LaneId(1)]), 1));
         assert_eq!((offers.oldest(WorkerId(1)), offers.oldest(WorkerId(2))), (Some(5), None));

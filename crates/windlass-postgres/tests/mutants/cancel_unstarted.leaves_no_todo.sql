@@ -1,4 +1,4 @@
--- Broken: the room of a cancelled task goes to nobody. Breaks NO-STRANDED. Noticed by jobs::a_cancelled_task_gives_its_room_to_the_next
+-- Broken: admission is not told that a cancelled task gave its room back. Breaks NO-STRANDED. Noticed by jobs::a_cancelled_task_gives_its_room_to_the_next
 -- A step is always kept: it may block its workflow. Index: primary key, also of job.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
@@ -25,8 +25,8 @@ WITH clock AS MATERIALIZED (
   FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
   WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
 ), todo AS (
-  -- A job that is not there had nothing to decide, and this makes none: the next task may bring its limit. Not as EXISTS, which
-  -- the planner may answer from all jobs at once.
+  -- A job without a row has nothing to decide. No row may be made here: the next task may give the job its limit. Not as
+  -- EXISTS, which the planner may answer from all jobs at once.
   INSERT INTO windlass.gate_todo (kind, key) SELECT DISTINCT 0::smallint, g.job FROM gone AS g
   WHERE false
 )

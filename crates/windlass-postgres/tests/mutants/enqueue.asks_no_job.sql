@@ -1,4 +1,4 @@
--- Broken: a new task is ready without its job having been asked. Breaks LIMIT. Noticed by own::no_commit_leaves_more_ready_than_the_limit_allows
+-- Broken: a new task is made ready without a check of its job. Breaks LIMIT. Noticed by own::no_commit_leaves_more_ready_than_the_limit_allows
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), item AS MATERIALIZED (

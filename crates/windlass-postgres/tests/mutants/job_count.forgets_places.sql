@@ -1,4 +1,4 @@
--- Broken: places that somebody else is about to pass on are free. Breaks LIMIT. Noticed by own::a_place_that_somebody_is_about_to_pass_on_is_taken
+-- Broken: places that another transaction is about to pass on count as free. Breaks LIMIT. Noticed by own::a_place_about_to_be_passed_on_is_taken
 WITH freed AS MATERIALIZED (
   SELECT u.job, sum(u.n)::bigint AS n
   FROM windlass.freed AS f CROSS JOIN LATERAL unnest(f.jobs, f.places) AS u (job, n)

@@ -1,4 +1,4 @@
--- Broken: what is ready has no room. Breaks LIMIT. Noticed by jobs::a_lower_limit_takes_back_ready_tasks_but_no_running_ones
+-- Broken: ready tasks are not counted. Breaks LIMIT. Noticed by jobs::a_lower_limit_takes_back_ready_tasks_but_no_running_ones
 WITH freed AS MATERIALIZED (
   SELECT u.job, sum(u.n)::bigint AS n
   FROM windlass.freed AS f CROSS JOIN LATERAL unnest(f.jobs, f.places) AS u (job, n)

@@ -1,4 +1,4 @@
--- Broken: what runs has no room. Breaks LIMIT. Noticed by jobs::a_limit_that_rises_lets_more_through_at_once, jobs::a_job_without_a_limit_has_a_window_in_the_line
+-- Broken: running tasks are not counted. Breaks LIMIT. Noticed by jobs::a_limit_that_rises_lets_more_through_at_once, jobs::a_job_without_a_limit_has_a_window_in_the_line
 WITH freed AS MATERIALIZED (
   SELECT u.job, sum(u.n)::bigint AS n
   FROM windlass.freed AS f CROSS JOIN LATERAL unnest(f.jobs, f.places) AS u (job, n)

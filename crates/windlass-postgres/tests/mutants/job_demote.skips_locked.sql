@@ -1,4 +1,4 @@
--- Broken: a ready task that somebody is about to claim is left ready. Breaks LIMIT. Noticed by own::a_limit_that_falls_waits_for_a_claim_under_way
+-- Broken: a ready task that a claim has locked stays ready. Breaks LIMIT. Noticed by own::a_limit_that_falls_waits_for_a_claim_under_way
 WITH pick AS MATERIALIZED (
   SELECT t.id
   FROM unnest($1::text[], $2::bigint[]) AS u (name, n)

@@ -1,4 +1,4 @@
--- Broken: a task that was claimed meanwhile is taken back from its worker. Breaks ONE-LEASE. Noticed by own::a_task_that_was_claimed_meanwhile_is_not_taken_back
+-- Broken: a task that was claimed meanwhile is taken from its worker and held. Breaks ONE-LEASE. Noticed by own::a_task_that_was_claimed_meanwhile_is_not_taken_back
 WITH pick AS MATERIALIZED (
   SELECT t.id
   FROM unnest($1::text[], $2::bigint[]) AS u (name, n)

@@ -1,4 +1,4 @@
--- Broken: the best of the ready tasks are taken back. Breaks the order of a job. Noticed by jobs::a_task_that_outranks_a_ready_one_takes_its_place
+-- Broken: the first of the ready tasks are held again instead of the last. Breaks the order of a job. Noticed by jobs::a_task_that_outranks_a_ready_one_takes_its_place
 WITH pick AS MATERIALIZED (
   SELECT t.id
   FROM unnest($1::text[], $2::bigint[]) AS u (name, n)

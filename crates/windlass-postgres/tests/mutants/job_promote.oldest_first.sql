@@ -1,4 +1,4 @@
--- Broken: tasks are let through by age alone. Breaks the order of a job. Noticed by jobs::a_jobs_next_task_has_the_highest_priority_then_age
+-- Broken: held tasks are made ready by age alone. Breaks the order of a job. Noticed by jobs::a_jobs_next_task_has_the_highest_priority_then_age
 WITH pick AS MATERIALIZED (
   SELECT t.place, t.id, t.lane, u.has_delay
   FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS u (name, n, has_delay)

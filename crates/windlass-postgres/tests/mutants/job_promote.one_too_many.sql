@@ -1,4 +1,4 @@
--- Broken: a job lets one task more through than it has room for. Breaks LIMIT. Noticed by jobs::a_limit_is_never_exceeded
+-- Broken: one held task more is made ready than there is room for. Breaks LIMIT. Noticed by jobs::a_limit_is_never_exceeded
 WITH pick AS MATERIALIZED (
   SELECT t.place, t.id, t.lane, u.has_delay
   FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS u (name, n, has_delay)

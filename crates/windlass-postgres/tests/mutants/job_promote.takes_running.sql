@@ -1,4 +1,4 @@
--- Broken: tasks are let through whether they are held or run. Breaks ONE-LEASE. Noticed by jobs::a_limit_that_rises_lets_more_through_at_once
+-- Broken: a task is made ready whether it is held or runs. Breaks ONE-LEASE. Noticed by jobs::a_limit_that_rises_lets_more_through_at_once
 WITH pick AS MATERIALIZED (
   SELECT t.place, t.id, t.lane, u.has_delay
   FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS u (name, n, has_delay)

@@ -1,4 +1,4 @@
--- Broken: tasks are let through that nobody can take. Breaks NO-STRANDED. Noticed by lanes_alive::tasks_of_a_kind_without_a_worker_take_no_room
+-- Broken: tasks are made ready that no live worker serves. Breaks NO-STRANDED. Noticed by lanes_alive::tasks_of_a_kind_without_a_worker_take_no_room
 WITH pick AS MATERIALIZED (
   SELECT t.place, t.id, t.lane, u.has_delay
   FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS u (name, n, has_delay)

@@ -1,4 +1,4 @@
--- Broken: ready tasks of lanes that nobody serves keep the room of their jobs. Breaks NO-STRANDED. Noticed by lanes_alive::tasks_of_a_paused_queue_give_their_room_to_others, lanes_alive::a_lane_loses_its_room_with_its_last_worker
+-- Broken: ready tasks of lanes without a live worker keep the room of their jobs. Breaks NO-STRANDED. Noticed by lanes_alive::tasks_of_a_paused_queue_give_their_room_to_others, lanes_alive::a_lane_loses_its_room_with_its_last_worker
 WITH dead AS MATERIALIZED (
   SELECT l.id FROM windlass.lane AS l WHERE false
 ), pick AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- Broken: a task that becomes due is ready without its job having been asked. Breaks LIMIT. Noticed by jobs::a_task_that_becomes_due_asks_its_job, own::no_commit_leaves_more_ready_than_the_limit_allows
+-- Broken: a task that becomes due is made ready without a check of its job. Breaks LIMIT. Noticed by jobs::a_task_that_becomes_due_asks_its_job, own::no_commit_leaves_more_ready_than_the_limit_allows
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), due AS MATERIALIZED (

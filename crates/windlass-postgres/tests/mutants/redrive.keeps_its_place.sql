@@ -1,4 +1,4 @@
--- Broken: a step that its workflow has passed goes before those that wait. Breaks WF-ORDER. Noticed by workflow_states::a_redriven_step_that_was_passed_goes_to_the_end
+-- Broken: a redriven step that was skipped goes before the waiting steps. Breaks WF-ORDER. Noticed by workflow_states::a_redriven_step_that_was_passed_goes_to_the_end
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), back AS (

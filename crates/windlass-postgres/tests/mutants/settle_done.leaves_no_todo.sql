@@ -1,4 +1,4 @@
--- Broken: the room of a task that is done goes to nobody. Breaks NO-STRANDED. Noticed by jobs::a_limit_is_never_exceeded
+-- Broken: admission is not told that a task that is done gave its room back. Breaks NO-STRANDED. Noticed by jobs::a_limit_is_never_exceeded
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), receipt AS (

@@ -1,4 +1,4 @@
--- Broken: a task that is handed back keeps the room that goes to another. Breaks LIMIT. Noticed by own::no_commit_leaves_more_ready_than_the_limit_allows
+-- Broken: a task that is handed back keeps its room, which another task gets too. Breaks LIMIT. Noticed by own::no_commit_leaves_more_ready_than_the_limit_allows
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), item AS MATERIALIZED (

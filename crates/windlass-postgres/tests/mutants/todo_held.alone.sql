@@ -1,4 +1,4 @@
--- Broken: of workers that come together none has all jobs looked at. Breaks NO-STRANDED. Noticed by own::of_workers_that_come_together_each_has_all_jobs_looked_at
+-- Broken: if two workers register at once, admission looks at all jobs for neither. Breaks NO-STRANDED. Noticed by own::each_of_two_new_workers_has_all_jobs_looked_at
 INSERT INTO windlass.gate_todo (kind, key)
 SELECT 0, j.name
 FROM windlass.job AS j

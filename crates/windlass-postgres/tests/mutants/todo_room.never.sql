@@ -1,4 +1,4 @@
--- Broken: room that went to nobody stays with nobody. Breaks NO-STRANDED. Noticed by own::room_that_went_to_nobody_is_given_by_the_leader
+-- Broken: room that no admission gave out stays unused. Breaks NO-STRANDED. Noticed by own::the_leader_gives_out_unused_room
 INSERT INTO windlass.gate_todo (kind, key)
 SELECT 0, j.name
 FROM windlass.job AS j

@@ -1,4 +1,4 @@
--- Broken: tasks of a lane that somebody serves again stay where they are. Breaks NO-STRANDED. Noticed by lanes_alive::tasks_of_a_paused_queue_give_their_room_to_others
+-- Broken: held tasks of a lane that has a live worker again stay held. Breaks NO-STRANDED. Noticed by lanes_alive::tasks_of_a_paused_queue_give_their_room_to_others
 WITH lanes AS MATERIALIZED (
   SELECT l.id
   FROM windlass.lane AS l

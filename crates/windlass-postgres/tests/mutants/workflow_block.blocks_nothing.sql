@@ -1,4 +1,4 @@
--- Broken: a failed step holds nothing up. Breaks WF-ORDER. Noticed by workflow_states::a_failed_step_blocks_the_rest_until_an_operator_decides
+-- Broken: a failed step does not block its workflow. Breaks WF-ORDER. Noticed by workflow_states::a_failed_step_blocks_the_rest_until_an_operator_decides
 UPDATE windlass.workflow AS w
 SET blocked_by = u.task
 FROM unnest($1::text[], $2::bigint[]) AS u (name, task)

@@ -1,4 +1,4 @@
--- Broken: steps go by priority. Breaks WF-ORDER. Noticed by workflows::priority_does_not_reorder_steps
+-- Broken: steps are ordered by priority. Breaks WF-ORDER. Noticed by workflows::priority_does_not_reorder_steps
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), head AS MATERIALIZED (

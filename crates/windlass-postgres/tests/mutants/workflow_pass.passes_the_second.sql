@@ -1,4 +1,4 @@
--- Broken: the step behind the head has its turn too. Breaks WF-ORDER. Noticed by workflows::steps_run_one_at_a_time_in_the_order_of_append
+-- Broken: the step after the head gets its turn too. Breaks WF-ORDER. Noticed by workflows::steps_run_one_at_a_time_in_the_order_of_append
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), head AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- Broken: steps that come at once are placed by their ids. Breaks WF-ORDER. Noticed by own::steps_keep_the_order_of_append_when_the_clock_goes_back
+-- Broken: steps that are appended at the same time are ordered by their ids. Breaks WF-ORDER. Noticed by own::steps_keep_the_order_of_append_when_the_clock_goes_back
 WITH added AS MATERIALIZED (
   SELECT t.id
   FROM unnest($1::text[]) AS u (name)

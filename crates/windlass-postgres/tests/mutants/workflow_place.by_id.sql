@@ -1,4 +1,4 @@
--- Broken: steps have the places of their ids. Breaks WF-ORDER. Noticed by workflow_states::a_redriven_step_that_was_passed_goes_to_the_end, own::a_step_of_a_slow_transaction_comes_behind_those_that_came_before_its_commit
+-- Broken: steps are numbered in the order of their ids. Breaks WF-ORDER. Noticed by workflow_states::a_redriven_step_that_was_passed_goes_to_the_end, own::a_late_step_comes_after_those_committed_before_it
 WITH added AS MATERIALIZED (
   SELECT t.id
   FROM unnest($1::text[]) AS u (name)

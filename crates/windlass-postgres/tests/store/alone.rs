@@ -1,4 +1,5 @@
-//! A lone enqueue, begun by its caller: whatever becomes of the caller, it is written, and nobody else waits for it.
+//! A lone enqueue, begun by its caller. It is written even if the caller stops, and no other caller waits for
+//! it.
 
 use std::{
     pin::pin,
@@ -13,13 +14,14 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_caller_who_looks_away_holds_up_nobody() {
+async fn a_caller_that_stops_polling_delays_no_other_caller() {
     let place = Place::new();
     let store = place.make().await;
     store.enqueue(tasks("a", 1)).await.unwrap();
     let mut first = pin!(store.enqueue(tasks("a", 1)));
     let seen = first.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-    // The first is on its way, unless the server was very quick, and is not looked at again until these are through.
+    // The first call is on its way, unless the server was very quick. It is not polled again until these have
+    // ended.
     for _ in 0..3 {
         store.enqueue(tasks("a", 1)).await.unwrap();
     }
@@ -47,11 +49,11 @@ async fn a_caller_needs_neither_clock_nor_sockets_of_its_own() {
 }
 
 #[tokio::test]
-async fn what_a_caller_began_is_written_though_its_runtime_ends() {
+async fn an_enqueue_is_written_though_its_callers_runtime_ends() {
     let place = Place::new();
     let store = place.make().await;
     store.enqueue(tasks("a", 1)).await.unwrap();
-    let gone = std::thread::spawn({
+    let ended = std::thread::spawn({
         let store = store.clone();
         move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -61,8 +63,8 @@ async fn what_a_caller_began_is_written_though_its_runtime_ends() {
             });
         }
     });
-    tokio::task::spawn_blocking(|| gone.join().unwrap()).await.unwrap();
-    until("the task is there", async || count(&*store).await == 2).await;
+    tokio::task::spawn_blocking(|| ended.join().unwrap()).await.unwrap();
+    until("the task is listed", async || count(&*store).await == 2).await;
     store.enqueue(tasks("a", 1)).await.unwrap();
     assert_eq!(count(&*store).await, 3);
 }

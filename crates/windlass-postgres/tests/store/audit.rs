@@ -1,11 +1,12 @@
-//! Rows that break a promise of the gates, put there by hand: the audit names each, with the word that it is counted by.
+//! Rows that break a promise of the gates, written by the test: the audit names each, with the word under
+//! which it is counted.
 
 use windlass_conformance::cases::rig::{MANY, Rig, in_queue, name, of_job, step_of, task};
 use windlass_core::{NewTask, TaskId};
 
 use crate::support::PostgresHarness;
 
-/// Plants by SQL; `{s}` stands for the schema, `{id}` for a task.
+/// Changes rows by SQL; `{s}` is replaced by the schema, `{id}` by a task.
 async fn plant(harness: &PostgresHarness, sql: &str, id: TaskId) {
     harness.execute(&sql.replace("{id}", &id.raw().to_string())).await;
 }
@@ -53,7 +54,11 @@ async fn an_over_admitted_job_is_named_unless_its_limit_fell() {
     assert_eq!(found(&rig).await, [], "more runs than the limit allows since that fell");
     let text = "UPDATE {s}.task SET state = 1, ready_seq = 1 WHERE id = {id}";
     plant(&harness, text, ids[2]).await;
-    assert_eq!(found(&rig).await, [finding(ids[2], "LIMIT", "over-admitted")], "that excuses nothing ready");
+    assert_eq!(
+        found(&rig).await,
+        [finding(ids[2], "LIMIT", "over-admitted")],
+        "that does not excuse ready tasks"
+    );
     rig.limit("j", 2).await;
     assert_eq!(found(&rig).await, [], "taken back");
     let text = "UPDATE {s}.task SET state = 2, worker = 1, lease = 1, attempt = 1 WHERE id = {id}";
@@ -76,7 +81,8 @@ async fn a_stranded_task_is_named() {
     worker.claim(MANY).await;
     assert_eq!(found(&rig).await, []);
 
-    // The room of a job is free, the step before another is gone, a task has room where nobody takes it, a job is gone.
+    // The room of a job is unused; the step before another is missing; a task without a live worker has room;
+    // a job is missing.
     plant(&harness, "DELETE FROM {s}.task WHERE id = {id}", held[0]).await;
     plant(&harness, "DELETE FROM {s}.task WHERE id = {id}", steps[0]).await;
     plant(&harness, "UPDATE {s}.task SET state = 1, ready_seq = 1 WHERE id = {id}", elsewhere).await;
@@ -87,7 +93,7 @@ async fn a_stranded_task_is_named() {
     expected.sort();
     assert_eq!(found(&rig).await, expected, "and nothing of {plain}");
 
-    // What is to be looked at explains the first; a block explains the second.
+    // A row in `gate_todo` explains the first finding, a block the second one.
     plant(&harness, "INSERT INTO {s}.gate_todo (kind, key) VALUES (0, 'j'), (0, 'gone')", held[1]).await;
     plant(&harness, "UPDATE {s}.workflow SET blocked_by = 12345", steps[1]).await;
     assert_eq!(found(&rig).await, [stranded(elsewhere)]);

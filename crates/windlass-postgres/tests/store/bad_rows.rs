@@ -1,4 +1,4 @@
-//! Rows that nobody should have written: they hurt themselves, not their neighbours.
+//! Rows that no correct program writes: they stop only their own tasks, not others.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use windlass_core::{
 
 use crate::support::PostgresHarness;
 
-/// Columns of a task that somebody filled with nonsense.
+/// Columns of a task that another program filled with nonsense.
 const GARBAGE: [&str; 7] = [
     "log = '{}'",
     "log = '\"text\"'",
@@ -21,7 +21,8 @@ const GARBAGE: [&str; 7] = [
     "timeout_ms = -5",
 ];
 
-/// A lane with a name that cannot be, and a task in each state in it; and a task in a lane that is not there.
+/// A lane with a name that is not allowed, and a task in each state in it; and a task in a lane that does not
+/// exist.
 const LOST: &str = "
 INSERT INTO {s}.lane (queue, kind) VALUES (E'bad\\nname', 'a');
 INSERT INTO {s}.paused_queue (queue, paused_at) VALUES (E'worse\\nname', 0);
@@ -48,7 +49,7 @@ async fn garbage_in_a_row_stops_neither_claim_nor_end() {
     assert_eq!(worker.settle(ends).await.fenced, []);
     assert_eq!(rig.promote().await, ids.len() as u64);
     assert_eq!(rig.all().await.len(), ids.len());
-    // A list with nonsense in it stays one, and is shown as none.
+    // A list with nonsense in it stays a list, and is shown as none.
     for task in rig.all().await.into_iter().filter(|task| task.id != ids[2]) {
         assert_eq!(task.attempts.last().map(|attempt| attempt.error.clone()), Some(Some("x".to_owned())));
     }
@@ -77,14 +78,14 @@ async fn garbage_in_a_row_stops_neither_sweep_nor_redrive() {
 }
 
 #[tokio::test]
-async fn tasks_in_lanes_that_cannot_be_stop_nobody_elses() {
+async fn tasks_in_impossible_lanes_stop_no_other_tasks() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let good = rig.add_many("a", 2).await;
     harness.execute(LOST).await;
     let other = harness.open_again(|_| {}).await;
     let rig = Rig { harness: &harness, store: other };
-    assert_eq!(rig.promote().await, 2, "what is due is due wherever it is");
+    assert_eq!(rig.promote().await, 2, "a due task becomes ready in any lane");
     let mut worker = rig.worker().await;
     assert_eq!(worker.claim_ids(100).await, good);
     assert_eq!(rig.all().await.iter().map(|task| task.id).collect::<Vec<_>>(), [good[1], good[0]]);

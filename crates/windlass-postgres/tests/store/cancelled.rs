@@ -18,7 +18,7 @@ use crate::{
     wait::until,
 };
 
-/// Polls after which every call here has long been answered.
+/// After this many polls every call here was answered long ago.
 const POLLS_MAX: usize = 12;
 
 /// A store whose sessions the server lists under a name of their own.
@@ -37,7 +37,8 @@ async fn at_rest(harness: &PostgresHarness, program: &str) {
         .await;
 }
 
-/// Polls a call so many times, each when it asks for it, and drops it; answers whether it was answered before.
+/// Polls a call so many times, each time when it asks for it, and drops it. Answers whether it was answered
+/// before.
 async fn dropped_after<T>(polls: usize, call: impl Future<Output = T>) -> bool {
     let mut call = pin!(call);
     let mut left = polls;
@@ -56,7 +57,7 @@ async fn dropped_after<T>(polls: usize, call: impl Future<Output = T>) -> bool {
 }
 
 #[tokio::test]
-async fn a_settlement_dropped_anywhere_is_applied_whole_or_not_at_all() {
+async fn a_dropped_settlement_is_applied_whole_or_not_at_all() {
     let (harness, program) = named();
     let rig = Rig::open(&harness).await;
     let mut worker = rig.worker().await;
@@ -99,7 +100,7 @@ async fn a_claim_dropped_anywhere_is_undone_by_its_number() {
 
 type Call<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// The calls that are transactions or that many others wait behind.
+/// The calls that are transactions or that many other calls wait behind.
 fn calls<'a>(rig: &'a Rig<'_>, worker: &'a Hand<'_>, ids: &'a [TaskId]) -> Vec<Call<'a>> {
     let store = &rig.store;
     vec![
@@ -119,7 +120,7 @@ fn calls<'a>(rig: &'a Rig<'_>, worker: &'a Hand<'_>, ids: &'a [TaskId]) -> Vec<C
 }
 
 #[tokio::test]
-async fn calls_dropped_anywhere_leave_no_session_inside_a_transaction() {
+async fn dropped_calls_leave_no_session_inside_a_transaction() {
     let (harness, program) = named();
     let rig = Rig::open(&harness).await;
     let mut worker = rig.worker().await;
@@ -137,9 +138,9 @@ async fn calls_dropped_anywhere_leave_no_session_inside_a_transaction() {
     rig.assert_sound().await;
 }
 
-/// Here each call surely waits in the middle: somebody else holds what it needs.
+/// Here each call waits in the middle for certain: the test holds the lock that it needs.
 #[tokio::test]
-async fn calls_dropped_while_the_server_works_on_them_leave_nothing_behind() {
+async fn calls_dropped_in_the_server_leave_nothing_behind() {
     let (harness, program) = named();
     let rig = Rig::open(&harness).await;
     let ids = rig.add_many("a", 2).await;
@@ -173,7 +174,8 @@ async fn calls_dropped_while_the_server_works_on_them_leave_nothing_behind() {
     }
     held.rollback().await.unwrap();
     at_rest(&harness, &program).await;
-    // Statements that were under way when the lock went may have been done; transactions were not committed.
+    // Statements that were under way when the lock was released may have run; transactions were not
+    // committed.
     assert_eq!(rig.state(claimed[0].id).await, State::Running);
     assert_eq!(worker.store.settle(batch).await.unwrap().fenced, []);
     rig.add(task("a")).await;

@@ -7,7 +7,7 @@ use windlass_core::{Error, NewTask, Start};
 
 use crate::support::PostgresHarness;
 
-/// Its locks are gone when it answers: the next claim does not skip what it had taken.
+/// Its locks are released when it answers: the next claim does not skip the tasks that it had taken.
 #[tokio::test]
 async fn a_refused_claim_leaves_nothing_locked() {
     let harness = PostgresHarness::new();
@@ -27,9 +27,10 @@ async fn a_refused_claim_leaves_nothing_locked() {
     assert_eq!(harness.number(&sessions).await, 0);
 }
 
-/// While claims come back full, rows that somebody has locked are passed over, also if that is over; those after them look for what was left.
+/// While claims are full they pass over rows that a session has locked. Later claims find these rows, also
+/// when the lock has been released.
 #[tokio::test]
-async fn what_was_locked_once_is_claimed_all_the_same() {
+async fn a_task_whose_lock_was_released_is_claimed() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let mut ids = rig.add_many("a", 60).await;
@@ -46,9 +47,10 @@ async fn what_was_locked_once_is_claimed_all_the_same() {
     assert_eq!(claimed, ids);
 }
 
-/// A transaction that drew its places early and committed late may have left thousands there; one claim a second would not do.
+/// A transaction that drew its numbers early and committed late may have left thousands of tasks behind the
+/// read position. One claim a second from the head would be too slow for them.
 #[tokio::test]
-async fn what_lies_far_behind_is_claimed_one_claim_after_the_other_once_it_is_found() {
+async fn tasks_far_behind_are_claimed_by_successive_claims() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add_many("a", 30).await;
@@ -65,9 +67,9 @@ async fn what_lies_far_behind_is_claimed_one_claim_after_the_other_once_it_is_fo
     }
 }
 
-/// They were locked before they became ready, by the same hand.
+/// The transaction that makes due tasks ready locks them first.
 #[tokio::test]
-async fn tasks_whose_time_has_come_are_claimed_in_turn() {
+async fn due_tasks_are_claimed_in_order() {
     const DELAY: Duration = Duration::from_millis(10);
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;

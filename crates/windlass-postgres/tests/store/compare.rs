@@ -1,5 +1,5 @@
-//! Comparisons of leases read little, however many tasks have come and gone, and a comparison that was cut
-//! off is no answer.
+//! Comparisons of leases read little, however many tasks have ended, and a comparison that was cut off is no
+//! answer.
 
 use tokio_postgres::Client;
 use windlass_conformance::cases::rig::{Rig, lease_of};
@@ -7,14 +7,14 @@ use windlass_core::{Error, LeaseRef, State};
 
 use crate::support::PostgresHarness;
 
-/// Tasks that ended under a snapshot that is held.
+/// Tasks that ended while a snapshot was held.
 const ENDED: i64 = 20_000;
 /// Index entries that a few statements for a few leases may read.
 const ENTRIES_MAX: i64 = 100;
 
 const HELD: &str = include_str!("../../sql/leases/held.sql");
 
-/// A store whose statement for the leases of a worker is another one.
+/// A store with another statement for the leases of a worker.
 fn with_held(from: &str, to: &str) -> PostgresHarness {
     let text = HELD.replace(from, to);
     assert_ne!(text, HELD, "{from}");
@@ -33,7 +33,7 @@ async fn hold_snapshot(harness: &PostgresHarness) -> Client {
 
 #[tokio::test]
 async fn comparisons_and_undone_claims_read_no_ended_tasks() {
-    // The server counts what a statement read when its transaction ends, not a second later.
+    // The server counts the reads of a statement when its transaction ends, not a second later.
     let harness = with_held(
         "\nFROM windlass.task AS t\n",
         "\nFROM (SELECT pg_stat_force_next_flush() OFFSET 0) AS counted, windlass.task AS t\n",

@@ -16,7 +16,7 @@ use crate::{
     wait::until,
 };
 
-/// What the sessions of one program are for, as the server lists them.
+/// The sessions of one program by purpose, as the server lists them.
 async fn purposes(harness: &PostgresHarness, program: &str) -> BTreeMap<String, i64> {
     let text =
         "SELECT application_name, count(*) FROM pg_stat_activity WHERE application_name LIKE $1 GROUP BY 1";
@@ -69,8 +69,8 @@ async fn a_busy_store_has_no_more_connections_than_it_says() {
         ("settlements", 1),
     ];
     let expected = expected.map(|(purpose, n)| (purpose.to_owned(), n)).into();
-    // Sessions that were closed are listed for a moment longer.
-    until("the connections are those that were promised", async || {
+    // The server lists closed sessions for a moment longer.
+    until("the store has no more connections than it says", async || {
         purposes(&harness, &program).await == expected
     })
     .await;
@@ -108,7 +108,7 @@ async fn a_full_server_refuses_at_once_and_an_open_store_goes_on() {
     store.enqueue(tasks("a", 1)).await.unwrap();
     // A worker that is registered can claim and settle.
     store.promote_due(1).await.unwrap();
-    // What it has no connection for yet is refused, and can be tried again.
+    // A call that has no connection yet is refused, and can be tried again.
     let refused = store.retire(worker).await.unwrap_err();
     assert!(refused.is_retryable(), "{refused}");
     drop(others);
@@ -117,14 +117,14 @@ async fn a_full_server_refuses_at_once_and_an_open_store_goes_on() {
 }
 
 #[tokio::test]
-async fn a_pool_of_one_serves_everybody_in_turn() {
+async fn a_pool_of_one_serves_all_callers_in_turn() {
     let harness = PostgresHarness::new().with(|options| Options { pool_size: 1, ..options });
     let rig = Rig::open(&harness).await;
     let mut calls = Vec::new();
     for number in 0..60 {
         let store = Arc::clone(&rig.store);
         calls.push(tokio::spawn(async move {
-            // Each in a queue of its own: a lane is made on the way.
+            // Each in a queue of its own, so that a lane is made as well.
             let queue = format!("q{}", number % 20);
             let with_key = NewTask { queue: name(&queue), ..keyed(&format!("{number}")) };
             let ids = store.enqueue(vec![in_queue("a", &queue)]).await.unwrap();
@@ -144,9 +144,9 @@ async fn a_pool_of_one_serves_everybody_in_turn() {
     rig.assert_sound().await;
 }
 
-/// A store that cannot be reached says so without its password, and at once.
+/// A store whose server cannot be reached says so at once, without the password.
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named() {
+async fn an_unreachable_server_is_named() {
     let location = Location::parse("postgres://me:s3cret@127.0.0.1:1/db").unwrap();
     let error = PostgresStore::open(&location, Options::default()).await.unwrap_err().to_string();
     assert!(error.contains("postgres://me:***@127.0.0.1:1/db") && !error.contains("s3cret"), "{error}");

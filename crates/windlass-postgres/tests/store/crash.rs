@@ -1,4 +1,5 @@
-//! A crash of the server that forgets claims, which do not wait for the disk, while their workers live on.
+//! A crash of the server that forgets claims, which do not wait for the disk, while their workers are still
+//! alive.
 
 use std::collections::HashSet;
 
@@ -9,7 +10,7 @@ use windlass_scratch::{Cluster, ClusterOptions, Mode};
 
 use crate::{support::PostgresHarness, wait::until};
 
-/// Rounds in which the server may happen to have written a claim before it is killed.
+/// Rounds. In each of them the server may by chance have written the claim before it is killed.
 const ROUNDS_MAX: usize = 20;
 
 /// A server that flushes asynchronous commits only after ten seconds: a crash loses them.
@@ -50,7 +51,7 @@ async fn claimed(worker: &mut Hand<'_>) -> Vec<Claimed> {
     answer.unwrap()
 }
 
-/// Claims until so many tasks are there: a claim may bring less than there is.
+/// Claims until there are so many tasks: a claim may bring fewer than are ready.
 async fn claimed_up_to(worker: &mut Hand<'_>, tasks: &mut Vec<Claimed>, n: usize) {
     until("so many tasks are claimed", async || {
         if tasks.len() < n {
@@ -61,7 +62,7 @@ async fn claimed_up_to(worker: &mut Hand<'_>, tasks: &mut Vec<Claimed>, n: usize
     .await;
 }
 
-/// What the worker has lost, and how much it is said to have had on top.
+/// The leases that the worker has lost, from a comparison that handed nothing back.
 async fn lost(worker: &Hand<'_>, leases: &[LeaseRef]) -> Vec<LeaseRef> {
     let mut lost = None;
     until("leases are compared", async || {
@@ -72,7 +73,7 @@ async fn lost(worker: &Hand<'_>, leases: &[LeaseRef]) -> Vec<LeaseRef> {
     lost.unwrap()
 }
 
-/// Gives everything back to the line, and waits until that is on disk.
+/// Hands all leases back, and waits until that is on disk.
 async fn hand_back(workers: [&Hand<'_>; 2]) {
     for worker in workers {
         until("leases are handed back", async || {
@@ -83,7 +84,7 @@ async fn hand_back(workers: [&Hand<'_>; 2]) {
 }
 
 #[tokio::test]
-async fn a_claim_that_a_crash_forgot_is_told_and_its_number_never_given_again() {
+async fn a_forgotten_claim_is_told_and_its_number_not_reused() {
     let cluster = forgetful();
     let harness = PostgresHarness::at(&cluster.url());
     let rig = Rig::open(&harness).await;
@@ -101,7 +102,7 @@ async fn a_claim_that_a_crash_forgot_is_told_and_its_number_never_given_again() 
         assert_eq!(held.len(), 3);
         assert!(held.iter().all(|lease| given.insert(*lease)), "{held:?} was given before");
         cluster.restart(Mode::Immediate).unwrap();
-        // Whichever comes first begins the next epoch.
+        // The first call, a renewal or a claim, begins the next epoch.
         let mut taken = if round % 2 == 0 { claimed(&mut second).await } else { Vec::new() };
         let now = renewed(&first).await.epoch;
         assert!(now > epoch, "{now:?} after {epoch:?}");
@@ -109,7 +110,7 @@ async fn a_claim_that_a_crash_forgot_is_told_and_its_number_never_given_again() 
         let lost = lost(&first, &held).await;
         claimed_up_to(&mut second, &mut taken, lost.len()).await;
         taken.extend(claimed(&mut second).await);
-        // The second worker has what the first one was told that it lost, and nothing else.
+        // The second worker has the tasks that the first one was told it had lost, and no others.
         let ids = |leases: &mut dyn Iterator<Item = i64>| leases.collect::<HashSet<_>>();
         assert_eq!(
             ids(&mut lost.iter().map(|lease| lease.id.raw())),
@@ -149,7 +150,7 @@ async fn a_durable_claim_outlives_a_crash() {
     }
 }
 
-/// A server that stops in order forgets nothing, and workers need not compare anything.
+/// A server that is shut down in order forgets nothing, and workers need not compare their leases.
 #[tokio::test]
 async fn a_stop_in_order_begins_no_epoch() {
     let cluster = forgetful();

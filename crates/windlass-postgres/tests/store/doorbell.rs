@@ -1,4 +1,4 @@
-//! How idle workers hear of new tasks, and that busy ones are left in peace.
+//! Idle workers are notified of new tasks, and busy ones are not.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,17 +13,17 @@ use crate::{
     wait::until,
 };
 
-/// Somebody who hears every notification of a store.
-pub struct Ear {
+/// A session that receives every notification of a store.
+pub struct Subscriber {
     client: tokio_postgres::Client,
     channel: String,
-    heard: mpsc::UnboundedReceiver<String>,
+    received: mpsc::UnboundedReceiver<String>,
 }
 
-impl Ear {
+impl Subscriber {
     pub async fn at(schema: &str) -> Self {
         let (client, mut connection) = tokio_postgres::connect(&support::url(), NoTls).await.unwrap();
-        let (tell, heard) = mpsc::unbounded_channel();
+        let (tell, received) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
                 if let AsyncMessage::Notification(note) = message {
@@ -33,7 +33,7 @@ impl Ear {
         });
         let channel = format!("windlass_{schema}");
         client.batch_execute(&format!("LISTEN \"{channel}\"")).await.unwrap();
-        Self { client, channel, heard }
+        Self { client, channel, received }
     }
 
     /// Everything that was sent before now: notifications keep the order of their commits.
@@ -41,7 +41,7 @@ impl Ear {
         self.client.execute("SELECT pg_notify($1, 'until here')", &[&self.channel]).await.unwrap();
         let mut all = Vec::new();
         loop {
-            match self.heard.recv().await.unwrap() {
+            match self.received.recv().await.unwrap() {
                 text if text == "until here" => return all,
                 text => all.push(text),
             }
@@ -53,7 +53,7 @@ pub async fn hint(hints: &mut Box<dyn Hints>) -> Hint {
     tokio::time::timeout(Duration::from_secs(30), hints.next()).await.unwrap()
 }
 
-/// A worker that has just found nothing more to do, with its bell armed.
+/// A worker that has just found no more tasks, with its doorbell armed.
 pub async fn idle<'h>(rig: &Rig<'h>) -> Hand<'h> {
     let mut worker = rig.worker().await;
     until("it listens", async || worker.store.hears_of_new_tasks()).await;
@@ -66,55 +66,55 @@ fn listener(harness: &PostgresHarness) -> String {
 }
 
 #[tokio::test]
-async fn an_idle_worker_is_rung_by_an_enqueue_elsewhere() {
+async fn an_enqueue_elsewhere_notifies_an_idle_worker() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add(task("a")).await;
     let worker = idle(&rig).await;
-    let mut ear = Ear::at(&harness.schema()).await;
+    let mut subscriber = Subscriber::at(&harness.schema()).await;
     let mut hints = worker.store.hints();
     rig.add(task("a")).await;
     assert_eq!(hint(&mut hints).await, Hint::Ready);
     let number = harness.number(&listener(&harness)).await;
-    assert_eq!(ear.so_far().await, [number.to_string()]);
+    assert_eq!(subscriber.so_far().await, [number.to_string()]);
     rig.store.enqueue(vec![task("a"); 5]).await.unwrap();
-    assert_eq!(ear.so_far().await, [number.to_string()], "one ring for a batch");
+    assert_eq!(subscriber.so_far().await, [number.to_string()], "one notification for a batch");
 }
 
 #[tokio::test]
-async fn nobody_is_rung_while_workers_are_busy() {
+async fn no_worker_is_notified_while_all_are_busy() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add_many("a", 30).await;
     let mut worker = idle(&rig).await;
     worker.claim(10).await;
-    let mut ear = Ear::at(&harness.schema()).await;
+    let mut subscriber = Subscriber::at(&harness.schema()).await;
     for _ in 0..20 {
         rig.add(task("a")).await;
     }
-    assert_eq!(ear.so_far().await, Vec::<String>::new());
-    // The first claim that comes short arms the bell again.
+    assert_eq!(subscriber.so_far().await, Vec::<String>::new());
+    // The first claim that gets fewer tasks than it asked for arms the doorbell again.
     assert_eq!(worker.claim(100).await.len(), 30);
     rig.add(task("a")).await;
-    assert_eq!(ear.so_far().await.len(), 1);
+    assert_eq!(subscriber.so_far().await.len(), 1);
 }
 
 #[tokio::test]
-async fn a_worker_of_this_process_hears_without_a_ring() {
+async fn a_worker_of_this_process_needs_no_notification() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add(task("a")).await;
     let worker = idle(&rig).await;
-    let mut ear = Ear::at(&harness.schema()).await;
+    let mut subscriber = Subscriber::at(&harness.schema()).await;
     let mut hints = worker.store.hints();
     worker.store.enqueue(vec![task("a")]).await.unwrap();
     assert_eq!(hint(&mut hints).await, Hint::Ready);
-    assert_eq!(ear.so_far().await, Vec::<String>::new());
+    assert_eq!(subscriber.so_far().await, Vec::<String>::new());
 }
 
-/// A process whose worker has left must not take its own idleness for granted.
+/// A process whose worker has left must no longer count on an idle worker of its own.
 #[tokio::test]
-async fn a_process_whose_worker_left_rings_others() {
+async fn a_process_whose_worker_left_notifies_others() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add(task("a")).await;
@@ -127,7 +127,7 @@ async fn a_process_whose_worker_left_rings_others() {
 }
 
 #[tokio::test]
-async fn a_listener_that_was_cut_off_listens_again_and_says_to_look() {
+async fn a_listener_that_was_cut_off_listens_again() {
     let program = support::schema_name();
     let url = format!("{}?application_name={program}", support::url());
     let harness = PostgresHarness::new().through(&url);
@@ -143,11 +143,11 @@ async fn a_listener_that_was_cut_off_listens_again_and_says_to_look() {
     .await;
     let before = harness.number(&format!("SELECT pid::bigint {session}")).await;
     harness.execute(&format!("SELECT pg_terminate_backend({before})")).await;
-    assert_eq!(hint(&mut hints).await, Hint::Lanes, "what was missed meanwhile is looked for");
+    assert_eq!(hint(&mut hints).await, Hint::Lanes, "the worker is told to look for what it missed");
     assert_eq!(hint(&mut hints).await, Hint::Ready);
     until("it listens again", async || worker.store.hears_of_new_tasks()).await;
     assert_ne!(harness.number(&format!("SELECT pid::bigint {session}")).await, before);
-    // And rings reach it again.
+    // Notifications reach it again.
     let mut worker = worker;
     worker.claim(10).await;
     let other = harness.open_again(|_| {}).await;
@@ -155,9 +155,9 @@ async fn a_listener_that_was_cut_off_listens_again_and_says_to_look() {
     assert_eq!(hint(&mut hints).await, Hint::Ready);
 }
 
-/// Every enqueue reads all of them.
+/// Every enqueue reads all doorbells.
 #[tokio::test]
-async fn bells_of_processes_that_are_gone_for_a_day_go() {
+async fn doorbells_unused_for_a_day_are_deleted() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add(task("a")).await;
@@ -170,7 +170,7 @@ async fn bells_of_processes_that_are_gone_for_a_day_go() {
     let worker = idle(&rig).await;
     assert_eq!(harness.number("SELECT count(*) FROM {s}.doorbell WHERE listener <= 0").await, 1);
     assert_eq!(harness.number("SELECT count(*) FROM {s}.doorbell WHERE listener > 0").await, 1);
-    // One of a busy worker stays.
+    // The doorbell of a busy worker stays.
     let mut busy = worker;
     rig.add_many("a", 10).await;
     busy.claim(10).await;
@@ -187,7 +187,7 @@ async fn a_store_that_does_not_listen_says_so() {
     let mut worker = rig.worker().await;
     assert_eq!(worker.claim(10).await.len(), 1);
     assert!(!worker.store.hears_of_new_tasks());
-    assert_eq!(harness.number("SELECT count(*) FROM {s}.doorbell").await, 0, "it is not to be rung");
+    assert_eq!(harness.number("SELECT count(*) FROM {s}.doorbell").await, 0, "it asks for no notification");
 }
 
 #[tokio::test]
@@ -204,26 +204,27 @@ async fn a_request_to_end_reaches_the_worker_of_another_process() {
 }
 
 #[tokio::test]
-async fn new_lanes_and_resumed_queues_are_told_to_everybody() {
+async fn new_lanes_and_resumed_queues_are_told_to_all_workers() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add(task("a")).await;
     let other: Arc<dyn Store> = harness.open_again(|_| {}).await;
     until("it listens", async || other.hears_of_new_tasks()).await;
-    let mut ear = Ear::at(&harness.schema()).await;
+    let mut subscriber = Subscriber::at(&harness.schema()).await;
     rig.add(task("b")).await;
-    assert_eq!(ear.so_far().await, ["lanes"]);
+    assert_eq!(subscriber.so_far().await, ["lanes"]);
     let queue = windlass_conformance::cases::rig::name("default");
     rig.store.set_queue_paused(&queue, true).await.unwrap();
     let mut hints = other.hints();
     rig.store.set_queue_paused(&queue, false).await.unwrap();
-    assert_eq!(ear.so_far().await, ["*"]);
+    assert_eq!(subscriber.so_far().await, ["*"]);
     until("it is told", async || hint(&mut hints).await == Hint::Ready).await;
 }
 
-/// What a caller's own transaction brings is held or waits when it commits: whoever is rung lets it through.
+/// Tasks of a caller's own transaction are held or wait when it commits: the worker that is notified has
+/// admission pass them.
 #[tokio::test]
-async fn an_idle_worker_is_rung_by_a_commit_that_brings_tasks_with_gates() {
+async fn a_commit_of_gated_tasks_notifies_an_idle_worker() {
     for level in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
         let harness = PostgresHarness::new();
         let rig = Rig::open(&harness).await;

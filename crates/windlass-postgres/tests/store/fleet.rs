@@ -1,4 +1,4 @@
-//! Fleets of different sizes: each member is a process of its own, as far as the store can tell.
+//! Fleets of different sizes: for the store, each member is a process of its own.
 
 use windlass_conformance::cases::fleet::a_fleet_finishes_every_task_once;
 

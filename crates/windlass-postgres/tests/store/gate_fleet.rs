@@ -1,5 +1,5 @@
-//! Many processes at the gates at once: workers, a producer and an operator who cannot make up its mind, with somebody who
-//! looks at the tables all the time.
+//! Many processes at the gates at once: workers, a producer and an operator who changes limits all the time,
+//! while a watcher reads the tables all the time.
 
 use std::{
     collections::BTreeMap,
@@ -24,11 +24,12 @@ use crate::support::PostgresHarness;
 const JOBS: usize = 3;
 const WORKFLOWS: usize = 3;
 const BATCHES: usize = 20;
-/// Claims of one worker after which what has not ended never will.
+/// Claims of one worker after which the test gives up waiting for the tasks that are left.
 const CLAIMS_MAX: u64 = 20_000;
 
-/// In every committed state: a job with anything ready has no more ready and running than its limit allows (what runs may be
-/// more, after that fell), a workflow has one step ready or running at most, and none while it is blocked.
+/// In every committed state: a job with a ready task has no more ready and running tasks than its limit
+/// allows. (More may run after the limit fell.) A workflow has at most one step ready or running, and none
+/// while it is blocked.
 const LOOK: &str = "
 SELECT 'job ' || j.name || ': ' || c.ready || ' ready and ' || c.running || ' running of ' || j.concurrency
 FROM {s}.job AS j CROSS JOIN LATERAL (
@@ -44,7 +45,7 @@ SELECT 'workflow ' || w.name || ': passed while it was blocked'
 FROM {s}.workflow AS w
 WHERE w.blocked_by IS NOT NULL AND EXISTS (SELECT 1 FROM {s}.task AS t WHERE t.workflow = w.name AND t.state IN (1, 2))";
 
-/// How many of each job run.
+/// How many tasks of each job run.
 const RUNNING: &str =
     "SELECT t.job, count(*) FROM {s}.task AS t WHERE t.state = 2 AND t.job IS NOT NULL GROUP BY t.job";
 
@@ -61,7 +62,7 @@ fn batch(number: usize) -> Vec<NewTask> {
     vec![of_job(job(number).as_str()), step, later, both, of_job(job(number).as_str()), task("a")]
 }
 
-/// How an attempt ends: many come back once, some fail.
+/// How an attempt ends: many are retried once, some fail.
 fn end(task: &Claimed) -> Settlement {
     match (task.lease, task.id.raw() % 7) {
         (1, 0 | 3) => Settlement::Release,
@@ -93,8 +94,8 @@ async fn produce(store: Arc<dyn Store>) {
     }
 }
 
-/// Sets limits up and down and pauses and resumes, until everything has ended. After a limit has fallen to nothing, what ran
-/// ends and nothing starts: each look from then on finds no more running than the one before.
+/// Raises and lowers limits, pauses and resumes, until all tasks have ended. After a limit has fallen to 0,
+/// running tasks end and none starts: each look from then on finds no more running tasks than the one before.
 async fn operate(store: Arc<dyn Store>, watcher: Client, running: String, left: Arc<AtomicUsize>) {
     let set = async |job: &Name, change: JobChange| store.gates().set_job(job, &change).await.unwrap();
     let limit = |n| JobChange { concurrency: Some(Some(n)), ..JobChange::default() };
@@ -124,7 +125,7 @@ async fn operate(store: Arc<dyn Store>, watcher: Client, running: String, left: 
                 most = now;
             }
         }
-        // Open again before the next one, so that everything comes to an end.
+        // The limit rises again before the next job's turn, so that all tasks end.
         set(&job, JobChange { state: Some(JobState::Active), ..limit(1 + round as u32 % 3) }).await;
         round += 1;
     }
@@ -163,7 +164,7 @@ async fn a_fleet_keeps_its_gates(workers: usize) {
         part.await.unwrap();
     }
     is_over.store(true, Ordering::Release);
-    assert!(watching.await.unwrap() > 0, "somebody looked");
+    assert!(watching.await.unwrap() > 0, "the watcher looked");
     let mut ends = BTreeMap::<State, usize>::new();
     for task in rig.all().await {
         *ends.entry(task.state).or_default() += 1;
@@ -175,7 +176,7 @@ async fn a_fleet_keeps_its_gates(workers: usize) {
     assert_eq!(
         harness.number("SELECT count(*) FROM {s}.gate_todo WHERE at = 0").await,
         0,
-        "nothing is to be looked at"
+        "gate_todo is empty"
     );
     rig.assert_sound().await;
 }

@@ -1,4 +1,4 @@
-//! Moments between two transactions at a gate, each held open by hand.
+//! Moments between two transactions at a gate; the test holds each of them open.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
@@ -13,10 +13,10 @@ use crate::support::PostgresHarness;
 
 /// A check under way.
 pub type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
-/// A rule of this store alone.
+/// A rule of this store only.
 pub type Check = for<'a> fn(&'a PostgresHarness) -> Running<'a>;
 
-/// Makes a test of each, and a table for those who break the store on purpose.
+/// Makes a test of each, and a table of them for the tests with broken statements.
 macro_rules! checks {
     ($($check:ident,)*) => {
         pub const CHECKS: &[(&str, Check)] = &[
@@ -38,14 +38,14 @@ checks! {
     no_commit_leaves_more_ready_than_the_limit_allows,
     a_limit_that_falls_waits_for_a_claim_under_way,
     a_task_that_was_claimed_meanwhile_is_not_taken_back,
-    a_place_that_somebody_is_about_to_pass_on_is_taken,
-    room_that_went_to_nobody_is_given_by_the_leader,
-    of_workers_that_come_together_each_has_all_jobs_looked_at,
-    a_step_of_a_slow_transaction_comes_behind_those_that_came_before_its_commit,
+    a_place_about_to_be_passed_on_is_taken,
+    the_leader_gives_out_unused_room,
+    each_of_two_new_workers_has_all_jobs_looked_at,
+    a_late_step_comes_after_those_committed_before_it,
     steps_keep_the_order_of_append_when_the_clock_goes_back,
 }
 
-/// Refuses to commit what leaves a job with ready tasks above its limit.
+/// Refuses a commit that leaves a job with ready tasks above its limit.
 const GUARD: &str = "
 CREATE FUNCTION {s}.guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -62,12 +62,13 @@ CREATE CONSTRAINT TRIGGER guard AFTER INSERT OR UPDATE ON {s}.task DEFERRABLE IN
 FOR EACH ROW WHEN (NEW.job IS NOT NULL) EXECUTE FUNCTION {s}.guard();
 ";
 
-/// The other one's look is yet to come when this one registers, and this one's may come after the other is there.
-async fn of_workers_that_come_together_each_has_all_jobs_looked_at(harness: &PostgresHarness) {
+/// The first worker's admission has not yet run when the second worker registers, and the second one's may
+/// run after the first worker is there.
+async fn each_of_two_new_workers_has_all_jobs_looked_at(harness: &PostgresHarness) {
     let rig = Rig::open(harness).await;
     rig.limit("j", 2).await;
     rig.add_all(vec![of_job("j"); 3]).await;
-    assert_eq!(rig.figures("j").await, (0, 0, 3), "there is nobody to give anything to");
+    assert_eq!(rig.figures("j").await, (0, 0, 3), "there is no worker");
     let row = "
         INSERT INTO {s}.worker (
           lease_ttl_ms, min_claim_no, registered_at, renewed_at, expires_at, pid, slots, available, in_flight, draining, host, version,
@@ -80,7 +81,8 @@ async fn of_workers_that_come_together_each_has_all_jobs_looked_at(harness: &Pos
     assert_eq!(rig.figures("j").await, (2, 0, 1));
 }
 
-/// What is put right a moment later could be claimed before: not even a moment is allowed.
+/// Before admission could correct such a state, a worker could claim the task: so no commit may leave it even
+/// for a moment.
 async fn no_commit_leaves_more_ready_than_the_limit_allows(harness: &PostgresHarness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
@@ -91,7 +93,8 @@ async fn no_commit_leaves_more_ready_than_the_limit_allows(harness: &PostgresHar
     rig.add_all(vec![later; 3]).await;
     let running = worker.claim(MANY).await;
     rig.limit("j", 1).await;
-    // Above the limit since that fell: what comes back, becomes due or loses its worker has no room.
+    // More tasks run than the limit allows, since it fell. A task that is handed back, becomes due or loses
+    // its worker has no room.
     worker.end(&running[0], Outcome::Release).await;
     assert_eq!(rig.figures("j").await, (0, 1, 5));
     rig.advance(Duration::from_secs(2)).await;
@@ -117,8 +120,8 @@ fn set_limit(store: &Arc<dyn Store>, limit: u32) -> tokio::task::JoinHandle<Resu
     tokio::spawn(async move { store.gates().set_job(&name("j"), &change).await })
 }
 
-/// Looks until somebody waits for this connection, or the limit of the job is 0 for everybody to see. Answers whether the
-/// latter came first.
+/// Looks until a session waits for this connection, or until the committed limit of the job is 0. Answers
+/// whether the limit was first.
 async fn is_in_force_first(harness: &PostgresHarness, holder: &Client) -> bool {
     let pid: i32 = holder.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
     let watcher = harness.client().await;
@@ -136,7 +139,8 @@ async fn is_in_force_first(harness: &PostgresHarness, holder: &Client) -> bool {
     }
 }
 
-/// Whoever is about to claim a ready task may yet let go of it: a limit that is in force leaves none ready above it.
+/// A claim under way may still roll back. So the limit must wait for the claim: once it is in force, no ready
+/// task may be above it.
 async fn a_limit_that_falls_waits_for_a_claim_under_way(harness: &PostgresHarness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
@@ -175,8 +179,9 @@ async fn a_task_that_was_claimed_meanwhile_is_not_taken_back(harness: &PostgresH
     rig.assert_sound().await;
 }
 
-/// A settlement whose process died before it could pass the place on, and somebody who has just taken note of it.
-async fn a_place_that_somebody_is_about_to_pass_on_is_taken(harness: &PostgresHarness) {
+/// The process of a settlement died before it could pass the place on, and another transaction has just taken
+/// note of the place.
+async fn a_place_about_to_be_passed_on_is_taken(harness: &PostgresHarness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;
     rig.limit("j", 2).await;
@@ -194,15 +199,16 @@ async fn a_place_that_somebody_is_about_to_pass_on_is_taken(harness: &PostgresHa
     admitter.batch_execute("BEGIN").await.unwrap();
     assert_eq!(admitter.query(&take, &[]).await.unwrap().len(), 1);
     rig.add(of_job("j")).await;
-    assert_eq!(rig.figures("j").await, (0, 1, 3), "one runs and one place is spoken for");
+    assert_eq!(rig.figures("j").await, (0, 1, 3), "one runs and one place is about to be passed on");
     admitter.batch_execute("ROLLBACK").await.unwrap();
     rig.store.admit(MANY).await.unwrap();
     assert_eq!(rig.figures("j").await, (1, 1, 2));
     rig.assert_sound().await;
 }
 
-/// Nobody was there when the tasks came, and whoever came first died before it had the jobs looked at: no note is left anywhere.
-async fn room_that_went_to_nobody_is_given_by_the_leader(harness: &PostgresHarness) {
+/// There was no worker when the tasks were added, and the first worker died before admission looked at the
+/// jobs: nothing in `gate_todo` names them.
+async fn the_leader_gives_out_unused_room(harness: &PostgresHarness) {
     let rig = Rig::open(harness).await;
     rig.limit("limited", 2).await;
     rig.limit("partly", 2).await;
@@ -218,7 +224,7 @@ async fn room_that_went_to_nobody_is_given_by_the_leader(harness: &PostgresHarne
         )
         .await;
     rig.store.admit(MANY).await.unwrap();
-    assert_eq!(rig.figures("limited").await, (0, 0, 4), "a look at what is to be looked at does not help");
+    assert_eq!(rig.figures("limited").await, (0, 0, 4), "an admission does not help: gate_todo is empty");
     rig.store.retain(&Retention::default()).await.unwrap();
     assert_eq!(rig.figures("limited").await, (2, 0, 2));
     assert_eq!(rig.figures("partly").await, (2, 0, 2));
@@ -236,9 +242,7 @@ async fn append(
     enqueue_within(tx, &schema, &Rules::default(), step).await.unwrap().id
 }
 
-async fn a_step_of_a_slow_transaction_comes_behind_those_that_came_before_its_commit(
-    harness: &PostgresHarness,
-) {
+async fn a_late_step_comes_after_those_committed_before_it(harness: &PostgresHarness) {
     let rig = Rig::open(harness).await;
     let (mut worker, mut db) = (rig.worker().await, harness.client().await);
     let mut tx = db.transaction().await.unwrap();

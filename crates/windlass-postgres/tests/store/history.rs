@@ -8,7 +8,7 @@ use windlass_core::{Outcome, State, TaskId, WorkflowAction, store::Retention};
 use crate::support::PostgresHarness;
 
 const HOUR: Duration = Duration::from_hours(1);
-/// Longer than what is removed row by row.
+/// Long enough that whole parts are dropped, and not only rows removed.
 const KEPT: Retention =
     Retention { history_age: Duration::from_hours(8), history_max_bytes: 1 << 30, dead_age: Duration::MAX };
 
@@ -32,7 +32,7 @@ async fn retain(rig: &Rig<'_>) -> u64 {
     }
 }
 
-/// The part in which a task lies.
+/// The part that holds a task.
 async fn part_of(harness: &PostgresHarness, id: TaskId) -> String {
     let text = format!("SELECT tableoid::regclass::text FROM {}.history WHERE id = $1", harness.schema());
     let name: String = harness.client().await.query_one(&text, &[&id.raw()]).await.unwrap().get(0);
@@ -72,14 +72,14 @@ async fn parts_are_made_ahead_and_filled_by_the_hour() {
 }
 
 #[tokio::test]
-async fn what_fits_no_part_goes_to_the_rest_and_is_removed_in_its_time() {
+async fn a_row_without_a_part_is_removed_from_the_rest() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     retain(&rig).await;
     rig.advance(20 * HOUR).await;
     let id = end_one(&rig).await;
     assert_eq!(part_of(&harness, id).await, "history_rest");
-    // The hour that the rest has something of cannot have a part of its own any more; the next ones can.
+    // The hour of the rows in the rest can no longer have a part of its own; the next hours can.
     assert_eq!(retain(&rig).await, 0);
     assert!(!has(&harness, &part_in(&harness, 0).await).await);
     assert!(has(&harness, &part_in(&harness, 1).await).await);
@@ -130,7 +130,7 @@ async fn a_blocker_in_a_dropped_part_goes_to_the_rest() {
 }
 
 #[tokio::test]
-async fn a_reader_in_the_way_puts_a_drop_off_and_holds_up_nothing() {
+async fn a_reader_delays_a_drop_and_nothing_else() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     retain(&rig).await;

@@ -1,4 +1,4 @@
-//! What one process does for all: who that is, and that only it does it.
+//! What one process does for all: which process that is, and that no other does it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use windlass_postgres::{PostgresStore, inside};
 use crate::support::PostgresHarness;
 
 const TERM: &str = "SELECT term FROM {s}.leader";
-/// Longer than a leader leads without saying so again.
+/// Longer than a term lasts without being extended.
 const OVER: Duration = Duration::from_secs(16);
 
 fn at_once() -> Retention {
@@ -45,7 +45,7 @@ async fn one_of_two_leads_and_the_other_takes_over_under_a_new_term() {
     assert_eq!(harness.number(TERM).await, first + 1);
     end_one(&rig).await;
     assert_eq!(one.retain(&at_once()).await.unwrap().moved, 0);
-    // One that comes back to its own term after it was over has a new one too.
+    // A leader that returns after its own term was over gets a new term too.
     rig.advance(OVER).await;
     assert_eq!(two.retain(&at_once()).await.unwrap().moved, 1);
     assert_eq!(harness.number(TERM).await, first + 2);
@@ -85,7 +85,7 @@ async fn many_tasks_are_counted_by_the_leader() {
         before.iter().map(|count| count.n).sum::<u64>() >= 10_000,
         "as far as a look reaches: {before:?}"
     );
-    assert!(before[0].n <= 10_000, "nobody has counted yet: {before:?}");
+    assert!(before[0].n <= 10_000, "the leader has not counted yet: {before:?}");
     assert!(before.iter().all(|count| count.precision == Precision::AtLeast), "and it says so: {before:?}");
     rig.store.retain(&Retention::default()).await.unwrap();
     let after = ready().await;

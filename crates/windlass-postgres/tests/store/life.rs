@@ -1,4 +1,4 @@
-//! Everything that becomes of tasks, one after the other: for the many ways in which a store can be reached.
+//! All states and ends of tasks, one after the other: run for each way in which a store can be reached.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use windlass_core::{
 
 use crate::support::PostgresHarness;
 
-/// Runs tasks through all that can become of them.
+/// Runs tasks through all their states and ends.
 pub async fn whole_life(harness: &PostgresHarness) {
     let rig = Rig::open(harness).await;
     attempts(&rig).await;
@@ -26,8 +26,8 @@ pub async fn whole_life(harness: &PostgresHarness) {
             break;
         }
     }
-    assert_eq!(moved, 6, "what has ended is gone");
-    assert_eq!(rig.all().await.len(), 1, "what is dead has its own time");
+    assert_eq!(moved, 6, "all but the dead task are removed");
+    assert_eq!(rig.all().await.len(), 1, "a dead task is kept longer");
     let info = rig.store.info().await.unwrap();
     assert_eq!((info.backend.as_str(), info.history_rows), ("postgresql", 0));
     rig.assert_sound().await;
@@ -92,7 +92,7 @@ async fn operators(rig: &Rig<'_>) {
     worker.store.retire(worker.id).await.unwrap();
 }
 
-/// Unclaim, reconcile, a worker that dies. Leaves nothing but a cancelled task that had not started.
+/// Unclaim, reconcile, a worker that dies. Leaves only a cancelled task that had not started.
 async fn deaths(rig: &Rig<'_>) {
     let id = rig.add(task("c")).await;
     let mut worker = rig.worker().await;
@@ -107,7 +107,7 @@ async fn deaths(rig: &Rig<'_>) {
     assert_eq!((suspect.id, suspect.crashes), (id, 1));
     worker.end(&suspect, Outcome::Release).await;
     assert_eq!(rig.store.workers().await.unwrap().len(), 4);
-    // Only what ended without a worker is left to count.
+    // Only the task that ended without a worker is left to count.
     rig.cancel(id).await.unwrap();
     worker.store.retire(worker.id).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! One task on its way: workers may have it before it is safe on disk, its caller hears of it after that.
+//! One task on its way: workers may get it before it is on disk; its caller is answered after that.
 
 use windlass_conformance::cases::rig::{Hand, Rig, task};
 use windlass_core::{Error, Hint, NewTask, Store, TaskId};
@@ -12,9 +12,10 @@ use crate::{
     wait::until,
 };
 
-/// The server writes nothing by itself for ten seconds: what nobody waited for is gone when it is killed.
+/// The server writes asynchronous commits only after ten seconds: what no flush waited for is lost when it is
+/// killed.
 #[tokio::test]
-async fn an_acknowledged_task_is_there_after_a_crash_of_the_server() {
+async fn an_acknowledged_task_survives_a_crash_of_the_server() {
     let options = ClusterOptions::new().without_fsync().set("wal_writer_delay", "10s");
     let cluster = Cluster::start(&options).unwrap();
     let place = Place::at(&cluster.url());
@@ -39,9 +40,9 @@ async fn an_acknowledged_task_is_there_after_a_crash_of_the_server() {
     store.close().await.unwrap();
 }
 
-/// The same for a task that a server has sent to a worker already.
+/// The same for a task that the server has already leased to a worker.
 #[tokio::test]
-async fn a_task_for_a_waiting_worker_is_there_after_a_crash_once_it_was_waited_for() {
+async fn an_acknowledged_leased_task_survives_a_crash() {
     let options = ClusterOptions::new().without_fsync().set("wal_writer_delay", "10s");
     let cluster = Cluster::start(&options).unwrap();
     let harness = PostgresHarness::at(&cluster.url());
@@ -71,9 +72,9 @@ async fn a_task_for_a_waiting_worker_is_there_after_a_crash_once_it_was_waited_f
     }
 }
 
-/// It has been added, and nobody can say whether it will last.
+/// The task has been added, and it is unknown whether it will survive a crash.
 #[tokio::test]
-async fn a_task_whose_way_to_the_disk_failed_is_in_doubt() {
+async fn a_task_whose_flush_failed_is_in_doubt() {
     let place = Place::new();
     let store = place.make().await;
     store.enqueue(tasks("a", 1)).await.unwrap();
@@ -87,9 +88,10 @@ async fn a_task_whose_way_to_the_disk_failed_is_in_doubt() {
     store.close().await.unwrap();
 }
 
-/// Behind a pooler the next statement may run at a server that never had the task, so it waits for the disk itself.
+/// Behind a pooler the next statement may run on a server that never had the task, so the first one waits for
+/// the disk.
 #[tokio::test]
-async fn a_task_behind_a_pooler_does_not_count_on_a_second_statement() {
+async fn a_task_behind_a_pooler_needs_no_second_statement() {
     let place = Place::new();
     let store = place.make().await;
     store.enqueue(tasks("a", 1)).await.unwrap();
@@ -102,18 +104,18 @@ async fn a_task_behind_a_pooler_does_not_count_on_a_second_statement() {
     store.close().await.unwrap();
 }
 
-/// Nobody has heard of the older task: it was put there by hand.
-const UNHEARD_OF: &str = "
+/// An older task that no process was told of: the test wrote its row.
+const OLDER_TASK: &str = "
 INSERT INTO {s}.task (id, ready_seq, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, payload)
 VALUES (7, nextval('{s}.seq'), 1, 0, 0, 0, 10, 0, 1, 0, '1')";
 
-/// An idle worker that was told of one task, while an older one is ready of which nobody has told it.
+/// An idle worker that was told of one task, while an older ready task exists of which it was not told.
 async fn told_of_one(harness: &PostgresHarness) -> (Hand<'_>, TaskId) {
     let rig = Rig::open(harness).await;
     rig.add(task("a")).await;
     let worker = idle(&rig).await;
     let mut hints = worker.store.hints();
-    harness.execute(&UNHEARD_OF.replace("{s}", &harness.schema())).await;
+    harness.execute(&OLDER_TASK.replace("{s}", &harness.schema())).await;
     let id = rig.add(task("a")).await;
     assert_eq!(hint(&mut hints).await, Hint::Ready);
     (worker, id)
@@ -124,19 +126,19 @@ async fn claim_ids(worker: &mut Hand<'_>) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn an_idle_worker_that_is_told_of_one_task_finds_the_others_too() {
+async fn a_hint_of_one_task_finds_older_tasks_too() {
     let harness = PostgresHarness::new();
     let (mut worker, id) = told_of_one(&harness).await;
     let mut taken = claim_ids(&mut worker).await;
     assert!(taken.contains(&id.raw()));
-    // None is left out if the first claim took the one that it was told of.
+    // This claim is empty if the first one took both tasks.
     taken.extend(claim_ids(&mut worker).await);
     taken.sort_unstable();
     assert_eq!(taken, [7, id.raw()]);
 }
 
 #[tokio::test]
-async fn a_task_that_is_gone_is_not_waited_for() {
+async fn a_removed_task_is_not_waited_for() {
     let harness = PostgresHarness::new();
     let (mut worker, id) = told_of_one(&harness).await;
     harness.execute(&format!("DELETE FROM {}.task WHERE id = {}", harness.schema(), id.raw())).await;

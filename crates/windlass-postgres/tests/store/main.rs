@@ -1,4 +1,4 @@
-//! What the store on PostgreSQL promises beyond the rules of every store.
+//! The promises of the store on PostgreSQL beyond the rules of every store.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 

@@ -14,7 +14,7 @@ use crate::{
     support::{self, PostgresHarness},
 };
 
-/// Everything that this program needs, as one step: what follows is made up.
+/// All that this program needs, as one step; the steps after it are invented.
 const FIRST: Migration = Migration {
     version: 1,
     oldest_writer: 1,
@@ -43,7 +43,7 @@ const THIRD: Migration = Migration {
     locks: "table task, for a moment",
     sql: "ALTER TABLE windlass.task DROP COLUMN colour;",
 };
-/// Its second half fails.
+/// The second statement of this step fails.
 const BROKEN: Migration = Migration {
     version: 2,
     oldest_writer: 2,
@@ -75,7 +75,7 @@ async fn a_plan_tells_everything_and_changes_nothing() {
     assert!(made.steps.is_sorted_by(|one, next| one.version < next.version));
     let step = &made.steps[0];
     assert!(step.sql.contains("CREATE TABLE") && step.sql.contains(&place.schema), "{}", step.sql);
-    assert!(!step.locks.is_empty() && !step.old_workers_must_stop, "there are no old workers yet");
+    assert!(!step.locks.is_empty() && !step.old_workers_must_stop, "a new schema has no old workers");
     let schemas = format!("SELECT count(*) FROM pg_namespace WHERE nspname = '{}'", place.schema);
     assert_eq!(place.number(&schemas).await, 0);
     inside::migrate(&place.location(), &place.options(), V1).await.unwrap();
@@ -146,7 +146,7 @@ async fn a_previous_schema_is_brought_forward_with_its_rows() {
 }
 
 #[tokio::test]
-async fn an_older_program_writes_inside_the_window_and_is_refused_outside_it() {
+async fn an_older_program_writes_only_inside_the_window() {
     let place = Place::new();
     let (location, options) = (place.location(), place.options());
     inside::migrate(&location, &options, V1).await.unwrap();
@@ -187,7 +187,7 @@ async fn a_migration_that_fails_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_schema_of_somebody_else_is_refused() {
+async fn a_foreign_schema_is_refused() {
     for theirs in [
         "CREATE TABLE {s}.recipe (name text)",
         "CREATE TABLE {s}.meta (title text)",
@@ -224,9 +224,9 @@ async fn a_schema_may_have_any_plain_name() {
     }
 }
 
-/// The database gives it nothing but a schema that somebody made for it.
+/// The database grants the role only a schema that an administrator made for it.
 #[tokio::test]
-async fn a_role_without_rights_on_the_database_works_in_a_schema_made_for_it() {
+async fn a_role_without_rights_works_in_a_schema_made_for_it() {
     let cluster = Cluster::start(&ClusterOptions::new().without_fsync()).unwrap();
     cluster
         .psql(
@@ -248,5 +248,8 @@ async fn a_role_without_rights_on_the_database_works_in_a_schema_made_for_it() {
     cluster.psql("REVOKE ALL ON SCHEMA lent FROM modest").unwrap();
     "lent".clone_into(&mut place.schema);
     let error = place.open().await.unwrap_err();
-    assert!(error.to_string().contains("permission denied"), "not taken for somebody else's: {error}");
+    assert!(
+        error.to_string().contains("permission denied"),
+        "it is not refused as a foreign schema: {error}"
+    );
 }

@@ -1,11 +1,12 @@
-//! Settlements go to where a claim put its rows; those that lie elsewhere by now are found all the same, and nobody else is.
+//! Settlements find a row by its task's id, also if the row has moved since the claim, and they change no
+//! other row.
 
 use windlass_conformance::cases::rig::Rig;
 use windlass_core::{Outcome, State};
 
 use crate::support::PostgresHarness;
 
-/// Written once more, each in another way, since they were claimed.
+/// Three rows were written again since they were claimed, each in another way.
 #[tokio::test]
 async fn a_row_that_was_moved_is_settled_with_the_others() {
     let harness = PostgresHarness::new();
@@ -30,7 +31,7 @@ async fn a_row_that_was_moved_is_settled_with_the_others() {
     rig.assert_sound().await;
 }
 
-/// A request to end comes first, wherever the row lies.
+/// A request to end is applied wherever the row is.
 #[tokio::test]
 async fn an_attempt_that_was_asked_to_end_may_still_succeed() {
     let harness = PostgresHarness::new();
@@ -45,10 +46,10 @@ async fn an_attempt_that_was_asked_to_end_may_still_succeed() {
     assert_eq!(states, [State::Done, State::Done]);
 }
 
-/// Failures are written where the rows lie; of those that moved, of one that was asked to end, of one that turns out to belong to a
-/// job, and of one that another worker has by now, each is seen to as by its id.
+/// Failures of one batch: of rows that moved, of a task that was asked to end, of one that turns out to
+/// belong to a job, and of one that another worker has by now. Each is settled by its id.
 #[tokio::test]
-async fn failures_are_settled_wherever_their_rows_lie() {
+async fn failures_of_moved_rows_are_settled_by_id() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let ids = rig.add_many("a", 6).await;
@@ -74,13 +75,14 @@ async fn failures_are_settled_wherever_their_rows_lie() {
     assert_eq!(harness.number(logged).await, 4);
 }
 
-/// Rows that lie in another order than their tasks came in, each with an error, a lease and a due time of its own: every end finds its row.
+/// The rows have another order than their tasks, and each failure has an error, a lease and a due time of its
+/// own: each is written to its own row.
 #[tokio::test]
-async fn each_failure_of_a_batch_is_written_where_it_belongs() {
+async fn each_failure_of_a_batch_is_written_to_its_own_row() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let ids = rig.add_many("a", 12).await;
-    // Those with an odd number were tried before, and lie behind the others.
+    // Tasks with an odd number were tried before, so their rows are after the others.
     harness
         .execute("UPDATE {s}.task SET lease = 4, attempt = 2, log = '[[1,4,7,1,2,1,\"before\"]]' WHERE ready_seq % 2 = 1")
         .await;
@@ -127,7 +129,7 @@ async fn each_failure_of_a_batch_is_written_where_it_belongs() {
     rig.assert_sound().await;
 }
 
-/// The server noted the batch with a moved row as lost, and broke down before the row was looked for by its id.
+/// The server noted the moved row of the batch as lost, and crashed before the row was looked up by its id.
 async fn cut_off_after_its_receipt(outcome: Outcome, then: State) {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
@@ -157,12 +159,12 @@ async fn cut_off_after_its_receipt(outcome: Outcome, then: State) {
 }
 
 #[tokio::test]
-async fn a_batch_that_was_cut_off_after_its_receipt_is_looked_at_once_more() {
+async fn a_batch_cut_off_after_its_receipt_is_looked_up_again() {
     cut_off_after_its_receipt(Outcome::Done(None), State::Done).await;
 }
 
 #[tokio::test]
-async fn failures_that_were_cut_off_after_their_receipt_are_looked_at_once_more() {
+async fn failures_cut_off_after_their_receipt_are_looked_up_again() {
     let outcome = Outcome::retry("broken");
     cut_off_after_its_receipt(outcome, State::Scheduled).await;
 }

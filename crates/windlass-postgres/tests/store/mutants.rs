@@ -1,7 +1,7 @@
-//! Statements of the gates that are broken on purpose: each is noticed by the cases that it names.
+//! Statements that are broken on purpose: the cases that each of them names must notice it.
 //!
-//! A file in `tests/mutants` is called `<statement>.<what>.sql` and begins with what is broken and who notices. The cases are
-//! those of every store, and the races of this one (`own::`).
+//! A file in `tests/mutants` is called `<statement>.<what>.sql`. Its first line says what is broken and which
+//! cases notice it. The cases are those of every store, and the races of this one (`own::`).
 
 use std::{collections::BTreeSet, path::Path, sync::Mutex, time::Duration};
 
@@ -10,11 +10,12 @@ use windlass_postgres::{Schema, inside};
 
 use crate::{gate_races::CHECKS, place::Place, support::PostgresHarness};
 
-/// A broken store may well wait for ever.
+/// A broken store may wait for ever.
 const CASE_MAX: Duration = Duration::from_secs(45);
 /// Cases at once.
 const THREADS: usize = 4;
-/// Lines in which a mutant may differ from its statement: more means that the statement has moved on without it.
+/// Lines in which a mutant may differ from its statement: more means that the statement was changed and the
+/// mutant was not.
 const CHANGED_LINES_MAX: usize = 3;
 
 struct Mutant {
@@ -70,7 +71,7 @@ fn failure(case: &str, broken: Option<&Mutant>) -> Option<String> {
     Some(text.or_else(|| failed.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default())
 }
 
-/// Looks at all of them, a few at a time; answers what is wrong.
+/// Checks all of them, a few at a time; answers what is wrong.
 fn look<T: Send>(at: Vec<T>, wrong: impl Fn(&T) -> Vec<String> + Sync) -> Vec<String> {
     let (left, found) = (Mutex::new(at), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -108,7 +109,7 @@ fn lines(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.trim_start().starts_with("--")).collect()
 }
 
-/// One that the server refuses would be noticed by every case, and show nothing.
+/// A mutant that the server refuses would be noticed by every case, and show nothing.
 #[tokio::test]
 async fn every_mutant_is_a_statement_but_for_a_few_lines() {
     let place = Place::new();
@@ -122,10 +123,10 @@ async fn every_mutant_is_a_statement_but_for_a_few_lines() {
         let (whole, broken) = (lines(&statement.text), inside::whole(&mutant.text));
         let broken = lines(&broken);
         let changed = broken.iter().filter(|line| !whole.contains(line)).count();
-        let gone = whole.iter().filter(|line| !broken.contains(line)).count();
+        let missing = whole.iter().filter(|line| !broken.contains(line)).count();
         assert!(
-            (1..=CHANGED_LINES_MAX).contains(&changed.max(gone)),
-            "{}: {changed} and {gone}",
+            (1..=CHANGED_LINES_MAX).contains(&changed.max(missing)),
+            "{}: {changed} changed and {missing} missing lines",
             mutant.file
         );
         let text = inside::whole(&mutant.text).replace("windlass.", &format!("\"{}\".", place.schema));

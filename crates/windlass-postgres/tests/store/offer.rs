@@ -1,4 +1,5 @@
-//! An idle worker offers to take the next task: it is leased in the commit that adds it, once, and comes back if nobody starts it.
+//! An idle worker offers to take the next task. The task is leased in the commit that adds it, once, and is
+//! handed back if no worker starts it.
 
 use windlass_conformance::cases::rig::{Hand, Rig, name, of_job, task};
 use windlass_core::{
@@ -7,26 +8,26 @@ use windlass_core::{
 };
 
 use crate::{
-    doorbell::{Ear, hint},
+    doorbell::{Subscriber, hint},
     support::PostgresHarness,
     wait::until,
 };
 
 const OUT: &str = "SELECT count(*) FROM {s}.doorbell WHERE worker IS NOT NULL";
-/// Nobody listens there, so that the word of a task is lost.
-const DEAF: &str = "UPDATE {s}.doorbell SET whisper = 'nobody'";
+/// Sets a channel that no session listens on, so that the notification is lost.
+const NO_CHANNEL: &str = "UPDATE {s}.doorbell SET whisper = 'unused'";
 
 fn trusting() -> PostgresHarness {
     PostgresHarness::new()
 }
 
-/// The next claim of a worker that comes again when it is told to.
+/// The next claim of a worker that claims again when it is told to.
 async fn look(worker: &mut Hand<'_>, n: u32) -> ClaimAnswer {
     let demand = Demand { waits: true, ..worker.demand(n).await };
     worker.store.claim(&[demand]).await.unwrap()
 }
 
-/// A worker that has found nothing, and whose offer is out.
+/// A worker that has found nothing, and whose offer is laid out.
 async fn offering<'h>(harness: &PostgresHarness, rig: &Rig<'h>) -> Hand<'h> {
     rig.add(task("a")).await;
     let mut worker = rig.worker().await;
@@ -46,7 +47,7 @@ async fn state(rig: &Rig<'_>, id: TaskId) -> State {
     rig.store.task(id).await.unwrap().unwrap().state
 }
 
-/// What the worker gets when it comes again.
+/// The task that the worker's next claim brings.
 async fn brought(worker: &mut Hand<'_>) -> Claimed {
     let mut tasks = Vec::new();
     until("it is brought", async || {
@@ -59,11 +60,11 @@ async fn brought(worker: &mut Hand<'_>) -> Claimed {
 }
 
 #[tokio::test]
-async fn a_task_that_comes_alone_is_leased_to_a_waiting_worker_in_the_same_commit() {
+async fn a_lone_task_is_leased_to_a_waiting_worker_as_it_is_added() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
-    let mut ear = Ear::at(&harness.schema()).await;
+    let mut subscriber = Subscriber::at(&harness.schema()).await;
     let mut hints = worker.store.hints();
     for payload in ["", "x", "\u{fffd} and \0", &"y".repeat(3_000)] {
         let sent =
@@ -83,11 +84,11 @@ async fn a_task_that_comes_alone_is_leased_to_a_waiting_worker_in_the_same_commi
         })
         .await;
     }
-    assert_eq!(ear.so_far().await, Vec::<String>::new(), "what a task is, is told to its worker alone");
+    assert_eq!(subscriber.so_far().await, Vec::<String>::new(), "only its worker is told what the task is");
     rig.assert_sound().await;
 }
 
-/// Statements are seen by whoever watches the server.
+/// Every user who may watch the server sees its statements.
 #[tokio::test]
 async fn the_channel_of_a_worker_is_in_no_statement() {
     let harness = trusting();
@@ -123,7 +124,7 @@ async fn an_offer_is_taken_once() {
 }
 
 #[tokio::test]
-async fn a_task_that_nobody_comes_for_goes_back() {
+async fn a_task_that_is_not_fetched_is_handed_back() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let worker = offering(&harness, &rig).await;
@@ -141,13 +142,13 @@ async fn a_task_that_nobody_comes_for_goes_back() {
     rig.assert_sound().await;
 }
 
-/// The word of it is lost, while the connection that listens goes on.
+/// The notification is lost, while the listening connection stays open.
 #[tokio::test]
-async fn a_task_whose_worker_never_hears_of_it_goes_back() {
+async fn a_task_whose_notification_was_lost_is_handed_back() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
-    harness.execute(DEAF).await;
+    harness.execute(NO_CHANNEL).await;
     let id = rig.add(task("a")).await;
     assert_eq!(state(&rig, id).await, State::Running);
     until("renewals miss the offer", async || {
@@ -160,11 +161,11 @@ async fn a_task_whose_worker_never_hears_of_it_goes_back() {
 }
 
 #[tokio::test]
-async fn a_task_goes_back_when_the_listener_is_cut_off_before_it_hears() {
+async fn a_task_is_handed_back_when_the_listener_is_cut_off() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
-    harness.execute(DEAF).await;
+    harness.execute(NO_CHANNEL).await;
     let id = rig.add(task("a")).await;
     let presence = harness.number("SELECT presence FROM {s}.doorbell WHERE presence IS NOT NULL").await;
     harness
@@ -178,18 +179,18 @@ async fn a_task_goes_back_when_the_listener_is_cut_off_before_it_hears() {
     rig.assert_sound().await;
 }
 
-/// What is on its way to a worker is not lost to it, whether the worker has heard of it or not.
+/// A task on its way to a worker is not taken from it, whether the worker was notified or not.
 #[tokio::test]
-async fn a_comparison_of_leases_leaves_what_is_on_its_way() {
+async fn a_comparison_of_leases_keeps_a_task_on_its_way() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
-    harness.execute(DEAF).await;
+    harness.execute(NO_CHANNEL).await;
     let id = rig.add(task("a")).await;
     assert_eq!(
         worker.store.reconcile(worker.id, u64::MAX, &[]).await.unwrap().handed_back,
         0,
-        "not heard of yet"
+        "not notified yet"
     );
     assert_eq!(state(&rig, id).await, State::Running);
     worker.store.unclaim(worker.id, worker.claim_no).await.unwrap();
@@ -203,7 +204,7 @@ async fn a_comparison_of_leases_leaves_what_is_on_its_way() {
     .await;
     rig.add(task("a")).await;
     let claimed = brought(&mut worker).await;
-    // One that waited for too long for this worker has been handed back already, and was claimed like any other.
+    // A task that waited too long for this worker was handed back, and then claimed like any other.
     if claimed.lease == 1 {
         assert_eq!(
             worker.store.reconcile(worker.id, u64::MAX, &[]).await.unwrap().handed_back,
@@ -214,9 +215,10 @@ async fn a_comparison_of_leases_leaves_what_is_on_its_way() {
     rig.assert_sound().await;
 }
 
-/// Its answer was lost: the task that it brought goes back although another number is on it.
+/// The answer of the claim was lost: the task that it brought is handed back although its lease has another
+/// claim number.
 #[tokio::test]
-async fn a_claim_that_is_undone_gives_back_what_an_offer_brought() {
+async fn an_undone_claim_hands_back_what_an_offer_brought() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -245,9 +247,9 @@ async fn a_worker_that_drains_or_leaves_offers_nothing() {
     assert_eq!(state(&rig, id).await, State::Ready);
 }
 
-/// Each of them is added as ever.
+/// Each of these is added in the usual way.
 #[tokio::test]
-async fn what_is_not_for_that_worker_alone_is_not_leased_to_it() {
+async fn other_enqueues_are_not_leased_by_an_offer() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let worker = offering(&harness, &rig).await;
@@ -264,15 +266,15 @@ async fn what_is_not_for_that_worker_alone_is_not_leased_to_it() {
     assert_eq!(harness.number(OUT).await, 1, "the offer stands");
 }
 
-/// The offer is there, and whoever made it may not have the task.
+/// The offer is laid out, but its worker may not have the task.
 #[tokio::test]
-async fn an_offer_of_somebody_who_may_not_claim_is_not_taken() {
+async fn an_offer_of_a_worker_that_may_not_claim_is_not_taken() {
     for prepare in [
         "UPDATE {s}.worker SET expires_at = 0",
         "UPDATE {s}.worker SET ended_at = 1",
         "UPDATE {s}.worker SET min_claim_no = 1000000",
         "UPDATE {s}.doorbell SET armed_until = 0",
-        // As if its connection were gone.
+        // As if its connection had ended.
         "UPDATE {s}.doorbell SET presence = presence + 1",
         "INSERT INTO {s}.task (id, ready_seq, lane, priority, lease, attempt, max_attempts, crashes, state, encoding, payload)
          SELECT 7, nextval('{s}.seq'), min(id), 0, 1, 1, 10, 2, 1, 0, '1' FROM {s}.lane",
@@ -296,7 +298,7 @@ async fn an_offer_ends_with_the_process_that_made_it() {
     let rig = Rig::open(&harness).await;
     let worker = offering(&harness, &rig).await;
     worker.store.close().await.unwrap();
-    until("nobody is there", async || {
+    until("the process is not connected", async || {
         harness
             .number(
                 "SELECT count(*) FROM pg_locks AS l, {s}.doorbell AS d WHERE l.locktype = 'advisory'
@@ -311,9 +313,9 @@ async fn an_offer_ends_with_the_process_that_made_it() {
     assert_eq!(state(&rig, id).await, State::Ready);
 }
 
-/// Nobody here knows of the offer that it was leased by.
+/// The process has no offer under the number by which the task was leased.
 #[tokio::test]
-async fn a_word_that_is_not_believed_gives_the_task_back() {
+async fn an_unexpected_notification_hands_the_task_back() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -324,9 +326,9 @@ async fn a_word_that_is_not_believed_gives_the_task_back() {
     rig.assert_sound().await;
 }
 
-/// A worker that gets what it offered to take is told to come again if it has heard of more.
+/// A worker that gets the task of its offer is told to claim again if more tasks were hinted.
 #[tokio::test]
-async fn what_an_offer_brings_hides_nothing_else() {
+async fn an_offered_task_hides_no_other_task() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -349,7 +351,7 @@ async fn what_an_offer_brings_hides_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_worker_that_an_offer_has_filled_is_not_rung() {
+async fn a_worker_that_an_offer_has_filled_is_not_notified() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -358,12 +360,12 @@ async fn a_worker_that_an_offer_has_filled_is_not_rung() {
     assert_eq!(hint(&mut hints).await, Hint::Ready);
     assert_eq!(look(&mut worker, 1).await.tasks[0].id, id);
     let armed = "SELECT count(*) FROM {s}.doorbell WHERE armed_until > {s}.now_ms()";
-    until("its bell is off", async || harness.number(armed).await == 0).await;
+    until("its doorbell is disarmed", async || harness.number(armed).await == 0).await;
 }
 
-/// Versions that nobody may remove would be read by every enqueue.
+/// Every enqueue would read old versions of rows that a held snapshot keeps.
 #[tokio::test]
-async fn a_table_of_bells_that_has_grown_has_no_offers() {
+async fn a_grown_doorbell_table_takes_no_offers() {
     let harness = trusting();
     let rig = Rig::open(&harness).await;
     let mut worker = offering(&harness, &rig).await;
@@ -374,7 +376,7 @@ async fn a_table_of_bells_that_has_grown_has_no_offers() {
         )
         .await;
     let id = rig.add(task("a")).await;
-    assert_eq!(state(&rig, id).await, State::Running, "the offer that is there is taken");
+    assert_eq!(state(&rig, id).await, State::Running, "the offer of before is taken");
     let claimed = brought(&mut worker).await;
     worker.finish(&claimed).await;
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! A store behind PgBouncer in transaction mode: nothing that belongs to a session lasts there.
+//! A store behind PgBouncer in transaction mode: settings and locks of a session do not last there.
 
 use std::{sync::Arc, time::Duration};
 
@@ -39,7 +39,7 @@ impl Pooled {
         })
     }
 
-    /// Clients and servers of the pool, as its console tells them.
+    /// Clients and servers of the pool, as its console shows them.
     fn connections(&self) -> (u32, u32) {
         let pools = self.pooler.admin("SHOW POOLS").unwrap();
         let line = pools.lines().find(|line| line.starts_with("windlass|windlass|")).unwrap_or_default();
@@ -47,7 +47,7 @@ impl Pooled {
             |place: usize| line.split('|').nth(place).and_then(|text| text.parse().ok()).unwrap_or(0);
         let header = self.pooler.admin("SHOW VERSION").unwrap();
         assert!(header.contains("PgBouncer"), "{header}");
-        // Database, user, active clients, waiting clients; what follows differs between versions.
+        // Database, user, active clients, waiting clients; the columns after them differ between versions.
         (number(2) + number(3), line.split('|').skip(4).filter_map(|text| text.parse::<u32>().ok()).sum())
     }
 
@@ -119,7 +119,7 @@ async fn a_store_behind_a_pooler_listens_on_a_direct_address() {
     until("it listens", async || idle.hears_of_new_tasks()).await;
     let mut worker = rig.worker().await;
     worker.store = Arc::clone(&idle) as Arc<dyn Store>;
-    assert_eq!(worker.claim(5).await.len(), 1, "and what came short armed the bell");
+    assert_eq!(worker.claim(5).await.len(), 1, "and the claim with too few tasks armed the doorbell");
     let mut hints = idle.hints();
     rig.add(task("a")).await;
     let hint = tokio::time::timeout(Duration::from_secs(20), hints.next()).await.unwrap();
@@ -131,7 +131,7 @@ async fn a_store_behind_a_pooler_listens_on_a_direct_address() {
     assert_eq!(harness.number(listening).await, 2, "one for each store");
 }
 
-/// Without a direct address there is nothing to listen on, and the store says so.
+/// Without a direct address the store cannot listen, and says so.
 #[tokio::test]
 async fn a_pooled_store_without_a_direct_address_does_not_listen() {
     let pooled = Pooled::start();

@@ -1,4 +1,4 @@
-//! A schema that a test fills by hand: no store has opened it yet, and its clock is the server's.
+//! A schema that a test fills by SQL: no store has opened it yet, and its clock is the server's.
 
 use std::sync::Arc;
 
@@ -31,12 +31,12 @@ impl Place {
         Options { schema: Schema::new(&self.schema).unwrap(), ..Options::default() }
     }
 
-    /// Opens what is there.
+    /// Opens the existing schema.
     pub async fn open(&self) -> Result<Arc<PostgresStore>, OpenError> {
         PostgresStore::open(&self.location(), self.options()).await
     }
 
-    /// Opens it and makes it if need be.
+    /// Opens the schema, and makes it if it does not exist.
     pub async fn make(&self) -> Arc<PostgresStore> {
         let options = Options { migrate: true, ..self.options() };
         PostgresStore::open(&self.location(), options).await.unwrap()
@@ -46,12 +46,12 @@ impl Place {
         support::client(&self.url).await
     }
 
-    /// Runs statements; `{s}` stands for the schema.
+    /// Runs statements; `{s}` is replaced by the schema.
     pub async fn execute(&self, text: &str) {
         support::execute(&self.url, &self.of(text)).await;
     }
 
-    /// The number that a statement answers with; `{s}` stands for the schema.
+    /// The number that a statement answers with; `{s}` is replaced by the schema.
     pub async fn number(&self, text: &str) -> i64 {
         self.client().await.query_one(&self.of(text), &[]).await.unwrap().get(0)
     }

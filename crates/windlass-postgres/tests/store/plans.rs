@@ -1,4 +1,5 @@
-//! How the server goes about our statements, as our connections have them: planned once, whatever the tables looked like then.
+//! How the server plans the statements of the store, with the settings of the store: planned once, with any
+//! rows the tables had then.
 
 use serde_json::Value;
 use tokio_postgres::{Client, SimpleQueryMessage};
@@ -6,25 +7,26 @@ use windlass_postgres::inside::{self, Statement};
 
 use crate::place::Place;
 
-/// What a statement may do to the large tables.
+/// How a statement may find rows of the large tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Along any index.
+    /// By any index.
     Index,
-    /// The same, and it only looks whether there is anything at all in the rest of the history.
+    /// By any index, and it only checks whether the rest of the history has any row.
     Look,
-    /// Fences go by the primary key: any other index of running tasks would be read whole for each of them.
+    /// Fences use the primary key: of any other index of running tasks, the server would read all for each of
+    /// them.
     Key,
-    /// What is to be changed is found along an index, and changed by the primary key.
+    /// Finds rows by an index, and changes them by the primary key.
     Gate,
-    /// Tasks are changed where they lie, and found along no index.
-    Place,
+    /// Changes tasks by row location (ctid), and finds them by no index.
+    Location,
 }
 
-/// Indexes that must be entered by a value: each holds the rows of all jobs, workflows or lanes.
+/// Indexes that must be entered by a value: each has the rows of all jobs, workflows or lanes.
 const GATE_INDEXES: [&str; 4] = ["task_job", "task_step", "task_parked", "gate_todo_key"];
 
-/// Statements on the way of a task and of the duties.
+/// Statements that run for each task, and those of the duties.
 const WAYS: &[(&str, Way)] = &[
     ("ask_cancel", Way::Key),
     ("cancel_unstarted", Way::Key),
@@ -100,7 +102,7 @@ const WAYS: &[(&str, Way)] = &[
     ("workflow_steps", Way::Index),
 ];
 
-/// Rows in every state, as a store has them that is much in use.
+/// Rows in every state, as in a store that is much used.
 const FILL: &str = "
 INSERT INTO {s}.lane (queue, kind) SELECT 'q' || n, 'k' FROM generate_series(1, 20) AS n;
 INSERT INTO {s}.worker (lease_ttl_ms, min_claim_no, registered_at, renewed_at, expires_at, ended_at, pid, slots, available,
@@ -132,7 +134,8 @@ const ANALYZE: &str =
     "ANALYZE {s}.task; ANALYZE {s}.key; ANALYZE {s}.history; ANALYZE {s}.worker; ANALYZE {s}.job;
 ANALYZE {s}.workflow; ANALYZE {s}.gate_todo";
 
-/// What of a plan is against a way. Scans of a whole index that must be entered by a value count like scans of the table.
+/// What a plan does against its rule. A scan of a whole index that must be entered by a value counts like a
+/// scan of the table.
 fn faults(plan: &Value, way: Way, found: &mut Vec<String>) {
     let text = |name: &str| plan[name].as_str().unwrap_or_default();
     let (node, relation, index) = (text("Node Type"), text("Relation Name"), text("Index Name"));
@@ -151,14 +154,14 @@ fn faults(plan: &Value, way: Way, found: &mut Vec<String>) {
     if way == Way::Gate && node == "ModifyTable" && relation == "task" {
         changed_along(plan, found);
     }
-    if way == Way::Place && node == "ModifyTable" && relation == "task" {
+    if way == Way::Location && node == "ModifyTable" && relation == "task" {
         let mut scans = Vec::new();
         scans_of(plan, &mut scans);
         if scans != ["Tid Scan"] {
             found.push(format!("is changed along {}", scans.join(", ")));
         }
     }
-    // A bitmap scan names its index on a node below, without the table.
+    // A bitmap scan names its index in a node below, without the table.
     if way == Way::Key && index.starts_with("task_") && index != "task_pkey" {
         found.push(format!("goes by {index}"));
     }
@@ -167,7 +170,8 @@ fn faults(plan: &Value, way: Way, found: &mut Vec<String>) {
     }
 }
 
-/// How a change comes to the tasks it changes. What was picked before it is a plan of its own.
+/// By which scans a change finds the tasks that it changes. The rows that it picked before are a plan of
+/// their own.
 fn scans_of(plan: &Value, found: &mut Vec<String>) {
     let parts = plan["Plans"].as_array().into_iter().flatten();
     for part in parts {
@@ -182,7 +186,8 @@ fn scans_of(plan: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// What of a change does not go by the primary key. What was picked before it is a plan of its own.
+/// By which indexes other than the primary key a change finds its tasks. The rows that it picked before are a
+/// plan of their own.
 fn changed_along(plan: &Value, found: &mut Vec<String>) {
     let parts = plan["Plans"].as_array().into_iter().flatten();
     for part in parts.filter(|part| part["Parent Relationship"] != "InitPlan") {
@@ -214,7 +219,7 @@ async fn faults_of(client: &Client, statement: &Statement, way: Way) -> Vec<Stri
     found.iter().map(|fault| format!("{}: {fault}", statement.name)).collect()
 }
 
-/// The statements that go a way of their own, with that way.
+/// The faults of all statements that have a rule.
 async fn all_faults(place: &Place) -> Vec<String> {
     let client = place.client().await;
     client.batch_execute(&inside::settings()).await.unwrap();
@@ -228,21 +233,22 @@ async fn all_faults(place: &Place) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn statements_go_by_index_whatever_the_tables_looked_like() {
+async fn statements_use_indexes_with_any_statistics() {
     let place = Place::new();
     drop(place.make().await);
-    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "while everything is empty");
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "empty tables, not analysed");
     place.execute(ANALYZE).await;
-    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "empty, and known to be");
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "empty tables, analysed");
     place.execute(FILL).await;
-    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "full, and not known to be");
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "full tables, not analysed");
     place.execute(ANALYZE).await;
-    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "full, and known to be");
+    assert_eq!(all_faults(&place).await, Vec::<String>::new(), "full tables, analysed");
     place.execute("DELETE FROM {s}.task; ANALYZE {s}.task").await;
     assert_eq!(all_faults(&place).await, Vec::<String>::new(), "empty again, with its pages");
 }
 
-/// Whatever else touches the large tables reads them whole on purpose: it counts, copies, audits or empties them.
+/// Any other statement that reads the large tables reads them whole on purpose: it counts, copies, audits or
+/// empties them.
 #[test]
 fn every_statement_that_touches_tasks_has_a_way() {
     const WHOLE: [&str; 8] = [
@@ -269,7 +275,7 @@ fn every_statement_that_touches_tasks_has_a_way() {
     assert!(forgotten.is_empty(), "{forgotten:?}");
 }
 
-/// Each of these is what the check is there for.
+/// The check exists for plans such as these.
 #[tokio::test]
 async fn a_bad_plan_is_noticed() {
     let place = Place::new();
@@ -302,7 +308,7 @@ async fn a_bad_plan_is_noticed() {
         ),
         (
             "UPDATE {s}.task AS t SET state = 3 WHERE t.id = 7 AND t.payload = $1",
-            Way::Place,
+            Way::Location,
             "is changed along Index Scan",
         ),
     ] {

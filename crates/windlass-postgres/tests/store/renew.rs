@@ -1,6 +1,7 @@
-//! Renewals of one moment: they share a statement, and each is answered for itself.
+//! Renewals of one moment: they share a statement, and each gets its own answer.
 //!
-//! On a thread beside the test, so that one which fails while it holds a lock lets go of it before its schema is dropped.
+//! They run on a thread beside the test. A test that fails while it holds a lock then releases it before its
+//! schema is dropped.
 
 use std::{pin::Pin, sync::Arc, task::Poll, time::Duration};
 
@@ -14,10 +15,10 @@ use windlass_postgres::Options;
 
 use crate::{cancelled::named, support::PostgresHarness, wait::until};
 
-/// So long that no statement is given up while a test holds a lock.
+/// So long that no statement is cancelled while a test holds a lock.
 const TTL: Duration = Duration::from_mins(5);
 const SLOTS: u32 = 100;
-/// The answer to a worker that nobody wants anything of.
+/// The answer to a worker without cancel requests and with unchanged slots.
 const PLAIN: Result<Renewed> = Ok(Renewed { cancels: Vec::new(), slots: Some(SLOTS), epoch: Some(0) });
 
 type Call = Pin<Box<dyn Future<Output = Result<Renewed>> + Send>>;
@@ -52,7 +53,7 @@ impl<'h> Fleet<'h> {
         self.workers.iter().zip(1..).map(|(worker, number)| self.renewal(*worker, report(number))).collect()
     }
 
-    /// Holds a worker's row until the answer is dropped.
+    /// Locks a worker's row until the answer is dropped.
     async fn hold<'c>(&self, client: &'c mut Client, worker: WorkerId) -> Transaction<'c> {
         let held = client.transaction().await.unwrap();
         let schema = self.harness.schema();
@@ -70,7 +71,7 @@ impl<'h> Fleet<'h> {
         until("a renewal waits for a lock", async || self.harness.number(&waiting).await == 1).await;
     }
 
-    /// Starts the renewal of the first worker, and holds it up until the answer is dropped.
+    /// Starts the renewal of the first worker, which waits for a lock until the answer is dropped.
     async fn first_waits<'c>(&self, client: &'c mut Client) -> (Transaction<'c>, Call) {
         let held = self.hold(client, self.first).await;
         let mut first = self.renewal(self.first, WorkerReport::default());
@@ -79,7 +80,7 @@ impl<'h> Fleet<'h> {
         (held, first)
     }
 
-    /// Lets calls gather while the renewal of the first worker is on its way; answers what became of them.
+    /// Lets calls gather while the renewal of the first worker waits; answers their results.
     async fn together(&self, mut calls: Vec<Call>) -> Vec<Result<Renewed>> {
         let mut client = self.harness.client().await;
         let (held, first) = self.first_waits(&mut client).await;
@@ -95,7 +96,7 @@ impl<'h> Fleet<'h> {
         usage.pools.iter().find(|pool| pool.name == "renewals").unwrap().uses
     }
 
-    /// What workers last said they could run, in their order.
+    /// The `available` of the workers' last reports, in their order.
     async fn available(&self) -> Vec<u32> {
         let records = self.rig.store.workers().await.unwrap();
         let of = |worker: &WorkerId| records.iter().find(|seen| seen.id == *worker).unwrap().available;
@@ -109,7 +110,7 @@ impl<'h> Fleet<'h> {
             .await;
     }
 
-    /// A worker that is played by hand.
+    /// A worker whose calls the test makes itself.
     fn hand(&self, worker: WorkerId) -> Hand<'h> {
         let store = Arc::clone(&self.rig.store);
         let (kinds, queues) = (vec![name("a")], Vec::new());
@@ -130,7 +131,7 @@ async fn register(store: &dyn Store) -> WorkerId {
     store.register(worker).await.unwrap()
 }
 
-/// A report of which nothing is like in another.
+/// A report that differs from every other one in each field.
 fn report(number: u32) -> WorkerReport {
     WorkerReport {
         available: number,
@@ -142,7 +143,7 @@ fn report(number: u32) -> WorkerReport {
     }
 }
 
-/// Polls each call once: now it stands in line.
+/// Polls each call once: now it waits in line.
 async fn begin(calls: &mut [Call]) {
     std::future::poll_fn(|cx| {
         assert!(calls.iter_mut().all(|call| call.as_mut().poll(cx).is_pending()), "nothing is answered yet");
@@ -160,7 +161,7 @@ async fn answers(calls: Vec<Call>) -> Vec<Result<Renewed>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn two_hundred_renewals_of_one_moment_take_two_statements_and_each_worker_gets_its_own_answer() {
+async fn two_hundred_simultaneous_renewals_take_two_statements() {
     let (harness, program) = named();
     let fleet = Fleet::of(199, &harness, &program).await;
     let (store, workers) = (&fleet.rig.store, &fleet.workers);
@@ -233,7 +234,7 @@ async fn an_idle_store_renews_each_worker_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_worker_whose_row_is_held_does_not_hold_up_the_others() {
+async fn a_locked_row_delays_no_other_worker() {
     let (harness, program) = named();
     let fleet = Fleet::of(4, &harness, &program).await;
     let (mut one, mut two) = (harness.client().await, harness.client().await);
@@ -251,7 +252,7 @@ async fn a_worker_whose_row_is_held_does_not_hold_up_the_others() {
     assert_eq!(fleet.available().await, [1, 2, 3, 4]);
 }
 
-/// As a claim of many workers at once holds them.
+/// As a claim of many workers at once locks them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn rows_that_are_held_together_are_renewed_together() {
     let (harness, program) = named();
@@ -277,7 +278,7 @@ async fn rows_that_are_held_together_are_renewed_together() {
     assert_eq!(fleet.available().await, (1..=20).collect::<Vec<_>>());
 }
 
-/// It leaves while its renewal waits for the row: that is not taken for one of a live worker.
+/// The worker leaves while its renewal waits for the row: it must not be renewed as a live worker.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_worker_that_ends_while_its_row_is_held_is_expired() {
     let (harness, program) = named();
@@ -301,7 +302,7 @@ async fn a_worker_that_ends_while_its_row_is_held_is_expired() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn callers_that_are_dropped_hold_up_nobody() {
+async fn dropped_callers_delay_no_other_caller() {
     let (harness, program) = named();
     let fleet = Fleet::of(3, &harness, &program).await;
     let mut client = harness.client().await;
@@ -318,7 +319,7 @@ async fn callers_that_are_dropped_hold_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn renewals_of_one_worker_are_answered_alike_and_the_last_report_stays() {
+async fn the_last_of_several_reports_of_one_worker_stays() {
     let (harness, program) = named();
     let fleet = Fleet::of(2, &harness, &program).await;
     let mut calls = fleet.renewals();
@@ -357,7 +358,7 @@ async fn the_same_is_true_behind_a_pooler() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_connection_that_is_lost_is_told_to_all_who_shared_it() {
+async fn a_lost_connection_is_told_to_all_its_callers() {
     let (harness, program) = named();
     let fleet = Fleet::of(10, &harness, &program).await;
     let mut client = harness.client().await;
@@ -388,7 +389,7 @@ async fn a_connection_that_is_lost_is_told_to_all_who_shared_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn whoever_waits_is_told_when_the_store_is_closed() {
+async fn waiting_callers_are_told_when_the_store_is_closed() {
     let (harness, program) = named();
     let fleet = Fleet::of(3, &harness, &program).await;
     let mut client = harness.client().await;
@@ -406,7 +407,7 @@ async fn whoever_waits_is_told_when_the_store_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn renewals_of_one_moment_keep_the_bell_of_their_process_armed() {
+async fn renewals_keep_the_doorbell_of_their_process_armed() {
     let (harness, program) = named();
     let fleet = Fleet::of(2, &harness, &program).await;
     until("it listens", async || fleet.rig.store.hears_of_new_tasks()).await;
@@ -415,7 +416,7 @@ async fn renewals_of_one_moment_keep_the_bell_of_their_process_armed() {
     let (held, first) = fleet.first_waits(&mut client).await;
     let mut others = fleet.renewals();
     begin(&mut others).await;
-    // The first has looked at its clock already.
+    // The sweep of the first worker has read its clock already.
     fleet.rig.advance(Duration::from_secs(3)).await;
     held.rollback().await.unwrap();
     assert_eq!((first.await, answers(others).await), (PLAIN, vec![PLAIN; 2]));
@@ -424,9 +425,10 @@ async fn renewals_of_one_moment_keep_the_bell_of_their_process_armed() {
     assert_eq!(armed_for, 6_000);
 }
 
-/// A renewal spares the sweep its look for a while, but not if somebody who was to be renewed with it has run out.
+/// A renewal lets the next sweep skip its read for a while, but not if a worker of the same group has
+/// expired.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_worker_of_the_group_that_has_run_out_is_found_by_the_next_sweep() {
+async fn the_next_sweep_finds_an_expired_worker_of_the_group() {
     let (harness, program) = named();
     let fleet = Fleet::of(3, &harness, &program).await;
     assert_eq!(fleet.together(fleet.renewals()).await, vec![PLAIN; 3]);

@@ -1,9 +1,9 @@
-//! The schema as the migrations make it, beside the copy that is kept for people.
+//! The schema that the migrations make, compared with the copy for readers.
 
 use crate::place::Place;
 
-/// Everything in a schema, one line each, from the server's own catalogs; without the parts of the history, whose names are
-/// times.
+/// Everything in a schema, one line each, from the server's own catalogs; without the parts of the history,
+/// because their names contain times.
 const LINES: &str = r"
 WITH space AS (
   SELECT oid, nspname FROM pg_namespace WHERE nspname = $1

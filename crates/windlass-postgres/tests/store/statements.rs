@@ -9,7 +9,7 @@ use windlass_postgres::inside;
 
 use crate::place::Place;
 
-/// The files below a folder, by their names; parts and migrations are no statements.
+/// The files below a folder, by name; parts and migrations are no statements.
 fn texts_in(folder: &Path, extension: &str) -> Vec<(String, String)> {
     let mut texts = Vec::new();
     for path in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
@@ -40,7 +40,7 @@ fn every_statement_can_be_read_whole() {
 }
 
 #[tokio::test]
-async fn every_statement_fits_the_schema_and_has_the_types_that_the_server_sees() {
+async fn every_statement_fits_the_schema_and_its_types() {
     let place = Place::new();
     drop(place.make().await);
     let client = place.client().await;

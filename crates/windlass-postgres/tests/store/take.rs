@@ -1,4 +1,4 @@
-//! The statement that takes tasks, and the look that a busy worker takes now and then.
+//! The statement that takes tasks, and the look that a busy worker does from time to time.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use windlass_postgres::inside;
 
 use crate::{place::Place, support::PostgresHarness, wait::until};
 
-/// A live worker, two lanes, and three ready tasks: 11 and 12 in the first lane, 21 with a higher priority in the second.
+/// A live worker, two lanes, and three ready tasks: 11 and 12 in the first lane, 21 with a higher priority in
+/// the second.
 const FILL: &str = "
 INSERT INTO {s}.lane (queue, kind) VALUES ('q', 'a'), ('q', 'b');
 INSERT INTO {s}.worker (lease_ttl_ms, min_claim_no, registered_at, renewed_at, expires_at, pid, slots, available, in_flight,
@@ -154,7 +155,7 @@ async fn a_claim_answers_what_the_record_of_a_task_says() {
     }
 }
 
-/// While every claim is full, a look that is due tells what is overdue, and has the gates looked at.
+/// While every claim is full, a look that is due finds overdue tasks, and has admission look at the gates.
 #[tokio::test]
 async fn a_worker_whose_claims_are_full_looks_now_and_then() {
     let harness = PostgresHarness::new();

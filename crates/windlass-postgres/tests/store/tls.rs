@@ -1,4 +1,4 @@
-//! TLS and passwords: whom the store believes, and what it never tells.
+//! TLS and passwords: which servers the store trusts, and which secrets it never shows.
 
 use windlass_postgres::{Location, OpenError, Options, PostgresStore};
 use windlass_scratch::{Cluster, ClusterOptions};
@@ -21,7 +21,7 @@ async fn open(url: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Opens a store that must be refused, and gives back why.
+/// Opens a store that must be refused, and answers why.
 async fn refused(url: &str, why: &str) {
     let error = open(url).await.unwrap_err();
     assert!(error.contains(why), "{error}");
@@ -45,7 +45,7 @@ async fn a_server_is_believed_as_far_as_the_address_says() {
     refused(&format!("{misnamed}&sslmode=verify-full&sslrootcert={right}"), "elsewhere.example").await;
     refused(&format!("{url}?sslmode=verify-full&sslrootcert={wrong}"), "invalid peer certificate").await;
     refused(&format!("{url}?sslmode=verify-ca&sslrootcert={wrong}"), "invalid peer certificate").await;
-    // As libpq has it: who names an authority wants it checked.
+    // As in libpq: an address that names an authority asks for verification.
     open(&format!("{misnamed}&sslmode=require&sslrootcert={right}")).await.unwrap();
     refused(&format!("{url}?sslmode=require&sslrootcert={wrong}"), "invalid peer certificate").await;
     refused(&format!("{url}?sslrootcert={wrong}&sslmode=require"), "invalid peer certificate").await;
@@ -79,7 +79,7 @@ async fn a_password_is_given_and_never_told() {
     open(&cluster.url()).await.unwrap();
     let wrong = cluster.url().replace("s3cret", "s3cretly");
     refused(&wrong, "password authentication failed").await;
-    refused(&cluster.url().replace("windlass:", "nobody:"), "nobody").await;
+    refused(&cluster.url().replace("windlass:", "stranger:"), "stranger").await;
     for broken in [
         "postgres://me:s3cret@host:port/db",
         "postgres://me:s3cret@host:99999999/db",

@@ -1,4 +1,4 @@
-//! Dead rows: cleaned up by the leader, and no reason for renewals and figures to be late.
+//! Dead rows: the leader vacuums them, and they do not delay renewals and figures.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::{
     wait::until,
 };
 
-/// More than from which on cleaning up is worth it.
+/// More dead rows than a vacuum needs to be worth its cost.
 const DEAD: usize = 41_000;
 
-/// Tasks that came and went; autovacuum is too slow to see them within a test.
+/// Tasks that were added and removed; autovacuum is too slow to see them within a test.
 async fn leave_dead_rows(place: &Place) {
     let client = place.client().await;
     let text = format!(
@@ -25,7 +25,7 @@ async fn leave_dead_rows(place: &Place) {
          DELETE FROM {{s}}.task"
     );
     client.batch_execute(&place.of(&text)).await.unwrap();
-    // So that the figures are there at once.
+    // So that the server shows its figures at once.
     client.batch_execute("SELECT pg_stat_force_next_flush()").await.unwrap();
     until("the server has counted", async || dead(place).await >= DEAD as i64).await;
 }
@@ -47,7 +47,7 @@ async fn the_leader_cleans_up_what_tasks_left_behind() {
     let store = place.make().await;
     store.enqueue(tasks("a", 1)).await.unwrap();
     leave_dead_rows(&place).await;
-    until("they are gone", async || {
+    until("they are removed", async || {
         lead(&store).await;
         dead(&place).await < 100 && place.number(VACUUMS).await > 0
     })
@@ -63,7 +63,7 @@ async fn with_the_setting_off_autovacuum_does_it_alone() {
     leave_dead_rows(&place).await;
     lead(&store).await;
     let watching = place.make().await;
-    // What the other one would do comes after what this one would have done.
+    // The first store would have vacuumed before the other one does.
     drop(store);
     place.execute("UPDATE {s}.leader SET expires_at = 0").await;
     assert_eq!(place.number(VACUUMS).await, 0);
@@ -71,7 +71,7 @@ async fn with_the_setting_off_autovacuum_does_it_alone() {
     until("the one with the setting has cleaned up", async || place.number(VACUUMS).await > 0).await;
 }
 
-/// What a settlement names counts, also where the task is gone already.
+/// Each settled task counts, also one whose row does not exist any more.
 #[tokio::test]
 async fn a_leader_that_settles_many_tasks_cleans_up_at_once() {
     let harness = PostgresHarness::new();
@@ -79,8 +79,8 @@ async fn a_leader_that_settles_many_tasks_cleans_up_at_once() {
     rig.add(task("a")).await;
     let mut worker = rig.worker().await;
     let claimed = worker.claim_one().await;
-    let gone = |id| (Claimed { id: TaskId::from_raw(id), ..claimed.clone() }, Outcome::Done(None));
-    let ends = (1..=50_000).map(gone).collect();
+    let removed = |id| (Claimed { id: TaskId::from_raw(id), ..claimed.clone() }, Outcome::Done(None));
+    let ends = (1..=50_000).map(removed).collect();
     worker.store.retain(&Retention::default()).await.unwrap();
     worker.settle(ends).await;
     until("it has cleaned up", async || harness.number(VACUUMS).await > 0).await;
@@ -147,7 +147,7 @@ async fn figures_that_take_too_long_are_those_of_the_leader() {
         let lanes = other.lane_records().await.unwrap();
         assert_eq!(lanes[0].depth.ready, 3, "what the leader counted last");
     }
-    // A call that takes long is not repeated for the next caller; a sequence keeps what a statement that was
-    // given up took.
+    // A call that took too long is not repeated for the next caller. A sequence keeps its numbers when a
+    // statement is cancelled.
     assert_eq!(harness.number("SELECT last_value FROM {s}.tried").await, 1);
 }

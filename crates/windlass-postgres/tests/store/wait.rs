@@ -1,4 +1,5 @@
-//! Waiting for what a server does in its own time: looked for again and again, up to a deadline.
+//! Waiting for what a server does in its own time: the condition is checked again and again, up to a
+//! deadline.
 
 use std::time::{Duration, Instant};
 

@@ -29,7 +29,7 @@ pub async fn client(url: &str) -> Client {
     client
 }
 
-/// Runs statements on a server, over a connection of their own that is gone afterwards.
+/// Runs statements on a server, over a connection that is closed afterwards.
 pub async fn execute(url: &str, text: &str) {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     let drive = tokio::spawn(connection);
@@ -38,7 +38,7 @@ pub async fn execute(url: &str, text: &str) {
     drive.await.unwrap().unwrap();
 }
 
-/// The same; `false` if the server undid it in favour of another session.
+/// The same; `false` if the server undid it to resolve a conflict with another session.
 async fn try_execute(url: &str, text: &str) -> bool {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     let drive = tokio::spawn(connection);
@@ -52,12 +52,13 @@ async fn try_execute(url: &str, text: &str) -> bool {
     !is_deadlock
 }
 
-/// Drops a schema from wherever this is called, also where a runtime is about to end.
+/// Drops schemas from any thread, also where a runtime is about to end.
 pub fn drop_schemas(url: String, schemas: Vec<String>) {
     let dropped = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         for schema in schemas {
-            // A store that is being closed may still be at it, and the server lets one of the two wait no longer.
+            // A store that is being closed may still use the schema, and the server may end one of the two as
+            // a deadlock.
             let drop_it = format!("DROP SCHEMA IF EXISTS \"{schema}\" CASCADE");
             while !runtime.block_on(try_execute(&url, &drop_it)) {}
         }
@@ -72,15 +73,15 @@ pub fn schema_name() -> String {
     format!("t_{}_{}_{}", std::process::id(), nanos % 1_000_000_000, NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Opens stores in schemas of their own. Their clock stands still until it is moved.
+/// Opens stores in schemas of their own. Their clock stops until the test moves it.
 pub struct PostgresHarness {
     now_ms: Arc<AtomicI64>,
-    /// What the store's process takes for the time at [`START`].
+    /// The instant that the store's process takes for [`START`].
     began: Instant,
     opened: Mutex<Vec<(String, Rules)>>,
-    /// Where tests look at what the store does.
+    /// The address at which tests check what the store does.
     direct: String,
-    /// Where the store is opened: the same, or a pooler.
+    /// The address at which the store is opened: the same, or a pooler.
     url: String,
     schema: Option<String>,
     change: Box<dyn Fn(Options) -> Options + Send + Sync>,
@@ -116,7 +117,7 @@ impl PostgresHarness {
         self
     }
 
-    /// The one store of the test has this schema.
+    /// The schema of the test's one store.
     pub fn in_schema(mut self, name: &str) -> Self {
         self.schema = Some(name.to_owned());
         self
@@ -132,25 +133,25 @@ impl PostgresHarness {
         client(&self.direct).await
     }
 
-    /// Runs statements; `{s}` stands for the schema.
+    /// Runs statements; `{s}` is replaced by the schema.
     pub async fn execute(&self, text: &str) {
         execute(&self.direct, &text.replace("{s}", &format!("\"{}\"", self.schema()))).await;
     }
 
-    /// The number that a statement answers with; `{s}` stands for the schema.
+    /// The number that a statement answers with; `{s}` is replaced by the schema.
     pub async fn number(&self, text: &str) -> i64 {
         let client = self.client().await;
         let text = text.replace("{s}", &format!("\"{}\"", self.schema()));
         client.query_one(&text, &[]).await.unwrap().get(0)
     }
 
-    /// What the sessions of its stores are called.
+    /// The name of its stores' sessions.
     fn program(&self) -> String {
         let url = tokio_postgres::Config::from_str(&self.location()).unwrap();
         url.get_application_name().unwrap_or_default().to_owned()
     }
 
-    /// Where stores are opened, with a name of their own among the sessions of the server.
+    /// The address at which stores are opened, with a name of their own among the sessions of the server.
     fn location(&self) -> String {
         if self.url.contains("application_name") {
             return self.url.clone();
@@ -197,7 +198,7 @@ impl PostgresHarness {
 impl Drop for PostgresHarness {
     fn drop(&mut self) {
         let schemas = std::mem::take(&mut *self.opened.lock().unwrap());
-        // A runtime of its own, because the test's may be what drops this.
+        // It needs a runtime of its own, because the end of the test's runtime may be what drops this.
         drop_schemas(self.direct.clone(), schemas.into_iter().map(|(schema, _)| schema).collect());
     }
 }
@@ -232,7 +233,7 @@ impl Harness for PostgresHarness {
     }
 
     async fn forget(&self, store: Arc<dyn Store>, claimed: LeaseRef) -> Option<Arc<dyn Store>> {
-        // As after a crash of the server: a claim and all unlogged rows are gone.
+        // As after a crash of the server: a claim and all unlogged rows are lost.
         let (id, lease) = (claimed.id.raw(), claimed.lease);
         let forgotten = self
             .number(&format!(
@@ -250,8 +251,8 @@ impl Harness for PostgresHarness {
         Some(store)
     }
 
-    /// Admission runs in the background after a settlement, in whichever process has the task. It is done when nothing is left
-    /// to be looked at but what the test itself has locked, and no store is at it.
+    /// After a settlement admission runs in the background, in the process of the worker. It has ended when
+    /// `gate_todo` has no rows left but those that the test has locked, and no store runs it.
     async fn settle_down(&self, store: &dyn Store) {
         const LEFT: &str = "
             SELECT (SELECT count(*) FROM (
@@ -276,7 +277,7 @@ impl Harness for PostgresHarness {
         }
     }
 
-    /// There is one clock only, that of the server.
+    /// There is only one clock, that of the server.
     async fn jump_wall(&self, _to: Timestamp) -> bool {
         false
     }

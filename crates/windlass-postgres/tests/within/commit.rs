@@ -1,4 +1,5 @@
-//! A committed transaction brings its tasks, a rolled back one nothing, and an open one disturbs nobody.
+//! A committed transaction adds its tasks, a rolled back one adds nothing, and an open one delays no other
+//! caller.
 
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ async fn a_rollback_leaves_nothing_not_even_the_key_or_the_lane() {
     let mut tx = db.transaction().await.unwrap();
     let again = add(&rig, &mut tx, &keyed("k")).await.unwrap();
     assert!(!again.existing && again.id != gone.id);
-    // A savepoint takes back what came after it, and only that.
+    // A rollback to a savepoint removes what was added after it, and only that.
     let mut inner = tx.savepoint("s").await.unwrap();
     add(&rig, &mut inner, &in_queue("b", "other")).await.unwrap();
     inner.rollback().await.unwrap();
@@ -78,7 +79,7 @@ async fn everything_that_a_task_may_bring_arrives() {
 }
 
 #[tokio::test]
-async fn scheduled_tasks_wait_for_their_time_by_the_clock_of_the_store() {
+async fn scheduled_tasks_wait_for_the_clock_of_the_store() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let (mut db, now) = (caller().await, harness.now().await);
@@ -112,15 +113,15 @@ async fn what_breaks_a_rule_is_refused_before_anything_is_sent() {
         let error = add(&rig, &mut tx, &bad).await.unwrap_err();
         assert!(matches!(error, Error::Invalid(_)), "{error}");
     }
-    // The transaction is as good as before.
+    // The transaction can still be used.
     add(&rig, &mut tx, &task("a")).await.unwrap();
     tx.commit().await.unwrap();
 }
 
-/// A transaction that stays open holds up neither those who want the same new lane nor the settlement of a task whose key
-/// it has seen. A test that waits for it would never end.
+/// An open transaction delays neither callers that want the same new lane, nor the settlement of a task whose
+/// key it has read. A call that waited for it would never end.
 #[tokio::test]
-async fn an_open_transaction_holds_up_nobody() {
+async fn an_open_transaction_delays_no_other_caller() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let (mut db, mut worker) = (caller().await, rig.worker().await);
@@ -152,7 +153,7 @@ async fn an_open_transaction_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn two_transactions_that_make_the_same_lanes_in_another_order_both_commit() {
+async fn transactions_that_make_the_same_lanes_both_commit() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let (mut one, mut two) = (caller().await, caller().await);
@@ -170,7 +171,8 @@ async fn two_transactions_that_make_the_same_lanes_in_another_order_both_commit(
     rig.assert_sound().await;
 }
 
-/// Claims start where the last one stopped; a task that was added before that and committed after it must not lie behind.
+/// Claims start where the last one stopped. A task that was added before that and committed after it must
+/// still be found.
 #[tokio::test]
 async fn a_task_of_a_slow_transaction_is_found_by_the_next_claim() {
     let harness = PostgresHarness::new();
@@ -195,7 +197,7 @@ async fn a_task_of_a_slow_transaction_is_found_by_the_next_claim() {
 }
 
 #[tokio::test]
-async fn a_trace_comes_with_the_task_from_rust_and_from_sql_and_ends_with_the_transaction() {
+async fn a_trace_comes_with_the_task_from_rust_and_from_sql() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let (mut db, mut worker) = (caller().await, rig.worker().await);

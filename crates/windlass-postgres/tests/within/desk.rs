@@ -1,4 +1,4 @@
-//! What these tests are written with: a caller with a database connection of its own beside the store.
+//! Support for these tests: a caller with a database connection of its own beside the store.
 
 use tokio_postgres::{Client, NoTls, Transaction};
 use windlass_conformance::cases::rig::Rig;
@@ -24,13 +24,13 @@ pub async fn add(rig: &Rig<'_>, tx: &mut Transaction<'_>, task: &NewTask) -> Res
     enqueue_within(tx, &Schema::new(&schema(rig)).unwrap(), &Rules::default(), task).await
 }
 
-/// The number that a statement answers with; `{s}` stands for the schema.
+/// The number that a statement answers with; `{s}` is replaced by the schema.
 pub async fn number(rig: &Rig<'_>, text: &str) -> i64 {
     let text = text.replace("{s}", &schema(rig));
     caller().await.query_one(&text, &[]).await.unwrap().get(0)
 }
 
-/// How many rows there are that an enqueue may leave.
+/// How many rows exist of the tables that an enqueue writes.
 pub async fn rows(rig: &Rig<'_>) -> i64 {
     let text = "SELECT (SELECT count(*) FROM {s}.task) + (SELECT count(*) FROM {s}.key)
         + (SELECT count(*) FROM {s}.lane) + (SELECT count(*) FROM {s}.arrival)";

@@ -1,5 +1,5 @@
-//! Tasks of jobs and workflows inside a transaction of the caller's own, which may stay open for long: it holds up nobody, and
-//! what it brings passes the gates after its commit.
+//! Tasks of jobs and workflows inside a transaction of the caller's own. The transaction may stay open for
+//! long: it delays no other caller, and its tasks pass the gates after its commit.
 
 use tokio_postgres::IsolationLevel::{self, ReadCommitted, RepeatableRead, Serializable};
 use tokio_postgres::{Client, Transaction};
@@ -24,7 +24,8 @@ async fn enqueue(rig: &Rig<'_>, tx: &Transaction<'_>, gates: &str) -> TaskId {
     tx.query_one(&text, &[]).await.unwrap().get::<_, String>(0).parse().unwrap()
 }
 
-/// Ends tasks one by one until nothing can be claimed; answers them in the order of their claims. At most so many run at once.
+/// Ends tasks one by one until nothing can be claimed. Answers them in the order of their claims. At most
+/// `limit` run at once.
 async fn work_off(worker: &mut Hand<'_>, limit: usize) -> Vec<TaskId> {
     let mut done = Vec::new();
     loop {
@@ -62,7 +63,7 @@ async fn a_job_that_a_transaction_makes_has_the_limit_that_it_gives() {
 
 /// A settlement that waited for the open transaction would wait for ever.
 #[tokio::test]
-async fn settlements_of_a_job_go_on_while_a_transaction_with_its_tasks_is_open() {
+async fn settlements_go_on_while_a_transaction_of_the_job_is_open() {
     for level in LEVELS {
         let harness = PostgresHarness::new();
         let rig = Rig::open(&harness).await;
@@ -76,7 +77,7 @@ async fn settlements_of_a_job_go_on_while_a_transaction_with_its_tasks_is_open()
         }
         late.push(enqueue(&rig, &tx, "job => 'j'").await);
         assert_eq!(work_off(&mut worker, 2).await.len(), early.len());
-        // Others may change the job and add to it all the while.
+        // Meanwhile other callers may change the job and add tasks to it.
         rig.limit("j", 3).await;
         let beside = rig.add_all(vec![of_job("j"); 5]).await;
         assert_eq!(rig.figures("j").await, (3, 0, 2));
@@ -96,7 +97,7 @@ async fn settlements_of_a_job_go_on_while_a_transaction_with_its_tasks_is_open()
     }
 }
 
-/// The room is taken when the transaction commits.
+/// The job's room is taken when the transaction commits.
 #[tokio::test]
 async fn what_a_transaction_brings_to_a_full_job_is_held() {
     for level in LEVELS {
@@ -115,7 +116,7 @@ async fn what_a_transaction_brings_to_a_full_job_is_held() {
         assert_eq!(rig.figures("j").await, (0, 1, 2), "{level:?}");
         rig.assert_sound().await;
         worker.finish(&running).await;
-        // The id was drawn first, and a job goes by id.
+        // Its id was drawn first, and a job orders its tasks by id.
         assert_eq!(worker.claim_ids(MANY).await, [late]);
     }
 }
@@ -137,7 +138,7 @@ async fn a_rolled_back_transaction_leaves_nothing_at_the_gates() {
     assert_eq!(number(&rig, left).await, 0);
 }
 
-/// A step that was appended in an open transaction comes behind those that had their turn before its commit.
+/// A step that was appended in an open transaction comes after those that had their turn before its commit.
 #[tokio::test]
 async fn a_workflow_goes_on_while_a_transaction_with_a_step_is_open() {
     for level in LEVELS {
@@ -161,7 +162,7 @@ async fn a_workflow_goes_on_while_a_transaction_with_a_step_is_open() {
         tx.commit().await.unwrap();
         for (number, id) in [quick[3], slow, slow_too].into_iter().enumerate() {
             let step = workers[number % 2].claim_one().await;
-            assert_eq!(step.id, id, "the same order for everybody");
+            assert_eq!(step.id, id, "the same order for all callers");
             assert_eq!(workers[(number + 1) % 2].claim_ids(MANY).await, [], "one at a time");
             workers[number % 2].finish(&step).await;
         }
@@ -170,7 +171,7 @@ async fn a_workflow_goes_on_while_a_transaction_with_a_step_is_open() {
     }
 }
 
-/// A workflow that is forgotten while a step of it is on its way is made anew by that step.
+/// If a workflow is forgotten while a step of it is on its way, that step makes the workflow anew.
 #[tokio::test]
 async fn a_workflow_that_ended_meanwhile_begins_anew() {
     let harness = PostgresHarness::new();
@@ -187,7 +188,8 @@ async fn a_workflow_that_ended_meanwhile_begins_anew() {
     rig.assert_sound().await;
 }
 
-/// Nobody reads what another one writes: not even SERIALIZABLE callers fail each other, whatever order they commit in.
+/// No caller reads what another one writes: so even SERIALIZABLE callers do not fail each other, in any order
+/// of commits.
 #[tokio::test]
 async fn callers_at_once_at_the_same_gates_do_not_fail_each_other() {
     for level in LEVELS {
@@ -213,7 +215,7 @@ async fn callers_at_once_at_the_same_gates_do_not_fail_each_other() {
         let in_order: Vec<_> = done.into_iter().filter(|id| steps.contains(id)).collect();
         assert_eq!(
             in_order, steps,
-            "{level:?}: nobody looked in between, so the order is that of the appends"
+            "{level:?}: no admission ran in between, so the order is that of the appends"
         );
         for id in steps {
             assert_eq!(rig.state(id).await, State::Done);

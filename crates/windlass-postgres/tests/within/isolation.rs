@@ -52,7 +52,7 @@ async fn callers_at_once_without_keys_do_not_fail_each_other() {
 }
 
 #[tokio::test]
-async fn serializable_callers_with_different_new_keys_do_not_fail_each_other() {
+async fn serializable_callers_with_new_keys_do_not_fail_each_other() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.add(keyed("first")).await;
@@ -65,7 +65,7 @@ async fn serializable_callers_with_different_new_keys_do_not_fail_each_other() {
 }
 
 #[tokio::test]
-async fn a_caller_whose_view_is_too_old_for_a_key_is_told_to_try_again() {
+async fn a_caller_with_an_old_snapshot_is_told_to_try_again() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let mut db = caller().await;

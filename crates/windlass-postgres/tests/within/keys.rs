@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn the_same_key_gives_the_same_task_whoever_enqueues() {
+async fn the_same_key_gives_the_same_task_to_every_caller() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let mut db = caller().await;
@@ -39,7 +39,7 @@ async fn another_payload_under_a_key_is_refused_or_answered_as_wanted() {
     let mut tx = db.transaction().await.unwrap();
     let error = add(&rig, &mut tx, &other).await.unwrap_err();
     assert_eq!(error, Error::KeyConflict { key: "k \"x\"".to_owned(), existing: id });
-    // What failed is over, as after any statement.
+    // The transaction has failed, as after any failed statement.
     let error = add(&rig, &mut tx, &other).await.unwrap_err();
     assert!(matches!(error, Error::Conflict(_)), "{error}");
     tx.rollback().await.unwrap();
@@ -60,7 +60,7 @@ async fn a_key_is_free_again_when_its_task_is_forgotten() {
     let id = rig.add(keyed("k")).await;
     let task = worker.claim_one().await;
     worker.end(&task, Outcome::Done(None)).await;
-    // Kept in the history, so the key still stands for it.
+    // The task is kept in the history, so the key still belongs to it.
     rig.advance(ttl * 2).await;
     let mut tx = db.transaction().await.unwrap();
     assert_eq!(add(&rig, &mut tx, &keyed("k")).await.unwrap(), Enqueued::existing(id));
@@ -105,7 +105,7 @@ async fn many_callers_with_one_key_make_one_task() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_key_gets_it_if_the_first_rolls_back() {
+async fn a_waiting_caller_gets_the_key_if_the_first_rolls_back() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let (mut one, mut two) = (caller().await, caller().await);

@@ -1,4 +1,4 @@
-//! Who may enqueue: a role that may use the schema, and nothing else of it.
+//! Which roles may enqueue: a role that may use the schema can, and can do nothing else there.
 
 use windlass_core::{Store as _, TaskId};
 use windlass_postgres::{Location, Options, PostgresStore};
@@ -6,7 +6,7 @@ use windlass_scratch::{Cluster, ClusterOptions, psql};
 
 /// A server of its own, because roles belong to the whole server.
 #[tokio::test]
-async fn a_role_that_may_use_the_schema_enqueues_and_does_nothing_else() {
+async fn a_role_that_may_use_the_schema_can_only_enqueue() {
     let cluster = Cluster::start(&ClusterOptions::new().without_fsync().password("p")).unwrap();
     let options = Options { migrate: true, ..Options::default() };
     let store = PostgresStore::open(&Location::parse(&cluster.url()).unwrap(), options).await.unwrap();
@@ -36,7 +36,7 @@ async fn a_role_that_may_use_the_schema_enqueues_and_does_nothing_else() {
         let error = psql(&url, statement).unwrap_err().to_string();
         assert!(error.contains("permission denied"), "{statement}: {error}");
     }
-    // What the caller put in the way of names is not found by the function.
+    // The function does not find the tables that the caller put first in the search path.
     let shadow = "CREATE TEMP TABLE task (id bigint); CREATE TEMP TABLE lane (id bigint);
         SET search_path = pg_temp; SELECT id FROM windlass.enqueue('a')";
     let id: TaskId = psql(&url, shadow).unwrap().parse().unwrap();
@@ -45,7 +45,7 @@ async fn a_role_that_may_use_the_schema_enqueues_and_does_nothing_else() {
 
 /// A server of its own, for the same reason (S10).
 #[tokio::test]
-async fn a_role_that_is_no_superuser_makes_the_schema_and_does_everything() {
+async fn a_plain_role_makes_the_schema_and_does_everything() {
     let cluster = Cluster::start(&ClusterOptions::new().without_fsync().password("p")).unwrap();
     cluster.psql("CREATE ROLE plain LOGIN PASSWORD 'p' NOSUPERUSER NOCREATEDB NOCREATEROLE").unwrap();
     cluster

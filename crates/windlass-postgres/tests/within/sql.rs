@@ -13,7 +13,7 @@ use crate::{
     support::{PostgresHarness, url},
 };
 
-/// Runs statements through psql; `windlass.` stands for the schema.
+/// Runs statements through psql; `windlass.` is replaced by the schema.
 pub async fn psql(rig: &Rig<'_>, sql: &str) -> Result<String, String> {
     let sql = sql.replace("windlass.", &format!("{}.", schema(rig)));
     let run = tokio::task::spawn_blocking(move || windlass_scratch::psql(&url(), &sql));
@@ -21,7 +21,7 @@ pub async fn psql(rig: &Rig<'_>, sql: &str) -> Result<String, String> {
 }
 
 #[tokio::test]
-async fn a_task_of_psql_has_the_id_that_rust_shows_and_everything_it_was_given() {
+async fn a_task_of_psql_has_all_that_it_was_given() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     let answer = psql(
@@ -105,7 +105,7 @@ async fn an_enqueue_to_a_cancelled_job_gets_a_notice() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
     rig.set_job_state("j", windlass_core::JobState::Cancelled).await;
-    // Only a run that fails tells what psql said on the way.
+    // psql shows its notices only for a run that fails.
     let said = async |sql: &str| psql(&rig, &format!("{sql} SELECT 1 / 0;")).await.unwrap_err();
     let told = said("SELECT windlass.enqueue('a', job => 'j', key => 'k');").await;
     assert!(told.contains("NOTICE: job \"j\" is cancelled, and the task with it"), "{told}");
@@ -212,7 +212,7 @@ async fn an_error_of_enqueue_has_a_short_context() {
 async fn sql_refuses_the_same_characters_in_names() {
     let harness = PostgresHarness::new();
     let rig = Rig::open(&harness).await;
-    // Every code point where there are unsafe ones, and some of the others.
+    // Every code point in ranges with unsafe ones, and some of the others.
     let refused = "CREATE FUNCTION pg_temp.is_refused(letter text) RETURNS boolean LANGUAGE plpgsql AS $$
         BEGIN
           PERFORM windlass.check_name('kind', 'a' || letter || 'b');

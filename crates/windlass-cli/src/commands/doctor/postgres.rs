@@ -88,7 +88,7 @@ fn clean_up(report: &mut Report, is_wanted: bool, table: &TableHealth) {
 
 fn horizon(report: &mut Report, found: &Examination) {
     let blind =
-        if found.sees_everybody { "" } else { " (only own sessions seen: GRANT pg_monitor to see all)" };
+        if found.sees_all_sessions { "" } else { " (only own sessions seen: GRANT pg_monitor to see all)" };
     match &found.horizon {
         Some(Horizon { holder, age_transactions, open_for }) => {
             let open =

@@ -1,4 +1,4 @@
-//! The same for sqlx.
+//! Enqueue inside a transaction of sqlx.
 
 use async_trait::async_trait;
 use sqlx_core::{query::query, row::Row as _, sql_str::AssertSqlSafe, transaction::Transaction};
@@ -24,7 +24,8 @@ impl Within for PgConnection {
 }
 
 async fn send(connection: &mut PgConnection, call: &Call<'_>) -> Result<PgRow, sqlx_core::Error> {
-    // Safe: a fixed text with the checked name of a schema in it. The same text each time, so that sqlx prepares it once.
+    // Safe: a fixed text with the checked name of a schema in it. The same text each time, so that sqlx
+    // prepares it once.
     let query = query::<Postgres>(AssertSqlSafe(call.text.as_str()))
         .bind(call.kind)
         .bind(call.encoding)

@@ -1,4 +1,4 @@
--- Broken: jobs are not looked at when the first worker comes. Breaks NO-STRANDED. Noticed by jobs::a_crash_gives_the_room_back
+-- Broken: admission looks at no jobs when the first worker registers. Breaks NO-STRANDED. Noticed by jobs::a_crash_gives_the_room_back
 INSERT INTO windlass.gate_todo (kind, key)
 SELECT 0, j.name
 FROM windlass.job AS j
