@@ -187,5 +187,5 @@ fn the_doctor_says_what_is_open_to_whom() {
     drop(up);
     let open = Running::up(&[]);
     let said = open.say(&["doctor"]).done();
-    assert!(said.stdout.contains("anybody on this machine may do everything"), "{said:?}");
+    assert!(said.stdout.contains("every program on this machine may do everything"), "{said:?}");
 }

@@ -91,7 +91,7 @@ fn a_number_beyond_its_bounds_is_used_at_the_bound_with_a_warning() {
 }
 
 #[test]
-fn nonsense_is_refused_with_the_name_of_the_setting() {
+fn an_invalid_value_is_refused_with_the_setting_name() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, parts) in [
         (vec!["up", "--slots", "0"], vec!["slots", "--slots"]),
