@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_value_is_refused_with_the_setting_name() {
+    fn nonsense_is_refused_with_the_name_of_the_setting() {
         let base = WorkerConfig::default;
         let second = Duration::from_secs(1);
         let with = |admission| WorkerConfig { admission, ..base() };
