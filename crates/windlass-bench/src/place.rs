@@ -45,7 +45,7 @@ impl std::str::FromStr for Wanted {
             "sqlite" => Ok(Self::Files),
             "postgres" | "postgresql" => Ok(Self::Private),
             url if windlass_postgres::is_postgres(url) => Ok(Self::Server(url.to_owned())),
-            _ => Err("it is postgres, postgres://… or left out; files of a bench lie in --dir"),
+            _ => Err("write postgres or postgres://…; without --store the bench makes files in --dir"),
         }
     }
 }

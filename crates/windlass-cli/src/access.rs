@@ -43,7 +43,7 @@ pub fn decide(exposed: Exposed, auth: &str) -> Result<Auth, Failure> {
     let missing = match (has_tls, decided) {
         (true, Auth::Tokens) => return Ok(decided),
         (false, Auth::Open) => "no authentication and no TLS",
-        (false, Auth::Tokens) => "no TLS, so tokens can be read on the way",
+        (false, Auth::Tokens) => "no TLS, so tokens cross the network unencrypted",
         (true, Auth::Open) => "no authentication",
     };
     if is_local || insecure {

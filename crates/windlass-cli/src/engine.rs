@@ -198,7 +198,7 @@ fn readiness(handle: &WorkerHandle, silence_max: Duration, lease_ttl: Duration) 
     }
     // While every slot is taken, the coordinator rightly waits until one is free.
     if status.running < status.slots && status.ticked_ago > silence_max {
-        return Err(format!("the coordinator last went round {} s ago", status.ticked_ago.as_secs()));
+        return Err(format!("the coordinator last completed a round {} s ago", status.ticked_ago.as_secs()));
     }
     Ok(())
 }

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
                     failure.hint.and_then(|hint| hints::stray_flag(&Cli::command(), &path, &hint))
             {
                 output::report(&Failure::usage(format!(
-                    "the hint names --{flag}, which `{}` has not",
+                    "the hint names --{flag}, but `{}` has no such flag",
                     path.join(" ")
                 )));
             }

@@ -1,7 +1,7 @@
 //! Messages to a service manager: `Type=notify` of systemd. It is written here, since it is only three
 //! datagrams.
-//!
-//! READY=1 when the service serves, STOPPING=1 when it drains, WATCHDOG=1 while it does its work (LIVENESS-TRUTH).
+//! The service sends READY=1 when it serves, STOPPING=1 when it drains, and WATCHDOG=1 while it does its
+//! work (LIVENESS-TRUTH).
 
 use std::{
     env,
@@ -41,7 +41,7 @@ impl Systemd {
         let to = env::var_os("NOTIFY_SOCKET").and_then(|name| match open(&name) {
             Ok(to) => Some(to),
             Err(error) => {
-                tracing::warn!(%error, "NOTIFY_SOCKET cannot be used; the service manager is told nothing");
+                tracing::warn!(%error, "NOTIFY_SOCKET cannot be used; the service manager gets no messages");
                 None
             }
         });

@@ -68,7 +68,7 @@ impl Client {
         }
         let connector = Connector::new(&uri, credentials.ca.as_deref(), CONNECT_TIMEOUT)?;
         if credentials.token.is_some() && uri.scheme_str() == Some("http") && !is_local(&uri) {
-            tracing::warn!(server = %base, "the token can be read on the way; use https:// if the server speaks it");
+            tracing::warn!(server = %base, "the token crosses the network unencrypted; use https:// if the server has TLS");
         }
         let authorization = credentials.token.as_ref().map(|token| authorization(token)).transpose()?;
         Ok(Self { base, authorization, http: HyperClient::builder(TokioExecutor::new()).build(connector) })
@@ -208,10 +208,10 @@ impl Client {
         };
         if problem.is_plain() {
             let plain = self.base.replacen("https://", "http://", 1);
-            return error("what answers there does not speak it").hint(format!("write {plain}"));
+            return error("the server there does not use TLS").hint(format!("write {plain}"));
         }
         error(&problem.to_string()).hint(
-            "name the authority of its certificate with --ca FILE, and the server as its certificate does",
+            "name the certificate's authority with --ca FILE, and use a host name that the certificate has",
         )
     }
 

@@ -235,7 +235,7 @@ impl<'a> Import<'a> {
     fn refused(&self) -> Failure {
         let n = self.bad.len() as u64;
         let lines = if n == 1 { "line is" } else { "lines are" };
-        Failure::new(Exit::Failed, format!("{} {lines} no tasks; nothing was enqueued", text::count(n))).hint(format!(
+        Failure::new(Exit::Failed, format!("{} {lines} not valid tasks; nothing was enqueued", text::count(n))).hint(format!(
             "each line is one object like {{\"kind\":\"echo\",\"payload\":{{}}}}; `windlass enqueue --from {} --skip-bad` leaves \
              the bad ones out",
             self.file

@@ -56,7 +56,8 @@ pub struct SetArgs {
     name: String,
     /// Which handler runs its tasks: http, sleep, echo, or a kind of your own
     kind: String,
-    /// When: minute hour day-of-month month day-of-week (seconds first if there are six), or @hourly, @daily, …
+    /// When, as minute hour day-of-month month day-of-week (with six fields, seconds first), or @hourly,
+    /// @daily, …
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     cron: String,
     /// The time zone of the expression, such as Europe/Berlin; UTC if not given

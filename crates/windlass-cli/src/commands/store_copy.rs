@@ -94,7 +94,7 @@ pub async fn run(session: &Session, args: &CopyArgs) -> anyhow::Result<Exit> {
     }
     if was_complete {
         session.out.note(
-            "this store was copied there before; nothing was changed, and the target may have moved on since",
+            "this store was copied there before; nothing was changed now; the target may have changed since that copy",
         );
         return Ok(Exit::Done);
     }
@@ -102,7 +102,7 @@ pub async fn run(session: &Session, args: &CopyArgs) -> anyhow::Result<Exit> {
         for finding in seen.findings.iter().take(FINDINGS_SHOWN) {
             session.out.warn(format!("in the copy: {} {}", finding.promise, finding.detail));
         }
-        return Err(Failure::new(Exit::Failed, "the copy is not like its source")
+        return Err(Failure::new(Exit::Failed, "the copy differs from its source")
             .hint("stop every program that uses either store, drop the schema and copy again")
             .into());
     }

@@ -233,7 +233,7 @@ pub async fn finish(
             .hint("nothing that was acknowledged is lost; check the disk and start again")
             .into()),
         Err(error) => Err(Failure::new(Exit::Failed, format!("stopped: {error}"))
-            .hint("what was claimed has been handed back; the log says more with --log-level info")
+            .hint("the claimed tasks were handed back; --log-level info logs more about the cause")
             .into()),
     }
 }

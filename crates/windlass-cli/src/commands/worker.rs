@@ -146,7 +146,7 @@ async fn introduced<T>(mut ask: impl AsyncFnMut() -> Result<T>) -> Result<T> {
     loop {
         match ask().await {
             Err(error @ Error::Unavailable(_)) => {
-                waiting.pause(&error, "the store went away again; trying until it is back").await;
+                waiting.pause(&error, "the store cannot be reached any more; trying until it answers").await;
             }
             told => return told,
         }

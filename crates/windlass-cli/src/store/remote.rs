@@ -40,7 +40,7 @@ fn refused(error: &Error) -> Failure {
     let failure = Failure::new(Exit::Refused, error.to_string());
     match error {
         Error::Unsupported(_) => {
-            failure.hint("the server is of a version that this worker does not speak with")
+            failure.hint("this worker cannot work with the version of that server")
         }
         _ => failure.hint("check the token (--token-file or WINDLASS_TOKEN, with the scope work) and --ca"),
     }

@@ -79,7 +79,7 @@ enum News {
 /// Shows the view until the user quits.
 pub async fn run(session: &Session, args: &TopArgs) -> anyhow::Result<Exit> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(Failure::usage("top draws on a terminal, and this is none")
+        return Err(Failure::usage("top needs a terminal, and standard output is not one")
             .hint("for scripts: `windlass queues ls --json`, `jobs ls`, `workers ls`")
             .into());
     }

@@ -122,7 +122,7 @@ pub async fn run(session: &Session, args: &ConsumeArgs) -> anyhow::Result<Exit> 
     }
     if let Some(reason) = failed {
         return Err(Failure::new(Exit::Failed, format!("stopped: {reason}"))
-            .hint("what was not acknowledged is with the broker; check the disk and start again")
+            .hint("the broker still has every message that was not acknowledged; check the disk and start again")
             .into());
     }
     session.out.note(format!("stopped: {figures}"));
