@@ -39,9 +39,7 @@ pub async fn open(settings: &Settings) -> Result<Opened, Failure> {
 fn refused(error: &Error) -> Failure {
     let failure = Failure::new(Exit::Refused, error.to_string());
     match error {
-        Error::Unsupported(_) => {
-            failure.hint("this worker cannot work with the version of that server")
-        }
+        Error::Unsupported(_) => failure.hint("this worker cannot work with the version of that server"),
         _ => failure.hint("check the token (--token-file or WINDLASS_TOKEN, with the scope work) and --ca"),
     }
 }

@@ -168,7 +168,8 @@ fn a_server_without_tls_is_not_blamed_for_its_certificate() {
 #[test]
 fn half_of_tls_is_refused_and_a_wrong_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let up = |arguments: &[&str]| windlass(folder.path(), &[&["up", "--listen", NO_SERVER], arguments].concat());
+    let up =
+        |arguments: &[&str]| windlass(folder.path(), &[&["up", "--listen", NO_SERVER], arguments].concat());
     up(&["--tls-cert", "cert.pem"]).failed(2, &["tls_cert and tls_key go together"]);
     up(&["--tls-client-ca", "ca.pem"]).failed(2, &["tls_client_ca needs tls_cert and tls_key"]);
     up(&["--tls-cert", "no.pem", "--tls-key", "no.key"]).failed(2, &["TLS cannot be used: no.pem"]);

@@ -111,8 +111,9 @@ fn a_bad_line_refuses_its_file_without_skip_bad() {
         windlass_with(up.folder.path(), &arguments, lines.as_bytes())
     };
     let named = ["line 3: not a task", "line 4: not a task", "paylod", "line 6: "];
-    let said =
-        from(&[]).failed(1, &named).failed(1, &["3 lines are not valid tasks; nothing was enqueued", "--skip-bad"]);
+    let said = from(&[])
+        .failed(1, &named)
+        .failed(1, &["3 lines are not valid tasks; nothing was enqueued", "--skip-bad"]);
     assert_eq!(up.say(&["tasks", "ls", "--json"]).done().json()["tasks"], serde_json::json!([]), "{said:?}");
     let said = from(&["--skip-bad"]).done();
     assert_eq!(said.stdout, "2 tasks enqueued, 3 left out\n", "{said:?}");

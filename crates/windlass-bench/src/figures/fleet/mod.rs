@@ -92,7 +92,8 @@ async fn sweep(common: &Common, tasks: usize, batch: u32, poll_ms: u64) -> anyho
     let took = drained(server, schema, tasks as u64 + 1).await?.duration_since(start);
     let mut shares = Vec::new();
     for member in &mut fleet {
-        let done = member.ask()?.get("settled").and_then(Value::as_f64).context("a member printed no figure")?;
+        let done =
+            member.ask()?.get("settled").and_then(Value::as_f64).context("a member printed no figure")?;
         shares.push(done * SWEEP_WORKERS as f64 / tasks as f64);
     }
     shares.sort_by(f64::total_cmp);
@@ -156,7 +157,8 @@ async fn drain(common: &Common, workers: usize, tasks: usize, slots: u32) -> any
     let mut shares = Vec::new();
     let mut sum = 0;
     for member in &mut fleet {
-        let done = member.ask()?.get("settled").and_then(Value::as_u64).context("a member printed no figure")?;
+        let done =
+            member.ask()?.get("settled").and_then(Value::as_u64).context("a member printed no figure")?;
         sum += done;
         shares.push(done as f64 * workers as f64 / tasks as f64);
     }
@@ -225,7 +227,8 @@ async fn idle(common: &Common, flags: &[&str]) -> anyhow::Result<Idle> {
     let claims = |fleet: &mut Vec<Member>| -> anyhow::Result<f64> {
         let mut sum = 0.0;
         for member in fleet {
-            sum += member.ask()?.get("claims").and_then(Value::as_f64).context("a member printed no figure")?;
+            sum +=
+                member.ask()?.get("claims").and_then(Value::as_f64).context("a member printed no figure")?;
         }
         Ok(sum)
     };

@@ -82,7 +82,9 @@ fn planned(report: &mut Report, settings: &Settings) {
         Ok(windlass_server::access::Auth::Tokens) => {
             "every call would need a token or a client certificate".to_owned()
         }
-        Ok(windlass_server::access::Auth::Open) => "every program on this machine could do everything".to_owned(),
+        Ok(windlass_server::access::Auth::Open) => {
+            "every program on this machine could do everything".to_owned()
+        }
         Err(refused) => format!("`windlass up` would refuse: {}", refused.message),
     };
     report.add("access", Level::Note, format!("{listen}, {way}: {said}"));
