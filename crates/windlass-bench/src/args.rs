@@ -19,7 +19,8 @@ use crate::{
     propagate_version = true
 )]
 pub(crate) struct Cli {
-    /// Where stores are made: postgres for a private server, postgres://user@host/database for another; files unless given
+    /// Where stores are made: postgres for a private server, postgres://user@host/database for another;
+    /// without it in files
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<Wanted>,
     /// Print JSON
@@ -32,7 +33,7 @@ pub(crate) struct Cli {
 /// What every bench takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
-    /// Folder for the bench's own stores; a temporary one on the disk to be measured.
+    /// Folder for the bench's own stores; without it a temporary one on the disk to be measured.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dir: Option<PathBuf>,
     /// Rounds of engine and ceiling; medians are printed.

@@ -1,4 +1,4 @@
-//! Where a bench keeps its stores: files of its own, or schemas of its own on a PostgreSQL server.
+//! Where a bench keeps its stores: in files of its own, or in schemas of its own on a PostgreSQL server.
 
 use std::{
     path::PathBuf,
@@ -26,7 +26,7 @@ pub(crate) enum Place {
     Server(Arc<Server>),
 }
 
-/// What `--store` asks for.
+/// The value of `--store`.
 #[derive(Debug, Clone)]
 pub(crate) enum Wanted {
     /// Files, in a folder of the bench's own.
@@ -45,21 +45,21 @@ impl std::str::FromStr for Wanted {
             "sqlite" => Ok(Self::Files),
             "postgres" | "postgresql" => Ok(Self::Private),
             url if windlass_postgres::is_postgres(url) => Ok(Self::Server(url.to_owned())),
-            _ => Err("it is postgres, postgres://… or left out; files of a bench lie in --dir"),
+            _ => Err("write postgres or postgres://…; without --store the bench makes files in --dir"),
         }
     }
 }
 
-/// A PostgreSQL server, private or somebody's.
+/// A PostgreSQL server: a private one, or the named one.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(super) url: String,
-    /// Gone with the bench.
+    /// The private server; it is removed with the bench.
     pub(super) cluster: Option<Cluster>,
 }
 
 impl Place {
-    /// From `--store`; files unless it is given.
+    /// From `--store`; files if it is not given.
     pub(crate) fn new(wanted: Option<Wanted>) -> anyhow::Result<Self> {
         match wanted {
             None | Some(Wanted::Files) => Ok(Self::Files),
@@ -129,7 +129,7 @@ impl Server {
     }
 }
 
-/// The room of one store, gone when it is dropped.
+/// The place of one store; dropping it removes the store.
 pub(crate) enum Room {
     Folder(tempfile::TempDir),
     Schema { server: Arc<Server>, name: String },
@@ -174,12 +174,12 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         let Self::Schema { server, name } = self else { return };
-        // A private server goes as a whole.
+        // A private server is removed as a whole.
         if server.cluster.is_some() {
             return;
         }
         let (server, text) = (Arc::clone(server), format!("DROP SCHEMA IF EXISTS {name} CASCADE"));
-        // A runtime of its own, because this one may be what drops it.
+        // A thread with its own runtime, because this may be dropped inside a runtime.
         let dropped = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(server.execute(&text))

@@ -1,8 +1,8 @@
-//! The `windlass` program itself, which long runs and the demo are measured on.
+//! The `windlass` program itself; long runs and the demo measure it.
 
 use std::process::Command;
 
-/// Names another program than the one beside this one.
+/// Names another program than the one in this program's folder.
 const VARIABLE: &str = "WINDLASS_BIN";
 
 /// A command of the program.
@@ -17,7 +17,7 @@ pub(crate) fn windlass() -> anyhow::Result<Command> {
         path.display()
     );
     let mut command = Command::new(path);
-    // It is no setting of the program, which warns of names that it does not know.
+    // The variable is no setting of the program, which would warn about it.
     command.env_remove(VARIABLE);
     Ok(command)
 }

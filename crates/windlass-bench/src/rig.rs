@@ -45,7 +45,7 @@ impl From<MetricsArg> for Metrics {
     }
 }
 
-/// A store in a room of its own, gone at the end.
+/// A store of the bench's own; it is removed at the end.
 pub(super) struct Rig {
     pub(super) store: SharedStore,
     room: Room,
@@ -75,7 +75,7 @@ impl Rig {
         }
     }
 
-    /// Closes the store and gives its room, so that a bare loop can use it.
+    /// Closes the store and returns its place, so that a bare loop can use it.
     pub(super) async fn into_room(self) -> anyhow::Result<Room> {
         self.store.close().await?;
         drop(self.store);
@@ -104,7 +104,7 @@ impl Rig {
         self.start_on(self.store.clone(), kind, handler, config)
     }
 
-    /// The same over another way to the store.
+    /// The same with another connection to the store.
     pub(super) fn start_on(
         &self,
         store: SharedStore,
@@ -130,7 +130,7 @@ impl Rig {
     }
 }
 
-/// A worker that runs.
+/// A running worker.
 pub(super) struct Running {
     pub(super) handle: WorkerHandle,
     pub(super) started: Instant,
@@ -139,7 +139,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Waits until so many settlements were acknowledged; answers the time since the worker was started.
+    /// Waits until so many settlements were acknowledged; returns the time since the worker was started.
     pub(super) async fn settled(&self, tasks: usize) -> Duration {
         while self.handle.status().settled < tasks as u64 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -182,13 +182,13 @@ pub(super) fn median(mut figures: Vec<f64>) -> f64 {
     percentile(&figures, 0.5)
 }
 
-/// The value below which a share of sorted figures lies.
+/// The value that this share of the sorted figures does not exceed.
 pub(super) fn percentile(sorted: &[f64], share: f64) -> f64 {
     let place = (sorted.len().saturating_sub(1) as f64 * share).round() as usize;
     sorted.get(place).copied().unwrap_or(f64::NAN)
 }
 
-/// Rounds to a number of digits that people read.
+/// Rounds to a readable number of digits.
 pub(crate) fn round(figure: f64, digits: i32) -> f64 {
     let factor = 10_f64.powi(digits);
     (figure * factor).round() / factor

@@ -1,4 +1,4 @@
-//! How a server is open to others: what the settings say about its address, tokens and TLS, decided in one place.
+//! Who can reach a server: what the settings say about its address, tokens and TLS, decided in one place.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -14,22 +14,23 @@ use crate::{
     failure::{Exit, Failure},
 };
 
-/// How often the files of TLS are looked at. A certificate is renewed days before it ends.
+/// How often the server checks the TLS files for changes. A certificate is renewed days before it
+/// expires.
 const TLS_LOOK: Duration = Duration::from_secs(10);
 
-/// What the settings say of an address.
+/// What the settings say about an address.
 #[derive(Debug, Clone, Copy)]
 pub struct Exposed {
     /// Where it listens.
     pub listen: SocketAddr,
-    /// Whether TLS is spoken there.
+    /// Whether the server speaks TLS there.
     pub has_tls: bool,
-    /// Whether somebody took the responsibility.
+    /// Whether the user accepted an unprotected address with `--insecure`.
     pub insecure: bool,
 }
 
-/// Whether callers at an address must say who they are; refused if others could reach it unprotected and nobody said that
-/// they may (S1).
+/// Whether callers at an address must show a token. Refused if other machines could reach it unprotected
+/// and the user has not allowed that (S1).
 pub fn decide(exposed: Exposed, auth: &str) -> Result<Auth, Failure> {
     let Exposed { listen, has_tls, insecure } = exposed;
     let is_local = listen.ip().to_canonical().is_loopback();
@@ -42,7 +43,7 @@ pub fn decide(exposed: Exposed, auth: &str) -> Result<Auth, Failure> {
     let missing = match (has_tls, decided) {
         (true, Auth::Tokens) => return Ok(decided),
         (false, Auth::Open) => "no authentication and no TLS",
-        (false, Auth::Tokens) => "no TLS, so tokens can be read on the way",
+        (false, Auth::Tokens) => "no TLS, so tokens cross the network unencrypted",
         (true, Auth::Open) => "no authentication",
     };
     if is_local || insecure {
@@ -64,7 +65,7 @@ impl Doors {
     /// Decides and reads the files of TLS.
     ///
     /// # Errors
-    /// An address that others could reach unprotected; files that are of no use.
+    /// An address that other machines could reach unprotected; TLS files that cannot be used.
     pub fn from_settings(
         settings: &Settings,
         setting: &'static Setting,
@@ -87,7 +88,7 @@ impl Doors {
         };
         let allowed_hosts = settings.list(&table::ALLOWED_HOSTS);
         let connections_max = settings.number(&table::CONNECTIONS_MAX) as usize;
-        // Waiting must never take every place.
+        // Long polls must not use up all connections: other calls need some too.
         let long_polls_max = connections_max - connections_max / 10;
         let retention = settings.retention();
         let bounds = Options { connections_max, long_polls_max, retention, ..Options::default() };
@@ -119,7 +120,8 @@ pub fn tls_files(settings: &Settings) -> Result<Option<TlsFiles>, Failure> {
     }
 }
 
-/// Exchanges certificates when their files change, or at once on SIGHUP. Ends never; without TLS it does nothing.
+/// Loads new certificates when their files change, and at once on SIGHUP. Never ends; does nothing
+/// without TLS.
 pub async fn keep_fresh(tls: Option<Arc<Tls>>) -> std::convert::Infallible {
     let (Some(tls), Ok(mut hangup)) = (tls, signal(SignalKind::hangup())) else {
         return std::future::pending().await;
@@ -134,7 +136,7 @@ pub async fn keep_fresh(tls: Option<Arc<Tls>>) -> std::convert::Infallible {
             Ok(Reloaded::Changed) => tracing::warn!("new certificates are in use"),
             Ok(Reloaded::Unchanged) if asked => tracing::warn!("SIGHUP: the certificates have not changed"),
             Ok(Reloaded::Unchanged) => {}
-            // Said once, and again when somebody asks.
+            // Log an error only once, and again on each SIGHUP.
             Err(error) if asked || complaint.as_ref() != Some(&error) => {
                 tracing::error!(%error, "new certificates cannot be used; the old ones stay");
                 complaint = Some(error);
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_open_unless_tokens_are_wanted() {
+    fn loopback_is_open_unless_tokens_are_required() {
         for listen in ["127.0.0.1:1", "[::1]:1", "127.3.4.5:1", "[::ffff:127.0.0.1]:1"] {
             for has_tls in [false, true] {
                 assert_eq!(decided(listen, has_tls, false, "auto"), Ok(Auth::Open), "{listen}");
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_others_needs_tls_and_tokens_or_somebody_who_says_that_it_does_not() {
+    fn public_address_needs_tls_and_tokens_or_insecure() {
         for listen in ["0.0.0.0:1", "10.1.2.3:1", "[::]:1"] {
             assert_eq!(decided(listen, true, false, "auto"), Ok(Auth::Tokens));
             assert_eq!(decided(listen, true, false, "tokens"), Ok(Auth::Tokens));

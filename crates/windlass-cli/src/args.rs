@@ -54,8 +54,8 @@ impl Cli {
     }
 }
 
-/// The same commands, which read `-1` as a value behind an option: its own check says what is wrong with it. Left to itself
-/// clap takes it for a flag.
+/// The same commands, which read `-1` behind an option as a value, so that the option's own check says
+/// what is wrong with it. Without this, clap takes `-1` for a flag.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
     command
         .mut_args(|arg| {
@@ -65,7 +65,8 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
         .mut_subcommands(with_negative_numbers)
 }
 
-/// clap advises `-- -1` wherever a command has a free argument, also if that is given already or takes no such thing.
+/// Removes clap's advice to write `-- -1`. clap gives it for every command with a free argument, also
+/// where it cannot help.
 fn without_wrong_tip(mut error: clap::Error) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::StyledStrs(tips)) = error.get(ContextKind::Suggested)
@@ -86,7 +87,7 @@ pub struct Global {
     /// Show the server the token in this file, in place of WINDLASS_TOKEN
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub token_file: Option<String>,
-    /// Believe these authorities about a server with https://, a file in PEM
+    /// Trust these certificate authorities for a server with https://, a file in PEM
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub ca: Option<String>,
     /// Use this store, such as sqlite:windlass.db or postgres://user@host/database
@@ -113,7 +114,7 @@ pub struct Global {
 }
 
 impl Global {
-    /// The settings among them.
+    /// The settings among these options.
     pub fn flags(&self) -> Vec<(&'static Setting, Raw)> {
         given([
             (&table::SERVER, self.server.as_ref()),
@@ -127,7 +128,7 @@ impl Global {
     }
 }
 
-/// Those settings that were given.
+/// The settings for which a flag was given.
 pub fn given<'a>(
     flags: impl IntoIterator<Item = (&'static Setting, Option<&'a String>)>,
 ) -> Vec<(&'static Setting, Raw)> {
@@ -192,7 +193,7 @@ pub enum Command {
     /// Says where the benches are: not in this program
     #[command(hide = true, disable_help_flag = true)]
     Bench {
-        /// What is behind it is for the other program
+        /// Arguments for the other program
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<OsString>,
     },

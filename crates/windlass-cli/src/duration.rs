@@ -1,11 +1,11 @@
-//! Durations and times as people type them: `5m`, `1h30m`, `500ms`, `2027-01-31 09:30`.
+//! Durations and times as users type them: `5m`, `1h30m`, `500ms`, `2027-01-31 09:30`.
 
 use std::time::Duration;
 
 use jiff::{Span, SpanRelativeTo, civil::DateTime, tz::TimeZone};
 use windlass_core::{Timestamp, time::ParseTimestampError};
 
-/// Longest duration that is taken seriously; longer ones are typing errors.
+/// Longest duration that is accepted; a longer one is a typing error.
 const LONGEST: Duration = Duration::from_hours(24 * 3_660);
 
 /// Reads a duration with its unit.
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_as_people_write_them() {
+    fn durations_are_read_as_users_write_them() {
         for (text, ms) in
             [("5m", 300_000), ("30s", 30_000), ("500ms", 500), ("1h30m", 5_400_000), ("2d", 172_800_000)]
         {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_durations_are_refused_with_an_example() {
+    fn invalid_durations_are_refused_with_an_example() {
         for text in ["", "5", "-5m", "soon", "99999999h", "5x"] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! A worker with the built-in kinds on the store, as the settings want it.
+//! Builds a worker with the built-in kinds on a store, as the settings say.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,13 +19,13 @@ use crate::{
     store::Opened,
 };
 
-/// How long beyond its longest pause a coordinator may be silent before it counts as stuck.
+/// How long the coordinator may be silent beyond its longest pause before it counts as stuck.
 const TICK_SLACK: Duration = Duration::from_secs(10);
 
-/// What a worker that has stopped claiming says of its readiness.
+/// The readiness reason of a worker that no longer claims.
 pub const DRAINING: &str = "draining";
 
-/// A worker that is ready to run, and what is known about it.
+/// A worker that is ready to run, and what belongs to it.
 pub struct Engine {
     /// The store.
     pub store: Opened,
@@ -37,13 +37,13 @@ pub struct Engine {
     pub kinds: Vec<Name>,
     /// Its settings.
     pub config: WorkerConfig,
-    /// Its metrics, if any are kept.
+    /// Its metrics, if metrics are kept.
     pub exposition: Option<Exposition>,
     /// Where its spans go, if it is traced.
     pub spans: Option<Arc<Exporter>>,
 }
 
-/// Puts a worker on a store that is open.
+/// Builds a worker on an open store.
 pub fn build(settings: &Settings, store: Opened, spans: Option<Arc<Exporter>>) -> anyhow::Result<Engine> {
     let http_times = Arc::new(OutcomeTimes::default());
     let mut registry = Registry::new();
@@ -70,7 +70,7 @@ pub fn build(settings: &Settings, store: Opened, spans: Option<Arc<Exporter>>) -
     Ok(Engine { store, worker, handle, kinds, config, exposition, spans })
 }
 
-/// How requests to HTTP targets are made, and where their times are noted.
+/// How requests to HTTP targets are made, and where their durations are recorded.
 pub fn http_options(settings: &Settings, times: Option<&Arc<OutcomeTimes>>) -> anyhow::Result<HttpOptions> {
     let networks = settings.list(&table::ALLOW_TARGET);
     let allow_targets = networks
@@ -113,7 +113,7 @@ pub fn worker_config(settings: &Settings) -> anyhow::Result<WorkerConfig> {
     })
 }
 
-/// What the API can do on top of this worker.
+/// The operations of the API on this worker's store.
 pub fn operations(engine: &Engine) -> Operations {
     let store = engine.store.store.clone();
     let waiters = Waiters::new(store.clone());
@@ -133,7 +133,8 @@ pub fn operations(engine: &Engine) -> Operations {
         })
 }
 
-/// Whether this process does its work: what `/readyz` asks, but for a process that drains, which does what it should.
+/// Whether this process does its work, for the service manager's watchdog. It asks what `/readyz` asks,
+/// but a draining process also counts as working.
 pub fn alive(vitals: Vitals) -> impl AsyncFn() -> bool + Send + 'static {
     async move || {
         let health = vitals.ready().await;
@@ -141,8 +142,8 @@ pub fn alive(vitals: Vitals) -> impl AsyncFn() -> bool + Send + 'static {
     }
 }
 
-/// Waits for tasks to end: single ones through the shared look, so that a thousand waiters cost one query per
-/// interval; lists with a query of their own.
+/// Waits for tasks to end. Waits for single tasks share one query per interval, so a thousand of them
+/// cost the store no more than one. A wait for a list has a query of its own.
 async fn ended(
     waiters: &Waiters,
     store: &SharedStore,
@@ -156,7 +157,7 @@ async fn ended(
         Ok(Ok(task)) => Ok(vec![(id, Some(task))]),
         Ok(Err(windlass_core::Error::NotFound(_))) => Ok(vec![(id, None)]),
         Ok(Err(error)) => Err(error),
-        // The time may be up before the shared look came round: ask once more without waiting.
+        // The time may be up before the next shared query: ask once more without waiting.
         Err(_) => store.ended(&ids, Duration::ZERO).await,
     }
 }
@@ -182,7 +183,8 @@ fn worker_view(handle: &WorkerHandle, kinds: &[Name], queues: &[Name]) -> Worker
     }
 }
 
-/// Ready means: not draining, the coordinator goes round, the lease is renewed (LIVENESS-TRUTH).
+/// Ready means: the process does not drain, the coordinator completes its rounds, and the lease is
+/// renewed (LIVENESS-TRUTH).
 fn readiness(handle: &WorkerHandle, silence_max: Duration, lease_ttl: Duration) -> Result<(), String> {
     let status = handle.status();
     if status.draining {
@@ -194,9 +196,9 @@ fn readiness(handle: &WorkerHandle, silence_max: Duration, lease_ttl: Duration) 
     if status.renewed_ago > lease_ttl {
         return Err(format!("the worker's lease was last renewed {} s ago", status.renewed_ago.as_secs()));
     }
-    // With every slot taken the coordinator rightly sleeps until one is free.
+    // While every slot is taken, the coordinator rightly waits until one is free.
     if status.running < status.slots && status.ticked_ago > silence_max {
-        return Err(format!("the coordinator last went round {} s ago", status.ticked_ago.as_secs()));
+        return Err(format!("the coordinator last completed a round {} s ago", status.ticked_ago.as_secs()));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What went wrong, as the user sees it: one line, one hint, one exit code.
+//! A failure as the user sees it: one line, one hint, one exit code.
 
 use std::{fmt, process::ExitCode};
 
@@ -11,15 +11,15 @@ use windlass_server::api::{ErrorCode, ErrorDetail};
 pub enum Exit {
     /// Done.
     Done = 0,
-    /// It was tried and failed.
+    /// The command ran and failed.
     Failed = 1,
-    /// The call itself is wrong.
+    /// The command line or a setting is wrong.
     Usage = 2,
-    /// There is no such thing.
+    /// The named thing does not exist.
     NotFound = 3,
     /// Refused: a limit, a conflict, a permission.
     Refused = 4,
-    /// Nobody answers; try again.
+    /// No server or store answers; try again.
     Unreachable = 5,
     /// A task that was waited for ended dead or cancelled.
     EndedBadly = 6,
@@ -33,7 +33,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A failure with its exit code and, where there is one, what to do about it.
+/// A failure with its exit code and, if there is one, a hint that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// How the program ends.
@@ -50,7 +50,7 @@ impl Failure {
         Self { exit, message: message.into(), hint: None }
     }
 
-    /// A call that is wrong.
+    /// A failure of the command line or a setting.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }
@@ -62,7 +62,7 @@ impl Failure {
         self
     }
 
-    /// How the program should end after this error, whatever its type.
+    /// The failure to report for an error of any type.
     pub fn of(error: &anyhow::Error) -> Self {
         if let Some(failure) = error.downcast_ref::<Self>() {
             return failure.clone();
@@ -73,7 +73,7 @@ impl Failure {
         if let Some(error) = error.downcast_ref::<ErrorDetail>() {
             return error.clone().into();
         }
-        // The chain in one line: a cause on a line of its own looks like a second error.
+        // All causes in one line: a cause on a line of its own looks like a second error.
         Self::new(Exit::Failed, format!("{error:#}"))
     }
 }

@@ -1,9 +1,10 @@
-//! What the program tells people to type must work. Commands in hints stand in backticks and are parsed by a test; a flag that stands
-//! alone must be one of the command that says it.
+//! Commands in hints must work when typed. They stand in backticks, and a test parses them. A flag
+//! outside backticks must belong to the command that prints the hint.
 
 use clap::Command;
 
-/// A flag of a hint, outside of the commands in backticks, that the command which says it does not have.
+/// A flag that stands in a hint outside the commands in backticks, and that the printing command does not
+/// have.
 pub fn stray_flag(program: &Command, command: &[String], hint: &str) -> Option<String> {
     let mut known: Vec<&Command> = vec![program];
     for name in command {
@@ -14,7 +15,7 @@ pub fn stray_flag(program: &Command, command: &[String], hint: &str) -> Option<S
     flags(&outside(hint)).into_iter().find(|flag| !has(flag))
 }
 
-/// The text without what stands in backticks.
+/// The text without its parts in backticks.
 fn outside(text: &str) -> String {
     text.split('`').step_by(2).collect::<Vec<_>>().join(" ")
 }

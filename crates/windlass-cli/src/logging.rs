@@ -1,7 +1,7 @@
-//! Log lines: to stderr, as text or JSON, never a payload.
+//! Log lines: to stderr, as text or JSON, and never with a payload.
 //!
-//! A line of text shows names and errors that come from strangers. [`LogFields`] writes every field of every line: no value can
-//! end the line, start another field or turn text around.
+//! The names and errors in a line can come from an attacker. [`LogFields`] escapes every field of every
+//! line: no value can end the line, start another field or reverse the direction of the text.
 
 use std::{
     fmt::{self, Debug},
@@ -40,12 +40,13 @@ pub fn start(settings: &Settings) {
         .with_max_level(if level == LevelFilter::OFF { level } else { level.max(LevelFilter::INFO) })
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && !no_color);
-    // The client of the broker writes frames with payloads at trace, and failures that are ours to handle and to log.
-    // Who changed what is told at every level: a log that holds it only sometimes proves nothing.
+    // The client of the broker logs frames with payloads at trace, and failures that this program handles
+    // and logs itself.
+    // Log who changed what at every level but off: a record with gaps proves nothing.
     let audit = if level == LevelFilter::OFF { level } else { level.max(LevelFilter::INFO) };
     let ours =
         Targets::new().with_default(level).with_target("lapin", LevelFilter::OFF).with_target(AUDIT, audit);
-    // An error means that logging already runs.
+    // An error means that logging has already been started.
     let _ = match settings.text(&table::LOG_FORMAT).as_str() {
         "json" => builder.json().flatten_event(true).finish().with(ours).try_init(),
         _ => builder.fmt_fields(LogFields).finish().with(ours).try_init(),
@@ -100,12 +101,12 @@ impl Fields<'_> {
     }
 }
 
-/// Whether a value can be told from the fields beside it without quotes.
+/// Whether a value needs no quotes to be told apart from the fields beside it.
 fn is_one_word(text: &str) -> bool {
     !text.is_empty() && !text.contains(|letter: char| letter.is_whitespace() || matches!(letter, '=' | '"'))
 }
 
-/// Whether a value is one quoted text, or a list of such.
+/// Whether a value is one quoted text, or a list of them.
 fn is_quoted(text: &str) -> bool {
     serde_json::from_str::<serde_json::Value>(text).is_ok()
 }

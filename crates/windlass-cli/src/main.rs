@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     let (cli, path) = match Cli::read() {
         Ok((cli, typed)) => (cli, command_path(&typed)),
         Err(error) => {
-            // Help and version come this way too; a closed pipe is no reason to fail.
+            // Help and version come this way too. A closed pipe is no failure.
             let _ = error.print();
             return ExitCode::from(error.exit_code() as u8);
         }
@@ -48,13 +48,13 @@ fn main() -> ExitCode {
         Err(error) => {
             let failure = Failure::of(&error);
             output::report(&failure);
-            // The tests of the program run it as a debug build: each checks the hints that it sees.
+            // Tests run the program as a debug build, so each test checks the hints that it sees.
             if cfg!(debug_assertions)
                 && let Some(flag) =
                     failure.hint.and_then(|hint| hints::stray_flag(&Cli::command(), &path, &hint))
             {
                 output::report(&Failure::usage(format!(
-                    "the hint names --{flag}, which `{}` has not",
+                    "the hint names --{flag}, but `{}` has no such flag",
                     path.join(" ")
                 )));
             }
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The names of the command and its subcommands, as they were typed.
+/// The names of the command and its subcommands, as the user typed them.
 fn command_path(typed: &clap::ArgMatches) -> Vec<String> {
     let mut path = Vec::new();
     let mut here = typed.subcommand();
@@ -74,7 +74,7 @@ fn command_path(typed: &clap::ArgMatches) -> Vec<String> {
     path
 }
 
-/// The reader of our output went away (`windlass tasks ls | head`): that is its right.
+/// Whether the reader of stdout closed it, as in `windlass tasks ls | head`. That is no failure.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -127,7 +127,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     Ok(exit.into())
 }
 
-/// Commands that ask a server or a store something and end.
+/// Commands that send a request to a server or a store, and end.
 async fn client(session: &Session, command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Enqueue(args) => commands::enqueue::run(session, *args).await,
@@ -144,12 +144,12 @@ async fn client(session: &Session, command: Command) -> anyhow::Result<Exit> {
         Command::Restore(args) => commands::restore::run(session, args).await,
         Command::Store(StoreCommand::Copy(args)) => commands::store_copy::run(session, &args).await,
         Command::Health => commands::health::run(session).await,
-        // The rest needs no runtime, or one of its own, and is run by the caller.
+        // The caller runs the other commands: they need no runtime, or one of their own.
         _ => Ok(Exit::Done),
     }
 }
 
-/// The benches were a command of this program once, and people type what they know.
+/// The benches were once a command of this program, and users may still type it.
 fn no_benches() -> Failure {
     Failure::usage("the benches are not in this program: `windlass-bench` has them, which is built from the source")
         .hint("in a clone of it: `cargo build --release -p windlass-cli -p windlass-bench`, then `target/release/windlass-bench --help`")
@@ -159,13 +159,13 @@ fn no_benches() -> Failure {
 fn serve(service: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(service);
-    // Whatever still blocks a thread has been handed back or given up; the end does not wait for it.
+    // Handlers that still block a thread have already been handed back or given up: do not wait for them.
     runtime.shutdown_timeout(Duration::from_secs(1));
     ended
 }
 
-/// Ctrl-C ends a command with 130, also while it reads from stdin: hence a thread of its own. Nothing needs a
-/// hand afterwards: stores survive worse.
+/// Ends a command with 130 on Ctrl-C. A thread of its own is needed, because a command may be blocked
+/// reading stdin. Nothing needs cleaning up: stores survive a kill.
 fn end_on_ctrl_c() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let signal = {

@@ -1,4 +1,4 @@
-//! The address where a process without the API tells a monitor how it is: `/metrics`, `/healthz`, `/readyz`.
+//! The address where a process without the API answers a monitor: `/metrics`, `/healthz`, `/readyz`.
 
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 use windlass_server::{Vitals, http};
@@ -9,7 +9,7 @@ use crate::{
     config::{Settings, table},
 };
 
-/// A monitor's address that is open.
+/// An open address for a monitor.
 pub struct Monitor {
     /// Where it is, such as `http://127.0.0.1:9187`.
     pub address: String,
@@ -27,13 +27,13 @@ pub fn listen(settings: &Settings, insecure: bool) -> anyhow::Result<Option<(Tcp
 }
 
 impl Monitor {
-    /// Answers there.
+    /// Starts to answer there.
     pub fn start(listener: TcpListener, doors: Doors, vitals: Vitals) -> anyhow::Result<Self> {
         let address = format!("{}://{}", doors.scheme(), listener.local_addr()?);
         let (stop, stopped) = oneshot::channel();
         let tls = doors.options.tls.clone();
         let server = http::serve_monitor(listener, vitals, doors.options, async {
-            // A dropped sender is a stop as well.
+            // A dropped sender also stops it.
             let _ = stopped.await;
         });
         let server = tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! The first screen: where it listens, what it has, what was recovered, what to type next.
+//! The first screen: the address, the store and the worker, what was recovered, and what to type next.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     version::VERSION,
 };
 
-/// What the screen is about.
+/// What the screen shows.
 pub struct Screen<'a> {
     /// The settings in force.
     pub settings: &'a Settings,
@@ -26,7 +26,7 @@ pub struct Screen<'a> {
 }
 
 impl Screen<'_> {
-    /// Shows it.
+    /// Prints it.
     pub fn show(&self, out: Output) -> anyhow::Result<()> {
         if out.is_json() {
             return out.json(&self.json());
@@ -37,7 +37,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// The lines for people.
+    /// The lines as text.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![match self.address {
             Some(address) => format!("windlass {VERSION} · {address}"),
@@ -98,7 +98,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Which rule gave the number of slots.
+    /// The rule that gave the number of slots.
     pub fn slots_rule(&self) -> String {
         self.settings.slots.rule.to_string()
     }
@@ -113,7 +113,8 @@ impl Screen<'_> {
         format!("{} or {room} · dead tasks {dead}", days(retention.history_age))
     }
 
-    /// Variables of the source documents that took effect; the rule of the slots says its own.
+    /// Variables of the source documents that took effect. The rule of the slots already names its own
+    /// variables.
     fn document_variables(&self) -> Option<String> {
         let names: Vec<&str> = self
             .settings
@@ -130,7 +131,8 @@ impl Screen<'_> {
         (!names.is_empty()).then(|| names.join(", "))
     }
 
-    /// Commands find a server at the usual address, or through a store at the usual place.
+    /// The flag that commands need to find this server. They need none at the usual address, or for a
+    /// store at the usual place.
     fn server_flag(&self, address: &str) -> String {
         let usual = address == format!("http://{}", table::LISTEN.default);
         let found = usual || self.settings.text(&table::STORE) == table::STORE.default;
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_screen_reads_as_promised() {
+    fn the_first_screen_shows_every_line() {
         let settings = Settings::default();
         let kinds = ["http", "sleep", "echo"].map(|kind| Name::new("kind", kind).unwrap());
         let store = store();
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recovered_is_said() {
+    fn the_first_screen_shows_recovered_tasks() {
         let settings = Settings::default();
         let store = StoreInfo { created: false, recovered: 3, ..store() };
         let screen = Screen { settings: &settings, store: &store, kinds: &[], address: None, monitor: None };

@@ -1,4 +1,4 @@
-//! What every command has at hand: the settings in force, how to speak, and whom to talk to.
+//! What every command needs: the settings in force, the output, and the server or store to use.
 
 use crate::{
     args::Global,
@@ -13,12 +13,12 @@ use crate::{
 pub struct Session {
     /// The settings in force.
     pub settings: Settings,
-    /// How to speak.
+    /// How to print.
     pub out: Output,
 }
 
 impl Session {
-    /// Reads the settings, says what is odd about them, and starts logging.
+    /// Reads the settings, prints their warnings, and starts logging.
     pub fn start(global: &Global, flags: Vec<(&'static Setting, Raw)>) -> anyhow::Result<Self> {
         let form = if global.json { Form::Json } else { Form::Text };
         let out = Output::new(form, global.quiet);
@@ -32,7 +32,8 @@ impl Session {
         Ok(Self { settings, out })
     }
 
-    /// Whom a command asks that only looks. A server that the caller did not choose is named.
+    /// The server or store for a command that only reads. If the caller did not choose it, its name is
+    /// printed.
     pub async fn backend(&self) -> anyhow::Result<Box<dyn Backend>> {
         let Found { backend, is_expected } = backend::connect(&self.settings).await?;
         if !is_expected {
@@ -41,14 +42,14 @@ impl Session {
         Ok(backend)
     }
 
-    /// Whom a command asks that changes something. Where the change goes is said first.
+    /// The server or store for a command that changes something. Its name is always printed first.
     pub async fn backend_to_change(&self) -> anyhow::Result<Box<dyn Backend>> {
         let Found { backend, .. } = backend::connect(&self.settings).await?;
         self.name_target(&*backend).await;
         Ok(backend)
     }
 
-    /// To stderr, also with --json: what is on stdout stays as it is.
+    /// Prints the name to stderr, also with --json: stdout is for data.
     async fn name_target(&self, backend: &dyn Backend) {
         if !self.out.is_quiet() {
             self.out.note(format!("target: {}", text::clean(&backend.target().await)));

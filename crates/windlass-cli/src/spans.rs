@@ -1,4 +1,4 @@
-//! Spans of tasks to an OpenTelemetry collector, if one is named.
+//! Sends spans of tasks to an OpenTelemetry collector, if the settings name one.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     version,
 };
 
-/// How long the last spans may take at the end of the process.
+/// How long sending the last spans may take at the end of the process.
 const FLUSH_MAX: Duration = Duration::from_secs(3);
 
 /// The exporter that the settings ask for.
@@ -19,7 +19,7 @@ pub fn exporter(settings: &Settings) -> anyhow::Result<Option<Arc<Exporter>>> {
     if text.is_empty() {
         return Ok(None);
     }
-    // The text itself is not shown: it may hold a password.
+    // The text of the address is not shown: it may contain a password.
     let endpoint: Endpoint =
         text.parse().map_err(|error: EndpointError| Failure::usage(format!("otlp_endpoint {error}")))?;
     let name = std::env::var("OTEL_SERVICE_NAME").ok().filter(|name| !name.is_empty());
@@ -28,7 +28,7 @@ pub fn exporter(settings: &Settings) -> anyhow::Result<Option<Arc<Exporter>>> {
     Ok(Some(Exporter::start(endpoint, service)?))
 }
 
-/// Sends what waits, for a moment, and says what got lost.
+/// Sends the waiting spans, for a short time, and logs how many were lost.
 pub async fn flush(exporter: Option<&Exporter>) {
     let Some(exporter) = exporter else { return };
     let stats = exporter.shutdown(FLUSH_MAX).await;

@@ -1,4 +1,4 @@
-//! Stopping: the first Ctrl-C or SIGTERM drains and says so, the second hands back at once.
+//! Stopping: the first Ctrl-C or SIGTERM drains and says so; the second hands running tasks back at once.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     systemd::Systemd,
 };
 
-/// Signals that tell the user what they lead to.
+/// Signals, each with a line that tells the user what happens next.
 pub struct Announced {
     signals: Signals,
     handle: WorkerHandle,
@@ -20,7 +20,7 @@ pub struct Announced {
 }
 
 impl Announced {
-    /// Listens from now on. Call it inside a runtime.
+    /// Listens from now on. Must be called inside a runtime.
     pub fn new(handle: WorkerHandle, drain_timeout: Duration, out: Output, systemd: Arc<Systemd>) -> Self {
         Self { signals: shutdown_signal(), handle, drain_timeout, out, systemd }
     }
@@ -31,7 +31,7 @@ impl Shutdown for Announced {
     async fn drain(self: Pin<&mut Self>) {
         let this = self.get_mut();
         this.signals.next().await;
-        // Draining starts before it is announced: who reads the line may rely on it.
+        // Drain before printing the line: its reader may rely on it.
         this.handle.drain();
         this.systemd.stopping();
         let running = u64::from(this.handle.status().running);
@@ -47,7 +47,7 @@ impl Shutdown for Announced {
     }
 }
 
-/// The last line: what finished since the start, and what became of the rest.
+/// The last line: how many tasks finished since the start, and what happened to the rest.
 pub fn stopped(finished: u64, report: &DrainReport) -> String {
     let DrainReport { finished: late, handed_back, aborted } = report;
     let late = match late {

@@ -1,6 +1,7 @@
-//! What a service manager is told: `Type=notify` of systemd, by hand, since it is three datagrams.
-//!
-//! READY=1 when the service serves, STOPPING=1 when it drains, WATCHDOG=1 while it does its work (LIVENESS-TRUTH).
+//! Messages to a service manager: `Type=notify` of systemd. It is written here, since it is only three
+//! datagrams.
+//! The service sends READY=1 when it serves, STOPPING=1 when it drains, and WATCHDOG=1 while it does its
+//! work (LIVENESS-TRUTH).
 
 use std::{
     env,
@@ -17,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-/// Signs of life in the time that the manager waits for one: a store may take its time to answer.
+/// How often to report within the watchdog's limit: one answer of the store may take some time.
 const SIGNS_PER_LIMIT: u32 = 3;
 
 /// The service manager, if there is one.
@@ -27,19 +28,20 @@ pub struct Systemd {
     watchdog: Option<Duration>,
 }
 
-/// A thread that tells the manager that the service lives. It ends when this is dropped.
+/// A thread that reports to the manager that the service works. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Watchdog {
     _stop: mpsc::Sender<()>,
 }
 
 impl Systemd {
-    /// What the environment says. A socket that cannot be used is no reason not to serve: it is logged.
+    /// The manager that the environment names. A socket that cannot be used is logged; the service runs
+    /// without it.
     pub fn from_env() -> Self {
         let to = env::var_os("NOTIFY_SOCKET").and_then(|name| match open(&name) {
             Ok(to) => Some(to),
             Err(error) => {
-                tracing::warn!(%error, "NOTIFY_SOCKET cannot be used; the service manager is told nothing");
+                tracing::warn!(%error, "NOTIFY_SOCKET cannot be used; the service manager gets no messages");
                 None
             }
         });
@@ -51,18 +53,19 @@ impl Systemd {
         Self { to, watchdog }
     }
 
-    /// The service serves.
+    /// Reports that the service serves.
     pub fn ready(&self) {
         self.tell("READY=1");
     }
 
-    /// The service drains.
+    /// Reports that the service drains.
     pub fn stopping(&self) {
         self.tell("STOPPING=1");
     }
 
-    /// Tells signs of life for as long as `alive` says so, if the manager wants any. On a thread of its own: handlers that block
-    /// every thread of the runtime are no reason for a restart (NO-FALSE-DEATH).
+    /// Reports for as long as `alive` is true, if the manager has a watchdog. It has its own thread:
+    /// handlers may block every thread of the runtime, and that is no reason for a restart
+    /// (NO-FALSE-DEATH).
     pub fn watch(&self, alive: impl AsyncFn() -> bool + Send + 'static) -> io::Result<Option<Watchdog>> {
         let (Some(limit), Some((socket, to))) = (self.watchdog, &self.to) else { return Ok(None) };
         let manager = Self { to: Some((socket.try_clone()?, to.clone())), watchdog: None };
@@ -88,19 +91,19 @@ impl Systemd {
     }
 }
 
-/// A path, or with an `@` a name of the abstract kind.
+/// A path, or a name in the abstract namespace if it starts with `@`.
 fn open(name: &OsString) -> io::Result<(UnixDatagram, SocketAddr)> {
     let address = match name.as_bytes() {
         [b'@', rest @ ..] => SocketAddr::from_abstract_name(rest)?,
         _ => SocketAddr::from_pathname(name)?,
     };
     let socket = UnixDatagram::unbound()?;
-    // A manager that does not read must not hold up a stop.
+    // A manager that does not read must not delay a stop.
     socket.set_nonblocking(true)?;
     Ok((socket, address))
 }
 
-/// How long the manager waits for a sign of life, if it waits for ours.
+/// The watchdog's limit, if it is meant for this process.
 fn watchdog(limit_us: Option<&str>, pid: Option<&str>, own: u32) -> Option<Duration> {
     let limit = Duration::from_micros(limit_us?.parse().ok()?);
     let is_ours = pid.is_none_or(|pid| pid.parse() == Ok(own));

@@ -1,11 +1,12 @@
-//! What `windlass --version` says.
+//! What `windlass --version` prints.
 
 use std::sync::OnceLock;
 
 /// The version of the program alone.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Version, and what it speaks with. The version of a PostgreSQL server is that of the server: `windlass doctor` tells it.
+/// The version, and what the program supports. `windlass doctor` shows the version of a PostgreSQL
+/// server, since it is the server's own.
 pub fn text() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {

@@ -1,5 +1,6 @@
-//! Prints how many bytes the pool of a RabbitMQ consumer takes with 1, 32 and 100 workers, every one of them busy and the buffer full
-//! of empty messages. `windlass-bench amqp` runs it: a counting allocator is nothing that the program itself should carry.
+//! Prints how many bytes the pool of a RabbitMQ consumer takes with 1, 32 and 100 workers. Every worker
+//! is busy, and the buffer is full of empty messages. `windlass-bench amqp` runs it. It is a separate
+//! program because its counting allocator would slow down the benches.
 
 use std::{
     alloc::System,
@@ -20,11 +21,12 @@ static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 const WORKERS: [usize; 3] = [1, 32, 100];
 
 fn main() -> anyhow::Result<()> {
-    // One thread, so that nobody else allocates meanwhile.
+    // One thread, so that no other thread allocates meanwhile.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut figures = Map::new();
     for workers in WORKERS {
-        // What is made once in a process, such as the slots of thread-locals, is not the pool's.
+        // A first run allocates what a process needs once, such as the slots of thread-locals: that is
+        // not the pool's.
         runtime.block_on(bytes(workers))?;
         figures.insert(workers.to_string(), runtime.block_on(bytes(workers))?.into());
     }
@@ -32,7 +34,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Bytes that are taken while everything is full.
+/// Bytes in use while every worker is busy and the buffer is full.
 async fn bytes(workers: usize) -> anyhow::Result<usize> {
     let started = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&started);

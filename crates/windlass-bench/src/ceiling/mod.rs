@@ -1,4 +1,4 @@
-//! What the engine is measured against: bare statements in a loop, on a store of the same sort.
+//! What the engine is compared with: bare statements in a loop, on a store of the same kind.
 
 pub(crate) mod postgres;
 mod sqlite;
@@ -8,7 +8,7 @@ use crate::{
     rig::{HistoryArg, median},
 };
 
-/// Tasks per claim; the best is the ceiling.
+/// Tasks per claim; the size with the best rate is the ceiling.
 pub(super) const SIZES: [usize; 3] = [50, 200, 1_000];
 
 /// Tasks per second by claim size, over several rounds.
@@ -20,8 +20,9 @@ impl Rates {
         self.0.push(rates);
     }
 
-    /// The claim size with the best median, that median, and the middle one of what the engine made of it in each round: what a round
-    /// meets on the machine it meets twice, which two medians over all rounds need not.
+    /// The claim size with the best median, that median, and the median of the engine's ratio to it in
+    /// each round. The ratio is taken within a round, because a disturbance of the machine then slows
+    /// both sides alike. The ratio of two medians over all rounds would mix different disturbances.
     pub(super) fn against(&self, engine: &[f64]) -> Against {
         let of_size = |place: usize| self.0.iter().filter_map(move |rates| rates.get(place).copied());
         let medians =
@@ -38,11 +39,12 @@ pub(super) struct Against {
     /// Tasks per claim.
     pub(super) n: usize,
     pub(super) per_second: f64,
-    /// What the engine does of it.
+    /// The engine's rate as a share of the ceiling.
     pub(super) ratio: f64,
 }
 
-/// Claim and settle in one loop, for each claim size; the largest, which is the fastest, right after the engine that it is compared with.
+/// Claims and settles in one loop, for each claim size. The largest size, which is the fastest, runs
+/// right after the engine run that it is compared with.
 pub(super) async fn drain(
     room: &Room,
     tasks: usize,
@@ -54,7 +56,7 @@ pub(super) async fn drain(
     }
 }
 
-/// One row, one commit, one connection, again and again; per second.
+/// One row, one commit, one connection, in a loop; the result is commits per second.
 pub(super) async fn one_row_inserts(room: &Room, rows: usize) -> anyhow::Result<f64> {
     match room {
         Room::Folder(folder) => sqlite::one_row_inserts(&folder.path().join("bench.db"), rows),
@@ -62,7 +64,7 @@ pub(super) async fn one_row_inserts(room: &Room, rows: usize) -> anyhow::Result<
     }
 }
 
-/// The median of one-row commits that are so far apart.
+/// The median time of one-row commits with this pause before each.
 pub(super) async fn commit_ms(
     room: &Room,
     commits: usize,
@@ -81,7 +83,7 @@ mod tests {
     #[test]
     fn rounds_are_compared_one_by_one_with_the_best_size() {
         let mut rates = Rates::default();
-        // The machine is twice as slow in the second round, and three times as slow in the third.
+        // The machine runs at half speed in the second round, and at a third in the third.
         rates.add([10.0, 50.0, 120.0]);
         rates.add([5.0, 25.0, 60.0]);
         rates.add([4.0, 70.0, 40.0]);

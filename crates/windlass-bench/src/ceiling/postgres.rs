@@ -1,5 +1,5 @@
-//! The bare loops on PostgreSQL: the statements of `bench/ceiling/postgres/` on the store's own tables, one connection that
-//! claims and one that settles, and nothing else.
+//! The bare loops on PostgreSQL. They run the statements of `bench/ceiling/postgres/` on the store's own
+//! tables, with one connection that claims and one that settles.
 
 use std::{
     sync::Arc,
@@ -22,11 +22,11 @@ const LOAD: &str = include_str!("../../../../bench/ceiling/postgres/load.sql");
 const INSERT: &str = include_str!("../../../../bench/ceiling/postgres/insert.sql");
 const COPY: &str = include_str!("../../../../bench/ceiling/postgres/copy.sql");
 
-/// The first id of the bare loop: as large as a real one.
+/// The first id of the bare loop: as large as a real id.
 const FIRST_ID: i64 = 400_000_000_000_000_000;
 /// Claimed tasks that may wait for the settling connection.
 const BETWEEN: usize = 4_000;
-/// As the store's own connections have it.
+/// The planner settings of the store's own connections.
 const PLANNING: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; \
                         SET plan_cache_mode = force_generic_plan";
 
@@ -44,7 +44,7 @@ async fn connect(server: &Server) -> anyhow::Result<Client> {
     Ok(client)
 }
 
-/// Claim and settle at the same time, for each claim size on a freshly loaded table.
+/// Claims and settles at the same time, for each claim size, on a freshly loaded table.
 pub(super) async fn drain(
     server: &Arc<Server>,
     schema: &str,
@@ -122,7 +122,7 @@ pub(super) async fn commit_ms(
     Ok(median(times))
 }
 
-/// Rows by COPY, so many per call, each call a commit; per second.
+/// Inserts rows by COPY, so many per call, each call a commit; the result is rows per second.
 pub(crate) async fn copy(server: &Server, schema: &str, rows: usize, per_call: usize) -> anyhow::Result<f64> {
     let client = connect(server).await?;
     let (payload, text, start) = (payload(), in_schema(COPY, schema), Instant::now());

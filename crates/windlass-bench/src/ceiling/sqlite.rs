@@ -1,4 +1,4 @@
-//! The bare loops on SQLite: the statements of `bench/ceiling/sqlite/` on the store's own table, and nothing else.
+//! The bare loops on SQLite: the statements of `bench/ceiling/sqlite/` on the store's own table.
 
 use std::{
     path::Path,
@@ -19,7 +19,7 @@ const DELETE_DONE: &str = include_str!("../../../../bench/ceiling/sqlite/delete_
 
 /// Ids in one settling statement.
 const IDS: usize = 64;
-/// The time that the bare loop writes.
+/// The time that the bare loop writes into rows.
 const NOW_MS: i64 = 1_800_000_000_000;
 /// Rows per transaction when the loop loads its own tasks.
 const LOAD: usize = 1_000;
@@ -38,7 +38,7 @@ fn payload() -> Vec<u8> {
     format!("\"{}\"", "x".repeat(118)).into_bytes()
 }
 
-/// Claim and settle in one loop, for each claim size on a freshly loaded table.
+/// Claims and settles in one loop, for each claim size, on a freshly loaded table.
 pub(super) fn drain(path: &Path, tasks: usize, history: HistoryArg) -> anyhow::Result<[f64; SIZES.len()]> {
     let mut connection = open(path)?;
     let mut rates = [0.0; SIZES.len()];
@@ -73,7 +73,7 @@ fn load(connection: &mut Connection, first: usize, tasks: usize) -> anyhow::Resu
     Ok(())
 }
 
-/// Ids and times are of the size that real ones have: small numbers take less room, and less time.
+/// Ids and times must be as large as real ones: small numbers take less space, and less time.
 fn base_id() -> i64 {
     windlass_core::TaskId::first_at(windlass_core::Timestamp::from_ms(NOW_MS)).raw()
 }

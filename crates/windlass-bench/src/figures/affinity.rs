@@ -1,5 +1,5 @@
-//! Workflows on three workers over gRPC: how many steps run where the one before ran, and what it costs that the others have to
-//! take the steps of a worker without a free slot.
+//! Workflows on three workers over gRPC: how many steps run on the worker that ran the step before. And
+//! the cost of it: if that worker has no free slot, another one must take the step.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -17,10 +17,11 @@ use crate::{
 
 /// How long a step takes.
 const STEP: Duration = Duration::from_millis(5);
-/// Slots of a worker that always has some free, and of one that never has.
+/// Slots of a worker that always has free ones, and of one that never has.
 const FREE_SLOTS: u32 = 200;
 const FULL_SLOTS: u32 = 5;
-/// Steps that run before the measured ones, so that every worker has all of its slots.
+/// Steps that run before the measured ones. A new worker starts with few slots; after these it may use
+/// all of them.
 const WARM_UP: usize = 3_000;
 
 /// One step that ran.
@@ -31,7 +32,7 @@ struct Ran {
     ended: Instant,
 }
 
-/// Waits, and tells where and when it ran.
+/// Waits, and reports where and when it ran.
 struct Step {
     worker: usize,
     tell: mpsc::UnboundedSender<Ran>,
@@ -48,18 +49,18 @@ impl RawHandler for Step {
     }
 }
 
-/// How many workflows, how long.
+/// How many workflows, with how many steps.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) workflows: usize,
     pub(super) steps: usize,
 }
 
-/// What one run shows.
+/// The figures of one run.
 struct Seen {
-    /// Steps that ran where the one before ran, of all that have one before.
+    /// Share of steps that ran on the worker of the step before, among the steps that have one.
     stayed: f64,
-    /// From the end of a handler to the start of the next step's.
+    /// Time from the end of a handler to the start of the next step's handler.
     pickup_p99_ms: f64,
 }
 
@@ -68,8 +69,8 @@ pub(super) fn run(common: &Common, sizes: Sizes) -> anyhow::Result<Value> {
     let free = [FREE_SLOTS; 3];
     let full = [FULL_SLOTS, FREE_SLOTS, FREE_SLOTS];
     let (mut stayed, mut stayed_off) = (Vec::new(), Vec::new());
-    // One wait for the disk holds up every step that is under way, more than one in a hundred: of the p99 of the rounds the middle one
-    // counts, and who comes first changes.
+    // One slow disk write delays every step that is under way, which can be more than one in a hundred.
+    // So take the median of the rounds' p99, and alternate which side runs first.
     let (mut p99, mut p99_off) = (Vec::new(), Vec::new());
     for round in 0..common.rounds.max(1) {
         stayed.push(runtime.block_on(measure(common, sizes, free, Affinity::On))?.stayed);
@@ -122,7 +123,7 @@ async fn measure(common: &Common, sizes: Sizes, slots: [u32; 3], affinity: Affin
     let mut ran: Vec<Vec<Ran>> = (0..sizes.workflows).map(|_| Vec::new()).collect();
     for step in next(&mut told, sizes.workflows * sizes.steps).await? {
         let flow = flows.get(&step.task).and_then(|flow| ran.get_mut(*flow));
-        flow.ok_or_else(|| anyhow::anyhow!("a task that nobody enqueued"))?.push(step);
+        flow.ok_or_else(|| anyhow::anyhow!("a task ran that the bench did not enqueue"))?.push(step);
     }
     for running in running {
         running.stop().await?;

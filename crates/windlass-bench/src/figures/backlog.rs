@@ -1,4 +1,5 @@
-//! The time of a claim must not depend on how much waits, nor on what this worker may not take.
+//! The time of a claim must not depend on the number of waiting tasks, nor on tasks that this worker may
+//! not take.
 
 use std::{sync::Arc, time::Instant};
 
@@ -14,10 +15,11 @@ use crate::{
 
 /// Tasks per claim.
 const CLAIM: u32 = 50;
-/// Ids of finished tasks that never were: lower than any real one.
+/// Ids of invented finished tasks: lower than any real id.
 const FIRST_ID: i64 = 1_000_000_000;
 const KIND: &str = "noop";
-/// Tasks that their jobs hold back, a kind of their own so that somebody else has those that run.
+/// A kind for the tasks that their jobs hold back. It is separate so that another worker can hold the
+/// running tasks of these jobs.
 const HELD_KIND: &str = "held";
 const TASKS_PER_JOB: usize = 100;
 
@@ -30,11 +32,11 @@ struct Case {
     lanes: Arc<[LaneId]>,
     claim_no: u64,
     times: Vec<f64>,
-    /// Somebody who holds an old snapshot for as long as this lives.
+    /// A connection that holds an old snapshot until it is dropped.
     held: Option<tokio_postgres::Client>,
 }
 
-/// A worker that is there for as long as the bench.
+/// A worker that stays registered for the whole bench.
 fn worker(kind: &str) -> anyhow::Result<NewWorker> {
     Ok(NewWorker {
         host: "bench".into(),
@@ -58,7 +60,8 @@ pub(super) struct Sizes {
     pub(super) finished: usize,
 }
 
-/// Tasks that were claimed and settled while an old snapshot is held: their index entries cannot be cleaned up.
+/// Tasks that are claimed and settled while an old snapshot is held, so that their index entries cannot
+/// be removed.
 const DEAD_TUPLES: usize = 100_000;
 
 pub(super) fn run(common: &Common, sizes: Sizes) -> anyhow::Result<Value> {
@@ -87,7 +90,7 @@ pub(super) fn run(common: &Common, sizes: Sizes) -> anyhow::Result<Value> {
             }
             case.times.clear();
         }
-        // Interleaved, so that the machine's mood is the same for all.
+        // Interleave the cases, so that the machine's load affects all of them alike.
         for _ in 0..claims {
             for case in &mut cases {
                 case.claim().await?;
@@ -110,7 +113,8 @@ pub(super) fn run(common: &Common, sizes: Sizes) -> anyhow::Result<Value> {
 }
 
 impl Case {
-    /// `others` are (kind, queue, tasks) that stand in front; the queue "paused" is paused.
+    /// `others` are tasks (kind, queue, number) that come first in the order; the queue "paused" is
+    /// paused.
     async fn new(
         common: &Common,
         name: &'static str,
@@ -133,7 +137,8 @@ impl Case {
         Ok(Self { name, waiting, rig, worker, lanes, claim_no: 0, times: Vec::new(), held: None })
     }
 
-    /// Fills many jobs up to their limits, which somebody else's attempts hold for good; the rest of their tasks waits behind them.
+    /// Fills many jobs up to their limits with attempts that another worker never ends. The rest of their
+    /// tasks waits behind these.
     async fn hold_by_jobs(&mut self, tasks: usize) -> anyhow::Result<()> {
         let store = &self.rig.store;
         let jobs = (tasks / TASKS_PER_JOB).max(1);
@@ -163,7 +168,7 @@ impl Case {
         Ok(())
     }
 
-    /// Opens a transaction with a snapshot that stays, then lets many tasks come and go.
+    /// Opens a transaction whose snapshot stays, then claims and settles many tasks.
     async fn hold_horizon(&mut self) -> anyhow::Result<()> {
         let (server, schema) = self.rig.schema()?;
         let client = server.connect().await?;
@@ -179,7 +184,7 @@ impl Case {
         Ok(())
     }
 
-    /// Keeps many finished tasks, and nobody cleans up.
+    /// Keeps many finished tasks, without a vacuum.
     async fn fill_history(&mut self, rows: usize) -> anyhow::Result<()> {
         let (server, schema) = self.rig.schema()?;
         let client = server.connect().await?;
@@ -197,7 +202,7 @@ impl Case {
         Ok(())
     }
 
-    /// One timed claim; its tasks end and as many new ones come, so that the backlog stays as it is.
+    /// One timed claim. Its tasks end and as many new ones come, so the backlog stays the same.
     async fn claim(&mut self) -> anyhow::Result<()> {
         self.claim_no += 1;
         let demand = [Demand::new(self.worker, self.claim_no, self.lanes.clone(), CLAIM)];

@@ -1,5 +1,6 @@
-//! Saturation for minutes on a PostgreSQL server with stock settings: dead rows, sizes, and whether the last stretch is as fast as the
-//! first; then the same while a session holds a snapshot, and after it.
+//! Minutes of full load on a PostgreSQL server with stock settings: dead rows, sizes, and whether the
+//! last stretch is as fast as the first. Then the same while a session holds a snapshot, and after it
+//! ends.
 
 use std::{
     sync::{
@@ -23,31 +24,31 @@ use crate::{
 const WAITING: usize = 100_000;
 /// Calls that enqueue at once.
 const PRODUCERS: usize = 4;
-/// Seconds before anything is measured: the worker starts slowly.
+/// Seconds before measuring: a worker starts slowly.
 const WARM_UP_S: u64 = 5;
-/// The longest stretch at the beginning and at the end that is compared.
+/// The longest stretch that is compared, at the start and at the end.
 const STRETCH_MAX_S: u64 = 60;
-/// Seconds over which the speed after the snapshot is told, and how long it is waited for.
+/// Seconds over which the speed after the snapshot is averaged.
 const BACK_OVER_S: usize = 3;
 const BACK_MAX_S: u64 = 60;
-/// The share of its speed at which a worker is back.
+/// The share of its earlier speed at which a worker counts as recovered.
 const BACK_SHARE: f64 = 0.9;
 
 /// How long the parts are.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Plan {
-    /// Seconds at saturation.
+    /// Seconds at full load.
     #[arg(long, default_value_t = 600)]
     seconds: u64,
-    /// Seconds for which a session then holds a snapshot; none with 0.
+    /// Seconds for which a session then holds a snapshot; 0 for none.
     #[arg(long, default_value_t = 75)]
     held_seconds: u64,
-    /// Leaves dead rows to the server, as with `vacuum = "off"`.
+    /// Leave dead rows to the server's autovacuum, as with `vacuum = "off"`.
     #[arg(long)]
     autovacuum_alone: bool,
 }
 
-/// One second.
+/// The figures of one second.
 #[derive(Debug, Clone, Copy)]
 struct Second {
     settled: u64,
@@ -89,7 +90,7 @@ async fn measure(common: &Common, plan: Plan) -> anyhow::Result<Value> {
     let (first, last) = (rate(all.get(..stretch)), rate(all.get(all.len().saturating_sub(stretch)..)));
     let cleaned = pace.watch.vacuums().await?;
     let waiting = rig.store.lane_records().await?.first().map_or(0, |lane| lane.depth.ready);
-    // On a connection of its own: what is watched is read in transactions of the moment.
+    // A separate connection: the holder's open transaction would freeze the figures that the watch reads.
     let holder = server.connect().await?;
     let held = match plan.held_seconds {
         0 => None,
@@ -120,14 +121,14 @@ async fn measure(common: &Common, plan: Plan) -> anyhow::Result<Value> {
     }))
 }
 
-/// The speed over a stretch.
+/// The mean speed over a stretch.
 fn rate(stretch: Option<&[Second]>) -> f64 {
     let stretch = stretch.unwrap_or_default();
     let settled: u64 = stretch.iter().map(|second| second.settled).sum();
     settled as f64 / stretch.iter().map(|second| second.took).sum::<f64>()
 }
 
-/// The same while a session holds a snapshot, and how soon the speed is back when it has let go.
+/// The speed while a session holds a snapshot, and how soon it recovers after the session ends.
 async fn hold(
     pace: &Pace,
     holder: &tokio_postgres::Client,
@@ -159,7 +160,7 @@ async fn hold(
     }))
 }
 
-/// Looks at the server once a second.
+/// Reads the server's figures once a second.
 struct Watch {
     client: tokio_postgres::Client,
     schema: String,
@@ -185,7 +186,7 @@ impl Watch {
     }
 }
 
-/// What goes on, second by second.
+/// The figures, second by second.
 struct Pace {
     watch: Watch,
     worker: WorkerHandle,
@@ -204,7 +205,7 @@ impl Pace {
     }
 }
 
-/// Calls that keep the backlog as it is.
+/// The calls that keep the backlog constant.
 struct Load {
     is_over: Arc<AtomicBool>,
     callers: Vec<tokio::task::JoinHandle<anyhow::Result<()>>>,
@@ -230,7 +231,7 @@ impl Load {
     }
 }
 
-/// Enqueues as many as have ended.
+/// Enqueues as many tasks as have ended.
 async fn add(
     store: SharedStore,
     worker: WorkerHandle,

@@ -1,4 +1,4 @@
-//! No-op tasks through the whole engine, beside a bare SQL loop over the same table.
+//! No-op tasks through the whole engine, compared with a bare SQL loop over the same table.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     rig::{HistoryArg, Noop, Rig, median, round, runtime},
 };
 
-/// What is drained, and how.
+/// What is drained, and with which settings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub(super) history: HistoryArg,
@@ -22,7 +22,7 @@ pub(super) struct Shape {
     pub(super) metrics: Metrics,
 }
 
-/// As a worker is by default.
+/// The default settings of a worker.
 const USUAL: Shape = Shape { history: HistoryArg::Kept, slots: None, metrics: Metrics::On };
 
 pub(super) fn run(common: &Common, tasks: usize, shape: Shape) -> anyhow::Result<Value> {
@@ -51,7 +51,8 @@ pub(super) fn run(common: &Common, tasks: usize, shape: Shape) -> anyhow::Result
     }))
 }
 
-/// With metrics and without, in turns, so that whatever else the machine does falls on both: what does counting cost?
+/// With metrics and without, in turns, so that other load on the machine affects both. The ratio is the
+/// cost of counting.
 pub(super) fn run_metrics(common: &Common, tasks: usize) -> anyhow::Result<Value> {
     let runtime = runtime()?;
     let (mut on, mut off) = (Vec::new(), Vec::new());
@@ -72,7 +73,8 @@ pub(super) fn run_metrics(common: &Common, tasks: usize) -> anyhow::Result<Value
     }))
 }
 
-/// Every task fails, against every task succeeds: failures must not slow claiming down.
+/// Runs in which every task fails, against runs in which every task succeeds: failures must not slow
+/// claims down.
 pub(super) fn run_failing(common: &Common, tasks: usize) -> anyhow::Result<Value> {
     let runtime = runtime()?;
     let (mut succeeding, mut failing) = (Vec::new(), Vec::new());
@@ -90,7 +92,7 @@ pub(super) fn run_failing(common: &Common, tasks: usize) -> anyhow::Result<Value
     }))
 }
 
-/// Fails, and is to be tried again much later.
+/// Fails, and asks for a retry much later.
 struct Failing;
 
 #[async_trait::async_trait]

@@ -1,4 +1,4 @@
-//! Enqueues: many single callers, batches, and a bare loop of one-row commits.
+//! Enqueues: many callers of one task each, batches, and a bare loop of one-row commits.
 
 use std::time::Instant;
 

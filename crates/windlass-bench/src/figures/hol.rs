@@ -1,5 +1,5 @@
-//! Head-of-line blocking: 50 tasks on 5 slots, every tenth fifty times as long. A freed slot must not wait for its
-//! neighbours.
+//! Head-of-line blocking: 50 tasks on 5 slots, every tenth of them fifty times as long. A free slot must
+//! not wait for the other slots.
 
 use std::{sync::Arc, time::Duration};
 
@@ -67,7 +67,7 @@ async fn measure(common: &Common, times: &[u64]) -> anyhow::Result<f64> {
     Ok(took.as_secs_f64())
 }
 
-/// Makespan when each task, in order, goes to the slot that is free first.
+/// Makespan if each task, in order, goes to the first free slot.
 fn greedy(times: &[u64]) -> f64 {
     let mut free_at = [0_u64; SLOTS];
     for ms in times {
@@ -78,7 +78,7 @@ fn greedy(times: &[u64]) -> f64 {
     free_at.into_iter().max().unwrap_or_default() as f64 / 1e3
 }
 
-/// Makespan when each batch of as many tasks as slots waits for all of the one before.
+/// Makespan if each batch, of as many tasks as slots, waits until the whole batch before has ended.
 fn batches(times: &[u64]) -> f64 {
     times.chunks(SLOTS).map(|batch| batch.iter().max().copied().unwrap_or_default()).sum::<u64>() as f64 / 1e3
 }

@@ -1,4 +1,5 @@
-//! What the gate of a job costs: the same tasks, held back by many small limits, and without jobs.
+//! The cost of the gate of a job: tasks that many small limits hold back, compared with the same tasks
+//! without jobs.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::{
     rig::{HistoryArg, LOAD_BATCH, Noop, Rig, median, round, runtime, task},
 };
 
-/// How many jobs, how large.
+/// How many jobs and tasks, and which limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) jobs: usize,
@@ -58,7 +59,7 @@ async fn drain(common: &Common, sizes: Sizes, has_jobs: bool) -> anyhow::Result<
             rig.store.gates().set_job(name, &change).await?;
         }
     }
-    // Somebody is there from the start, so that the jobs let through what they may.
+    // Register a worker before the tasks come: without one, jobs admit no task.
     let first = register(&rig).await?;
     let template = task("noop", "default")?;
     let of = |place: usize| NewTask {

@@ -1,8 +1,9 @@
-//! From the enqueue call to the start of the handler, on an idle worker, one task at a time; on PostgreSQL another process
-//! enqueues.
+//! Time from the enqueue call to the start of the handler, on an idle worker, one task at a time. On
+//! PostgreSQL another process enqueues.
 //!
-//! `commit_ms` is the median of one-row commits in the same rhythm: a disk and a processor that have idled for 5 ms take
-//! longer than busy ones, with or without a queue. Commits back to back stand beside it.
+//! `commit_ms` is the median of one-row commits with the same pauses. A disk and a processor that were
+//! idle for 5 ms are slower than busy ones, with or without a queue. The time of commits without a pause
+//! is printed as well.
 
 use std::{
     sync::Arc,
@@ -21,7 +22,7 @@ use crate::{
     rig::{HistoryArg, Rig, median, percentile, round, runtime, task},
 };
 
-/// Commits whose median stands beside the figures.
+/// Commits of one median.
 const COMMITS: usize = 500;
 /// Enqueues before the measured ones.
 pub(super) const WARM_UP: usize = 50;
@@ -46,7 +47,7 @@ pub(super) fn run(common: &Common, tasks: usize, spacing: Duration) -> anyhow::R
     })
 }
 
-/// Times beside one-row commits in the same rhythm, in turns.
+/// Measures the times, and in turns with them one-row commits with the same pauses.
 pub(super) fn compared(
     common: &Common,
     tasks: usize,
@@ -60,7 +61,7 @@ pub(super) fn compared(
             ceiling::commit_ms(&room, COMMITS, spacing).await
         })
     };
-    // Before, between and after, because the disk's mood changes within a minute.
+    // Measure commits before, between and after, because the speed of a disk changes within a minute.
     let (mut times, mut commit_times) = (Vec::new(), vec![commits(spacing)?]);
     for _ in 0..common.rounds.max(1) {
         times.extend(runtime.block_on(measure(common))?);
@@ -103,19 +104,19 @@ async fn measure(common: &Common, tasks: usize, spacing: Duration) -> anyhow::Re
     Ok(times)
 }
 
-/// A task that says when it was handed in, of the usual size.
+/// A task of the usual size that carries the time of its enqueue call.
 pub(super) fn stamped() -> anyhow::Result<NewTask> {
     let payload = (now_ns(), "x".repeat(90));
     Ok(NewTask::new("report", Payload::json(&payload)?)?)
 }
 
-/// The clock that all processes of a machine share.
+/// A clock that all processes of a machine share.
 fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Reports how long after the call it was started.
+/// Reports how long after the enqueue call it was started.
 pub(super) struct ReportStamped {
     pub(super) took: mpsc::UnboundedSender<f64>,
 }
@@ -134,7 +135,7 @@ impl RawHandler for ReportStamped {
     }
 }
 
-/// Enqueued by another process, picked up by an idle worker here.
+/// Another process enqueues, and an idle worker in this process picks up.
 async fn measure_apart(
     common: &Common,
     server: &Server,
@@ -147,7 +148,7 @@ async fn measure_apart(
     let schema = rig.schema()?.1.to_owned();
     let (url, number) = (server.url.clone(), (tasks + WARM_UP).to_string());
     let spacing = spacing.as_millis().to_string();
-    // Its pipes are read on a thread of their own: the worker must not wait for them.
+    // Read its pipes on a thread of their own: the worker must not wait for them.
     let trickle = tokio::task::spawn_blocking(move || {
         let mut member = Member::start(
             &url,

@@ -1,4 +1,4 @@
-//! A process of a bench's own: started by the bench, told what to do line by line, answers in JSON.
+//! A child process of a bench: it takes orders line by line and answers in JSON.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -21,7 +21,7 @@ use crate::{
     rig::{HistoryArg, Noop, runtime},
 };
 
-/// What a member is started with.
+/// The arguments of a member.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct MemberArgs {
     /// The schema of the store
@@ -30,24 +30,26 @@ pub(crate) struct MemberArgs {
     /// How many tasks run at once
     #[arg(long, default_value_t = 1_000)]
     slots: u32,
-    /// Most tasks of a claim
+    /// Most tasks of one claim
     #[arg(long)]
     claim_batch: Option<u32>,
-    /// Pause between two looks of an idle worker
+    /// Pause between two polls of an idle worker
     #[arg(long)]
     poll_ms: Option<u64>,
     /// Without LISTEN
     #[arg(long)]
     deaf: bool,
-    /// No worker: enqueues so many tasks, a few milliseconds apart, each with the time of the call in its payload
+    /// Run no worker: enqueue so many tasks, a few milliseconds apart, each with the time of its call in
+    /// the payload
     #[arg(long)]
     trickle: Option<usize>,
-    /// Pause between two of them
+    /// Pause between two of these tasks
     #[arg(long, default_value_t = 5)]
     spacing_ms: u64,
 }
 
-/// A worker with one handler that does nothing: says READY, starts at GO, stops at STOP and tells what it did.
+/// A worker with one handler that does nothing. It prints READY, starts at GO, stops at STOP and prints
+/// its figures.
 pub(super) fn run(common: &Common, args: &MemberArgs) -> anyhow::Result<()> {
     let Place::Server(server) = &common.place else { anyhow::bail!("a member needs --store postgres://…") };
     runtime()?.block_on(async {
@@ -76,7 +78,7 @@ pub(super) fn run(common: &Common, args: &MemberArgs) -> anyhow::Result<()> {
         let running = tokio::spawn(worker.run(async move {
             let _ = stopped.await;
         }));
-        // Any further line asks for figures; the end of the input is the end.
+        // Every other line asks for figures; the end of the input stops the worker.
         while lines.recv().await.is_some() {
             let status = handle.status();
             let times: Vec<f64> = std::iter::from_fn(|| pickups.try_recv().ok()).collect();
@@ -89,7 +91,7 @@ pub(super) fn run(common: &Common, args: &MemberArgs) -> anyhow::Result<()> {
     })
 }
 
-/// Enqueues one task after another, as a service does that is not where the workers are.
+/// Enqueues one task after another, as a service on another machine than the workers does.
 async fn trickle(store: &SharedStore, tasks: usize, spacing: std::time::Duration) -> anyhow::Result<()> {
     say(&json!("READY"))?;
     lines().recv().await.context("no GO")?;
@@ -120,7 +122,7 @@ fn lines() -> tokio::sync::mpsc::UnboundedReceiver<String> {
     lines
 }
 
-/// A member as the bench sees it; it ends with this.
+/// The bench's end of a member; dropping it ends the member.
 pub(super) struct Member {
     child: Child,
     words: Option<ChildStdin>,

@@ -1,4 +1,4 @@
-//! Memory with many tasks in flight, and with many waiting. Each part runs in a process of its own.
+//! Memory with many tasks in flight, and with many waiting. Each part runs in a separate process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,9 +12,9 @@ use crate::{
     rig::{HistoryArg, Noop, Rig, round, runtime},
 };
 
-/// Slots of the parts with a backlog.
+/// Slots in the parts with a backlog.
 const FEW_SLOTS: u32 = 100;
-/// Tasks that the parts with a backlog run.
+/// Tasks that run in the parts with a backlog.
 const RUN_TASKS: usize = 5_000;
 /// The small backlog.
 const FEW_WAITING: usize = 10_000;
@@ -65,7 +65,7 @@ pub(super) fn run_part(common: &Common, part: Part, slots: u32, waiting: usize) 
     Ok(json!({ "mb": round(mb, 1) }))
 }
 
-/// Sleeps until everybody is there and the figure was read.
+/// Sleeps until all tasks run and the memory was read.
 struct Sleepy {
     arrived: Arc<Semaphore>,
     leave: Arc<Semaphore>,
@@ -109,7 +109,7 @@ async fn backlog(common: &Common, waiting: usize) -> anyhow::Result<f64> {
     status_mb("VmHWM:")
 }
 
-/// A figure of this process's memory as the kernel tells it.
+/// A memory figure of this process, as the kernel reports it.
 pub(super) fn status_mb(field: &str) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with(field)).context("no such figure in /proc")?;

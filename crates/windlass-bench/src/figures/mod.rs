@@ -30,7 +30,7 @@ use crate::{
 
 /// Most tasks of one setting of the sweep.
 const SWEEP_TASKS: usize = 60_000;
-/// Consumers of the pool and of the channels beside it.
+/// Consumers of the pool, and of the channels that it is compared with.
 const POOL_CONSUMERS: usize = 64;
 /// Places in their buffers: the pool's default.
 const POOL_CAPACITY: usize = 100;
@@ -38,7 +38,7 @@ const POOL_CAPACITY: usize = 100;
 /// Every bench.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Which {
-    /// In-process pool against the fastest of three bare channels.
+    /// The in-process pool, compared with the fastest of three bare channels.
     Pool {
         #[command(flatten)]
         common: Common,
@@ -54,7 +54,7 @@ pub(crate) enum Which {
         #[arg(long, default_value_t = 0.2)]
         scale: f64,
     },
-    /// Tasks that wait 100 ms: how full are the slots?
+    /// Tasks that wait 100 ms: which share of the slots' time is spent in handlers?
     Sleep {
         #[command(flatten)]
         common: Common,
@@ -65,7 +65,7 @@ pub(crate) enum Which {
         #[arg(long, default_value_t = 500)]
         slots: u32,
     },
-    /// No-op tasks through the whole engine against a bare SQL loop.
+    /// No-op tasks through the whole engine, compared with a bare SQL loop.
     Drain {
         #[command(flatten)]
         common: Common,
@@ -75,13 +75,13 @@ pub(crate) enum Which {
         /// Whether ended tasks are kept.
         #[arg(long, default_value = "kept")]
         history: rig::HistoryArg,
-        /// Slots; the default of a worker unless given.
+        /// Slots; without it a worker's default.
         #[arg(long)]
         slots: Option<u32>,
-        /// Whether what happens to tasks is counted for /metrics.
+        /// Whether task events are counted for /metrics.
         #[arg(long, default_value = "on")]
         metrics: rig::MetricsArg,
-        /// Over gRPC, against the same store used directly.
+        /// Over gRPC, compared with the same store used directly.
         #[arg(long)]
         remote: bool,
     },
@@ -93,7 +93,7 @@ pub(crate) enum Which {
         #[arg(long, default_value_t = 100_000)]
         tasks: usize,
     },
-    /// Tasks that all fail against tasks that all succeed.
+    /// Tasks that all fail, compared with tasks that all succeed.
     Failures {
         #[command(flatten)]
         common: Common,
@@ -101,7 +101,7 @@ pub(crate) enum Which {
         #[arg(long, default_value_t = 50_000)]
         tasks: usize,
     },
-    /// Single and batch enqueues against one-row commits.
+    /// Single and batch enqueues, compared with one-row commits.
     Enqueue {
         #[command(flatten)]
         common: Common,
@@ -119,11 +119,12 @@ pub(crate) enum Which {
         /// Pause before each of them.
         #[arg(long, default_value_t = 5)]
         spacing_ms: u64,
-        /// Over gRPC: a server, and a client and a worker that only know its address.
+        /// Over gRPC: a server, and a client and a worker that know only its address.
         #[arg(long)]
         remote: bool,
     },
-    /// Saturation for minutes, and a snapshot that a session holds: dead rows, sizes, speed. PostgreSQL only.
+    /// Minutes of full load, and a session that holds a snapshot: dead rows, sizes, speed. PostgreSQL
+    /// only.
     Bloat {
         #[command(flatten)]
         common: Common,
@@ -144,7 +145,7 @@ pub(crate) enum Which {
         #[arg(long, default_value_t = 10_000_000)]
         finished: usize,
     },
-    /// What the gate of a job costs: many small limits, against the same tasks without jobs.
+    /// The cost of the gate of a job: many small limits, compared with the same tasks without jobs.
     Jobs {
         #[command(flatten)]
         common: Common,
@@ -158,7 +159,8 @@ pub(crate) enum Which {
         #[arg(long, default_value_t = 100)]
         tasks: usize,
     },
-    /// Workflows on three workers over gRPC: steps that run where the one before ran, and pickup with one worker full.
+    /// Workflows on three workers over gRPC: the share of steps on the worker of the step before, and
+    /// pickup with one full worker.
     Affinity {
         #[command(flatten)]
         common: Common,
@@ -179,15 +181,17 @@ pub(crate) enum Which {
         /// The large backlog.
         #[arg(long, default_value_t = 1_000_000)]
         waiting: usize,
-        /// Runs one part in this process; used by the bench itself.
+        /// Run one part in this process; the bench itself uses it.
         #[arg(long, hide = true)]
         part: Option<memory::Part>,
     },
-    /// A steady stream with a short history: the file must stop growing. With --minutes a mixed load while workers are killed.
+    /// A steady stream with a short history: the file must stop growing. With --minutes: a mixed load,
+    /// with workers killed.
     Soak {
         #[command(flatten)]
         common: Common,
-        /// Plain tasks, jobs, workflows, failures and cancellations for so long, a worker killed every minute.
+        /// Run plain tasks, jobs, workflows, failures and cancellations for so long, and kill a worker
+        /// every minute.
         #[arg(long, conflicts_with_all = ["tasks", "seconds", "history_seconds"])]
         minutes: Option<f64>,
         /// Tasks a second of the mixed load.
@@ -203,7 +207,7 @@ pub(crate) enum Which {
         #[arg(long, default_value_t = 60)]
         history_seconds: u64,
     },
-    /// Many worker processes on one PostgreSQL: how fast together, how evenly.
+    /// Many worker processes on one PostgreSQL: their speed together and their shares.
     Fleet {
         #[command(flatten)]
         common: Common,
@@ -216,31 +220,32 @@ pub(crate) enum Which {
         /// Slots of each worker.
         #[arg(long, default_value_t = 1_000)]
         slots: u32,
-        /// What eight idle workers send, and what a lone task costs them.
+        /// What eight idle workers send, and the cost of a single task.
         #[arg(long, conflicts_with_all = ["tasks", "coordinators"])]
         idle: bool,
-        /// Sixty-four coordinators in one process against one.
+        /// Sixty-four coordinators in one process, compared with one.
         #[arg(long, conflicts_with = "tasks")]
         coordinators: bool,
         /// Three workers with claims of 10 to 1000 tasks and polls of 50 ms to 1 s.
         #[arg(long)]
         sweep: bool,
     },
-    /// Handlers that become ten times as slow and recover, or that hold more memory than there is: what may run follows.
+    /// Handlers that become ten times as slow and recover, or that together hold more memory than there
+    /// is: how many may run.
     Pressure {
         #[command(flatten)]
         common: Common,
         #[command(flatten)]
         args: pressure::PressureArgs,
     },
-    /// Messages of RabbitMQ through the pool, against a bare consumer.
+    /// Messages of RabbitMQ through the pool, compared with a bare consumer.
     Amqp {
         #[command(flatten)]
         common: Common,
         #[command(flatten)]
         args: amqp::AmqpArgs,
     },
-    /// A process of a bench's own; started by the bench.
+    /// A child process of a bench.
     #[command(hide = true)]
     Member {
         #[command(flatten)]
@@ -250,7 +255,7 @@ pub(crate) enum Which {
     },
     /// Every figure beside its bar, in one table.
     Check {
-        /// Smaller numbers: a look rather than a verdict.
+        /// Smaller numbers: faster, for a first look only.
         #[arg(long)]
         quick: bool,
         /// Only these benches.
@@ -285,7 +290,7 @@ impl Which {
     }
 }
 
-/// Runs a bench; the answer is the exit code.
+/// Runs a bench; returns the exit code.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<u8> {
     let Cli { store, json, mut which } = cli;
     if let Some(common) = which.common() {

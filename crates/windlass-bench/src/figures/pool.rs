@@ -1,7 +1,8 @@
-//! Dispatch and run of tasks that do nothing, against bare bounded channels.
+//! Starting and running tasks that do nothing, compared with bare bounded channels.
 //!
-//! The bare side has the same capacity, the same number of consumers, boxed futures and one result channel per task: what is left
-//! is what the pool adds (slots, panic guard, counting, refusal) and what it saves.
+//! The bare side has the same capacity, the same number of consumers, boxed futures and one result
+//! channel per task. The difference is what the pool adds (slots, panic guard, counting, refusal) and
+//! what it saves.
 
 use std::{
     pin::Pin,
@@ -18,9 +19,10 @@ use tokio::{
 };
 use windlass::Pool;
 
-/// Tasks of the runs that only warm up caches, the allocator and the runtime's threads, as a part of a measured run.
+/// Tasks of a warm-up run, as a divisor of a measured run. It warms up caches, the allocator and the
+/// runtime's threads.
 const WARM_UP_PART: usize = 10;
-/// Longer than any run: the producer waits for room, not for a deadline.
+/// Longer than any run: the producer waits for room, and never for this deadline.
 const FOR_EVER: Duration = Duration::from_hours(1);
 
 type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -88,7 +90,7 @@ impl Contender {
     }
 }
 
-/// Runs all sides in turn, `rounds` times, on a runtime of its own. Medians count.
+/// Runs all sides in turn, `rounds` times, on a separate runtime. Medians count.
 pub fn run(tasks: usize, consumers: usize, capacity: usize, rounds: usize) -> Result<PoolBench> {
     if tasks == 0 || rounds == 0 {
         bail!("a bench needs at least one task and one round");
@@ -123,7 +125,8 @@ pub fn run(tasks: usize, consumers: usize, capacity: usize, rounds: usize) -> Re
     })
 }
 
-/// On a thread of the runtime, as a service would: the thread that blocks on a runtime is not one of them.
+/// Runs on a thread of the runtime, as a service would. The thread that calls `block_on` is not one of
+/// them.
 fn measure(
     runtime: &Runtime,
     contender: Contender,
@@ -241,7 +244,7 @@ async fn collect(results: Vec<oneshot::Receiver<usize>>, started: Instant) -> Re
 fn job(task: usize) -> (Job, oneshot::Receiver<usize>) {
     let (sender, receiver) = oneshot::channel();
     let job = Box::pin(async move {
-        // The producer waits for every result, so nobody has gone.
+        // The producer waits for every result, so the receiver still exists.
         let _ = sender.send(nothing(task).await);
     });
     (job, receiver)

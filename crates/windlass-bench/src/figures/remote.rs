@@ -1,4 +1,5 @@
-//! Benches over gRPC: a server on the bench's store, a worker and a client that only know its address.
+//! Benches over gRPC: a server on the bench's store, and a worker and a client that know only its
+//! address.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +19,7 @@ use crate::{
     rig::{HistoryArg, Noop, Rig, median, round, runtime},
 };
 
-/// A server on a thread of its own, as it is in a process of its own.
+/// A server on a separate thread with its own runtime, as in a separate process.
 pub(super) struct Server {
     servers: Servers,
     stop: oneshot::Sender<()>,
@@ -58,7 +59,7 @@ impl Server {
     }
 }
 
-/// No-op tasks over gRPC against the same store used directly, in turns.
+/// No-op tasks over gRPC, compared in turns with the same store used directly.
 pub(super) fn drain(common: &Common, tasks: usize, shape: drain::Shape) -> anyhow::Result<Value> {
     let runtime = runtime()?;
     let (mut remote, mut direct) = (Vec::new(), Vec::new());
@@ -93,7 +94,7 @@ async fn drain_once(common: &Common, tasks: usize, shape: drain::Shape) -> anyho
     Ok(tasks as f64 / took.as_secs_f64())
 }
 
-/// From the enqueue call of a client to the start of the handler of a worker, both over gRPC.
+/// Time from a client's enqueue call to the start of a worker's handler, both over gRPC.
 pub(super) fn latency(common: &Common, tasks: usize, spacing: Duration) -> anyhow::Result<Value> {
     latency::compared(common, tasks, spacing, async |common: &Common| {
         let rig = Rig::new(common, HistoryArg::Kept).await?;
@@ -103,7 +104,7 @@ pub(super) fn latency(common: &Common, tasks: usize, spacing: Duration) -> anyho
         let running =
             rig.start_on(store, "report", Arc::new(ReportStamped { took }), WorkerConfig::default())?;
         let client: SharedStore = server.client().await?;
-        // In a task, as callers are in a service.
+        // Call from a spawned task, as a service does.
         let all = tokio::spawn(async move {
             let mut all = Vec::with_capacity(tasks);
             for i in 0..tasks + latency::WARM_UP {

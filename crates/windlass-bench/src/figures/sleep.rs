@@ -1,4 +1,4 @@
-//! Tasks that wait 100 ms: how much of the slots' time is spent in handlers?
+//! Tasks that wait 100 ms: which share of the slots' time is spent in handlers?
 
 use std::{
     sync::{
@@ -19,7 +19,7 @@ use crate::{
 /// How long a handler waits.
 const HANDLER_TIME: Duration = Duration::from_millis(100);
 
-/// Waits, and notes how long it really took.
+/// Waits, and records how long the wait really took.
 struct Wait {
     nanos: Arc<AtomicU64>,
 }

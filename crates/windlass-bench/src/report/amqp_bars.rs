@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_does_not_move_or_leaves_its_bounds_is_short() {
+    fn a_limit_that_stays_or_leaves_its_bounds_misses_its_bar() {
         let phase = |limit: u64, settled_s: f64| json!({"limit": limit, "settled_s": settled_s});
         let figures = |slow: u64, most: u64| {
             let phases = [phase(20, 3.0), phase(slow, 4.0), phase(20, 3.0)];

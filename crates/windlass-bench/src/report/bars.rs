@@ -1,4 +1,4 @@
-//! The bars: which figure of which bench must reach what.
+//! The bars: which figure of which bench must reach which value.
 
 use serde_json::Value;
 
@@ -26,12 +26,12 @@ pub(super) fn at_most(name: &'static str, value: f64, bar: f64) -> Figure {
     Figure { name, value, bar: format!("<= {bar}"), ok: value <= bar }
 }
 
-/// A figure without a bar, to be read beside others.
+/// A figure without a bar, printed for comparison.
 pub(super) fn printed(name: &'static str, value: f64) -> Figure {
     Figure { name, value, bar: "printed".into(), ok: value.is_finite() }
 }
 
-/// Pickup over gRPC: beside the time limit, at most two durable commits.
+/// Pickup over gRPC: the time limit, and at most two durable commits.
 fn remote_latency(v: &Value) -> Option<Vec<Figure>> {
     Some(vec![
         at_most("p99_ms", number(v, "p99_ms")?, 10.0),
@@ -39,8 +39,8 @@ fn remote_latency(v: &Value) -> Option<Vec<Figure>> {
     ])
 }
 
-/// Steps of workflows that run where the one before ran; pickup beside the same without the preference, which varies by a tenth
-/// from run to run.
+/// The share of steps that run on the worker of the step before, and pickup compared with the same run
+/// without that preference. The second figure varies by a tenth from run to run.
 fn affinity(v: &Value) -> Option<Vec<Figure>> {
     Some(vec![
         at_least("steps that stayed", number(v, "stayed")?, 0.9),
@@ -303,7 +303,7 @@ pub(super) const POSTGRES: &[Bench] = &[
     },
     Bench {
         name: "pg_bloat",
-        // Two minutes instead of ten: decision 0048 has the figures of the long run.
+        // Two minutes instead of ten; decision 0048 has the figures of the long run.
         full: &["bloat", "--store", "postgres", "--seconds", "120"],
         quick: &["bloat", "--store", "postgres", "--seconds", "30", "--held-seconds", "20"],
         figures: |v| {
@@ -399,10 +399,12 @@ pub(super) const POSTGRES: &[Bench] = &[
     },
 ];
 
-/// How much what must not grow still grows over the last quarter of a long run, as a share of its mean.
+/// How much a figure that must not grow may still grow over the last quarter of a long run, as a share of
+/// its mean.
 const SLOPE_MAX: f64 = 0.05;
 
-/// A mixed load while workers are killed. A run of a few minutes has not filled its history yet, so only long ones have slopes.
+/// A mixed load while workers are killed. A run of a few minutes has not filled its history yet, so only
+/// long runs have slopes.
 fn soak(value: &Value) -> Option<Vec<Figure>> {
     let slopes = value.get("slopes")?;
     let slope = |name: &'static str, key: &str| {
@@ -424,7 +426,7 @@ fn soak(value: &Value) -> Option<Vec<Figure>> {
     ])
 }
 
-/// Tasks behind many small limits against the same tasks without jobs.
+/// Tasks behind many small limits, compared with the same tasks without jobs.
 fn jobs(value: &Value, bar: f64) -> Option<Vec<Figure>> {
     Some(vec![
         printed("held_at_start", number(value, "held_at_start")?),

@@ -1,4 +1,4 @@
-//! Every figure beside its bar, in one table. Each bench runs in a process of its own.
+//! Every figure beside its bar, in one table. Each bench runs in a separate process.
 
 use std::{io::Write as _, process::Command};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{amqp_bars, bars};
 use crate::program;
 
-/// Runs the benches and prints the table; the exit code is 1 if a figure is short of its bar.
+/// Runs the benches and prints the table. The exit code is 1 if a figure misses its bar.
 pub(crate) fn run(quick: bool, only: &[String], json: bool) -> anyhow::Result<u8> {
     let benches: Vec<_> = bars::EMBEDDED.iter().chain(bars::POSTGRES).chain(amqp_bars::BENCHES).collect();
     if let Some(unknown) = only.iter().find(|name| !benches.iter().any(|bench| bench.name == **name)) {
@@ -50,7 +50,8 @@ pub(crate) fn run(quick: bool, only: &[String], json: bool) -> anyhow::Result<u8
     Ok(u8::from(short))
 }
 
-/// Whether the figures are those of the demo, which users watch: it is a command of `windlass` itself.
+/// Whether the figures are those of the demo, which users watch: the demo is a command of `windlass`
+/// itself.
 fn is_demo(args: &[&str]) -> bool {
     args.first() == Some(&"demo")
 }

@@ -16,17 +16,18 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// How long a connection may take: the server is near, or it is not there.
+/// How long connecting may take: a server is near or it does not run.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long an answer may take beyond the time that the call itself asks to wait.
+/// How long an answer may take, on top of the time that the call itself asks to wait.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// Largest answer: a page of a thousand tasks, each with a large payload, fits.
 const ANSWER_MAX_BYTES: usize = 2 << 30;
 
-/// How the error of a server starts that was reached and with which TLS does not come about.
+/// How an error message starts if the server was reached but the TLS handshake failed.
 const NO_TLS: &str = "no TLS with ";
 
-/// Whether a server was reached, and only TLS does not come about: other settings help, another try does not.
+/// Whether the server was reached but the TLS handshake failed. Another try does not help; other settings
+/// do.
 pub fn is_no_tls(error: &ErrorDetail) -> bool {
     error.message.starts_with(NO_TLS)
 }
@@ -46,12 +47,12 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// What a call changes if its answer is lost.
+/// What a lost answer can mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    /// Nothing.
+    /// The call changed nothing.
     Reads,
-    /// Perhaps something.
+    /// The call may have changed something.
     Writes,
 }
 
@@ -67,7 +68,7 @@ impl Client {
         }
         let connector = Connector::new(&uri, credentials.ca.as_deref(), CONNECT_TIMEOUT)?;
         if credentials.token.is_some() && uri.scheme_str() == Some("http") && !is_local(&uri) {
-            tracing::warn!(server = %base, "the token can be read on the way; use https:// if the server speaks it");
+            tracing::warn!(server = %base, "the token crosses the network unencrypted; use https:// if the server has TLS");
         }
         let authorization = credentials.token.as_ref().map(|token| authorization(token)).transpose()?;
         Ok(Self { base, authorization, http: HyperClient::builder(TokioExecutor::new()).build(connector) })
@@ -78,13 +79,13 @@ impl Client {
         &self.base
     }
 
-    /// Reads.
+    /// Sends a GET; the answer must be a success.
     pub async fn get<T: DeserializeOwned>(&self, path: &str, wait: Duration) -> Answer<T> {
         let (_, body) = self.send(Method::GET, path, None, wait, Effect::Reads).await?;
         self.read(&body)
     }
 
-    /// Reads, whatever the status: for health, where 503 is an answer too.
+    /// Sends a GET and takes any status: a health check answers 503 too.
     pub async fn get_any<T: DeserializeOwned>(&self, path: &str) -> Answer<(StatusCode, T)> {
         let (status, body) = self.exchange(Method::GET, path, None, Duration::ZERO, Effect::Reads).await?;
         Ok((status, self.read(&body)?))
@@ -95,7 +96,7 @@ impl Client {
         self.post_waiting(path, body, Duration::ZERO, Effect::Writes).await
     }
 
-    /// Sets something to what the body says.
+    /// Sends a PUT: the resource becomes what the body says.
     pub async fn put<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Answer<T> {
         let body = serde_json::to_vec(body).map_err(|error| ErrorDetail::invalid(error.to_string()))?;
         let (_, answer) =
@@ -109,7 +110,7 @@ impl Client {
         self.read(&answer)
     }
 
-    /// Asks a question that is too long for a query, and may wait for its answer.
+    /// Sends a question that is too long for a query string, and may wait for its answer.
     pub async fn ask<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -207,10 +208,10 @@ impl Client {
         };
         if problem.is_plain() {
             let plain = self.base.replacen("https://", "http://", 1);
-            return error("what answers there does not speak it").hint(format!("write {plain}"));
+            return error("the server there does not use TLS").hint(format!("write {plain}"));
         }
         error(&problem.to_string()).hint(
-            "name the authority of its certificate with --ca FILE, and the server as its certificate does",
+            "name the certificate's authority with --ca FILE, and use a host name that the certificate has",
         )
     }
 
@@ -247,7 +248,7 @@ fn authorization(token: &str) -> Result<HeaderValue, Failure> {
     Ok(value)
 }
 
-/// A piece of a path or a query with everything escaped that has a meaning there.
+/// A piece of a path or a query, with every special character escaped.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -261,7 +262,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A query string of what is there.
+/// A query string of the pairs that have a value.
 pub fn query<'a>(pairs: impl IntoIterator<Item = (&'a str, Option<String>)>) -> String {
     let pairs: Vec<String> =
         pairs.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", escape(&value?)))).collect();

@@ -1,6 +1,8 @@
-//! Finding whom to talk to: what was named, else the store in this folder, else the server at the usual address.
+//! Finds the server or store that a command uses: the one that the caller named, else the store in this
+//! folder, else the server at the usual address.
 //!
-//! A store is used through the server that runs on it; only if none does, its file is opened. docs/decisions/0049 says why.
+//! A store is used through the server that runs on it. Its file is opened only if no server runs.
+//! docs/decisions/0049 says why.
 
 use std::{os::unix::fs::MetadataExt as _, path::Path, time::Duration};
 
@@ -15,8 +17,8 @@ use crate::{
     store::{self, Access, Place},
 };
 
-/// How often a store that another process holds is tried again, and how far apart: a command needs it for a
-/// moment only.
+/// How often to try again while another process holds the store, and how far apart: a command holds it
+/// only for a moment.
 const BUSY_TRIES: u32 = 10;
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
@@ -32,11 +34,11 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Chooses. Of a server and a store that are both given the nearer one wins: a flag over a variable, that over the file;
-    /// at the same distance the server.
+    /// Chooses. If both a server and a store are given, the nearer source wins: a flag before a variable,
+    /// a variable before the file. At the same distance the server wins.
     ///
     /// # Errors
-    /// If the store's address makes no sense.
+    /// If the store's address is not valid.
     pub fn of(settings: &Settings) -> Result<Self, Failure> {
         let (server, named) = (settings.origin(&table::SERVER), settings.origin(&table::STORE));
         if settings.is_given(&table::SERVER) && server.distance() <= named.distance() {
@@ -62,7 +64,7 @@ impl Choice {
                 Some(path) => Ok(server_on(path, settings).await?),
                 None => Ok(None),
             },
-            // It may have several servers, and none of them is better than the database itself.
+            // A database may have several servers, and none of them is better than the database itself.
             Self::Store(Place::Postgres(_)) => Ok(None),
             Self::Usual => {
                 let server = usual(settings)?;
@@ -75,8 +77,8 @@ impl Choice {
         }
     }
 
-    /// The server to look at. A store on PostgreSQL does not say who serves it: the server at the usual address does, unless it
-    /// says that it serves another one.
+    /// The server to watch. A store on PostgreSQL does not record which server serves it. The server at
+    /// the usual address is taken, unless it says that it serves another store.
     ///
     /// # Errors
     /// If a server was named and does not answer.
@@ -113,15 +115,15 @@ impl Choice {
     }
 }
 
-/// Whom a command talks to.
+/// The server or store that a command uses.
 pub struct Found {
-    /// Whom.
+    /// The server or store.
     pub backend: Box<dyn Backend>,
-    /// Whether the caller named it, or works in its folder. If not, it may be the server of another project.
+    /// Whether the caller named it or works in its folder. If neither, it may belong to another project.
     pub is_expected: bool,
 }
 
-/// Finds whom to talk to.
+/// Finds the server or store that a command uses.
 ///
 /// # Errors
 /// Exit code 5 with what was tried if there is neither a server nor a store.
@@ -147,7 +149,7 @@ pub async fn connect(settings: &Settings) -> anyhow::Result<Found> {
         tries_left -= 1;
         match store::open_sqlite(location, settings, Access::Existing).await {
             Ok(opened) => return Ok(found(Box::new(Local::new(opened.store, location.to_string())))),
-            // Another command has it for a moment, or a server has just started.
+            // Another command may hold the store for a moment, or a server may have just started.
             Err(OpenError::InUse { .. }) if tries_left > 0 => tokio::time::sleep(BUSY_PAUSE).await,
             Err(error) => return Err(store::sqlite::failure(error).into()),
         }
@@ -163,19 +165,19 @@ pub fn default_server(settings: &Settings) -> String {
     format!("{scheme}://{}", settings.text(&table::LISTEN))
 }
 
-/// The server at the usual address, whether one is there or not.
+/// The server at the usual address, whether one runs there or not.
 fn usual(settings: &Settings) -> Result<Remote, Failure> {
     Remote::new(&default_server(settings), &Credentials::from_settings(settings)?)
 }
 
-/// Who holds a store, as its lock file says.
+/// The process that holds a store, as the store's lock file says.
 #[derive(Debug, Deserialize)]
 struct Owner {
     pid: u32,
     address: Option<String>,
 }
 
-/// Who holds a store, or held it last.
+/// The process that holds a store, or held it last.
 fn owner(path: &Path) -> Option<Owner> {
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
@@ -191,19 +193,19 @@ pub fn owner_pid(path: &Path) -> Option<u32> {
 pub async fn server_on(path: &Path, settings: &Settings) -> Result<Option<Remote>, Failure> {
     let Some(Owner { pid, address: Some(address) }) = owner(path) else { return Ok(None) };
     let credentials = Credentials::from_settings(settings)?;
-    // What is left in the file may be an address that cannot be spoken to from here.
+    // The file may hold an old address that this process cannot parse.
     let Ok(server) = Remote::new(&address, &credentials) else { return Ok(None) };
     // The file outlives a killed process, and its port may belong to another server by now.
     Ok(match server.info().await {
         Ok(info) => serves(&info, pid, path).then(|| server.on_store(info.store.location)),
-        // It wants a token, or another one: that is what the user has to hear.
+        // The server wants a token, or another one: the user must see that error.
         Err(error) if is_refusal(error.code) => Some(server),
         Err(_) => None,
     })
 }
 
-/// Whether a server is the process that the lock file names. Two containers have the same process numbers, so that the file
-/// is compared too, where it can be seen from here.
+/// Whether a server is the process that the lock file names. Two containers can have the same process
+/// number, so the file is compared too, where it can be seen from here.
 fn serves(info: &InfoView, pid: u32, path: &Path) -> bool {
     let told = info.store.location.strip_prefix("sqlite:").map(Path::new).filter(|told| told.is_absolute());
     let is_another = told.is_some_and(|told| match (std::fs::metadata(told), std::fs::metadata(path)) {

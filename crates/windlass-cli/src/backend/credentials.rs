@@ -1,4 +1,4 @@
-//! What a command shows to a server, and what it believes about one.
+//! What a command shows to a server, and which certificate authorities it trusts.
 
 use std::{fmt, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
@@ -7,24 +7,25 @@ use crate::{
     failure::Failure,
 };
 
-/// A token and the authorities that a server's certificate must come from.
+/// A token and the authorities that must have issued a server's certificate.
 #[derive(Clone, Default)]
 pub struct Credentials {
     /// The token.
     pub token: Option<String>,
-    /// Authorities in PEM; without them those of the system.
+    /// Authorities in PEM. Without them: those of the system.
     pub ca: Option<PathBuf>,
 }
 
 impl fmt::Debug for Credentials {
-    /// Without the token.
+    /// Leaves out the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials").field("ca", &self.ca).finish_non_exhaustive()
     }
 }
 
 impl Credentials {
-    /// Reads what the settings name. `--token-file` wins over WINDLASS_TOKEN, which wins over `token_file` elsewhere.
+    /// Reads the files that the settings name. `--token-file` wins over WINDLASS_TOKEN; WINDLASS_TOKEN
+    /// wins over a `token_file` from any other source.
     pub fn from_settings(settings: &Settings) -> Result<Self, Failure> {
         let path = |setting| {
             let text = settings.text(setting);

@@ -26,14 +26,15 @@ pub struct Local {
 }
 
 impl Local {
-    /// Works on a store that is open.
+    /// Operates on an open store.
     pub fn new(store: SharedStore, place: String) -> Self {
         let operations = operations(store.clone());
         Self { store, operations, place }
     }
 }
 
-/// Operations that know the built-in kinds: what a payload of theirs must look like, and what is secret in it.
+/// Operations with the checks of the built-in kinds: what their payloads must look like, and which parts
+/// of them are secret.
 pub fn operations(store: SharedStore) -> Operations {
     Operations::new(store)
         .version(crate::version::VERSION)
@@ -44,7 +45,7 @@ pub fn operations(store: SharedStore) -> Operations {
 fn check(kind: &Name, payload: &Payload) -> Result<(), String> {
     match payload.decode::<serde_json::Value>() {
         Ok(value) => windlass_kinds::check_payload(kind.as_str(), &value),
-        // Bytes, or numbers that this parser cannot hold: the handler decides.
+        // Bytes, or numbers that this parser cannot hold: the handler checks them.
         Err(_) => Ok(()),
     }
 }
@@ -60,7 +61,8 @@ impl Backend for Local {
     }
 
     fn has_worker(&self) -> bool {
-        // A file that this process has opened is nobody else's; a database may have workers anywhere.
+        // This process has the file to itself, so no worker can run on it. A database may have workers
+        // anywhere.
         self.store.schema().is_some()
     }
 

@@ -1,4 +1,5 @@
-//! Where a command's work is done: by the running server, or here on the store. Each command is written once.
+//! Where a command's work is done: in the running server, or in this process on the store. Each command
+//! is written once for both.
 
 pub mod client;
 pub mod connect;
@@ -22,7 +23,7 @@ use windlass_server::api::{
 
 pub use connect::connect;
 
-/// An answer, or the error that every interface gives.
+/// An answer, or the error that the server and the store return alike.
 pub type Answer<T> = Result<T, ErrorDetail>;
 
 /// What a command can ask for.
@@ -32,7 +33,8 @@ pub trait Backend: Send + Sync {
     fn place(&self) -> String;
     /// For people, with the store behind a server: "http://127.0.0.1:7878, store sqlite:/srv/windlass.db".
     async fn target(&self) -> String;
-    /// Whether tasks can run while this backend is used: on a store that we hold ourselves, nobody runs them.
+    /// Whether tasks can run while this backend is in use. No worker can run on a file that this process
+    /// holds.
     fn has_worker(&self) -> bool;
     /// Adds one task.
     async fn enqueue(&self, request: EnqueueRequest) -> Answer<EnqueueResponse>;
@@ -64,7 +66,7 @@ pub trait Backend: Send + Sync {
     async fn queues(&self) -> Answer<Queues>;
     /// Pauses or resumes a queue.
     async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Answer<QueueChange>;
-    /// Cancels what waits in a queue, and removes what is dead.
+    /// Cancels the waiting tasks of a queue and removes its dead ones.
     async fn purge_queue(&self, queue: &Name, request: PurgeRequest) -> Answer<PurgeResponse>;
     /// One page of jobs by name.
     async fn jobs(&self, after: Option<&Name>, limit: u32) -> Answer<Jobs>;
@@ -72,7 +74,7 @@ pub trait Backend: Send + Sync {
     async fn job(&self, job: &Name) -> Answer<JobView>;
     /// Makes a job or changes it.
     async fn set_job(&self, job: &Name, request: JobRequest) -> Answer<JobView>;
-    /// Removes a job; `now` asks what runs to end.
+    /// Removes a job; `now` also asks its running tasks to end.
     async fn remove_job(&self, job: &Name, now: bool) -> Answer<JobRemoval>;
     /// One page of workflows by name.
     async fn workflows(&self, blocked: bool, after: Option<&Name>, limit: u32) -> Answer<Workflows>;
@@ -102,10 +104,10 @@ pub trait Backend: Send + Sync {
     async fn tokens(&self) -> Answer<Tokens>;
     /// Revokes a token by its id, or a name that only it has.
     async fn revoke_token(&self, id: &str) -> Answer<TokenRevoked>;
-    /// Store, version and worker.
+    /// Information about the store, the version and the worker.
     async fn info(&self) -> Answer<InfoView>;
     /// Every broken promise in the store.
     async fn audit(&self) -> Answer<Audit>;
-    /// Ends the connection in good order.
+    /// Closes the connection cleanly.
     async fn close(&self) -> Answer<()>;
 }

@@ -27,7 +27,7 @@ const AUDIT_TIME: Duration = Duration::from_mins(5);
 #[derive(Debug, Clone)]
 pub struct Remote {
     client: Client,
-    /// Its store, if that is known already.
+    /// Its store, if already known.
     store: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl Remote {
         Ok(Self { client: Client::new(url, credentials)?, store: None })
     }
 
-    /// The same server, which has told its store.
+    /// The same server, after it has named its store.
     #[must_use]
     pub fn on_store(self, location: String) -> Self {
         Self { store: Some(location), ..self }
@@ -48,7 +48,8 @@ impl Remote {
         self.client.get_any("/readyz").await.map(|(_, health)| health)
     }
 
-    /// Reads a path as what the caller knows of it: a newer server may say more, an older one less.
+    /// Reads a path as the type that the caller knows. A newer server may send more fields, an older one
+    /// fewer.
     pub async fn look<T: serde::de::DeserializeOwned>(&self, path: &str) -> Answer<T> {
         self.client.get(path, Duration::ZERO).await
     }
@@ -68,7 +69,7 @@ impl Backend for Remote {
     async fn target(&self) -> String {
         let store = match &self.store {
             Some(store) => Some(store.clone()),
-            // It may not tell everybody.
+            // The server may refuse to name its store to this token.
             None => self.info().await.ok().map(|info| info.store.location),
         };
         match store {

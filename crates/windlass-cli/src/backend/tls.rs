@@ -1,4 +1,4 @@
-//! The way to a server: TCP, with TLS for https://.
+//! The connection to a server: TCP, with TLS for https://.
 
 use std::{
     io,
@@ -41,7 +41,7 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// Connects within a time; with TLS if the server's address says so.
+    /// Prepares connections that must be made within `timeout`; with TLS if the server's address says so.
     pub fn new(uri: &Uri, ca: Option<&Path>, timeout: Duration) -> Result<Self, Failure> {
         let mut tcp = HttpConnector::new();
         tcp.set_connect_timeout(Some(timeout));
@@ -81,12 +81,12 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// A server is there, and TLS does not come about.
+/// The server was reached, but the TLS handshake failed.
 #[derive(Debug)]
 pub struct Handshake(pub io::Error);
 
 impl Handshake {
-    /// Whether the other side answered something that is not TLS at all, as a server without TLS does.
+    /// Whether the other side answered something that is not TLS, as a server without TLS does.
     pub fn is_plain(&self) -> bool {
         let cause = self.0.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
         matches!(cause, Some(rustls::Error::InvalidMessage(_)))

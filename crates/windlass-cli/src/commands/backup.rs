@@ -45,7 +45,8 @@ pub async fn source(settings: &Settings) -> anyhow::Result<PathBuf> {
     {
         let info = crate::backend::Backend::info(&server).await?;
         let path = PathBuf::from(info.store.location.trim_start_matches("sqlite:"));
-        // The server's path is that of its own machine; from here it may lead to nothing, or to another store.
+        // The server reports a path of its own machine. On this machine the path may be missing or be
+        // another store.
         return if connect::owner_pid(&path) == Some(info.pid) {
             Ok(path)
         } else {
@@ -60,7 +61,8 @@ pub async fn source(settings: &Settings) -> anyhow::Result<PathBuf> {
     own.ok_or_else(|| Failure::usage("a store in memory cannot be copied").into())
 }
 
-/// The file of the store; a server has tools of its own for copies.
+/// The store's file. A store on PostgreSQL has none and is refused: PostgreSQL has its own tools for
+/// copies.
 pub fn file(settings: &Settings, what: &str) -> Result<Option<PathBuf>, Failure> {
     match store::place(settings)? {
         Place::Sqlite(location) => Ok(location.path().map(Path::to_owned)),
@@ -72,7 +74,7 @@ pub fn file(settings: &Settings, what: &str) -> Result<Option<PathBuf>, Failure>
     }
 }
 
-/// Writes a consistent copy of a store, whether somebody runs it or not.
+/// Writes a consistent copy of a store, whether a process runs on it or not.
 pub async fn copy(settings: &Settings, from: &Path, to: &Path) -> anyhow::Result<()> {
     if to.exists() {
         return Err(store::sqlite::failure(OpenError::Exists(to.to_owned())).into());
@@ -93,7 +95,7 @@ pub async fn copy(settings: &Settings, from: &Path, to: &Path) -> anyhow::Result
     }
 }
 
-/// Copies a store that another process runs: a reader beside its writer, which disturbs nobody in WAL mode.
+/// Copies a store while another process runs on it. In WAL mode this reader does not block the writer.
 fn copy_running(from: &Path, to: &Path) -> anyhow::Result<()> {
     let wrong = |error: rusqlite::Error| {
         Failure::new(Exit::Failed, format!("cannot copy {} to {}: {error}", from.display(), to.display()))
@@ -101,7 +103,7 @@ fn copy_running(from: &Path, to: &Path) -> anyhow::Result<()> {
     };
     let source = rusqlite::Connection::open_with_flags(from, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
         .map_err(wrong)?;
-    // Written under another name first: a half-written copy must not look like a copy.
+    // Write under another name first: a half-written file must not be taken for a copy.
     let mut partial = to.as_os_str().to_owned();
     partial.push(".partial");
     let partial = PathBuf::from(partial);
@@ -119,7 +121,7 @@ fn copy_pages(source: &rusqlite::Connection, to: &Path) -> rusqlite::Result<()> 
     let mut target = rusqlite::Connection::open(to)?;
     {
         let backup = rusqlite::backup::Backup::new(source, &mut target)?;
-        // All pages in one step: one snapshot, however busy the writer is.
+        // All pages in one step: one snapshot, even while the writer is busy.
         match backup.step(-1)? {
             rusqlite::backup::StepResult::Done => {}
             _ => {
@@ -127,7 +129,7 @@ fn copy_pages(source: &rusqlite::Connection, to: &Path) -> rusqlite::Result<()> 
             }
         }
     }
-    // A copy is one file: whoever reads it must not leave a log beside it.
+    // A copy must be one file. In WAL mode a reader would leave a log beside it.
     target.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
     target.close().map_err(|(_, error)| error)
 }

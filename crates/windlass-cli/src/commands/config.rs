@@ -23,14 +23,14 @@ pub enum ConfigCommand {
         #[arg(default_value = "windlass.toml")]
         file: PathBuf,
     },
-    /// Check all settings and show what is in force and where it came from
+    /// Check all settings, and show each value in force and where it came from
     Check,
     /// Print docs/configuration.md
     #[command(hide = true)]
     Docs,
 }
 
-/// Writes the commented file. Needs no settings, so that a broken file does not stand in the way.
+/// Writes the commented file. It reads no settings, so it also works while the existing file is broken.
 pub fn init(file: &PathBuf, quiet: bool) -> anyhow::Result<Exit> {
     let mut open = OpenOptions::new();
     let target = open.write(true).create_new(true).open(file);
@@ -52,7 +52,7 @@ pub fn docs() -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Shows what is in force. Reaching this point means that everything is valid on its own.
+/// Shows the values in force. When this runs, each value has already been checked on its own.
 pub fn check(session: &Session) -> anyhow::Result<Exit> {
     store::place(&session.settings)?;
     amqp::read(session.settings.file.as_deref())?;
@@ -83,7 +83,7 @@ pub fn check(session: &Session) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A value as a person would write it.
+/// A value as a user would write it.
 fn shown(one: &Resolved) -> String {
     match &one.value {
         Value::Number(number) => match one.setting.kind {
@@ -91,7 +91,7 @@ fn shown(one: &Resolved) -> String {
             Kind::Bytes { .. } => exact_bytes(*number),
             _ => number.to_string(),
         },
-        // A relative path looks right in every folder.
+        // A relative path would look right in every folder, so show the whole path.
         Value::Text(text) if one.setting.key == table::STORE.key => {
             store::place_of(text).map_or_else(|_| store::redacted(text), |place| place.to_string())
         }
@@ -103,7 +103,7 @@ fn shown(one: &Resolved) -> String {
     }
 }
 
-/// Bytes in the largest unit that has no rest: what the settings read back as the same number.
+/// Bytes in the largest unit that divides them exactly: the settings read it back as the same number.
 fn exact_bytes(bytes: u64) -> String {
     let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let unit = units.into_iter().find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift));
@@ -116,7 +116,7 @@ mod tests {
     use crate::config::{Origin, Setting, setting::Raw};
 
     #[test]
-    fn every_default_is_shown_as_it_can_be_written() {
+    fn every_default_is_shown_in_a_form_that_can_be_written() {
         // The store is shown with its whole path, which depends on the folder.
         let is_written = |setting: &&&Setting| !setting.default.is_empty() && setting.key != table::STORE.key;
         for setting in table::ALL.iter().filter(is_written) {

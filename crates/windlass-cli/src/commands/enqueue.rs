@@ -26,7 +26,8 @@ use crate::{
 pub const BATCH_TASKS: usize = 1_000;
 /// Most bytes of payload in one call; a batch ends with the task that passes this.
 pub const BATCH_BYTES: usize = 1 << 20;
-/// Largest payload that is read at all: far above every limit, so that the limit's own message is seen.
+/// Largest payload that is read at all. It is far above every limit, so that the user sees the message of
+/// the limit itself.
 const PAYLOAD_READ_MAX_BYTES: u64 = 256 << 20;
 
 /// Arguments of `enqueue`.
@@ -35,7 +36,7 @@ pub struct EnqueueArgs {
     /// Which handler runs it: http, sleep, echo, or a kind of your own
     #[arg(required_unless_present = "from", conflicts_with = "from")]
     kind: Option<String>,
-    /// What it carries: JSON, @FILE, or - for stdin
+    /// Its payload: JSON, @FILE, or - for stdin
     #[arg(long, short, value_name = "JSON|@FILE|-", conflicts_with = "from")]
     payload: Option<String>,
     /// Which queue it waits in
@@ -44,31 +45,32 @@ pub struct EnqueueArgs {
     /// The job it belongs to
     #[arg(long, conflicts_with = "from")]
     job: Option<String>,
-    /// How many tasks of the job run at once at most, if this makes the job; one that is there keeps its limit
+    /// How many tasks of the job may run at once, if this call creates the job; an existing job keeps its
+    /// limit
     #[arg(long, value_name = "N", requires = "job", value_parser = clap::value_parser!(u32).range(1..))]
     job_concurrency: Option<u32>,
     /// The workflow it belongs to
     #[arg(long, conflicts_with = "from")]
     workflow: Option<String>,
-    /// What a failure means for the rest of the workflow; its first task decides
+    /// What a failure does to the rest of the workflow; only the workflow's first task decides
     #[arg(long, value_name = "block|skip|cancel", requires = "workflow")]
     on_failure: Option<OnFailure>,
     /// Higher first; 0 is usual
     #[arg(long, allow_negative_numbers = true, conflicts_with = "from")]
     priority: Option<i32>,
-    /// Not before this long from now, such as 5m
+    /// Start no sooner than this long from now, such as 5m
     #[arg(long = "in", value_name = "DURATION", value_parser = duration::parse, conflicts_with_all = ["at", "from"])]
     delay: Option<Duration>,
-    /// Not before this time, such as 2027-01-31T09:30:00Z
+    /// Start no sooner than this time, such as 2027-01-31T09:30:00Z
     #[arg(long, value_name = "TIME", value_parser = duration::parse_time, conflicts_with = "from")]
     at: Option<Timestamp>,
     /// Idempotency key: the same queue and key give one task
     #[arg(long, conflicts_with_all = ["count", "from"])]
     key: Option<String>,
-    /// Print the task that has the key if that is of another kind or payload, instead of refusing
+    /// If the key belongs to a task of another kind or payload, print that task instead of refusing
     #[arg(long, requires = "key")]
     ignore_key_conflict: bool,
-    /// Attempts granted
+    /// How many attempts it gets
     #[arg(long, value_name = "N", conflicts_with = "from")]
     max_attempts: Option<u32>,
     /// How long one attempt may take, such as 30s
@@ -83,13 +85,14 @@ pub struct EnqueueArgs {
     /// Wait at most this long, such as 30s; then the exit code is 1 and the task goes on
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "from")]
     wait_timeout: Option<Duration>,
-    /// Read tasks from a file (or - for stdin), one JSON object a line; all are checked before the first is added
+    /// Read tasks from a file (or - for stdin), one JSON object a line; all are checked before any is
+    /// added
     #[arg(long, value_name = "FILE|-", conflicts_with = "count")]
     from: Option<String>,
-    /// Leave out lines that are no tasks, and add the others
+    /// Skip lines that are not valid tasks, and add the others
     #[arg(long, requires = "from")]
     skip_bad: bool,
-    /// A name for this reading of the file: a second run of the same name adds only what the first did not
+    /// A name for this run: a second run with the same name adds only what the first did not add
     #[arg(long, value_name = "NAME", requires = "from")]
     run: Option<String>,
 }
@@ -101,7 +104,7 @@ impl EnqueueArgs {
     }
 }
 
-/// Waiting for the end of what was enqueued.
+/// How to wait for the end of the tasks.
 #[derive(Debug, Clone, Copy)]
 struct Waits {
     limit: Option<Duration>,
@@ -120,7 +123,7 @@ pub async fn run(session: &Session, args: EnqueueArgs) -> anyhow::Result<Exit> {
     let backend = session.backend_to_change().await?;
     let waits = args.waits();
     if waits.is_some() && !backend.has_worker() {
-        return Err(wait::nobody_runs_them(&*backend).into());
+        return Err(wait::no_worker_runs(&*backend).into());
     }
     let exit = match args.count {
         None => one(session, &*backend, request, waits).await?,
@@ -151,7 +154,7 @@ fn request(args: &EnqueueArgs) -> anyhow::Result<EnqueueRequest> {
     })
 }
 
-/// A payload from the command line, a file or stdin, checked before it goes anywhere.
+/// A payload from the command line, a file or stdin. It is checked before it is sent.
 pub(super) fn read_payload(source: &str) -> anyhow::Result<Box<RawValue>> {
     let mut bytes = Vec::new();
     match source.strip_prefix('@') {
@@ -202,7 +205,8 @@ async fn one(
             Ok(Exit::Done)
         };
     };
-    // Printed before the wait: a user who stops waiting needs the id. To stderr, because stdout has the result.
+    // Print the id before the wait: a user who stops waiting needs it. It goes to stderr, because stdout
+    // is for the result.
     out.note(format!("{} enqueued; waiting for its end", answer.id));
     wait::each_ended(backend, vec![answer.id], waits.limit, |task| {
         if out.is_json() {
@@ -284,8 +288,8 @@ async fn many(
     Ok(exit)
 }
 
-/// What is worth knowing about the job of what was enqueued. The tasks are in by now: a question that fails costs the
-/// answer and nothing else.
+/// A note about the job that the tasks were added to. The tasks are already in the store, so if this
+/// question fails only the note is missing.
 async fn told(backend: &dyn Backend, job: Option<&str>) -> Option<String> {
     let name = Name::new("job", job?).ok()?;
     match backend.job(&name).await {
@@ -306,7 +310,7 @@ fn about(job: &JobView) -> String {
     }
 }
 
-/// How many tasks ended how.
+/// How many tasks ended in each state.
 #[derive(Debug, Default)]
 struct Tally {
     done: u64,
@@ -342,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_enqueued_into_a_job_is_told_with_its_limit() {
+    fn enqueueing_into_a_job_shows_its_limit() {
         let job = |text: &str| -> JobView { serde_json::from_str(text).unwrap() };
         let rest = r#""running":0,"ready":0,"held":0,"created_at":"2027-01-01T00:00:00Z"}"#;
         for (text, told) in [

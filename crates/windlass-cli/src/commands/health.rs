@@ -1,4 +1,4 @@
-//! `windlass health`: for probes and scripts; the exit code is the answer.
+//! `windlass health`: for probes and scripts. The exit code is the answer.
 
 use crate::{backend::connect::Choice, failure::Exit, session::Session};
 

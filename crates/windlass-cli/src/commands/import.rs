@@ -1,8 +1,10 @@
 //! `windlass enqueue --from FILE`: one task a line, in batches.
 //!
-//! Every line is checked before the first is added, so that a file with a mistake adds nothing. A file of more than one batch is added in
-//! several commits: each line without a key of its own gets one that is made of the name of the run and the number of the line, so that a
-//! second run of the same name adds what the first did not.
+//! Every line is checked before any is added, so a file with a mistake adds nothing.
+//!
+//! A file of more than one batch is added in several commits, and a crash between two of them leaves a
+//! part. Each line without a key of its own therefore gets one, made of the name of the run and the
+//! line's number. A second run with the same name then adds only what the first did not.
 
 use std::{
     fs::File,
@@ -21,23 +23,23 @@ use crate::{
     session::Session,
 };
 
-/// Bad lines that are told one by one; the rest is counted.
+/// Bad lines that are printed one by one; the others are only counted.
 const BAD_LINES_SHOWN: u64 = 20;
-/// Longest line that is read; a longer one is bad as a whole.
+/// Longest line that is read; a longer one counts as a bad line.
 const LINE_MAX_BYTES: u64 = 64 << 20;
-/// Longest name of a run: with the number of a line it fits into a key.
+/// Longest name of a run: together with a line's number it must fit into a key.
 const RUN_MAX_BYTES: usize = 128;
 
-/// What becomes of lines that are no tasks.
+/// What happens with lines that are not valid tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bad {
-    /// They refuse the whole file.
+    /// One bad line refuses the whole file.
     Refused,
-    /// They are left out.
+    /// Bad lines are skipped.
     LeftOut,
 }
 
-/// Enqueues every line of a file, or none if one of them is bad and may not be left out.
+/// Enqueues every valid line of a file, or none if a line is bad and bad lines may not be skipped.
 pub async fn run(
     session: &Session,
     backend: &dyn Backend,
@@ -57,7 +59,7 @@ pub async fn run(
     import.finish()
 }
 
-/// The name of a run: the one that was given, or one that no other run has.
+/// The name of a run: the given one, or a new unique one.
 fn run_name(given: Option<&str>) -> Result<String, Failure> {
     match given {
         Some(name) if name.is_empty() || name.len() > RUN_MAX_BYTES || name.chars().any(char::is_control) => {
@@ -73,7 +75,8 @@ fn run_name(given: Option<&str>) -> Result<String, Failure> {
     }
 }
 
-/// A file that is read twice, line by line. Standard input is kept in a file without a name meanwhile.
+/// A file that is read twice, line by line. Standard input is copied into an unnamed temporary file
+/// first.
 struct Lines {
     reader: BufReader<File>,
     number: u64,
@@ -104,7 +107,7 @@ impl Lines {
         Ok(())
     }
 
-    /// The next line with its number; lines of spaces only are passed over.
+    /// The next line with its number; blank lines are skipped.
     fn next(&mut self) -> anyhow::Result<Option<(u64, Line)>> {
         let mut line = Vec::new();
         loop {
@@ -143,7 +146,7 @@ fn skip_line(reader: &mut BufReader<File>) -> std::io::Result<()> {
     }
 }
 
-/// Lines that go in one call.
+/// Lines that are sent in one call.
 #[derive(Default)]
 struct Batch {
     tasks: Vec<(u64, EnqueueRequest)>,
@@ -183,7 +186,7 @@ impl<'a> Import<'a> {
         Self { out, backend, file, run, bad, enqueued: 0, existing: 0, warnings }
     }
 
-    /// Has every line checked; nothing is added.
+    /// Checks every line; nothing is added.
     async fn check(&mut self, lines: &mut Lines) -> anyhow::Result<()> {
         let mut batch = Batch::default();
         while let Some((number, line)) = lines.next()? {
@@ -198,7 +201,7 @@ impl<'a> Import<'a> {
         self.check_batch(batch).await
     }
 
-    /// Checks a batch whole; if it is refused, each task alone, to find those that are bad.
+    /// Checks a whole batch. If it is refused, checks each task alone to find the bad ones.
     async fn check_batch(&mut self, batch: Batch) -> anyhow::Result<()> {
         if batch.tasks.is_empty() {
             return Ok(());
@@ -228,11 +231,11 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Nothing was added, because some lines are bad.
+    /// The failure when nothing was added because some lines are bad.
     fn refused(&self) -> Failure {
         let n = self.bad.len() as u64;
         let lines = if n == 1 { "line is" } else { "lines are" };
-        Failure::new(Exit::Failed, format!("{} {lines} no tasks; nothing was enqueued", text::count(n))).hint(format!(
+        Failure::new(Exit::Failed, format!("{} {lines} not valid tasks; nothing was enqueued", text::count(n))).hint(format!(
             "each line is one object like {{\"kind\":\"echo\",\"payload\":{{}}}}; `windlass enqueue --from {} --skip-bad` leaves \
              the bad ones out",
             self.file
@@ -273,7 +276,8 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// The file is added in part: the user must know how to add the rest, and only that.
+    /// The failure when only a part of the file was added. It must tell the user how to add exactly the
+    /// rest.
     fn stopped(&self, number: u64, error: ErrorDetail) -> Failure {
         self.out.end_progress();
         let failure = Failure::from(error);

@@ -18,29 +18,29 @@ use crate::{
 /// What to do with jobs.
 #[derive(Debug, Subcommand)]
 pub enum JobsCommand {
-    /// List jobs with their limits and how many of their tasks run and wait
+    /// List jobs with their limits, and how many of their tasks run and wait
     Ls(PageArgs),
     /// Show one job
     Show(NameArgs),
-    /// Set a job's limit or delay, also before its first task and while its tasks run
+    /// Set a job's limit or delay; this works before its first task and while its tasks run
     Set(SetArgs),
-    /// Start nothing more of a job; what runs goes on
+    /// Start no more tasks of a job; running ones go on
     Pause(PauseArgs),
     /// Start tasks of a job again
     Resume(NameArgs),
-    /// Cancel what waits in a job and what comes
+    /// Cancel a job's waiting tasks, and every task that is added later
     Cancel(EndArgs),
-    /// Cancel what waits in a job and forget it when the last task that runs has ended
+    /// Cancel a job's waiting tasks, and remove the job when its last running task has ended
     Rm(EndArgs),
 }
 
 /// Which page of a list by name.
 #[derive(Debug, Args)]
 pub struct PageArgs {
-    /// At most so many
+    /// At most this many
     #[arg(long, value_name = "N", default_value_t = PAGE_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_MAX)))]
     pub limit: u32,
-    /// Only those after this name: the one that the page before ended with
+    /// Only jobs after this name: the last one of the page before
     #[arg(long, value_name = "NAME")]
     pub after: Option<String>,
 }
@@ -57,7 +57,7 @@ pub struct NameArgs {
 pub struct PauseArgs {
     /// The job
     name: String,
-    /// Also if it is not there yet: its first tasks wait then
+    /// Also if the job does not exist yet: it is created paused, and its first tasks wait
     #[arg(long)]
     create: bool,
 }
@@ -81,12 +81,12 @@ pub struct SetArgs {
 pub struct EndArgs {
     /// The job
     name: String,
-    /// Also ask the tasks that run to end
+    /// Also ask the running tasks to end
     #[arg(long)]
     now: bool,
 }
 
-/// A value, or `none` to take it away.
+/// A value, or `none` to remove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change<T> {
     To(T),
@@ -186,7 +186,7 @@ fn delay_of(job: &JobView) -> String {
     job.delay_ms.map_or_else(|| "none".to_owned(), |ms| duration::exact(Duration::from_millis(ms)))
 }
 
-/// A figure that is counted up to a bound.
+/// A number that is counted only up to a bound.
 pub fn counted(number: u64) -> String {
     Count::up_to(number, COUNT_MAX).to_string()
 }
@@ -241,7 +241,7 @@ async fn set(session: &Session, args: &SetArgs) -> anyhow::Result<Exit> {
     told(session, &job)
 }
 
-/// Pauses a job. One that is not there is a typing mistake, unless the caller says otherwise.
+/// Pauses a job. A name without a job is taken for a typing mistake, unless the caller adds `--create`.
 async fn pause(session: &Session, args: &PauseArgs) -> anyhow::Result<Exit> {
     if args.create {
         let name = job_name(&args.name)?;
@@ -259,7 +259,7 @@ async fn pause(session: &Session, args: &PauseArgs) -> anyhow::Result<Exit> {
     set_state(session, &args.name, JobState::Paused, false).await
 }
 
-/// A job, or which one was probably meant.
+/// A job, or the name that was probably meant.
 async fn find(backend: &dyn Backend, name: &Name, state: JobState) -> anyhow::Result<JobView> {
     let error = match backend.job(name).await {
         Ok(job) => return Ok(job),
@@ -279,7 +279,7 @@ async fn find(backend: &dyn Backend, name: &Name, state: JobState) -> anyhow::Re
     .into())
 }
 
-/// Sets the state of a job that is there.
+/// Sets the state of an existing job.
 async fn set_state(session: &Session, name: &str, state: JobState, now: bool) -> anyhow::Result<Exit> {
     let name = job_name(name)?;
     let backend = session.backend_to_change().await?;

@@ -17,12 +17,12 @@ use crate::{
 /// Arguments of `migrate`.
 #[derive(Debug, Args)]
 pub struct MigrateArgs {
-    /// Only say what would be done
+    /// Only print what would be done
     #[arg(long)]
     plan: bool,
 }
 
-/// Runs it. Opening a store brings it up to date, after a copy of the file beside it.
+/// Runs it. Opening a store migrates it; before that, a store in a file is copied to a file beside it.
 pub async fn run(session: &Session, args: &MigrateArgs) -> anyhow::Result<Exit> {
     if args.plan {
         return match store::place(&session.settings)? {
@@ -44,7 +44,8 @@ pub async fn run(session: &Session, args: &MigrateArgs) -> anyhow::Result<Exit> 
     Ok(Exit::Done)
 }
 
-/// Prints what would be sent, with what it locks and who must stop; data goes to stdout, so that it can be kept as a file.
+/// Prints the statements that would be sent, which locks they take, and which workers must stop first.
+/// They go to stdout, so that the user can save them in a file.
 async fn plan_postgres(session: &Session, location: &windlass_postgres::Location) -> anyhow::Result<Exit> {
     let options = store::postgres::options(&session.settings)?;
     let plan = windlass_postgres::plan(location, &options)
@@ -118,7 +119,7 @@ async fn plan_sqlite(session: &Session, location: &Location) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-/// The version that this program writes, as a new store in memory has it.
+/// The schema version that this program writes, read from a new store in memory.
 async fn newest_version() -> anyhow::Result<u32> {
     let store = SqliteStore::open(&Location::Memory, Options::new()).await.map_err(store::sqlite::failure)?;
     let version = store.info().await?.schema_version;
@@ -126,12 +127,12 @@ async fn newest_version() -> anyhow::Result<u32> {
     Ok(version)
 }
 
-/// An empty file counts as none: SQLite would make a store of it.
+/// Whether there is a store. An empty file counts as none: SQLite would create a store in it.
 fn is_there(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|file| file.len() > 0)
 }
 
-/// The version of a store, read without opening it as one.
+/// The schema version of a file, read without opening it as a store.
 fn read_version(path: &Path) -> Result<u32, OpenError> {
     let read = || -> rusqlite::Result<u32> {
         let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;

@@ -17,11 +17,11 @@ use crate::{
 pub enum QueuesCommand {
     /// List queues with how many tasks are in each state
     Ls,
-    /// Stop starting tasks of a queue; those that run go on
+    /// Start no more tasks of a queue; running ones go on
     Pause {
         /// The queue
         name: String,
-        /// Also if it has had no task yet
+        /// Also if the queue has had no task yet
         #[arg(long)]
         create: bool,
     },
@@ -30,7 +30,7 @@ pub enum QueuesCommand {
         /// The queue
         name: String,
     },
-    /// Cancel what waits in a queue and remove its dead tasks; those that run go on
+    /// Cancel a queue's waiting tasks and remove its dead ones; running ones go on
     Purge(PurgeArgs),
 }
 
@@ -39,13 +39,13 @@ pub enum QueuesCommand {
 pub struct PurgeArgs {
     /// The queue
     name: String,
-    /// Only say how many tasks it would be
+    /// Only print how many tasks would be changed
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
-    /// Why, for the records of what is cancelled
+    /// Why; kept in the records of the cancelled tasks
     #[arg(long)]
     reason: Option<String>,
 }
@@ -101,7 +101,7 @@ async fn list(session: &Session) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Whether tasks of a queue are started.
+/// Whether a queue's tasks are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Claims {
     Paused,
@@ -112,7 +112,7 @@ async fn set_paused(session: &Session, name: &str, claims: Claims, create: bool)
     let name = queue_name(name)?;
     let backend = session.backend_to_change().await?;
     if !create {
-        // A typing mistake would stop nothing, and look as if it had.
+        // A mistyped name would pause nothing, and look as if it had.
         must_be_there(&*backend, &name, claims).await?;
     }
     let change = backend.set_queue_paused(&name, claims == Claims::Paused).await?;
@@ -131,7 +131,7 @@ fn queue_name(text: &str) -> Result<Name, Failure> {
     Name::new("queue", text).map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Refuses a queue that has never had a task, with the one that was probably meant.
+/// Refuses a queue that has never had a task, and suggests the name that was probably meant.
 async fn must_be_there(backend: &dyn Backend, name: &Name, claims: Claims) -> anyhow::Result<()> {
     let known = backend.queues().await?.queues;
     if known.iter().any(|queue| queue.queue == *name) {
@@ -175,7 +175,7 @@ async fn purge(session: &Session, args: PurgeArgs) -> anyhow::Result<Exit> {
         }
     }
     let mut done = backend.purge_queue(&name, request.clone()).await?;
-    // One call changes a bounded number.
+    // One call changes a bounded number of tasks.
     while (done.cancelled.more || done.removed.more) && done.cancelled.changed + done.removed.changed > 0 {
         let next = backend.purge_queue(&name, request.clone()).await?;
         let is_stuck = next.cancelled.changed + next.removed.changed == 0;

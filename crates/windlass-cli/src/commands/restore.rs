@@ -18,10 +18,10 @@ use crate::{
 pub struct RestoreArgs {
     /// The copy that `backup` wrote
     file: PathBuf,
-    /// Leave every queue paused, to look before anything runs
+    /// Leave every queue paused, so that you can look before any task runs
     #[arg(long)]
     hold: bool,
-    /// Replace a store that exists
+    /// Replace an existing store
     #[arg(long)]
     force: bool,
 }

@@ -27,7 +27,7 @@ pub enum SchedulesCommand {
         /// The schedule
         name: String,
     },
-    /// Let ticks pass without a task
+    /// Skip ticks: they enqueue nothing until the schedule is resumed
     Pause {
         /// The schedule
         name: String,
@@ -37,7 +37,7 @@ pub enum SchedulesCommand {
         /// The schedule
         name: String,
     },
-    /// Enqueue its task now; the ticks stay as they are
+    /// Enqueue its task now; its ticks do not change
     Run {
         /// The schedule
         name: String,
@@ -56,16 +56,18 @@ pub struct SetArgs {
     name: String,
     /// Which handler runs its tasks: http, sleep, echo, or a kind of your own
     kind: String,
-    /// When: minute hour day-of-month month day-of-week (seconds first if there are six), or @hourly, @daily, …
+    /// When, as minute hour day-of-month month day-of-week (with six fields, seconds first), or @hourly,
+    /// @daily, …
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     cron: String,
-    /// In whose local time, such as Europe/Berlin; UTC if not given
+    /// The time zone of the expression, such as Europe/Berlin; UTC if not given
     #[arg(long, value_name = "ZONE")]
     tz: Option<String>,
-    /// Ticks that nobody fired in time: make up for all of them once, or skip those more than a minute late
+    /// After a time in which no worker could fire ticks: once makes up for all missed ticks with one
+    /// task, skip leaves out those more than a minute late
     #[arg(long, value_name = "once|skip", value_parser = missed)]
     missed: Option<Missed>,
-    /// What each task carries: JSON, @FILE, or - for stdin
+    /// The payload of each task: JSON, @FILE, or - for stdin
     #[arg(long, short, value_name = "JSON|@FILE|-")]
     payload: Option<String>,
     /// Which queue its tasks wait in
@@ -74,16 +76,16 @@ pub struct SetArgs {
     /// The job they belong to
     #[arg(long)]
     job: Option<String>,
-    /// The workflow they are appended to
+    /// The workflow that they are appended to
     #[arg(long)]
     workflow: Option<String>,
-    /// What a failure means for the rest of the workflow
+    /// What a failure does to the rest of the workflow
     #[arg(long, value_name = "block|skip|cancel", value_parser = on_failure, requires = "workflow")]
     on_failure: Option<OnFailure>,
     /// Higher first; 0 is usual
     #[arg(long, allow_negative_numbers = true)]
     priority: Option<i32>,
-    /// Attempts granted
+    /// How many attempts each task gets
     #[arg(long, value_name = "N")]
     max_attempts: Option<u32>,
     /// How long one attempt may take, such as 30s
@@ -201,7 +203,7 @@ async fn resume(session: &Session, name: &Name) -> anyhow::Result<Exit> {
     say_next(session.out, &schedule, "resumed")
 }
 
-/// What was done, and the next ticks.
+/// Prints what was done, and the next ticks.
 fn say_next(out: Output, schedule: &ScheduleView, done: &str) -> anyhow::Result<Exit> {
     if out.is_json() {
         out.json(schedule)?;

@@ -1,4 +1,4 @@
-//! `windlass store copy`: a whole store from a file to a server.
+//! `windlass store copy`: copies a whole store from a file to a PostgreSQL server.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -22,38 +22,39 @@ use crate::{
     store::{self, Place},
 };
 
-/// Rows that one commit takes in.
+/// Rows of one commit.
 const BATCH_ROWS: usize = 1_000;
-/// Findings of the audit that are shown one by one.
+/// Audit findings that are printed one by one.
 const FINDINGS_SHOWN: usize = 10;
 /// How long the audit of the target may take.
 const AUDIT_TIMEOUT: Duration = Duration::from_mins(30);
-/// What their number is called in the comparison.
+/// The name of the row with the number of audit findings.
 const AUDIT: &str = "audit findings";
 
-/// What to do with whole stores.
+/// What to do with a whole store.
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
-    /// Copy everything from a file to PostgreSQL; an interrupted copy goes on
+    /// Copy everything from a file to PostgreSQL; run it again to continue an interrupted copy
     Copy(CopyArgs),
 }
 
 /// Arguments of `store copy`.
 #[derive(Debug, Args)]
 pub struct CopyArgs {
-    /// The store to copy, such as sqlite:windlass.db; it is only read, and nobody may use it meanwhile
+    /// The store to copy, such as sqlite:windlass.db; it is only read, and no other program may use it
+    /// meanwhile
     #[arg(long, value_name = "URL")]
     from: String,
     /// Where to, such as postgres://user@host/database; its schema must be empty
     #[arg(long, value_name = "URL")]
     to: String,
-    /// Make the schema, or bring it forward
+    /// Create the schema, or migrate it
     #[arg(long)]
     migrate: bool,
     /// Rows of one commit
     #[arg(long, hide = true, default_value_t = BATCH_ROWS)]
     batch_rows: usize,
-    /// End at once after so many commits, as if killed
+    /// Exit after this many commits, as if killed
     #[arg(long, hide = true)]
     stop_after: Option<u64>,
 }
@@ -63,7 +64,7 @@ pub async fn run(session: &Session, args: &CopyArgs) -> anyhow::Result<Exit> {
     let (from, to) = places(args)?;
     let mut options = store::postgres::options(&session.settings)?;
     options.migrate = args.migrate;
-    // What can be refused without a look at the source comes first: the snapshot of a large one takes its time.
+    // Check first what can be refused without the source: taking a snapshot of a large source is slow.
     let mut import =
         Import::connect(&to, &options).await.map_err(|error| store::postgres::failure(&error))?;
     let export = Export::open(&from, store::sqlite::options(&session.settings))
@@ -93,7 +94,7 @@ pub async fn run(session: &Session, args: &CopyArgs) -> anyhow::Result<Exit> {
     }
     if was_complete {
         session.out.note(
-            "this store was copied there before; nothing was changed, and the target may have moved on since",
+            "this store was copied there before; nothing was changed now; the target may have changed since that copy",
         );
         return Ok(Exit::Done);
     }
@@ -101,8 +102,8 @@ pub async fn run(session: &Session, args: &CopyArgs) -> anyhow::Result<Exit> {
         for finding in seen.findings.iter().take(FINDINGS_SHOWN) {
             session.out.warn(format!("in the copy: {} {}", finding.promise, finding.detail));
         }
-        return Err(Failure::new(Exit::Failed, "the copy is not like its source")
-            .hint("drop the schema and copy again while nobody uses either side")
+        return Err(Failure::new(Exit::Failed, "the copy differs from its source")
+            .hint("stop every program that uses either store, drop the schema and copy again")
             .into());
     }
     session.out.note(format!("{} copied to {to}, schema {}", from.display(), options.schema.as_str()));
@@ -113,7 +114,7 @@ pub async fn run(session: &Session, args: &CopyArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// From a file to a server, and no other way.
+/// The source file and the target server. No other direction is supported.
 fn places(args: &CopyArgs) -> Result<(PathBuf, Box<windlass_postgres::Location>), Failure> {
     match (store::place_of(&args.from)?, store::place_of(&args.to)?) {
         (Place::Sqlite(from), Place::Postgres(to)) => match from.path() {
@@ -125,7 +126,7 @@ fn places(args: &CopyArgs) -> Result<(PathBuf, Box<windlass_postgres::Location>)
     }
 }
 
-/// Copies what is missing; answers whether nothing was.
+/// Copies what is missing; answers whether everything was already there.
 async fn copy(
     session: &Session,
     args: &CopyArgs,
@@ -161,7 +162,7 @@ async fn copy(
                 text::count(total)
             ));
             if args.stop_after.is_some_and(|most| batches >= most) {
-                // As if killed: nothing is tidied up.
+                // Exit as if killed: clean up nothing.
                 std::process::exit(i32::from(Exit::Interrupted as u8));
             }
         }
@@ -172,7 +173,8 @@ async fn copy(
     Ok(false)
 }
 
-/// All lanes, of which there are few: a copy that goes on must know how those are numbered that are there already.
+/// All lanes at once; there are few. A copy that continues must know the numbers of the lanes that it has
+/// already copied.
 fn all_lanes(export: &Export) -> Result<Vec<windlass_core::transfer::LaneRow>, Error> {
     let mut stream = export.rows(Part::Lanes, 0);
     let mut lanes = Vec::new();
@@ -190,7 +192,7 @@ async fn finish(export: &Export, import: &mut Import, marks: &Marks) -> anyhow::
     Ok(import.finish(marks, &paused).await.map_err(refusal)?)
 }
 
-/// A refusal with what to do about it apart.
+/// Turns a refusal into a failure whose hint says what to do.
 fn refusal(error: Error) -> Failure {
     match &error {
         Error::Conflict(text) => match text.rsplit_once("; ") {
@@ -201,7 +203,7 @@ fn refusal(error: Error) -> Failure {
     }
 }
 
-/// Both sides, side by side.
+/// The counts of both sides.
 struct Seen {
     source: Counts,
     target: Counts,
@@ -214,7 +216,7 @@ impl Seen {
         self.names().all(|name| self.source.get(name) == self.target.get(name))
     }
 
-    /// What either side has, each once.
+    /// The names that either side has, each once.
     fn names(&self) -> impl Iterator<Item = &String> {
         self.source.keys().chain(self.target.keys().filter(|name| !self.source.contains_key(*name)))
     }
@@ -238,7 +240,7 @@ impl Seen {
     }
 }
 
-/// Counts and audits both sides.
+/// Counts the rows of both sides, and audits them.
 async fn compare(
     export: &Export,
     import: &Import,
@@ -248,7 +250,7 @@ async fn compare(
     let (mut source, mut target) = (export.counts()?, import.counts().await?);
     options.notify = Notify::Off;
     options.migrate = false;
-    // The audit of a large store reads all of it.
+    // The audit of a large store reads all of it and takes long.
     options.statement_timeout = AUDIT_TIMEOUT;
     let store = PostgresStore::open(to, options).await.map_err(|error| store::postgres::failure(&error))?;
     let findings = store.audit().await?;

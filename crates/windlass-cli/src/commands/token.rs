@@ -14,29 +14,29 @@ use crate::{
 /// What to do with tokens.
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Make a token and print it: the only time that it is shown
+    /// Create a token and print it; it cannot be shown again
     Create {
-        /// What its bearer may do: enqueue, work, read, admin (includes the others); several with commas
+        /// What it allows: enqueue, work, read, admin (includes the others); several with commas
         #[arg(long, value_name = "SCOPES")]
         scope: String,
-        /// What to call it; two may share a name while one takes over from the other
+        /// Its name; two tokens may share one while the new one replaces the old one
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
-        /// A queue that it is for, with the scopes enqueue and work; may be given more than once; all without
+        /// Allow only this queue, for the scopes enqueue and work; may be repeated; without it all queues
         #[arg(long = "queue", value_name = "QUEUE")]
         queues: Vec<String>,
-        /// A kind that it is for, with the scopes enqueue and work; may be given more than once; all without
+        /// Allow only this kind, for the scopes enqueue and work; may be repeated; without it all kinds
         #[arg(long = "kind", value_name = "KIND")]
         kinds: Vec<String>,
-        /// How long it is good for, such as 90d; for ever without
+        /// How long it is valid, such as 90d; without it for ever
         #[arg(long, value_name = "DURATION")]
         expires: Option<String>,
     },
     /// List tokens, without their secrets
     Ls,
-    /// Make a token worthless, at once on the server that is asked, on others within five seconds
+    /// Revoke a token: at once on the server that is asked, on others within five seconds
     Revoke {
-        /// Its id, or its name if no other has it
+        /// Its id, or its name if no other token has it
         id: String,
     },
 }
@@ -84,7 +84,7 @@ async fn create(
         out.json(&created)?;
         return Ok(Exit::Done);
     }
-    // Data alone goes to stdout, so that it can go straight into a file.
+    // Only data goes to stdout, so that the token can be written straight into a file.
     out.line(&created.token)?;
     out.note(format!(
         "{} may {}{}; keep it, it is not shown again. `windlass token revoke {}` ends it",
@@ -106,13 +106,14 @@ fn shown(token: &TokenView) -> String {
     }
 }
 
-/// For which queues and kinds a token is.
+/// The queues and kinds that a token is limited to.
 fn bound(token: &TokenView) -> String {
     let bound = Bound { queues: token.queues.clone(), kinds: token.kinds.clone() };
     text::clean(&bound.to_string())
 }
 
-/// A server that asks for tokens and has none cannot be asked for the first one.
+/// The error of a server that requires tokens and has none yet. Such a server cannot create the first
+/// token.
 fn first_token(error: ErrorDetail) -> Failure {
     let is_unauthorized = error.code == ErrorCode::Unauthorized;
     let failure = Failure::from(error);

@@ -26,10 +26,10 @@ use crate::{
     systemd::Systemd,
 };
 
-/// How long the store may take to write what it has taken, at the end.
+/// How long the store may take at the end to write what it has accepted.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Connections that may wait to be accepted, as in the standard library.
+/// Connections that may wait to be accepted; the standard library uses the same number.
 const BACKLOG: u32 = 1024;
 
 /// Arguments of `up`.
@@ -58,13 +58,13 @@ impl UpArgs {
 pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     let settings = &session.settings;
     let doors = Doors::from_settings(settings, &table::LISTEN, args.access.insecure)?;
-    // What can be refused without a store comes first: a wrong start leaves no file behind.
+    // Check first what can be refused without a store: a start that is refused must leave no file behind.
     let spans = spans::exporter(settings)?;
     let socket = match reserve(doors.listen) {
         Ok(socket) => socket,
         Err(failure) => return Err(taken(settings, failure).await.into()),
     };
-    // In dependency order: store, listener, worker, API. What fails closes what was opened before it.
+    // In dependency order: store, listener, worker, API. A failure closes what was opened before it.
     let store = store::open(settings, args.worker.access()).await?;
     let listener = match listen(socket, doors.listen) {
         Ok(listener) => listener,
@@ -89,10 +89,11 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     warn_of_no_tokens(session, &doors, &store.store).await?;
     let tls = doors.options.tls.clone();
     let api = tokio::spawn(http::serve(listener, operations, doors.options, async {
-        // A dropped sender is a stop as well.
+        // A dropped sender also stops the API.
         let _ = api_stopped.await;
     }));
-    // Signals are listened to, and the worker is there, before the address is told: who reads it may use it at once.
+    // Print the address last: a program that reads it may at once send a signal or a task. So listen for
+    // signals and start the worker first.
     let started = engine.handle.clone();
     let watched = started.clone();
     let ended = {
@@ -105,21 +106,23 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
         tokio::select! {
             ended = &mut running => ended,
             () = started.started() => {
-                // A service does not end because nobody reads its first screen.
+                // Stdout may be closed. A service does not end because its first screen could not be
+                // printed.
                 let _ = screen.show(session.out);
                 systemd.ready();
                 running.await
             }
         }
     };
-    // The API outlives the worker, so that `/readyz` can say "draining" and results can still be fetched.
+    // The API outlives the worker, so that `/readyz` can answer "draining" and clients can still fetch
+    // results.
     let _ = stop_api.send(());
     let _ = api.await;
     spans::flush(spans.as_deref()).await;
     finish(session, &store.store, &watched, ended).await
 }
 
-/// Whoever starts a server that nobody can call should hear of it before the first caller does.
+/// Warns if the server requires tokens and has none: every call would be refused.
 async fn warn_of_no_tokens(session: &Session, doors: &Doors, store: &SharedStore) -> anyhow::Result<()> {
     let certificates = !session.settings.text(&table::TLS_CLIENT_CA).is_empty();
     if doors.options.access.auth == Auth::Tokens && !certificates && store.tokens().list().await?.is_empty() {
@@ -136,11 +139,12 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     listen(reserve(address)?, address)
 }
 
-/// Takes an address. Callers are still refused there, as they are where no server runs.
+/// Binds an address without listening. Clients are still refused there, as if no server ran.
 fn reserve(address: SocketAddr) -> Result<TcpSocket, Failure> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
     let reserved = socket.and_then(|socket| {
-        // Connections of a server that has just ended do not keep the next one from starting.
+        // Without this, connections of a server that has just ended would keep the next one from
+        // starting.
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
         Ok(socket)
@@ -167,7 +171,7 @@ fn not_listening(listen: SocketAddr, error: &std::io::Error) -> Failure {
     }
 }
 
-/// Says of a taken address that it is the server of this very store, if it is.
+/// If the address is taken by the server of this very store, says so.
 async fn taken(settings: &Settings, failure: Failure) -> Failure {
     let Ok(Some(path)) = store::path(settings) else { return failure };
     match connect::server_on(&path, settings).await {
@@ -180,7 +184,7 @@ async fn taken(settings: &Settings, failure: Failure) -> Failure {
     }
 }
 
-/// Starts to listen for signals at once and runs the worker until it is told to stop, or the store fails.
+/// Listens for signals at once. Runs the worker until a signal comes or the store fails.
 pub fn run_worker(
     session: &Session,
     engine: Engine,
@@ -198,7 +202,7 @@ pub fn run_worker(
     }
 }
 
-/// Looks at the store for the metrics, as long as anybody waits for it.
+/// Watches the store for the metrics until the caller drops this future.
 pub async fn watch_store(exposition: Option<Exposition>) -> std::convert::Infallible {
     match exposition {
         Some(exposition) => exposition.watch_store().await,
@@ -206,7 +210,7 @@ pub async fn watch_store(exposition: Option<Exposition>) -> std::convert::Infall
     }
 }
 
-/// Closes the store and says how it ended.
+/// Closes the store and prints how the worker ended.
 pub async fn finish(
     session: &Session,
     store: &SharedStore,
@@ -229,7 +233,7 @@ pub async fn finish(
             .hint("nothing that was acknowledged is lost; check the disk and start again")
             .into()),
         Err(error) => Err(Failure::new(Exit::Failed, format!("stopped: {error}"))
-            .hint("what was claimed has been handed back; the log says more with --log-level info")
+            .hint("the claimed tasks were handed back; --log-level info logs more about the cause")
             .into()),
     }
 }

@@ -1,4 +1,4 @@
-//! `windlass worker`: a worker on a store, or on a server that has one, without the API.
+//! `windlass worker`: a worker on a store, or on the server of a store, without the API.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub struct WorkerFlags {
     /// How long running tasks may finish after Ctrl-C, such as 30s
     #[arg(long, value_name = "DURATION")]
     drain_timeout: Option<String>,
-    /// full: survive a power cut; normal: survive a crash
+    /// full: acknowledged writes survive a power cut; normal: they survive a crash only
     #[arg(long, value_name = "full|normal")]
     durability: Option<String>,
     /// Whether done tasks are kept
@@ -47,7 +47,7 @@ pub struct WorkerFlags {
     /// Send spans of tasks to this OpenTelemetry collector, such as http://127.0.0.1:4318
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
-    /// Make the schema of a PostgreSQL store, or bring it forward, before starting
+    /// Create the schema of a PostgreSQL store, or migrate it, before starting
     #[arg(long)]
     migrate: bool,
 }
@@ -70,20 +70,21 @@ impl WorkerFlags {
         flags
     }
 
-    /// What may be done to the store before the start.
+    /// Whether the start may create or migrate the store.
     pub fn access(&self) -> Access {
         if self.migrate { Access::Migrate } else { Access::Usual }
     }
 }
 
-/// Flags about who may reach an address.
+/// Flags about which callers are allowed.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Who may call")]
 pub struct AccessFlags {
-    /// Who must show a token: auto (nobody on loopback), tokens (everybody), off
+    /// Which callers must show a token: auto (none on loopback, all elsewhere with TLS), tokens (all),
+    /// off (none)
     #[arg(long, value_name = "auto|tokens|off")]
     auth: Option<String>,
-    /// Change nothing, whoever asks
+    /// Refuse every enqueue and every change, for every token
     #[arg(long)]
     read_only: bool,
     /// The server's certificate, a file in PEM
@@ -92,10 +93,10 @@ pub struct AccessFlags {
     /// Its key, a file in PEM
     #[arg(long, value_name = "FILE")]
     tls_key: Option<String>,
-    /// Take client certificates of these authorities, a file in PEM
+    /// Accept client certificates of these authorities, a file in PEM
     #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<String>,
-    /// Listen on an address that others can reach, although tokens or TLS are missing
+    /// Listen on an address that other machines can reach, although tokens or TLS are missing
     #[arg(long)]
     pub insecure: bool,
 }
@@ -138,13 +139,14 @@ impl WorkerArgs {
     }
 }
 
-/// What the store says of itself. One that has gone away since it was opened is waited for, as one that was never there is.
+/// Information about the store. A store that became unreachable after it was opened is tried until it
+/// answers, like one that was unreachable from the start.
 async fn introduced<T>(mut ask: impl AsyncFnMut() -> Result<T>) -> Result<T> {
     let mut waiting = Waiting::new(u64::from(std::process::id()));
     loop {
         match ask().await {
             Err(error @ Error::Unavailable(_)) => {
-                waiting.pause(&error, "the store went away again; trying until it is back").await;
+                waiting.pause(&error, "the store cannot be reached any more; trying until it answers").await;
             }
             told => return told,
         }
@@ -165,7 +167,7 @@ pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
         .map(|(listener, doors)| Monitor::start(listener, doors, engine::operations(&engine).vitals()))
         .transpose()?;
     if monitor.is_none() {
-        // Nobody can ask for them.
+        // Without an address no client can ask for metrics.
         engine.exposition = None;
     }
     let info = introduced(async || store.store.info().await).await?;
@@ -181,7 +183,7 @@ pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
     let watched = started.clone();
     let ended = {
         let mut running = std::pin::pin!(up::run_worker(session, engine, systemd.clone()));
-        // A service does not end because nobody reads its first screen.
+        // Stdout may be closed. A service does not end because its first screen could not be printed.
         let _ = screen.show(session.out);
         tokio::select! {
             ended = &mut running => ended,
@@ -203,7 +205,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_store_that_went_away_after_it_was_opened_is_waited_for_and_a_refusal_is_told() {
+    async fn a_lost_store_is_retried_and_a_refusal_is_returned() {
         let mut answers = vec![Ok("sqlite"), Err(Error::Unavailable("gone".to_owned()))];
         let told = introduced(async || answers.pop().unwrap()).await;
         assert_eq!((told, answers.len()), (Ok("sqlite"), 0));

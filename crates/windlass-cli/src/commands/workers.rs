@@ -10,19 +10,20 @@ use crate::{
     session::Session,
 };
 
-/// Letters of the list of kinds that are shown; `--json` has them all.
+/// Width of the list of kinds in the table; `--json` prints them all.
 const KINDS_WIDTH: usize = 24;
 
 /// What to do with workers.
 #[derive(Debug, Subcommand)]
 pub enum WorkersCommand {
-    /// List workers with what they run, what they may run and why; also those that ended in the last day
+    /// List workers with their running tasks, their slots in use and why; also workers that ended in the
+    /// last day
     Ls,
     /// Change how many tasks a running worker may run at once
     Set {
         /// The worker, such as w7
         id: String,
-        /// How many tasks it may run at once, 1 to 100000; what runs goes on
+        /// How many tasks it may run at once, 1 to 100000; running tasks go on
         #[arg(long, value_name = "N")]
         slots: u32,
     },

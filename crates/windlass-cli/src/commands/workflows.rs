@@ -16,20 +16,20 @@ use crate::{
 pub enum WorkflowsCommand {
     /// List workflows that have unfinished steps or are blocked
     Ls(LsArgs),
-    /// Show one workflow, also when it has ended and its steps are still kept
+    /// Show one workflow; also an ended one, while its steps are still kept
     Show(NameArgs),
-    /// Give the step that blocks a workflow a fresh budget of attempts
+    /// Give the step that blocks a workflow new attempts
     Retry(NameArgs),
-    /// Go on without the step that blocks a workflow
+    /// Skip the step that blocks a workflow, and go on with the next
     Skip(NameArgs),
-    /// Cancel every step that has not ended, and ask the running one to end
+    /// Cancel every step that has not ended; a running one is asked to end
     Cancel(NameArgs),
 }
 
 /// Arguments of `workflows ls`.
 #[derive(Debug, Args)]
 pub struct LsArgs {
-    /// Only those that wait for somebody's decision
+    /// Only blocked workflows: they wait for a retry, skip or cancel
     #[arg(long)]
     blocked: bool,
     #[command(flatten)]
@@ -139,7 +139,7 @@ async fn show(session: &Session, name: &str) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// How the steps of a workflow ended.
+/// How many steps of a workflow ended in each state.
 fn ends(ended: &EndedSteps) -> String {
     let EndedSteps { done, dead, cancelled, more, .. } = ended;
     let more = if *more { " (of the newest tasks; there may be more)" } else { "" };

@@ -1,36 +1,36 @@
-//! Settings about who may do what, part of the one table.
+//! Settings about which callers may do what; they are part of the one table.
 
 use super::setting::{Kind, Setting};
 
-/// Whether callers must say who they are.
+/// Whether callers must show a token.
 pub static AUTH: Setting = Setting::new(
     "auth",
     Kind::Choice(&["auto", "tokens", "off"]),
     "auto",
-    "Who must show a token. `auto`: nobody on a loopback address, everybody on another one with TLS. `tokens`: everybody; set it if a proxy on this machine forwards requests of others. `off`: nobody.",
+    "Which callers must show a token. `auto`: none on a loopback address, all on another one with TLS. `tokens`: all; set it if a proxy on this machine forwards requests from other machines. `off`: none.",
 )
 .flag("--auth");
-/// Whether the server changes anything.
+/// Whether the server refuses every change.
 pub static READ_ONLY: Setting = Setting::new(
     "read_only",
     Kind::Choice(&["on", "off"]),
     "off",
-    "With `on` nothing can be enqueued or changed through this server, whoever asks. Its own worker goes on.",
+    "With `on` this server refuses every enqueue and every change, for every token. Its own worker goes on.",
 )
 .flag("--read-only");
-/// How often one token may call.
+/// How many calls one token may make.
 pub static RATE_LIMIT: Setting = Setting::new(
     "rate_limit",
     Kind::Count { min: 0, max: 1_000_000 },
     "5000",
-    "Calls of one token each second, with as many at once; more are answered with 429. 0: no limit. Who needs no token is not counted.",
+    "Calls that one token may make each second, and at once; the server answers further ones with 429. 0: no limit. Calls of callers that need no token are not counted.",
 );
-/// How many may be connected.
+/// How many connections a server holds.
 pub static CONNECTIONS_MAX: Setting = Setting::new(
     "connections_max",
     Kind::Count { min: 10, max: 1_000_000 },
     "1000",
-    "Connections that a server holds at once; a further one is answered with 503. A remote worker takes two. Each needs a file descriptor: mind `ulimit -n`.",
+    "Connections that a server holds at once; it answers a further one with 503. A remote worker takes two. Each needs a file descriptor: raise `ulimit -n` if it is lower.",
 );
 /// Names that the server answers to.
 pub static ALLOWED_HOSTS: Setting = Setting::new(
@@ -44,7 +44,7 @@ pub static TLS_CERT: Setting = Setting::new(
     "tls_cert",
     Kind::Text,
     "",
-    "The server's certificate with those between it and its authority, a file in PEM. Read again when it changes, and on SIGHUP.",
+    "The server's certificate and its intermediate certificates, a file in PEM. The server reads the file again when it changes, and on SIGHUP.",
 )
 .flag("--tls-cert");
 /// Its key.
@@ -55,7 +55,7 @@ pub static TLS_CLIENT_CA: Setting = Setting::new(
     "tls_client_ca",
     Kind::Text,
     "",
-    "Authorities of client certificates, a file in PEM. A caller with a certificate of theirs needs no token.",
+    "Authorities of client certificates, a file in PEM. A caller with a certificate from one of them needs no token.",
 )
 .flag("--tls-client-ca");
 /// What a client certificate allows.
@@ -63,7 +63,7 @@ pub static TLS_CLIENT_SCOPES: Setting = Setting::new(
     "tls_client_scopes",
     Kind::Text,
     "enqueue,work,read",
-    "What a client certificate lets its bearer do: some of enqueue, work, read, admin.",
+    "What callers with a client certificate may do: some of enqueue, work, read, admin.",
 );
 /// The file with the client's token.
 pub static TOKEN_FILE: Setting = Setting::new(
@@ -78,6 +78,6 @@ pub static CA: Setting = Setting::new(
     "ca",
     Kind::Text,
     "",
-    "The authorities that commands believe about a server with https://, a file in PEM; without it those of the system.",
+    "The certificate authorities that commands trust for a server with https://, a file in PEM; without it those of the system.",
 )
 .flag("--ca");

@@ -1,4 +1,5 @@
-//! The lists below `[amqp]`: what `windlass consume` declares and consumes. They are lists of tables, so they stand only in the file.
+//! The lists below `[amqp]`: what `windlass consume` declares and consumes. They are lists of tables, so
+//! only the file can hold them.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -77,7 +78,7 @@ pub struct Binding {
     pub routing_key: String,
 }
 
-/// A consumer. Which of the last fields it has depends on where its deliveries go.
+/// A consumer. Where its deliveries go decides which of the last fields it has.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Consumer {
@@ -122,7 +123,7 @@ struct Document {
     amqp: Section,
 }
 
-/// Reads the lists of a file; none of them without a file.
+/// Reads the lists of a file. Without a file all lists are empty.
 ///
 /// # Errors
 /// What is wrong, with its line.

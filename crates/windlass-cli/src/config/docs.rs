@@ -1,4 +1,4 @@
-//! The table as a commented file and as a page of the documentation.
+//! Prints the table of settings as a commented file and as a page of the documentation.
 
 use std::fmt::Write as _;
 
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_file_has_every_setting_and_is_valid_when_uncommented() {
+    fn the_example_file_has_every_setting_and_is_valid() {
         let uncommented: String = example_file()
             .lines()
             .filter(|line| {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_in_docs_is_the_table() {
+    fn the_page_in_docs_matches_the_table() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
         if std::env::var_os("WINDLASS_BLESS").is_some() {
             std::fs::write(path, page()).unwrap();

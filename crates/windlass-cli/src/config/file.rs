@@ -1,4 +1,4 @@
-//! windlass.toml: which file is read, and what stands in it, with line numbers.
+//! windlass.toml: which file is read, and its keys with their line numbers.
 
 use std::path::{Path, PathBuf};
 
@@ -7,17 +7,17 @@ use toml::de::{DeTable, DeValue};
 use super::{amqp, nearest::nearest, setting::Raw, table};
 use crate::failure::{Exit, Failure};
 
-/// Where a file is looked for when none is named.
+/// Where to look for a file if none is named.
 const PLACES: [&str; 2] = ["windlass.toml", "/etc/windlass/windlass.toml"];
 
 /// One key of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its full name; a dot is a table.
+    /// Its full name; a dot separates the table from the key.
     pub key: String,
-    /// What stands there.
+    /// Its value, not yet parsed.
     pub raw: Raw,
-    /// Where, from 1.
+    /// Its line, counted from 1.
     pub line: usize,
 }
 
@@ -66,7 +66,7 @@ fn flatten(
     line_of: &impl Fn(usize) -> usize,
     entries: &mut Vec<Entry>,
 ) -> Result<(), Failure> {
-    // In the order of the file, so that the first mistake is told first.
+    // In the order of the file, so that the first mistake is reported first.
     let mut keys: Vec<_> = table.iter().collect();
     keys.sort_by_key(|(name, _)| name.span().start);
     for (name, value) in keys {
@@ -80,7 +80,7 @@ fn flatten(
             continue;
         }
         if amqp::LISTS.contains(&key.as_str()) {
-            // Read and checked by whoever needs them.
+            // `amqp::read` reads and checks these lists.
             continue;
         }
         if !table::ALL.iter().any(|setting| setting.key == key) {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_have_their_line_and_tables_become_dots() {
+    fn keys_have_their_line_and_dots_for_tables() {
         let entries = parse("slots = 5\n\n[pool]\nsize = 8\n").unwrap();
         assert_eq!(entries.len(), 2);
         assert_eq!((entries[0].key.as_str(), entries[0].line), ("slots", 1));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_refused_with_its_line_and_the_nearest_known_one() {
+    fn an_unknown_key_is_refused_with_line_and_suggestion() {
         let failure = parse("listen = \"127.0.0.1:1\"\nslot = 5\n").unwrap_err();
         assert_eq!(failure.message, "line 2: unknown setting \"slot\"");
         assert_eq!(failure.hint.as_deref(), Some("did you mean \"slots\"?"));

@@ -1,4 +1,4 @@
-//! Brings flags, environment and file together, and checks what only makes sense together.
+//! Merges flags, environment and file, and checks settings that depend on each other.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,8 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// What the settings are read from. Nothing here looks at the process: a test brings its own.
+/// What the settings are read from. Nothing here reads the process itself, so a test can bring its own
+/// sources.
 #[derive(Debug, Default)]
 pub struct Sources {
     /// Flags that were given.
@@ -37,9 +38,9 @@ impl Sources {
     }
 }
 
-/// The variable with the token that commands show.
+/// The variable that holds the token of commands.
 const TOKEN: &str = "WINDLASS_TOKEN";
-/// Variables of ours that are not settings.
+/// Variables of this program that are not settings.
 const OTHER_VARIABLES: [&str; 7] = [
     TOKEN,
     "WINDLASS_STORE_FILE",
@@ -53,7 +54,7 @@ const OTHER_VARIABLES: [&str; 7] = [
 /// Reads everything.
 ///
 /// # Errors
-/// A setting that makes no sense, by name; an unknown key of the file, by line.
+/// An invalid setting, by name; an unknown key of the file, by line.
 pub fn load(sources: &Sources) -> Result<Settings, Failure> {
     let file = file::find_and_read(sources.config.as_deref(), &sources.folder)?;
     let mut settings = Settings { file: file.path.clone(), ..Settings::default() };
@@ -89,7 +90,7 @@ pub fn load(sources: &Sources) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// Brings the settings about slots together, and shows the outcome as the value of `slots`.
+/// Decides the number of slots from all settings about slots, and shows it as the value of `slots`.
 fn decide_slots(settings: &mut Settings) {
     let said = |setting| {
         let number = settings.given_number(setting)?;
@@ -111,7 +112,7 @@ fn decide_slots(settings: &mut Settings) {
     settings.slots = slots;
 }
 
-/// What flags or the environment say about a setting.
+/// The value that flags or the environment give to a setting.
 fn written(setting: &'static Setting, sources: &Sources) -> Result<Option<(Raw, Origin)>, Failure> {
     let flag = sources.flags.iter().find(|(flagged, _)| flagged.key == setting.key);
     if let (Some((_, raw)), Some(flag)) = (flag, setting.flag) {
@@ -159,7 +160,7 @@ fn unknown_variables(environment: &BTreeMap<String, String>) -> Vec<String> {
         .collect()
 }
 
-/// Rules about two settings at once.
+/// Rules that compare two settings.
 fn check_together(settings: &mut Settings) -> Result<(), Failure> {
     let (ttl, beat) = (settings.duration(&table::LEASE_TTL_MS), settings.duration(&table::HEARTBEAT_MS));
     if beat > ttl / 3 {
@@ -181,7 +182,8 @@ fn check_together(settings: &mut Settings) -> Result<(), Failure> {
     raise_poll_interval_max(settings)
 }
 
-/// The idle poll cannot be shorter than the poll: a default gives way, a wish is refused.
+/// The idle poll cannot be shorter than the poll. A default is raised with a warning; a value that the
+/// user set is refused.
 fn raise_poll_interval_max(settings: &mut Settings) -> Result<(), Failure> {
     let poll = settings.duration(&table::POLL_INTERVAL_MS);
     let longest = settings.duration(&table::POLL_INTERVAL_MAX_MS);
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clamp_warns_with_both_numbers_and_nonsense_is_refused_by_name() {
+    fn a_clamp_warns_with_both_numbers() {
         let (mut sources, _folder) = sources(&[("WINDLASS_SLOTS", "200000")], "");
         let settings = load(&sources).unwrap();
         assert_eq!(settings.number(&table::SLOTS), 100_000);
@@ -297,14 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_variable_is_pointed_out() {
+    fn a_mistyped_variable_warns_with_a_suggestion() {
         let (sources, _folder) = sources(&[("WINDLASS_SLOT", "5")], "");
         let warnings = load(&sources).unwrap().warnings;
         assert!(warnings[0].contains("did you mean WINDLASS_SLOTS?"), "{warnings:?}");
     }
 
     #[test]
-    fn a_poll_slower_than_the_idle_poll_takes_it_along_or_is_refused() {
+    fn a_longer_poll_raises_only_a_default_idle_poll() {
         let (mut sources, _folder) = sources(&[("POLL_INTERVAL_MS", "5000")], "");
         let settings = load(&sources).unwrap();
         assert_eq!(settings.duration(&table::POLL_INTERVAL_MAX_MS), Duration::from_secs(5));

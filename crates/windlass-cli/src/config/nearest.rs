@@ -1,6 +1,6 @@
-//! The known name that a mistyped one was probably meant to be.
+//! Finds the known name that a mistyped name was probably meant to be.
 
-/// The nearest of the known names, if it is near enough to be a slip of the finger.
+/// The nearest of the known names, if it differs by no more than a typing mistake.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let far = wrong.chars().count().div_ceil(3).max(2);
     known
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_finger_finds_its_name_and_another_word_does_not() {
+    fn a_mistyped_name_finds_its_name_but_another_word_none() {
         let known = ["slots", "store", "history_days"];
         assert_eq!(nearest("slot", known), Some("slots"));
         assert_eq!(nearest("history_day", known), Some("history_days"));

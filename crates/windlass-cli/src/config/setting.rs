@@ -13,13 +13,13 @@ pub struct Setting {
     pub key: &'static str,
     /// Its type and bounds.
     pub kind: Kind,
-    /// Its default as it would be written; empty means none.
+    /// Its default as a user would write it; empty means none.
     pub default: &'static str,
     /// What it does, in one or two sentences.
     pub doc: &'static str,
     /// Its flag, if it has one.
     pub flag: Option<&'static str>,
-    /// The name that the documents gave its variable, if they did.
+    /// The name of its variable in the source documents, if they name one.
     pub document: Option<&'static str>,
 }
 
@@ -36,7 +36,7 @@ impl Setting {
         self
     }
 
-    /// The same with a document's variable.
+    /// The same with the variable of the source documents.
     #[must_use]
     pub const fn document(mut self, variable: &'static str) -> Self {
         self.document = Some(variable);
@@ -56,7 +56,7 @@ impl Setting {
         }
     }
 
-    /// Reads what somebody wrote.
+    /// Parses a value as the user wrote it.
     ///
     /// # Errors
     /// One line that starts with the setting's name.
@@ -64,8 +64,8 @@ impl Setting {
         self.kind.read(raw).map_err(|problem| format!("{} {problem}", self.key))
     }
 
-    /// Reads what stands behind its flag. The unit of a time is part of the key's name and not of the flag's, so that a bare
-    /// number behind a flag says nothing: `--drain-timeout 30` is no time.
+    /// Parses the value of the setting's flag. The unit of a time is part of the key's name but not of
+    /// the flag's name, so a bare number after a flag is refused: `--drain-timeout 30` has no unit.
     ///
     /// # Errors
     /// One line that starts with the setting's name.
@@ -77,7 +77,7 @@ impl Setting {
     }
 }
 
-/// What somebody wrote, before it is understood.
+/// A value as the user wrote it, not yet parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Raw {
     /// One word or number.
@@ -86,7 +86,7 @@ pub enum Raw {
     List(Vec<String>),
 }
 
-/// A value that was understood.
+/// A parsed value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// Not set, and no default.
@@ -101,17 +101,17 @@ pub enum Value {
     List(Vec<String>),
 }
 
-/// A value, and what had to be done to it.
+/// A parsed value, and the change that was made to it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Read {
     /// The value in force.
     pub value: Value,
-    /// "5 is below the least allowed, 10; 10 is used", if it was moved into its bounds.
+    /// "5 is below the least allowed, 10; 10 is used", if the value was moved into its bounds.
     pub clamped: Option<String>,
 }
 
-/// Type and bounds of a setting. Zero where one is the least is nonsense and refused; any other number
-/// outside of the bounds is moved to the nearest bound with a warning.
+/// Type and bounds of a setting. Zero is refused where the least value is one. Any other number outside
+/// the bounds is moved to the nearest bound with a warning.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// Text.
@@ -211,7 +211,7 @@ impl Kind {
         }
     }
 
-    /// The bounds for people; empty if there are none.
+    /// The bounds as text; empty if there are none.
     pub fn bounds(self) -> String {
         match self {
             Self::Text => String::new(),
@@ -233,7 +233,7 @@ impl Kind {
     }
 }
 
-/// A number inside its bounds, on its way to become a value.
+/// A number and its bounds, before it becomes a value.
 struct Bounded {
     number: u64,
     clamped: Option<String>,
@@ -265,7 +265,8 @@ fn number(text: &str) -> Result<u64, String> {
     text.replace('_', "").parse().map_err(|_| format!("must be a whole number, not {text:?}"))
 }
 
-/// A number of units (each `unit_ms` long), or a duration with its unit, in milliseconds.
+/// Parses a number of units (each `unit_ms` long) or a duration with its own unit; the result is in
+/// milliseconds.
 fn span(text: &str, unit_ms: u64) -> Result<u64, String> {
     if let Ok(number) = text.replace('_', "").parse::<u64>() {
         return Ok(number.saturating_mul(unit_ms));
@@ -273,13 +274,13 @@ fn span(text: &str, unit_ms: u64) -> Result<u64, String> {
     timed(text)
 }
 
-/// A duration with its unit, in milliseconds.
+/// Parses a duration with its unit; the result is in milliseconds.
 fn timed(text: &str) -> Result<u64, String> {
     let duration = duration::parse(text).map_err(|problem| format!("is wrong: {problem}"))?;
     Ok(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Thousandths of a share.
+/// Parses a share into thousandths.
 fn share(text: &str) -> Result<u64, String> {
     let wrong = || format!("must be a share such as 0.8 or 80%, not {text:?}");
     let (number, unit) = text.strip_suffix('%').map_or((text, 1e3), |percent| (percent, 10.0));
@@ -287,7 +288,7 @@ fn share(text: &str) -> Result<u64, String> {
     if parsed.is_finite() && parsed >= 0.0 { Ok((parsed * unit).round() as u64) } else { Err(wrong()) }
 }
 
-/// A kind and its time with its unit, as `http=5s`.
+/// Parses a kind and its time with a unit, such as `http=5s`.
 pub fn kind_time(text: &str) -> Result<(Name, Duration), String> {
     let wrong = || format!("has {text:?}, which is not a kind with a time such as http=5s");
     let (kind, time) = text.split_once('=').ok_or_else(wrong)?;
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_outside_of_its_bounds_is_moved_and_both_numbers_are_told() {
+    fn a_number_out_of_bounds_is_moved_and_both_are_shown() {
         let kind = Kind::Count { min: 10, max: 100 };
         let high = read(kind, "200").unwrap();
         assert_eq!(high.value, Value::Number(100));
@@ -368,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_the_name_of_the_setting() {
+    fn an_invalid_value_is_refused_with_the_setting_name() {
         for text in ["0", "-1", "many", "1.5", ""] {
             let problem = read(Kind::Count { min: 1, max: 10 }, text).unwrap_err();
             assert!(problem.starts_with("slots "), "{problem}");
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_understood_and_bare_numbers_have_the_unit_of_the_name() {
+    fn a_bare_number_has_the_unit_of_the_key() {
         let hour = Value::Duration(Duration::from_hours(1));
         let kind = Kind::Millis { min: 1, max: 10_000_000 };
         assert_eq!(read(kind, "1h").unwrap().value, hour);
@@ -396,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_behind_a_flag_must_bring_its_unit() {
+    fn a_time_after_a_flag_needs_its_unit() {
         let millis = Setting::new("drain_timeout_ms", Kind::Millis { min: 0, max: 10_000_000 }, "", "");
         let days = Setting::new("history_days", Kind::Days, "", "");
         let text = |text: &str| Raw::Text(text.to_owned());
@@ -413,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_and_kinds_with_times_are_understood_and_nonsense_is_refused() {
+    fn shares_and_kind_times_are_parsed() {
         let kind = Kind::Share { min: 100, max: 950 };
         for (text, value) in [("0.8", 800), ("80%", 800), ("0.95", 950), ("12.5%", 125)] {
             assert_eq!(read(kind, text).unwrap().value, Value::Number(value), "{text}");

@@ -1,4 +1,4 @@
-//! Settings in force, each with where it came from.
+//! The settings in force, each with its origin.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
@@ -11,25 +11,25 @@ use super::{
     table,
 };
 
-/// Where a value came from.
+/// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The command line.
     Flag(&'static str),
     /// The environment, by this variable.
     Variable(String),
-    /// The environment, by a name that the documents gave.
+    /// The environment, by a variable name of the source documents.
     Document(&'static str),
     /// A file, at this line.
     File(PathBuf, usize),
     /// The preset that `env` names.
     Preset(&'static str),
-    /// Nobody said anything.
+    /// The built-in default.
     Default,
 }
 
 impl Origin {
-    /// How far from the command that was typed: what is nearer wins.
+    /// How far the origin is from the typed command. A nearer origin wins over a farther one.
     pub fn distance(&self) -> u8 {
         match self {
             Self::Flag(_) => 0,
@@ -60,11 +60,11 @@ pub struct Resolved {
     pub setting: &'static Setting,
     /// Its value.
     pub value: Value,
-    /// Where from.
+    /// Where it comes from.
     pub origin: Origin,
 }
 
-/// What is never shown.
+/// A secret: no log line and no output shows it.
 #[derive(Clone)]
 pub struct Secret(pub String);
 
@@ -79,9 +79,9 @@ impl fmt::Debug for Secret {
 pub struct Settings {
     /// One for each row of the table.
     pub resolved: Vec<Resolved>,
-    /// How many tasks run at once, and why.
+    /// How many tasks run at once, and which rule gave that number.
     pub slots: Slots,
-    /// What was moved into its bounds, and other things that somebody should know.
+    /// Values that were moved into their bounds, and other warnings for the user.
     pub warnings: Vec<String>,
     /// The file that was read, if any.
     pub file: Option<PathBuf>,
@@ -104,7 +104,7 @@ impl Settings {
         self.find(setting).map_or(Origin::Default, |resolved| resolved.origin.clone())
     }
 
-    /// Whether somebody chose the value.
+    /// Whether the user gave the value, so that it is not a default.
     pub fn is_given(&self, setting: &Setting) -> bool {
         self.origin(setting) != Origin::Default
     }
@@ -133,7 +133,7 @@ impl Settings {
         }
     }
 
-    /// When less may run than there are slots.
+    /// When fewer tasks may run than there are slots.
     pub fn admission(&self) -> AdmissionConfig {
         let memory_limit = match self.value(&table::MEMORY_LIMIT) {
             Value::Number(bytes) => Some(bytes),

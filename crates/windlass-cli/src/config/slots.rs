@@ -1,20 +1,21 @@
-//! How many tasks a process runs at once, and which rule said so.
+//! Decides how many tasks a process runs at once, and names the rule that decided.
 
 use std::fmt;
 
 use super::settings::Origin;
 
-/// Slots if nobody says anything.
+/// Slots if no setting gives a number.
 pub const DEFAULT: u32 = 1_000;
 
-/// A named size of a process: so many workers of the documents, each with so many tasks at once.
+/// A named size of a process: the source documents give a number of workers and of tasks at once for
+/// each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
     /// Its name.
     pub env: &'static str,
-    /// Workers of the documents; here they are one process.
+    /// Workers of the source documents. Here they are one process.
     pub workers: u32,
-    /// Tasks at once of each.
+    /// Tasks at once of each worker.
     pub concurrency: u32,
 }
 
@@ -32,7 +33,7 @@ impl Preset {
     }
 }
 
-/// What was said about slots. What is absent was not said.
+/// The settings about slots. `None` means that the setting was not given.
 #[derive(Debug, Clone, Default)]
 pub struct Said {
     /// `slots`, under any of its names.
@@ -48,7 +49,7 @@ pub struct Said {
 pub struct Slots {
     /// How many.
     pub number: u32,
-    /// Why so many.
+    /// The rule that gave the number.
     pub rule: Rule,
 }
 
@@ -58,20 +59,20 @@ impl Default for Slots {
     }
 }
 
-/// Which rule gave the number.
+/// The rule that gave the number of slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
-    /// Nobody said anything.
+    /// No setting gave a number.
     Default,
-    /// `slots` said it.
+    /// `slots` was given.
     Given(Origin),
     /// A preset.
     Preset {
         /// Which.
         preset: Preset,
-        /// Tasks at once in place of the preset's own, and who said so.
+        /// The number of tasks at once that replaces the preset's own, and its origin.
         concurrency: Option<(u32, Origin)>,
-        /// The bound that cut it.
+        /// The variable whose bound lowered the product.
         cut_by: Option<&'static str>,
     },
 }
@@ -96,10 +97,11 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Decides how many slots there are, and what somebody should be told.
+/// Decides how many slots there are; the second value is a warning for the user.
 ///
-/// `slots` if it was given; else the preset's workers × `worker_concurrency` or the preset's; else 1000. The documents'
-/// variable is a number of its own without a preset, and an upper bound with one.
+/// `slots` if it was given; else the preset's workers × `worker_concurrency` or the preset's own number;
+/// else 1000. The source documents' variable MAX_CONCURRENT_TASKS gives the number of slots if there is
+/// no preset, and is an upper bound if there is one.
 pub fn decide(said: Said) -> (Slots, Option<String>) {
     let Said { slots, preset, concurrency } = said;
     let Some(preset) = preset else {

@@ -25,33 +25,33 @@ pub static SCHEMA: Setting = Setting::new(
     "The schema of a PostgreSQL store. Each schema is a store of its own.",
 )
 .flag("--schema");
-/// Where workers hear of new tasks.
+/// How workers learn of new tasks.
 pub static NOTIFY: Setting = Setting::new(
     "notify",
     Kind::Text,
     "on",
-    "How workers on PostgreSQL hear of new tasks: `on` (LISTEN), `off` (polling alone), or a direct postgres:// address if `store` leads through a pooler.",
+    "How workers on PostgreSQL hear of new tasks: `on` (LISTEN), `off` (polling alone), or a direct postgres:// address if `store` is the address of a pooler.",
 );
-/// Whether a pooler stands in front of the server.
+/// Whether `store` is the address of a pooler.
 pub static POOLER: Setting = Setting::new(
     "pooler",
     Kind::Choice(&["none", "transaction"]),
     "none",
-    "`transaction` if `store` leads through PgBouncer or the like in transaction mode.",
+    "`transaction` if `store` is the address of PgBouncer, or of a similar pooler, in transaction mode.",
 );
-/// Connections for what is not claims, settlements and renewals.
+/// Connections for everything except claims, settlements and renewals.
 pub static STORE_CONNECTIONS: Setting = Setting::new(
     "store_connections",
     Kind::Count { min: 1, max: 100 },
     "3",
-    "Connections of this process to PostgreSQL for enqueues, look-ups and commands; claims, settlements, renewals, duties and notifications have one each besides.",
+    "Connections of this process to PostgreSQL for enqueues, look-ups and commands. Claims, settlements, renewals, duties and notifications each have one more of their own.",
 );
-/// Whether the leader cleans up.
+/// Whether the leader vacuums.
 pub static VACUUM: Setting = Setting::new(
     "vacuum",
     Kind::Choice(&["on", "off"]),
     "on",
-    "Whether one worker of a PostgreSQL store cleans up the tables that every task writes to as soon as it is worth it, as their owner; `off` leaves it to autovacuum.",
+    "Whether one worker of a PostgreSQL store vacuums the tables that every task writes to, as soon as they hold enough dead rows. Its user must own the tables. `off` leaves them to autovacuum.",
 );
 /// The server that commands talk to.
 pub static SERVER: Setting = Setting::new(
@@ -69,7 +69,7 @@ pub static LISTEN: Setting = Setting::new(
     "Where `windlass up` listens. Any address but loopback needs TLS and tokens, or --insecure.",
 )
 .flag("--listen");
-/// Where a worker without the API tells its metrics.
+/// Where a worker without the API answers a monitor.
 pub static METRICS_LISTEN: Setting = Setting::new(
     "metrics_listen",
     Kind::Address,
@@ -84,27 +84,27 @@ pub static METRICS: Setting = Setting::new(
     "on",
     "Whether metrics are kept. With `off` there is no /metrics.",
 );
-/// How often the whole store is looked at.
+/// How often the whole store is audited.
 pub static AUDIT_MS: Setting = Setting::new(
     "audit_ms",
     Kind::Millis { min: 0, max: 24 * HOUR_MS },
     "600000",
-    "How often the workers of a store that serve metrics look, taking turns, at all of it for broken promises; the less often the longer that takes, and never with 0.",
+    "How often the whole store is audited for broken promises. The workers that serve metrics take turns. If an audit takes long, the next one comes later. 0: never.",
 );
 /// A named size of the process.
 pub static ENV: Setting = Setting::new(
     "env",
     Kind::Choice(&["production", "staging", "development"]),
     "",
-    "A preset of slots: production 100 × 5, staging 20 × 3, development 5 × 2. `slots` wins over it; as MAX_CONCURRENT_TASKS that is its upper bound.",
+    "A preset of slots: production 100 × 5, staging 20 × 3, development 5 × 2. `slots` overrides it; the variable MAX_CONCURRENT_TASKS is only an upper bound for it.",
 )
 .flag("--env");
-/// Tasks at once of each worker of a preset.
+/// Tasks at once of each worker in a preset.
 pub static WORKER_CONCURRENCY: Setting = Setting::new(
     "worker_concurrency",
     Kind::Count { min: 1, max: 1_000 },
     "",
-    "The second factor of the preset that `env` names, in place of its own.",
+    "Replaces the second factor of the preset that `env` names.",
 )
 .document("WORKER_CONCURRENCY");
 /// How many tasks run at once.
@@ -125,10 +125,10 @@ pub static CLAIM_BATCH_SIZE: Setting = Setting::new(
     "claim_batch_size",
     Kind::Count { min: 1, max: 10_000 },
     "50",
-    "How many tasks one claim starts with; it grows where tasks are short. Set explicitly it is a ceiling.",
+    "How many tasks a claim takes at first; the number grows while tasks are short. A number that you set is also the most.",
 )
 .document("CLAIM_BATCH_SIZE");
-/// How often an idle worker looks.
+/// How often an idle worker polls.
 pub static POLL_INTERVAL_MS: Setting = Setting::new(
     "poll_interval_ms",
     Kind::Millis { min: 10, max: 60_000 },
@@ -136,7 +136,7 @@ pub static POLL_INTERVAL_MS: Setting = Setting::new(
     "How often a worker looks for work when nothing wakes it.",
 )
 .document("POLL_INTERVAL_MS");
-/// How seldom an idle worker looks.
+/// The longest pause between two polls of an idle worker.
 pub static POLL_INTERVAL_MAX_MS: Setting = Setting::new(
     "poll_interval_max_ms",
     Kind::Millis { min: 10, max: 60_000 },
@@ -159,26 +159,26 @@ pub static POOL_SIZE: Setting = Setting::new(
     "Size of the in-process pool; without it CPUs × 4. The durable worker uses `slots` instead.",
 )
 .document("WORKER_POOL_SIZE");
-/// How long a worker is believed alive.
+/// How long a worker counts as alive.
 pub static LEASE_TTL_MS: Setting = Setting::new(
     "lease_ttl_ms",
     Kind::Millis { min: 1_000, max: HOUR_MS },
     "10000",
-    "How long a worker is believed alive after its last heartbeat.",
+    "How long a worker counts as alive after its last heartbeat.",
 );
-/// How often a worker says that it lives.
+/// How often a worker renews its lease.
 pub static HEARTBEAT_MS: Setting = Setting::new(
     "heartbeat_ms",
     Kind::Millis { min: 100, max: HOUR_MS },
     "2000",
     "How often a worker renews its lease; at most a third of `lease_ttl_ms`.",
 );
-/// How often dead workers are looked for.
+/// How often workers look for dead workers.
 pub static SWEEP_MS: Setting = Setting::new(
     "sweep_ms",
     Kind::Millis { min: 100, max: HOUR_MS },
     "2000",
-    "How often tasks of dead workers are looked for.",
+    "How often workers look for tasks of dead workers.",
 );
 /// How long a stop may take.
 pub static DRAIN_TIMEOUT_MS: Setting = Setting::new(
@@ -193,28 +193,28 @@ pub static ADMISSION: Setting = Setting::new(
     "admission",
     Kind::Choice(&["on", "off"]),
     "on",
-    "Whether less may run than `slots` while memory is short, tasks are slow or the worker is new. `off`: memory is shown and nothing is done about it.",
+    "Whether fewer tasks than `slots` may run while memory is short, tasks are slow or the worker has just started. `off`: memory use is only shown.",
 );
 /// The share of memory above which less may run.
 pub static MEMORY_HIGH: Setting = Setting::new(
     "memory_high",
     Kind::Share { min: 100, max: 950 },
     "0.8",
-    "The share of the memory limit that applies above which less may run.",
+    "While memory use is above this share of the memory limit that applies, fewer tasks may run.",
 );
 /// A limit on the memory of this process.
 pub static MEMORY_LIMIT: Setting = Setting::new(
     "memory_limit",
     Kind::Bytes { min: 1 << 20, max: u64::MAX },
     "",
-    "A limit on the memory of this process, beside the one that is found: that of its control group, else that of the host.",
+    "A limit on the memory of this process, in addition to the one that it finds: that of its control group, else that of the host.",
 );
-/// How long tasks may take before less of them run.
+/// The task time above which fewer tasks may run.
 pub static LATENCY_THRESHOLD_MS: Setting = Setting::new(
     "latency_threshold_ms",
     Kind::Millis { min: 1, max: 24 * HOUR_MS },
     "",
-    "With a p99 of task times above this, less may run; without it times do not matter.",
+    "While the p99 of task times is above this, fewer tasks may run; without it task times have no effect.",
 );
 /// The same for single kinds.
 pub static KIND_LATENCY_THRESHOLDS: Setting = Setting::new(
@@ -243,18 +243,18 @@ pub static HISTORY: Setting = Setting::new(
     "history",
     Kind::Choice(&["kept", "off"]),
     "kept",
-    "`kept`: done and cancelled tasks stay as long as the next two settings say. `off`: they leave at once.",
+    "`kept`: done and cancelled tasks are kept as the next two settings say. `off`: they are removed at once.",
 )
 .flag("--history");
 /// How long ended tasks are kept.
 pub static HISTORY_DAYS: Setting =
     Setting::new("history_days", Kind::Days, "7", "How long done and cancelled tasks are kept.");
-/// How much of them is kept.
+/// How many bytes of them are kept.
 pub static HISTORY_MAX_BYTES: Setting = Setting::new(
     "history_max_bytes",
     Kind::Bytes { min: 1 << 20, max: u64::MAX },
     "1GiB",
-    "How much room done and cancelled tasks may take; the oldest go first.",
+    "How many bytes done and cancelled tasks may take; the oldest are removed first.",
 );
 /// How long dead tasks are kept.
 pub static DEAD_DAYS: Setting = Setting::new("dead_days", Kind::Days, "30", "How long dead tasks are kept.");
@@ -284,22 +284,22 @@ pub static MAX_ATTEMPTS: Setting = Setting::new(
     "max_attempts",
     Kind::Count { min: 1, max: windlass_core::task::MAX_ATTEMPTS_LIMIT as u64 },
     "10",
-    "Attempts that a task gets unless it brings its own number.",
+    "Attempts of a task that names no number of its own.",
 );
 /// Crashes of a task.
 pub static MAX_CRASHES: Setting = Setting::new(
     "max_crashes",
-    // With 1 every neighbour of a task that takes the process down would die with it.
+    // With 1, a task that kills the process would also kill every task that runs beside it.
     Kind::Count { min: 2, max: 1_000 },
     "3",
-    "A task is dead after so many deaths of its process, if it was alone in it at the last.",
+    "A task becomes dead after its process has died this many times, if no other task ran in the process at the last death.",
 );
 /// First retry delay.
 pub static RETRY_BASE_MS: Setting = Setting::new(
     "retry_base_ms",
     Kind::Millis { min: 1, max: 24 * HOUR_MS },
     "1000",
-    "Delay after the first failed attempt; it doubles with each further one, ± 20 %.",
+    "Delay after the first failed attempt; each further failure doubles it, ± 20 %.",
 );
 /// Longest retry delay.
 pub static RETRY_MAX_MS: Setting = Setting::new(
@@ -327,14 +327,14 @@ pub static MIN_FREE_DISK_BYTES: Setting = Setting::new(
     "min_free_disk_bytes",
     Kind::Bytes { min: 0, max: u64::MAX },
     "1GiB",
-    "With less free disk than this new tasks are refused with `store_full`; running ones go on.",
+    "While less disk than this is free, new tasks are refused with `store_full`; running ones go on.",
 );
 /// Share that must stay free on the disk.
 pub static MIN_FREE_DISK_PERCENT: Setting = Setting::new(
     "min_free_disk_percent",
     Kind::Count { min: 0, max: 90 },
     "5",
-    "The same as a share of the disk; whichever of the two is larger counts.",
+    "The same as a share of the disk; the larger of the two counts.",
 );
 /// Addresses that http tasks may reach besides public ones.
 pub static ALLOW_TARGET: Setting = Setting::new(
@@ -376,7 +376,7 @@ pub static OTLP_ENDPOINT: Setting = Setting::new(
     "otlp_endpoint",
     Kind::Text,
     "",
-    "The OpenTelemetry collector that spans of tasks go to, such as http://127.0.0.1:4318 (OTLP over HTTP); without it nothing is traced.",
+    "The OpenTelemetry collector that spans of tasks go to, such as http://127.0.0.1:4318 (OTLP over HTTP); without it no span is sent.",
 )
 .flag("--otlp")
 .document("OTEL_EXPORTER_OTLP_ENDPOINT");
@@ -452,7 +452,7 @@ pub static ALL: &[&Setting] = &[
     &LOG_FORMAT,
     &LOG_LEVEL,
     &OTLP_ENDPOINT,
-    // Tables come last: in TOML every plain key after a table would belong to it.
+    // Tables come last: TOML assigns every plain key after a table to that table.
     &AMQP_URL,
     &POOL_BUFFER_SIZE,
     &POOL_SIZE,

@@ -1,4 +1,4 @@
-//! What a person sees: a few lines that are drawn over and over, and one at the end.
+//! What the user sees: a few lines that are redrawn while the demo runs, and one at the end.
 
 use super::{
     figures::{Figures, Plan},
@@ -9,12 +9,12 @@ use crate::output::text;
 
 /// Jobs with a bar of their own.
 const JOBS_SHOWN: usize = 3;
-/// Letters of the bar of the whole.
+/// Width of the bar of the whole demo.
 const BAR: usize = 20;
-/// Letters of the bar of a job, if its limit is that high.
+/// Width of a job's bar, if its limit is that high.
 const JOB_BAR_MAX: u32 = 10;
 
-/// What the worker says of itself.
+/// The worker's own counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
     pub(super) claim_p99_ms: f64,
@@ -79,7 +79,7 @@ pub(super) fn summary(plan: Plan, figures: &Figures, seconds: f64, pages: u64, m
     )
 }
 
-/// Full only when nothing is missing.
+/// A bar. It is full only at a share of 1.
 fn bar(share: f64, width: usize) -> String {
     let full = ((share * width as f64 + 1e-9) as usize).min(width);
     format!("{}{}", "█".repeat(full), "░".repeat(width - full))
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_reads_as_promised_and_fits_eighty_columns() {
+    fn the_screen_shows_every_line_and_fits_eighty_columns() {
         let mut hosts = vec![HostReport { open: 3, ..HostReport::default() }; 62];
         hosts[2].open = 1;
         let counts = Counts { claim_p99_ms: 2.13, retries: 0 };

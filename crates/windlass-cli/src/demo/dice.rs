@@ -6,23 +6,23 @@ use std::time::Duration;
 pub(super) const DELAY_MIN: Duration = Duration::from_secs(1);
 /// How much longer the longest is.
 const DELAY_SPAN: Duration = Duration::from_secs(1);
-/// Equal parts of that span, each of which has its turn once in as many draws.
+/// The span is divided into so many equal parts. In as many draws each part comes once.
 const PARTS: u32 = 16;
 
-/// The dice of one host.
+/// Random delays of one host.
 ///
-/// The parts of the span come in a random order, each once before any comes again, and the delay lies anywhere in its part. A
-/// delay is uniform over the whole span, and yet all hosts have about the same mean: if one job gets less done than another,
-/// it was not the dice.
+/// The parts of the span come in a random order, each once before any comes again; the delay lies
+/// anywhere in its part. So a delay is uniform over the whole span, and yet all hosts have about the same
+/// mean. If one job gets less done than another, the random delays are not the reason.
 #[derive(Debug)]
 pub(super) struct Dice {
     state: u64,
-    /// Parts that have not had their turn.
+    /// Parts that have not been drawn in this round.
     left: Vec<u32>,
 }
 
 impl Dice {
-    /// The dice of the host with this number. They fall otherwise in every run.
+    /// The delays of the host with this number. Every run draws others.
     pub(super) fn new(place: u64) -> Self {
         let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Self::seeded(clock.as_nanos() as u64 ^ place.rotate_left(32))
@@ -43,7 +43,7 @@ impl Dice {
         DELAY_MIN + DELAY_SPAN.mul_f64((part + within) / f64::from(PARTS))
     }
 
-    /// SplitMix64: good enough for dice, and no dependency.
+    /// SplitMix64: random enough for delays, and no dependency.
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_lie_between_one_and_two_seconds_and_every_part_has_its_turn() {
+    fn delays_are_1_to_2_seconds_and_use_every_part_once() {
         let mut dice = Dice::seeded(7);
         for _ in 0..100 {
             let mut parts: Vec<u32> = (0..PARTS)

@@ -1,11 +1,11 @@
-//! What a stretch of the run amounts to, by the site's own count.
+//! The figures of a part of the run, from the counts of the site.
 
 use super::site::{HostReport, Report};
 
-/// What was asked for.
+/// What the user asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
-    /// Jobs, and hosts.
+    /// Number of jobs, and of hosts.
     pub(super) jobs: u32,
     /// The limit of each job.
     pub(super) concurrency: u32,
@@ -26,22 +26,24 @@ pub(super) struct Figures {
     pub(super) seconds: f64,
     /// Answers given.
     pub(super) tasks: u64,
-    /// Answers per second; those under way at either end count by the part of their delay that had passed.
+    /// Answers per second. A request that is open at either end counts by the part of its delay that has
+    /// passed.
     pub(super) per_second: f64,
-    /// What no queue can exceed: as many requests as may be open at once, each as long as its delay, nothing in between.
+    /// The most that any queue can reach: as many requests open as may be, each for exactly its delay,
+    /// with no pause between two.
     pub(super) ideal_per_second: f64,
     /// Mean of the delays that the site drew for these answers.
     pub(super) mean_delay_ms: f64,
     /// Answers per second of each job.
     pub(super) jobs: Vec<f64>,
-    /// The least peak of a host.
+    /// The smallest peak of any host.
     pub(super) min_peak: u32,
     /// The longest time that any host was without an open request.
     pub(super) longest_idle_ms: f64,
 }
 
 impl Figures {
-    /// What happened from one report to a later one. Peaks and idle times count from the mark.
+    /// The figures between one report and a later one. Peaks and idle times count from the mark.
     pub(super) fn between(plan: Plan, from: &Report, to: &Report) -> Self {
         let seconds = to.at_us.saturating_sub(from.at_us) as f64 / 1e6;
         let grown: Vec<Grown> = to
@@ -86,7 +88,7 @@ impl Figures {
     }
 }
 
-/// By how much the figures of a host grew.
+/// How much the figures of a host grew.
 struct Grown {
     done: u64,
     served: f64,
@@ -116,12 +118,12 @@ fn least<T: Ord + Default>(report: &Report, of: impl Fn(&HostReport) -> T) -> T 
     report.hosts.iter().map(of).min().unwrap_or_default()
 }
 
-/// A share; nothing of nothing is nothing.
+/// A share; 0 if the whole is 0.
 pub(super) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// Rounds to a number of digits that people read.
+/// Rounds to a readable number of digits.
 pub(super) fn round(figure: f64, digits: i32) -> f64 {
     let factor = 10_f64.powi(digits);
     (figure * factor).round() / factor
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_those_of_the_stretch_and_the_ideal_follows_from_what_was_drawn() {
+    fn rates_cover_the_stretch_and_the_ideal_uses_drawn_delays() {
         let plan = Plan { jobs: 2, concurrency: 3, slots: 500 };
         let (from, to) = (report(1_000_000, [10, 10]), report(11_000_000, [28, 30]));
         let figures = Figures::between(plan, &from, &to);

@@ -1,7 +1,9 @@
-//! `windlass demo`: the load test to watch. Many slow sites, a job for each, and a site that counts for itself.
+//! `windlass demo`: a load test to watch, with many slow sites, a job for each, and a site process that
+//! does its own counting.
 //!
-//! Reading order: `site` (what is visited, in a process of its own), `witness` (that process as seen from here), `stock` and
-//! `visits` (jobs, tasks and their handler), `room` (a store of its own), `stage` (all of it running), `figures` and `board` (what came of it).
+//! Reading order: `site` (the sites, in a process of their own), `witness` (the demo's end of that
+//! process), `stock` and `visits` (jobs, tasks and their handler), `room` (a store of its own), `stage`
+//! (starts and stops all of them), `figures` and `board` (the result).
 
 mod board;
 mod dice;
@@ -35,7 +37,7 @@ use crate::{
 
 pub use self::site::{SiteArgs, run as run_site};
 
-/// Part of the run that is left out of the figures at its start, and the most of it: by then starts are spread out.
+/// The figures leave out this share of the run at its start. By then the starts of tasks are spread out.
 const RAMP_UP_SHARE: f64 = 0.2;
 const RAMP_UP_MAX: Duration = Duration::from_secs(10);
 /// Pause between two drawings of the screen.
@@ -65,12 +67,13 @@ impl DemoArgs {
     }
 }
 
-/// Runs the demo and says how it went. `store` is `--store` as it was typed: the demo has a store of its own otherwise.
+/// Runs the demo and prints the result. `store` is `--store` as the user typed it; without it the demo
+/// makes a store of its own.
 pub async fn run(session: &Session, store: Option<&str>, args: &DemoArgs) -> anyhow::Result<Exit> {
     let out = session.out;
     let slots = session.settings.number(&table::SLOTS) as u32;
     let plan = Plan { jobs: args.jobs, concurrency: args.concurrency, slots };
-    // Listened to before anybody is told that it runs.
+    // Listen for signals before the title is printed: a reader of that line may send one at once.
     let signals = shutdown_signal();
     let mut stage = Stage::start(session, store, plan).await?;
     if !out.is_json() {
@@ -94,15 +97,15 @@ pub async fn run(session: &Session, store: Option<&str>, args: &DemoArgs) -> any
     Ok(if most_seen > plan.concurrency { Exit::Failed } else { Exit::Done })
 }
 
-/// The run as the site saw it.
+/// The run as the site counted it.
 struct Run {
-    /// Where the figures start: after the ramp-up, if it got that far.
+    /// Where the figures start: after the ramp-up, if the run lasted that long.
     from: Report,
     to: Report,
     took: Duration,
 }
 
-/// Watches until the time is up, somebody presses Ctrl-C, or something fails.
+/// Watches until the time is up, the user presses Ctrl-C, or something fails.
 async fn watch(
     session: &Session,
     stage: &mut Stage,

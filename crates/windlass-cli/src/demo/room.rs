@@ -1,4 +1,4 @@
-//! A store of the demo's own, gone with the demo.
+//! A store of the demo's own. It is removed when the demo ends.
 
 use anyhow::Context as _;
 use windlass_core::store::SharedStore;
@@ -6,17 +6,18 @@ use windlass_postgres::{Location, Options, PostgresStore, Schema};
 use windlass_scratch::{Cluster, ClusterOptions};
 use windlass_sqlite::SqliteStore;
 
-/// What holds the store. Dropping it removes the store; a store that is open must be closed before.
+/// Holds the store. Dropping it removes the store, so an open store must be closed before.
 pub(super) enum Room {
     /// A file in a folder.
     Folder(#[expect(dead_code, reason = "held until it is dropped")] tempfile::TempDir),
     /// A private server.
     Private(#[expect(dead_code, reason = "held until it is dropped")] Cluster),
-    /// A schema on a server that goes on.
+    /// A schema on a server that keeps running.
     Schema(Box<(Location, Options)>),
 }
 
-/// Makes a store: in a file, for `postgres` on a private server, for an address in a schema on that server.
+/// Makes a store: a file by default, a private server for `postgres`, a schema on the named server for an
+/// address.
 pub(super) async fn open(wanted: Option<&str>) -> anyhow::Result<(SharedStore, Room)> {
     match wanted {
         None | Some("sqlite") => {
@@ -41,7 +42,7 @@ pub(super) async fn open(wanted: Option<&str>) -> anyhow::Result<(SharedStore, R
     }
 }
 
-/// In a schema that no other demo on the server has.
+/// Options for a schema with a name that no other demo on the server has.
 fn options() -> anyhow::Result<Options> {
     let name = format!("windlass_demo_{}", std::process::id());
     let schema = Schema::new(&name).map_err(anyhow::Error::msg)?;
@@ -53,7 +54,7 @@ impl Drop for Room {
         let Self::Schema(place) = self else { return };
         let place = place.clone();
         let schema = place.1.schema.clone();
-        // On a thread with a runtime of its own: the runtime of this thread cannot be waited for here.
+        // This thread's runtime cannot be blocked on here, so use a thread with its own runtime.
         let removed = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             Ok::<_, anyhow::Error>(runtime.block_on(windlass_postgres::remove_schema(&place.0, &place.1))?)

@@ -1,7 +1,8 @@
-//! The site that the demo visits: a process of its own with one port for each host, every answer 1–2 s late.
+//! The sites that the demo visits: one process with one port for each host. Every answer takes 1–2 s.
 //!
-//! It is the demo's witness. It counts what it sees itself and tells it in JSON, one line for each line that it is sent; the
-//! end of its input is its own end, so it never outlives the demo, however that ends.
+//! The process does its own counting, so the demo does not have to trust its own store. It answers one
+//! line of JSON for each line that it reads. It ends at the end of its input, so it never outlives the
+//! demo, however the demo ends.
 
 use std::{
     convert::Infallible,
@@ -20,9 +21,9 @@ use tokio::net::TcpListener;
 
 use super::dice::Dice;
 
-/// Sent to the site: what do you see?
+/// Sent to the site process: report your counts.
 pub(super) const LOOK: &str = "look";
-/// Sent to the site: the same, and count peaks and idle times anew from here on.
+/// Sent to the site process: report, and start to count peaks and idle times again.
 pub(super) const MARK: &str = "mark";
 /// Lines that may wait to be answered; the demo sends one at a time.
 const LINES_MAX: usize = 8;
@@ -35,13 +36,13 @@ pub struct SiteArgs {
     hosts: u32,
 }
 
-/// Where the hosts are: the first line that the site says.
+/// Where the hosts are: the first line that the site process prints.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Addresses {
     pub(super) hosts: Vec<String>,
 }
 
-/// What the site has seen so far.
+/// The counts of all hosts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Report {
     /// The site's own clock.
@@ -49,21 +50,21 @@ pub(super) struct Report {
     pub(super) hosts: Vec<HostReport>,
 }
 
-/// What one host has seen so far.
+/// The counts of one host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct HostReport {
     /// Requests that are open now.
     pub(super) open: u32,
-    /// Most that were open at once, ever.
+    /// Most that were ever open at once.
     pub(super) peak: u32,
     /// The same since the mark.
     pub(super) peak_since_mark: u32,
     /// Answers given.
     pub(super) done: u64,
-    /// The same, with those that are under way as the part of their delay that has passed: a stretch between two reports is
-    /// then measured without the luck of what just ended.
+    /// The same, where an open request counts as the part of its delay that has passed. A rate between
+    /// two reports then does not depend on which requests have just ended.
     pub(super) served: f64,
-    /// Sum of the delays that were drawn for them, of those that are under way what has passed.
+    /// Sum of the delays of these requests; of an open one only the part that has passed.
     pub(super) served_us: u64,
     /// Longest time without any open request since the mark.
     pub(super) longest_idle_us: u64,
@@ -123,7 +124,7 @@ async fn listen(listener: TcpListener, host: Arc<Host>) {
         let host = host.clone();
         tokio::spawn(async move {
             let service = service_fn(move |_| answer(host.clone()));
-            // The demo breaks off its connections when it ends.
+            // The demo closes its connections when it ends; that is no error.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
@@ -136,7 +137,8 @@ async fn answer(host: Arc<Host>) -> Result<Response<Full<Bytes>>, Infallible> {
     Ok(Response::new(Full::new(Bytes::from_static(b"a page\n"))))
 }
 
-/// A request from its arrival to its answer. One that breaks off counts as gone, not as done.
+/// A request from its arrival to its answer. One that is broken off is no longer open, and does not count
+/// as done.
 struct Visit {
     host: Arc<Host>,
     number: u64,
@@ -186,15 +188,15 @@ impl Host {
 
 struct Seen {
     dice: Dice,
-    /// Requests that came.
+    /// Requests that arrived.
     visits: u64,
     open: Vec<Open>,
     peak: u32,
     peak_since_mark: u32,
     done: u64,
-    /// Sum of the delays of those.
+    /// Sum of the delays of the answered requests.
     drawn_us: u64,
-    /// Since when nothing is open.
+    /// Since when no request is open.
     idle_since: Option<Instant>,
     longest_idle: Duration,
 }
@@ -208,7 +210,7 @@ struct Open {
 }
 
 impl Open {
-    /// What has passed of its delay.
+    /// The part of its delay that has passed.
     fn passed(&self, now: Instant) -> Duration {
         now.duration_since(self.since).min(self.delay)
     }
@@ -267,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_counts_what_is_open_at_once_and_how_long_nothing_was() {
+    fn a_host_counts_open_requests_and_idle_time() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let host = Host::new(0, start);
@@ -287,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_under_way_counts_by_the_part_that_has_passed() {
+    fn an_open_request_counts_by_the_part_that_has_passed() {
         let start = Instant::now();
         let host = Host::new(0, start);
         let mut seen = host.lock();

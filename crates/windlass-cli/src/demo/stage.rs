@@ -1,4 +1,5 @@
-//! Everything that runs during the demo: the site, the store, the worker, and the feeder of its jobs.
+//! Starts and stops everything that runs during the demo: the site, the store, the worker, and the feeder
+//! of its jobs.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub(super) struct Stage {
     feeder: JoinHandle<anyhow::Error>,
     stock: Arc<Stock>,
     store: SharedStore,
-    /// Gone with the demo; none if somebody named a file.
+    /// Removed with the demo; `None` if the user named a file.
     room: Option<Room>,
 }
 
@@ -57,7 +58,7 @@ impl Stage {
         Ok(Self { witness, visits, handle, worker, feeder, stock, store, room })
     }
 
-    /// Resolves when something ended that should not have.
+    /// Resolves when a part of the demo ended that should still run.
     pub(super) async fn failed(&mut self) -> anyhow::Error {
         tokio::select! {
             ended = &mut self.worker => match ended {
@@ -69,7 +70,7 @@ impl Stage {
         }
     }
 
-    /// Hands back what runs and leaves nothing behind.
+    /// Hands the running tasks back and removes everything that the demo made.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         self.feeder.abort();
         self.handle.drain();
@@ -83,7 +84,8 @@ impl Stage {
     }
 }
 
-/// A store of the demo's own, unless a file is named. On a server of somebody's it is a schema of its own.
+/// A store of the demo's own, unless the user named a file. On a server that the user named it is a
+/// schema of its own.
 async fn open(session: &Session, named: Option<&str>) -> anyhow::Result<(SharedStore, Option<Room>)> {
     match named {
         Some(text)

@@ -1,4 +1,4 @@
-//! The demo's jobs and their tasks: as many waiting as are needed, and no more.
+//! The demo's jobs and their tasks. A feeder keeps enough tasks waiting, and no more.
 
 use std::{
     collections::HashMap,
@@ -14,9 +14,11 @@ use windlass_core::{Name, NewTask, gate::JobChange, store::SharedStore};
 
 /// The queue of the demo: its worker serves no other.
 pub(super) const QUEUE: &str = "demo";
-/// Tasks of a job that wait, as a multiple of its limit. At two tasks a second this lasts for many rounds of the feeder.
+/// Waiting tasks of a job, as a multiple of its limit. At two tasks a second they last for many rounds of
+/// the feeder.
 const WAITING_PER_PLACE: u64 = 4;
-/// Pause between two rounds: each adds about as much as was started since the last, so that no single enqueue is large.
+/// Pause between two rounds. Each round adds about as many tasks as started since the last, so no single
+/// enqueue is large.
 const ROUND: Duration = Duration::from_millis(100);
 /// Tasks in one call.
 const BATCH_MAX: usize = 1_000;
@@ -29,7 +31,7 @@ struct Job {
     started: AtomicU64,
 }
 
-/// What the jobs have been given and what they have started.
+/// How many tasks each job was given and how many it has started.
 pub(super) struct Stock {
     jobs: Vec<Job>,
     places: HashMap<Name, usize>,
@@ -62,7 +64,7 @@ impl Stock {
         Ok(())
     }
 
-    /// Takes the jobs away again, with what waits in them.
+    /// Removes the jobs and their waiting tasks.
     pub(super) async fn remove(&self, store: &SharedStore) -> anyhow::Result<()> {
         for job in &self.jobs {
             store.gates().remove_job(&job.name, false).await?;
@@ -70,14 +72,14 @@ impl Stock {
         Ok(())
     }
 
-    /// A task of a job starts for the first time.
+    /// Notes that a task of a job starts its first attempt.
     pub(super) fn note_start(&self, job: &Name) {
         if let Some(job) = self.places.get(job).and_then(|place| self.jobs.get(*place)) {
             job.started.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Fills every job up once.
+    /// Fills up every job once.
     pub(super) async fn fill(&self, store: &SharedStore) -> anyhow::Result<()> {
         let tasks = self.missing()?;
         for batch in tasks.chunks(BATCH_MAX) {
@@ -86,7 +88,7 @@ impl Stock {
         Ok(())
     }
 
-    /// Fills up again and again. Ends only with an error.
+    /// Keeps filling up the jobs. Ends only with an error.
     pub(super) async fn keep_filled(self: Arc<Self>, store: SharedStore) -> anyhow::Error {
         loop {
             tokio::time::sleep(ROUND).await;
@@ -113,7 +115,7 @@ impl Stock {
     }
 }
 
-/// What a host is called: its number, from one.
+/// The name of a host: its number, from one.
 pub(super) fn site_name(place: usize) -> String {
     format!("site-{:02}", place + 1)
 }
@@ -123,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_is_given_as_much_as_it_started() {
+    fn a_job_gets_as_many_new_tasks_as_it_started() {
         let hosts = ["127.0.0.1:1".to_owned(), "127.0.0.1:2".to_owned()];
         let stock = Stock::new(&hosts, 3).unwrap();
         assert_eq!(stock.missing().unwrap().len(), 24);

@@ -1,4 +1,4 @@
-//! The `http` kind as the demo runs it: the built-in handler, with a count of what runs at once.
+//! The `http` kind in the demo: the built-in handler, with a count of the attempts that run at once.
 
 use std::sync::{
     Arc,
@@ -20,7 +20,7 @@ pub(super) struct Visits {
 }
 
 impl Visits {
-    /// A handler that may reach this machine, which is where the site is, and public addresses.
+    /// A handler that may reach this machine, where the site runs, and public addresses.
     pub(super) fn new(stock: Arc<Stock>) -> anyhow::Result<Self> {
         let options = HttpOptions { allow_targets: vec!["127.0.0.1/32".parse()?], ..HttpOptions::default() };
         Ok(Self {
@@ -32,7 +32,7 @@ impl Visits {
         })
     }
 
-    /// Most handlers that ran at once: slots that were taken.
+    /// Most handlers that ran at once, so the number of slots in use.
     pub(super) fn peak(&self) -> u32 {
         self.peak.load(Ordering::Relaxed)
     }
@@ -43,7 +43,7 @@ impl Visits {
     }
 }
 
-/// Counts an attempt as over also when it is dropped.
+/// Counts an attempt as ended also when it is dropped.
 struct Open<'a>(&'a AtomicU32);
 
 impl Drop for Open<'_> {

@@ -1,4 +1,4 @@
-//! The site as the demo sees it: a child process that answers questions.
+//! The demo's end of the site process: a child that answers questions.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -11,7 +11,7 @@ use anyhow::Context as _;
 
 use super::site::{Addresses, LOOK, MARK, Report};
 
-/// The running site; it ends with this.
+/// The running site process; dropping this ends it.
 pub(super) struct Witness {
     child: Child,
     dialogue: Arc<Mutex<Dialogue>>,
@@ -44,7 +44,7 @@ impl Witness {
             .args(["demo-site", "--hosts", &hosts.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Ctrl-C is for the demo, which still has a question when it comes.
+            // Keep Ctrl-C away from the child: the demo asks it once more after Ctrl-C.
             .process_group(0)
             .spawn()
             .context("cannot start the site of the demo")?;
@@ -55,12 +55,12 @@ impl Witness {
         Ok(Self { child, dialogue: Arc::new(Mutex::new(dialogue)), hosts })
     }
 
-    /// What the site has seen so far.
+    /// The counts so far.
     pub(super) async fn look(&self) -> anyhow::Result<Report> {
         self.ask(LOOK).await
     }
 
-    /// The same, and peaks and idle times count anew from here on.
+    /// The same; peaks and idle times are then counted again from here.
     pub(super) async fn mark(&self) -> anyhow::Result<Report> {
         self.ask(MARK).await
     }
@@ -74,7 +74,7 @@ impl Witness {
 
 impl Drop for Witness {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it is gone afterwards.
+        // It may have ended already; either way it is gone afterwards.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Every command that the program can tell people to type, read from the source and given to the real parser.
+//! Reads every command that the program can suggest from the source, and gives it to the real parser.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use clap::{CommandFactory as _, Parser as _};
 use super::*;
 use crate::args::Cli;
 
-/// Words that stand for something of the reader's own, and what a test puts there.
+/// Placeholders in suggested commands, and the value that the test uses for each.
 const STANDS_FOR: [(&str, &str); 9] = [
     ("NAME", "x"),
     ("ID", "06FQJ4Y8XG000"),
@@ -20,7 +20,7 @@ const STANDS_FOR: [(&str, &str); 9] = [
     ("TIME", "2027-01-31T09:30:00Z"),
 ];
 
-/// Every source file of the program and of the crates whose texts it shows, without the tests.
+/// Every source file of the program, and of the crates whose texts it shows, without the tests.
 fn sources() -> Vec<(PathBuf, String)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut open: Vec<PathBuf> = ["cli", "server", "core", "sqlite", "postgres", "remote", "kinds", "amqp"]
@@ -42,7 +42,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The string literals of a source, each with what stands before it on its line.
+/// The string literals of a source, each with the text before it on its line.
 fn literals(code: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut before = String::new();
@@ -53,7 +53,7 @@ fn literals(code: &str) -> Vec<(String, String)> {
                 letters.by_ref().find(|letter| *letter == '\n');
                 before.clear();
             }
-            // A letter, not a string; a lifetime has no second quote there.
+            // A character literal, not a string; a lifetime has no second quote at this place.
             '\'' => {
                 let next: String = letters.clone().take(3).collect();
                 if next.starts_with("\\\"'") {
@@ -68,7 +68,7 @@ fn literals(code: &str) -> Vec<(String, String)> {
                     match letter {
                         '"' => break,
                         '\\' => match letters.next() {
-                            // A line goes on after the spaces at the start of the next.
+                            // A continued line goes on after the leading spaces of the next line.
                             Some('\n') => while letters.next_if(|letter| letter.is_whitespace()).is_some() {},
                             Some('n') => text.push('\n'),
                             Some(escaped) => text.push(escaped),
@@ -110,7 +110,7 @@ fn filled(command: &str, blank: &str) -> Vec<String> {
 
 fn parses(command: &str) -> Result<(), String> {
     let mut problem = String::new();
-    // What stands in a blank is a name, a task or a number.
+    // A placeholder can stand for a name, a task or a number.
     for blank in ["x", "06FQJ4Y8XG000", "3"] {
         match Cli::try_parse_from(filled(command, blank)) {
             Ok(_) => return Ok(()),
@@ -120,7 +120,8 @@ fn parses(command: &str) -> Result<(), String> {
     Err(problem)
 }
 
-/// The commands in a text: what stands in backticks, and what begins with the name of a command of ours up to a comma.
+/// The commands in a text: everything in backticks, and a text that begins with the name of one of our
+/// commands, up to a comma.
 fn commands(program: &Command, literal: &str) -> Vec<String> {
     let quoted = literal.split('`').skip(1).step_by(2).filter(|text| text.starts_with("windlass "));
     let mut found: Vec<String> = quoted.map(str::to_owned).collect();
@@ -129,7 +130,7 @@ fn commands(program: &Command, literal: &str) -> Vec<String> {
         let command = text.get(at..).unwrap_or_default().split([',', ';']).next().unwrap_or_default();
         let mut words = command.split_whitespace().skip(1);
         let known = words.next().and_then(|word| program.find_subcommand(word));
-        // A command of two words is meant to be typed; "windlass top" may be the name of a thing.
+        // A name of two words is a command to type; "windlass top" alone may be the name of the tool.
         if known.is_some_and(Command::has_subcommands) && words.next().is_some() {
             found.push(command.to_owned());
         }
@@ -155,7 +156,8 @@ fn every_command_that_a_text_names_can_be_typed() {
     assert!(tried > 40, "only {tried} commands were found: the test does not read what it should");
 }
 
-/// Which command says a hint is not known here; what the tests of the program see is checked when it is printed.
+/// Which command prints a hint is not known here, so a flag of any command passes. Debug builds check the
+/// rest when a hint is printed.
 #[test]
 fn every_flag_of_a_hint_is_one_of_some_command() {
     fn collect(command: &Command, known: &mut Vec<String>) {

@@ -1,7 +1,8 @@
-//! What the program says: data to stdout, everything else to stderr.
+//! The program's output: data to stdout, everything else to stderr.
 //!
-//! Everything that is said here passes [`safe`], so that a text from a stranger cannot forge a line, move the cursor or
-//! turn text around, even where a command forgot to clean it. Only JSON stays exact: programs read it.
+//! All text passes [`safe`], also where a command forgot to clean it. A name or an error from an attacker
+//! therefore cannot forge a line, move the cursor or reverse the direction of text. Only JSON stays
+//! exact: programs read it.
 
 pub mod table;
 pub mod text;
@@ -12,7 +13,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// How to speak, decided once.
+/// How to print, decided once at the start.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one fact about where the output goes")]
 pub struct Output {
@@ -46,7 +47,7 @@ impl Output {
         }
     }
 
-    /// Whether programs read this.
+    /// Whether the output is for programs.
     pub fn is_json(self) -> bool {
         self.form == Form::Json
     }
@@ -78,30 +79,30 @@ impl Output {
         text.lines().try_for_each(|line| write_line(&safe(line, false)))
     }
 
-    /// Something worth knowing that is not data.
+    /// A note that is not data.
     pub fn note(self, text: impl AsRef<str>) {
         if !self.quiet {
             say(text.as_ref());
         }
     }
 
-    /// A hint at the next command; only for a person.
+    /// A hint at the next command; only on a terminal.
     pub fn tip(self, text: impl AsRef<str>) {
         if self.stderr_is_terminal && !self.is_json() {
             self.note(text);
         }
     }
 
-    /// Something that is probably not meant.
+    /// A warning: something is probably not as the user meant it.
     #[expect(clippy::unused_self, reason = "everything that is said goes through an Output")]
     pub fn warn(self, text: impl AsRef<str>) {
         say(&format!("warning: {}", text.as_ref()));
     }
 
-    /// Progress on one line that is written over and over; only on a terminal.
+    /// Progress on one line that is overwritten; only on a terminal.
     pub fn progress(self, text: impl AsRef<str>) {
         if self.stderr_is_terminal && !self.quiet {
-            // Nothing can be done about a terminal that is gone.
+            // A terminal that is gone is no error.
             let _ = write!(io::stderr(), "\r\x1b[2K{}", safe(text.as_ref(), false));
         }
     }
@@ -116,8 +117,8 @@ impl Output {
         self.stderr_is_terminal && !self.quiet
     }
 
-    /// Several lines of progress that are drawn over each other. The cursor stays at their start, and a line that is longer than
-    /// the terminal is wide is cut, so that the next drawing lies exactly over this one.
+    /// Several lines of progress that are redrawn in place. The cursor stays at their start. A line that
+    /// is longer than the terminal is wide is cut, so the next drawing covers this one exactly.
     pub fn draw_block(self, lines: &[String]) {
         self.end_block(lines);
         if self.shows_progress() && !lines.is_empty() {
@@ -125,20 +126,20 @@ impl Output {
         }
     }
 
-    /// Draws such lines for the last time; what is said next comes below them.
+    /// Draws such lines for the last time; later output appears below them.
     pub fn end_block(self, lines: &[String]) {
         if self.shows_progress() {
             let end = if lines.is_empty() { "" } else { "\r\n" };
             let lines: Vec<_> = lines.iter().map(|line| safe(line, self.colour)).collect();
-            // Nothing can be done about a terminal that is gone.
+            // A terminal that is gone is no error.
             let _ = write!(io::stderr(), "\x1b[?7l\r\x1b[J{}{end}\x1b[?7h", lines.join("\r\n"));
         }
     }
 
-    /// A yes/no question. Without a terminal there is nobody to ask: the caller must have said `--yes`.
+    /// Asks a yes/no question. Without a terminal there is no user to ask, so `--yes` is required.
     pub fn confirm(self, question: &str) -> anyhow::Result<bool> {
         if !(self.stderr_is_terminal && io::stdin().is_terminal()) {
-            return Err(Failure::usage(format!("{question} Nobody is there to answer."))
+            return Err(Failure::usage(format!("{question} Without a terminal it cannot be answered."))
                 .hint("add --yes, or --dry-run to see how many it would be")
                 .into());
         }
@@ -148,7 +149,7 @@ impl Output {
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
 
-    /// Text in a colour, where there are colours.
+    /// Text in a colour, where colours are used.
     pub fn paint(self, colour: Colour, text: &str) -> String {
         if self.colour { format!("\x1b[{}m{text}\x1b[0m", colour as u8) } else { text.to_owned() }
     }
@@ -159,18 +160,18 @@ impl Output {
 pub enum Colour {
     /// Failed.
     Red = 31,
-    /// Well.
+    /// Success.
     Green = 32,
-    /// To look at.
+    /// A warning.
     Yellow = 33,
-    /// Under way.
+    /// In progress.
     Cyan = 36,
-    /// Beside the point.
+    /// Less important.
     Dim = 2,
 }
 
 impl Colour {
-    /// What follows the escape character where text is painted.
+    /// The part of each colour sequence after the escape character.
     const SEQUENCES: [&str; 6] = ["[31m", "[32m", "[33m", "[36m", "[2m", "[0m"];
 }
 
@@ -182,7 +183,7 @@ pub fn report(failure: &Failure) {
     }
 }
 
-/// Writes a line to stderr. If stderr is gone, no reader can be told.
+/// Writes a line to stderr. If stderr is gone, the line is lost.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{}", safe(line, false));
 }
@@ -194,7 +195,8 @@ fn write_line(line: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// The line as a terminal may get it: only the colours of [`Output::paint`] are left of what a terminal obeys.
+/// The line as a terminal may get it. Only the colours of [`Output::paint`] remain of the sequences that
+/// a terminal obeys.
 fn safe(line: &str, has_colours: bool) -> String {
     if !has_colours {
         return text::clean(line);
@@ -237,7 +239,7 @@ mod tests {
         assert_eq!(safe("\x1b[8mhidden\x1b", true), r"\u{1b}[8mhidden\u{1b}");
     }
 
-    /// Every place of the program that writes to a terminal, beside this file, and why it may.
+    /// Every other file of the program that writes to a terminal, and why it may.
     const WRITERS: [(&str, &str); 4] = [
         ("logging.rs", "lines of the log are escaped by `LogFields`"),
         ("top/mod.rs", "asks whether there is a terminal; ratatui draws what `safe_lines` made"),

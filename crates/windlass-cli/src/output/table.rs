@@ -1,6 +1,6 @@
 //! Columns under headings.
 
-/// A table that is printed when it is complete, so that its columns fit.
+/// A table that is printed when it is complete, so that every column has the width of its longest cell.
 #[derive(Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,
@@ -38,7 +38,7 @@ fn line(row: &[String], widths: &[usize]) -> String {
     text.trim_end().to_owned()
 }
 
-/// Letters that are seen: colours take no room.
+/// Visible characters: colours take no room.
 fn width(cell: &str) -> usize {
     let mut seen = 0;
     let mut in_colour = false;
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up_whatever_the_colours() {
+    fn columns_line_up_with_and_without_colours() {
         let mut table = Table::new(&["id", "state"]);
         table.row(vec!["\x1b[31mab\x1b[0m".into(), "done".into()]);
         table.row(vec!["abcd".into(), "dead".into()]);

@@ -6,13 +6,13 @@ use windlass_core::{State, Timestamp, text::shown, why::human};
 use super::{Colour, Output};
 use crate::duration;
 
-/// Text without anything that a terminal would obey, without line breaks and without what is invisible: names and errors
-/// come from strangers.
+/// Text without line breaks, invisible characters and anything that a terminal would obey: names and
+/// errors can come from an attacker.
 pub fn clean(text: &str) -> String {
     shown(text).into_owned()
 }
 
-/// At most `width` letters, with a mark where something was cut.
+/// At most `width` characters, with a mark where text was cut.
 pub fn cut(text: &str, width: usize) -> String {
     let text = clean(text);
     if text.chars().count() <= width {
@@ -83,7 +83,7 @@ pub fn state(out: Output, state: State) -> String {
     out.paint(colour, state.as_str())
 }
 
-/// A span of time as short as it can be said, below a second with a tenth of a millisecond.
+/// A span of time in a short form; below a second it is exact to a tenth of a millisecond.
 pub fn elapsed(duration: std::time::Duration) -> String {
     if duration.as_millis() < 1_000 {
         return format!("{:.1} ms", duration.as_secs_f64() * 1_000.0);
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_strangers_cannot_move_the_cursor_or_start_a_line() {
+    fn cleaned_text_cannot_move_the_cursor_or_start_a_line() {
         assert_eq!(clean("a\x1b[2Jb\nc\0"), r"a\u{1b}[2Jb c\u{0}");
     }
 

@@ -1,4 +1,4 @@
-//! Opening the store that the settings name. The only place that names concrete stores.
+//! Opens the store that the settings name. Only this module names concrete stores.
 
 pub mod postgres;
 pub mod remote;
@@ -47,12 +47,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// Where the settings say that the store is.
+/// The place of the store in the settings.
 pub fn place(settings: &Settings) -> Result<Place, Failure> {
     place_of(&settings.text(&table::STORE))
 }
 
-/// Where an address says that a store is.
+/// The place that a store's address names.
 pub fn place_of(text: &str) -> Result<Place, Failure> {
     let wrong = |message: String| {
         Failure::usage(message).hint("write it like sqlite:windlass.db or postgres://user@host/database")
@@ -66,7 +66,7 @@ pub fn place_of(text: &str) -> Result<Place, Failure> {
         let message = format!("store {:?} is of a kind that this version does not have", redacted(text));
         return Err(wrong(message));
     }
-    // Absolute from here on: a relative path looks right in every folder.
+    // Make it absolute: a relative path would look right in every folder.
     text.parse()
         .map(|location: windlass_sqlite::Location| Place::Sqlite(location.absolute()))
         .map_err(|_| wrong(format!("store {text:?} is not the address of a store")))
@@ -77,18 +77,18 @@ pub fn path(settings: &Settings) -> Result<Option<PathBuf>, Failure> {
     Ok(place(settings)?.path().map(Path::to_owned))
 }
 
-/// What a command may do to a store that is not there, or is of an older version.
+/// What a command may do if the store does not exist or has an older schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Make a file; use a server's schema only if it is there.
+    /// Create a file if it is missing; use a server's schema only if it exists.
     Usual,
-    /// Make and bring forward whatever is needed.
+    /// Create the store if it is missing, and migrate it.
     Migrate,
-    /// Use only what is there.
+    /// Use an existing store only.
     Existing,
 }
 
-/// A store that is open, of whatever sort.
+/// An open store of any kind.
 #[derive(Clone)]
 pub struct Opened {
     /// The store.
@@ -103,14 +103,16 @@ impl fmt::Debug for Opened {
 }
 
 impl Opened {
-    /// Says where this process can be reached, for whoever tries to open the same file next.
+    /// Records in the lock file where this process can be reached, for the next process that tries to
+    /// open the file.
     pub fn set_address(&self, address: &str) {
         if let Some(store) = &self.sqlite {
             store.set_address(address);
         }
     }
 
-    /// Resolves with the reason when the store has failed for good. A server that is away may come back.
+    /// Resolves with the reason when the store has failed for good. A server that is unreachable may come
+    /// back, so it does not count.
     pub fn fatal(&self) -> impl Future<Output = String> + Send + 'static {
         let fatal = self.sqlite.as_ref().map(|store| store.fatal());
         async move {
@@ -136,7 +138,7 @@ pub async fn open(settings: &Settings, access: Access) -> Result<Opened, Failure
     }
 }
 
-/// Opens an embedded store; the error is its own, for whoever wants to try again.
+/// Opens an embedded store. The error has its own type, so that a caller can tell when to try again.
 pub async fn open_sqlite(
     location: &windlass_sqlite::Location,
     settings: &Settings,

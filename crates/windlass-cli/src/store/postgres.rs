@@ -1,4 +1,4 @@
-//! The store on PostgreSQL, as the settings want it.
+//! The store on PostgreSQL, with the options from the settings.
 
 use windlass_postgres::{History, Notify, OpenError, Options, Schema};
 
@@ -7,7 +7,7 @@ use crate::{
     failure::{Exit, Failure},
 };
 
-/// How the settings want the store to be opened.
+/// The store's options from the settings.
 pub fn options(settings: &Settings) -> Result<Options, Failure> {
     let history = match settings.text(&table::HISTORY).as_str() {
         "off" => History::Off,
@@ -35,7 +35,7 @@ pub fn options(settings: &Settings) -> Result<Options, Failure> {
 /// What the user sees when a store cannot be opened.
 pub fn failure(error: &OpenError) -> Failure {
     let shown = error.to_string();
-    // The hints stand in the texts already, behind the semicolon, except for these.
+    // For most errors the hint already stands in the text, after the semicolon.
     match error {
         OpenError::Unreachable { .. } => Failure::new(Exit::Unreachable, shown)
             .hint("check that the server runs and that the address, the user and the database are right"),
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_and_what_to_type_are_told_apart() {
+    fn an_open_error_is_split_into_message_and_hint() {
         let error = OpenError::NoSchema { location: "postgres://db/app".into(), schema: "windlass".into() };
         let failure = failure(&error);
         assert_eq!(failure.exit, Exit::Refused);

@@ -1,4 +1,4 @@
-//! The store of a server that was named: no database credentials on this machine.
+//! The store of a named server: this machine needs no database credentials.
 
 use windlass::backoff::Waiting;
 use windlass_core::Error;
@@ -21,7 +21,8 @@ pub async fn open(settings: &Settings) -> Result<Opened, Failure> {
         settings.text(&table::SERVER).parse().map_err(|error: Error| Failure::usage(error.to_string()))?;
     let Credentials { token, ca } = Credentials::from_settings(settings)?;
     let options = Options { token, ca, ..Options::default() };
-    // Everybody may be started in any order: a server that is not there yet is waited for. What it says no to it would say no to again.
+    // Workers and servers may start in any order, so wait for a server that cannot be reached yet. A
+    // refusal would only be repeated: return it.
     let mut waiting = Waiting::new(u64::from(std::process::id()));
     let store = loop {
         match RemoteStore::for_worker(&servers, options.clone()).await {
@@ -38,9 +39,7 @@ pub async fn open(settings: &Settings) -> Result<Opened, Failure> {
 fn refused(error: &Error) -> Failure {
     let failure = Failure::new(Exit::Refused, error.to_string());
     match error {
-        Error::Unsupported(_) => {
-            failure.hint("the server is of a version that this worker does not speak with")
-        }
+        Error::Unsupported(_) => failure.hint("this worker cannot work with the version of that server"),
         _ => failure.hint("check the token (--token-file or WINDLASS_TOKEN, with the scope work) and --ca"),
     }
 }

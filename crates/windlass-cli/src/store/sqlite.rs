@@ -1,4 +1,4 @@
-//! The embedded store, as the settings want it.
+//! The embedded store, with the options from the settings.
 
 use windlass_sqlite::{Durability, History, OpenError, Options};
 
@@ -7,7 +7,7 @@ use crate::{
     failure::{Exit, Failure},
 };
 
-/// How the settings want the store to be opened.
+/// The store's options from the settings.
 pub fn options(settings: &Settings) -> Options {
     let durability = match settings.text(&table::DURABILITY).as_str() {
         "normal" => Durability::Normal,

@@ -1,16 +1,16 @@
-//! What there is to see: queues, jobs, workers, figures; as the server tells it.
+//! The data on the board: queues, jobs, workers, figures, as the server reports them.
 
 use serde::Deserialize;
 use windlass_core::{JobState, Name, State, TaskId, store::Depth};
 use windlass_server::api::{JobView, Overview, QueueView, TaskView, WorkerState};
 
-/// One look at the server.
+/// One answer of the server.
 #[derive(Debug, Clone, Default)]
 pub struct Board {
     pub overview: Overview,
     pub queues: Vec<Queue>,
     pub jobs: Vec<Job>,
-    /// Whether there are more jobs than are shown.
+    /// Whether the server has more jobs than are shown.
     pub more_jobs: bool,
     pub workers: Vec<Worker>,
 }
@@ -75,9 +75,9 @@ pub struct Worker {
     pub in_flight: u32,
     /// Share of the memory limit that applies, 0 to 1.
     pub memory_usage: f64,
-    /// What share of its slots it allows itself, 0 to 1.
+    /// The share of its slots that the worker uses at most, 0 to 1.
     pub factor: f64,
-    /// Why it does not allow itself all of them.
+    /// Why it does not use all of them.
     pub reason: String,
 }
 

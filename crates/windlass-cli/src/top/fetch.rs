@@ -1,4 +1,4 @@
-//! Asks the server for what a screen shows.
+//! Asks the server for the data of a screen.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::{
     duration,
 };
 
-/// Jobs that are asked for: those by name that come first. Who has more looks at one with `windlass jobs`.
+/// Most jobs on the board, the first by name. `windlass jobs show` shows any other one.
 const JOBS_MAX: u32 = 200;
 /// Tasks in a list.
 const TASKS_MAX: u32 = 100;
-/// How long the server may take for one look.
+/// How long the server may take for one answer.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// Everything on the board.
@@ -37,7 +37,7 @@ pub async fn board(server: &Remote) -> Result<Board, String> {
             jobs: jobs.jobs.into_iter().map(Into::into).collect(),
             workers: workers.workers,
         };
-        // The busiest first; those that are gone last.
+        // The busiest jobs first; workers that are gone last.
         board.jobs.sort_by_key(|job: &Job| std::cmp::Reverse((job.running, job.held)));
         board.workers.sort_by_key(|worker| worker.state == WorkerState::Gone);
         Ok(board)
@@ -55,7 +55,7 @@ pub async fn tasks(server: &Remote, of: &Of) -> Result<Vec<TaskLine>, String> {
     Ok(page.tasks.iter().map(Into::into).collect())
 }
 
-/// One task, with why it is not running.
+/// One task, and why it is not running.
 pub async fn task(server: &Remote, id: TaskId) -> Result<Vec<(String, String)>, String> {
     within(async {
         let task = server.task(id).await?;
@@ -65,7 +65,7 @@ pub async fn task(server: &Remote, id: TaskId) -> Result<Vec<(String, String)>, 
     .await
 }
 
-/// Pauses or resumes a queue; gives what to say about it.
+/// Pauses or resumes a queue; returns the notice to show.
 pub async fn set_paused(
     server: &Remote,
     queue: &windlass_core::Name,
@@ -76,7 +76,7 @@ pub async fn set_paused(
     Ok(format!("queue {} {verb}", change.queue))
 }
 
-/// Retries or cancels a task; gives what to say about it.
+/// Retries or cancels a task; returns the notice to show.
 pub async fn act(server: &Remote, act: Act, id: TaskId) -> Result<String, String> {
     let change = match act {
         Act::Retry => within(server.retry(id, RetryRequest::default())).await?,

@@ -1,4 +1,4 @@
-//! From the view to the lines on the terminal: a pure function of the view and the size.
+//! Turns the view into the lines on the terminal: a pure function of the view and the size.
 
 use ratatui::{
     style::{Color, Modifier, Style},
@@ -13,12 +13,12 @@ use super::{
 };
 use crate::output::text::{clean, count, cut};
 
-/// Rows that a section has at least, with its title.
+/// Fewest rows of a section, title included.
 const SECTION_MIN: usize = 4;
-/// Letters of a sparkline at the least, and at the most.
+/// Least and most characters of a sparkline.
 const SPARK: (usize, usize) = (6, 30);
 
-/// What is shown on a terminal of this size.
+/// The lines for a terminal of this size.
 pub fn lines(view: &View, width: usize, height: usize) -> Vec<Line<'static>> {
     let mut lines = vec![title(view, width), figures(view, width)];
     let room = height.saturating_sub(lines.len() + 1);
@@ -61,7 +61,7 @@ fn title(view: &View, width: usize) -> Line<'static> {
 
 fn figures(view: &View, width: usize) -> Line<'static> {
     let worker = view.board.as_ref().and_then(|board| board.overview.worker.clone()).unwrap_or_default();
-    // Three figures of ten letters with their names, and the slots at the right.
+    // Three sparklines of ten characters with their names, and the slots at the right.
     let spark = (width.saturating_sub(64) / 3).clamp(SPARK.0, SPARK.1);
     let mut spans = vec![Span::raw(" ")];
     for (name, rate, colour) in [
@@ -91,8 +91,8 @@ fn footer(view: &View, width: usize) -> Line<'static> {
     Line::styled(keys, dim())
 }
 
-/// The three sections, one below the other. Each has its least, and what is left goes to the one in focus as far as it can use
-/// it, then to the others.
+/// The three sections, one below the other. Each gets its fewest lines. The section in focus gets as many
+/// of the rest as it can use; the others share what is left.
 fn sections(view: &View, board: &Board, width: usize, room: usize) -> Vec<Line<'static>> {
     let wanted = Section::ALL.map(|section| {
         let rows = match section {
@@ -166,7 +166,7 @@ fn none(section: Section) -> &'static str {
 
 type Row = (String, Style);
 
-/// The head of a section and its rows.
+/// The title of a section and its rows.
 fn table(section: Section, board: &Board, width: usize) -> (String, Vec<Row>) {
     match section {
         Section::Queues => {
@@ -199,7 +199,7 @@ fn table(section: Section, board: &Board, width: usize) -> (String, Vec<Row>) {
 fn queue(queue: &Queue, name: usize) -> Row {
     let depth = &queue.depth;
     let shown = if queue.paused {
-        // Told by a word, not by a colour alone.
+        // A word shows the state, not only a colour.
         format!("{} PAUSED", cut(queue.name.as_str(), name.saturating_sub(7)))
     } else {
         cut(queue.name.as_str(), name)

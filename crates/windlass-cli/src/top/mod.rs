@@ -1,4 +1,4 @@
-//! `windlass top`: queues, jobs, workers and rates of a running server, in a terminal.
+//! `windlass top`: shows queues, jobs, workers and rates of a running server in a terminal.
 //!
 //! ```text
 //! keys ─► view (what is looked at) ─► lines (what is shown) ─► terminal
@@ -44,11 +44,11 @@ use crate::{
     session::Session,
 };
 
-/// Keys that wait to be looked at; a person does not type faster.
+/// Keys that may wait; a user does not type faster.
 const KEYS_MAX: usize = 64;
-/// Answers that wait to be looked at.
+/// Answers that may wait.
 const NEWS_MAX: usize = 16;
-/// How often the thread of the keys looks whether the view is over.
+/// How often the thread that reads keys checks whether the view has ended.
 const KEYS_LOOK: Duration = Duration::from_millis(100);
 
 /// Arguments of `top`.
@@ -59,16 +59,16 @@ pub struct TopArgs {
     interval: Duration,
 }
 
-/// What came from the terminal.
+/// An event of the terminal.
 enum Typed {
     Key(Key),
     /// Ctrl-C.
     Interrupt,
-    /// The size has changed, or something else that wants a new drawing.
+    /// The size has changed, or another event needs a new drawing.
     Redraw,
 }
 
-/// What came from the server.
+/// An answer of the server.
 enum News {
     Board(Result<Box<Board>, String>),
     Tasks(Of, Result<Vec<TaskLine>, String>),
@@ -76,10 +76,10 @@ enum News {
     Changed(Result<String, String>),
 }
 
-/// Shows the view until somebody quits.
+/// Shows the view until the user quits.
 pub async fn run(session: &Session, args: &TopArgs) -> anyhow::Result<Exit> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(Failure::usage("top draws on a terminal, and this is none")
+        return Err(Failure::usage("top needs a terminal, and standard output is not one")
             .hint("for scripts: `windlass queues ls --json`, `jobs ls`, `workers ls`")
             .into());
     }
@@ -88,11 +88,11 @@ pub async fn run(session: &Session, args: &TopArgs) -> anyhow::Result<Exit> {
     }
     let settings = &session.settings;
     let choice = Choice::of(settings)?;
-    // Says so at once, in a line, if there is nothing to look at.
+    // Fails at once, with one line, if no server is found.
     let Some(server) = choice.server_to_watch(settings).await? else {
         return Err(choice.no_server(settings).into());
     };
-    // Also restores the terminal when something panics.
+    // This also restores the terminal after a panic.
     let terminal = ratatui::try_init()?;
     let ended = watch(server, args.interval, terminal).await;
     ratatui::restore();
@@ -142,7 +142,7 @@ async fn watch(server: Remote, interval: Duration, mut terminal: DefaultTerminal
             told = heard.recv() => if let Some(told) = told {
                 note(&mut view, told, started.elapsed());
             },
-            // One look at a time: a slow server is asked less often, not more.
+            // One request at a time: a slow server is asked less often.
             _ = ticks.tick() => if asking.as_ref().is_none_or(tokio::task::JoinHandle::is_finished) {
                 asking = Some(ask(&server, &view, &news));
             },
@@ -150,14 +150,14 @@ async fn watch(server: Remote, interval: Duration, mut terminal: DefaultTerminal
     }
 }
 
-/// Asks for the board, and for what else the screen shows.
+/// Asks for the board, and for the other data of the screen.
 fn ask(server: &Remote, view: &View, news: &mpsc::Sender<News>) -> tokio::task::JoinHandle<()> {
     let (server, news, screen) = (server.clone(), news.clone(), view.screen.clone());
     tokio::spawn(async move { look(&server, screen, &news).await })
 }
 
 async fn look(server: &Remote, screen: Screen, news: &mpsc::Sender<News>) {
-    // A view that has ended hears nothing more.
+    // A view that has ended no longer receives.
     let _ = news.send(News::Board(fetch::board(server).await.map(Box::new))).await;
     let more = match screen {
         Screen::Tasks { of, .. } => {
@@ -170,7 +170,7 @@ async fn look(server: &Remote, screen: Screen, news: &mpsc::Sender<News>) {
     let _ = news.send(more).await;
 }
 
-/// Brings what the server said into the view. An answer for a screen that was left meanwhile is dropped.
+/// Puts an answer of the server into the view. An answer for a screen that the user has left is dropped.
 fn note(view: &mut View, news: News, at: Duration) {
     match news {
         News::Board(Ok(board)) => view.saw(*board, at),
@@ -208,7 +208,8 @@ fn draw(terminal: &mut DefaultTerminal, view: &View) -> io::Result<()> {
     Ok(())
 }
 
-/// The lines as a terminal may get them, even where a line was made of a text that is not clean.
+/// The lines as a terminal may get them. They are cleaned again here, in case a line holds a text that
+/// was not.
 fn safe_lines(mut lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
     for span in lines.iter_mut().flat_map(|line| &mut line.spans) {
         if has_unsafe(&span.content) {
@@ -218,7 +219,8 @@ fn safe_lines(mut lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
     lines
 }
 
-/// Reads keys on a thread of its own, since reading a terminal blocks. It ends with its receiver.
+/// Reads keys on a thread of its own, since reading a terminal blocks. The thread ends when the receiver
+/// is dropped.
 fn keys() -> io::Result<mpsc::Receiver<Typed>> {
     let (typed, keys) = mpsc::channel(KEYS_MAX);
     std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
@@ -246,7 +248,7 @@ fn keys() -> io::Result<mpsc::Receiver<Typed>> {
 }
 
 fn meaning(key: KeyEvent) -> Typed {
-    // The terminal does not make signals of keys while the view is up.
+    // While the view is up, the terminal sends Ctrl-C as a key and not as a signal.
     if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
         return Typed::Interrupt;
     }

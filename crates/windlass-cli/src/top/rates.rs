@@ -1,10 +1,11 @@
-//! Rates from counters that only rise: two looks make one, and the last minute makes a line.
+//! Rates from counters that only rise. Two readings give one rate, and the rates of the last minute give
+//! a sparkline.
 
 use std::{collections::VecDeque, time::Duration};
 
-/// Rates kept: a minute, at one look a second.
+/// Rates kept: those of a minute, at one reading a second.
 const KEPT: usize = 60;
-/// Heights of a sparkline's letters.
+/// The characters of a sparkline, by height.
 const LETTERS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// One counter over time.
@@ -24,16 +25,16 @@ impl Rate {
             self.kept.push_back(risen as f64 / passed.as_secs_f64());
             self.kept.drain(..self.kept.len().saturating_sub(KEPT));
         }
-        // A counter that fell began anew with its server: the rate goes on from the next look.
+        // A counter that fell belongs to a restarted server. The next reading gives a rate again.
         self.last = Some((count, at));
     }
 
-    /// The last rate, if two looks have been made.
+    /// The last rate, once there are two readings.
     pub fn now(&self) -> Option<f64> {
         self.kept.back().copied()
     }
 
-    /// The last rates as letters, the newest at the right; the highest of them has the full height.
+    /// The last rates as characters, the newest at the right. The highest rate has the full height.
     pub fn line(&self, width: usize) -> String {
         let shown: Vec<f64> = self.kept.iter().copied().skip(self.kept.len().saturating_sub(width)).collect();
         let most = shown.iter().copied().fold(0.0, f64::max);
@@ -59,20 +60,20 @@ mod tests {
     }
 
     #[test]
-    fn two_looks_make_a_rate_and_one_makes_none() {
+    fn two_readings_make_a_rate_and_one_makes_none() {
         assert_eq!(after(&[]).now(), None);
         assert_eq!(after(&[7]).now(), None);
         assert_eq!(after(&[7, 17]).now(), Some(5.0));
     }
 
     #[test]
-    fn a_server_that_began_anew_makes_no_negative_rate() {
+    fn a_restarted_server_makes_no_negative_rate() {
         assert_eq!(after(&[100, 120, 3]).now(), Some(10.0));
         assert_eq!(after(&[100, 120, 3, 5]).now(), Some(1.0));
     }
 
     #[test]
-    fn the_line_has_its_width_and_its_highest_letter_at_the_highest_rate() {
+    fn the_highest_rate_has_the_full_height() {
         let rate = after(&[0, 0, 7, 14, 28]);
         assert_eq!(rate.line(6), "  ▁▅▅█");
         assert_eq!(rate.line(2), "▅█");

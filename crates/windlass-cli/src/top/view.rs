@@ -1,4 +1,5 @@
-//! What the user looks at, and what a key does to it. Knows no terminal and no network: keys and news come in, actions go out.
+//! What the user looks at, and what a key changes. The view knows no terminal and no network: it takes
+//! keys and answers, and returns actions.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use super::{
     rates::Rate,
 };
 
-/// A part of the board.
+/// A section of the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
     Queues,
@@ -30,7 +31,7 @@ impl Section {
     }
 }
 
-/// A key, as far as it matters.
+/// A key that the view knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
     Up,
@@ -45,7 +46,7 @@ pub enum Key {
     Yes,
     Help,
     Quit,
-    /// One without a meaning; it leaves the help.
+    /// A key without a meaning; it leaves the help.
     Other,
 }
 
@@ -60,16 +61,16 @@ pub enum Action {
     Refresh,
 }
 
-/// What can be done to a task.
+/// An action on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Fresh attempts for a dead one; one that is done or cancelled is repeated by a new one.
+    /// New attempts for a dead task; a done or cancelled task is repeated as a new one.
     Retry,
     Cancel,
 }
 
 impl Act {
-    /// The word for it.
+    /// The name of the action.
     pub fn verb(self) -> &'static str {
         match self {
             Self::Retry => "retry",
@@ -85,7 +86,7 @@ pub enum Of {
     Job(Name),
 }
 
-/// What fills the terminal.
+/// The screen that fills the terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Screen {
     Board,
@@ -111,14 +112,14 @@ pub struct View {
     pub focus: Section,
     /// The selected row of each section.
     selected: [usize; 3],
-    /// The last look that succeeded.
+    /// The last board that was received.
     pub board: Option<Board>,
     pub rates: Rates,
-    /// Why the server does not answer, if it does not.
+    /// Why the server does not answer, while it does not.
     pub lost: Option<String>,
-    /// What the last key did.
+    /// The result of the last key.
     pub notice: Option<String>,
-    /// What the user is asked to confirm.
+    /// The action that the user is asked to confirm.
     asked: Option<(Act, TaskId)>,
 }
 
@@ -137,7 +138,7 @@ impl View {
         }
     }
 
-    /// Takes a look at the server, made at a time since the start.
+    /// Takes a new board; `at` is the time since the start.
     pub fn saw(&mut self, board: Board, at: Duration) {
         let worker = board.overview.worker.clone().unwrap_or_default();
         self.rates.enqueued.note(board.overview.enqueued, at);
@@ -147,7 +148,7 @@ impl View {
         self.lost = None;
     }
 
-    /// The selected row of a section, inside of what there is.
+    /// The selected row of a section; never beyond its last row.
     pub fn selected(&self, section: Section) -> usize {
         let row = self.selected.get(section as usize).copied().unwrap_or(0);
         row.min(self.rows(section).saturating_sub(1))
@@ -222,7 +223,7 @@ impl View {
         None
     }
 
-    /// Asks whether to do to a task what a key stands for.
+    /// Asks the user to confirm the action of a key on a task.
     fn ask(&mut self, key: Key, task: Option<TaskId>) {
         let act = match key {
             Key::Retry => Act::Retry,

@@ -4,9 +4,9 @@ use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
 use rcgen::{CertificateParams, KeyPair};
 
-use crate::support::{NOBODY, Running, Said, command, finish, windlass};
+use crate::support::{NO_SERVER, Running, Said, command, finish, windlass};
 
-/// A store with a token of these scopes, in a new folder.
+/// A new folder with a store that has a token with these scopes.
 pub fn folder_with(scopes: &[&str]) -> (tempfile::TempDir, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     windlass(folder.path(), &["migrate"]).done();
@@ -44,7 +44,7 @@ fn tokens_are_made_listed_and_revoked_on_the_store_itself() {
 }
 
 #[test]
-fn a_server_that_wants_tokens_says_what_to_do_and_what_is_missing() {
+fn a_refusal_says_which_token_or_scope_is_missing() {
     let (folder, tokens) = folder_with(&["admin", "read"]);
     let up = Running::up_in(folder, &["--auth", "tokens"]);
     let (admin, read) = (&tokens[0], &tokens[1]);
@@ -61,7 +61,7 @@ fn a_server_that_wants_tokens_says_what_to_do_and_what_is_missing() {
     with_token(up.folder.path(), admin, &["enqueue", "echo", "--wait"]).done();
     with_token(up.folder.path(), "wl_x", &["tasks", "ls"]).failed(4, &["not known here, or was revoked"]);
     up.say(&["health"]).done();
-    // One more that may only look, made and ended through the server.
+    // A second token, for reading only. It is created and revoked through the server.
     let said = with_token(up.folder.path(), admin, &["token", "create", "--scope", "read"]).done();
     let third = said.stdout.trim();
     with_token(up.folder.path(), third, &["tasks", "ls"]).done();
@@ -70,7 +70,7 @@ fn a_server_that_wants_tokens_says_what_to_do_and_what_is_missing() {
 }
 
 #[test]
-fn a_token_in_a_file_is_used_in_place_of_the_variable_and_a_file_for_all_is_warned_of() {
+fn a_token_file_wins_and_warns_if_every_user_can_read_it() {
     let (folder, tokens) = folder_with(&["read"]);
     let up = Running::up_in(folder, &["--auth", "tokens"]);
     let file = up.folder.path().join("token");
@@ -86,7 +86,7 @@ fn a_token_in_a_file_is_used_in_place_of_the_variable_and_a_file_for_all_is_warn
 }
 
 #[test]
-fn a_change_is_in_the_log_whatever_its_level_and_a_secret_is_not() {
+fn the_log_has_every_change_and_no_secret() {
     let (folder, tokens) = folder_with(&["admin"]);
     let up = Running::up_in(folder, &["--auth", "tokens", "--log-level", "error", "--log-format", "json"]);
     with_token(up.folder.path(), &tokens[0], &["queues", "pause", "mail", "--create"]).done();
@@ -100,7 +100,7 @@ fn a_change_is_in_the_log_whatever_its_level_and_a_secret_is_not() {
 }
 
 #[test]
-fn an_address_that_others_can_reach_is_refused_without_tls_and_tokens() {
+fn a_public_address_is_refused_without_tls_and_tokens() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in
         [&["up", "--listen", "0.0.0.0:0"][..], &["up", "--listen", "0.0.0.0:0", "--auth", "tokens"]]
@@ -114,7 +114,7 @@ fn an_address_that_others_can_reach_is_refused_without_tls_and_tokens() {
 }
 
 #[test]
-fn a_read_only_server_is_looked_at_and_not_changed() {
+fn a_read_only_server_answers_reads_and_refuses_changes() {
     let up = Running::up(&["--read-only"]);
     up.say(&["queues", "ls"]).done();
     up.say(&["enqueue", "echo"]).failed(4, &["this server is read-only"]);
@@ -168,14 +168,15 @@ fn a_server_without_tls_is_not_blamed_for_its_certificate() {
 #[test]
 fn half_of_tls_is_refused_and_a_wrong_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let up = |arguments: &[&str]| windlass(folder.path(), &[&["up", "--listen", NOBODY], arguments].concat());
+    let up =
+        |arguments: &[&str]| windlass(folder.path(), &[&["up", "--listen", NO_SERVER], arguments].concat());
     up(&["--tls-cert", "cert.pem"]).failed(2, &["tls_cert and tls_key go together"]);
     up(&["--tls-client-ca", "ca.pem"]).failed(2, &["tls_client_ca needs tls_cert and tls_key"]);
     up(&["--tls-cert", "no.pem", "--tls-key", "no.key"]).failed(2, &["TLS cannot be used: no.pem"]);
 }
 
 #[test]
-fn the_doctor_says_what_is_open_to_whom() {
+fn the_doctor_says_which_callers_may_do_what() {
     let (folder, tokens) = folder_with(&["admin", "read"]);
     let said = windlass(folder.path(), &["doctor"]).done();
     assert!(said.stdout.contains("2 tokens: 1 admin, 1 read"), "{said:?}");
@@ -187,5 +188,5 @@ fn the_doctor_says_what_is_open_to_whom() {
     drop(up);
     let open = Running::up(&[]);
     let said = open.say(&["doctor"]).done();
-    assert!(said.stdout.contains("anybody on this machine may do everything"), "{said:?}");
+    assert!(said.stdout.contains("every program on this machine may do everything"), "{said:?}");
 }

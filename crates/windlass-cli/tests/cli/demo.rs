@@ -1,4 +1,4 @@
-//! The demo: what its sites saw, and that nothing of it is left.
+//! The demo: the counts of its sites, and that it leaves nothing behind.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::{command, windlass};
 
 #[test]
-fn no_site_of_the_demo_sees_more_requests_at_once_than_its_job_allows() {
+fn no_demo_site_sees_more_requests_than_its_job_allows() {
     let folder = tempfile::tempdir().unwrap();
     let store = ["--store", "sqlite:demo.db", "--json"];
     let run = ["demo", "--jobs", "4", "--concurrency", "2", "--seconds", "4"];
@@ -20,7 +20,7 @@ fn no_site_of_the_demo_sees_more_requests_at_once_than_its_job_allows() {
     assert_eq!(figures["max_concurrency_seen"], 2, "{figures}");
     assert!(figures["slots_peak"].as_u64().unwrap() <= 8, "{figures}");
     assert_eq!(figures["slots_total"], 500, "{figures}");
-    // A store that somebody named is left as it was found.
+    // A store that the user named must be left as it was.
     let jobs = windlass(folder.path(), &[&["jobs", "ls"][..], &store[..]].concat()).done().json();
     assert_eq!(jobs["jobs"].as_array().map(Vec::len), Some(0), "{jobs}");
 }
@@ -53,7 +53,8 @@ fn demo_on_a_server_leaves_no_schema_behind() {
 fn start() -> (Child, u32, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let run = ["demo", "--jobs", "2", "--concurrency", "1", "--seconds", "3600"];
-    // A demo that is killed leaves its store behind; with the test it goes.
+    // A demo that is killed leaves its store behind; here it lies in the test's folder and is removed
+    // with it.
     let mut demo = command(folder.path(), &run).env("TMPDIR", folder.path()).spawn().unwrap();
     let mut title = String::new();
     BufReader::new(demo.stderr.as_mut().unwrap()).read_line(&mut title).unwrap();
@@ -77,7 +78,7 @@ fn child_of(parent: u32) -> u32 {
     children[0]
 }
 
-/// Whether a process runs; one that has ended and was not yet waited for does not.
+/// Whether a process runs. A process that has ended but was not yet waited for does not run.
 fn runs(pid: u32) -> bool {
     std::fs::read_link(format!("/proc/{pid}/exe")).is_ok()
 }

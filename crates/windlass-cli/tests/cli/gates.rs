@@ -4,12 +4,13 @@ use rusqlite::Connection;
 
 use crate::support::{Running, windlass};
 
-/// A task that runs until somebody ends it.
+/// The payload of a task that runs until the test ends it.
 const LONG: &str = r#"{"ms":3600000}"#;
-/// An http task that is refused at once, because its target is this machine: the quickest way to a dead task.
+/// The payload of an http task that is refused at once, because its target is this machine: the fastest
+/// dead task.
 const REFUSED_TARGET: &str = r#"{"url":"http://127.0.0.1:1/"}"#;
 
-/// Enqueues long tasks of a job and answers with their ids.
+/// Enqueues long tasks of a job and returns their ids.
 fn long_tasks(up: &Running, job: &str, count: &str) -> Vec<String> {
     let arguments = ["enqueue", "sleep", "--payload", LONG, "--job", job, "--count", count, "--json"];
     let ids = up.say(&arguments).done().json()["ids"].clone();
@@ -88,7 +89,7 @@ fn a_job_is_paused_resumed_cancelled_and_removed() {
 }
 
 #[test]
-fn a_job_that_is_removed_lets_what_runs_end() {
+fn removing_a_job_lets_its_running_tasks_end() {
     let up = Running::up(&["--slots", "5"]);
     let ids = long_tasks(&up, "j", "1");
     up.say(&["jobs", "set", "j", "--concurrency", "1"]).done();
@@ -97,7 +98,7 @@ fn a_job_that_is_removed_lets_what_runs_end() {
     let removed = up.say(&["jobs", "rm", "j", "--json"]).done().json();
     assert_eq!((&removed["cancelled"], &removed["running"]), (&3.into(), &1.into()));
     up.say(&["jobs", "pause", "j"]).failed(4, &["job j is being removed"]);
-    // It may have ended by the time of the answer.
+    // The task may have ended before the answer.
     let said = up.say(&["jobs", "rm", "j", "--now"]).done();
     assert!(said.stderr.contains("asked to end") || said.stderr.contains("job j removed"), "{said:?}");
     assert_eq!(up.say(&["tasks", "wait", &ids[0]]).code, Some(6));
@@ -129,7 +130,7 @@ fn a_blocked_workflow_is_retried_skipped_and_goes_on() {
 }
 
 #[test]
-fn a_workflow_says_what_is_before_a_step_and_is_cancelled_as_a_whole() {
+fn a_step_names_the_one_before_and_all_are_cancelled() {
     let up = Running::up(&[]);
     let policy = ["--workflow", "w", "--on-failure", "skip"];
     let first = up.enqueue(&[&["sleep", "--payload", LONG][..], &policy].concat());

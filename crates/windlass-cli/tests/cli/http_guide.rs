@@ -1,14 +1,15 @@
-//! The commands of docs/guides/http-api.md, run as they stand there against a server of the test's own.
+//! Runs the commands of docs/guides/http-api.md as they are printed there, against a server of the test's
+//! own.
 
 use std::process::{Command, Stdio};
 
 use crate::support::{Running, finish};
 
 const GUIDE: &str = include_str!("../../../../docs/guides/http-api.md");
-/// Where a server listens unless told otherwise, as the guide has it.
+/// The usual address of a server; the guide uses it.
 const USUAL: &str = "http://127.0.0.1:7878";
 
-/// The blocks of the guide that a reader types, as one script.
+/// The blocks of the guide that a reader types, joined into one script.
 fn script() -> String {
     let blocks = GUIDE.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     blocks.collect::<Vec<_>>().join("\n")
@@ -23,7 +24,8 @@ fn the_commands_of_the_http_guide_work_as_they_stand_there() {
     shell.args(["-euc", &script.replace(USUAL, &up.address)]).current_dir(up.folder.path());
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let said = finish(shell).done();
-    // One fact of each part: a key that was known, the end of a task, a cancelled one, a job and its limit, a schedule.
+    // One fact of each part: a known key, the end of a task, a cancelled task, a job and its limit, a
+    // schedule.
     for fact in [
         "\"existing\":true",
         "\"output\":{\"n\":1}",
@@ -39,7 +41,7 @@ fn the_commands_of_the_http_guide_work_as_they_stand_there() {
 }
 
 #[test]
-fn every_route_that_the_http_guide_names_is_in_the_openapi_document() {
+fn every_route_of_the_http_guide_is_in_the_openapi_document() {
     let up = Running::up(&[]);
     let mut curl = Command::new("curl");
     curl.args(["-sS", "--fail", &format!("{}/v1/openapi.json", up.address)]);

@@ -1,4 +1,4 @@
-//! The program as a user meets it: as a process, by its output and its exit code.
+//! Tests the program as a user runs it: as a process, by its output and its exit code.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,8 +1,8 @@
-//! Without a server and without a store.
+//! Commands without a server and without a store.
 
 use std::process::Stdio;
 
-use crate::support::{NOBODY, command, windlass, windlass_with};
+use crate::support::{NO_SERVER, command, windlass, windlass_with};
 
 #[test]
 fn every_command_has_a_help_text() {
@@ -96,7 +96,7 @@ fn wrong_usage_is_exit_code_2_and_names_what_is_wrong() {
 }
 
 #[test]
-fn without_server_and_store_it_says_what_it_tried_and_what_to_type() {
+fn without_server_and_store_it_says_what_to_type() {
     let folder = tempfile::tempdir().unwrap();
     let asks: [&[&str]; 10] = [
         &["tasks", "ls"],
@@ -113,7 +113,7 @@ fn without_server_and_store_it_says_what_it_tried_and_what_to_type() {
     for arguments in asks {
         let said = windlass(folder.path(), arguments);
         let store = folder.path().join("windlass.db");
-        let tried = format!("no server at http://{NOBODY} and no store at {}", store.display());
+        let tried = format!("no server at http://{NO_SERVER} and no store at {}", store.display());
         let said = said.failed(5, &[&tried]);
         assert!(said.stderr.contains("hint: start one with `windlass up`"), "{said:?}");
     }
@@ -123,7 +123,7 @@ fn without_server_and_store_it_says_what_it_tried_and_what_to_type() {
 #[test]
 fn a_named_server_or_store_that_is_not_there_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let url = format!("http://{NOBODY}");
+    let url = format!("http://{NO_SERVER}");
     windlass(folder.path(), &["tasks", "ls", "--server", &url]).failed(5, &[&url, "hint: "]);
     windlass(folder.path(), &["health", "--server", &url]).failed(5, &[&url]);
     windlass(folder.path(), &["health"]).failed(5, &[&url]);
@@ -145,7 +145,7 @@ fn a_payload_that_is_not_json_is_refused_and_not_shown() {
 fn a_reader_that_goes_away_is_no_error() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = command(folder.path(), &["config", "check"]).stdout(Stdio::piped()).spawn().unwrap();
-    // Closed before the first byte: the program cannot have written everything.
+    // stdout is closed before the first byte, so the program cannot have written everything.
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));

@@ -1,4 +1,4 @@
-//! What operators do by hand, and whether following a hint works.
+//! Commands of operators, and whether the hints of the program work.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -8,7 +8,8 @@ use crate::{
     support::{Running, Said, windlass},
 };
 
-/// An http task that is refused at once, because its target is this machine: the quickest way to a dead task.
+/// The payload of an http task that is refused at once, because its target is this machine: the fastest
+/// dead task.
 const REFUSED_TARGET: &str = r#"{"url":"http://127.0.0.1:1/"}"#;
 
 fn die(up: &Running) -> String {
@@ -17,7 +18,7 @@ fn die(up: &Running) -> String {
     said.json()["id"].as_str().unwrap().to_owned()
 }
 
-/// The command in backticks that a hint tells to type, without the name of the program.
+/// The command that a hint shows in backticks, without the name of the program.
 fn hinted(said: &Said) -> Vec<String> {
     let hint = said.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
     let command = hint.split('`').find_map(|text| text.strip_prefix("windlass ")).unwrap();
@@ -30,7 +31,7 @@ fn follow(up: &Running, said: &Said) -> Said {
 }
 
 #[test]
-fn what_is_not_there_is_not_paused_without_create() {
+fn a_missing_queue_or_job_is_paused_only_with_create() {
     let up = Running::up(&[]);
     up.enqueue(&["echo", "--queue", "mail", "--job", "example.com"]);
     up.say(&["queues", "pause", "mial"]).failed(3, &["queue mial not found", "did you mean \"mail\"?"]);
@@ -134,7 +135,7 @@ fn the_hints_of_backup_and_restore_work() {
     windlass(folder.path(), &command.iter().map(String::as_str).collect::<Vec<_>>()).done();
 }
 
-/// A server that wants tokens and has none cannot be asked for the first.
+/// A server that requires tokens and has none cannot create the first one.
 #[test]
 fn the_first_token_is_made_as_the_hint_says() {
     let up = Running::up(&["--auth", "tokens"]);

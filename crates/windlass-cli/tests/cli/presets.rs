@@ -1,4 +1,4 @@
-//! What a preset means at the other end: how many requests a target sees at once.
+//! What a preset means for a target: how many requests it gets at once.
 
 use std::sync::{
     Arc,
@@ -13,10 +13,10 @@ use tokio::{
 
 use crate::support::Running;
 
-/// Tasks beyond the slots, so that a slot too many would have work.
+/// Tasks beyond the number of slots: if there were a slot too many, it would have a task to run.
 const MORE: u32 = 20;
 
-/// An HTTP target that counts the requests it has not answered, and answers none until it is told to.
+/// An HTTP target that counts open requests. It answers none until the test says so.
 struct Target {
     port: u16,
     open: watch::Receiver<u32>,
@@ -32,7 +32,7 @@ impl Target {
         let (answer, may_answer) = watch::channel(false);
         let most = Arc::new(AtomicU32::new(0));
         let seen = Arc::clone(&most);
-        // It ends with the process of the test.
+        // The thread ends with the test process.
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
@@ -71,19 +71,20 @@ async fn request(
         most.fetch_max(*open, Ordering::Relaxed);
     });
     let _ = may_answer.wait_for(|answer| *answer).await;
-    // Before the answer: with it the slot is free, and the next request may be here first.
+    // Count before answering: the answer frees the slot, and the next request could arrive before the
+    // count.
     count.send_modify(|open| *open -= 1);
     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
 }
 
-/// How many tasks run and are ready.
+/// The numbers of running and ready tasks.
 fn figures(up: &Running) -> (u64, u64) {
     let queues = up.say(&["queues", "ls", "--json"]).done().json();
     let depth = &queues["queues"][0]["kinds"][0]["depth"];
     (depth["running"].as_u64().unwrap(), depth["ready"].as_u64().unwrap())
 }
 
-/// A target sees exactly so many requests at once under these settings.
+/// Checks that a target gets exactly so many requests at once with these settings.
 #[track_caller]
 fn opens(settings: &str, arguments: &[&str], slots: u32) {
     let mut target = Target::start();
@@ -101,14 +102,14 @@ fn opens(settings: &str, arguments: &[&str], slots: u32) {
 }
 
 #[test]
-fn a_target_sees_the_product_of_each_preset_at_once_and_never_more() {
+fn a_target_gets_the_product_of_a_preset_and_no_more() {
     opens("", &["--env", "development"], 10);
     opens("", &["--env", "staging"], 60);
     opens("", &["--env", "production"], 500);
 }
 
 #[test]
-fn a_target_sees_what_the_worker_concurrency_says() {
+fn a_target_gets_what_the_worker_concurrency_says() {
     opens("worker_concurrency = 2\n", &["--env", "production"], 200);
     opens("worker_concurrency = 5\n", &["--env", "staging"], 100);
     opens("worker_concurrency = 10\n", &["--env", "production"], 1_000);

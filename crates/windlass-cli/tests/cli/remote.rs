@@ -1,4 +1,4 @@
-//! A worker on a server: no store on its machine.
+//! A worker that takes its tasks from a server, with no store on its machine.
 
 use std::io::{BufRead as _, BufReader};
 
@@ -6,12 +6,12 @@ use rustix::process::Signal;
 
 use crate::{
     access::{folder_with, with_token, write_certificate},
-    support::{NOBODY, Running, command, windlass},
+    support::{NO_SERVER, Running, command, windlass},
 };
 
 #[test]
 fn a_worker_on_a_server_runs_tasks_without_a_store_and_stops() {
-    // The server's own worker serves another queue, so whatever runs here was run over the wire.
+    // The server's own worker serves another queue, so the remote worker must have run these tasks.
     let up = Running::up(&["--queues", "elsewhere"]);
     let worker =
         Running::start(tempfile::tempdir().unwrap(), &["worker", "--server", &up.address, "--slots", "7"]);
@@ -38,11 +38,11 @@ fn a_worker_on_a_server_runs_tasks_without_a_store_and_stops() {
 }
 
 #[test]
-fn a_worker_on_a_server_that_is_killed_goes_on_when_it_is_back() {
+fn a_worker_goes_on_after_its_server_was_killed() {
     let up = Running::up(&["--queues", "elsewhere"]);
     let address = up.address.clone();
     let worker = Running::start(tempfile::tempdir().unwrap(), &["worker", "--server", &address]);
-    // It is there once it has run something.
+    // A finished task shows that the worker is connected.
     up.say(&["enqueue", "echo", "--wait"]).done();
     let folder = up.kill();
     let listen = address.trim_start_matches("http://").to_owned();
@@ -52,7 +52,7 @@ fn a_worker_on_a_server_that_is_killed_goes_on_when_it_is_back() {
 }
 
 #[test]
-fn a_worker_takes_a_server_or_a_store_and_says_what_is_wrong_with_a_server() {
+fn a_worker_refuses_server_with_store_and_a_bad_url() {
     let folder = tempfile::tempdir().unwrap();
     let worker = |arguments: &[&str]| {
         let mut all = vec!["worker"];
@@ -65,14 +65,14 @@ fn a_worker_takes_a_server_or_a_store_and_says_what_is_wrong_with_a_server() {
 }
 
 #[test]
-fn a_worker_that_is_started_before_its_servers_says_so_and_waits_for_one() {
+fn a_worker_started_before_its_servers_waits_for_one() {
     let folder = tempfile::tempdir().unwrap();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let servers = format!("http://{NOBODY},http://{free}");
+    let servers = format!("http://{NO_SERVER},http://{free}");
     let mut worker = Early(command(folder.path(), &["worker", "--server", &servers]).spawn().unwrap());
     let mut said = BufReader::new(worker.0.stderr.take().unwrap()).lines();
     let line = said.next().unwrap().unwrap();
-    for part in ["WARN", "no server can be used yet; trying again", NOBODY, &free] {
+    for part in ["WARN", "no server can be used yet; trying again", NO_SERVER, &free] {
         assert!(line.contains(part), "{part:?} is missing: {line}");
     }
     let up =
@@ -80,7 +80,7 @@ fn a_worker_that_is_started_before_its_servers_says_so_and_waits_for_one() {
     up.say(&["enqueue", "echo", "--wait"]).done();
 }
 
-/// Killed at the end of the test.
+/// A child that is killed at the end of the test.
 struct Early(std::process::Child);
 
 impl Drop for Early {
@@ -90,7 +90,7 @@ impl Drop for Early {
 }
 
 #[test]
-fn a_worker_shows_its_token_over_tls_and_is_told_what_it_lacks() {
+fn a_remote_worker_needs_tls_and_a_work_token() {
     let (folder, tokens) = folder_with(&["work", "enqueue,read", "read"]);
     write_certificate(folder.path());
     let tls = ["--tls-cert", "cert.pem", "--tls-key", "key.pem", "--auth", "tokens", "--queues", "elsewhere"];

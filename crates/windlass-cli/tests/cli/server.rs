@@ -1,8 +1,9 @@
 //! Commands against a running `windlass up`.
 
-use crate::support::{NOBODY, Running, command, finish, windlass, windlass_with};
+use crate::support::{NO_SERVER, Running, command, finish, windlass, windlass_with};
 
-/// An http task that is refused at once, because its target is this machine: the quickest way to a dead task.
+/// The payload of an http task that is refused at once, because its target is this machine: the fastest
+/// dead task.
 const REFUSED_TARGET: &str = r#"{"url":"http://127.0.0.1:1/"}"#;
 
 #[test]
@@ -24,7 +25,7 @@ fn the_first_screen_says_what_runs_and_what_to_type_next() {
 }
 
 #[test]
-fn a_variable_of_the_documents_that_took_effect_is_on_the_first_screen() {
+fn a_document_variable_in_force_is_on_the_first_screen() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("windlass.toml"), "slots = 9\n").unwrap();
     let up = Running::up_in(folder, &[]);
@@ -80,7 +81,7 @@ fn a_kind_without_a_worker_is_taken_with_a_warning() {
 }
 
 #[test]
-fn many_of_one_are_counted_and_awaited_together() {
+fn many_equal_tasks_are_counted_and_awaited_together() {
     let up = Running::up(&[]);
     let said = up.say(&["enqueue", "echo", "--count", "2500", "--job", "example.com"]).done();
     assert_eq!(
@@ -92,7 +93,7 @@ fn many_of_one_are_counted_and_awaited_together() {
 }
 
 #[test]
-fn the_same_key_gives_the_same_task_and_another_payload_is_refused() {
+fn a_repeated_key_gives_its_task_or_a_refusal() {
     let up = Running::up(&[]);
     let first = up.enqueue(&["echo", "--payload", "1", "--key", "k"]);
     let again = up.say(&["enqueue", "echo", "--payload", "1", "--key", "k"]).done();
@@ -102,7 +103,7 @@ fn the_same_key_gives_the_same_task_and_another_payload_is_refused() {
 }
 
 #[test]
-fn a_file_with_a_bad_line_adds_nothing_unless_bad_ones_may_be_left_out() {
+fn a_bad_line_refuses_its_file_without_skip_bad() {
     let up = Running::up(&["--slots", "1"]);
     let lines = "{\"kind\":\"echo\",\"payload\":1}\n\nnot json\n{\"kind\":\"echo\",\"paylod\":1}\n{\"kind\":\"echo\"}\n{\"kind\":\"\"}\n";
     let from = |more: &[&str]| {
@@ -110,8 +111,9 @@ fn a_file_with_a_bad_line_adds_nothing_unless_bad_ones_may_be_left_out() {
         windlass_with(up.folder.path(), &arguments, lines.as_bytes())
     };
     let named = ["line 3: not a task", "line 4: not a task", "paylod", "line 6: "];
-    let said =
-        from(&[]).failed(1, &named).failed(1, &["3 lines are no tasks; nothing was enqueued", "--skip-bad"]);
+    let said = from(&[])
+        .failed(1, &named)
+        .failed(1, &["3 lines are not valid tasks; nothing was enqueued", "--skip-bad"]);
     assert_eq!(up.say(&["tasks", "ls", "--json"]).done().json()["tasks"], serde_json::json!([]), "{said:?}");
     let said = from(&["--skip-bad"]).done();
     assert_eq!(said.stdout, "2 tasks enqueued, 3 left out\n", "{said:?}");
@@ -124,7 +126,8 @@ fn a_file_with_a_bad_line_adds_nothing_unless_bad_ones_may_be_left_out() {
     assert_eq!(said.json()["enqueued"], 3_000);
 }
 
-/// As after a run that broke off: what the first run of that name added is not added again.
+/// This is the state after an interrupted run: tasks that the first run of that name added are not added
+/// again.
 #[test]
 fn a_second_run_of_the_same_name_adds_only_what_is_missing() {
     let up = Running::up(&[]);
@@ -143,7 +146,7 @@ fn a_second_run_of_the_same_name_adds_only_what_is_missing() {
 }
 
 #[test]
-fn the_id_of_a_task_that_is_waited_for_is_told_at_once() {
+fn the_id_of_an_awaited_task_is_printed_at_once() {
     use std::io::BufRead as _;
     let up = Running::up(&["--slots", "1"]);
     let arguments = ["enqueue", "sleep", "--payload", r#"{"ms":3600000}"#, "--wait"];
@@ -218,7 +221,7 @@ fn dead_tasks_are_grouped_by_error_and_retried_by_filter() {
 
     let dry = up.say(&["tasks", "retry", "--state", "dead", "--dry-run"]).done();
     assert_eq!(dry.stdout, "3 tasks would be made ready again\n");
-    // Nobody can answer the question here.
+    // A test has no terminal, so the question cannot be answered.
     up.say(&["tasks", "retry", "--state", "dead"]).failed(2, &["Retry 3 tasks?", "--yes"]);
     let said = up.say(&["tasks", "retry", "--state", "dead", "--over", "1h", "--yes"]).done();
     assert_eq!(said.stdout, "3 tasks made ready again\n");
@@ -282,5 +285,5 @@ fn a_second_server_and_a_taken_port_are_refused() {
     windlass(elsewhere.path(), &["up", "--listen", taken]).failed(4, &[taken, "--listen"]);
     let said = windlass(elsewhere.path(), &["tasks", "ls"]);
     assert!(!said.stderr.contains("in use"), "the store of the refused server was closed: {said:?}");
-    assert_ne!(taken, NOBODY);
+    assert_ne!(taken, NO_SERVER);
 }

@@ -1,4 +1,4 @@
-//! Settings: where they come from, and what is refused.
+//! Settings: where they come from, and which are refused.
 
 use crate::support::{Running, command, finish, windlass};
 
@@ -68,7 +68,7 @@ fn a_preset_is_on_the_first_screen_with_its_product() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_line_and_nearest_name_by_every_command() {
+fn every_command_refuses_an_unknown_key_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("windlass.toml"), "slots = 5\nslosts = 7\n").unwrap();
     for arguments in [vec!["config", "check"], vec!["up"], vec!["tasks", "ls"]] {
@@ -78,7 +78,7 @@ fn an_unknown_key_is_refused_with_line_and_nearest_name_by_every_command() {
 }
 
 #[test]
-fn a_number_beyond_its_bounds_is_used_at_the_bound_with_a_warning() {
+fn a_number_out_of_bounds_is_moved_with_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let mut check = command(folder.path(), &["config", "check", "--json"]);
     check.env("WINDLASS_SLOTS", "200000");
@@ -91,7 +91,7 @@ fn a_number_beyond_its_bounds_is_used_at_the_bound_with_a_warning() {
 }
 
 #[test]
-fn nonsense_is_refused_with_the_name_of_the_setting() {
+fn an_invalid_value_is_refused_with_the_setting_name() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, parts) in [
         (vec!["up", "--slots", "0"], vec!["slots", "--slots"]),
@@ -120,10 +120,10 @@ fn nonsense_is_refused_with_the_name_of_the_setting() {
 }
 
 #[test]
-fn what_is_in_force_is_shown_as_it_would_be_written() {
+fn a_value_is_shown_as_the_user_would_write_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut check = command(folder.path(), &["config", "check"]);
-    // The unit is part of these names.
+    // The unit is part of these variables' names.
     check.env("WINDLASS_DRAIN_TIMEOUT_MS", "1500").env("WINDLASS_MEMORY_LIMIT", "3MiB");
     std::fs::write(folder.path().join("windlass.toml"), "audit_ms = 60000\nmemory_high = \"75%\"\n").unwrap();
     let said = finish(check).done();
@@ -143,7 +143,7 @@ fn what_is_in_force_is_shown_as_it_would_be_written() {
 }
 
 #[test]
-fn an_address_that_others_can_reach_needs_a_word_for_it() {
+fn up_on_a_public_address_needs_insecure() {
     let folder = tempfile::tempdir().unwrap();
     let said = windlass(folder.path(), &["up", "--listen", "0.0.0.0:0"]);
     said.failed(4, &["0.0.0.0:0", "--insecure"]);

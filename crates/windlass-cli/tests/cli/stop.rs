@@ -1,4 +1,4 @@
-//! Stopping by signal.
+//! Stopping with signals.
 
 use rustix::process::Signal;
 
@@ -6,7 +6,7 @@ use crate::support::{Running, command, windlass};
 
 const LONG: &str = r#"{"ms":3600000}"#;
 
-/// Starts a task that never ends by itself and waits until it runs.
+/// Enqueues a task that runs until it is stopped, and waits until it runs.
 fn start_long_task(up: &Running) -> String {
     let id = up.enqueue(&["sleep", "--payload", LONG]);
     loop {
@@ -32,7 +32,7 @@ fn an_idle_server_stops_at_once_with_exit_code_0() {
 }
 
 #[test]
-fn the_first_signal_waits_and_the_second_hands_back_without_spending_an_attempt() {
+fn a_second_signal_hands_back_without_spending_an_attempt() {
     let up = Running::up(&["--drain-timeout", "1h"]);
     let id = start_long_task(&up);
     up.signal(Signal::INT);
@@ -45,7 +45,7 @@ fn the_first_signal_waits_and_the_second_hands_back_without_spending_an_attempt(
     let line = up.wait_for("stopped");
     assert_eq!(line, "stopped: 0 tasks finished since the start, 1 handed back, 0 lost");
 
-    // The store is free now: the same command looks into the file itself.
+    // The store is free now, so the command reads the file itself.
     let folder = up.kill();
     let task = windlass(folder.path(), &["tasks", "show", &id, "--json"]).done().json();
     assert_eq!((&task["state"], &task["attempt"]), (&"ready".into(), &0.into()), "{task}");
@@ -64,7 +64,7 @@ fn the_last_line_counts_what_finished_since_the_start() {
 }
 
 #[test]
-fn at_the_deadline_what_still_runs_is_handed_back() {
+fn at_the_deadline_running_tasks_are_handed_back() {
     let up = Running::up(&["--drain-timeout", "10ms"]);
     start_long_task(&up);
     up.signal(Signal::TERM);
@@ -80,7 +80,7 @@ fn a_worker_without_api_runs_tasks_and_stops() {
     let id = said.stdout.trim().to_owned();
     let worker = Running::start(folder, &["worker", "--slots", "2"]);
     assert!(worker.first_line.contains("worker without API"), "{}", worker.first_line);
-    // A command cannot look while the worker holds the store, and says who has it.
+    // While the worker holds the store, a command cannot read it, and names the process that holds it.
     let pid = worker.pid().to_string();
     worker.say(&["tasks", "show", &id]).failed(4, &["in use by process", &pid]);
     worker.signal(Signal::TERM);
@@ -106,7 +106,7 @@ fn ctrl_c_ends_a_waiting_command_with_130() {
     let up = Running::up(&[]);
     let mut waiting =
         command(up.folder.path(), &["enqueue", "sleep", "--payload", LONG, "--wait"]).spawn().unwrap();
-    // Its task is there, so it has long begun to listen for Ctrl-C.
+    // The command enqueues after it began to listen for Ctrl-C. Its task is in the store, so it listens.
     while up.say(&["tasks", "ls", "--json"]).done().json()["tasks"].as_array().unwrap().is_empty() {}
     let pid = rustix::process::Pid::from_raw(waiting.id().cast_signed()).unwrap();
     rustix::process::kill_process(pid, Signal::INT).unwrap();

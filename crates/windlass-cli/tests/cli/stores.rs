@@ -1,4 +1,4 @@
-//! Commands on a store that no server runs on.
+//! Commands on a store without a server.
 
 use crate::support::{Running, windlass};
 
@@ -14,7 +14,7 @@ fn commands_work_on_a_store_without_a_server() {
     assert_eq!(list["tasks"][0]["id"], id);
     windlass(folder.path(), &["queues", "ls"]).done();
     windlass(folder.path(), &["doctor", "--audit"]).done();
-    // Waiting for what nobody runs would last for ever.
+    // No worker runs here, so a wait would never end: it is refused.
     windlass(folder.path(), &["tasks", "wait", id]).failed(5, &["windlass up"]);
     windlass(folder.path(), &["enqueue", "echo", "--wait"]).failed(5, &["windlass up"]);
     assert_eq!(
@@ -35,7 +35,7 @@ fn migrate_plan_changes_nothing() {
 }
 
 #[test]
-fn a_copy_of_a_running_store_is_complete_and_can_be_brought_back() {
+fn a_copy_of_a_running_store_is_complete_and_restorable() {
     let up = Running::up(&[]);
     let done = up.enqueue(&["echo", "--payload", "1"]);
     up.say(&["tasks", "wait", &done]).done();

@@ -1,4 +1,4 @@
-//! Running the program in a folder of its own.
+//! Runs the program in a folder of its own.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -7,10 +7,10 @@ use std::{
     thread::JoinHandle,
 };
 
-/// A port that nobody listens on: privileged, and not assigned to anything that runs here.
-pub const NOBODY: &str = "127.0.0.1:1";
+/// A port without a listener: it is privileged, and assigned to no service that runs here.
+pub const NO_SERVER: &str = "127.0.0.1:1";
 
-/// What a finished command said.
+/// The output and exit code of a finished command.
 #[derive(Debug)]
 pub struct Said {
     pub code: Option<i32>,
@@ -25,14 +25,15 @@ impl Said {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// It was done.
+    /// Asserts that the command succeeded.
     #[track_caller]
     pub fn done(self) -> Self {
         assert_eq!(self.code, Some(0), "{self:?}");
         self
     }
 
-    /// It failed with this code and one error line that has these parts; nothing was printed as data.
+    /// Asserts that it failed with this code and one error line with these parts, and printed nothing on
+    /// stdout.
     #[track_caller]
     pub fn failed(self, code: i32, parts: &[&str]) -> Self {
         assert_eq!(self.code, Some(code), "{self:?}");
@@ -46,7 +47,7 @@ impl Said {
     }
 }
 
-/// The program in a folder, without any setting of this machine.
+/// A command of the program in a folder, without any setting of this machine.
 pub fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
     for (name, _) in std::env::vars_os() {
@@ -57,7 +58,7 @@ pub fn command(folder: &Path, arguments: &[&str]) -> Command {
     for name in ["MAX_CONCURRENT_TASKS", "WORKER_CONCURRENCY", "CLAIM_BATCH_SIZE", "POLL_INTERVAL_MS"] {
         command.env_remove(name);
     }
-    command.args(arguments).current_dir(folder).env("NO_COLOR", "1").env("WINDLASS_LISTEN", NOBODY);
+    command.args(arguments).current_dir(folder).env("NO_COLOR", "1").env("WINDLASS_LISTEN", NO_SERVER);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -92,7 +93,7 @@ pub struct Running {
     child: Child,
     pub folder: tempfile::TempDir,
     pub address: String,
-    /// The first screen up to and with the address line.
+    /// The first screen, up to and including the line with the address.
     pub first_line: String,
     rest: Option<JoinHandle<String>>,
     stderr: Option<JoinHandle<String>>,
@@ -105,7 +106,7 @@ impl Running {
         Self::up_in(tempfile::tempdir().unwrap(), arguments)
     }
 
-    /// The same in a folder that is there.
+    /// The same in an existing folder.
     pub fn up_in(folder: tempfile::TempDir, arguments: &[&str]) -> Self {
         let mut all = vec!["up", "--listen", "127.0.0.1:0"];
         all.extend(arguments);
@@ -123,7 +124,7 @@ impl Running {
             for line in stderr.lines().map_while(Result::ok) {
                 text.push_str(&line);
                 text.push('\n');
-                // Nobody may be listening for single lines.
+                // The test may have dropped the receiver; most tests read no single lines.
                 let _ = say.send(line);
             }
             text
@@ -148,7 +149,7 @@ impl Running {
         windlass(self.folder.path(), arguments)
     }
 
-    /// Enqueues and answers with the id.
+    /// Enqueues a task and returns its id.
     #[track_caller]
     pub fn enqueue(&self, arguments: &[&str]) -> String {
         let mut all = vec!["enqueue"];
@@ -162,7 +163,7 @@ impl Running {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Waits for a line on stderr that contains a word.
+    /// Waits for a line on stderr that contains `word`.
     pub fn wait_for(&self, word: &str) -> String {
         loop {
             let line = self.said_on_stderr.recv().unwrap_or_else(|_| panic!("it ended without {word:?}"));
@@ -177,7 +178,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits for the end and answers with everything it said.
+    /// Waits for the end and returns the whole output.
     pub fn end(mut self) -> Said {
         let code = self.child.wait().unwrap().code();
         let rest = self.rest.take().unwrap().join().unwrap();
@@ -185,7 +186,7 @@ impl Running {
         Said { code, stdout: format!("{}{rest}", self.first_line), stderr }
     }
 
-    /// Ends it as a crash would, and gives its folder.
+    /// Kills the process, as a crash would, and returns its folder.
     pub fn kill(mut self) -> tempfile::TempDir {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

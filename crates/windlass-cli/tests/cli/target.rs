@@ -1,10 +1,10 @@
-//! Whom a command talks to, and how the caller learns it.
+//! Which server or store a command uses, and how the user learns it.
 
 use std::{collections::BTreeSet, path::Path};
 
-use crate::support::{NOBODY, Running, Said, command, finish, windlass};
+use crate::support::{NO_SERVER, Running, Said, command, finish, windlass};
 
-/// Runs a command in a folder on a machine where this server has the usual address.
+/// Runs a command in a folder, on a machine where this server has the usual address.
 fn beside(up: &Running, folder: &Path, arguments: &[&str]) -> Said {
     let mut command = command(folder, arguments);
     command.env("WINDLASS_LISTEN", up.address.strip_prefix("http://").unwrap());
@@ -22,7 +22,7 @@ fn is_paused(folder: &Path, queue: &str) -> bool {
 }
 
 #[test]
-fn a_store_in_this_folder_wins_over_a_server_at_the_usual_address() {
+fn a_store_in_this_folder_wins_over_the_usual_server() {
     let (other, own) = (Running::up(&[]), tempfile::tempdir().unwrap());
     windlass(own.path(), &["migrate"]).done();
     let said = beside(&other, own.path(), &["queues", "pause", "mail", "--create"]).done();
@@ -40,13 +40,14 @@ fn a_store_in_this_folder_wins_over_a_server_at_the_usual_address() {
 }
 
 #[test]
-fn without_a_store_here_the_server_at_the_usual_address_is_named() {
+fn without_a_store_here_the_usual_server_is_named() {
     let (up, elsewhere) = (Running::up(&[]), tempfile::tempdir().unwrap());
     let target = format!("target: {}, store {}\n", up.address, store_in(up.folder.path()));
     let said = beside(&up, elsewhere.path(), &["queues", "pause", "mail", "--create"]).done();
     assert!(said.stderr.contains(&target), "{said:?}");
     assert!(is_paused(up.folder.path(), "mail"));
-    // Also to those who only look: they would take these for their own.
+    // A command that only reads names the server too: its user could take the data for that of this
+    // folder.
     let said = beside(&up, elsewhere.path(), &["queues", "ls"]).done();
     assert!(said.stderr.contains(&target), "{said:?}");
     let said = up.say(&["queues", "ls"]).done();
@@ -61,7 +62,7 @@ fn what_was_named_wins_and_the_nearer_name_over_the_farther() {
     let here = format!("target: {}\n", store_in(own.path()));
     let said = windlass(own.path(), &["queues", "pause", "a", "--create", "--server", &up.address]).done();
     assert!(said.stderr.contains(&there), "{said:?}");
-    // A flag wins over the environment, whichever of the two names a server.
+    // A flag wins over a variable, whether it names a server or a store.
     let mut by_flag =
         command(own.path(), &["queues", "pause", "b", "--create", "--store", "sqlite:windlass.db"]);
     by_flag.env("WINDLASS_SERVER", &up.address);
@@ -71,16 +72,16 @@ fn what_was_named_wins_and_the_nearer_name_over_the_farther() {
     assert!(finish(by_flag).done().stderr.contains(&there));
     let both = ["queues", "pause", "e", "--create", "--server", &up.address, "--store", "sqlite:windlass.db"];
     assert!(windlass(own.path(), &both).done().stderr.contains(&there));
-    // A store that is named is used through the server that runs on it.
+    // A command uses a named store through the server that runs on it.
     let store = store_in(up.folder.path());
     let said = windlass(own.path(), &["queues", "pause", "d", "--create", "--store", &store]).done();
     assert!(said.stderr.contains(&there), "{said:?}");
 }
 
 #[test]
-fn a_lock_file_of_a_dead_server_leads_to_no_other() {
+fn a_stale_lock_file_does_not_lead_to_another_server() {
     let folder = Running::up(&[]).kill();
-    // Another server has its port by now, and in a container also its process number.
+    // Another server has the same port by now, and in a container also the same process number.
     let other = Running::up(&[]);
     let owner = format!(r#"{{"pid":{},"address":"{}"}}"#, other.pid(), other.address);
     std::fs::write(folder.path().join("windlass.db.lock"), owner).unwrap();
@@ -98,7 +99,8 @@ fn a_wish_for_quiet_or_json_keeps_the_data_clean() {
     assert!(said.json()["id"].is_string() && said.stderr.starts_with("target: "), "{said:?}");
 }
 
-/// Commands that change something, with what they need, in an order in which each can run. No server runs on the store.
+/// Commands that change something, with their arguments, in an order in which each can run. No server
+/// runs on the store.
 const CHANGES: [&[&str]; 27] = [
     &["enqueue", "echo", "--job", "j", "--workflow", "w"],
     &["tasks", "cancel", "--state", "scheduled", "--yes"],
@@ -123,14 +125,14 @@ const CHANGES: [&[&str]; 27] = [
     &["workers", "set", "w1", "--slots", "3"],
     &["token", "create", "--scope", "read", "--name", "t"],
     &["token", "revoke", "t"],
-    // These work on files, and say on which.
+    // These work on files, and print which.
     &["migrate"],
     &["backup", "copy.db"],
     &["restore", "copy.db", "--force"],
     &["store", "copy"],
 ];
 
-/// Commands that only look, or that run until they are stopped and say on their first screen what on.
+/// Commands that only read, and services that print their store on the first screen.
 const OTHERS: [&str; 23] = [
     "up",
     "worker",
@@ -162,7 +164,7 @@ fn listed(folder: &Path, of: &[&str]) -> Vec<String> {
     let help = windlass(folder, &[of, &["--help"]].concat()).done().stdout;
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let commands = commands.take_while(|line| !line.is_empty());
-    // What a command does may go on in the next line, further in.
+    // The description of a command may continue on the next line, indented further.
     let names = commands.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
 }
@@ -177,7 +179,7 @@ fn every_command_that_changes_something_names_its_target() {
         let target = format!("target: {}\n", store_in(folder.path()));
         assert!(said.stderr.starts_with(&target), "{arguments:?}: {said:?}");
     }
-    // A new command has to be told from those that only look.
+    // A new command must be added to one of the two lists.
     let mut leaves = BTreeSet::new();
     for command in listed(folder.path(), &[]) {
         let below = listed(folder.path(), &[&command]);
@@ -215,10 +217,10 @@ fn bench_command_says_which_program_has_the_benches() {
 }
 
 #[test]
-fn a_server_that_is_gone_is_told_with_where_it_was() {
+fn a_missing_server_is_reported_with_its_last_address() {
     let folder = Running::up(&[]).kill();
     let said = windlass(folder.path(), &["health"]);
     said.failed(5, &["no server runs on", "the last one was at http://127.0.0.1:"]);
     let empty = tempfile::tempdir().unwrap();
-    windlass(empty.path(), &["health"]).failed(5, &[&format!("no server at http://{NOBODY}")]);
+    windlass(empty.path(), &["health"]).failed(5, &[&format!("no server at http://{NO_SERVER}")]);
 }

@@ -40,7 +40,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Whether only a process with consumers of a broker shows it.
+    /// Whether only a process with consumers of a broker exports it.
     pub fn is_of_consumers(&self) -> bool {
         self.name.starts_with("windlass_amqp_")
     }
@@ -93,14 +93,14 @@ table! {
     /// Handler time.
     TASK_DURATION = histogram("worker_task_duration_seconds", TASK_SECONDS, &[], "How long handlers ran, with any outcome.");
     /// Claims.
-    CLAIMS = counter("worker_claims_total", &["result"], "Claim attempts: `tasks` brought some, `empty` none, `failed` ended in an error.");
+    CLAIMS = counter("worker_claims_total", &["result"], "Claim attempts by result: `tasks` returned some, `empty` none, `failed` ended in an error.");
     /// Tasks of a claim.
     CLAIM_SIZE = histogram("worker_claim_size", TASKS, &[], "Tasks that one answered claim brought.");
 
     /// Version.
     BUILD_INFO = gauge("windlass_build_info", &["version"], "Always 1; the label says which version runs.");
     /// Enqueued.
-    ENQUEUED = counter("windlass_tasks_enqueued_total", &["result"], "Tasks enqueued through this process: `new`, or `existing` if their key was known. Those enqueued inside foreign transactions are not seen.");
+    ENQUEUED = counter("windlass_tasks_enqueued_total", &["result"], "Tasks enqueued through this process: `new`, or `existing` if their key was known. Tasks that an application enqueues inside its own transactions are not counted.");
     /// Claimed.
     CLAIMED = counter("windlass_tasks_claimed_total", &["kind"], "Tasks claimed by this worker.");
     /// Settled.
@@ -118,13 +118,13 @@ table! {
     /// Renewals.
     RENEWALS = counter("windlass_lease_renewals_total", &["result"], "Renewals of this worker's lease: `ok` or `failed`.");
     /// Reconciled.
-    RECONCILED = counter("windlass_tasks_reconciled_total", &[], "Tasks that the store recorded for this worker and that it did not have; they were handed back.");
+    RECONCILED = counter("windlass_tasks_reconciled_total", &[], "Tasks that the store had recorded for this worker but that the worker did not hold; they were handed back.");
     /// Rejected dispatches.
     REJECTED = counter("windlass_dispatches_rejected_total", &[], "Tasks that the pool gave back because its buffer was full.");
     /// Claim time.
     CLAIM_DURATION = histogram("windlass_claim_duration_seconds", STORE_SECONDS, &[], "How long the store took to answer a claim, empty and failed ones included.");
     /// Pickup.
-    PICKUP = histogram("windlass_pickup_latency_seconds", TASK_SECONDS, &[], "From enqueue to claim, of first attempts of tasks without job and workflow; a start time that a task was given counts as waiting.");
+    PICKUP = histogram("windlass_pickup_latency_seconds", TASK_SECONDS, &[], "Time from enqueue to claim, for first attempts of tasks without a job and a workflow. If a task has a start time, the time until then counts too.");
     /// Batches of settlements.
     SETTLE_BATCH = histogram("windlass_settle_batch_size", TASKS, &[], "Ends of attempts in one acknowledged batch.");
     /// Failed settlements.
@@ -144,18 +144,18 @@ table! {
     /// Renewal age.
     RENEWAL_AGE = gauge("windlass_worker_renewal_age_seconds", &[], "How long ago the store last answered a renewal of this worker's lease.");
     /// Tick age.
-    TICK_AGE = gauge("windlass_coordinator_tick_age_seconds", &[], "How long ago the coordinator last completed a round; with every slot taken it waits.");
+    TICK_AGE = gauge("windlass_coordinator_tick_age_seconds", &[], "How long ago the coordinator last completed a round. While every slot is taken it waits, so the age grows.");
     /// Coordinator deaths.
     COORDINATOR_DEATHS = counter("windlass_coordinator_deaths_total", &[], "Times that the coordinator died and was restarted.");
     /// Draining.
-    DRAINING = gauge("windlass_worker_draining", &[], "1 while the worker finishes what it has and takes nothing new.");
+    DRAINING = gauge("windlass_worker_draining", &[], "1 while the worker finishes its tasks and takes no new ones.");
 
     /// Depth.
     QUEUE_TASKS = gauge("windlass_queue_tasks", &["queue", "state"], "Tasks of a queue by state, for the whole store: `scheduled`, `waiting`, `held`, `ready`, `running`, `dead`. On PostgreSQL exact up to 10000 a state, else the leader's last count.");
     /// Paused.
-    QUEUE_PAUSED = gauge("windlass_queue_paused", &["queue"], "1 while nothing is claimed from the queue.");
+    QUEUE_PAUSED = gauge("windlass_queue_paused", &["queue"], "1 while the queue is paused, so that no worker claims from it.");
     /// Oldest ready.
-    OLDEST_READY = gauge("windlass_oldest_ready_age_seconds", &["queue"], "How long the task that is next in line has been ready, at least: counted from when this process began to watch. 0 if nothing is ready.");
+    OLDEST_READY = gauge("windlass_oldest_ready_age_seconds", &["queue"], "At least how long the next task of the queue has been ready: time before this process began to watch is not counted. 0 if no task is ready.");
     /// Workers.
     WORKERS = gauge("windlass_workers", &["state"], "Workers of the whole store whose leases are in force: `live`, or `draining` if they take nothing new.");
     /// Settled by job.
@@ -163,9 +163,9 @@ table! {
     /// Running by job.
     JOB_RUNNING = gauge("windlass_job_running_tasks", &["job_name"], "Tasks of a job that this worker holds.");
     /// Limit of a job.
-    JOB_CONCURRENCY = gauge("windlass_job_concurrency", &["job_name"], "The limit of a job, of those busiest here that have one.");
+    JOB_CONCURRENCY = gauge("windlass_job_concurrency", &["job_name"], "The limit of a job; shown for the busiest jobs of this worker that have one.");
     /// Use of the limit.
-    JOB_UTILISATION = gauge("windlass_job_utilisation_ratio", &["job_name"], "Running tasks of a job on all workers over its limit, of those busiest here that have one.");
+    JOB_UTILISATION = gauge("windlass_job_utilisation_ratio", &["job_name"], "Running tasks of a job on all workers, divided by its limit; shown for the busiest jobs of this worker that have one.");
 
     /// HTTP latency.
     HTTP_DURATION = histogram("windlass_http_request_duration_seconds", TASK_SECONDS, &["outcome"], "How long `http` tasks took, redirects included, by outcome: `done`, `retry`, `dead`, `cancelled`.");
@@ -208,7 +208,7 @@ table! {
     /// History rows.
     STORE_HISTORY = gauge("windlass_store_history_tasks", &[], "Finished tasks in the history.");
     /// Pool size.
-    POOL_SIZE = gauge("windlass_store_connections", &["pool"], "Connections to the store by purpose, at most; for the embedded store its writer and its readers.");
+    POOL_SIZE = gauge("windlass_store_connections", &["pool"], "Most connections to the store, by purpose; for the embedded store its writer and its readers.");
     /// Pool use.
     POOL_BUSY = gauge("windlass_store_connections_busy", &["pool"], "Connections that are in use.");
     /// Pool uses.
@@ -218,7 +218,7 @@ table! {
     /// Maintenance.
     MAINTENANCE = counter("windlass_maintenance_runs_total", &["duty", "result"], "Runs of a duty (`sweep`, `retention`, `schedules`, `audit`) by result: `ok` or `failed`.");
     /// Ticks of schedules.
-    SCHEDULE_TICKS = counter("windlass_schedule_ticks_total", &["result"], "Ticks of schedules that came due here: `fired`, or `left_out` without a task.");
+    SCHEDULE_TICKS = counter("windlass_schedule_ticks_total", &["result"], "Ticks of schedules that came due here: `fired` enqueued a task, `left_out` did not.");
     /// Audit findings.
     AUDIT_FINDINGS = gauge("windlass_audit_findings", &[], "Tasks that broke a promise at the last audit; `windlass doctor --audit` names them. 0 is the normal value.");
     /// Audit time.
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_has_the_table_as_it_is_here() {
+    fn the_document_matches_the_table() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
         let text = std::fs::read_to_string(path).unwrap();
         let (before, rest) = text.split_once("<!-- table -->\n").unwrap();

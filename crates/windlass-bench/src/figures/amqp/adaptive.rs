@@ -1,4 +1,5 @@
-//! An adaptive consumer while its handler goes from 10 ms to 500 ms and back, with a queue that stays as deep.
+//! An adaptive consumer while its handler goes from 10 ms to 500 ms and back; the queue is kept at the
+//! same depth.
 
 use std::{
     sync::{
@@ -18,14 +19,14 @@ use super::{
 };
 use crate::rig::round;
 
-/// Handlers that always may run.
+/// The least number of handlers that may run.
 const MINIMUM: i64 = 4;
-/// Handlers that may run at most.
+/// The greatest number of handlers that may run.
 const CAP: i64 = 100;
 const PREFETCH: i64 = 500;
 /// How long a handler takes in each part of the run.
 const PHASES_MS: [u64; 3] = [10, 500, 10];
-/// Length of a part: ten seconds to settle in, and half as many to see that it has.
+/// Length of a part: ten seconds to settle, and five to see that it has settled.
 const PHASE_SECONDS: f64 = 15.0;
 /// Time between two points of the series.
 const STEP: Duration = Duration::from_millis(250);
@@ -83,14 +84,14 @@ async fn measure(site: &Site, depth: u64, length_s: f64) -> anyhow::Result<Vec<P
     Ok(series)
 }
 
-/// What the watch keeps up and changes.
+/// What the watch keeps constant, and what it changes.
 struct Course<'a> {
     waiting: u64,
     length_s: f64,
     ms: &'a AtomicU64,
 }
 
-/// Goes through the phases, keeps the queue as deep as it was, and notes the limit.
+/// Goes through the phases, keeps the queue at its depth, and records the limit.
 async fn watch(
     running: &Running,
     bare: &Bare,

@@ -1,4 +1,4 @@
-//! lapin without anything around it: fills queues, and is what the consumer is measured against.
+//! Bare lapin: fills the queues, and is the consumer that ours is compared with.
 
 use std::{
     pin::Pin,
@@ -17,7 +17,7 @@ use lapin::{
     types::{FieldTable, ShortString},
 };
 
-/// Messages that are under way before their confirms are awaited.
+/// Messages sent before their confirms are awaited.
 const WINDOW: usize = 1_000;
 /// Delivery modes of the protocol.
 const TRANSIENT: u8 = 1;
@@ -37,7 +37,7 @@ pub(super) struct Bare {
 }
 
 impl Bare {
-    /// Connects, and asks for confirms.
+    /// Connects, and turns on publisher confirms.
     pub(super) async fn open(url: &str) -> anyhow::Result<Self> {
         let connection = Connection::connect(url, ConnectionProperties::default()).await?;
         let channel = connection.create_channel().await?;
@@ -62,7 +62,7 @@ impl Bare {
         Ok(self.channel.queue_declare(queue.into(), options, FieldTable::default()).await?.message_count())
     }
 
-    /// Publishes bodies and waits until the broker has every one of them.
+    /// Publishes bodies and waits until the broker has confirmed every one.
     pub(super) async fn fill(
         &self,
         queue: &str,
@@ -83,8 +83,8 @@ impl Bare {
         confirmed(&mut under_way).await
     }
 
-    /// Takes so many messages and acknowledges what has come at once with one frame, as a consumer without handlers would; gives
-    /// the time from the first to the last ack.
+    /// Takes so many messages. One frame acknowledges all messages that have arrived by then, as a
+    /// consumer without handlers would do it. Returns the time from the first to the last ack.
     pub(super) async fn consume(
         &self,
         queue: &str,
@@ -138,7 +138,7 @@ async fn next(stream: &mut lapin::Consumer) -> anyhow::Result<lapin::message::De
     Ok(next.context("the broker ended the subscription")??)
 }
 
-/// The next delivery if it is here already.
+/// The next delivery, if it has already arrived.
 async fn ready(stream: &mut lapin::Consumer) -> anyhow::Result<Option<lapin::message::Delivery>> {
     let next = std::future::poll_fn(|cx| match Pin::new(&mut *stream).poll_next(cx) {
         Poll::Ready(next) => Poll::Ready(Some(next)),

@@ -1,4 +1,4 @@
-//! Handlers that wait 100 ms: are as many of them done as the workers allow, and how late is each answered?
+//! Handlers that wait 100 ms: is the rate what the number of workers allows, and how late is each answer?
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -17,11 +17,11 @@ use crate::rig::{median, percentile, round};
 
 /// How long a handler waits.
 const HANDLER_TIME: Duration = Duration::from_millis(100);
-/// The comparison: so many messages of 10 ms, one after another and by so many workers.
+/// The comparison: so many messages of 10 ms, first one after another, then with all workers.
 const COMPARED_MESSAGES: usize = 320;
 const COMPARED_TIME: Duration = Duration::from_millis(10);
 const COMPARED_WORKERS: usize = 32;
-/// How long the consumers may take to stop; everything is answered by then.
+/// How long the consumers may take to stop. All messages are answered by then.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// One run.
@@ -31,7 +31,7 @@ pub(super) struct Measured {
     pub(super) p95_ms: f64,
 }
 
-/// Medians over the rounds, each as long as the seconds say if nothing is lost between two messages.
+/// Medians over the rounds. A round takes the given seconds if no time is lost between two messages.
 pub(super) async fn medians(
     site: &Site,
     workers: usize,
@@ -48,7 +48,7 @@ pub(super) async fn medians(
     Ok(Measured { per_second: median(rates), p95_ms: median(latencies) })
 }
 
-/// The same messages one after another and at once.
+/// The same messages, one after another and then concurrently.
 pub(super) async fn sequential_and_concurrent(site: &Site, rounds: usize) -> anyhow::Result<Value> {
     let (mut one, mut many) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
@@ -66,7 +66,7 @@ pub(super) async fn sequential_and_concurrent(site: &Site, rounds: usize) -> any
     }))
 }
 
-/// When each answer was handed over, and how long it took until then.
+/// When each answer was passed to the connection, and how long the handler and the answer took.
 #[derive(Default)]
 struct Book {
     settled: Mutex<Vec<(Instant, Duration)>>,
@@ -101,7 +101,7 @@ async fn measure(site: &Site, workers: usize, time: Duration, messages: usize) -
     Ok(figures(&settled))
 }
 
-/// From the first start to the last answer.
+/// The figures from the first start to the last answer.
 fn figures(settled: &[(Instant, Duration)]) -> Measured {
     let first = settled.iter().filter_map(|(at, took)| at.checked_sub(*took)).min();
     let last = settled.iter().map(|(at, _)| *at).max();
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_counts_from_the_first_start_and_the_p95_leaves_out_the_slowest() {
+    fn rate_starts_at_first_start_and_p95_drops_the_slowest() {
         let (began, ms) = (Instant::now(), Duration::from_millis);
         let settled: Vec<_> =
             (1..=20).map(|n| (began + ms(100 * n), ms(if n == 20 { 900 } else { 100 }))).collect();

@@ -1,12 +1,12 @@
-//! What the pool of a consumer takes. A counting allocator slows down every allocation of its process, so it is in a small program
-//! beside this one rather than in it.
+//! The memory of a consumer's pool. A counting allocator slows down every allocation of its process, so a
+//! small separate program does the counting.
 
 use std::process::Command;
 
 use anyhow::Context as _;
 use serde_json::Value;
 
-/// The program, built and installed together with this one.
+/// The program; it is built and installed together with this one.
 const PROGRAM: &str = "windlass-pool-bytes";
 
 /// Bytes by number of workers.

@@ -1,4 +1,5 @@
-//! Messages of RabbitMQ through the pool: how fast, how evenly, against a bare lapin consumer in the same run.
+//! Messages of RabbitMQ through the pool: rate and latency, compared with a bare lapin consumer in the
+//! same run.
 
 mod adaptive;
 mod bare;
@@ -24,7 +25,7 @@ use crate::{
 const WORKERS: [usize; 5] = [1, 4, 8, 32, 64];
 /// Messages of a round with a handler that does nothing.
 const NOOP_MESSAGES: usize = 50_000;
-/// Rounds of these per round of the others: they are short, and rates of a busy machine vary.
+/// Rounds of these per round of the others. They are short, and a busy machine makes their rates vary.
 const NOOP_ROUNDS: usize = 3;
 /// Messages that wait while the handler changes.
 const ADAPTIVE_MESSAGES: usize = 20_000;
@@ -34,16 +35,18 @@ const RESTART_MESSAGES: usize = 1_000_000;
 /// What to measure.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct AmqpArgs {
-    /// The broker; without it a private node is started, and gone at the end.
+    /// The broker; without it the bench starts a private node and removes it at the end.
     #[arg(long, value_name = "URL")]
     amqp: Option<String>,
-    /// Instead: a handler of 10 ms that becomes one of 500 ms and recovers, with an adaptive consumer.
+    /// Instead: an adaptive consumer whose handler goes from 10 ms to 500 ms and back.
     #[arg(long)]
     adaptive: bool,
-    /// Instead: persistent messages of 1 KB while the broker is restarted once; every id is compared.
+    /// Instead: persistent messages of 1 KB while the broker is restarted once; the bench compares every
+    /// id.
     #[arg(long, conflicts_with_all = ["adaptive", "amqp"])]
     restart: bool,
-    /// Messages of a round; 50,000 unless given, with --adaptive 20,000 that wait, with --restart 1,000,000 in all.
+    /// Messages of a round. Without it: 50,000; with --adaptive 20,000 that wait; with --restart
+    /// 1,000,000 in all.
     #[arg(long)]
     messages: Option<usize>,
     /// Length of each run with a handler of 100 ms, and of each part of --adaptive.
@@ -51,7 +54,7 @@ pub(crate) struct AmqpArgs {
     seconds: Option<f64>,
 }
 
-/// Measures and prints; a table for people.
+/// Measures and prints the figures; for people as a table.
 pub(super) fn run(common: &Common, args: &AmqpArgs, json: bool) -> anyhow::Result<()> {
     let site = Site::new(args.amqp.as_deref())?;
     let (runtime, messages) = (runtime()?, |usual: usize| args.messages.unwrap_or(usual).max(1));
@@ -77,7 +80,7 @@ pub(super) fn run(common: &Common, args: &AmqpArgs, json: bool) -> anyhow::Resul
     Ok(())
 }
 
-/// How much of everything.
+/// The sizes of the run.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     rounds: usize,

@@ -1,4 +1,5 @@
-//! A handler that does nothing against a bare consumer with the same prefetch and the same ack batching, in turns.
+//! A handler that does nothing, compared in turns with a bare consumer of the same prefetch and ack
+//! batching.
 
 use std::{
     sync::{
@@ -19,13 +20,13 @@ use crate::rig::{median, round};
 
 /// Handlers at once.
 const WORKERS: usize = 32;
-/// What both sides ask the broker for, and what a session of ours holds at most: two deliveries per worker.
+/// The prefetch of both sides, and the most deliveries that our session holds: two per worker.
 const SHAPE: Shape = Shape { prefetch: 320, acks_at_once: 2 * WORKERS };
 /// Bytes of a message.
 const BODY_BYTES: usize = 120;
-/// Messages of the runs that only warm up, as a part of a measured run.
+/// Messages of a warm-up run, as a divisor of a measured run.
 const WARM_UP_PART: usize = 10;
-/// How often to look whether everything was answered.
+/// How often to check whether every message was answered.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
@@ -35,7 +36,7 @@ pub(super) async fn run(site: &Site, messages: usize, rounds: usize) -> anyhow::
     ceiling(site, warm_up).await?;
     let (mut rates, mut ceilings, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..rounds {
-        // Whoever comes second finds a warmer broker, so they take turns at that as well.
+        // The second side finds the broker already warm, so the sides take turns at being first.
         let (rate, bare) = if number % 2 == 0 {
             let rate = messages as f64 / ours(site, messages).await?.as_secs_f64();
             (rate, messages as f64 / ceiling(site, messages).await?.as_secs_f64())
@@ -45,7 +46,7 @@ pub(super) async fn run(site: &Site, messages: usize, rounds: usize) -> anyhow::
         };
         rates.push(rate);
         ceilings.push(bare);
-        // Within a round: what else the machine does changes from one to the next.
+        // Compare within a round: the load of the machine changes from one round to the next.
         ratios.push(rate / bare);
     }
     Ok(json!({
@@ -58,7 +59,7 @@ pub(super) async fn run(site: &Site, messages: usize, rounds: usize) -> anyhow::
     }))
 }
 
-/// From the first handler to the last answer.
+/// Time from the first handler to the last answer.
 async fn ours(site: &Site, messages: usize) -> anyhow::Result<Duration> {
     let (bare, queue) = filled(site, messages).await?;
     let (began, handled) = (Arc::new(OnceLock::new()), Arc::new(AtomicUsize::new(0)));
@@ -81,10 +82,10 @@ async fn ours(site: &Site, messages: usize) -> anyhow::Result<Duration> {
     Ok(took)
 }
 
-/// From the first delivery to the last ack.
+/// Time from the first delivery to the last ack.
 async fn ceiling(site: &Site, messages: usize) -> anyhow::Result<Duration> {
     let (bare, queue) = filled(site, messages).await?;
-    // A connection of its own, as a consumer of ours has.
+    // A connection of its own, as our consumer has one.
     let consuming = Bare::open(site.url()).await?;
     let took = consuming.consume(&queue, SHAPE, messages).await?;
     consuming.close().await?;
@@ -93,7 +94,7 @@ async fn ceiling(site: &Site, messages: usize) -> anyhow::Result<Duration> {
     Ok(took)
 }
 
-/// A queue with so many messages.
+/// A queue filled with so many messages.
 async fn filled(site: &Site, messages: usize) -> anyhow::Result<(Bare, String)> {
     let (queue, bare) = (Site::queue(), Bare::open(site.url()).await?);
     bare.declare(&queue).await?;

@@ -1,5 +1,5 @@
-//! Persistent messages of 1 KB through a handler that does nothing while the broker is restarted once: is every one handled, and
-//! does memory stay as it is?
+//! Persistent messages of 1 KB through a handler that does nothing, while the broker is restarted once.
+//! Is every message handled, and does memory stay constant?
 
 use std::{
     sync::{
@@ -21,16 +21,17 @@ use crate::rig::round;
 
 const WORKERS: i64 = 32;
 const BODY_BYTES: usize = 1_024;
-/// The share of the messages after which memory is what it will be, and the one after which the broker goes.
+/// Divisors of the number of messages: at the first share memory has settled and is noted, at the second
+/// the broker restarts.
 const SETTLED_PART: usize = 10;
 const RESTART_PART: usize = 2;
-/// How often to look at the memory and at what was handled.
+/// How often to check the memory and the handled messages.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
-/// How long nothing may be handled before the run has failed; the broker needs a part of it to come back.
+/// The run fails if no message is handled for this long. The broker needs a part of it to restart.
 const STUCK_LIMIT: Duration = Duration::from_mins(5);
 
-/// How often each message was handled.
+/// Counts how often each message was handled.
 struct Book {
     counts: Vec<AtomicU8>,
     distinct: AtomicUsize,
@@ -43,7 +44,7 @@ impl Book {
         Self { counts, distinct: AtomicUsize::new(0), unknown: AtomicUsize::new(0) }
     }
 
-    /// Notes the message whose number stands at the beginning of the body.
+    /// Counts the message whose number stands at the beginning of the body.
     fn note(&self, body: &[u8]) {
         let number = body.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
         let place = number.and_then(|number| self.counts.get(usize::try_from(number).ok()?));
@@ -58,7 +59,7 @@ impl Book {
         }
     }
 
-    /// Messages that nobody handled, and those that were handled more than once.
+    /// The number of messages that were not handled, and of those that were handled more than once.
     fn compared(&self) -> (usize, usize) {
         let count =
             |is: fn(u8) -> bool| self.counts.iter().filter(|count| is(count.load(Ordering::Relaxed))).count();
@@ -129,7 +130,7 @@ async fn fill(site: &Site, queue: &str, messages: usize) -> anyhow::Result<()> {
     bare.close().await
 }
 
-/// Waits until so many different messages were handled, and notes the memory meanwhile.
+/// Waits until so many different messages were handled, and records the memory meanwhile.
 async fn until(book: &Book, wanted: usize, memory: &mut Memory) -> anyhow::Result<()> {
     let (mut seen, mut since) = (0, Instant::now());
     loop {
@@ -146,7 +147,7 @@ async fn until(book: &Book, wanted: usize, memory: &mut Memory) -> anyhow::Resul
     }
 }
 
-/// Waits until nothing runs or waits to be handled again, and asks the broker what it still has.
+/// Waits until no message runs or waits to be handled again, and returns how many the broker still has.
 async fn emptied(site: &Site, queue: &str, running: &Running) -> anyhow::Result<u32> {
     let bare = Bare::open(site.url()).await?;
     let began = Instant::now();

@@ -1,8 +1,8 @@
-//! When a limit came to rest. Pure.
+//! Finds out when a limit settled. Pure.
 
-/// How far from its level a limit may still move and be called settled.
+/// How far a settled limit may still move from its level, as a share.
 const NEAR: f64 = 0.1;
-/// The last part of a phase, which says what its level is.
+/// The last part of a phase: its median is the level.
 const LEVEL_PART: f64 = 1.0 / 3.0;
 
 /// One moment of a run.
@@ -15,7 +15,8 @@ pub(super) struct Point {
     pub(super) waiting: u64,
 }
 
-/// Seconds from the begin of a phase until the limit stayed near its level, with that level; `None` if there are no points.
+/// Seconds from the start of a phase until the limit stays near its level, and that level; `None` if
+/// there are no points.
 pub(super) fn settled(points: &[Point], begin: f64, end: f64) -> Option<(f64, u64)> {
     let phase: Vec<&Point> = points.iter().filter(|point| (begin..end).contains(&point.second)).collect();
     let mut last: Vec<u64> = phase
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_swings_has_settled_only_at_the_end_of_its_last_swing() {
+    fn a_limit_settles_only_after_its_last_swing() {
         let series = points(&[20, 20, 40, 20, 20, 40, 20, 20, 20]);
         assert_eq!(settled(&series, 0.0, 9.0).unwrap().0.to_string(), "6");
         assert!(settled(&points(&[1, 2]), 5.0, 9.0).is_none());

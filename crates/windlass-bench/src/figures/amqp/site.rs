@@ -1,4 +1,4 @@
-//! The broker of the bench: a private node, or somebody's with queues of our own.
+//! The broker of the bench: a private node, or a named broker on which the bench makes its own queues.
 
 use std::sync::{
     Arc,
@@ -11,7 +11,7 @@ use windlass_scratch::Broker;
 /// Where the messages go.
 pub(super) struct Site {
     url: String,
-    /// Gone with the bench.
+    /// The private node; it is removed at the end of the bench.
     broker: Option<Arc<Broker>>,
 }
 
@@ -34,7 +34,7 @@ impl Site {
         self.broker.clone().context("only a private broker can be restarted")
     }
 
-    /// The name of a queue that nobody else has.
+    /// A queue name that no other run has.
     pub(super) fn queue() -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         format!("windlass-bench-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))

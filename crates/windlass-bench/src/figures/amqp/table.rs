@@ -1,10 +1,10 @@
-//! The figures for people.
+//! The figures as a table for people.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// Writing to a text does not fail.
+/// Writing to a string cannot fail.
 macro_rules! line {
     ($out:ident, $($arg:tt)*) => {{
         let _ = writeln!($out, $($arg)*);

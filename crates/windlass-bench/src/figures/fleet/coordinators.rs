@@ -1,4 +1,5 @@
-//! Sixty-four coordinators in one process against one: how long a claim takes, and what a task costs the server.
+//! Sixty-four coordinators in one process, compared with one: the time of a claim, and the server's work
+//! per task.
 
 use std::{
     sync::Arc,
@@ -73,7 +74,7 @@ async fn measure(common: &Common, coordinators: usize) -> anyhow::Result<Figures
     })
 }
 
-/// Claims and settles until nothing is left; answers how long each claim took.
+/// Claims and settles until no task is left; returns the time of each claim.
 async fn coordinate(store: SharedStore, lanes: Arc<[LaneId]>) -> anyhow::Result<Vec<f64>> {
     let worker = register(&store).await?;
     let mut times = Vec::new();
@@ -107,7 +108,7 @@ async fn register(store: &SharedStore) -> anyhow::Result<WorkerId> {
     Ok(store.register(worker).await?)
 }
 
-/// The processor time of a private server and all its processes so far.
+/// The processor time that a private server and all its processes have used.
 fn cpu(server: &Server) -> Option<Duration> {
     let root = server.cluster.as_ref()?.pid()?;
     let mut ticks = 0;
@@ -116,12 +117,13 @@ fn cpu(server: &Server) -> Option<Duration> {
             continue;
         };
         let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
-        // The name stands in brackets and may hold anything; numbers follow.
+        // The name stands in brackets and may contain anything, so cut after the last bracket; numbers
+        // follow.
         let Some((_, rest)) = stat.rsplit_once(") ") else { continue };
         let fields: Vec<&str> = rest.split(' ').collect();
         let number = |place: usize| fields.get(place).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         if pid == root || number(1) == u64::from(root) {
-            // Its own time and that of children that have ended.
+            // Its own time, and that of its ended children.
             ticks += number(11) + number(12);
         }
         if pid == root {

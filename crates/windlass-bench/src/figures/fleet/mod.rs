@@ -1,4 +1,5 @@
-//! Many workers on one PostgreSQL: as many processes, how fast together, how evenly; and what they cost while idle.
+//! Many worker processes on one PostgreSQL: their speed together, their shares, and their cost while
+//! idle.
 
 mod coordinators;
 
@@ -14,11 +15,11 @@ use crate::{
     rig::{HistoryArg, Rig, median, percentile, round, runtime, task},
 };
 
-/// How long an idle fleet is looked at.
+/// How long an idle fleet is measured.
 const IDLE: Duration = Duration::from_secs(20);
-/// How long an idle fleet gets to become idle, and the server to write its figures down.
+/// How long a fleet gets to become idle, and the server to write its statistics.
 const CALM: Duration = Duration::from_secs(12);
-/// Tasks that are given to an idle fleet one by one.
+/// Tasks that an idle fleet gets one by one.
 const LONE_TASKS: usize = 50;
 /// Pause between two of them.
 const LONE_SPACING: Duration = Duration::from_millis(200);
@@ -61,7 +62,7 @@ const SWEEP_WORKERS: usize = 3;
 /// Tasks whose pickup is measured.
 const SWEEP_PICKUPS: usize = 300;
 
-/// What the size of a claim and the pause between two looks do, without LISTEN: throughput, shares, pickup.
+/// The effect of the claim size and the poll interval, without LISTEN: throughput, shares, pickup.
 pub(super) fn run_sweep(common: &Common, tasks: usize) -> anyhow::Result<Value> {
     let runtime = runtime()?;
     let mut rows = Vec::new();
@@ -91,7 +92,8 @@ async fn sweep(common: &Common, tasks: usize, batch: u32, poll_ms: u64) -> anyho
     let took = drained(server, schema, tasks as u64 + 1).await?.duration_since(start);
     let mut shares = Vec::new();
     for member in &mut fleet {
-        let done = member.ask()?.get("settled").and_then(Value::as_f64).context("a member said nothing")?;
+        let done =
+            member.ask()?.get("settled").and_then(Value::as_f64).context("a member printed no figure")?;
         shares.push(done * SWEEP_WORKERS as f64 / tasks as f64);
     }
     shares.sort_by(f64::total_cmp);
@@ -125,7 +127,7 @@ async fn sweep(common: &Common, tasks: usize, batch: u32, poll_ms: u64) -> anyho
     }))
 }
 
-/// Many coordinators in one process against one.
+/// Many coordinators in one process, compared with one.
 pub(super) fn run_coordinators(common: &Common) -> anyhow::Result<Value> {
     runtime()?.block_on(coordinators::compare(common))
 }
@@ -155,7 +157,8 @@ async fn drain(common: &Common, workers: usize, tasks: usize, slots: u32) -> any
     let mut shares = Vec::new();
     let mut sum = 0;
     for member in &mut fleet {
-        let done = member.ask()?.get("settled").and_then(Value::as_u64).context("a member said nothing")?;
+        let done =
+            member.ask()?.get("settled").and_then(Value::as_u64).context("a member printed no figure")?;
         sum += done;
         shares.push(done as f64 * workers as f64 / tasks as f64);
     }
@@ -168,7 +171,7 @@ async fn drain(common: &Common, workers: usize, tasks: usize, slots: u32) -> any
     })
 }
 
-/// Waits until nothing is left, and asks the database how many are done.
+/// Waits until no task is left, and checks the number of done tasks in the database.
 async fn drained(server: &Server, schema: &str, tasks: u64) -> anyhow::Result<Instant> {
     let client = server.connect().await?;
     let left = client.prepare(&format!("SELECT EXISTS (SELECT 1 FROM {schema}.task)")).await?;
@@ -184,7 +187,7 @@ async fn drained(server: &Server, schema: &str, tasks: u64) -> anyhow::Result<In
     Ok(ended)
 }
 
-/// What an idle fleet sends, with and without LISTEN, and what a lone task costs it.
+/// The statements that an idle fleet sends, with and without LISTEN, and the cost of a single task.
 pub(super) fn run_idle(common: &Common) -> anyhow::Result<Value> {
     runtime()?.block_on(async {
         let listening = idle(common, &[]).await?;
@@ -205,7 +208,7 @@ struct Idle {
 
 async fn idle(common: &Common, flags: &[&str]) -> anyhow::Result<Idle> {
     let rig = Rig::new(common, HistoryArg::Kept).await?;
-    // So that there is a lane to serve.
+    // One task, so that the store has a lane to serve.
     rig.load("noop", "default", 1).await?;
     let (server, schema) = rig.schema()?;
     let mut fleet = Vec::new();
@@ -224,11 +227,12 @@ async fn idle(common: &Common, flags: &[&str]) -> anyhow::Result<Idle> {
     let claims = |fleet: &mut Vec<Member>| -> anyhow::Result<f64> {
         let mut sum = 0.0;
         for member in fleet {
-            sum += member.ask()?.get("claims").and_then(Value::as_f64).context("a member said nothing")?;
+            sum +=
+                member.ask()?.get("claims").and_then(Value::as_f64).context("a member printed no figure")?;
         }
         Ok(sum)
     };
-    // Claims of the poll alone, in the same time, are not what the tasks cost.
+    // In the same time the poll also claims; subtract those claims from the cost of the tasks.
     let first = claims(&mut fleet)?;
     tokio::time::sleep(LONE_SPACING * LONE_TASKS as u32).await;
     let second = claims(&mut fleet)?;
@@ -243,7 +247,7 @@ async fn idle(common: &Common, flags: &[&str]) -> anyhow::Result<Idle> {
     Ok(Idle { statements, claims_per_task })
 }
 
-/// Transactions of this database so far, less those of this look.
+/// Transactions of this database so far, without those of this query.
 async fn commits(client: &tokio_postgres::Client) -> anyhow::Result<f64> {
     let row = client
         .query_one(

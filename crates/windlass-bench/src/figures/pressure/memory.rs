@@ -1,5 +1,5 @@
-//! Tasks that hold more memory together than their control group has: with admission control they all finish, without it the
-//! process is killed.
+//! Tasks that together hold more memory than their control group has. With admission control all of them
+//! finish; without it the kernel kills the process.
 
 use std::{
     collections::BTreeSet,
@@ -24,10 +24,10 @@ use crate::{
 
 /// Memory of the control group.
 const LIMIT: u64 = 256 << 20;
-/// What each task holds, and for how long.
+/// The bytes that each task holds, and how long it holds them.
 const HELD: usize = 1 << 20;
 const HELD_FOR: Duration = Duration::from_millis(200);
-/// Slots: four times what memory has room for.
+/// Slots: four times as many as fit into memory.
 pub(super) const SLOTS: u32 = 1_000;
 
 /// Runs both parts, one after the other, each in a control group of its own.
@@ -52,12 +52,14 @@ pub(super) fn run(common: &Common, tasks: usize, slots: u32) -> anyhow::Result<V
     }))
 }
 
-/// The part's process: inside of the control group, or with a limit of its own where none can be made.
+/// The process of a part: inside the control group, or with a memory limit of its own where no group can
+/// be made.
 fn command(group: Option<&Group>, admission: &str, tasks: usize, slots: u32) -> anyhow::Result<Command> {
     let own = std::env::current_exe()?;
     let mut command = match group {
         Some(group) => {
-            // The shell enters the group and becomes the program: everything that it allocates counts.
+            // The shell enters the group and then becomes the program, so everything that the program
+            // allocates counts.
             let mut shell = Command::new("sh");
             shell.args(["-c", "echo $$ > \"$1\" && shift && exec \"$@\"", "sh"]);
             shell.arg(group.folder.join("cgroup.procs")).arg(own);
@@ -93,7 +95,7 @@ fn judged(output: &Output, group: Option<&Group>, why_none: Option<&anyhow::Erro
     judged
 }
 
-/// A control group of this bench, gone at the end.
+/// A control group of the bench; removed at the end.
 struct Group {
     folder: PathBuf,
     peak: &'static str,
@@ -113,7 +115,7 @@ impl Group {
         let group = Self { folder, peak };
         fs::write(group.folder.join(limit), LIMIT.to_string())
             .with_context(|| format!("cannot set {limit} of {}", group.folder.display()))?;
-        // Without these the rest goes to swap, where there is some; not every kernel has them.
+        // Without these limits the kernel swaps, if there is swap. Some kernels do not have them.
         let _ = fs::write(group.folder.join("memory.memsw.limit_in_bytes"), LIMIT.to_string());
         let _ = fs::write(group.folder.join("memory.swap.max"), "0");
         Ok(group)
@@ -127,7 +129,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The kernel may take a moment to count the last process out.
+        // The kernel may take a moment to remove the last process from the group.
         for _ in 0..100 {
             if fs::remove_dir(&self.folder).is_ok() {
                 return;
@@ -137,7 +139,7 @@ impl Drop for Group {
     }
 }
 
-/// Holds memory for a while.
+/// Holds memory for some time.
 struct Hold;
 
 #[async_trait::async_trait]
@@ -145,17 +147,17 @@ impl RawHandler for Hold {
     async fn call(&self, _context: Context) -> Outcome {
         let held = vec![1_u8; HELD];
         tokio::time::sleep(HELD_FOR).await;
-        // Looked at, so that nobody may leave it out.
+        // Read the memory, so that the compiler cannot remove the allocation.
         if held.last() == Some(&1) { Outcome::Done(None) } else { Outcome::dead("it was not held") }
     }
 }
 
-/// One part, in this process.
+/// Runs one part in this process.
 pub(super) fn run_part(common: &Common, tasks: usize, slots: u32) -> anyhow::Result<Value> {
     let found = MemoryReader::new(None).read().map_or(u64::MAX, |memory| memory.limit);
     let admission = AdmissionConfig {
         is_on: common.admission == AdmissionArg::On,
-        // Outside of a control group the limit is only ours.
+        // Outside a control group the process limits itself.
         memory_limit: (found > LIMIT).then_some(LIMIT),
         ..AdmissionConfig::default()
     };

@@ -1,4 +1,5 @@
-//! Handlers that become ten times as slow in the middle of a run: what may run falls, and recovers.
+//! Handlers that become ten times as slow in the middle of a run: fewer tasks may run, and then as many
+//! as before.
 
 mod memory;
 mod plot;
@@ -24,27 +25,29 @@ use crate::{
     rig::{HistoryArg, Rig, round, runtime, task},
 };
 
-/// How long a handler takes at first and at last, in the mean: from half of it to half as much again. Handlers that all take as
-/// long end together, and are then claimed together however few may run.
+/// Mean time of a handler in the first and the last part of the run; it varies from half to one and a
+/// half of this. Handlers of equal length would end together and then be claimed together, even if only
+/// few may run.
 const QUICK: Duration = Duration::from_millis(50);
-/// How many times as long in between.
+/// The factor of the slow part.
 const SLOWDOWN: u32 = 10;
-/// The p99 above which less may run.
+/// The p99 above which fewer tasks may run.
 const THRESHOLD: Duration = Duration::from_millis(200);
 /// Time between two points of the series.
 const STEP: Duration = Duration::from_millis(250);
 /// Tasks that are kept ready, per slot.
 const BACKLOG_PER_SLOT: u64 = 20;
-/// Has no factor in common with a thousand: neighbours take different times, and every time comes once in a thousand calls.
+/// Has no factor in common with a thousand. Consecutive calls take different times, and every time comes
+/// once in a thousand calls.
 const SPREAD_STEP: u64 = 381;
-/// The slow part begins and ends at these shares of the run. Recovery needs the longest part: a p99 over ten seconds forgets
-/// what was slow only when these have passed.
+/// The slow part starts and ends at these shares of the run. Recovery needs the longest part: the p99
+/// covers ten seconds, so slow tasks count until these have passed.
 const SLOW: (f64, f64) = (0.2, 0.45);
 
 /// Sizes of the bench.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PressureArgs {
-    /// Slots; 100 unless given, and 1000 with --memory.
+    /// Slots; without it 100, and 1000 with --memory.
     #[arg(long)]
     slots: Option<u32>,
     /// Length of the run.
@@ -53,13 +56,14 @@ pub(crate) struct PressureArgs {
     /// Where to write a plot.
     #[arg(long, value_name = "FILE", conflicts_with = "memory")]
     svg: Option<PathBuf>,
-    /// Instead: tasks that hold 1 MiB each for 200 ms in a control group of 256 MiB, with admission control and without.
+    /// Instead: tasks that hold 1 MiB each for 200 ms in a control group of 256 MiB, with and without
+    /// admission control.
     #[arg(long)]
     memory: bool,
     /// Tasks with --memory.
     #[arg(long, default_value_t = 10_000)]
     tasks: usize,
-    /// Runs one part in this process; used by the bench itself.
+    /// Run one part in this process; the bench itself uses it.
     #[arg(long, hide = true)]
     part: bool,
 }
@@ -104,12 +108,12 @@ pub(super) struct Point {
     pub(super) second: f64,
     pub(super) allowed: u32,
     pub(super) running: u32,
-    /// Tasks per claim since the point before; none without a claim.
+    /// Tasks per claim since the last point; `None` if there was no claim.
     pub(super) claim_size: Option<f64>,
     pub(super) reason: String,
 }
 
-/// Waits for as long as the bench says at the moment.
+/// Waits for the time that the bench sets at the moment.
 struct Wait {
     ms: Arc<AtomicU64>,
     calls: AtomicU64,

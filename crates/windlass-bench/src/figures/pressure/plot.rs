@@ -1,4 +1,5 @@
-//! The series of `windlass-bench pressure` as a plot: what may run, what runs, and the size of claims over time.
+//! The series of `windlass-bench pressure` as a plot over time: tasks that may run, tasks that run, and
+//! tasks per claim.
 
 use std::fmt::Write as _;
 
@@ -6,18 +7,18 @@ use super::Point;
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 320.0;
-/// Room for the numbers beside the axes.
+/// Space for the numbers beside the axes.
 const LEFT: f64 = 48.0;
 const BOTTOM: f64 = 40.0;
 const TOP: f64 = 34.0;
 const RIGHT: f64 = 16.0;
-/// Lines across.
+/// Horizontal lines.
 const GRID: u32 = 4;
 
-/// A name, a colour, and points in seconds and values.
+/// A name, a colour, and points of seconds and values.
 type Line = (&'static str, &'static str, Vec<(f64, f64)>);
 
-/// The plot as a file of its own, readable on light and on dark ground.
+/// The plot as an SVG file that is readable on light and dark backgrounds.
 pub(super) fn svg(series: &[Point], slow: (f64, f64)) -> String {
     let end = series.last().map_or(1.0, |point| point.second).max(1.0);
     let most = series.iter().map(|point| point.allowed.max(point.running)).max().unwrap_or(1).max(1);

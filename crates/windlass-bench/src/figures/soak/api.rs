@@ -1,4 +1,4 @@
-//! The API of a process of a long run, as far as the run calls it.
+//! A client for the API calls of a long run.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A site that fails now and then, for the `http` tasks of a long run.
+//! A site that sometimes fails, for the `http` tasks of a long run.
 
 use std::convert::Infallible;
 
@@ -9,14 +9,14 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-/// Starts the site on a port of its own; answers its address. It ends with the runtime.
+/// Starts the site on a free port; returns its address. It ends with the runtime.
 pub(super) async fn start() -> anyhow::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?.to_string();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             tokio::spawn(async move {
-                // A worker that is killed leaves a broken connection, which is no news here.
+                // A killed worker leaves a broken connection: expected here.
                 let _ =
                     http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer)).await;
             });
@@ -25,7 +25,7 @@ pub(super) async fn start() -> anyhow::Result<String> {
     Ok(address)
 }
 
-/// The first attempt of each task fails, and is worth another; what is missing stays so.
+/// The first attempt of each task fails and may be retried; a missing page always stays missing.
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     let attempt = request.headers().get("windlass-attempt").and_then(|number| number.to_str().ok());
     let status = match request.uri().path() {

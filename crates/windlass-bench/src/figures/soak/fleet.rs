@@ -1,7 +1,7 @@
-//! The processes of a long run: whole `windlass up`, one of them killed every minute.
+//! The processes of a long run: complete `windlass up` processes, one of them killed every minute.
 //!
-//! On PostgreSQL the first lives from beginning to end and is what is looked at; two others take turns being killed. The embedded
-//! store has one process, which is looked at just before it is killed.
+//! On PostgreSQL the first process lives for the whole run and is the one that is measured; two others
+//! are killed in turns. The embedded store has one process, which is measured just before it is killed.
 
 use std::{
     os::unix::process::CommandExt as _,
@@ -22,14 +22,14 @@ use crate::{
 
 /// Slots of each process.
 const SLOTS: &str = "200";
-/// How much history is kept: little, so that it is full early in the run.
+/// How much history is kept: little, so that its limit is reached early in the run.
 const HISTORY_MAX_BYTES: &str = "16MiB";
-/// How long a process may take to be ready.
+/// How long a process may take to become ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Processes on PostgreSQL.
 const MEMBERS: usize = 3;
 
-/// The fleet; it ends with this.
+/// The processes; dropping this ends them.
 pub(super) struct Fleet {
     members: Vec<Up>,
     room: Room,
@@ -47,7 +47,7 @@ struct Up {
 
 impl Up {
     fn start(args: Vec<String>) -> anyhow::Result<Self> {
-        // Free at this moment, and nobody else here asks for it.
+        // The port is free at this moment, and no other part of the bench takes one.
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let child = program::windlass()?
             .arg("up")
@@ -57,7 +57,7 @@ impl Up {
             .env("WINDLASS_HISTORY_MAX_BYTES", HISTORY_MAX_BYTES)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            // Ctrl-C is for the bench, which then ends them.
+            // Keep Ctrl-C away from the processes: the bench gets it and then ends them.
             .process_group(0)
             .spawn()
             .context("cannot start `windlass up`")?;
@@ -113,12 +113,12 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// The API of the process that is looked at.
+    /// The API of the measured process.
     pub(super) fn client(&self) -> anyhow::Result<Client> {
         Ok(self.members.first().context("no process")?.client())
     }
 
-    /// Kills the next victim and puts another in its place.
+    /// Kills the next process and starts another in its place.
     pub(super) async fn kill_one(&mut self) -> anyhow::Result<()> {
         let victims = self.members.len().saturating_sub(1).max(1);
         let place = if self.members.len() > 1 { 1 + self.next_victim % victims } else { 0 };
@@ -131,7 +131,8 @@ impl Fleet {
         Ok(())
     }
 
-    /// Looks at the write-ahead log. It grows and shrinks by its nature, so what counts is its peak between two looks.
+    /// Reads the size of the write-ahead log. It grows and shrinks all the time, so its peak between two
+    /// looks counts.
     pub(super) fn glance(&mut self) {
         let wal_mb = match &self.room {
             Room::Folder(folder) => file_mb(&folder.path().join("bench.db-wal")),
@@ -140,7 +141,7 @@ impl Fleet {
         self.wal_peak_mb = self.wal_peak_mb.max(wal_mb);
     }
 
-    /// Looks at the first process and at the store.
+    /// Measures the first process and the store.
     pub(super) async fn look(&mut self, minute: f64) -> anyhow::Result<Sample> {
         let up = self.members.first().context("no process")?;
         let process = PathBuf::from(format!("/proc/{}", up.child.id()));
@@ -171,7 +172,7 @@ async fn database_mb(server: &Arc<Server>) -> anyhow::Result<f64> {
     Ok(row.get::<_, i64>(0) as f64 / 1e6)
 }
 
-/// Live tasks of the async runtime, as the process itself says.
+/// Live tasks of the async runtime, as the process reports them.
 async fn async_tasks(client: &Client) -> f64 {
     let Ok(text) = client.text("/metrics").await else { return 0.0 };
     let line = text.lines().find_map(|line| line.strip_prefix("windlass_process_async_tasks "));
@@ -179,7 +180,7 @@ async fn async_tasks(client: &Client) -> f64 {
 }
 
 impl Server {
-    /// Bytes of a private server's write-ahead log; somebody else's is not ours to look at.
+    /// Bytes of a private server's write-ahead log. The log of any other server is not measured.
     fn wal_mb(&self) -> f64 {
         let folder = self.cluster.as_ref().map(|cluster| cluster.data_dir().join("pg_wal"));
         folder.map_or(0.0, |folder| folder_bytes(&folder) as f64 / 1e6)

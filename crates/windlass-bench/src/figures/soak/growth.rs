@@ -1,4 +1,4 @@
-//! A steady stream of tasks with a short history: after a while the file must stop growing.
+//! A steady stream of tasks with a short history: after some time the file must stop growing.
 
 use std::{
     sync::Arc,
@@ -14,7 +14,7 @@ use crate::{
     rig::{HistoryArg, Noop, Rig, file_bytes, round, runtime, task},
 };
 
-/// Looks at the file's size per run: five equal parts are "minutes".
+/// Measurements of the file's size per run: five equal parts are called "minutes".
 const PARTS: u32 = 5;
 
 pub(in super::super) fn run(

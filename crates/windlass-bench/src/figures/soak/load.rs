@@ -8,9 +8,9 @@ pub(super) const JOBS: usize = 20;
 pub(super) const JOB_CONCURRENCY: u32 = 3;
 /// Workflows that steps are appended to in turn.
 const WORKFLOWS: usize = 50;
-/// One in so many is dead at once: rare, because dead tasks are kept.
+/// One task in so many becomes dead at once. It is rare, because dead tasks are kept.
 const MISSING_EVERY: usize = 2_000;
-/// Scheduled tasks lie this far ahead, and most are cancelled before.
+/// Scheduled tasks are due this far ahead, and most are cancelled before.
 const AHEAD_MS: u64 = 30_000;
 
 /// The task with this number.
@@ -35,7 +35,7 @@ pub(super) fn task(number: usize, site: &str) -> Value {
         }
         7 | 8 => json!({"kind": "http", "payload": {"url": format!("http://{site}/flaky")}}),
         9 => json!({"kind": "echo", "payload": {"n": number}, "delay_ms": AHEAD_MS}),
-        // A key is remembered for days, so only few have one.
+        // A key is remembered for days, so only few tasks have one.
         10 if number % 200 == 10 => {
             json!({"kind": "echo", "payload": {"n": number}, "key": format!("key-{number}")})
         }
@@ -43,7 +43,7 @@ pub(super) fn task(number: usize, site: &str) -> Value {
     }
 }
 
-/// Whether the task with this number is to be cancelled once it is there.
+/// Whether the bench cancels the task with this number after its enqueue.
 pub(super) fn is_cancelled(number: usize) -> bool {
     number % 20 == 9 && !number.is_multiple_of(MISSING_EVERY) && number % 60 != 9
 }

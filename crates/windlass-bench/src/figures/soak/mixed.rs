@@ -1,4 +1,5 @@
-//! A mixed load for minutes or hours while a worker is killed every minute: nothing may grow, nothing may be left behind.
+//! A mixed load for minutes or hours while a worker is killed every minute. No figure may grow, and no
+//! task may be left.
 
 use std::time::{Duration, Instant};
 
@@ -18,12 +19,13 @@ use crate::{args::Common, rig::runtime};
 const BEAT: Duration = Duration::from_millis(100);
 /// How often a worker is killed.
 const KILL_EVERY: Duration = Duration::from_mins(1);
-/// Fewest looks in a run, however short it is.
+/// Fewest measurements of a run, however short it is.
 const LOOKS_MIN: u32 = 12;
-/// How long the rest may take after the last enqueue: scheduled tasks, retries, and what a killed worker held.
+/// How long the rest may take after the last enqueue: scheduled tasks, retries, and the tasks of a killed
+/// worker.
 const REST_MAX: Duration = Duration::from_mins(3);
 
-/// How long and how much.
+/// How long the run takes, and its rate.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Plan {
     pub(in super::super) minutes: f64,
@@ -61,12 +63,12 @@ pub(in super::super) fn run(common: &Common, plan: Plan) -> anyhow::Result<Value
     })
 }
 
-/// A run under way.
+/// A long run in progress.
 struct Soak {
     site: String,
     number: usize,
     enqueued: usize,
-    /// Tasks of calls whose answer was lost with the process.
+    /// Tasks of calls whose answer was lost when the process was killed.
     unknown: usize,
     cancelled: usize,
     plan: Plan,
@@ -110,7 +112,7 @@ impl Soak {
         }
     }
 
-    /// Cancels some of those that lie ahead.
+    /// Cancels some of the scheduled tasks.
     async fn cancel(&mut self, client: &Client, numbers: &[usize], answer: &Value) {
         let tasks = answer.get("tasks").and_then(Value::as_array).into_iter().flatten();
         let ids = numbers
@@ -133,7 +135,7 @@ async fn limit_jobs(client: &Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until nothing is left to do; answers how many tasks still are, besides dead ones.
+/// Waits until no work is left; returns the number of unfinished tasks, dead ones not counted.
 async fn rest(client: &Client) -> anyhow::Result<u64> {
     let start = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Long runs: what grows that should not?
+//! Long runs: does a figure grow that should not?
 
 pub(super) mod growth;
 pub(super) mod mixed;

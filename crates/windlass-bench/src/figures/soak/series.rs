@@ -1,10 +1,10 @@
-//! What is looked at during a long run, and whether it still grows at the end.
+//! The measurements of a long run, and whether they still grow at its end.
 
 use serde_json::{Value, json};
 
 use crate::rig::round;
 
-/// One look.
+/// One measurement.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sample {
     pub(super) minute: f64,
@@ -16,11 +16,12 @@ pub(super) struct Sample {
     pub(super) wal_mb: f64,
 }
 
-/// A figure of a look, by name, and the least mean that its growth is compared with: of a dozen open files two more or less are the work of
-/// the moment, and the peak of a log depends on when it is written back.
+/// A figure by name, and the least mean that its growth is divided by. Without that, chance would count
+/// as growth: a dozen open files can vary by two, and the peak of a log depends on when it is
+/// checkpointed.
 type Figure = (&'static str, fn(&Sample) -> f64, f64);
 
-/// What of a look must not grow.
+/// The figures that must not grow.
 const FIGURES: [Figure; 5] = [
     ("rss", |sample| sample.rss_mb, 0.0),
     ("open_files", |sample| sample.open_files, 100.0),
@@ -43,7 +44,7 @@ impl Sample {
     }
 }
 
-/// How much each figure grows over the last quarter of the run, as a share of its mean there.
+/// The growth of each figure over the last quarter of the run, as a share of its mean there.
 pub(super) fn slopes(samples: &[Sample]) -> Value {
     let from = samples.len() - samples.len().div_ceil(4).max(3).min(samples.len());
     let last = samples.get(from..).unwrap_or_default();
@@ -54,7 +55,8 @@ pub(super) fn slopes(samples: &[Sample]) -> Value {
     Value::Object(slopes.collect())
 }
 
-/// The rise of the line that fits best, from the first point to the last, over the mean or what that is at least.
+/// The rise of the best-fitting line from the first point to the last, divided by the mean or by `floor`
+/// if that is larger.
 fn growth(points: &[(f64, f64)], floor: f64) -> f64 {
     let n = points.len() as f64;
     let (mean_x, mean_y) =

@@ -1,4 +1,4 @@
-//! A consumer whose deliveries are posted to an HTTP target, under the same rules as tasks of kind `http`.
+//! A consumer that posts deliveries to an HTTP target, under the same rules as tasks of kind `http`.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Checks everything that does not depend on a delivery.
+    /// Checks everything that can be checked without a delivery.
     pub fn new(http: Arc<Http>, entry: &amqp::Consumer) -> Result<Self, Failure> {
         let url = entry.url.clone().ok_or_else(|| wrong(entry, "goes to http and names no url"))?;
         let others = [&entry.kind, &entry.task_queue, &entry.job, &entry.workflow];
@@ -72,21 +72,21 @@ impl Target {
     fn payload(&self, delivery: &Delivery) -> Result<Payload, String> {
         let mut headers = self.headers.clone();
         if let Some(id) = delivery.message_id() {
-            // The same message is the same request, however often it is delivered.
+            // A message that is delivered again must be the same request.
             headers.entry("idempotency-key").or_insert_with(|| id.into());
         }
         if let Some(state) = delivery.trace_state() {
             headers.entry(TRACESTATE).or_insert_with(|| state.into());
         }
         let text = std::str::from_utf8(delivery.body()).map_err(|_| "the body is not UTF-8".to_owned())?;
-        // As it was published: a round through numbers of 64 bits would change large ones.
+        // Keep the body as published: parsing numbers into 64 bits would change large ones.
         let json = serde_json::from_str::<&RawValue>(text).ok();
         let body = if json.is_none() { Some(text) } else { None };
         let request = Request { url: &self.url, method: "POST", headers, json, body };
         Payload::json(&request).map_err(|error| error.to_string())
     }
 
-    /// The handler of the kind sees an attempt; this one is of no task in a store.
+    /// The handler of kind `http` takes an attempt of a task. This attempt belongs to no task in a store.
     fn attempt(&self, payload: Payload, delivery: &Delivery) -> Claimed {
         Claimed {
             id: TaskId::from_raw(0),
@@ -104,7 +104,7 @@ impl Target {
             timeout: None,
             retry: None,
             claimed_at: Timestamp::from_ms(0),
-            // The target stands below the span of this handler.
+            // The target's span becomes a child of this handler's span.
             trace: delivery.trace(),
         }
     }

@@ -57,7 +57,8 @@ pub struct ConsumeArgs {
     /// Answer /metrics, /healthz and /readyz here, such as 127.0.0.1:9187
     #[arg(long, value_name = "ADDR")]
     metrics_listen: Option<String>,
-    /// Answer them on an address that others can reach, although there is no authentication and no TLS
+    /// Answer them on an address that other machines can reach, although there is no authentication and
+    /// no TLS
     #[arg(long)]
     insecure: bool,
 }
@@ -88,7 +89,7 @@ pub async fn run(session: &Session, args: &ConsumeArgs) -> anyhow::Result<Exit> 
             .into());
     }
     let listener = monitor::listen(settings, args.insecure)?;
-    // Before anybody can send a signal because the first line is there.
+    // Listen for signals before the first line is printed: a reader of that line may send one at once.
     let mut signals = shutdown_signal();
     let consuming = Consuming::start(session, &url, section).await?;
     let draining = Arc::new(AtomicBool::new(false));
@@ -99,7 +100,7 @@ pub async fn run(session: &Session, args: &ConsumeArgs) -> anyhow::Result<Exit> 
     let _watchdog = systemd.watch(engine::alive(vitals))?;
     announce(session, &consuming.running, monitor.as_ref());
     systemd.ready();
-    // Nobody can ask for metrics without an address.
+    // Without an address no client can ask for metrics.
     let exposition = consuming.exposition.clone().filter(|_| monitor.is_some());
     let failed = tokio::select! {
         () = signals.next() => None,
@@ -116,19 +117,19 @@ pub async fn run(session: &Session, args: &ConsumeArgs) -> anyhow::Result<Exit> 
     }
     spans::flush(spans.as_deref()).await;
     if let Some(store) = store {
-        // A store that does not close has lost nothing either.
+        // Ignore a store that does not close in time: everything acknowledged is already written.
         let _ = tokio::time::timeout(Duration::from_secs(5), store.store.close()).await;
     }
     if let Some(reason) = failed {
         return Err(Failure::new(Exit::Failed, format!("stopped: {reason}"))
-            .hint("what was not acknowledged is with the broker; check the disk and start again")
+            .hint("the broker still has every message that was not acknowledged; check the disk and start again")
             .into());
     }
     session.out.note(format!("stopped: {figures}"));
     Ok(Exit::Done)
 }
 
-/// Consumers at work, and what they need.
+/// Running consumers, and what they need.
 struct Consuming {
     running: Running,
     store: Option<Opened>,
@@ -141,7 +142,8 @@ impl Consuming {
         let settings = &session.settings;
         let spans = spans::exporter(settings)?;
         let needs_store = section.consumers.iter().any(|consumer| consumer.to == To::Store);
-        // As for every command: the server that was named, else the one that has the store, else the store itself.
+        // As for every command: the server that was named, else the one that runs on the store, else the
+        // store itself.
         let server = if needs_store { Choice::of(settings)?.server(settings).await? } else { None };
         let store = match &server {
             None if needs_store => Some(store::open(settings, Access::Usual).await?),
@@ -176,7 +178,7 @@ impl Consuming {
     }
 }
 
-/// Why the store cannot go on, once it cannot.
+/// Resolves with the reason once the store has failed for good.
 async fn fatal(store: Option<&Opened>) -> String {
     match store {
         Some(store) => store.fatal().await,
@@ -195,7 +197,7 @@ fn announce(session: &Session, running: &Running, monitor: Option<&Monitor>) {
     }
 }
 
-/// Drains; a second signal hands back at once.
+/// Drains; on a second signal it hands the rest back at once.
 async fn stop(
     session: &Session,
     running: Running,
@@ -225,7 +227,7 @@ async fn stop(
 /// The figures of all consumers.
 struct Sum {
     running: u64,
-    /// Answered for good, one way or the other.
+    /// Messages with a final answer: acknowledged or rejected.
     finished: u64,
     handed_back: u64,
 }

@@ -138,12 +138,12 @@ fn with_options(consumer: Consumer, entry: &amqp::Consumer) -> Result<Consumer, 
     Ok(consumer)
 }
 
-/// A consumer of the file that makes no sense.
+/// The failure for a consumer in the file that is not valid.
 pub fn wrong(entry: &amqp::Consumer, what: &str) -> Failure {
     Failure::usage(format!("the consumer of queue {:?} {what}", entry.queue))
 }
 
-/// An error of the broker as the program ends with it.
+/// Turns an error of the broker into the program's failure.
 pub fn failure(error: &Error) -> Failure {
     let exit = match error {
         Error::Address(_) | Error::Tls(_) | Error::Declaration(_) => Exit::Usage,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_example_file_is_valid_and_shows_three_ways() {
+    async fn example_file_is_valid_and_shows_three_consumers() {
         crate::config::file::parse(EXAMPLE).unwrap();
         let section = amqp::parse(EXAMPLE).unwrap();
         let sizes: Vec<_> = section.consumers.iter().map(|one| (one.workers, one.prefetch)).collect();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_consumer_that_makes_no_sense_is_refused_with_its_queue() {
+    async fn an_invalid_consumer_is_refused_with_its_queue() {
         let head = "[[amqp.consumer]]\nqueue = \"q\"\n";
         for (rest, part) in [
             ("to = \"store\"", "names no kind"),

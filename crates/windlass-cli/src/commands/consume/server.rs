@@ -1,4 +1,5 @@
-//! Tasks of a bridge go to the server that has the store: one process owns a file, and that need not be this one.
+//! Sends a bridge's tasks to the server that runs on the store. Only one process can own a store's file,
+//! and here that is the server.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::value::RawValue;
@@ -8,7 +9,7 @@ use windlass_server::api::{EnqueueRequest, ErrorCode, ErrorDetail};
 
 use crate::backend::{Backend as _, remote::Remote};
 
-/// A server as where tasks go.
+/// A server that takes the tasks.
 pub struct Server {
     remote: Remote,
 }
@@ -28,11 +29,11 @@ impl Sink for Server {
     }
 }
 
-/// What a bridge says of a task, as the API takes it.
+/// A task of a bridge as a request to the API.
 fn request(task: &NewTask, key: Option<&str>) -> windlass::Result<EnqueueRequest> {
     let (mut payload, mut payload_base64) = (None, None);
     match task.payload.encoding() {
-        // As it was published: a round through numbers of 64 bits would change large ones.
+        // Keep the payload as published: parsing numbers into 64 bits would change large ones.
         Encoding::Json => {
             let text = String::from_utf8(task.payload.as_bytes().to_vec());
             let text = text.map_err(|_| Error::invalid("the payload is not UTF-8"))?;
@@ -52,7 +53,8 @@ fn request(task: &NewTask, key: Option<&str>) -> windlass::Result<EnqueueRequest
     })
 }
 
-/// A refusal of the API as the store itself would give it. What is not about the task is the server's trouble: it is asked again.
+/// Turns a refusal of the API into the error that the store itself would return. An error that is not
+/// about the task counts as unavailable, so the bridge tries again.
 fn error(detail: &ErrorDetail) -> Error {
     let text = detail.to_string();
     match detail.code {
@@ -73,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn payload_goes_as_it_was_published() {
+    fn payload_is_sent_as_it_was_published() {
         let of = |payload: Payload| request(&NewTask::new("k", payload).unwrap(), Some("id")).unwrap();
         let large = "{\"n\":123456789012345678901234567890}";
         let json = of(Payload::json_text(large).unwrap());
@@ -84,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_about_the_task_is_asked_again() {
+    fn an_error_that_is_not_about_the_task_is_retried() {
         let of = |code| error(&ErrorDetail::new(code, "x"));
         assert!(matches!(of(ErrorCode::KeyConflict), Error::Invalid(_)));
         assert!(matches!(of(ErrorCode::UnknownOutcome), Error::Unknown(_)));

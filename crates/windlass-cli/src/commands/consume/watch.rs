@@ -1,4 +1,4 @@
-//! What a process that consumes tells a monitor and a service manager (LIVENESS-TRUTH).
+//! What a consuming process reports to a monitor and to a service manager (LIVENESS-TRUTH).
 
 use std::sync::{
     Arc,
@@ -29,7 +29,7 @@ pub fn exposition(
     let admission: Controller = running.admission().clone();
     let options = telemetry::Options {
         http: Some(http),
-        // A store has workers, and they look for broken promises.
+        // No audit here: workers run on the store, and they audit it.
         audit_every: None,
         consumers: Some(running.handle().source()),
         admission: Some(admission),
@@ -38,7 +38,8 @@ pub fn exposition(
     (settings.text(&table::METRICS) != "off").then(|| Exposition::without_worker(store, options))
 }
 
-/// Ready means: not draining, every consumer is subscribed, the store answers if there is one.
+/// Ready means: the process does not drain, every consumer is subscribed, and the store answers if there
+/// is one.
 pub fn vitals(
     handle: Handle,
     store: Option<SharedStore>,

@@ -1,4 +1,4 @@
-//! What is open to whom.
+//! Which callers can do what.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -17,10 +17,11 @@ use crate::{
     duration,
 };
 
-/// From this age on a token should have been exchanged: a year.
+/// A token should be replaced after this age: a year.
 const OLD_DAYS: u64 = 365;
 
-/// Looks at the door of the server that was found, or else at what the settings would make of one, and at the tokens.
+/// Checks the access to the server that was found, or to the one that the settings would start. Then
+/// checks the tokens.
 pub(super) async fn checks(
     report: &mut Report,
     settings: &Settings,
@@ -41,7 +42,7 @@ pub(super) async fn checks(
     }
 }
 
-/// Tries the door of a server as somebody without a token.
+/// Calls a server without a token to see what it allows.
 async fn door(report: &mut Report, settings: &Settings, address: &str) {
     let ca = Credentials::from_settings(settings).ok().and_then(|credentials| credentials.ca);
     let answer = match Client::new(address, &Credentials { token: None, ca }) {
@@ -57,10 +58,10 @@ async fn door(report: &mut Report, settings: &Settings, address: &str) {
             (level, "every call needs a token or a client certificate")
         }
         Ok((status, _)) if status.is_success() && is_local => {
-            (Level::Ok, "anybody on this machine may do everything")
+            (Level::Ok, "every program on this machine may do everything")
         }
         Ok((status, _)) if status.is_success() => {
-            (Level::Wrong, "ANYBODY who can reach it may do everything; set auth = \"tokens\"")
+            (Level::Wrong, "EVERY CALLER that can reach it may do everything; set auth = \"tokens\"")
         }
         _ => (Level::Note, "it could not be tried without a token"),
     };
@@ -71,7 +72,7 @@ fn is_local(address: &str) -> bool {
     address.parse().is_ok_and(|uri| client::is_local(&uri))
 }
 
-/// What `windlass up` with these settings would be open to.
+/// Which callers `windlass up` with these settings would allow.
 fn planned(report: &mut Report, settings: &Settings) {
     let Ok(listen) = settings.text(&table::LISTEN).parse() else { return };
     let has_tls = !settings.text(&table::TLS_CERT).is_empty();
@@ -81,7 +82,9 @@ fn planned(report: &mut Report, settings: &Settings) {
         Ok(windlass_server::access::Auth::Tokens) => {
             "every call would need a token or a client certificate".to_owned()
         }
-        Ok(windlass_server::access::Auth::Open) => "anybody on this machine could do everything".to_owned(),
+        Ok(windlass_server::access::Auth::Open) => {
+            "every program on this machine could do everything".to_owned()
+        }
         Err(refused) => format!("`windlass up` would refuse: {}", refused.message),
     };
     report.add("access", Level::Note, format!("{listen}, {way}: {said}"));
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_this_machine_is_told_from_others() {
+    fn a_local_address_is_recognised() {
         for address in ["http://127.0.0.1:7878", "https://localhost:1", "http://[::1]:7"] {
             assert!(is_local(address), "{address}");
         }

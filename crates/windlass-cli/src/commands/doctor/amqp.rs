@@ -1,4 +1,5 @@
-//! The broker that `windlass consume` would use, its queues, and how large a pool that its handlers share has to be.
+//! Checks the broker that `windlass consume` would use and its queues, and says how large a pool its
+//! handlers need if they share one.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +11,13 @@ use crate::{
     store,
 };
 
-/// Whether a broker is set and there is no store yet: no reason not to look at the broker.
+/// Whether a broker is set and there is no store yet. The broker is then checked alone.
 pub(super) fn is_all_there_is(settings: &Settings) -> anyhow::Result<bool> {
     let has_broker = !settings.text(&table::AMQP_URL).is_empty();
     Ok(has_broker && store::path(settings)?.is_some_and(|path| !path.exists()))
 }
 
-/// Looks, if there is anything to look at.
+/// Checks the broker, if one is set.
 pub(super) async fn checks(report: &mut Report, settings: &Settings) -> anyhow::Result<()> {
     let (url, section) = (settings.text(&table::AMQP_URL), amqp::read(settings.file.as_deref())?);
     if url.is_empty() {

@@ -1,4 +1,4 @@
-//! `windlass doctor`: looks at the store, the server and this machine, and says what is wrong.
+//! `windlass doctor`: checks the store, the server and this machine, and says what is wrong.
 
 mod access;
 mod amqp;
@@ -26,9 +26,9 @@ use crate::{
 
 /// Files that a process needs besides one for each running task.
 const OTHER_FILES: u64 = 64;
-/// How far ahead of this clock the newest task may lie.
+/// How far the newest task may lie ahead of this machine's clock.
 const CLOCK_TOLERANCE: Duration = Duration::from_mins(1);
-/// A write-ahead log of this size means that it is not being written back.
+/// A write-ahead log of this size is no longer being checkpointed.
 const WAL_LARGE_BYTES: u64 = 512 << 20;
 
 /// Arguments of `doctor`.
@@ -48,7 +48,7 @@ enum Level {
     Wrong,
 }
 
-/// One thing that was looked at.
+/// One finding.
 #[derive(Debug, Serialize)]
 struct Check {
     name: &'static str,
@@ -56,7 +56,7 @@ struct Check {
     detail: String,
 }
 
-/// What was looked at so far.
+/// The findings so far.
 #[derive(Debug, Default)]
 struct Report {
     checks: Vec<Check>,
@@ -116,7 +116,8 @@ pub async fn run(session: &Session, args: &DoctorArgs) -> anyhow::Result<Exit> {
     show(session, &report)
 }
 
-/// Why the store itself is looked at. Servers of a database can run anywhere, so that none here does not mean none at all.
+/// Why doctor reads the store itself. Servers of a database can run on any machine, so "none at this
+/// address" does not mean "none at all".
 fn no_server(choice: &Choice, settings: &Settings) -> String {
     match choice {
         Choice::Store(Place::Postgres(_)) => format!(
@@ -143,7 +144,7 @@ fn store_checks(report: &mut Report, settings: &Settings, store: &StoreInfo) {
     report.add("schema", Level::Ok, format!("version {}", store.schema_version));
     report.add("engine", Level::Ok, format!("{} {}", store.backend, store.engine_version));
     if store.backend == "postgresql" {
-        // Its log and its disk are the server's affair.
+        // The log and the disk belong to the server.
         return;
     }
     let wal = if store.wal_bytes > WAL_LARGE_BYTES { Level::Wrong } else { Level::Ok };
@@ -161,7 +162,8 @@ fn store_checks(report: &mut Report, settings: &Settings, store: &StoreInfo) {
     }
 }
 
-/// The free room that the store keeps: the larger of bytes and share, as the store itself reckons.
+/// The free disk space that the store keeps: the larger of the bytes and the share, computed as the store
+/// does it.
 fn reserve(settings: &Settings) -> u64 {
     let bytes = settings.number(&table::MIN_FREE_DISK_BYTES);
     let Some(path) = store::path(settings).ok().flatten() else { return bytes };
@@ -197,7 +199,7 @@ fn files_check(report: &mut Report, settings: &Settings) {
     }
 }
 
-/// Kinds with tasks that nobody alive runs.
+/// Checks for kinds whose tasks no live worker can run.
 fn kinds_check(report: &mut Report, queues: &Queues, workers: &Workers, has_server: bool) {
     let handled: BTreeSet<_> =
         workers.workers.iter().filter(|worker| worker.live).flat_map(|worker| &worker.kinds).collect();
@@ -219,10 +221,10 @@ fn kinds_check(report: &mut Report, queues: &Queues, workers: &Workers, has_serv
     report.add("kinds", level, format!("tasks wait and no live worker handles their kind: {names}"));
 }
 
-/// What the audit counts, by the word that a finding's detail starts with.
+/// The finding counts of the audit, by the first word of a finding's detail.
 const COUNTED: [&str; 3] = ["leaked", "over-admitted", "stranded"];
 
-/// Looks at every task.
+/// Audits every task.
 fn audit_checks(report: &mut Report, findings: Vec<Finding>) {
     let level = if findings.is_empty() { Level::Ok } else { Level::Wrong };
     report.add("audit", level, figures(&findings));
@@ -232,7 +234,7 @@ fn audit_checks(report: &mut Report, findings: Vec<Finding>) {
     }
 }
 
-/// `leaked 0 · over-admitted 0 · stranded 0`, and how many findings there are besides.
+/// `leaked 0 · over-admitted 0 · stranded 0`, and the number of other findings.
 fn figures(findings: &[Finding]) -> String {
     let of = |word: &str| findings.iter().filter(|finding| finding.detail.starts_with(word)).count();
     let mut figures: Vec<String> = COUNTED.iter().map(|word| format!("{word} {}", of(word))).collect();

@@ -1,4 +1,4 @@
-//! What `doctor` says of a PostgreSQL server, with advice.
+//! What `doctor` reports about a PostgreSQL server, with advice.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use windlass_postgres::{Examination, Horizon, Location, TableHealth};
 use super::{Level, Report};
 use crate::{config::Settings, output::text, store};
 
-/// So many rows that wait to be cleaned up are nothing to speak of.
+/// So many dead rows are normal.
 const DEAD_ROWS_FEW: u64 = 50_000;
-/// A snapshot that is held for longer keeps the tables growing.
+/// A snapshot that is held for longer makes the tables grow.
 const HORIZON_LONG: Duration = Duration::from_mins(5);
-/// Above this share of its connections a server is nearly full.
+/// Above this share of its connections a server counts as nearly full.
 const CONNECTIONS_FULL: f64 = 0.8;
-/// Above this share of its queue of notifications something does not listen.
+/// Above this share of PostgreSQL's notification queue, some session listens without reading.
 const NOTIFICATIONS_FULL: f64 = 0.5;
 
 pub(super) async fn checks(
@@ -75,7 +75,7 @@ fn dead_rows(report: &mut Report, found: &Examination, table: &TableHealth) {
     }
 }
 
-/// Says so where workers leave dead rows to autovacuum, which looks once a minute.
+/// Notes it if only autovacuum removes dead rows: it runs once a minute.
 fn clean_up(report: &mut Report, is_wanted: bool, table: &TableHealth) {
     if !is_wanted {
         report.add("clean-up", Level::Note, "left to autovacuum: `vacuum` is off");
@@ -103,7 +103,7 @@ fn horizon(report: &mut Report, found: &Examination) {
                 report.add("horizon", Level::Ok, format!("{detail}{blind}"));
             }
         }
-        None => report.add("horizon", Level::Ok, format!("nobody holds an old snapshot{blind}")),
+        None => report.add("horizon", Level::Ok, format!("no session holds an old snapshot{blind}")),
     }
 }
 
@@ -113,7 +113,8 @@ fn indexes(report: &mut Report, found: &Examination) {
     report.add("indexes", Level::Ok, sizes.join(", "));
 }
 
-/// Who does what one worker does for all. A worker asks to lead every few seconds, so that a young one leads nothing yet.
+/// Whether a leader holds the lease for the duties that one worker does for all. A worker asks for it
+/// every few seconds, so just after the start there may be none.
 fn leader(found: &Examination, live_workers: usize) -> String {
     match live_workers {
         _ if found.has_leader => format!("led in term {}", found.leader_term),

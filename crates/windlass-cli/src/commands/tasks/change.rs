@@ -1,4 +1,5 @@
-//! `windlass tasks cancel`, `windlass tasks retry` and `windlass tasks rm`: by id, or by filter after a question.
+//! `windlass tasks cancel`, `windlass tasks retry` and `windlass tasks rm`: by id, or by filter with a
+//! confirmation.
 
 use std::time::Duration;
 
@@ -17,16 +18,16 @@ use crate::{
     session::Session,
 };
 
-/// Calls for one bulk command: each changes up to a hundred thousand tasks.
+/// Most calls of one bulk command. Each call changes up to a hundred thousand tasks.
 const CALLS_MAX: usize = 1_000;
 
-/// How a bulk change is made sure of.
+/// How the user confirms a bulk change.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct BulkArgs {
-    /// Only say how many tasks it would be
+    /// Only print how many tasks would be changed
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -41,7 +42,7 @@ pub struct CancelArgs {
     filter: FilterArgs,
     #[command(flatten)]
     bulk: BulkArgs,
-    /// Why, for the tasks' records
+    /// Why; kept in the tasks' records
     #[arg(long)]
     reason: Option<String>,
 }
@@ -56,7 +57,8 @@ pub struct RetryArgs {
     filter: FilterArgs,
     #[command(flatten)]
     bulk: BulkArgs,
-    /// Spread the starts evenly over this time, so that what broke is not overrun
+    /// Spread the starts evenly over this time, so that a service that has just recovered is not
+    /// overloaded
     #[arg(long, value_name = "DURATION", value_parser = crate::duration::parse)]
     over: Option<Duration>,
 }
@@ -73,7 +75,7 @@ pub struct RemoveArgs {
     bulk: BulkArgs,
 }
 
-/// What a bulk command does, and how to say it.
+/// What a bulk command does, and the words for it.
 #[derive(Debug, Clone, Copy)]
 enum Verb {
     Cancel,
@@ -144,7 +146,7 @@ pub async fn retry(session: &Session, args: RetryArgs) -> anyhow::Result<Exit> {
     Ok(changes.exit)
 }
 
-/// A dry run changes nothing.
+/// The backend. A dry run changes nothing, so it does not print where a change goes.
 async fn backend(session: &Session, args: BulkArgs) -> anyhow::Result<Box<dyn Backend>> {
     if args.dry_run { session.backend().await } else { session.backend_to_change().await }
 }
@@ -172,7 +174,7 @@ pub async fn remove(session: &Session, args: RemoveArgs) -> anyhow::Result<Exit>
     Ok(changes.exit)
 }
 
-/// One changed task: its state, and the one that it repeats.
+/// Prints one changed task: its state, and the task that it repeats.
 fn changed(out: Output, change: &ChangeResponse) -> anyhow::Result<()> {
     if out.is_json() {
         return out.json(change);
@@ -191,7 +193,8 @@ fn check_choice(ids: &[TaskId], filter: &TaskFilter) -> Result<(), Failure> {
     }
 }
 
-/// Answers for tasks that were named one by one: the first failure decides the exit code, the rest goes on.
+/// The results for tasks that were named one by one. The first failure decides the exit code; the other
+/// tasks are still changed.
 struct Changes<'a> {
     session: &'a Session,
     exit: Exit,
@@ -268,7 +271,7 @@ async fn bulk(
     Ok(Exit::Done)
 }
 
-/// Calls until nothing is left: one call changes a bounded number.
+/// Calls until nothing is left: one call changes a bounded number of tasks.
 async fn change_all(
     session: &Session,
     backend: &dyn Backend,

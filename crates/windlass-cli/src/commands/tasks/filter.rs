@@ -1,4 +1,4 @@
-//! The flags that choose tasks, the same wherever tasks are chosen.
+//! The flags that select tasks. Every command that selects tasks has the same ones.
 
 use clap::Args;
 use windlass_core::{Name, State, Timestamp};
@@ -6,7 +6,7 @@ use windlass_server::api::TaskFilter;
 
 use crate::duration;
 
-/// Which tasks.
+/// Which tasks to select.
 #[derive(Debug, Clone, Default, Args)]
 pub struct FilterArgs {
     /// Only this state: scheduled, waiting, held, ready, running, done, dead, cancelled
@@ -24,7 +24,7 @@ pub struct FilterArgs {
     /// Only this workflow
     #[arg(long, value_parser = workflow)]
     pub workflow: Option<Name>,
-    /// Only tasks enqueued since then: 10m, or 2027-01-31T09:30:00Z
+    /// Only tasks enqueued since then, such as 10m or 2027-01-31T09:30:00Z
     #[arg(long, value_name = "TIME", value_parser = duration::parse_since)]
     pub since: Option<Timestamp>,
 }

@@ -14,7 +14,8 @@ use crate::{
 
 /// Width of an error in a list on a terminal.
 const ERROR_WIDTH: usize = 60;
-/// Pages that are read for one list: a page may be short, so that one call never scans a whole history.
+/// Most pages that are read for one list. A page may be short, because one call never scans a whole
+/// history.
 const PAGES_MAX: usize = 100;
 
 /// Arguments of `tasks ls`.
@@ -22,10 +23,10 @@ const PAGES_MAX: usize = 100;
 pub struct LsArgs {
     #[command(flatten)]
     filter: FilterArgs,
-    /// How many at most
+    /// At most this many
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_MAX)))]
     limit: u32,
-    /// Only tasks after this one: the cursor that the page before ended with
+    /// Only tasks after this cursor: the one printed at the end of the page before
     #[arg(long, value_name = "CURSOR")]
     after: Option<TaskId>,
     /// List dead tasks one by one instead of grouping them by error
@@ -48,7 +49,7 @@ pub async fn run(session: &Session, args: LsArgs) -> anyhow::Result<Exit> {
     show_page(session.out, &page)
 }
 
-/// Reads until the list is full or there is no more.
+/// Reads until the list is full or there are no more tasks.
 async fn read(
     backend: &dyn Backend,
     filter: &TaskFilter,
@@ -101,7 +102,7 @@ fn show_page(out: Output, page: &TaskPage) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What is worth a word: the error, when it is due, how far it is.
+/// The note of a task: its error, when it is due, or its progress.
 fn note(out: Output, task: &TaskView) -> String {
     let width = if out.is_terminal() { ERROR_WIDTH } else { usize::MAX };
     let due = task.due_at.filter(|_| task.state == State::Scheduled).map(|due| text::time(out, due));

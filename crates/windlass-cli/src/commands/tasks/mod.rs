@@ -22,7 +22,8 @@ pub enum TasksCommand {
     Why(IdArgs),
     /// Cancel tasks, by id or by filter; running ones are asked to end
     Cancel(change::CancelArgs),
-    /// Give dead tasks fresh attempts, by id or by filter; one that is done or cancelled is repeated as a new task, by id
+    /// Give dead tasks new attempts, by id or by filter; a done or cancelled task is repeated as a new
+    /// task, by id only
     Retry(change::RetryArgs),
     /// Remove dead tasks for good, by id or by filter
     Rm(change::RemoveArgs),

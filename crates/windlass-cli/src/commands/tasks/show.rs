@@ -87,7 +87,7 @@ fn facts(out: Output, task: &TaskView) -> Vec<(&'static str, String)> {
     .collect()
 }
 
-/// A payload on one line; the terminal obeys nothing in it, because JSON text escapes control characters and
+/// A payload on one line. The terminal obeys nothing in it: JSON text escapes control characters, and
 /// [`text::clean`] removes the rest.
 fn value(json: &str, encoding: EncodingView) -> String {
     match encoding {

@@ -1,4 +1,4 @@
-//! `windlass tasks wait`, and the waiting of `enqueue --wait`.
+//! `windlass tasks wait`, and the wait of `enqueue --wait`.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::{
     session::Session,
 };
 
-/// One long poll; the next follows at once.
+/// Length of one long poll; the next one follows at once.
 const POLL: Duration = Duration::from_secs(20);
 
 /// Arguments of `tasks wait`.
@@ -36,7 +36,7 @@ pub async fn run(session: &Session, args: WaitArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Waits for every task and hands over each as it ends. Answers 6 if one did not end in success.
+/// Waits for every task and passes each on when it ends. Answers 6 if one ended dead or cancelled.
 pub async fn each_ended(
     backend: &dyn Backend,
     mut open: Vec<TaskId>,
@@ -66,7 +66,7 @@ pub async fn each_ended(
         }
         open.retain(|id| !answer.ended.iter().any(|task| task.id == *id));
         if !open.is_empty() && !backend.has_worker() {
-            return Err(nobody_runs_them(backend).into());
+            return Err(no_worker_runs(backend).into());
         }
         if left.is_zero() && answer.ended.is_empty() {
             let first = open.first().map_or_else(String::new, ToString::to_string);
@@ -82,13 +82,14 @@ pub async fn each_ended(
     Ok(exit)
 }
 
-/// Waiting makes no sense on a store that this process holds: no worker can have it at the same time.
-pub fn nobody_runs_them(backend: &dyn Backend) -> Failure {
+/// The failure of a wait on a store that this process holds: no worker can run on it, so the wait would
+/// never end.
+pub fn no_worker_runs(backend: &dyn Backend) -> Failure {
     Failure::new(Exit::Unreachable, format!("no server runs on {}, so nothing would end", backend.place()))
         .hint("start one with `windlass up`")
 }
 
-/// One ended task on one line: id, state, output or error.
+/// Prints one ended task on a line: id, state, output or error.
 pub fn show(out: Output, task: &TaskView) -> anyhow::Result<()> {
     if out.is_json() {
         return out.json(task);
@@ -96,7 +97,7 @@ pub fn show(out: Output, task: &TaskView) -> anyhow::Result<()> {
     Ok(out.line(line(out, task, ""))?)
 }
 
-/// The line of an ended task; `took` is said after the state.
+/// The line of an ended task; `took` stands after the state.
 pub fn line(out: Output, task: &TaskView, took: &str) -> String {
     let result = match (task.state, &task.output, &task.error) {
         (State::Done, Some(output), _) => format!("  {}", text::clean(output.get())),

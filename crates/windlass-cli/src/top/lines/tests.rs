@@ -84,7 +84,7 @@ fn every_screen_fits_every_size() {
     }
     for view in &views {
         for (width, height) in [(80, 24), (140, 40), (60, 10), (20, 5), (1, 1), (300, 100)] {
-            // Lines that cannot be cut are cut by the terminal: only the two usual sizes must fit by themselves.
+            // The terminal cuts long lines, so only the two usual sizes must fit without that.
             if width >= 80 {
                 shown(view, width, height);
             } else {
@@ -109,7 +109,7 @@ fn the_selected_row_is_always_in_sight() {
 }
 
 #[test]
-fn a_server_that_is_gone_is_told_in_words_and_the_last_look_stays() {
+fn a_lost_server_is_named_and_the_last_board_stays() {
     let mut view = view();
     view.lost = Some("connection refused".to_owned());
     assert_shows(&shown(&view, 80, 24), &["SERVER GONE: connection refused; trying again", "> default"]);
@@ -129,7 +129,7 @@ fn a_worker_that_missed_its_renewals_is_shown_as_stale() {
 }
 
 #[test]
-fn names_of_strangers_cannot_move_the_cursor() {
+fn names_cannot_move_the_cursor() {
     let mut view = view();
     let mut bad = board();
     bad.workers[0].host = "a\u{1b}[2Jb\r\n".to_owned();

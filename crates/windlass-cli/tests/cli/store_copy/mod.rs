@@ -1,4 +1,4 @@
-//! `windlass store copy`: a whole store from a file to a real PostgreSQL.
+//! `windlass store copy`: copies a whole store from a file to a real PostgreSQL.
 
 mod property;
 mod source;
@@ -40,25 +40,25 @@ impl Target {
         PostgresStore::open(&self.location(), self.options()).await.unwrap()
     }
 
-    /// What copies the store of a folder here.
+    /// The arguments that copy the store of a folder to this schema.
     fn arguments(&self) -> Vec<&str> {
         let place = ["--to", self.url.as_str(), "--schema", self.schema.as_str()];
         ["store", "copy", "--from", "sqlite:windlass.db"].into_iter().chain(place).collect()
     }
 
-    /// Copies the store of a folder here.
+    /// Copies the store of a folder to this schema.
     fn copy(&self, folder: &Path, more: &[&str]) -> Said {
         let mut all = self.arguments();
         all.extend(more);
         windlass(folder, &all)
     }
 
-    /// A number that a statement answers with; `{s}` stands for the schema.
+    /// The number that a statement returns; `{s}` stands for the schema.
     fn count(&self, text: &str) -> u64 {
         self.count_or_conflict(text).unwrap()
     }
 
-    /// The same; nothing if the statement is refused.
+    /// The same; `None` if the server refuses the statement.
     fn count_or_conflict(&self, text: &str) -> Option<u64> {
         let said = windlass_scratch::psql(&self.url, &text.replace("{s}", &self.schema));
         Some(said.ok()?.trim().parse().unwrap())
@@ -78,7 +78,7 @@ fn bytes(folder: &Path) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[tokio::test]
-async fn everything_arrives_and_a_worker_goes_on_with_it_in_order_and_under_limits() {
+async fn a_copied_store_runs_in_order_and_under_its_limits() {
     let (folder, target) = (tempfile::tempdir().unwrap(), Target::new("all"));
     let made = fill(folder.path()).await;
     let before = bytes(folder.path());
@@ -99,13 +99,13 @@ async fn everything_arrives_and_a_worker_goes_on_with_it_in_order_and_under_limi
     let crashed = record(made.ran.unwrap()).await;
     assert_eq!((crashed.state, crashed.crashes, crashed.attempt), (State::Ready, 1, 0));
     assert_eq!(record(made.line[0]).await.progress.as_deref(), Some("half"));
-    assert_eq!(state(made.of_job[0]).await, State::Held, "nobody serves its lane yet");
+    assert_eq!(state(made.of_job[0]).await, State::Held, "no live worker serves its lane yet");
     assert_eq!(store.schedules().list().await.unwrap().len(), 1);
     assert_eq!(store.paused_queues().await.unwrap(), [name("closed")]);
     let stuck = store.gates().workflow(&name("stuck")).await.unwrap().unwrap();
     assert_eq!(stuck.blocked_by, Some(made.stuck[0]));
 
-    // A worker does everything that can be done.
+    // A worker runs every task that can run.
     let mut hand = Hand::new(&*store).await;
     let mut order = Vec::new();
     loop {
@@ -140,7 +140,7 @@ async fn everything_arrives_and_a_worker_goes_on_with_it_in_order_and_under_limi
     let idle = store.gates().job(&name("idle")).await.unwrap().unwrap();
     assert_eq!(idle.held, 1, "its job is paused");
 
-    // Keys mean what they meant, and new tasks come after all others.
+    // Keys still belong to their tasks, and new tasks come after all others.
     let repeated = store.enqueue(vec![keyed(1, "done"), keyed(2, "gone"), keyed(70, "later")]).await.unwrap();
     assert!(repeated.iter().all(|enqueued| enqueued.existing), "{repeated:?}");
     assert_eq!(repeated[0].id, made.done.unwrap());
@@ -165,7 +165,7 @@ async fn everything_arrives_and_a_worker_goes_on_with_it_in_order_and_under_limi
 }
 
 #[tokio::test]
-async fn an_interrupted_copy_goes_on_and_no_other_source_gets_in() {
+async fn an_interrupted_copy_continues_only_from_its_source() {
     let (folder, target) = (tempfile::tempdir().unwrap(), Target::new("resume"));
     fill(folder.path()).await;
     let other = tempfile::tempdir().unwrap();
@@ -181,7 +181,7 @@ async fn an_interrupted_copy_goes_on_and_no_other_source_gets_in() {
         runs += 1;
         if runs == 2 {
             target.copy(other.path(), &[]).failed(4, &["another source", "--schema"]);
-            // Nobody works on half a copy.
+            // A worker is refused while the copy is not complete.
             let store = target.open().await;
             let mut hand = Hand::new(&*store).await;
             assert_eq!(hand.claim(10).await, []);
@@ -198,7 +198,7 @@ async fn an_interrupted_copy_goes_on_and_no_other_source_gets_in() {
 }
 
 #[tokio::test]
-async fn a_copy_that_is_killed_goes_on_behind_its_last_commit() {
+async fn a_killed_copy_continues_after_its_last_commit() {
     const TASKS: u32 = 2_000;
     let (folder, target) = (tempfile::tempdir().unwrap(), Target::new("killed"));
     let source = open_file(folder.path()).await;
@@ -245,7 +245,7 @@ async fn what_must_not_be_copied_is_refused() {
     let elsewhere = Target { url: target.url.clone(), schema: format!("{}_none", target.schema) };
     elsewhere.copy(folder.path(), &[]).failed(4, &["has no schema", "--migrate"]);
 
-    // A source that changed in between is another one.
+    // A source that has changed since the interrupted copy counts as another source.
     let cut = copy(&["--batch-rows", "1", "--stop-after", "2"]);
     assert_eq!(cut.code, Some(130), "{cut:?}");
     let source = open_file(folder.path()).await;

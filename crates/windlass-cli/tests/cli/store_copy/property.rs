@@ -1,4 +1,4 @@
-//! A copy in the middle of random work shows the same on both sides.
+//! A copy taken in the middle of random work: both sides must show the same.
 
 use std::{
     path::PathBuf,
@@ -27,7 +27,7 @@ use windlass_sqlite::{Durability, Location, Options, SqliteStore, export::Export
 
 use super::{MANY, Target};
 
-/// Rows of a batch: few, so that there are many.
+/// Rows of a batch: few, so that a copy has many batches.
 const BATCH: usize = 3;
 
 /// Opens one store in a folder of its own.
@@ -78,7 +78,7 @@ impl Harness for Files {
     }
 }
 
-/// What a store shows.
+/// The state that a store shows.
 #[derive(Debug, Clone, PartialEq)]
 struct Look {
     tasks: Vec<TaskRecord>,
@@ -108,7 +108,8 @@ async fn look(store: &dyn Store) -> Look {
     }
 }
 
-/// While a workflow is blocked no step has its turn; whether the next one is named is left to the store.
+/// A blocked workflow runs no step, so the stores may differ in whether they name the next one. Leave it
+/// out.
 fn shown(workflow: WorkflowRecord) -> WorkflowRecord {
     match workflow.blocked_by {
         Some(_) => WorkflowRecord { head: None, head_state: None, ..workflow },
@@ -116,7 +117,7 @@ fn shown(workflow: WorkflowRecord) -> WorkflowRecord {
     }
 }
 
-/// Copies a store as the program does.
+/// Copies a store in the same way as the program.
 async fn copy(export: &Export, target: &Target) {
     let mut options = target.options();
     options.migrate = true;
@@ -142,7 +143,7 @@ async fn copy(export: &Export, target: &Target) {
     assert_eq!(export.counts().unwrap(), import.counts().await.unwrap());
 }
 
-/// What one side shows and the other does not.
+/// The tasks and rows that only one side shows.
 fn only_in(side: &str, this: &Look, other: &Look) -> String {
     let lines = |look: &Look| -> Vec<String> { format!("{look:#?}").lines().map(str::to_owned).collect() };
     let tasks = this.tasks.iter().filter(|task| !other.tasks.contains(task)).map(|task| format!("{task:?}"));

@@ -1,4 +1,4 @@
-//! A store with every sort of row, and somebody who works on it.
+//! A store with every kind of row, and a worker for it.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ pub fn name(text: &str) -> Name {
     Name::new("name", text).unwrap()
 }
 
-/// The trace of a task: every other one has one.
+/// The trace of a task: every second task has one.
 pub fn trace(n: u32) -> Option<TraceContext> {
     n.is_multiple_of(2).then_some(TraceContext { trace_id: 7, span_id: u64::from(n) + 1, sampled: true })
 }
@@ -45,7 +45,7 @@ pub async fn open_file(folder: &Path) -> Arc<SqliteStore> {
     SqliteStore::open(&Location::File(folder.join("windlass.db")), options).await.unwrap()
 }
 
-/// Somebody who claims and settles.
+/// A worker that claims and settles on the test's orders.
 pub struct Hand<'a> {
     store: &'a dyn Store,
     pub worker: WorkerId,
@@ -87,7 +87,7 @@ pub fn done(text: &str) -> Settlement {
     Settlement::Done { output: Some(Payload::json(&text).unwrap()), note: None }
 }
 
-/// What a source holds that has everything.
+/// The ids of the rows in a full source.
 #[derive(Default)]
 pub struct Made {
     pub done: Option<TaskId>,
@@ -101,14 +101,15 @@ pub struct Made {
     pub paused: Option<TaskId>,
 }
 
-/// Fills a store with every sort of row, and leaves it as a process does that is killed.
+/// Fills a store with every kind of row, and leaves it as a killed process would.
 pub async fn fill(folder: &Path) -> Made {
     windlass(folder, &["migrate"]).done();
     windlass(folder, &["schedules", "set", "nightly", "echo", "--cron", "0 3 * * *"]).done();
     let store = open_file(folder).await;
     let mut made = Made::default();
     let mut hand = Hand::new(&*store).await;
-    // One after another: an attempt that left an output, one that is gone but for its key, a dead one, one that failed once.
+    // In this order: a done attempt with output, a task that is gone except for its key, a dead one, one
+    // that failed once.
     let first = add(&*store, vec![keyed(1, "done"), keyed(2, "gone"), task(3), task(4)]).await;
     let claimed = hand.claim(4).await;
     hand.settle(&claimed[0], done("one")).await;
@@ -118,14 +119,14 @@ pub async fn fill(folder: &Path) -> Made {
     hand.settle(&claimed[3], Settlement::Retry { due_at: later, error: "not yet".to_owned() }).await;
     (made.done, made.dead, made.retried) = (Some(first[0]), Some(first[2]), Some(first[3]));
 
-    // A workflow whose first step died, and one that is under way.
+    // A workflow whose first step is dead, and one in progress.
     made.stuck =
         add(&*store, vec![step(10, "stuck", OnFailure::Block), step(11, "stuck", OnFailure::Block)]).await;
     let head = hand.claim(1).await;
     hand.settle(&head[0], Settlement::Dead { error: "broken".to_owned() }).await;
     made.line = add(&*store, (20..23).map(|n| step(n, "line", OnFailure::Cancel)).collect()).await;
 
-    // A job with a limit, of which two run; one that is paused; one with a delay.
+    // A job with a limit and two running tasks, a paused job, and a job with a delay.
     let limit = JobChange { concurrency: Some(Some(2)), ..JobChange::default() };
     store.gates().set_job(&name("press"), &limit).await.unwrap();
     made.of_job = add(&*store, (30..35).map(|n| of_job(n, "press")).collect()).await;
@@ -139,7 +140,7 @@ pub async fn fill(folder: &Path) -> Made {
     let delay = JobChange { delay: Some(Some(Duration::from_hours(2))), ..JobChange::default() };
     store.gates().set_job(&name("slow"), &delay).await.unwrap();
 
-    // One that runs and is plain, ready ones of several priorities, one for later, one in a paused queue.
+    // A running plain task, ready ones of several priorities, a scheduled one, and one in a paused queue.
     made.ran = Some(add(&*store, vec![task(50)]).await[0]);
     assert_eq!(hand.claim(1).await.len(), 1);
     let of_priority = |n: u32, priority: i32| NewTask { priority, ..task(n) };
