@@ -17,7 +17,7 @@ pub enum ErrorCode {
     MethodNotAllowed,
     /// The body is not declared to be JSON.
     UnsupportedMediaType,
-    /// Nobody said who they are, or not in a way that holds: a token is missing, unknown, revoked or expired.
+    /// The server does not know the caller: its token is missing, unknown, revoked or expired.
     Unauthorized,
     /// The caller may not do this, or the Host or the Origin is not one that this server answers to.
     Forbidden,

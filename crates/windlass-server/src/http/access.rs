@@ -89,7 +89,7 @@ fn find(request: &Request, is_grpc: bool) -> Found {
     }
     Found::Refused(if allowed.is_empty() {
         // A route that somebody forgot to put into the table is of no use to anybody.
-        ErrorDetail::new(ErrorCode::Forbidden, "nobody may make this call").into_response()
+        ErrorDetail::new(ErrorCode::Forbidden, "no caller may make this call").into_response()
     } else {
         wrong_method(request.method().as_str(), &allowed.join(","))
     })

@@ -35,7 +35,7 @@ fn document() -> Value {
         "info": {
             "title": "Windlass", "version": VERSION, "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
             "description": "A durable task queue. Times are RFC 3339 in UTC, durations whole milliseconds. A server on loopback \
-                may be set to ask nobody for a token."
+                may be set to ask for no token."
         },
         "servers": [{"url": "/"}],
         "paths": paths,

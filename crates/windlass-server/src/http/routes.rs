@@ -126,7 +126,7 @@ async fn enqueue(State(server): Shared, request: Request) -> Result<Response> {
     let trace = trace_of(request.headers());
     // The door puts it there; without it there was no door.
     let caller = request.extensions().get::<Arc<Caller>>().cloned();
-    let caller = caller.ok_or_else(|| ErrorDetail::new(ErrorCode::Forbidden, "nobody let this call in"))?;
+    let caller = caller.ok_or_else(|| ErrorDetail::new(ErrorCode::Forbidden, "this call has passed no access check"))?;
     let bytes = body::read(&server, request, max).await?;
     // Counted before it is built: a body of a million small tasks is refused for the price of a scan.
     if let Some(len) = parse::<BatchShape>(&bytes)?.len {

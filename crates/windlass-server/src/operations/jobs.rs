@@ -1,4 +1,4 @@
-//! Jobs: look, set, pause, cancel, remove.
+//! Jobs: read, set, pause, cancel, remove.
 
 use windlass_core::{JobChange, JobState, Name};
 
@@ -21,14 +21,15 @@ impl Operations {
         found.map(JobView::from).ok_or_else(|| missing(&name))
     }
 
-    /// Makes a job or changes it: at once for what waits, and never for what runs unless asked.
+    /// Creates a job or changes it. Waiting tasks follow the change at once; running tasks only if the caller
+    /// asks for that.
     pub async fn set_job(&self, job: &str, request: JobRequest) -> Result<JobView> {
         let name = Name::new("job", job)?;
         let change = change(&request)?;
         Ok(self.store.gates().set_job(&name, &change).await?.into())
     }
 
-    /// Cancels what waits in a job and forgets it when the last task that runs has ended.
+    /// Cancels the waiting tasks of a job. The job is removed when its last running task has ended.
     pub async fn remove_job(&self, job: &str, now: bool) -> Result<JobRemoval> {
         let name = Name::new("job", job)?;
         let gates = self.store.gates();
@@ -51,7 +52,7 @@ fn change(request: &JobRequest) -> Result<JobChange> {
     }
     let delay = match request.delay_ms {
         None => None,
-        // No time between two starts is no delay.
+        // A delay of zero between two starts is no delay.
         Some(None | Some(0)) => Some(None),
         Some(Some(ms)) => Some(Some(duration("delay_ms", ms)?)),
     };

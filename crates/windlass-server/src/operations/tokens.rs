@@ -63,7 +63,7 @@ impl Operations {
     }
 }
 
-/// Refuses bounds that would not hold: who may look at everything, or change it, is bound by nothing.
+/// Refuses a bound that would have no effect: the scopes `read` and `admin` are not restricted by one.
 fn check_bound(scopes: Scopes, bound: &Bound) -> Result<()> {
     if bound.queues.len() > BOUND_MAX || bound.kinds.len() > BOUND_MAX {
         return Err(ErrorDetail::invalid(format!(
