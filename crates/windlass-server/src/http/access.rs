@@ -1,4 +1,4 @@
-//! The door: every call passes here, and none that is not in the table of calls passes.
+//! The access check: every call passes here, and a call that is not in the table of calls is refused.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     grpc,
 };
 
-/// Lets a call in that the caller may make, and tells of those that change something.
+/// Passes on a call that the caller may make, and writes the audit lines.
 pub(super) async fn access(State(rights): State<Arc<Access>>, mut request: Request, next: Next) -> Response {
     let is_grpc = is_grpc(request.headers());
     let call = match find(&request, is_grpc) {
@@ -44,7 +44,8 @@ pub(super) async fn access(State(rights): State<Arc<Access>>, mut request: Reque
     response
 }
 
-/// How a call was answered. One of gRPC that fails says so in its head, where a success says nothing yet.
+/// How a call was answered. A failed gRPC call has its status in its headers; a successful one has none there
+/// yet.
 fn answered(call: &Call, response: &Response) -> Answered {
     if call.is_grpc() {
         Answered::Grpc(Status::from_header_map(response.headers()).map_or(Code::Ok, |told| told.code()))
@@ -53,12 +54,12 @@ fn answered(call: &Call, response: &Response) -> Answered {
     }
 }
 
-/// What a request asks for.
+/// The call that a request makes.
 enum Found {
     Call(&'static Call),
-    /// No route at all: whoever answers says so.
+    /// No route matches: the router answers 404.
     Nothing,
-    /// Something that is not in the table.
+    /// A call that is not in the table, with its answer.
     Refused(Response),
 }
 
@@ -88,7 +89,7 @@ fn find(request: &Request, is_grpc: bool) -> Found {
         }
     }
     Found::Refused(if allowed.is_empty() {
-        // A route that somebody forgot to put into the table is of no use to anybody.
+        // A route that is missing in the table is a mistake in this program: refuse it.
         ErrorDetail::new(ErrorCode::Forbidden, "no caller may make this call").into_response()
     } else {
         wrong_method(request.method().as_str(), &allowed.join(","))
@@ -105,7 +106,7 @@ fn wrong_method(method: &str, allowed: &str) -> Response {
     response
 }
 
-/// Whether a request is one of gRPC.
+/// Whether a request is a gRPC call.
 pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     kind.starts_with(b"application/grpc")
