@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_resembles_nothing_is_refused_with_the_known_ones() {
+    fn an_unlike_field_is_refused_with_the_known_fields() {
         let error = refused::<BulkRequest>(r#"{"colour of the sea":1}"#);
         assert!(error.hint.unwrap().contains("dry_run, over_ms"));
     }

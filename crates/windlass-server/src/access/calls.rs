@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn no_call_is_named_twice_and_each_that_changes_something_needs_admin() {
+    fn destructive_calls_need_admin_and_names_are_unique() {
         for (place, call) in CALLS.iter().enumerate() {
             assert!(CALLS.iter().skip(place + 1).all(|other| other.name != call.name), "{}", call.name);
             assert!(!call.destructive || call.scope == Some(Scope::Admin), "{}", call.name);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_http_that_does_more_than_look_is_an_enqueue_or_destructive() {
+    fn an_http_call_that_is_not_a_get_enqueues_or_is_destructive() {
         for call in CALLS.iter().filter(|call| call.name.contains(' ') && !call.name.starts_with("GET ")) {
             let looks = call.name == "POST /v1/tasks/wait";
             let known = call.destructive || call.scope == Some(Scope::Enqueue) || looks;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn in_read_only_mode_nobody_changes_anything_and_all_may_look_as_before() {
+    fn read_only_mode_refuses_changes_and_allows_reads() {
         let admin = Scopes::of([Scope::Admin]);
         for call in CALLS {
             let looks = !call.destructive && !matches!(call.scope, Some(Scope::Enqueue | Scope::Work));

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_remembered_is_bounded_and_does_not_last() {
+    async fn the_cache_is_bounded_and_its_entries_expire() {
         let id = |n: usize| Name::new("token", format!("t{n}")).unwrap();
         let (mut known, start) = (Known::default(), Instant::now());
         for n in 0..KNOWN_MAX * 3 {

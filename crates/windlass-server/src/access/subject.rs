@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subject_is_told_of_audited_calls_only_and_cut_to_a_bound() {
+    fn only_audited_calls_have_a_subject_and_it_is_bounded() {
         let mut request = Request::new("q".repeat(10_000));
         Subject::tell(&request, |_| unreachable!("this call is not audited"));
         let subject = Subject::default();
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_ids_some_are_named_and_the_rest_is_counted() {
+    fn a_subject_names_the_first_ids_and_counts_the_rest() {
         assert_eq!(Subject::ids(["a", "b"].into_iter()), "a b");
         assert_eq!(Subject::ids(["a"; 12].into_iter()), "a a a a a a a a a a and 2 more");
     }

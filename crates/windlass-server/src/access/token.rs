@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_found_by_its_id_and_proved_by_the_whole() {
+    fn a_token_is_found_by_its_id_and_proved_by_its_text() {
         let (one, other) = (make().unwrap(), make().unwrap());
         assert_eq!(one.text.len(), TOKEN_LETTERS);
         assert_eq!(id_of(&one.text), Some(one.id.clone()));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_the_shape_of_a_token_is_not_looked_up() {
+    fn a_text_without_the_form_of_a_token_is_not_looked_up() {
         let good = make().unwrap().text;
         for text in
             ["", "wl_", "x", &good[1..], &format!("{good}A"), &good.replace("wl_", "xx_"), &"ä".repeat(40)]

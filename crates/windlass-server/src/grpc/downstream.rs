@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stream_that_nobody_reads_is_given_up_and_says_why_when_it_is_read_again() {
+    async fn an_unread_stream_ends_with_the_reason() {
         let (down, told) = mpsc::channel(16);
         let (mut stream, reader) = Downstream::new(told);
         for _ in 0..3 {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_that_is_dropped_takes_nothing_more_although_somebody_looks_at_it() {
+    async fn a_dropped_stream_takes_nothing_while_it_is_watched() {
         let (down, told) = mpsc::channel(16);
         let (stream, reader) = Downstream::new(told);
         down.try_send(cancellation()).unwrap();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stream_that_is_read_slowly_or_has_nothing_to_say_goes_on() {
+    async fn a_slow_or_idle_stream_stays_open() {
         let (down, told) = mpsc::channel(16);
         let (mut stream, reader) = Downstream::new(told);
         let slow = async {

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_to_end_a_step_is_preferred_until_the_next_one_is_handed_out() {
+    fn a_worker_is_preferred_until_the_next_step_is_handed_out() {
         let (preferences, now) = (Preferences::new(Affinity::On), Instant::now());
         preferences.note([name("a"), name("b")].iter(), WorkerId(1), now);
         preferences.note([name("a")].iter(), WorkerId(2), now);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_forgotten_after_a_moment_and_never_more_than_so_many() {
+    fn preferences_expire_and_are_bounded() {
         let (preferences, now) = (Preferences::new(Affinity::On), Instant::now());
         preferences.note([name("old")].iter(), WorkerId(1), now);
         preferences.note([name("new")].iter(), WorkerId(1), now + PREFERENCE_AGE);

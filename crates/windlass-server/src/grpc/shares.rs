@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_with_equal_lanes_are_one_claim_and_each_turn_starts_with_another() {
+    fn workers_with_equal_lanes_share_a_claim_and_take_turns() {
         let wants = [want(1, 7, 100), want(2, 7, 3), want(3, 9, 1), want(4, 7, 0)];
         let made = claims(&wants, 0);
         let shares: Vec<_> = made.iter().map(|(_, shares)| shares.clone()).collect();
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_grow_while_they_are_met_and_start_small_again() {
+    fn claims_grow_while_they_are_full_and_start_small_again() {
         assert_eq!(next_batch(8, 8, 8), 16);
         assert_eq!(next_batch(BATCH_MAX, 9, 9), BATCH_MAX);
         assert_eq!(next_batch(128, 128, 127), BATCH_MIN);

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_has_the_sentence_of_http_and_the_whole_error_in_its_trailer() {
+    fn a_status_has_the_http_sentence_and_the_error_as_trailer() {
         let id = windlass_core::TaskId::from_raw(5);
         for (error, code) in [
             (Error::LeaseLost(id), Code::FailedPrecondition),

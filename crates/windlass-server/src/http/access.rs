@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_is_in_the_table_of_calls_and_every_call_of_http_has_a_route() {
+    fn routes_and_the_table_of_calls_agree() {
         let mut found: Vec<String> = routes()
             .into_iter()
             .flat_map(|(route, methods)| {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_to_a_client_of_grpc_in_headers_alone() {
+    fn a_grpc_refusal_is_sent_in_headers_alone() {
         let error = ErrorDetail::new(ErrorCode::Unauthorized, "no 100 % token").hint("m…");
         let response = grpc::refuse(error);
         let told = Status::from_header_map(response.headers()).unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_grpc_that_is_not_in_the_table_is_refused_and_a_route_is_none() {
+    fn a_grpc_call_that_is_not_in_the_table_is_refused() {
         for path in ["/windlass.v1.Moon/Land", "/v1/tasks", "/GET%20/v1/tasks", "/"] {
             let request = Request::post(path)
                 .header(header::CONTENT_TYPE, "application/grpc+proto")

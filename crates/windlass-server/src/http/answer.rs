@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_its_status_and_what_may_be_repeated_says_when() {
+    fn every_code_has_a_status_and_retryable_ones_retry_after() {
         for (code, expected, retry) in [
             (ErrorCode::Invalid, 400, false),
             (ErrorCode::TooLarge, 413, false),

@@ -206,7 +206,7 @@ mod tests {
     use super::BUSY;
 
     #[test]
-    fn the_answer_to_one_connection_too_many_states_its_length_and_is_an_error_body() {
+    fn the_answer_over_the_connection_limit_is_an_error_body() {
         let (head, body) = BUSY.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
         serde_json::from_str::<crate::api::ErrorBody>(body).unwrap();

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_spoken_is_told_by_the_start_and_nothing_is_lost() {
+    async fn the_first_bytes_show_the_http_version_and_are_kept() {
         for (bytes, is_http2) in [
             (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nrest".as_slice(), true),
             (b"PROPFIND / HTTP/1.1\r\n\r\n".as_slice(), false),

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_names_the_listen_address_and_allowed_names_are_ours_with_any_port() {
+    fn loopback_listen_address_and_allowed_names_are_accepted() {
         for host in [
             "localhost",
             "LocalHost:7878",
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn any_address_but_no_foreign_name_is_ours_when_every_address_is_listened_on() {
+    fn listening_everywhere_accepts_addresses_but_no_names() {
         assert!(checked("0.0.0.0:7878", &[("host", "192.168.7.7:7878")]).is_ok());
         assert!(checked("0.0.0.0:7878", &[("host", "evil.example:7878")]).is_err());
     }

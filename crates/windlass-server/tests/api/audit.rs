@@ -71,7 +71,7 @@ impl Log {
 
 // One thread: the log of this test is that of all tasks that it starts.
 #[tokio::test]
-async fn a_change_is_told_with_who_what_where_and_outcome_and_a_look_is_not() {
+async fn a_change_has_an_audit_line_and_a_read_has_none() {
     let (log, _logging) = Log::start();
     let server = Guarded::start().await;
     let (admin, reader) = (server.token(&[Scope::Admin]).await, server.token(&[Scope::Read]).await);
@@ -98,7 +98,7 @@ async fn a_change_is_told_with_who_what_where_and_outcome_and_a_look_is_not() {
 }
 
 #[tokio::test]
-async fn a_change_over_grpc_is_told_with_what_it_was_about_and_the_status_of_grpc() {
+async fn a_grpc_audit_line_has_the_subject_and_the_status() {
     let (log, _logging) = Log::start();
     let server = Guarded::start().await;
     let (admin, reader) = (server.token(&[Scope::Admin]).await, server.token(&[Scope::Read]).await);

@@ -32,7 +32,7 @@ async fn post(server: &Guarded, token: &str, path: &str, body: &str) -> crate::h
 }
 
 #[tokio::test]
-async fn a_bound_token_enqueues_into_its_queues_and_kinds_alone() {
+async fn a_bound_token_enqueues_only_into_its_queues_and_kinds() {
     let server = Guarded::start().await;
     let token = token(&server, "enqueue", &["mail"], &["send"]).await;
     let (wire, origin) = Wire::connect(&format!("http://{}", server.api.address)).await;
@@ -58,7 +58,7 @@ async fn a_bound_token_enqueues_into_its_queues_and_kinds_alone() {
 }
 
 #[tokio::test]
-async fn a_bound_worker_gets_tasks_of_its_queues_and_kinds_alone() {
+async fn a_bound_worker_gets_only_tasks_of_its_queues_and_kinds() {
     let server = Guarded::start().await;
     let token = token(&server, "work", &["mail"], &[]).await;
     let store = server.api.store.clone();
@@ -103,7 +103,7 @@ async fn a_bound_worker_gets_tasks_of_its_queues_and_kinds_alone() {
 }
 
 #[tokio::test]
-async fn a_bound_worker_hears_of_its_own_cancellations_alone() {
+async fn a_bound_worker_receives_only_its_own_cancellations() {
     let server = Guarded::start().await;
     let token = token(&server, "work", &["mail"], &[]).await;
     let store = server.api.store.clone();
@@ -150,7 +150,7 @@ async fn a_bound_worker_hears_of_its_own_cancellations_alone() {
 }
 
 #[tokio::test]
-async fn a_worker_belongs_to_the_token_that_registered_it_on_every_server() {
+async fn a_worker_belongs_to_its_token_on_every_server() {
     let server = Guarded::start().await;
     let tokens = [server.token(&[Scope::Work]).await, server.token(&[Scope::Work]).await];
     let admin = server.token(&[Scope::Admin]).await;
@@ -172,7 +172,7 @@ async fn a_worker_belongs_to_the_token_that_registered_it_on_every_server() {
 }
 
 #[tokio::test]
-async fn bounds_are_listed_and_refused_where_they_would_not_hold() {
+async fn bounds_are_listed_and_refused_where_they_have_no_effect() {
     let server = Guarded::start().await;
     let admin = server.token(&[Scope::Admin]).await;
     let made =

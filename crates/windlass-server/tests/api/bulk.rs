@@ -16,7 +16,7 @@ async fn a_task_that_has_not_started_is_cancelled_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_running_task_is_asked_to_end_and_an_ended_one_is_a_conflict() {
+async fn cancelling_a_running_task_asks_and_an_ended_one_conflicts() {
     let api = Api::start().await;
     let worker = api.worker(&["a"]).await;
     let id = api.enqueue(json!({"kind": "a"})).await;

@@ -48,7 +48,7 @@ async fn a_batch_is_all_or_none_and_says_which_entry_is_wrong() {
 }
 
 #[tokio::test]
-async fn the_same_key_gives_the_same_task_and_another_payload_is_a_conflict() {
+async fn the_same_key_gives_one_task_or_a_payload_conflict() {
     let api = Api::start().await;
     let id = api.enqueue(json!({"kind": "a", "payload": 1, "key": "k"})).await;
     let again = api.post("/v1/tasks", r#"{"kind":"a","payload":1,"key":"k"}"#).await;
@@ -116,7 +116,7 @@ async fn secrets_of_a_kind_are_not_shown_in_any_answer() {
 }
 
 #[tokio::test]
-async fn the_callers_trace_is_carried_by_its_tasks_and_what_is_none_is_ignored() {
+async fn tasks_carry_the_callers_trace_and_ignore_an_invalid_one() {
     let api = Api::start().await;
     let worker = api.worker(&["a"]).await;
     let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

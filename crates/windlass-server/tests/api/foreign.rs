@@ -94,7 +94,7 @@ fn every_end() -> [settlement::End; 6] {
 }
 
 #[tokio::test]
-async fn a_worker_that_settles_anothers_task_by_a_call_is_refused_and_changes_nothing() {
+async fn settling_anothers_task_by_a_call_is_refused() {
     let mut pair = Pair::start().await;
     let before = pair.task().await;
     let (token, lease) = (pair.tokens[1].clone(), Some(pair.foreign()));
@@ -142,7 +142,7 @@ async fn a_worker_that_settles_anothers_task_by_a_call_is_refused_and_changes_no
 }
 
 #[tokio::test]
-async fn a_worker_that_settles_anothers_task_on_its_stream_is_refused_and_changes_nothing() {
+async fn settling_anothers_task_on_a_stream_is_refused() {
     let mut pair = Pair::start().await;
     let before = pair.task().await;
     let (up, said) = mpsc::channel(8);

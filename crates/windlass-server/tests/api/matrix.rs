@@ -92,7 +92,7 @@ fn may(call: &Call, held: Scope) -> bool {
 }
 
 #[tokio::test]
-async fn every_method_of_grpc_is_answered_to_those_who_may_call_it_and_refused_to_all_others() {
+async fn every_grpc_method_is_open_to_exactly_its_scope() {
     let server = Guarded::start().await;
     let (mut wire, _) = Wire::connect(&format!("http://{}", server.api.address)).await;
     let mut tokens = Vec::new();
@@ -131,7 +131,7 @@ fn is_served(told: &Status) -> bool {
 }
 
 #[tokio::test]
-async fn no_method_of_grpc_changes_anything_on_a_read_only_server() {
+async fn no_grpc_method_changes_anything_on_a_read_only_server() {
     let options = access::Options { auth: Auth::Tokens, mode: Mode::ReadOnly, ..access::Options::default() };
     let server = Guarded::with(options).await;
     let admin = server.token(&[Scope::Admin]).await;
@@ -149,7 +149,7 @@ async fn no_method_of_grpc_changes_anything_on_a_read_only_server() {
 }
 
 #[tokio::test]
-async fn every_operation_of_the_document_is_answered_to_those_who_may_ask_and_refused_to_all_others() {
+async fn every_documented_operation_is_open_to_exactly_its_scope() {
     let server = Guarded::start().await;
     let document = server.call("GET /v1/openapi.json", "").await.json();
     let mut tokens = Vec::new();

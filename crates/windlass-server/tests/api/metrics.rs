@@ -85,7 +85,7 @@ async fn metrics_come_in_the_text_format_of_prometheus() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_is_said_to_be_and_its_figures_are_left_out() {
+async fn metrics_report_a_missing_store_and_omit_its_counts() {
     let monitored = monitored(Metrics::On, Routes::Whole, true).await;
     let answer = monitored.api.get("/metrics").await;
     let text = answer.text();

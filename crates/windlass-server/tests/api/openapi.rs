@@ -311,7 +311,7 @@ fn known(answer: &Answer) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn the_server_knows_exactly_the_query_parameters_of_the_document() {
+async fn query_parameters_and_the_document_agree() {
     let api = Api::start().await;
     let document = Document::of(&api).await;
     for (call, operation) in document.operations() {
@@ -339,7 +339,7 @@ async fn the_server_knows_exactly_the_query_parameters_of_the_document() {
 }
 
 #[tokio::test]
-async fn the_server_knows_exactly_the_fields_of_the_bodies_in_the_document() {
+async fn body_fields_and_the_document_agree() {
     let api = Api::start().await;
     let document = Document::of(&api).await;
     let schemas = &document.0["components"]["schemas"];
@@ -373,7 +373,7 @@ async fn the_server_knows_exactly_the_fields_of_the_bodies_in_the_document() {
 }
 
 #[tokio::test]
-async fn every_operation_of_the_document_is_open_to_exactly_those_that_it_names() {
+async fn documented_scopes_are_those_that_the_server_asks_for() {
     let server = Guarded::start().await;
     let document = Document(server.call("GET /v1/openapi.json", "").await.json());
     let operations = document.operations();

@@ -129,7 +129,7 @@ async fn dead_tasks_are_removed_by_id_and_by_filter() {
 }
 
 #[tokio::test]
-async fn a_purge_cancels_what_waits_removes_what_is_dead_and_leaves_what_runs() {
+async fn a_purge_cancels_waiting_and_removes_dead_tasks_only() {
     let api = Api::start().await;
     let worker = api.worker(&["a"]).await;
     for _ in 0..2 {

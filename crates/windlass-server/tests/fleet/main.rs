@@ -35,7 +35,7 @@ fn told(report: &Report) -> String {
 }
 
 #[test]
-fn every_promise_holds_whatever_the_network_does() {
+fn every_promise_holds_on_a_faulty_network() {
     let (mut partitions, mut half_open, mut held, mut crashes, mut losses, mut attempts) = (0, 0, 0, 0, 0, 0);
     for seed in first()..first() + seeds() {
         let report = run(seed, None);

@@ -203,7 +203,7 @@ async fn a_worker_that_does_not_read_holds_few_large_payloads() {
 const MOST_OF_A_LEASE: Duration = Duration::from_secs(6);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_idle_streams_and_ten_that_nobody_reads_leave_the_rest_unaffected() {
+async fn idle_and_unread_streams_do_not_affect_a_normal_worker() {
     let harness = SqliteHarness::new(Durability::Normal);
     let store = harness.open(Rules::default()).await;
     let served = Served::start(Arc::clone(&store)).await;

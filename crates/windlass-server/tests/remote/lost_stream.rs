@@ -93,7 +93,7 @@ async fn down(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tasks_that_are_lost_with_a_stream_are_handed_back_by_the_next_one() {
+async fn tasks_lost_with_a_stream_go_back_when_the_next_one_opens() {
     let store = store();
     let served = Served::start(store.clone()).await;
     let hose = Hose::to(&served.url).await;

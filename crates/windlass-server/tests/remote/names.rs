@@ -10,7 +10,7 @@ use crate::{harness::Remote, sqlite::support::SqliteHarness};
 const BATCH: usize = 10_000;
 
 #[tokio::test]
-async fn any_number_of_job_names_leaves_pages_claims_and_audit_as_they_are() {
+async fn many_job_names_leave_pages_claims_and_audit_working() {
     let names = if std::env::var_os("WINDLASS_LONG").is_some() { 1_000_000 } else { 2_000 };
     let harness = Remote::new(SqliteHarness::new(Durability::Normal));
     let store = harness.open(Rules::default()).await;

@@ -100,7 +100,7 @@ pub async fn all_done(store: &dyn Store, ids: &[TaskId]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_that_is_enqueued_through_the_server_reaches_a_waiting_worker_without_a_poll() {
+async fn a_task_enqueued_at_the_server_is_pushed_without_a_poll() {
     let store = store();
     let served = Served::start(store.clone()).await;
     let (started, mut starts) = mpsc::unbounded_channel();
@@ -141,7 +141,7 @@ async fn a_worker_is_never_pushed_more_than_it_has_slots_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_whose_server_ends_goes_on_at_another_and_loses_nothing() {
+async fn a_worker_moves_to_another_server_and_loses_nothing() {
     let store = store();
     let (first, second) = (Served::start(store.clone()).await, Served::start(store.clone()).await);
     let (started, mut starts) = mpsc::unbounded_channel();
@@ -206,7 +206,7 @@ async fn a_task_for_a_waiting_worker_is_never_ready_in_between() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_next_step_of_a_workflow_runs_where_the_one_before_ran() {
+async fn the_next_step_of_a_workflow_runs_on_the_same_worker() {
     const WORKFLOWS: usize = 100;
     const STEPS: usize = 20;
     let store = store();

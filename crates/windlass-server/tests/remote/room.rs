@@ -89,7 +89,7 @@ impl Half {
 }
 
 #[tokio::test]
-async fn large_messages_of_calls_and_streams_share_the_budget_of_bodies() {
+async fn calls_and_streams_share_the_budget_of_bodies() {
     let store = store();
     let options = Options { bodies_max_bytes: BUDGET_BYTES, ..Options::default() };
     let served = Served::with(store.clone(), options).await;
@@ -132,7 +132,7 @@ async fn large_messages_of_calls_and_streams_share_the_budget_of_bodies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_large_enqueues_at_once_each_is_whole_or_refused() {
+async fn many_large_enqueues_are_each_complete_or_refused() {
     let store = store();
     let options = Options { bodies_max_bytes: BUDGET_BYTES, ..Options::default() };
     let served = Served::with(store.clone(), options).await;
@@ -162,7 +162,7 @@ async fn of_many_large_enqueues_at_once_each_is_whole_or_refused() {
 }
 
 #[tokio::test]
-async fn a_message_that_does_not_arrive_is_given_up_with_its_room() {
+async fn a_message_that_never_arrives_gives_back_its_room() {
     let store = store();
     let options = Options {
         bodies_max_bytes: LARGE_BYTES + (2 << 10),

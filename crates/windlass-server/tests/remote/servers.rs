@@ -39,7 +39,7 @@ impl Two {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_enqueued_through_one_server_reaches_a_worker_of_the_other_before_that_looks() {
+async fn a_task_is_pushed_to_a_worker_of_another_server() {
     let two = Two::start().await;
     let (started, mut starts) = mpsc::unbounded_channel();
     let hand = Hand::start(&two.second.url, 4, told("one", &started, usize::MAX >> 3).0).await;
@@ -108,7 +108,7 @@ async fn start(store: &dyn Store, starts: &mut mpsc::UnboundedReceiver<(&'static
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_whose_server_dies_goes_on_at_the_other_under_the_same_leases() {
+async fn a_worker_keeps_its_leases_when_its_server_dies() {
     let two = Two::start().await;
     let (started, mut starts) = mpsc::unbounded_channel();
     let (handler, go_on) = told("one", &started, 0);

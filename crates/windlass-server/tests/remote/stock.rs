@@ -32,7 +32,7 @@ async fn add(store: &MemoryStore, n: usize) {
 }
 
 #[tokio::test]
-async fn stock_tools_find_the_services_in_both_versions_and_the_server_healthy() {
+async fn reflection_in_both_versions_and_health_work() {
     let served = Served::start(store()).await;
     let (wire, origin) = Wire::connect(&served.url).await;
     let health = HealthClient::with_origin(wire.clone(), origin.clone())
@@ -71,7 +71,7 @@ async fn stock_tools_find_the_services_in_both_versions_and_the_server_healthy()
 }
 
 #[tokio::test]
-async fn a_client_that_leases_single_tasks_ends_them_once_however_often_it_says_so() {
+async fn repeated_ends_of_one_lease_end_the_task_once() {
     let store = store();
     let served = Served::start(store.clone()).await;
     let mut client = workers(&served.url).await;
@@ -118,7 +118,7 @@ async fn a_client_that_leases_single_tasks_ends_them_once_however_often_it_says_
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_said_in_the_sentences_of_http() {
+async fn grpc_errors_have_the_sentences_of_http() {
     let served = Served::start(store()).await;
     let (wire, origin) = Wire::connect(&served.url).await;
     let mut tasks = TasksClient::with_origin(wire.clone(), origin);
@@ -176,7 +176,7 @@ impl Stream {
 }
 
 #[tokio::test]
-async fn a_stream_brings_no_more_than_its_credit_and_takes_ends_and_heartbeats() {
+async fn a_stream_holds_to_its_credit_and_takes_ends_and_heartbeats() {
     let store = store();
     let served = Served::start(store.clone()).await;
     add(&store, 5).await;
@@ -212,7 +212,7 @@ async fn a_stream_brings_no_more_than_its_credit_and_takes_ends_and_heartbeats()
 }
 
 #[tokio::test]
-async fn what_a_worker_does_not_own_up_to_goes_back_when_its_next_stream_opens() {
+async fn tasks_that_a_new_stream_does_not_name_go_back() {
     let store = store();
     let served = Served::start(store.clone()).await;
     add(&store, 3).await;
@@ -242,7 +242,7 @@ async fn what_a_worker_does_not_own_up_to_goes_back_when_its_next_stream_opens()
 }
 
 #[tokio::test]
-async fn what_a_worker_has_lost_is_told_when_its_next_stream_opens() {
+async fn a_new_stream_tells_the_worker_which_tasks_it_has_lost() {
     let store = store();
     let served = Served::start(store.clone()).await;
     add(&store, 2).await;
@@ -275,7 +275,7 @@ async fn what_a_worker_has_lost_is_told_when_its_next_stream_opens() {
 }
 
 #[tokio::test]
-async fn an_older_stream_at_another_server_gets_nothing_once_the_worker_has_a_new_one() {
+async fn an_older_stream_at_another_server_gets_no_more_tasks() {
     let store = store();
     let (first, second) = (Served::start(store.clone()).await, Served::start(store.clone()).await);
     let hello = v1::Hello { register: Some(introduction()), ..Default::default() };

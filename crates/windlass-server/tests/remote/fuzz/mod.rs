@@ -211,11 +211,11 @@ async fn the_model_survives_messages_by_chance() {
 }
 
 #[tokio::test]
-async fn the_embedded_store_survives_messages_by_chance() {
+async fn the_embedded_store_survives_random_messages() {
     fuzz(&crate::sqlite::support::SqliteHarness::new(windlass_sqlite::Durability::Normal), 2).await;
 }
 
 #[tokio::test]
-async fn the_postgresql_store_survives_messages_by_chance() {
+async fn the_postgresql_store_survives_random_messages() {
     fuzz(&crate::postgres::support::PostgresHarness::new(), 3).await;
 }
