@@ -14,7 +14,7 @@ use windlass_server::{
 
 use crate::harness::{Answer, Api};
 
-/// A server whose tokens the test makes by hand.
+/// A server that accepts only tokens; the test creates them itself.
 pub struct Guarded {
     pub api: Api,
     pub operations: Operations,
@@ -48,7 +48,7 @@ impl Guarded {
         self.operations.create_token(TokenRequest { scopes, ..TokenRequest::default() }).await.unwrap().token
     }
 
-    /// Makes a call with these headers and an empty object as its body, if it may have one.
+    /// Makes a call with these headers. The body is an empty object, if the method may have a body.
     pub async fn call(&self, call: &str, headers: &str) -> Answer {
         let (method, path) = call.split_once(' ').unwrap();
         let body = if matches!(method, "POST" | "PUT") { "{}" } else { "" };
@@ -65,7 +65,7 @@ impl Guarded {
     }
 }
 
-/// The call with something in the place of each parameter.
+/// The call with a value for each parameter.
 fn filled(call: &str) -> String {
     call.replace("{id}", "no-such-thing").replace("{name}", "no-such-thing")
 }
@@ -80,9 +80,9 @@ async fn every_http_call_is_open_to_exactly_its_scope() {
     for call in CALLS.iter().filter(|call| call.name.contains(' ')) {
         let path = filled(call.name);
         let refused = |answer: &Answer| matches!(answer.status, 401 | 403);
-        let nobody = server.call(&path, "").await;
-        assert_eq!(nobody.status == 401, call.scope.is_some(), "{path} without a token: {}", nobody.status);
-        assert_eq!(refused(&nobody), call.scope.is_some(), "{path}");
+        let unknown = server.call(&path, "").await;
+        assert_eq!(unknown.status == 401, call.scope.is_some(), "{path} without a token: {}", unknown.status);
+        assert_eq!(refused(&unknown), call.scope.is_some(), "{path}");
         for (held, token) in &tokens {
             let answer = server.call_as(token, &path).await;
             let may = call.scope.is_none_or(|scope| scope == *held || *held == Scope::Admin);
@@ -213,7 +213,7 @@ async fn a_read_only_server_refuses_every_change() {
     }
 }
 
-/// Many calls of one caller without a connection each.
+/// A call without a connection, so that a test can make many.
 fn shown(headers: &http::HeaderMap) -> access::Shown<'_> {
     access::Shown { headers, path: "/", certificate: None }
 }
@@ -292,7 +292,7 @@ async fn too_many_calls_are_429_with_the_time_to_wait() {
     let server = Guarded::with(access::Options { rate_per_s: 1, ..TOKENS }).await;
     let token = server.token(&[Scope::Read]).await;
     let mut refused = None;
-    // A call may take longer than it takes the bucket to fill; not each of a hundred.
+    // A call may take longer than the bucket needs to refill, but not each of a hundred.
     for _ in 0..100 {
         let answer = server.call_as(&token, "GET /v1/queues").await;
         if answer.status == 429 {

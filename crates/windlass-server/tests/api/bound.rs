@@ -1,4 +1,5 @@
-//! S2: a token that names queues or kinds is for those alone, and a worker belongs to the token that registered it.
+//! S2: a token that names queues or kinds is valid only for those, and a worker belongs to the token that
+//! registered it.
 
 use serde_json::json;
 use tonic::{Code, codegen::tokio_stream::wrappers::ReceiverStream};
@@ -159,7 +160,7 @@ async fn a_worker_belongs_to_its_token_on_every_server() {
     let introduction = v1::RegisterRequest { kinds: vec!["a".into()], max_capacity: 1, ..Default::default() };
     let worker_id = workers.register(with(&tokens[0], introduction)).await.unwrap().into_inner().worker_id;
     let beat = || v1::HeartbeatRequest { worker_id: worker_id.clone(), ..Default::default() };
-    // A second server of the same store did not see the registration.
+    // A second server on the same store, which has not seen the registration.
     let second = server.again().await;
     let (wire, origin) = Wire::connect(&format!("http://{}", second.address)).await;
     let mut elsewhere = WorkersClient::with_origin(wire, origin);

@@ -1,4 +1,4 @@
-//! Enqueue of one and of many.
+//! Enqueue of one task and of several.
 
 use serde_json::json;
 use windlass_core::Payload;
@@ -27,7 +27,7 @@ async fn a_kind_that_no_live_worker_has_is_taken_with_a_warning() {
     assert_eq!(answer.status, 201);
     let warning = "no live worker handles kind \"resize\"; the task waits until one does";
     assert_eq!(answer.json()["warnings"], json!([warning]));
-    // A worker that has come since is seen at once.
+    // A worker that has registered since the warning is seen at once.
     let _worker = api.worker(&["resize"]).await;
     let answer = api.post("/v1/tasks", r#"{"kind":"resize"}"#).await;
     assert_eq!(answer.json()["warnings"], json!([]));
@@ -100,7 +100,7 @@ async fn secrets_of_a_kind_are_not_shown_in_any_answer() {
     let worker = api.worker(&["http"]).await;
     let id = api.enqueue(json!({"kind": "http", "payload": {"token": "s3cret"}})).await;
     let other = api.enqueue(json!({"kind": "plain", "payload": {"token": "shown"}})).await;
-    // A payload that cannot be built as a value is not shown at all.
+    // A payload that is too deep to be parsed is not shown at all.
     let deep = format!("{{\"s3cret\":{}1{}}}", "[".repeat(127), "]".repeat(127));
     for unbuildable in [deep.as_str(), r#"{"token":"s3cret","n":1e999}"#] {
         let answer = api.post("/v1/tasks", format!(r#"{{"kind":"http","payload":{unbuildable}}}"#)).await;

@@ -1,4 +1,4 @@
-//! Queues, workers, and what the server says of itself.
+//! Queues, workers, and what the server reports about itself.
 
 use serde_json::json;
 use windlass_server::api::WorkerStatusView;
@@ -16,7 +16,7 @@ async fn a_queue_is_paused_and_resumed_and_the_list_shows_it() {
         (200, json!({"queue": "mail", "paused": true, "changed": true}))
     );
     assert_eq!(api.post_nothing("/v1/queues/mail/pause").await.json()["changed"], false);
-    // One that has no task yet, with a name that needs escaping.
+    // A queue without a task, with a name that needs escaping.
     assert_eq!(api.post("/v1/queues/site%207%2Feu/pause", "{}").await.json()["queue"], "site 7/eu");
     let queues = api.get("/v1/queues").await.json();
     let mail = &queues["queues"][0];

@@ -1,4 +1,4 @@
-//! How a server ends.
+//! How a server stops.
 
 use serde_json::json;
 use tokio::net::TcpStream;
@@ -41,7 +41,7 @@ async fn shutdown_finishes_requests_and_takes_no_connection() {
         body.len()
     );
     under_way.send(head.as_bytes()).await;
-    // The server has begun to read the body when it says so.
+    // The server has begun to read the body when it sends 100 Continue.
     assert!(under_way.head().await.starts_with("HTTP/1.1 100"));
     let address = api.address;
     api.stop();

@@ -1,4 +1,4 @@
-//! S7: a bound before it costs memory.
+//! S7: every input has a bound before it costs memory.
 
 use std::{fmt::Write, time::Duration};
 
@@ -109,7 +109,7 @@ async fn a_connection_over_the_limit_gets_503_and_a_later_one_works() {
     assert_eq!(refused.error(503).0, "unavailable");
     first.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
     first.rest().await;
-    // The place is free a moment after the close: whoever is refused until then comes again.
+    // The place becomes free a moment after the close: try again until then.
     loop {
         let mut next = api.connect().await;
         next.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
@@ -129,7 +129,7 @@ async fn bodies_share_a_budget_of_memory() {
     assert_eq!(api.post("/v1/tasks", r#"{"kind":"a"}"#).await.status, 201);
 }
 
-/// The status of the answer to a request on a connection; `None` if it was closed without one.
+/// The status of the answer to a request on a connection; `None` if the server closed it without an answer.
 async fn status(connection: &mut Connection) -> Option<u16> {
     connection.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     let mut line = Vec::new();
@@ -157,6 +157,6 @@ async fn no_more_connections_are_served_than_the_limit() {
     }
     assert_eq!((served.len(), refused.len()), (places, connections - places));
     drop((served, refused));
-    // Their places are free a moment after the close.
+    // The places become free a moment after the close.
     while status(&mut api.connect().await).await != Some(200) {}
 }

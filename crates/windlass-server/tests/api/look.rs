@@ -1,4 +1,4 @@
-//! Look-ups: one task, pages, why, and dead tasks by error.
+//! Reads: one task, pages, why, and dead tasks by error.
 
 use serde_json::json;
 use windlass_core::Outcome;

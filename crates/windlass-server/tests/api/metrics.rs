@@ -1,4 +1,4 @@
-//! `/metrics`: the content type, who may ask, and what it says while the store is away.
+//! `/metrics`: the content type, who may ask, and the answer while the store cannot be reached.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl RawHandler for Noop {
     }
 }
 
-/// A server for a worker that does not run, and the looks at its store.
+/// A server for a worker that does not run, and the number of queries to its store.
 struct Monitored {
     api: Api,
     watch: JoinHandle<()>,

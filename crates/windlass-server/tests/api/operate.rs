@@ -1,4 +1,5 @@
-//! What operators do with tasks that have ended and with whole queues: repeat, remove, purge; and what an enqueue says of a cancelled job.
+//! What operators do with ended tasks and with whole queues: repeat, remove, purge. Also the warning for an
+//! enqueue to a cancelled job.
 
 use serde_json::json;
 use tonic::Code;

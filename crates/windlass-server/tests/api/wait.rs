@@ -66,7 +66,7 @@ async fn a_wait_beyond_its_bounds_is_refused_with_the_name() {
     assert_eq!(api.post("/v1/tasks/wait", r#"{"ids":["x"]}"#).await.error(400).0, "invalid");
 }
 
-/// A server whose waits never end, and word of each that began.
+/// A server with waits that never end, and a channel that reports each wait that began.
 pub async fn endless(options: Options) -> (Api, mpsc::UnboundedReceiver<()>) {
     let (begun, begins) = mpsc::unbounded_channel();
     let api = Api::start().await;

@@ -1,4 +1,4 @@
-//! A client lives longer than the runtimes that it is used from.
+//! A client outlives the runtimes that use it.
 
 use tokio::runtime::{Builder, Runtime};
 use windlass_core::{Store, store::Filter};

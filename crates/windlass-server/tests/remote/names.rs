@@ -1,5 +1,6 @@
-//! S7: what a caller can make many of. Each name of a job is a row until the job is removed: lists stay pages, claims stay in order,
-//! and the store stays sound. `WINDLASS_LONG=1` makes a million.
+//! S7: a caller can create any number of job names. Each is a row until the job is removed. Lists must still
+//! be pages, claims must keep their order, and the store must stay sound. `WINDLASS_LONG=1` creates a
+//! million.
 
 use windlass_conformance::Harness;
 use windlass_core::{Demand, Name, NewTask, NewWorker, Payload, Rules, store::PAGE_MAX};

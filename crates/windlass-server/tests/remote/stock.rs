@@ -1,4 +1,4 @@
-//! What a client in any language does with stock tools: reflection, health, single calls, a stream.
+//! What a client in any language does with standard tools: reflection, health, single calls, a stream.
 
 use std::sync::Arc;
 
@@ -139,7 +139,7 @@ async fn grpc_errors_have_the_sentences_of_http() {
     served.end().await;
 }
 
-/// A stream that is played by hand.
+/// A stream without a worker: the test sends each message.
 pub struct Stream {
     say: mpsc::Sender<v1::WorkUp>,
     told: Streaming<v1::WorkDown>,
@@ -150,7 +150,7 @@ impl Stream {
         Self::over(&mut workers(url).await, hello).await
     }
 
-    /// One of several on a connection.
+    /// One of several streams on a connection.
     pub async fn over(client: &mut WorkersClient<Wire>, hello: v1::Hello) -> Self {
         let (say, said) = mpsc::channel(8);
         let up = v1::WorkUp { message: Some(work_up::Message::Hello(hello)) };
@@ -188,7 +188,7 @@ async fn a_stream_holds_to_its_credit_and_takes_ends_and_heartbeats() {
     assert_eq!(tasks.len(), 2);
     let done = v1::CompleteRequest { lease: tasks[0].lease.clone(), output: None };
     stream.say(work_up::Message::Complete(done)).await;
-    // The next thing that comes is the answer: without credit no third task comes before it.
+    // The next message is the answer: without credit no third task comes before it.
     let work_down::Message::End(end) = stream.next().await else { panic!("no answer") };
     assert_eq!(end.state(), v1::TaskState::Done);
     let beat = v1::HeartbeatRequest {
@@ -260,7 +260,7 @@ async fn a_new_stream_tells_the_worker_which_tasks_it_has_lost() {
     let work_down::Message::Heartbeat(answer) = stream.next().await else { panic!("no answer") };
     assert_eq!(answer.renewed.unwrap().lease_epoch, Some(0));
     drop(stream);
-    // The store has one of them no longer, as after a crash.
+    // The store has lost one of them, as after a crash.
     let named = |lease: &v1::Lease| v1::Held { task_id: lease.task_id.clone(), lease: lease.lease };
     let kept = LeaseRef { id: held[1].task_id.parse().unwrap(), lease: held[1].lease };
     let worker = windlass_proto::convert::worker_id(&welcome.worker_id).unwrap();
@@ -285,7 +285,7 @@ async fn an_older_stream_at_another_server_gets_no_more_tasks() {
     old.say(work_up::Message::Heartbeat(v1::HeartbeatRequest::default())).await;
     let work_down::Message::Heartbeat(_) = old.next().await else { panic!("no answer") };
 
-    // The worker believes that the first server is gone; that one does not know of it.
+    // The worker takes the first server for dead, and the first server does not know that.
     let hello = v1::Hello { worker_id: welcome.worker_id, ..hello };
     let mut new = Stream::open(&second.url, hello).await;
     let work_down::Message::Welcome(welcome) = new.next().await else { panic!("no welcome") };
