@@ -174,7 +174,8 @@ impl Access {
     /// works with any token.
     ///
     /// # Errors
-    /// `unauthorized` (401), `forbidden` (403), `rate_limited` (429), or what the store says if it cannot tell.
+    /// `unauthorized` (401), `forbidden` (403), `rate_limited` (429), or the store's error if it cannot look up
+    /// the token.
     pub async fn admit(&self, call: &Call, shown: Shown<'_>) -> Result<Caller, ErrorDetail> {
         let Some(scope) = call.scope else { return Ok(Caller::Anybody) };
         let caller = self.identify(shown).await?;
@@ -213,7 +214,7 @@ impl Access {
                 Ok(Caller::Certificate { certificate: certificate.clone(), scopes })
             }
             (None, _, None) if self.options.auth == Auth::Open => Ok(Caller::Anybody),
-            (None, _, None) => Err(unauthorized("this server wants a token")),
+            (None, _, None) => Err(unauthorized("this server requires a token")),
         }
     }
 
@@ -368,7 +369,7 @@ pub(crate) fn out_of_bounds(caller: &Caller, what: &str) -> ErrorDetail {
     let bound = caller.bound();
     info!(target: AUDIT, who = %caller, call = "leave its bounds", about = what, outcome = "denied", "audit");
     ErrorDetail::new(ErrorCode::Forbidden, format!("{caller} is for {bound}, not for {what}")).hint(
-        "`windlass token create --scope work` takes --queue and --kind more than once; without them a token is for all",
+        "`windlass token create --scope work` takes --queue and --kind more than once; without them a token is valid for all",
     )
 }
 

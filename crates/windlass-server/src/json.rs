@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_made_to_look_like_an_error_message_misleads_nobody() {
+    fn a_field_that_imitates_an_error_message_is_quoted_whole() {
         let error = refused::<BulkRequest>(r#"{"x`, expected `y":1}"#);
         assert_eq!(error.message, r#"unknown field "x`, expected `y""#);
     }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_expected_is_said_without_types_of_this_program() {
+    fn errors_do_not_name_rust_types() {
         for (text, words) in [
             (
                 r#"{"kind":"a","max_attempts":"x"}"#,

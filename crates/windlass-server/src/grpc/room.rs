@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_waits_for_room_but_not_for_more_than_there_ever_is() {
+    async fn a_stream_waits_for_room_only_within_the_budget() {
         let (room, budget) = (Arc::new(Room::default()), Arc::new(Semaphore::new(30)));
         room.is_answered.store(true, Ordering::Release);
         let taken = Arc::clone(&budget).try_acquire_many_owned(20).unwrap();

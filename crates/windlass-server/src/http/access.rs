@@ -97,8 +97,9 @@ fn find(request: &Request, is_grpc: bool) -> Found {
 }
 
 fn wrong_method(method: &str, allowed: &str) -> Response {
-    let message = format!("{method} is not possible here");
-    let error = ErrorDetail::new(ErrorCode::MethodNotAllowed, message).hint("the Allow header says what is");
+    let message = format!("{method} is not allowed here");
+    let error =
+        ErrorDetail::new(ErrorCode::MethodNotAllowed, message).hint("the Allow header lists the methods");
     let mut response = error.into_response();
     if let Ok(allowed) = HeaderValue::from_str(allowed) {
         response.headers_mut().insert(header::ALLOW, allowed);

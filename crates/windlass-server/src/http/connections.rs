@@ -81,7 +81,7 @@ pub(super) async fn serve(
         }
     };
     if tokio::time::timeout(options.shutdown_max, all).await.is_err() {
-        warn!(connections = connections.len(), "requests were cut off by the end of the server");
+        warn!(connections = connections.len(), "requests were cut off: the server has stopped");
         connections.shutdown().await;
     }
 }
@@ -107,7 +107,7 @@ async fn connection(
             speak(stream, &options, &closing, router).await;
         }
         Ok(Err(error)) => debug!(%error, "connection without TLS"),
-        Err(_) => debug!("connection that shook hands for too long"),
+        Err(_) => debug!("connection whose TLS handshake took too long"),
     }
 }
 

@@ -126,7 +126,8 @@ async fn enqueue(State(server): Shared, request: Request) -> Result<Response> {
     let trace = trace_of(request.headers());
     // The access check puts the caller there; without one, the request did not pass the check.
     let caller = request.extensions().get::<Arc<Caller>>().cloned();
-    let caller = caller.ok_or_else(|| ErrorDetail::new(ErrorCode::Forbidden, "this call has passed no access check"))?;
+    let caller = caller
+        .ok_or_else(|| ErrorDetail::new(ErrorCode::Forbidden, "this call has passed no access check"))?;
     let bytes = body::read(&server, request, max).await?;
     // Count the tasks before they are built: a body with a million small tasks is refused after one scan.
     if let Some(len) = parse::<BatchShape>(&bytes)?.len {
@@ -325,7 +326,7 @@ async fn unknown_route(headers: HeaderMap, uri: Uri) -> Response {
         return tonic::Status::unimplemented("there is no such service or method").into_http::<Body>();
     }
     let path: String = uri.path().chars().take(80).collect();
-    ErrorDetail::new(ErrorCode::NotFound, format!("there is nothing at {path:?}"))
-        .hint("the API is at /v1; GET /v1/openapi.json tells all of it")
+    ErrorDetail::new(ErrorCode::NotFound, format!("there is no route {path:?}"))
+        .hint("the API is at /v1; GET /v1/openapi.json describes all of it")
         .into_response()
 }

@@ -74,7 +74,7 @@ impl Operations {
             return Err(ErrorDetail::invalid(format!(
                 "state {state} cannot be retried by filter; only dead tasks can"
             ))
-            .hint("one that is done or cancelled is repeated by its id: `windlass tasks retry ID`"));
+            .hint("repeat a done or cancelled task by its id: `windlass tasks retry ID`"));
         }
         if request.reason.is_some() {
             return Err(ErrorDetail::invalid("reason is for cancel only"));

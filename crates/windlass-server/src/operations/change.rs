@@ -57,9 +57,8 @@ impl Operations {
     pub(crate) async fn repeat_ended(&self, id: TaskId, delay: Duration) -> Result<ChangeResponse> {
         let task = self.record(id).await?;
         if task.state == State::Dead {
-            return Err(ErrorDetail::new(ErrorCode::Conflict, format!("task {id} is dead")).hint(format!(
-                "give it fresh attempts: `windlass tasks retry {id}`, or RetryTasks of gRPC"
-            )));
+            return Err(ErrorDetail::new(ErrorCode::Conflict, format!("task {id} is dead"))
+                .hint(format!("give it new attempts: `windlass tasks retry {id}`, or RetryTasks of gRPC")));
         }
         self.repeat(&task, delay).await
     }
@@ -70,7 +69,7 @@ impl Operations {
         let added = only_one(trace::enqueue(self.adds(), self.tracer.as_ref(), None, copy).await?)?;
         self.count(&[added]);
         if added.existing {
-            let message = format!("task {} is repeated already, by task {}", task.id, added.id);
+            let message = format!("task {} is already repeated by task {}", task.id, added.id);
             return Err(ErrorDetail::new(ErrorCode::Conflict, message)
                 .hint(format!("retry that one: `windlass tasks retry {}`", added.id)));
         }
@@ -90,7 +89,7 @@ impl Operations {
         let known = self.store.lane_records().await?.iter().any(|lane| lane.queue == queue);
         if !known {
             return Err(ErrorDetail::new(ErrorCode::NotFound, format!("queue {queue} not found"))
-                .hint("`windlass queues ls` shows those that there are"));
+                .hint("`windlass queues ls` lists the queues"));
         }
         let reason = request.reason.unwrap_or_else(|| PURGE_REASON.to_owned());
         let cancelled = self.cancel_waiting(&queue, reason, request.dry_run).await?;

@@ -48,7 +48,9 @@ fn change(request: &JobRequest) -> Result<JobChange> {
             .hint("a job is removed with DELETE /v1/jobs/{name}"));
     }
     if request.now && request.state != Some(JobState::Cancelled) {
-        return Err(ErrorDetail::invalid("now asks what runs to end; it goes with \"state\": \"cancelled\""));
+        return Err(ErrorDetail::invalid(
+            "now asks running tasks to end; use it only with \"state\": \"cancelled\"",
+        ));
     }
     let delay = match request.delay_ms {
         None => None,
@@ -61,7 +63,7 @@ fn change(request: &JobRequest) -> Result<JobChange> {
 
 fn missing(name: &Name) -> ErrorDetail {
     ErrorDetail::new(ErrorCode::NotFound, format!("job {name} not found"))
-        .hint("a job is there from its first task on, or once it was set")
+        .hint("a job exists from its first task on, or after it was set")
 }
 
 #[cfg(test)]
@@ -75,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_leaves_null_takes_away_and_a_number_sets() {
+    fn null_removes_a_limit_and_an_absent_field_keeps_it() {
         for (text, concurrency, delay) in [
             ("{}", None, None),
             (r#"{"concurrency":null,"delay_ms":null}"#, Some(None), Some(None)),

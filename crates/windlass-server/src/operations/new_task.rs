@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_and_nonsense_are_refused_with_the_field() {
+    fn a_wrong_field_of_a_task_is_refused_by_name() {
         for (text, field) in [
             (r#"{"kind":""}"#, "kind"),
             (r#"{"kind":"k","queue":" q"}"#, "queue"),

@@ -52,7 +52,7 @@ impl Operations {
                     ErrorCode::Conflict,
                     format!("more than one token is called {wanted}"),
                 )
-                .hint("name it by its id: `windlass token ls` shows them"));
+                .hint("use its id instead: `windlass token ls` shows them"));
             }
             (None, None, _) => return Err(Error::NotFound(format!("token {wanted}")).into()),
         };

@@ -94,5 +94,5 @@ impl Operations {
 
 fn missing(name: &Name) -> ErrorDetail {
     ErrorDetail::new(ErrorCode::NotFound, format!("workflow {name} not found"))
-        .hint("a workflow is there while it has unfinished steps or is blocked, and then as long as its steps are kept")
+        .hint("a workflow exists while it has unfinished steps or is blocked, and afterwards as long as its steps are kept")
 }

@@ -102,7 +102,7 @@ async fn every_http_call_is_open_to_exactly_its_scope() {
 async fn a_refusal_says_exactly_what_to_do() {
     let server = Guarded::start().await;
     let answer = server.call("GET /v1/tasks", "").await;
-    assert_eq!(answer.error(401), ("unauthorized".into(), "this server wants a token".into()));
+    assert_eq!(answer.error(401), ("unauthorized".into(), "this server requires a token".into()));
     assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
     for word in ["windlass token create", "WINDLASS_TOKEN", "--token-file", "Authorization: Bearer"] {
         assert!(answer.hint().contains(word), "{}", answer.hint());

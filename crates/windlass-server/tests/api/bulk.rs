@@ -107,7 +107,7 @@ async fn retries_are_spread_evenly_over_the_time_that_was_asked_for() {
 }
 
 #[tokio::test]
-async fn a_bulk_operation_that_makes_no_sense_is_refused() {
+async fn an_invalid_bulk_operation_is_refused() {
     let api = Api::start().await;
     for (path, body, named) in [
         ("cancel", "{}", "filter is empty"),

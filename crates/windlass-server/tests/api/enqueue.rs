@@ -63,7 +63,7 @@ async fn the_same_key_gives_one_task_or_a_payload_conflict() {
 }
 
 #[tokio::test]
-async fn bytes_go_in_as_base64_and_are_shown_as_size_and_digest() {
+async fn bytes_come_as_base64_and_are_shown_as_size_and_digest() {
     let api = Api::start().await;
     let id = api.enqueue(json!({"kind": "a", "payload_base64": "YWJj"})).await;
     let task = api.get(&format!("/v1/tasks/{id}")).await.json();

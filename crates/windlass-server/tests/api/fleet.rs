@@ -79,7 +79,7 @@ async fn the_slots_of_a_worker_are_set_and_wrong_values_refused() {
 }
 
 #[tokio::test]
-async fn info_tells_version_store_and_the_worker_of_the_process() {
+async fn info_shows_version_store_and_worker() {
     let setup = Setup {
         operations: |operations| {
             operations

@@ -158,7 +158,7 @@ async fn new_tls_files_are_used_and_broken_ones_are_not() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_shakes_hands_is_let_go() {
+async fn a_client_that_never_finishes_its_handshake_is_dropped() {
     let folder = TempDir::new().unwrap();
     write(folder.path(), &authority());
     let files = TlsFiles {

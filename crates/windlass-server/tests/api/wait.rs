@@ -78,7 +78,7 @@ pub async fn endless(options: Options) -> (Api, mpsc::UnboundedReceiver<()>) {
 }
 
 #[tokio::test]
-async fn one_long_poll_too_many_is_told_to_come_back() {
+async fn a_long_poll_over_the_limit_may_be_repeated() {
     let (api, mut begins) = endless(Options { long_polls_max: 1, ..Options::default() }).await;
     let id = api.enqueue(json!({"kind": "a"})).await;
     let path = format!("/v1/tasks/{id}/wait");

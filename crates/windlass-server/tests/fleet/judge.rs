@@ -123,8 +123,7 @@ impl Judge {
                     record(*task).filter(|record| record.lease == attempt.lease && record.state.is_ended());
                 if ended.is_some() {
                     let (lease, worker) = (attempt.lease, attempt.worker);
-                    found
-                        .push(format!("FENCED: {task} was ended by another than lease {lease} on {worker}"));
+                    found.push(format!("FENCED: {task} was ended by another than lease {lease} on {worker}"));
                 }
             }
         }

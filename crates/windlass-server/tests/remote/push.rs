@@ -117,7 +117,7 @@ async fn a_task_enqueued_at_the_server_is_pushed_without_a_poll() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_is_never_pushed_more_than_it_has_slots_for() {
+async fn a_worker_is_never_sent_more_tasks_than_slots() {
     let store = store();
     let served = Served::start(store.clone()).await;
     let (started, mut starts) = mpsc::unbounded_channel();

@@ -75,7 +75,10 @@ async fn a_method_changes_only_what_its_caller_may_change() {
                 assert_eq!(findings, [], "{what}");
             }
         }
-        assert!(!call.destructive || changed > 0, "{method}: its messages would change nothing for any caller");
+        assert!(
+            !call.destructive || changed > 0,
+            "{method}: its messages would change nothing for any caller"
+        );
     }
 }
 

@@ -27,8 +27,15 @@ pub enum Bearer {
 }
 
 impl Bearer {
-    pub const ALL: [Self; 7] =
-        [Self::NoToken, Self::Read, Self::Enqueue, Self::EnqueueMail, Self::Work, Self::WorkMail, Self::Admin];
+    pub const ALL: [Self; 7] = [
+        Self::NoToken,
+        Self::Read,
+        Self::Enqueue,
+        Self::EnqueueMail,
+        Self::Work,
+        Self::WorkMail,
+        Self::Admin,
+    ];
 
     pub fn works(self) -> bool {
         matches!(self, Self::Work | Self::WorkMail)
