@@ -174,8 +174,8 @@ impl Access {
     /// works with any token.
     ///
     /// # Errors
-    /// `unauthorized` (401), `forbidden` (403), `rate_limited` (429), or the store's error if it cannot look up
-    /// the token.
+    /// `unauthorized` (401), `forbidden` (403), `rate_limited` (429), or the store's error if it cannot look
+    /// up the token.
     pub async fn admit(&self, call: &Call, shown: Shown<'_>) -> Result<Caller, ErrorDetail> {
         let Some(scope) = call.scope else { return Ok(Caller::Anybody) };
         let caller = self.identify(shown).await?;

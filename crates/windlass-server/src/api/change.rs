@@ -111,8 +111,8 @@ pub const REFUSALS_MAX: usize = 20;
 
 /// Cancel, retry or removal of every task that a filter matches.
 ///
-/// Cancel and removal need at least one restriction. Cancel skips ended tasks; retry and removal apply to dead
-/// tasks only.
+/// Cancel and removal need at least one restriction. Cancel skips ended tasks; retry and removal apply to
+/// dead tasks only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BulkRequest {
