@@ -1,8 +1,8 @@
-//! Who may call what. One place for every door: whoever takes a call hands its head and its name to [`Access::admit`], and
-//! gets the caller or a refusal.
+//! Who may call what. One place decides for HTTP and for gRPC: each passes the head and the name of a call to
+//! [`Access::admit`], and gets the caller or a refusal.
 //!
 //! ```text
-//! head ─► identify (token, certificate, or anybody) ─► rate ─► may ─► call ─► audit
+//! head ─► identify (token, certificate, or any caller) ─► rate ─► may ─► call ─► audit
 //! ```
 //!
 //! [`calls`] is the table of calls and the pure decision about them, [`token`] what a token looks like.
@@ -31,64 +31,66 @@ use known::Heard;
 pub use known::REMEMBERED;
 pub(crate) use subject::Subject;
 
-/// Tokens that nobody made, looked up in the store each second; more are refused without a look, so that guessing costs the
-/// store nothing.
+/// Guessed token ids would cost the store a look-up each. At most this many ids that do not exist are looked
+/// up each second; the server refuses the rest without asking the store.
 const STRANGERS_PER_S: u32 = 100;
 
 /// Whether callers must say who they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Auth {
-    /// A caller without a token may do everything. For an address that nobody else can reach.
+    /// A caller without a token may do everything. Only for an address that no other machine or user can
+    /// reach.
     #[default]
     Open,
-    /// Every call but those that are open to all needs a token or a client certificate.
+    /// A caller needs a token or a client certificate for every call, except the calls that are open to all.
     Tokens,
 }
 
-/// How a server decides.
+/// How a server decides about calls.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// Whether callers must say who they are.
     pub auth: Auth,
-    /// Whether anything can be changed.
+    /// Whether calls may change anything.
     pub mode: Mode,
-    /// Calls of one caller each second, with as many at once; 0 for no limit. A caller without a name is not counted.
+    /// Calls that one caller may make each second, and at once; 0 for no limit. A caller without a name is
+    /// not counted.
     pub rate_per_s: u32,
-    /// What a client certificate lets its bearer do.
+    /// The scopes of a caller with a client certificate.
     pub certificate_scopes: Scopes,
 }
 
-/// A certificate that a caller has shown and that was found good.
+/// A client certificate that the TLS handshake has verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     /// The beginning of its SHA-256 fingerprint, in hex.
     pub fingerprint: String,
 }
 
-/// What binds nothing.
+/// A bound without names: it restricts nothing.
 static OPEN: Bound = Bound { queues: Vec::new(), kinds: Vec::new() };
 
 /// Who calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
-    /// Somebody at an open door.
+    /// A caller without a token or certificate, on a server that asks for none.
     Anybody,
     /// The bearer of a token.
     Token {
         /// Its id.
         id: Name,
-        /// What it is called.
+        /// Its name, if it has one.
         name: Option<Name>,
-        /// What it allows.
+        /// Its scopes.
         scopes: Scopes,
-        /// For which queues and kinds.
+        /// The queues and kinds that it is restricted to.
         bound: Bound,
     },
     /// The holder of a client certificate.
     Certificate {
-        /// Which.
+        /// The certificate.
         certificate: Certificate,
-        /// What it allows.
+        /// Its scopes.
         scopes: Scopes,
     },
 }
@@ -99,7 +101,7 @@ impl Caller {
         self.scopes().allow(Scope::Admin)
     }
 
-    /// For which queues and kinds it may do it.
+    /// The queues and kinds that the caller is restricted to.
     pub fn bound(&self) -> &Bound {
         match self {
             Self::Token { bound, .. } => bound,
@@ -107,7 +109,7 @@ impl Caller {
         }
     }
 
-    /// By what a worker that it registers is known as its own: no part of it is a secret.
+    /// The owner that the store records for a worker which this caller registers. No part of it is a secret.
     pub fn owner(&self) -> Option<String> {
         match self {
             Self::Anybody => None,
@@ -116,7 +118,7 @@ impl Caller {
         }
     }
 
-    /// What the caller may do.
+    /// The scopes of the caller.
     pub fn scopes(&self) -> Scopes {
         match self {
             Self::Anybody => Scopes::of([Scope::Admin]),
@@ -136,14 +138,14 @@ impl fmt::Display for Caller {
     }
 }
 
-/// What a door shows of a call before it is made.
+/// What the server knows of a call before it makes the call.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
     /// The head of the call.
     pub headers: &'a HeaderMap,
     /// Its path.
     pub path: &'a str,
-    /// The certificate that its connection came with.
+    /// The client certificate of its connection.
     pub certificate: Option<&'a Certificate>,
 }
 
@@ -157,7 +159,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// Decides by the tokens of a store; a process without one knows no token, but may know certificates.
+    /// Decides with the tokens of a store. Without a store the server accepts no token, but may accept
+    /// certificates.
     pub fn new(store: Option<SharedStore>, options: Options) -> Self {
         Self { store, options, known: Mutex::default(), rates: Mutex::default(), strangers: Mutex::default() }
     }
@@ -167,10 +170,12 @@ impl Access {
         self.options.auth
     }
 
-    /// Lets a call in, or says why not. What is open to all is not looked at: a probe works with any token.
+    /// Admits a call, or says why not. For a call that is open to all, the token is not checked: a probe
+    /// works with any token.
     ///
     /// # Errors
-    /// `unauthorized` (401), `forbidden` (403), `rate_limited` (429), or what the store says if it cannot tell.
+    /// `unauthorized` (401), `forbidden` (403), `rate_limited` (429), or the store's error if it cannot look
+    /// up the token.
     pub async fn admit(&self, call: &Call, shown: Shown<'_>) -> Result<Caller, ErrorDetail> {
         let Some(scope) = call.scope else { return Ok(Caller::Anybody) };
         let caller = self.identify(shown).await?;
@@ -178,7 +183,7 @@ impl Access {
         match may(caller.scopes(), call, self.options.mode) {
             Verdict::Allowed => Ok(caller),
             Verdict::MissingScope => {
-                // What was tried is worth as much to an operator as what was done.
+                // Audit refusals too: an operator needs to see what was tried.
                 audit(&caller, call, (shown.path, ""), Answered::denied(call));
                 Err(missing_scope(&caller, scope))
             }
@@ -187,7 +192,7 @@ impl Access {
         }
     }
 
-    /// Forgets what it knows of a token that was revoked here, so that it is worth nothing at once.
+    /// Forgets the cached answer for a token that was revoked here, so that the token stops at once.
     pub fn forget(&self, id: &Name) {
         lock(&self.known).forget(id, Instant::now());
     }
@@ -209,11 +214,11 @@ impl Access {
                 Ok(Caller::Certificate { certificate: certificate.clone(), scopes })
             }
             (None, _, None) if self.options.auth == Auth::Open => Ok(Caller::Anybody),
-            (None, _, None) => Err(unauthorized("this server wants a token")),
+            (None, _, None) => Err(unauthorized("this server requires a token")),
         }
     }
 
-    /// The token that a text is, if it is one that holds.
+    /// The record of the token in a text, if that token exists and has not expired.
     async fn verify(&self, text: &str) -> Result<TokenRecord, ErrorDetail> {
         let wrong = || unauthorized("the token is not known here, or was revoked");
         let id = token::id_of(text).ok_or_else(wrong)?;
@@ -240,7 +245,7 @@ impl Access {
                 "this process has no store and so no tokens; show a client certificate",
             ));
         };
-        // Taken before the look, given back if somebody was there: a good token is no stranger.
+        // Count the look-up as one of an unknown token first; take it back if the token exists.
         lock(&self.strangers).take(now, STRANGERS_PER_S).map_err(|_| {
             ErrorDetail::new(ErrorCode::RateLimited, "too many unknown tokens at once")
                 .hint("try again shortly")
@@ -278,22 +283,22 @@ impl fmt::Debug for Access {
     }
 }
 
-/// How a call was answered, in the words of whoever asked.
+/// How a call was answered, with the status of its protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answered {
-    /// With a status of HTTP.
+    /// With an HTTP status.
     Http(StatusCode),
-    /// With a status of gRPC.
+    /// With a gRPC status.
     Grpc(Code),
 }
 
 impl Answered {
-    /// The refusal of a call that the caller may not make.
+    /// The status of a refusal for a missing right.
     fn denied(call: &Call) -> Self {
         if call.is_grpc() { Self::Grpc(Code::PermissionDenied) } else { Self::Http(StatusCode::FORBIDDEN) }
     }
 
-    /// What an operator wants to know first.
+    /// The outcome in one word, for the audit line.
     fn outcome(self) -> &'static str {
         match self {
             Self::Http(status) if status.is_success() => "done",
@@ -315,14 +320,16 @@ impl Answered {
     }
 }
 
-/// Tells of a call that changes something for others: who, what, on which path, with which outcome. Other calls are not
-/// told of. A path of HTTP holds names and ids; a message of gRPC has them in it, so `about` holds them, if it was read. Never a body.
+/// Writes an audit line for a call that changes something for others: the caller, the call, its path and its
+/// outcome. Other calls are not audited.
+/// An HTTP path contains names and ids. A gRPC message contains them instead: `about` holds them, if the
+/// message was read. A body is never logged.
 pub fn audit(caller: &Caller, call: &Call, (path, about): (&str, &str), answered: Answered) {
     if !call.destructive {
         return;
     }
     let outcome = answered.outcome();
-    // A field of its own for gRPC: the numbers of one mean something else in the other.
+    // A field of its own for gRPC: the numbers of gRPC statuses mean something else than those of HTTP.
     match answered {
         Answered::Http(status) => {
             let status = status.as_u16();
@@ -336,12 +343,13 @@ pub fn audit(caller: &Caller, call: &Call, (path, about): (&str, &str), answered
     }
 }
 
-/// Tells of a caller that named a worker which another caller registered. After a token was replaced its workers do that once.
+/// Writes an audit line for a caller that named a worker which another caller registered. After a token is
+/// replaced, each of its workers causes one such line.
 pub(crate) fn audit_foreign_worker(caller: &Caller, worker: WorkerId) {
     info!(target: AUDIT, who = %caller, call = "speak for a worker", about = %worker, outcome = "denied", "audit");
 }
 
-/// Refuses a task that is not for the bearer of a bound token.
+/// Refuses a task that the bound of the caller's token does not include.
 ///
 /// # Errors
 /// `forbidden` (403).
@@ -356,16 +364,16 @@ pub(crate) fn may_have(caller: &Caller, queue: &Name, kind: &Name) -> Result<(),
     Ok(())
 }
 
-/// The refusal of something that a bound token is not for.
+/// The refusal of something outside the bound of a token.
 pub(crate) fn out_of_bounds(caller: &Caller, what: &str) -> ErrorDetail {
     let bound = caller.bound();
     info!(target: AUDIT, who = %caller, call = "leave its bounds", about = what, outcome = "denied", "audit");
     ErrorDetail::new(ErrorCode::Forbidden, format!("{caller} is for {bound}, not for {what}")).hint(
-        "`windlass token create --scope work` takes --queue and --kind more than once; without them a token is for all",
+        "`windlass token create --scope work` takes --queue and --kind more than once; without them a token is valid for all",
     )
 }
 
-/// The target of audit lines in the log, whatever its level is.
+/// The `tracing` target of audit lines. It is the same at every level.
 pub const AUDIT: &str = "windlass::audit";
 
 fn unauthorized(message: impl Into<String>) -> ErrorDetail {

@@ -43,7 +43,6 @@
 //! | `GET /healthz`, `GET /readyz` | | [`HealthView`]; 503 if not ready |
 //! | `GET /metrics` | | text for Prometheus; 404 if none are kept |
 //!
-//! Every other answer is an [`ErrorBody`]. A request with a body needs `content-type: application/json`.
 //! Every other answer is an [`ErrorBody`]. A POST or PUT with a body needs `content-type: application/json`.
 
 mod change;

@@ -1,10 +1,11 @@
 //! The gRPC API: the same operations, on the same port as HTTP/JSON, for workers and clients in any language.
 //!
-//! Reading order: [`tasks`] and [`control`] (what clients and operators do), [`workers`] (what workers do, call by call),
-//! [`work`] and [`hub`] (the same over one stream, with push: [`straight`] to one who waits, [`preferences`] for workflows,
-//! [`downstream`] to those who read), [`store`] (what our own runtime needs beyond that), [`speaker`] (for which workers a caller
-//! speaks), [`room`] (what messages may
-//! take of memory), [`health`], [`status`] (how errors look).
+//! Reading order: [`tasks`] and [`control`] (what clients and operators do), [`workers`] (what workers do,
+//! call by call), [`work`] and [`hub`] (the same over one stream, with push), [`straight`] (push of a new
+//! task to a waiting worker), [`preferences`] (which worker a workflow prefers), [`downstream`] (what is sent
+//! to a worker), [`store`] (what Windlass' own runtime needs beyond that), [`speaker`] (which workers a
+//! caller may act for), [`room`] (how much memory messages may take), [`health`], [`status`] (how errors
+//! look).
 
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ pub use preferences::Affinity;
 use speaker::Registrations;
 use status::status;
 
-/// What every call can reach. Cheap to clone.
+/// What every call can use. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Api {
     server: Arc<Server>,
@@ -66,10 +67,11 @@ impl Api {
 /// The answer of a call.
 type Answer<T> = Result<tonic::Response<T>, tonic::Status>;
 
-/// Largest message that is written: an answer holds at most a page, or a claim of payloads that the caller has slots for.
+/// Largest message that the server writes: an answer holds at most a page, or the payloads of a claim for
+/// which the caller has slots.
 const ANSWER_MAX_BYTES: usize = 1 << 30;
 
-/// The answer to a call that does not get as far as its service.
+/// The answer to a call that is refused before it reaches its service.
 pub(crate) fn refuse(error: ErrorDetail) -> axum::response::Response {
     status(error).into_http()
 }
@@ -79,7 +81,7 @@ pub(crate) fn router(server: &Arc<Server>) -> Router<Arc<Server>> {
     let hub = Hub::new(Arc::clone(server.operations.store()), server.affinity());
     let (pushing, stopping) = (Arc::clone(&hub), Arc::clone(server));
     server.operations.set_adds(Arc::new(straight::Straight(Arc::clone(&hub))));
-    // Ends with the server.
+    // Pushing stops when the server stops.
     tokio::spawn(async move { pushing.run(stopping.closed()).await });
     let (server_of, ends) = (Arc::clone(server), Arc::new(Ends::new()));
     let api = Api { server: server_of, ends, hub, registrations: Arc::default() };
@@ -108,14 +110,16 @@ pub(crate) fn router(server: &Arc<Server>) -> Router<Arc<Server>> {
     reflection(router).layer(from_fn_with_state(Arc::clone(server), room::count))
 }
 
-/// Stock tools ask what a server speaks; many still in the older version of that question.
+/// Standard tools ask the server for its services by reflection; many still use the older version of that
+/// protocol.
 fn reflection(router: Router<Arc<Server>>) -> Router<Arc<Server>> {
     let builder = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(windlass_proto::DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
-    // The descriptors are part of the program and a test reads them: without them there is no reflection, and no harm.
+    // Building fails only if the descriptors are broken. They are part of the program and a test reads them;
+    // without them the server runs without reflection.
     let router = match builder().build_v1() {
         Ok(service) => add(router, service),
         Err(_) => router,

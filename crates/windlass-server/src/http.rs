@@ -1,11 +1,12 @@
-//! The HTTP/JSON API: the same operations for anybody who can speak HTTP; and the way to gRPC, on the same port.
+//! The HTTP/JSON API: the same operations for any HTTP client. gRPC is on the same port.
 //!
 //! ```text
-//! listener ─► connections (limits, time-outs) ─► guard (Host, Origin) ─► access ─► routes ─► body ─► operations
+//! listener ─► connections (limits, time-outs) ─► guard (Host, Origin) ─► access ─► routes ─► body
+//! ─► operations
 //! ```
 //!
-//! Everything that comes from outside has a bound before it costs memory: connections, headers, bodies,
-//! batches, nesting, long polls, and the time that each may take.
+//! Everything that a client sends has a bound before it costs memory: connections, headers, bodies, batches,
+//! nesting, long polls, and the time that each may take.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -42,26 +43,26 @@ pub(crate) use body::{PERMIT_BYTES, enqueue_max_bytes};
 use guard::Hosts;
 pub use tls::{Files as TlsFiles, Reloaded, Tls};
 
-/// What a server answers.
+/// Which routes a server answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Routes {
     /// Everything.
     #[default]
     Whole,
-    /// Only what a monitor asks for: `/metrics`, `/healthz`, `/readyz`.
+    /// Only the monitor's routes: `/metrics`, `/healthz`, `/readyz`.
     Monitor,
 }
 
 /// Bounds of a server. The defaults fit one machine's control plane.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What it answers.
+    /// Which routes it answers.
     pub routes: Routes,
     /// Who may do what.
     pub access: rights::Options,
-    /// TLS; without it anybody on the way can read along.
+    /// TLS; without it, everyone on the network path can read the traffic.
     pub tls: Option<Arc<Tls>>,
-    /// Names that this server answers to beside loopback names and its own address.
+    /// Names that this server accepts as Host, beside loopback names and its own address.
     pub allowed_hosts: Vec<String>,
     /// Connections open at once; a further one is answered with 503 and closed.
     pub connections_max: usize,
@@ -73,13 +74,13 @@ pub struct Options {
     pub head_read_max: Duration,
     /// How long a client may take to send a body.
     pub body_read_max: Duration,
-    /// How long a client may take none of an answer.
+    /// How long a client may read nothing of an answer.
     pub write_stall_max: Duration,
-    /// How long requests that are under way at shutdown may take.
+    /// How long running requests may take at shutdown.
     pub shutdown_max: Duration,
-    /// Whether the next step of a workflow prefers the remote worker that ran the one before.
+    /// Whether the next step of a workflow prefers the remote worker that ran the previous one.
     pub affinity: Affinity,
-    /// How long ended tasks are kept when a remote worker asks the server to see to that.
+    /// How long ended tasks are kept, if a remote worker calls the duty that removes them.
     pub retention: Retention,
 }
 
@@ -103,7 +104,7 @@ impl Default for Options {
     }
 }
 
-/// What every request can reach.
+/// What every request can use.
 pub(crate) struct Server {
     pub(crate) operations: Operations,
     access: Arc<Access>,
@@ -112,7 +113,7 @@ pub(crate) struct Server {
     polls: Semaphore,
     /// A permit per KiB of body in memory.
     pub(crate) bodies: Arc<Semaphore>,
-    /// Turns true when the server stops.
+    /// Becomes true when the server stops.
     closing: watch::Receiver<bool>,
 }
 
@@ -128,12 +129,12 @@ impl Server {
         })
     }
 
-    /// Whether steps prefer workers.
+    /// Whether the next step of a workflow prefers a worker.
     pub(crate) fn affinity(&self) -> Affinity {
         self.options.affinity
     }
 
-    /// A place among the long polls, as long as it is kept.
+    /// A place among the long polls, held until it is dropped.
     pub(crate) fn long_poll(&self) -> Result<SemaphorePermit<'_>, ErrorDetail> {
         self.polls.try_acquire().map_err(|_| {
             ErrorDetail::new(ErrorCode::Unavailable, "too many long polls at once")
@@ -148,12 +149,12 @@ impl Server {
 }
 
 async fn closed(closing: &watch::Receiver<bool>) {
-    // An error means that the sender is gone, which is a stop as well.
+    // An error means that the sender is gone: the server stops then too.
     let _ = closing.clone().wait_for(|closing| *closing).await;
 }
 
-/// Serves the API until `shutdown` resolves; then accepts nothing more, ends long polls at once and lets
-/// other requests finish within `shutdown_max`.
+/// Serves the API until `shutdown` resolves. Then it accepts no new connection, ends long polls at once, and
+/// lets other requests finish within `shutdown_max`.
 ///
 /// # Errors
 /// If the listener has no address.
@@ -173,7 +174,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// Serves only what a monitor asks for, `/metrics`, `/healthz` and `/readyz`, under the same bounds.
+/// Serves only the monitor's routes, `/metrics`, `/healthz` and `/readyz`, under the same bounds.
 ///
 /// # Errors
 /// If the listener has no address.
@@ -191,7 +192,7 @@ pub async fn serve_monitor(
     Ok(())
 }
 
-/// A server without a listener: connections are brought to it. For simulations, which have a network of their own.
+/// A server without a listener: the caller passes connections to it. For simulations with their own network.
 #[doc(hidden)]
 pub struct Door {
     options: Arc<Options>,
@@ -200,7 +201,7 @@ pub struct Door {
 }
 
 impl Door {
-    /// A server that believes to listen at this address.
+    /// A server with the Host rules of a server that listens at this address.
     #[must_use]
     pub fn new(operations: Operations, options: Options, listen: SocketAddr) -> Self {
         let (close, closing) = watch::channel(false);

@@ -7,13 +7,13 @@ use crate::api::ErrorDetail;
 
 /// Longest error text that is made of foreign input.
 const MESSAGE_MAX_CHARS: usize = 300;
-/// From this likeness on (0 to 1, beginnings count more) a name is a slip of the finger, not another word.
+/// From this similarity on (0 to 1, beginnings count more) an unknown name is taken for a misspelt known one.
 const ALIKE_MIN: f64 = 0.8;
 
-/// Reads a value; the whole text must be it.
+/// Reads a value; the text must contain nothing else.
 ///
-/// Nesting costs no stack: typed fields are no deeper than their types, and a payload is skipped without
-/// recursion and checked when its task is made.
+/// Nesting costs no stack: typed fields are no deeper than their types. A payload is skipped without
+/// recursion, and checked when its task is built.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ErrorDetail> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         ErrorDetail::invalid(format!("the body is not valid UTF-8 (at byte {})", error.valid_up_to()))
@@ -27,9 +27,9 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ErrorDetail> {
     })
 }
 
-/// serde's message with what it expected in words: the types of this program mean nothing to a caller.
+/// serde's message in plain words: a caller does not know the Rust types of this program.
 fn without_rust(message: &str) -> String {
-    // What came from outside stands before the last of these.
+    // The caller's text comes before the last of these.
     let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     let (type_name, rest) = expected.split_at(expected.find(" at line ").unwrap_or(expected.len()));
     let words = match type_name {
@@ -53,7 +53,7 @@ fn without_rust(message: &str) -> String {
 /// Turns serde's "unknown field" into an error with the nearest known field as its hint.
 pub(crate) fn unknown_field(message: &str) -> Option<ErrorDetail> {
     let (_, rest) = message.split_once("unknown field `")?;
-    // The field comes from outside and may hold anything, also this separator: the last one is serde's.
+    // The field's name comes from the caller and may contain this separator: the last one is serde's.
     let (field, expected) =
         rest.rsplit_once("`, expected ").or_else(|| rest.rsplit_once("`, there are no fields"))?;
     let known: Vec<_> = expected.split('`').skip(1).step_by(2).collect();
@@ -66,7 +66,7 @@ pub(crate) fn unknown_field(message: &str) -> Option<ErrorDetail> {
     })
 }
 
-/// The known name that a mistyped one was probably meant to be.
+/// The known name that is most similar to a misspelt one.
 fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
@@ -83,7 +83,7 @@ fn clipped(text: &str) -> String {
     text.chars().take(MESSAGE_MAX_CHARS).chain(['…']).collect()
 }
 
-/// Whether a body is a batch, and of how many; counted without building anything.
+/// Whether a body is a batch, and how many tasks it has; counted without building them.
 #[derive(Deserialize)]
 #[serde(expecting = "an object: a task, or several in `tasks`")]
 pub(crate) struct BatchShape {
@@ -140,13 +140,13 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_resembles_nothing_is_refused_with_the_known_ones() {
+    fn an_unlike_field_is_refused_with_the_known_fields() {
         let error = refused::<BulkRequest>(r#"{"colour of the sea":1}"#);
         assert!(error.hint.unwrap().contains("dry_run, over_ms"));
     }
 
     #[test]
-    fn a_field_made_to_look_like_an_error_message_misleads_nobody() {
+    fn a_field_that_imitates_an_error_message_is_quoted_whole() {
         let error = refused::<BulkRequest>(r#"{"x`, expected `y":1}"#);
         assert_eq!(error.message, r#"unknown field "x`, expected `y""#);
     }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_expected_is_said_without_types_of_this_program() {
+    fn errors_do_not_name_rust_types() {
         for (text, words) in [
             (
                 r#"{"kind":"a","max_attempts":"x"}"#,

@@ -1,7 +1,9 @@
-//! The control plane of Windlass: the operations, free of transport, and the HTTP/JSON and gRPC APIs around them.
+//! The control plane of Windlass: the operations, independent of transport, and the HTTP/JSON and gRPC APIs
+//! around them.
 //!
 //! Reading order: [`api`] (what goes over the wire, shared with every client), [`operations`] (what can be
-//! done, over any store), [`access`] (who may do it), [`http`] (the same over HTTP), `grpc` (over gRPC, on the same port).
+//! done, over any store), [`access`] (who may do it), [`http`] (the same over HTTP), `grpc` (over gRPC, on
+//! the same port).
 
 pub mod access;
 pub mod api;

@@ -1,5 +1,5 @@
-//! What can be done with a store, free of transport: the HTTP API and a command line without a server call
-//! the same functions.
+//! What can be done with a store, independent of transport: the HTTP API and a command line without a server
+//! call the same functions.
 
 use std::{
     fmt,
@@ -48,10 +48,10 @@ pub type Redactor = Arc<dyn Fn(&Name, Payload) -> Payload + Send + Sync>;
 /// Says what is wrong with a payload of a kind before it is stored, without quoting the payload.
 pub type PayloadCheck = Arc<dyn Fn(&Name, &Payload) -> Result<(), String> + Send + Sync>;
 
-/// How the worker of this process stands, if there is one.
+/// The status of the worker in this process, if there is one.
 pub type WorkerStatus = Arc<dyn Fn() -> Option<WorkerStatusView> + Send + Sync>;
 
-/// The version that this program tells.
+/// The version that this program reports.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Everything that clients and operators can do. Cheap to clone.
@@ -67,7 +67,7 @@ pub struct Operations {
     schedules_changed: Arc<dyn Fn() + Send + Sync>,
     exposition: Option<Exposition>,
     tracer: Option<Tracer>,
-    /// Where new tasks go, if not only into the store.
+    /// Where new tasks are added, if not directly to the store.
     adds: Arc<OnceLock<Arc<dyn Adds>>>,
     enqueued: Arc<AtomicU64>,
     version: Arc<str>,
@@ -80,7 +80,8 @@ impl fmt::Debug for Operations {
 }
 
 impl Operations {
-    /// Operations on a store: nothing redacted, every payload taken, no worker in this process.
+    /// Operations on a store: no payload is redacted, every payload is accepted, and the process has no
+    /// worker.
     pub fn new(store: SharedStore) -> Self {
         Self {
             waits: wait::on_store(Arc::clone(&store)),
@@ -130,7 +131,7 @@ impl Operations {
         self
     }
 
-    /// Tells how the worker of this process stands.
+    /// Reports the status of the worker in this process.
     #[must_use]
     pub fn worker_status(
         mut self,
@@ -140,8 +141,8 @@ impl Operations {
         self
     }
 
-    /// Adds something that must be well for this process to be ready: the probe says what is wrong, if
-    /// anything. A draining process is not ready.
+    /// Adds a condition for the process to be ready. The probe returns what is wrong, if anything. A draining
+    /// process is not ready.
     #[must_use]
     pub fn ready_if(
         mut self,
@@ -152,8 +153,8 @@ impl Operations {
         self
     }
 
-    /// Waits for the end of tasks through this function instead of asking the store once per waiter: a
-    /// process that shares one query among all its waiters brings its own.
+    /// Waits for the end of tasks through this function. By default each waiter asks the store by itself; a
+    /// process that shares one query among all its waiters passes its own function.
     #[must_use]
     pub fn wait_with<F, E>(mut self, ended: F) -> Self
     where
@@ -164,21 +165,23 @@ impl Operations {
         self
     }
 
-    /// Tells the worker of this process when a schedule has changed, so that it need not find out by itself.
+    /// Calls this function when a schedule has changed, so that the worker of this process need not poll for
+    /// that.
     #[must_use]
     pub fn on_schedules_changed(mut self, changed: impl Fn() + Send + Sync + 'static) -> Self {
         self.schedules_changed = Arc::new(changed);
         self
     }
 
-    /// Tells a monitor these metrics.
+    /// Shows these metrics to a monitor.
     #[must_use]
     pub fn metrics(mut self, exposition: Option<Exposition>) -> Self {
         self.exposition = exposition;
         self
     }
 
-    /// Lets new tasks go past the store to workers that wait for them; the first to ask for that is the one.
+    /// Adds new tasks through `adds`, which can send them directly to waiting workers. Only the first call
+    /// has an effect.
     pub(crate) fn set_adds(&self, adds: Arc<dyn Adds>) {
         let _ = self.adds.set(adds);
     }
@@ -190,27 +193,27 @@ impl Operations {
         }
     }
 
-    /// Tells of every enqueue as a span of a trace, which the tasks carry on to their workers.
+    /// Records every enqueue as a span of a trace. The tasks carry the trace to their workers.
     #[must_use]
     pub fn tracer(mut self, tracer: Option<Tracer>) -> Self {
         self.tracer = tracer;
         self
     }
 
-    /// Tells this version instead of the crate's own.
+    /// Reports this version instead of the crate's own.
     #[must_use]
     pub fn version(mut self, version: &str) -> Self {
         self.version = version.into();
         self
     }
 
-    /// The store underneath.
+    /// The store that the operations use.
     pub fn store(&self) -> &SharedStore {
         &self.store
     }
 }
 
-/// The one answer to a change of one task.
+/// The only answer to a change of one task.
 fn only(changed: Vec<Changed>, what: &dyn fmt::Display) -> Result<Changed> {
     changed
         .into_iter()
@@ -218,7 +221,7 @@ fn only(changed: Vec<Changed>, what: &dyn fmt::Display) -> Result<Changed> {
         .ok_or_else(|| ErrorDetail::new(ErrorCode::NotFound, format!("task {what} not found")))
 }
 
-/// A duration of a request, refused with its name if it is beyond reason.
+/// A duration of a request; an absurdly long one is refused with the name of its field.
 pub(crate) fn duration(name: &str, ms: u64) -> Result<Duration> {
     if ms > DURATION_MAX_MS {
         return Err(ErrorDetail::invalid(format!("{name} is {ms}; at most {DURATION_MAX_MS} (ten years)")));

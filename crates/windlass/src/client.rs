@@ -167,7 +167,7 @@ impl Client {
         let task = self.store.task(id).await?.ok_or_else(|| not_found(id))?;
         let added = self.enqueue_raw(repeat::copy(&task, Duration::ZERO)?).await?;
         if added.existing {
-            return Err(Error::Conflict(format!("task {id} is repeated already, by task {}", added.id)));
+            return Err(Error::Conflict(format!("task {id} is already repeated by task {}", added.id)));
         }
         Ok(added.id)
     }

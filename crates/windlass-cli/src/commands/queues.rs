@@ -145,7 +145,7 @@ async fn must_be_there(backend: &dyn Backend, name: &Name, claims: Claims) -> an
             "to pause it before its first task: `windlass queues pause {} --create`",
             word(name)
         )),
-        (None, Claims::Resumed) => failure.hint("`windlass queues ls` shows those that there are"),
+        (None, Claims::Resumed) => failure.hint("`windlass queues ls` lists the queues"),
     }
     .into())
 }

@@ -49,7 +49,7 @@ fn a_refusal_says_which_token_or_scope_is_missing() {
     let up = Running::up_in(folder, &["--auth", "tokens"]);
     let (admin, read) = (&tokens[0], &tokens[1]);
     let hint =
-        ["error: this server wants a token", "WINDLASS_TOKEN", "--token-file", "windlass token create"];
+        ["error: this server requires a token", "WINDLASS_TOKEN", "--token-file", "windlass token create"];
     up.say(&["tasks", "ls"]).failed(4, &hint);
     up.say(&["token", "create", "--scope", "admin"]).failed(4, &hint[..3]);
     windlass(Path::new("/"), &["queues", "ls", "--server", &up.address]).failed(4, &hint);

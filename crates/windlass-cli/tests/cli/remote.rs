@@ -113,7 +113,7 @@ fn a_remote_worker_needs_tls_and_a_work_token() {
             assert!(said.stderr.contains(part), "{said:?}");
         }
     };
-    refused(&["--ca", &ca], &["this server wants a token"]);
+    refused(&["--ca", &ca], &["this server requires a token"]);
     refused(&["--ca", &ca, "--token-file", &read], &["this needs the scope work"]);
     refused(&["--token-file", &work], &["certificate"]);
     let started = ["worker", "--server", &address, "--ca", &ca, "--token-file", &work];

@@ -1,5 +1,5 @@
-//! Every call with the scope that it needs, and the decision about one. A door that takes a call which is not in this table
-//! refuses it, so a new call cannot be forgotten.
+//! Every call with the scope that it needs, and the decision about one. The server refuses a call that is not
+//! in this table, so a new call without an entry cannot be left open.
 
 use windlass_core::{Scope, Scopes};
 
@@ -8,16 +8,17 @@ use windlass_core::{Scope, Scopes};
 pub struct Call {
     /// Method and route (`GET /v1/tasks/{id}`), or service and method of gRPC (`windlass.v1.Tasks/GetTask`).
     pub name: &'static str,
-    /// What the caller must have; nothing for what anybody may ask.
+    /// The scope that the caller needs; `None` if the call is open to all.
     pub scope: Option<Scope>,
-    /// Whether it changes, stops or removes what others made or rely on. Such a call is audited.
+    /// Whether the call changes, stops or removes something that other callers made or rely on. Such a call
+    /// is audited.
     pub destructive: bool,
 }
 
 impl Call {
     /// The call of a method and a route.
     pub fn of_route(method: &str, route: &str) -> Option<&'static Self> {
-        // Whatever can be fetched can be asked for its head alone.
+        // Every GET route also answers HEAD.
         let method = if method == "HEAD" { "GET" } else { method };
         CALLS.iter().find(|call| call.name.split_once(' ') == Some((method, route)))
     }
@@ -27,7 +28,7 @@ impl Call {
         CALLS.iter().find(|call| call.name == name)
     }
 
-    /// Whether it is one of gRPC.
+    /// Whether it is a gRPC call.
     pub fn is_grpc(&self) -> bool {
         !self.name.contains(' ')
     }
@@ -80,7 +81,7 @@ calls! {
         "windlass.v1.Workers/Retire", "windlass.v1.Workers/Claim", "windlass.v1.Workers/Complete",
         "windlass.v1.Workers/Fail", "windlass.v1.Workers/Release", "windlass.v1.Workers/Progress",
         "windlass.v1.Workers/Reconcile", "windlass.v1.Workers/Work",
-        // What a worker must know of the store to work.
+        // What a worker needs to know about the store.
         "windlass.v1.Store/GetRules", "windlass.v1.Store/GetInfo", "windlass.v1.Store/GetReadyLines",
         "windlass.v1.Store/ListLanes", "windlass.v1.Store/ClaimFor",
         "windlass.v1.Store/Unclaim", "windlass.v1.Store/Settle", "windlass.v1.Store/DoDuty",
@@ -105,35 +106,35 @@ calls! {
         "windlass.v1.Control/ChangeWorkflow",
         "windlass.v1.Store/PutSchedule", "windlass.v1.Store/RemoveSchedule",
     }
-    // Who may do what is for nobody but those who decide it.
+    // Only an administrator may see who may do what.
     Some(Scope::Admin), false => {
         "GET /v1/tokens",
     }
 }
 
-/// Whether anything can be changed.
+/// Whether calls may change anything.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// It can.
+    /// They may.
     #[default]
     Whole,
-    /// It cannot, whoever asks: nothing is enqueued, claimed, settled or changed through this server.
+    /// They may not, with any scope: nothing is enqueued, claimed, settled or changed through this server.
     ReadOnly,
 }
 
-/// What becomes of a call.
+/// The decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is made.
+    /// The call is made.
     Allowed,
-    /// The caller lacks its scope.
+    /// The caller lacks the scope of the call.
     MissingScope,
-    /// Nobody may make it here.
+    /// The call changes something, and this server is read-only.
     ReadOnly,
 }
 
-/// Decides about a call of somebody with these scopes. Who may not is told so before anything else: what a server is good
-/// for is not for strangers.
+/// Decides about a call by a caller with these scopes. A missing scope is the first answer: a caller without
+/// rights does not learn that the server is read-only.
 pub fn may(scopes: Scopes, call: &Call, mode: Mode) -> Verdict {
     let Some(scope) = call.scope else { return Verdict::Allowed };
     let changes = call.destructive || matches!(scope, Scope::Enqueue | Scope::Work);
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn no_call_is_named_twice_and_each_that_changes_something_needs_admin() {
+    fn destructive_calls_need_admin_and_names_are_unique() {
         for (place, call) in CALLS.iter().enumerate() {
             assert!(CALLS.iter().skip(place + 1).all(|other| other.name != call.name), "{}", call.name);
             assert!(!call.destructive || call.scope == Some(Scope::Admin), "{}", call.name);
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_http_that_does_more_than_look_is_an_enqueue_or_destructive() {
+    fn an_http_call_that_is_not_a_get_enqueues_or_is_destructive() {
         for call in CALLS.iter().filter(|call| call.name.contains(' ') && !call.name.starts_with("GET ")) {
             let looks = call.name == "POST /v1/tasks/wait";
             let known = call.destructive || call.scope == Some(Scope::Enqueue) || looks;
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn in_read_only_mode_nobody_changes_anything_and_all_may_look_as_before() {
+    fn read_only_mode_refuses_changes_and_allows_reads() {
         let admin = Scopes::of([Scope::Admin]);
         for call in CALLS {
             let looks = !call.destructive && !matches!(call.scope, Some(Scope::Enqueue | Scope::Work));

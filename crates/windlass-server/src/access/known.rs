@@ -1,18 +1,18 @@
-//! Tokens that were looked up a moment ago, so that not every call asks the store.
+//! A cache of tokens that were just looked up, so that not every call asks the store.
 
 use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 use windlass_core::{Name, TokenRecord};
 
-/// How long what the store said of a token counts. A token that was revoked through another process is worth nothing after
-/// this time; through this one, at once.
+/// How long the store's answer about a token is used. A token that was revoked through another server stops
+/// working after this time; one that was revoked through this server stops at once.
 pub const REMEMBERED: Duration = Duration::from_secs(5);
 
-/// Tokens remembered at most: all that a store keeps, and more strangers than are looked up meanwhile.
+/// Most tokens in the cache: all that a store keeps, and more unknown ones than are looked up in that time.
 const KNOWN_MAX: usize = 2_000;
 
-/// What the store said of an id.
+/// The store's answer about an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Heard {
     /// There is such a token.
@@ -25,18 +25,19 @@ pub(super) enum Heard {
 pub(super) struct Known {
     /// By id: what the store said, and when it was asked.
     tokens: HashMap<Name, (Heard, Instant)>,
-    /// When a token was last forgotten: an answer to a question from before may still tell of it.
+    /// When a token was last forgotten. An answer to a question asked before that may still contain the
+    /// token.
     forgot_at: Option<Instant>,
 }
 
 impl Known {
-    /// What the store said of a token not long ago, if it was asked.
+    /// The cached answer about a token, if it is fresh enough.
     pub(super) fn get(&self, id: &Name, now: Instant) -> Option<Heard> {
         let (heard, asked_at) = self.tokens.get(id)?;
         (now.duration_since(*asked_at) < REMEMBERED).then(|| heard.clone())
     }
 
-    /// Notes what the store said to a question of this time.
+    /// Caches the store's answer to a question that was asked at this time.
     pub(super) fn put(&mut self, id: Name, heard: Heard, asked_at: Instant) {
         if self.forgot_at.is_some_and(|at| asked_at <= at) {
             return;
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_remembered_is_bounded_and_does_not_last() {
+    async fn the_cache_is_bounded_and_its_entries_expire() {
         let id = |n: usize| Name::new("token", format!("t{n}")).unwrap();
         let (mut known, start) = (Known::default(), Instant::now());
         for n in 0..KNOWN_MAX * 3 {

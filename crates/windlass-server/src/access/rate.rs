@@ -1,16 +1,16 @@
-//! How often somebody may call: a bucket that holds a second's worth of calls and fills steadily.
+//! How often one caller may call: a bucket that holds a second's worth of calls and fills steadily.
 
 use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 
-/// Callers that are counted at once; those who have not called for a second need no bucket.
+/// Most callers that are counted at once. A caller that has made no call for a second needs no bucket.
 const CALLERS_MAX: usize = 10_000;
 
 /// A bucket; full at first.
 #[derive(Debug, Default)]
 pub(super) struct Bucket {
-    /// Calls taken and not filled up again.
+    /// Calls taken and not yet refilled.
     taken: f64,
     at: Option<Instant>,
 }
@@ -52,7 +52,7 @@ impl Rates {
                 .retain(|_, bucket| bucket.at.is_some_and(|at| now.saturating_duration_since(at) < second));
         }
         if self.buckets.len() >= CALLERS_MAX {
-            // So many callers in one second: that all are refused for a moment is better than that none is counted.
+            // Too many callers in one second: refuse new ones for a moment rather than stop counting.
             return false;
         }
         self.buckets.entry(caller.to_owned()).or_default().take(now, rate_per_s).is_ok()

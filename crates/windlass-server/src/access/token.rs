@@ -1,4 +1,5 @@
-//! What a token looks like: `wl_`, its id, `_`, its secret. The id finds it in the store; a hash of the whole proves it.
+//! What a token looks like: `wl_`, its id, `_`, its secret. The id finds the token in the store; a hash of
+//! the whole text proves it.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::{
@@ -10,7 +11,7 @@ use windlass_core::{Error, Name, TokenHash};
 
 /// What every token begins with, so that a scanner for secrets can find one that leaked.
 const PREFIX: &str = "wl_";
-/// Random bytes of an id: so many that two are never the same.
+/// Random bytes of an id: enough that two tokens never share one.
 const ID_BYTES: usize = 8;
 /// Random bytes of a secret.
 const SECRET_BYTES: usize = 32;
@@ -21,7 +22,7 @@ const TOKEN_LETTERS: usize = PREFIX.len() + 2 * ID_BYTES + 1 + (SECRET_BYTES * 4
 pub struct Fresh {
     /// The part that is no secret.
     pub id: Name,
-    /// The whole. Nobody can tell it again.
+    /// The whole text. It is shown once: the store keeps only its hash.
     pub text: String,
     /// What a store keeps of it.
     pub hash: TokenHash,
@@ -56,7 +57,7 @@ pub fn id_of(text: &str) -> Option<Name> {
     is_hex.then(|| Name::new("token", id).ok())?
 }
 
-/// Whether a text is the token of this hash, in a time that tells nothing.
+/// Whether a text is the token of this hash. The comparison takes the same time for every text.
 pub fn is_of(text: &str, kept: TokenHash) -> bool {
     hash(text).0.ct_eq(&kept.0).into()
 }
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_found_by_its_id_and_proved_by_the_whole() {
+    fn a_token_is_found_by_its_id_and_proved_by_its_text() {
         let (one, other) = (make().unwrap(), make().unwrap());
         assert_eq!(one.text.len(), TOKEN_LETTERS);
         assert_eq!(id_of(&one.text), Some(one.id.clone()));
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_token_is_compared_without_an_early_exit() {
-        // Of a hash, never of the text; by `ct_eq`; and the type has no derived `==` that would stop at the first difference.
+        // Compare hashes, never texts, and only with `ct_eq`: a derived `==` stops at the first difference.
         let here = include_str!("token.rs").split("#[cfg(test)]").next().unwrap();
         let compare = here.split("pub fn is_of").nth(1).unwrap().split('}').next().unwrap();
         assert!(compare.contains("hash(text).0.ct_eq(&kept.0)"), "{compare}");
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_the_shape_of_a_token_is_not_looked_up() {
+    fn a_text_without_the_form_of_a_token_is_not_looked_up() {
         let good = make().unwrap().text;
         for text in
             ["", "wl_", "x", &good[1..], &format!("{good}A"), &good.replace("wl_", "xx_"), &"ä".repeat(40)]

@@ -14,7 +14,8 @@ pub struct CancelRequest {
     pub reason: Option<String>,
 }
 
-/// Retry of one task: a dead one gets fresh attempts, one that is done or cancelled is repeated by a new one. The body may be absent.
+/// Retry of one task: a dead task gets new attempts; for one that is done or cancelled, a new task repeats
+/// it. The body may be absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetryRequest {
@@ -110,7 +111,8 @@ pub const REFUSALS_MAX: usize = 20;
 
 /// Cancel, retry or removal of every task that a filter matches.
 ///
-/// Cancel and removal need at least one restriction. Cancel skips ended tasks; retry and removal take dead tasks only.
+/// Cancel and removal need at least one restriction. Cancel skips ended tasks; retry and removal apply to
+/// dead tasks only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BulkRequest {

@@ -10,10 +10,10 @@ use windlass_core::{OnFailure, TaskId, Timestamp};
 pub struct EnqueueRequest {
     /// Which handler runs it.
     pub kind: String,
-    /// What it carries, as JSON; `{}` if neither this nor `payload_base64` is given.
+    /// Its payload as JSON; `{}` if neither this nor `payload_base64` is given.
     #[serde(default, deserialize_with = "super::present", skip_serializing_if = "Option::is_none")]
     pub payload: Option<Box<RawValue>>,
-    /// What it carries, as bytes in base64 (the usual alphabet, with padding).
+    /// Its payload as bytes in base64 (standard alphabet, with padding).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_base64: Option<String>,
     /// Which queue it waits in; `default` if absent.
@@ -28,8 +28,8 @@ pub struct EnqueueRequest {
     /// The workflow it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
-    /// What a failure means for the rest of the workflow; its first task decides, `block` if that says nothing.
-    /// What a failure means for the rest of its workflow; the first append decides.
+    /// What a failure means for the rest of its workflow. The first task of the workflow decides; `block` if
+    /// that task does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
     /// Higher first; 0 if absent.
@@ -41,13 +41,14 @@ pub struct EnqueueRequest {
     /// Not before this long from now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    /// Idempotency key: the same (queue, key) gives one task.
+    /// Idempotency key: two tasks with the same queue and key are one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Answer with the existing task if the key belongs to one with another kind or payload, instead of refusing.
+    /// Answer with the existing task if the key belongs to a task with another kind or payload, instead of
+    /// refusing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore_key_conflict: Option<bool>,
-    /// An earlier spelling of the same.
+    /// The older form of `ignore_key_conflict`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_conflict: Option<KeyConflict>,
     /// Attempts granted.
@@ -91,7 +92,7 @@ pub struct EnqueueResponse {
     pub id: TaskId,
     /// Whether a task with this key was already there.
     pub existing: bool,
-    /// Whether its job is cancelled, and with it the task: at once, or when its turn in its workflow comes.
+    /// Whether its job is cancelled, and the task with it: at once, or when its turn in its workflow comes.
     #[serde(default)]
     pub cancelled: bool,
     /// What the caller should know, for example that no live worker has this kind.

@@ -17,7 +17,7 @@ pub enum ErrorCode {
     MethodNotAllowed,
     /// The body is not declared to be JSON.
     UnsupportedMediaType,
-    /// Nobody said who they are, or not in a way that holds: a token is missing, unknown, revoked or expired.
+    /// The server does not know the caller: its token is missing, unknown, revoked or expired.
     Unauthorized,
     /// The caller may not do this, or the Host or the Origin is not one that this server answers to.
     Forbidden,
@@ -101,7 +101,7 @@ impl From<Error> for ErrorDetail {
             Error::Unavailable(_) => (ErrorCode::Unavailable, Some("try again in a moment".to_owned())),
             Error::Unknown(_) => (
                 ErrorCode::UnknownOutcome,
-                Some("look whether it took effect; an enqueue with a key can be repeated safely".to_owned()),
+                Some("check whether it took effect; an enqueue with a key can be repeated safely".to_owned()),
             ),
             Error::StoreFull(_) => (
                 ErrorCode::StoreFull,
@@ -122,7 +122,7 @@ impl From<Error> for ErrorDetail {
             Error::WorkerExpired => (ErrorCode::WorkerExpired, None),
             Error::Unsupported(_) => (ErrorCode::Unsupported, None),
             Error::Fatal(_) => {
-                (ErrorCode::StoreFailed, Some("look at the server's log; restart it".to_owned()))
+                (ErrorCode::StoreFailed, Some("read the server's log, then restart it".to_owned()))
             }
         };
         Self { code, message: error.to_string(), hint }

@@ -57,7 +57,7 @@ pub struct Workers {
 pub enum WorkerState {
     /// Its lease is in force.
     Live,
-    /// The same, and it is finishing: it takes nothing new.
+    /// Its lease is in force, but it is finishing: it claims no new task.
     Draining,
     /// It has missed its renewals; its tasks will be taken from it.
     Stale,
@@ -65,7 +65,7 @@ pub enum WorkerState {
     Gone,
 }
 
-/// What is to be changed about a worker.
+/// Changes to a worker.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerRequest {
@@ -100,9 +100,10 @@ pub struct WorkerView {
     pub memory_usage: f64,
     /// The share of its slots that admission control lets it use.
     pub factor: f64,
-    /// Why that is less than all: `start`, `memory`, `memory_stop`, `latency`, or several with `+`; empty if it is not.
+    /// Why that is less than all: `start`, `memory`, `memory_stop`, `latency`, or several with `+`; empty if
+    /// it is all.
     pub reason: String,
-    /// Whether it is finishing and takes nothing new.
+    /// Whether it is finishing and claims no new task.
     pub draining: bool,
     /// Whether its lease is in force.
     pub live: bool,
@@ -143,7 +144,7 @@ pub struct WorkerStatusView {
     pub id: Option<String>,
     /// How many tasks it may run at once.
     pub slots: u32,
-    /// Tasks whose handlers run.
+    /// Tasks that are running.
     pub in_flight: u32,
     /// Slots that are free and may be used.
     pub available: u32,
@@ -153,15 +154,15 @@ pub struct WorkerStatusView {
     /// That as a share of the slots.
     #[serde(default)]
     pub factor: f64,
-    /// Why that is less than all; empty if it is not.
+    /// Why that is less than all; empty if it is all.
     #[serde(default)]
     pub reason: String,
     /// Memory in use as a share of the limit that applies, if it can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_usage: Option<f64>,
-    /// Ends of attempts that are not written yet.
+    /// Ends of attempts that are not yet written to the store.
     pub unsettled: u32,
-    /// Whether it is finishing and takes nothing new.
+    /// Whether it is finishing and claims no new task.
     pub draining: bool,
     /// Kinds that it has handlers for.
     pub kinds: Vec<Name>,
@@ -178,10 +179,11 @@ pub struct WorkerStatusView {
     pub failed: u64,
 }
 
-/// Figures of the server's process since it started; they only rise, so two looks make a rate.
+/// Counts of the server's process since it started. They only rise, so the difference of two answers is a
+/// rate.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overview {
-    /// Its process number: another one means that the figures began anew.
+    /// Its process number. Another number means that the counts began again at zero.
     pub pid: u32,
     /// Tasks that came in through this server.
     pub enqueued: u64,

@@ -18,16 +18,16 @@ pub struct JobView {
     pub delay_ms: Option<u64>,
     /// Tasks that run.
     pub running: u64,
-    /// Tasks that may be claimed; they have their room already.
+    /// Tasks that may be claimed: the limit of the job already counts them.
     pub ready: u64,
-    /// Tasks that wait for room, counted up to 10,000.
+    /// Tasks that wait for the limit of the job, counted up to 10,000.
     pub held: u64,
     /// Whether there may be more of them than were counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held_at_least: bool,
     /// When it was first used or set.
     pub created_at: Timestamp,
-    /// When the last start was noticed; kept for jobs with a delay.
+    /// When the last start was recorded; kept for jobs with a delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_start_at: Option<Timestamp>,
 }
@@ -59,7 +59,7 @@ pub struct Jobs {
     pub next: Option<Name>,
 }
 
-/// What is to be changed about a job, which is made if it is not there; what is absent stays.
+/// Changes to a job. A job that does not exist is created; an absent field stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobRequest {
@@ -72,7 +72,7 @@ pub struct JobRequest {
     /// `active`, `paused` or `cancelled`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<JobState>,
-    /// With `cancelled`: also asks what runs to end.
+    /// With `cancelled`: also asks the running tasks to end.
     #[serde(default)]
     pub now: bool,
 }
@@ -84,6 +84,6 @@ pub struct JobRemoval {
     pub job: Name,
     /// Tasks that waited and were cancelled.
     pub cancelled: u64,
-    /// Tasks that still run; the job is forgotten when the last of them has ended.
+    /// Tasks that still run; the job is removed when the last of them has ended.
     pub running: u64,
 }

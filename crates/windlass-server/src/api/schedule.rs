@@ -11,10 +11,10 @@ use super::{EncodingView, EnqueueRequest};
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a schedule as an object")]
 pub struct ScheduleRequest {
-    /// When: `minute hour day-of-month month day-of-week`, with seconds first if there are six fields, or a short form such as
-    /// `@daily`.
+    /// When: `minute hour day-of-month month day-of-week`, with seconds first if there are six fields, or a
+    /// short form such as `@daily`.
     pub cron: String,
-    /// In whose local time, by IANA name; `UTC` if absent.
+    /// The time zone, by IANA name; `UTC` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tz: Option<String>,
     /// What becomes of missed ticks; `once` if absent.
@@ -36,10 +36,10 @@ pub struct Schedules {
 pub struct ScheduleView {
     /// Its name.
     pub name: Name,
-    /// When, if it can be read.
+    /// When, if the expression can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<String>,
-    /// In whose local time.
+    /// The time zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tz: Option<String>,
     /// What becomes of missed ticks.
@@ -58,7 +58,7 @@ pub struct ScheduleView {
     /// The task of that tick.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_task: Option<TaskId>,
-    /// Why it cannot be read, and so does not fire here.
+    /// Why this version cannot read the schedule; it does not fire here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What the caller should know, for example that no live worker has this kind.

@@ -47,7 +47,7 @@ pub struct TaskView {
     pub payload: Box<RawValue>,
     /// Whether `payload` is the JSON itself or size and digest of bytes.
     pub payload_encoding: EncodingView,
-    /// What it left behind; in the form that `output_encoding` says.
+    /// What its handler returned; in the form that `output_encoding` says.
     #[serde(default, deserialize_with = "super::present", skip_serializing_if = "Option::is_none")]
     pub output: Option<Box<RawValue>>,
     /// Whether `output` is the JSON itself or size and digest of bytes.
@@ -59,16 +59,16 @@ pub struct TaskView {
     /// What the handler last reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
-    /// Why the running attempt should stop, if somebody asked for that.
+    /// Why the running attempt should stop, if a caller asked it to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_requested: Option<String>,
     /// Attempts spent, or the number of the one that runs.
     pub attempt: u32,
     /// Attempts granted.
     pub max_attempts: u32,
-    /// How often its process died with it since it last ended otherwise.
+    /// How many times in a row the process that ran it died.
     pub crashes: u32,
-    /// Its fence.
+    /// Its lease number: an end under an older number is refused.
     pub lease: u32,
     /// Who runs it or ran it last, such as `w7`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,7 +156,7 @@ pub struct WaitRequest {
     pub timeout_ms: Option<u64>,
 }
 
-/// The answer to a long poll: whatever has ended; nothing if the time was up first.
+/// The answer to a long poll: the tasks that have ended; none if the time ran out first.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct WaitResponse {
     /// Tasks that have ended.

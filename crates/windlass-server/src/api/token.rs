@@ -18,7 +18,7 @@ pub struct TokenRequest {
     /// Kinds that it is for, with the scopes `enqueue` and `work`; all if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<Name>,
-    /// How long it is good for; for ever if absent.
+    /// How long it is valid; for ever if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_ms: Option<u64>,
 }
@@ -41,10 +41,10 @@ pub struct TokenView {
     pub kinds: Vec<Name>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// From when on it is good for nothing.
+    /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Whether that time has come.
+    /// Whether it has expired.
     pub expired: bool,
 }
 
@@ -70,12 +70,12 @@ pub struct Tokens {
     pub tokens: Vec<TokenView>,
 }
 
-/// A token that was just made. Nobody can ask for its secret again.
+/// A token that was just made. This answer is the only one that contains its secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenCreated {
     /// The token with its secret.
     pub token: String,
-    /// What is kept of it.
+    /// What the server keeps of it.
     #[serde(flatten)]
     pub view: TokenView,
 }
@@ -87,7 +87,7 @@ impl std::fmt::Debug for TokenCreated {
     }
 }
 
-/// A token that is worth nothing any more.
+/// A token that is no longer valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRevoked {
     /// Its id.

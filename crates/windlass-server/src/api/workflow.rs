@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use windlass_core::{Name, OnFailure, State, TaskId, Timestamp, WorkflowRecord};
 
-/// A workflow: one that has unfinished steps or is blocked, or one that has ended, as long as its steps are kept.
+/// A workflow that has unfinished steps or is blocked, or one that has ended and whose steps are still kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowView {
     /// Its name.
@@ -22,14 +22,14 @@ pub struct WorkflowView {
     /// The step that failed and holds up the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<TaskId>,
-    /// When its first step was admitted; of one that has ended, when the oldest step that is kept was enqueued.
+    /// When its first step was admitted. Once it has ended: when the oldest kept step was enqueued.
     pub created_at: Timestamp,
     /// How its steps ended, if all have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<EndedSteps>,
 }
 
-/// How the steps of a workflow ended that has no unfinished ones.
+/// How the steps of an ended workflow ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedSteps {
     /// Steps that succeeded.
@@ -41,7 +41,7 @@ pub struct EndedSteps {
     /// When the last one ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_ended_at: Option<Timestamp>,
-    /// Whether there may be older ones that were not looked at.
+    /// Whether there may be older steps that the server did not read.
     pub more: bool,
 }
 

@@ -10,7 +10,7 @@ use windlass_proto::{
 use super::{Answer, Api, status};
 use crate::{access::Subject, api::ErrorDetail, operations::page_limit};
 
-/// The limit of a list; zero is the usual one.
+/// The limit of a list; zero means the default.
 fn limit(given: u32) -> Result<u32, tonic::Status> {
     page_limit(Some(given).filter(|given| *given > 0)).map_err(status)
 }

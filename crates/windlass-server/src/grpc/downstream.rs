@@ -1,4 +1,5 @@
-//! What goes down a stream, in messages of a size that stock clients take; and the end of a stream that nobody reads.
+//! What the server sends to a worker, in messages of a size that standard clients accept. A stream that its
+//! worker does not read is ended.
 
 use std::{
     collections::VecDeque,
@@ -15,21 +16,22 @@ use windlass_proto::v1::{self, work_down::Message};
 use super::{member::Down, status};
 use crate::api::{ErrorCode, ErrorDetail};
 
-/// Bytes of payloads in one message, about: stock clients take messages of 4 MB.
+/// Bytes of payloads in one message, approximately: standard clients accept messages of up to 4 MB.
 const MESSAGE_BYTES: usize = 1 << 20;
 
-/// What is on its way to one worker, for whoever sends it.
+/// The messages for one worker; the sending side of its stream.
 pub(crate) struct Downstream(Arc<Mutex<Queue>>);
 
-/// The same, for whoever looks whether it is sent: flow control lets the sender sleep for as long as the worker does not read.
+/// The same queue, to check whether it moves. Flow control suspends the sender for as long as the worker does
+/// not read, so the sender cannot check this itself.
 pub(super) struct Reader(Arc<Mutex<Queue>>);
 
 struct Queue {
     told: mpsc::Receiver<Down>,
     ready: VecDeque<v1::WorkDown>,
-    /// How often the sender has asked for more.
+    /// How often the stream was polled.
     asked: u64,
-    /// The last that is said.
+    /// The status that ends the stream.
     end: Option<Status>,
 }
 
@@ -42,7 +44,7 @@ impl Downstream {
 }
 
 impl Drop for Downstream {
-    /// The worker is gone; whoever has something for it learns so.
+    /// The worker is gone: closes the channel, so that the hub's next send fails.
     fn drop(&mut self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -53,8 +55,8 @@ impl Reader {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Resolves when something has waited for at least `max`, and at most twice that, while nobody asked for it. Nothing is kept for such
-    /// a worker: should it ever read on, it hears why.
+    /// Resolves when a message has waited for at least `max`, and at most twice that, without a poll of the
+    /// stream. The queue is emptied. If the worker reads again, it gets the reason.
     pub(super) async fn stalled(&self, max: Duration) {
         let mut seen = None;
         loop {
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stream_that_nobody_reads_is_given_up_and_says_why_when_it_is_read_again() {
+    async fn an_unread_stream_ends_with_the_reason() {
         let (down, told) = mpsc::channel(16);
         let (mut stream, reader) = Downstream::new(told);
         for _ in 0..3 {
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_that_is_dropped_takes_nothing_more_although_somebody_looks_at_it() {
+    async fn a_dropped_stream_takes_nothing_while_it_is_watched() {
         let (down, told) = mpsc::channel(16);
         let (stream, reader) = Downstream::new(told);
         down.try_send(cancellation()).unwrap();
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stream_that_is_read_slowly_or_has_nothing_to_say_goes_on() {
+    async fn a_slow_or_idle_stream_stays_open() {
         let (down, told) = mpsc::channel(16);
         let (mut stream, reader) = Downstream::new(told);
         let slow = async {

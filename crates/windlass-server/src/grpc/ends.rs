@@ -1,8 +1,8 @@
-//! Single ends of attempts, for clients that do not number batches: the server decides what becomes of the task, as our own
-//! worker would, and numbers the batch.
+//! Single ends of attempts, for clients that do not number batches. The server decides the next state of the
+//! task, as a Windlass worker would, and numbers the batch.
 //!
-//! A call that is repeated after a lost answer finds that the lease is over. It is told what became of the task if that was
-//! the caller's own doing, and that the lease was lost if not.
+//! A client may repeat a call after a lost answer; the lease is over by then. If the caller's own call ended
+//! the attempt, the answer is the state of the task. Otherwise the answer is that the lease was lost.
 
 use std::{
     collections::hash_map::RandomState,
@@ -24,16 +24,17 @@ use windlass_proto::{
     v1,
 };
 
-/// Batches of one worker go one after another, as its numbers say. Workers share so many locks.
+/// A worker's batches must be written in the order of their numbers, one after another. All workers share
+/// this many locks.
 const LOCKS: usize = 64;
-/// How long a reading of the store's clock is carried on with our own.
+/// How long a reading of the store's clock is extrapolated with the server's own clock.
 const CLOCK_MAX_AGE: Duration = Duration::from_secs(30);
-/// Settler numbers of servers start here; those of workers are small.
+/// The settler numbers of servers start here; those of workers are small.
 const SETTLER_NO_MIN: u32 = 1 << 30;
 
 /// Writes single ends.
 pub(super) struct Ends {
-    /// Drawn at the start: a server that comes back never takes up the numbers of the one before.
+    /// Random: a restarted server must not reuse the numbers of the process before it.
     settler_no: u32,
     batch_no: AtomicU64,
     locks: Vec<Mutex<()>>,
@@ -72,7 +73,7 @@ impl Ends {
             Some(lock) => Some(lock.lock().await),
             None => None,
         };
-        // Drawn under the lock, so that the numbers of one worker rise in the order of its batches.
+        // Take the number under the lock, so that the numbers of one worker rise in the order of its batches.
         let batch_no = self.batch_no.fetch_add(1, Ordering::Relaxed) + 1;
         let batch =
             SettleBatch { worker: claimed.worker, settler_no: self.settler_no, batch_no, items: vec![item] };
@@ -83,7 +84,7 @@ impl Ends {
         own_end(&**store, &claimed).await?.ok_or(Error::LeaseLost(claimed.id))
     }
 
-    /// The store's clock, to the precision that a retry delay needs.
+    /// The store's clock, precise enough for a retry delay.
     pub(super) async fn now(&self, store: &Arc<dyn Store>) -> Result<Timestamp> {
         let known = *self.clock.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((store, ours)) = known
@@ -97,7 +98,7 @@ impl Ends {
     }
 }
 
-/// The state of a task whose attempt this lease has ended already.
+/// The state of a task, if this lease has already ended its attempt.
 async fn own_end(store: &dyn Store, claimed: &Claimed) -> Result<Option<State>> {
     let Some(task) = store.task(claimed.id).await? else { return Ok(None) };
     let was_last =
@@ -109,7 +110,7 @@ async fn own_end(store: &dyn Store, claimed: &Claimed) -> Result<Option<State>> 
     Ok((was_last || is_recorded).then_some(task.state))
 }
 
-/// How many attempts a task was granted is for its row to say, not for the caller.
+/// Takes the number of granted attempts from the task's row, not from the caller.
 async fn grant(store: &dyn Store, claimed: &mut Claimed) -> Result<()> {
     if let Some(task) = store.task(claimed.id).await?
         && (task.lease, task.worker) == (claimed.lease, Some(claimed.worker))
@@ -119,7 +120,7 @@ async fn grant(store: &dyn Store, claimed: &mut Claimed) -> Result<()> {
     Ok(())
 }
 
-/// As much of a claimed task as the decision about its end needs.
+/// A claimed task with only the fields that the decision about its end needs.
 fn claimed(worker: WorkerId, lease: &v1::Lease) -> Result<Claimed> {
     let unknown = Name::new("lane", "-")?;
     Ok(Claimed {

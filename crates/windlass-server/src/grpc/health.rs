@@ -18,9 +18,9 @@ use windlass_proto::v1::{
 
 use crate::http::Server;
 
-/// How often a watcher's server looks at itself.
+/// How often the server checks itself for a watcher.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Services that can be asked for; the empty name is the whole server.
+/// Services that a client can name; the empty name is the whole server.
 const SERVICES: [&str; 5] = ["", TASKS, WORKERS, CONTROL, STORE];
 
 pub(super) struct Watched(Arc<Server>);

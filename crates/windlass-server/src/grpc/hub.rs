@@ -1,14 +1,15 @@
-//! Push: one loop claims for every connected worker and hands out over their streams.
+//! Push: one loop claims tasks for every connected worker and sends them down the workers' streams.
 //!
 //! ```text
-//! credit of a stream ┐                              ┌─► stream of a worker (bounded; skipped if it is not read)
+//! credit of a stream ┐                              ┌─► stream of a worker (bounded; skipped if full)
 //! hint of the store  ├─► round: claims per class ───┤
-//! due time, poll     ┘   of equal lanes             └─► what could not be sent is undone at once
+//! due time, poll     ┘   of equal lanes             └─► tasks that could not be sent: claim undone at once
 //! ```
 //!
-//! A worker states how many tasks in all its stream may have brought; what is claimed for it counts against that before it is
-//! sent, so a worker never gets more than it has slots for. Every claim has a number of its own: one whose answer is lost, or whose
-//! stream is gone before anything was sent, is undone alone.
+//! A worker states its credit: how many tasks in all its stream may have brought. The hub counts a claim
+//! against the credit before it sends the tasks, so a worker never gets more tasks than it has slots. Every
+//! claim has its own number. If the answer of a claim is lost, or its stream ends before anything is sent,
+//! the hub undoes that claim only.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -38,26 +39,29 @@ use super::{
     status,
 };
 
-/// How long the loop sleeps at most, should a hint get lost (HINTS-ONLY).
+/// How long the loop sleeps at most, in case a hint is lost (HINTS-ONLY).
 const POLL: Duration = Duration::from_secs(1);
 /// Pause after a failed claim.
 const FAILED_PAUSE: Duration = Duration::from_millis(200);
 /// Most tasks that become ready in one step because their time has come.
 const DUE_MAX: u32 = 1_000;
-/// How often a claim in doubt is undone before that is left to the worker, which compares from time to time.
+/// How often the hub tries to undo a claim. After that the worker returns the tasks when it next compares its
+/// leases.
 const UNDO_TRIES: u32 = 5;
 
 /// Every connected worker.
 pub(super) struct Hub {
     pub(super) store: SharedStore,
-    /// Held from the number of a claim until its tasks are sent. A worker that has a claim has all before it, and says so when it
-    /// compares what it holds with the store: one that was overtaken would be handed back on its way.
+    /// A worker that reports claim number N states that it has every claim up to N; the store hands back the
+    /// tasks of those claims that the worker does not hold. A claim that arrives after a later one would be
+    /// handed back while it is sent. So this lock is held from the number of a claim until its tasks are
+    /// sent.
     pub(super) claiming: Arc<AsyncMutex<()>>,
     members: Mutex<BTreeMap<u64, Member>>,
-    /// Who ran the last steps of workflows.
+    /// Which worker ended the last step of each workflow.
     preferences: Arc<Preferences>,
     streams: AtomicU64,
-    /// Rises with every claim that brought something, so that another worker is the first of the next.
+    /// Rises with every claim that brought tasks, so that the next round starts with another worker.
     turn: AtomicU64,
     wake: Arc<Notify>,
 }
@@ -79,7 +83,7 @@ impl Hub {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a worker until the seat is dropped.
+    /// Adds a worker. It leaves when the seat is dropped.
     pub(super) fn join(self: &Arc<Self>, mut member: Member) -> Seat {
         member.wakes(&self.wake);
         let stream = self.streams.fetch_add(1, Ordering::Relaxed);
@@ -87,7 +91,8 @@ impl Hub {
         Seat { hub: Arc::clone(self), stream }
     }
 
-    /// Ends the stream of a worker that comes with another: nothing may be claimed for it that nobody reads.
+    /// Tasks claimed for a stream that its worker no longer reads would be stuck. So when a worker opens
+    /// another stream, its older ones end.
     pub(super) fn dismiss(&self, worker: WorkerId) {
         self.members().retain(|_, member| member.worker != worker);
     }
@@ -99,7 +104,7 @@ impl Hub {
         self.wake.notify_one();
     }
 
-    /// Runs until `closed` resolves; then asks every worker to go elsewhere.
+    /// Runs until `closed` resolves; then asks every worker to connect to another server.
     pub(super) async fn run(self: Arc<Self>, closed: impl Future<Output = ()>) {
         let mut closed = std::pin::pin!(closed);
         let mut hints = self.store.hints();
@@ -113,24 +118,25 @@ impl Hub {
                     Hint::Ready => {}
                     Hint::Due(_) => due = Some(Instant::now()),
                     Hint::Lanes => self.refresh_lanes().await,
-                    // Each worker hears of its own losses when it compares its leases.
+                    // Each worker finds its lost leases when it compares them with the store.
                     Hint::Lost(_) => continue,
                     Hint::Cancel(lease, reason) => {
                         self.tell_cancel(lease, reason).await;
                         continue;
                     }
                 },
-                // Hints may all be lost, that of a new lane too.
+                // Any hint may be lost, also the one about a new lane.
                 () = tokio::time::sleep_until(until) => self.refresh_lanes().await,
             }
             if self.members().is_empty() {
-                // Whoever comes asks the store when something is due.
+                // Without workers the due time is not needed: the next round after a worker joins asks the
+                // store.
                 due = None;
                 continue;
             }
             if due.is_some_and(|due| due <= Instant::now()) {
                 due = None;
-                // A failure is made good by the next poll, of this loop or of any worker.
+                // A failure needs no handling: the next poll, of this loop or of any worker, tries again.
                 let _ = self.store.promote_due(DUE_MAX).await;
             }
             loop {
@@ -147,7 +153,7 @@ impl Hub {
         self.tell_all(&Message::Drain(v1::Drain { reason: "the server stops".to_owned() }));
     }
 
-    /// Looks at the lanes of every worker anew.
+    /// Reads the lanes of every worker again.
     async fn refresh_lanes(&self) {
         let served: BTreeSet<_> =
             self.members().values().map(|member| (member.kinds.clone(), member.queues.clone())).collect();
@@ -161,8 +167,9 @@ impl Hub {
         }
     }
 
-    /// Tells of an attempt that was asked to end. A worker whose token is bound hears of its own attempts only; the task is looked up if
-    /// there is such a worker. If that fails, the worker learns of it with its next heartbeat.
+    /// Sends a cancellation to the workers. A worker with a bound token may see only its own tasks: if there
+    /// is such a worker, the hub looks up the task's holder. If the look-up fails, that worker receives the
+    /// cancellation with its next heartbeat.
     async fn tell_cancel(&self, lease: LeaseRef, reason: String) {
         let has_bound = self.members().values().any(|member| member.is_bound);
         let task = if has_bound { self.store.task(lease.id).await.ok().flatten() } else { None };
@@ -178,12 +185,12 @@ impl Hub {
 
     fn tell(&self, message: &Message, hears: impl Fn(&Member) -> bool) {
         for member in self.members().values().filter(|member| hears(member)) {
-            // One that does not read learns of it with its next heartbeat.
+            // A worker with a full stream receives it with its next heartbeat.
             let _ = member.down.try_send(Down::Message(Box::new(message.clone())));
         }
     }
 
-    /// One claim per class; says whether there may be more, and how long until something is due.
+    /// Makes one claim per class. Returns whether there may be more tasks, and how long until one is due.
     async fn round(&self) -> (bool, Option<Duration>) {
         let wants: Vec<_> = {
             let preferred = self.preferences.counts(Instant::now());
@@ -207,7 +214,7 @@ impl Hub {
         (is_more, next_due)
     }
 
-    /// Claims for one class and hands out; says how many there were.
+    /// Claims for one class and sends the tasks. Returns how many there were.
     async fn claim(&self, (lanes, shares): &Claim) -> Option<(ClaimAnswer, u32)> {
         let claiming = self.claiming.lock().await;
         let demands = self.reserve(lanes, shares);
@@ -233,14 +240,14 @@ impl Hub {
         }
     }
 
-    /// What was counted against a worker's credit and did not come.
+    /// Takes back from the count what was reserved for a worker and not claimed.
     pub(super) fn give_back(&self, stream: u64, demand: &Demand) {
         self.change(stream, |member| member.sent = member.sent.saturating_sub(demand.n.into()));
     }
 
-    /// Numbers a claim for each worker and counts it against its credit, before anything can go wrong.
+    /// Gives a claim number to each worker, and counts the claim against its credit before the claim is made.
     pub(super) fn reserve(&self, lanes: &Arc<[LaneId]>, shares: &[(u64, u32)]) -> Vec<(u64, Demand)> {
-        // One alone gets whatever comes.
+        // A single worker needs no preference: it gets every task of the claim.
         let prefers = match shares.len() {
             0 | 1 => Prefers::Nothing,
             _ => Prefers::LastRan(Arc::clone(&self.preferences) as Arc<dyn LastRan>),
@@ -282,7 +289,7 @@ impl Hub {
         }
     }
 
-    /// Sends what was claimed under a demand; whether that went well.
+    /// Sends the tasks of a claim. Returns false if the stream is gone or full.
     pub(super) fn send(&self, stream: u64, demand: &Demand, tasks: Vec<Claimed>) -> bool {
         let got = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
         let mut members = self.members();
@@ -303,7 +310,8 @@ impl Hub {
                     let _ = member.down.try_send(Down::Refused(status(Error::WorkerExpired)));
                 }
             }
-            // One of them is dead and the claim was refused whole: each alone, this once.
+            // One worker of the claim has expired, and the store refused the claim as a whole. Claim once
+            // more for each worker alone.
             (Error::WorkerExpired, _) => {
                 for (stream, demand) in demands {
                     let alone = (Arc::clone(&demand.lanes), vec![(*stream, demand.n)]);
@@ -323,7 +331,7 @@ impl Hub {
         }
     }
 
-    /// Hands back whatever a claim took.
+    /// Hands back all tasks of a claim.
     pub(super) async fn undo(&self, demand: &Demand) {
         for _ in 0..UNDO_TRIES {
             match self.store.unclaim(demand.worker, demand.claim_no).await {
@@ -339,8 +347,8 @@ impl Hub {
         Ok(self.store.lanes(kinds, queues).await?.iter().map(|lane| lane.id).collect())
     }
 
-    /// A worker is about to end steps of these workflows. Said before the commit: the hint that the next steps are ready may come
-    /// before its answer.
+    /// Notes that a worker is about to end steps of these workflows. Call it before the commit: the hint that
+    /// the next steps are ready may arrive before the answer to the commit.
     pub(super) fn prefer<'a>(&self, worker: WorkerId, workflows: impl Iterator<Item = &'a Name>) {
         let mut workflows = workflows.peekable();
         if workflows.peek().is_some() && self.serves(worker) {
@@ -354,19 +362,19 @@ impl Hub {
     }
 }
 
-/// A worker's place in the hub, free again when it is dropped.
+/// A worker's membership in the hub; it ends when this is dropped.
 pub(super) struct Seat {
     hub: Arc<Hub>,
     stream: u64,
 }
 
 impl Seat {
-    /// How many tasks in all the stream may have brought.
+    /// Sets how many tasks in all the stream may have brought.
     pub(super) fn set_credit(&self, tasks: u64) {
         self.hub.change(self.stream, |member| member.credit = tasks);
     }
 
-    /// Takes nothing more.
+    /// Stops claims for this worker.
     pub(super) fn stop(&self) {
         self.hub.change(self.stream, |member| member.credit = 0);
     }

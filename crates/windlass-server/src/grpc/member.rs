@@ -1,4 +1,4 @@
-//! A worker on a stream, as the hub sees it.
+//! A worker with a stream, as the hub sees it.
 
 use std::sync::{
     Arc,
@@ -12,30 +12,31 @@ use windlass_proto::v1::work_down::Message;
 
 use super::shares::{BATCH_MIN, Want};
 
-/// Messages on their way to one worker; a stream that has so many unread gets no task.
+/// Most messages that wait to be sent to one worker. A stream with half as many unread gets no task.
 pub(super) const DOWN_MAX: usize = 64;
 
-/// Bytes of tasks on their way to one worker; a stream that has so many unread gets no task, and no claim is meant to bring more.
+/// Most bytes of tasks that wait to be sent to one worker. A stream with more unread gets no task, and no
+/// claim is sized to bring more.
 const UNREAD_MAX_BYTES: usize = 4 << 20;
-/// What a task counts for at least: those with small payloads are bounded by their number.
+/// Fewest bytes that a task counts for: small tasks are bounded by their number.
 const TASK_MIN_BYTES: usize = 4 << 10;
 
-/// What goes down a stream: a message, or the tasks of one claim.
+/// What is sent to a worker: a message, the tasks of one claim, or a refusal.
 pub(super) enum Down {
     Message(Box<Message>),
     Tasks(Parcel),
     Refused(Status),
 }
 
-/// Tasks on their way to one worker.
+/// Tasks that are sent to one worker and not yet read.
 #[derive(Default)]
 struct Unread {
     bytes: AtomicUsize,
-    /// Told when there is room again.
+    /// Notified when there is room again.
     wake: Arc<Notify>,
 }
 
-/// The tasks of one claim. They are unread until it is opened, or dropped with its stream.
+/// The tasks of one claim. They count as unread until this is dropped.
 pub(super) struct Parcel {
     tasks: Vec<Claimed>,
     bytes: usize,
@@ -63,10 +64,10 @@ impl Drop for Parcel {
     }
 }
 
-/// A worker on a stream.
+/// A worker with a stream.
 pub(super) struct Member {
     pub(super) worker: WorkerId,
-    /// Whether its token is bound to queues or kinds: then it hears of nothing but its own tasks.
+    /// Whether the worker's token is bound to queues or kinds: then it may see only its own tasks.
     pub(super) is_bound: bool,
     pub(super) kinds: Vec<Name>,
     pub(super) queues: Vec<Name>,
@@ -74,13 +75,13 @@ pub(super) struct Member {
     /// The number of its last claim.
     pub(super) claim_no: u64,
     pub(super) down: mpsc::Sender<Down>,
-    /// Tasks that may have been sent in all, and those that were.
+    /// How many tasks the stream may bring in all.
     pub(super) credit: u64,
     pub(super) sent: u64,
-    /// Most tasks of its next claim.
+    /// Most tasks of the worker's next claim.
     pub(super) batch: u32,
     unread: Arc<Unread>,
-    /// What a task of its last claim counted for.
+    /// Average bytes of a task in the worker's last claim.
     task_bytes: usize,
 }
 
@@ -108,12 +109,12 @@ impl Member {
         }
     }
 
-    /// Tells somebody when it reads on after it had not.
+    /// Sets what is notified when the worker reads again after a pause.
     pub(super) fn wakes(&mut self, wake: &Arc<Notify>) {
         self.unread = Arc::new(Unread { wake: Arc::clone(wake), ..Unread::default() });
     }
 
-    /// Sends the tasks of a claim; says whether there was a place for them.
+    /// Queues the tasks of a claim. Returns false if there was no place for them.
     pub(super) fn send(&mut self, tasks: Vec<Claimed>) -> bool {
         let n = tasks.len().max(1);
         let parcel = Parcel::new(tasks, &self.unread);
@@ -121,7 +122,7 @@ impl Member {
         self.down.try_send(Down::Tasks(parcel)).is_ok()
     }
 
-    /// Whether it waits for such a task.
+    /// Whether the worker waits for such a task.
     pub(super) fn takes(&self, task: &NewTask) -> bool {
         self.credit > self.sent
             && self.is_read()
@@ -133,7 +134,7 @@ impl Member {
         self.down.capacity() > DOWN_MAX / 2 && self.unread.bytes.load(Ordering::Relaxed) < UNREAD_MAX_BYTES
     }
 
-    /// What it could take; at once at least the steps that it is preferred for.
+    /// How many tasks the worker can take. Its next claim is large enough for the steps that prefer it.
     pub(super) fn want(&self, stream: u64, preferred: u32) -> Want {
         let open = self.credit.saturating_sub(self.sent);
         Want {
@@ -145,7 +146,7 @@ impl Member {
     }
 }
 
-/// Most tasks of a claim that count for so much each.
+/// Most tasks of a claim if each counts for this many bytes.
 fn batch_max(task_bytes: usize) -> u32 {
     u32::try_from(UNREAD_MAX_BYTES / task_bytes.max(TASK_MIN_BYTES)).unwrap_or(u32::MAX).max(1)
 }

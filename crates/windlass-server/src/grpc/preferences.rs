@@ -1,5 +1,5 @@
-//! Who ran the last steps of workflows, so that the next ones can go there. Bounded, and forgotten after a moment: a step that follows
-//! at once is what profits.
+//! Which worker ended the last step of a workflow, so that the next step can go to it. The list is bounded,
+//! and an entry expires after a moment: only a step that follows at once profits.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,22 +10,22 @@ use std::{
 use tokio::time::Instant;
 use windlass_core::{Name, WorkerId, affinity::LastRan};
 
-/// Ends of steps that are remembered.
+/// Most entries.
 const PREFERENCES_MAX: usize = 1_024;
 /// How long the next step may take to become ready.
 const PREFERENCE_AGE: Duration = Duration::from_secs(1);
 
-/// Whether the next step of a workflow prefers the worker that ran the one before.
+/// Whether the next step of a workflow prefers the worker that ran the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Affinity {
-    /// If it has a free slot; nothing waits for it.
+    /// It does, if that worker has a free slot; no step waits for it.
     #[default]
     On,
-    /// Any worker gets it, to see what the preference costs.
+    /// It does not. To measure what the preference costs.
     Off,
 }
 
-/// The last ends of steps.
+/// The workers that ended the last steps.
 pub(super) struct Preferences {
     affinity: Affinity,
     ends: Mutex<Ends>,
@@ -33,7 +33,7 @@ pub(super) struct Preferences {
 
 #[derive(Default)]
 struct Ends {
-    /// Oldest first; entries of workflows that were noted again or met since count no more.
+    /// Oldest first. An entry is ignored if its workflow has a newer one, or if the next step was handed out.
     order: VecDeque<(Name, u64)>,
     of: HashMap<Name, End>,
     number: u64,
@@ -54,7 +54,7 @@ impl Preferences {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The worker ends steps of these workflows.
+    /// Records that a worker ends steps of these workflows.
     pub(super) fn note<'a>(&self, workflows: impl Iterator<Item = &'a Name>, worker: WorkerId, now: Instant) {
         if self.affinity == Affinity::Off {
             return;
@@ -65,7 +65,7 @@ impl Preferences {
         }
     }
 
-    /// Steps of these workflows were handed out.
+    /// Records that steps of these workflows were handed out.
     pub(super) fn met<'a>(&self, workflows: impl Iterator<Item = &'a Name>) {
         let mut ends = self.ends();
         for workflow in workflows {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_to_end_a_step_is_preferred_until_the_next_one_is_handed_out() {
+    fn a_worker_is_preferred_until_the_next_step_is_handed_out() {
         let (preferences, now) = (Preferences::new(Affinity::On), Instant::now());
         preferences.note([name("a"), name("b")].iter(), WorkerId(1), now);
         preferences.note([name("a")].iter(), WorkerId(2), now);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_forgotten_after_a_moment_and_never_more_than_so_many() {
+    fn preferences_expire_and_are_bounded() {
         let (preferences, now) = (Preferences::new(Affinity::On), Instant::now());
         preferences.note([name("old")].iter(), WorkerId(1), now);
         preferences.note([name("new")].iter(), WorkerId(1), now + PREFERENCE_AGE);
@@ -156,7 +156,7 @@ mod tests {
             preferences.note([name(n)].iter(), WorkerId(1), now);
         }
         assert_eq!(sizes(), (PREFERENCES_MAX, PREFERENCES_MAX));
-        // The same one over and over takes no more either.
+        // The same workflow many times needs no more room either.
         for _ in 0..3 * PREFERENCES_MAX {
             preferences.note([name("same")].iter(), WorkerId(1), now);
         }

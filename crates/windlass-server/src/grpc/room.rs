@@ -1,12 +1,14 @@
-//! Room for messages: a large one counts against the budget of bodies in memory, as a body of HTTP/JSON does.
+//! Room for messages: a large gRPC message counts against the budget of bodies in memory, as an HTTP/JSON
+//! body does.
 //!
 //! ```text
 //! bytes ─► head of a message: its length ─► room for all of it ─► its bytes ─► decoded ─► next head
 //! ```
 //!
-//! The length of a message stands before it, so there is room before there is a buffer. A call keeps its room until it is answered,
-//! and is refused if there is none. A stream that is under way gives the room of a message back when it asks for the next one,
-//! and waits if there is none: its worker would lose more by a broken stream than by a pause.
+//! The length of a message comes before the message, so the server reserves room before it has a buffer. A
+//! call keeps its room until it is answered, and is refused if there is none.
+//! An open stream gives back the room of a message when it asks for the next one. If there is no room it
+//! waits: a broken stream would cost its worker more than a pause.
 
 use std::{
     pin::Pin,
@@ -37,13 +39,14 @@ use crate::{
     http::{PERMIT_BYTES, Server, enqueue_max_bytes},
 };
 
-/// What stands before a message: whether it is compressed, and its length.
+/// Bytes before each message: whether it is compressed, and its length.
 const HEAD_BYTES: usize = 5;
-/// A message of one HTTP/2 frame is in memory before anybody could count it, within the windows of its connection; heartbeats are so
-/// small, and must not wait for large messages of others.
+/// Messages up to this size need no room. One HTTP/2 frame is in memory before the server could count it, but
+/// the windows of its connection bound it. Heartbeats are this small, and must not wait for large messages of
+/// other callers.
 const FREE_MAX_BYTES: usize = 16 << 10;
 
-/// Counts what a call sends.
+/// Counts the messages that a call sends.
 pub(super) async fn count(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let room = Arc::new(Room::default());
     let request = request.map(|body| Body::new(Counted::new(body, &server, Arc::clone(&room))));
@@ -52,7 +55,7 @@ pub(super) async fn count(State(server): State<Arc<Server>>, request: Request, n
     response
 }
 
-/// The room of one call, kept by its body and by whoever waits for its answer.
+/// The room of one call. The body of its request and the task that waits for its answer share it.
 #[derive(Default)]
 struct Room {
     taken: Mutex<Option<OwnedSemaphorePermit>>,
@@ -85,17 +88,17 @@ struct Counted {
     room: Arc<Room>,
     budget: Arc<Semaphore>,
     budget_bytes: usize,
-    /// A message that is larger is refused by whoever decodes it, before it costs memory.
+    /// Room is not reserved for a larger message: the decoder refuses it before it allocates memory.
     message_max_bytes: usize,
     read_max: Duration,
-    /// Came, but is not passed on yet.
+    /// Received and not passed on yet.
     rest: Bytes,
-    /// The beginning of a head that came in pieces, and has been passed on.
+    /// The beginning of a message's head that came in pieces and has been passed on.
     head: Vec<u8>,
-    /// Bytes of the message under way that have not been passed on.
+    /// Bytes of the current message that have not been passed on.
     left: usize,
     waiting: Option<Acquiring>,
-    /// When the message under way must be here.
+    /// When the current message must have arrived.
     due: Option<Pin<Box<Sleep>>>,
 }
 
@@ -116,12 +119,12 @@ impl Counted {
         }
     }
 
-    /// Whether every message that began has been passed on whole.
+    /// Whether every message that began has been passed on completely.
     fn is_between(&self) -> bool {
         self.left == 0 && self.head.is_empty() && self.rest.is_empty()
     }
 
-    /// What of `rest` can be passed on now; there is something in it.
+    /// Passes on the next part of `rest`, which is not empty.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
         if self.left == 0 {
             let missing = HEAD_BYTES.saturating_sub(self.head.len());
@@ -163,7 +166,7 @@ impl Counted {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether a message, or a call's only one, is too slow to come.
+    /// Resolves when a message, or the only message of a call, takes too long to arrive.
     fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<Status> {
         if self.is_between() && self.room.is_answered() {
             self.due = None;
@@ -193,7 +196,7 @@ impl HttpBody for Counted {
         let me = &mut *self;
         if me.left == 0 && me.head.is_empty() && me.waiting.is_none() {
             me.due = None;
-            // Whoever asks for more has decoded what came before.
+            // A decoder that polls again has finished the message before.
             if me.room.is_answered() {
                 me.room.give_back();
             }
@@ -225,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    /// Messages of these lengths, as they stand on a stream.
+    /// Messages of these lengths, with their heads, as a stream carries them.
     fn framed(lengths: &[usize]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for length in lengths {
@@ -257,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_pass_unchanged_in_pieces_of_any_size_with_room_for_one_message_at_a_time() {
+    async fn bytes_pass_unchanged_in_pieces_of_any_size() {
         let lengths = [0, 1, 20 << 10, 17 << 10, 7, 30 << 10, 0];
         let bytes = framed(&lengths);
         for chunk in [1, 2, 3, 4, 5, 6, 7, 1_000, 16 << 10, bytes.len()] {
@@ -275,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_keeps_its_room_until_it_is_answered_and_is_refused_if_there_is_none() {
+    async fn a_call_keeps_its_room_until_it_is_answered() {
         let (room, budget) = (Arc::new(Room::default()), Arc::new(Semaphore::new(30)));
         let bytes = framed(&[20 << 10]);
         counted(&bytes, 1_000, &room, &budget).collect().await.unwrap();
@@ -287,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_waits_for_room_but_not_for_more_than_there_ever_is() {
+    async fn a_stream_waits_for_room_only_within_the_budget() {
         let (room, budget) = (Arc::new(Room::default()), Arc::new(Semaphore::new(30)));
         room.is_answered.store(true, Ordering::Release);
         let taken = Arc::clone(&budget).try_acquire_many_owned(20).unwrap();

@@ -1,32 +1,33 @@
-//! Who may get how many tasks in one round of claims: pure.
+//! How many tasks each worker may get in one round of claims: pure functions.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use windlass_core::LaneId;
 
-/// Tasks that one worker gets at first in one claim; doubled while it gets all that it asked for. A handful of tasks is spread
-/// over the workers that wait, and a long line is handed out in large claims.
+/// Most tasks for a worker in its first claim; doubled while the worker gets all that it asked for. So a few
+/// tasks are spread over the waiting workers, and many tasks are sent in large claims.
 pub(super) const BATCH_MIN: u32 = 8;
 /// Most tasks for one worker in one claim.
 pub(super) const BATCH_MAX: u32 = 256;
 
-/// What one worker could take.
+/// What one worker can take.
 #[derive(Debug, Clone)]
 pub(super) struct Want {
     /// Its stream.
     pub(super) stream: u64,
     /// Lanes that it handles.
     pub(super) lanes: Arc<[LaneId]>,
-    /// Tasks that it could start now.
+    /// Tasks that the worker could start now.
     pub(super) demand: u32,
-    /// Most for it in one claim.
+    /// Most tasks for the worker in one claim.
     pub(super) batch: u32,
 }
 
 /// One claim: streams and how many tasks each may get, in the order in which they are served.
 pub(super) type Claim = (Arc<[LaneId]>, Vec<(u64, u32)>);
 
-/// The claims of a round: one per class of workers with equal lanes; each turn starts with another worker of a class.
+/// The claims of a round: one per class of workers with equal lanes. Each turn starts with another worker of
+/// the class.
 pub(super) fn claims(wants: &[Want], turn: u64) -> Vec<Claim> {
     let mut classes: BTreeMap<&[LaneId], Vec<&Want>> = BTreeMap::new();
     for want in wants.iter().filter(|want| want.demand > 0 && !want.lanes.is_empty()) {
@@ -43,7 +44,7 @@ pub(super) fn claims(wants: &[Want], turn: u64) -> Vec<Claim> {
     claims
 }
 
-/// The size of a worker's next claim after it asked for `asked` and got `got`.
+/// The size of a worker's next claim, after it asked for `asked` tasks and got `got`.
 pub(super) fn next_batch(batch: u32, asked: u32, got: u32) -> u32 {
     if got >= asked { batch.saturating_mul(2).min(BATCH_MAX) } else { BATCH_MIN }
 }
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_with_equal_lanes_are_one_claim_and_each_turn_starts_with_another() {
+    fn workers_with_equal_lanes_share_a_claim_and_take_turns() {
         let wants = [want(1, 7, 100), want(2, 7, 3), want(3, 9, 1), want(4, 7, 0)];
         let made = claims(&wants, 0);
         let shares: Vec<_> = made.iter().map(|(_, shares)| shares.clone()).collect();
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_grow_while_they_are_met_and_start_small_again() {
+    fn claims_grow_while_they_are_full_and_start_small_again() {
         assert_eq!(next_batch(8, 8, 8), 16);
         assert_eq!(next_batch(BATCH_MAX, 9, 9), BATCH_MAX);
         assert_eq!(next_batch(128, 128, 127), BATCH_MIN);

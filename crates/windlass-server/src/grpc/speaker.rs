@@ -1,8 +1,11 @@
-//! For which workers a caller may speak, and which tasks it may have. Every worker id of a message is read here and nowhere else.
+//! Which workers a caller may act for, and which tasks it may have. Only this file reads worker ids from
+//! messages.
 //!
-//! A worker belongs to the caller that registered it: the same token or the same client certificate. To any other caller it does not
-//! exist, and the answer is that of a worker whose lease has run out: a worker whose token was replaced registers anew by itself. A
-//! caller with the scope `admin`, and any caller of a server that asks for no token, speaks for all.
+//! A worker belongs to the caller that registered it: the same token or the same client certificate. Any
+//! other caller gets the answer for a worker whose lease has expired; a worker whose token was replaced
+//! therefore registers again without help.
+//! A caller with the scope `admin`, and any caller of a server that asks for no token, may act for every
+//! worker.
 
 use std::{
     collections::HashMap,
@@ -18,13 +21,14 @@ use windlass_proto::convert::worker_id;
 use super::{Api, status};
 use crate::access::{self, Caller};
 
-/// Registrations that are remembered: each is asked for once, as it never changes.
+/// Most registrations in the cache. A registration never changes, so each is looked up once.
 const KNOWN_MAX: usize = 10_000;
 
-/// Highest number of a claim: stores count in signed numbers, and every claim after it needs a number above.
+/// Highest claim number that a caller may send. Stores use signed numbers, and every later claim needs a
+/// higher number.
 const CLAIM_NO_MAX: u64 = 1 << 62;
 
-/// Registrations that were looked up.
+/// A cache of registrations.
 #[derive(Default)]
 pub(super) struct Registrations(Mutex<HashMap<WorkerId, Arc<Registration>>>);
 
@@ -48,7 +52,7 @@ impl Registrations {
     }
 }
 
-/// The caller of one call.
+/// The caller of one call, and the API that it calls.
 #[derive(Clone)]
 pub(super) struct Speaker {
     api: Api,
@@ -56,10 +60,10 @@ pub(super) struct Speaker {
 }
 
 impl Api {
-    /// Who makes a call. The door has put that into every request that it let in.
+    /// The caller of a request. The access check adds it to every request that it admits.
     pub(super) fn speaker<T>(&self, request: &Request<T>) -> Result<Speaker, Status> {
         let caller = request.extensions().get::<Arc<Caller>>().cloned();
-        let caller = caller.ok_or_else(|| Status::unauthenticated("nobody let this call in"))?;
+        let caller = caller.ok_or_else(|| Status::unauthenticated("this call has passed no access check"))?;
         Ok(Speaker { api: self.clone(), caller })
     }
 }
@@ -70,7 +74,7 @@ impl Speaker {
         !self.caller.bound().is_open()
     }
 
-    /// The worker of a message, if the caller may speak for it.
+    /// The worker of a message, if the caller may act for it.
     pub(super) async fn worker(&self, text: &str) -> Result<WorkerId, Status> {
         let worker = worker_id(text).map_err(status)?;
         self.speaks_for(worker).await?;
@@ -105,8 +109,9 @@ impl Speaker {
         Ok(id)
     }
 
-    /// The kinds and queues that a caller asks for, within those that its token names. What a token does not name is refused; all queues
-    /// are all that it names.
+    /// The kinds and queues of a request, restricted to those that the caller's token names. A kind or queue
+    /// that the token does not name is refused. A request for all queues means all queues that the token
+    /// names.
     pub(super) fn within(
         &self,
         kinds: Vec<Name>,
@@ -123,7 +128,7 @@ impl Speaker {
         Ok((kinds, queues))
     }
 
-    /// A claim for a worker of the caller, from lanes that the caller may have.
+    /// Checks that a claim is for a worker of the caller, and drops the lanes that the caller may not have.
     pub(super) async fn demand(&self, demand: Demand) -> Result<Demand, Status> {
         self.speaks_for(demand.worker).await?;
         check_claim_no(demand.claim_no).map_err(status)?;
@@ -142,7 +147,7 @@ impl Speaker {
     }
 }
 
-/// Refuses the number of a claim after which no other could come.
+/// Refuses a claim number that leaves no room for a higher one.
 ///
 /// # Errors
 /// [`Error::Invalid`].

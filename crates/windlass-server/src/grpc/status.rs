@@ -1,4 +1,5 @@
-//! Errors: the same sentences as over HTTP, a status code that stock clients understand, and a trailer that loses nothing.
+//! Errors: the same sentences as over HTTP, a status code that standard clients understand, and a trailer
+//! with the complete error.
 
 use prost::Message;
 use tonic::{
@@ -13,7 +14,7 @@ use crate::{
     operations::Refused,
 };
 
-/// The status of an error.
+/// The gRPC status of an error.
 pub(super) fn status(error: impl Into<Refusal>) -> Status {
     let Refusal { mut detail, mut message } = error.into();
     clip(&mut detail.message);
@@ -29,11 +30,11 @@ pub(super) fn status(error: impl Into<Refusal>) -> Status {
     Status::with_metadata(code, detail.message, trailers)
 }
 
-/// Bytes of a text of a status. It travels as a header, percent-encoded and once more in the trailer; a client takes 16 KiB of headers,
-/// and gives the connection up if there are more.
+/// Most bytes of a status text. The text travels as a header, percent-encoded, and once more in the trailer.
+/// A client accepts 16 KiB of headers, and closes the connection if there are more.
 const TEXT_MAX_BYTES: usize = 1_000;
 
-/// Cuts a text that repeats what a caller sent.
+/// Cuts a text that repeats the caller's input.
 fn clip(text: &mut String) {
     if text.len() > TEXT_MAX_BYTES {
         let end = (0..=TEXT_MAX_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
@@ -42,7 +43,7 @@ fn clip(text: &mut String) {
     }
 }
 
-/// An error with its message.
+/// An error with its protobuf message.
 pub(super) struct Refusal {
     detail: ErrorDetail,
     message: v1::Error,
@@ -92,7 +93,8 @@ fn code(code: ErrorCode) -> Code {
         ErrorCode::Unavailable => Code::Unavailable,
         ErrorCode::Timeout => Code::DeadlineExceeded,
         ErrorCode::Unsupported | ErrorCode::MethodNotAllowed => Code::Unimplemented,
-        // Not Unavailable, which a client may repeat by itself: the call may have taken effect.
+        // A client may repeat an Unavailable call without asking. This call may have taken effect, so its
+        // code is another one.
         ErrorCode::UnknownOutcome => Code::Unknown,
         ErrorCode::StoreFailed | ErrorCode::Unrecognised => Code::Internal,
     }
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_has_the_sentence_of_http_and_the_whole_error_in_its_trailer() {
+    fn a_status_has_the_http_sentence_and_the_error_as_trailer() {
         let id = windlass_core::TaskId::from_raw(5);
         for (error, code) in [
             (Error::LeaseLost(id), Code::FailedPrecondition),

@@ -1,4 +1,4 @@
-//! What our own runtime needs beyond the public calls, so that a store over gRPC is a store.
+//! What Windlass' own runtime needs beyond the public calls, so that a store over gRPC is a complete store.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -18,9 +18,9 @@ use windlass_proto::{
 use super::{Answer, Api, speaker::check_claim_no, status, work::settle_with_preference};
 use crate::access::{Caller, Subject};
 
-/// Most that one step of a duty may move.
+/// Most tasks that one step of a duty may change.
 const DUTY_MAX: u32 = 10_000;
-/// Hints on their way to one listener; the store coalesces the rest.
+/// Most hints that wait for one listener; the store merges further ones.
 const HINTS_MAX: usize = 16;
 
 #[async_trait::async_trait]
@@ -80,7 +80,8 @@ impl Store for Api {
             Duty::PromoteDue => store.promote_due(limit).await,
             Duty::ExpireWorkers => store.expire_workers(limit).await,
             Duty::Retain => {
-                // How long tasks are kept is for the server to say, or for a caller who may remove them anyway.
+                // The server decides how long tasks are kept. A caller may set it only with the right to
+                // remove tasks.
                 let told = request.retention.filter(|_| speaker.caller.is_admin()).map(Retention::from);
                 store.retain(&told.unwrap_or(self.server.options.retention)).await
             }
@@ -92,7 +93,8 @@ impl Store for Api {
     type WatchHintsStream = Pin<Box<dyn Stream<Item = Result<v1::Hint, Status>> + Send>>;
 
     async fn watch_hints(&self, request: Request<v1::WatchHintsRequest>) -> Answer<Self::WatchHintsStream> {
-        // A cancellation has the id of a task and a reason. A bound worker learns of its own by its stream or its heartbeats.
+        // A cancellation contains a task's id and a reason, so a bound worker may not see those of others. It
+        // receives its own by its stream or its heartbeats.
         let is_bound = self.speaker(&request)?.is_bound();
         let mut hints = self.store().hints();
         let server = Arc::clone(&self.server);
@@ -172,8 +174,8 @@ impl Store for Api {
         Ok(Response::new(due.into()))
     }
 
-    /// The caller says only which tick of which schedule has come. What that enqueues, and when the next one is, the server reads from
-    /// its own row; fields of older callers that say otherwise are not looked at.
+    /// The caller sends only a schedule and its tick. The server reads from its own row what the tick
+    /// enqueues and when the next one is; it ignores the fields in which older callers send that.
     async fn fire_schedule(
         &self,
         request: Request<v1::FireScheduleRequest>,
@@ -194,7 +196,7 @@ impl Store for Api {
 }
 
 impl Api {
-    /// Fires a tick that has come by the store's clock; `None` if it has not, or another caller was first.
+    /// Fires a tick that is due by the store's clock; `None` if it is not due, or another caller was first.
     async fn fire(&self, caller: &Caller, name: &Name, tick: Timestamp) -> Result<Option<Enqueued>, Error> {
         let schedules = self.store().schedules();
         let Some(row) = schedules.find(name).await?.filter(|row| may_fire(caller, row)) else {
@@ -212,7 +214,8 @@ impl Api {
     }
 }
 
-/// Whether a caller may see to a schedule: a bound token only to one whose tasks it is for.
+/// Whether a caller may fire a schedule. With a bound token it may, if the token's queues and kinds include
+/// the schedule's task.
 fn may_fire(caller: &Caller, row: &ScheduleRow) -> bool {
     let bound = caller.bound();
     if bound.is_open() {

@@ -1,5 +1,5 @@
-//! A task that is enqueued through this server while a worker waits for it: one commit adds it and leases it, and it is on its way
-//! down that worker's stream without a look at any line.
+//! The short way of a new task, if a worker already waits for it: one commit adds the task and leases it, and
+//! the server sends it down that worker's stream without a claim.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use windlass_core::{Demand, Enqueued, Error, NewTask, Result};
 
 use super::hub::Hub;
 
-/// Where the tasks of this server go.
+/// Adds the tasks that are enqueued through this server.
 pub(super) struct Straight(pub(super) Arc<Hub>);
 
 #[async_trait]
@@ -23,14 +23,14 @@ impl Adds for Straight {
         };
         let Some(way) = way else { return hub.store.enqueue(tasks).await };
         let Some(task) = tasks.into_iter().next() else { return Ok(Vec::new()) };
-        // Goes on if the caller goes away: what is leased must be sent.
+        // In a task of its own: if the caller goes away, the leased task must still be sent.
         let added = tokio::spawn(way.go(task)).await;
         Ok(vec![added.map_err(|error| Error::Unknown(error.to_string()))??])
     }
 }
 
-/// The way of one task to a worker that waits. One at a time, and not beside a claim: many at once share a commit, which is faster for
-/// all of them, and the claims of a worker arrive in order.
+/// The way of one task to a waiting worker. Only one at a time, and never beside a claim: many enqueues at
+/// once share a commit, which is faster for all of them, and a worker's claims must arrive in order.
 struct Way {
     hub: Arc<Hub>,
     stream: u64,
@@ -39,7 +39,8 @@ struct Way {
 }
 
 impl Way {
-    /// A way to the worker with the most free slots that takes such tasks.
+    /// Reserves a place with the worker that has the most free slots for such a task; `None` if no worker
+    /// waits or a claim is running.
     fn open(hub: &Arc<Hub>, task: &NewTask) -> Option<Self> {
         let claiming = Arc::clone(&hub.claiming).try_lock_owned().ok()?;
         let (stream, lanes) = {
@@ -59,7 +60,8 @@ impl Way {
                 if !self.hub.send(self.stream, &self.demand, claimed.into_iter().collect()) {
                     self.hub.undo(&self.demand).await;
                 }
-                // The task goes down its stream before its caller is answered, and while it goes to disk.
+                // Send the task to its worker before the caller is answered, and while the commit goes to
+                // disk.
                 tokio::task::yield_now().await;
                 safe.wait().await?;
                 Ok(enqueued)

@@ -135,7 +135,7 @@ impl Tasks for Api {
     }
 }
 
-/// Ids of a request, of which there may be no more than `max`.
+/// The ids of a request, at most `max`.
 fn ids(texts: &[String], max: usize) -> Result<Vec<TaskId>, tonic::Status> {
     within(texts.len(), max)?;
     texts.iter().map(|text| task_id(text)).collect::<Result<_, _>>().map_err(status)

@@ -1,5 +1,5 @@
-//! The stream of one worker: who it is and what it still holds, then demand, ends and heartbeats up, tasks and cancellations
-//! down.
+//! The stream of one worker. First the worker names itself and the tasks that it still holds. Then it sends
+//! demand, ends and heartbeats; the server sends tasks and cancellations.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,9 +23,10 @@ use super::{
     workers::next_claim_no,
 };
 
-/// How long a worker may take to say who it is.
+/// How long a worker may take to send its first message.
 const HELLO_MAX: Duration = Duration::from_secs(10);
-/// Ends of one stream that are written at the same time; beyond that the stream is not read on.
+/// Most ends of one stream that are written at the same time; beyond that the server stops reading the
+/// stream.
 const ENDS_MAX: usize = 64;
 
 /// Opens the stream of a worker.
@@ -43,7 +44,7 @@ pub(super) async fn open(
     let (down, told) = mpsc::channel(DOWN_MAX);
     let (member, welcome) = greet(&api, &speaker, hello, down.clone()).await?;
     let worker = member.worker;
-    // Nothing is in the channel yet.
+    // This cannot fail: the channel is empty.
     let _ = down.try_send(Down::Message(Box::new(Message::Welcome(welcome))));
     let seat = api.hub.join(member);
     let (stream, reader) = Downstream::new(told);
@@ -60,7 +61,8 @@ pub(super) async fn open(
     Ok(stream)
 }
 
-/// Who the worker is; the store hands back what it does not own up to, and the worker is told what it has lost.
+/// Registers or recognises the worker. The store hands back the tasks that the worker does not hold any more,
+/// and the worker gets the list of those that it has lost.
 async fn greet(
     api: &Api,
     speaker: &Speaker,
@@ -73,8 +75,9 @@ async fn greet(
     }
     let (kinds, queues) = speaker.within(introduced.kinds.clone(), introduced.queues.clone())?;
     let lease_ttl_ms = ms(introduced.lease_ttl);
-    // Above every claim that an earlier stream of this worker made, here or at another server: whatever of those it does not own up
-    // to goes back, and one that is still on its way is undone under a number that nobody else has.
+    // This number must be above every claim of the worker's earlier streams, here or at another server. Tasks
+    // of those claims that the worker does not hold go back; a claim that is still running is undone, under a
+    // number that no other claim has.
     let now = api.ends.now(api.store()).await.map_err(status)?;
     let claim_no = check_claim_no(hello.up_to_claim_no).map_err(status)?.max(next_claim_no(now));
     let (worker, compared) = if hello.worker_id.is_empty() {
@@ -95,16 +98,17 @@ async fn greet(
     ))
 }
 
-/// A worker is back with a new stream; answers what it does not own up to and what it has lost.
+/// A worker opens a new stream. Returns the tasks that were handed back and those that the worker has lost.
 async fn come_back(api: &Api, worker: WorkerId, claim_no: u64, held: &[LeaseRef]) -> Result<Reconciled> {
     api.hub.dismiss(worker);
-    // First of all nobody claims for an older stream any more: another server may not know yet that it is gone, and what it claims
-    // after the comparison would stay with a worker that never hears of it.
+    // Another server may still claim for the worker's older stream. A task claimed there after the comparison
+    // would stay leased to a worker that never receives it. So first make the store refuse every claim up to
+    // this number.
     api.store().unclaim(worker, claim_no).await?;
     api.store().reconcile(worker, claim_no, held).await
 }
 
-/// Reads what the worker says until it says no more.
+/// Reads messages until the worker ends the stream.
 async fn listen(
     api: &Api,
     worker: WorkerId,
@@ -144,11 +148,11 @@ async fn listen(
             None => {}
         }
     }
-    // What the worker has said is done, although it has gone.
+    // Finish the ends that the worker has sent, although its stream is closed.
     while ends.join_next().await.is_some() {}
 }
 
-/// Does what a message asks for.
+/// Carries out one message of the worker.
 async fn act(api: &Api, worker: WorkerId, message: work_up::Message) -> Option<Message> {
     match message {
         work_up::Message::Settle(batch) => Some(Message::Settled(settle(api, worker, batch).await)),
@@ -170,7 +174,7 @@ async fn act(api: &Api, worker: WorkerId, message: work_up::Message) -> Option<M
         }
         work_up::Message::Progress(said) => {
             let id = task_id(&said.task_id).ok()?;
-            // A text that came too late is of no use to anybody.
+            // A progress text that came too late needs no answer.
             let _ = api.store().progress(worker, LeaseRef { id, lease: said.lease }, said.progress).await;
             None
         }
@@ -181,7 +185,7 @@ async fn act(api: &Api, worker: WorkerId, message: work_up::Message) -> Option<M
 async fn settle(api: &Api, worker: WorkerId, batch: v1::SettleBatch) -> v1::SettledBatch {
     let (settler_no, batch_no) = (batch.settler_no, batch.batch_no);
     let settled = async {
-        // A stream speaks for its own worker only.
+        // A stream acts for its own worker only.
         let batch = v1::SettleBatch { worker_id: worker.to_string(), ..batch };
         settle_with_preference(&api.hub, &**api.store(), batch.try_into()?).await
     };
@@ -193,7 +197,8 @@ async fn settle(api: &Api, worker: WorkerId, batch: v1::SettleBatch) -> v1::Sett
     }
 }
 
-/// Writes a batch; whoever ends steps of workflows is asked first for what comes after them.
+/// Writes a batch. If it ends steps of workflows, the worker is first noted as the preferred one for the next
+/// steps.
 pub(super) async fn settle_with_preference(
     hub: &Hub,
     store: &dyn Store,
@@ -210,7 +215,7 @@ async fn end_one(api: &Api, worker: WorkerId, lease: Option<v1::Lease>, outcome:
         let lease = required("lease", lease)?;
         let workflow = some_name("workflow", &lease.workflow)?;
         api.hub.prefer(worker, workflow.iter());
-        // A stream speaks for its own worker only.
+        // A stream acts for its own worker only.
         api.ends.end(api.store(), worker, &lease, outcome?).await
     };
     let (state, error) = match ended.await {

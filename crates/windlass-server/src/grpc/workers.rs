@@ -21,23 +21,23 @@ use crate::access::Subject;
 
 /// Longest wait of a claim for the first task.
 const CLAIM_WAIT_MAX: Duration = Duration::from_secs(30);
-/// A claim that waits looks at least so often, should a hint get lost.
+/// A waiting claim asks the store at least this often, in case a hint is lost.
 const CLAIM_POLL: Duration = Duration::from_secs(1);
 /// Most tasks of one claim.
 const CLAIM_MAX: u32 = 1_000;
 
-/// Numbers that are left to the claims of a stream before the next stream of the same moment.
+/// Claim numbers that are reserved for a stream before the next stream of the same millisecond.
 const CLAIMS_OF_A_MOMENT: u64 = 1 << 10;
 
-/// The number of a claim, or above which those of a stream are, where the caller does not number them. By the store's clock, which all
-/// servers share: so it rises also from one server to another, and over restarts as long as that clock does not go back further than
-/// the server was away.
+/// A claim number for callers that send none; a stream numbers its claims from there. It comes from the
+/// store's clock, which all servers share, so it rises from one server to another too. It also rises over a
+/// restart, unless the clock is set back by more time than the server was down.
 pub(super) fn next_claim_no(now: Timestamp) -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let now = u64::try_from(now.as_ms()).unwrap_or(0).saturating_mul(1_000);
     let next = |last: u64| now.max(last + CLAIMS_OF_A_MOMENT);
     let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
-    // The update never declines, so both arms hold the number before.
+    // The update always succeeds, so both arms hold the previous number.
     next(last.unwrap_or_else(|last| last))
 }
 
@@ -62,7 +62,7 @@ impl Api {
     }
 }
 
-/// What a caller claims.
+/// What a caller wants to claim.
 struct Wish {
     worker: WorkerId,
     kinds: Vec<Name>,
@@ -129,7 +129,7 @@ impl Workers for Api {
         let request = request.into_inner();
         let until = Instant::now() + Duration::from_millis(request.wait_ms).min(CLAIM_WAIT_MAX);
         let _place = if request.wait_ms > 0 { Some(self.server.long_poll().map_err(status)?) } else { None };
-        // Listens before it looks: what comes in between rings.
+        // Listen before the first look: a hint that arrives in between is not lost.
         let mut hints = self.store().hints();
         loop {
             let answer = self.claim_now(&wish).await.map_err(status)?;

@@ -1,4 +1,4 @@
-//! The door: every call passes here, and none that is not in the table of calls passes.
+//! The access check: every call passes here, and a call that is not in the table of calls is refused.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     grpc,
 };
 
-/// Lets a call in that the caller may make, and tells of those that change something.
+/// Passes on a call that the caller may make, and writes the audit lines.
 pub(super) async fn access(State(rights): State<Arc<Access>>, mut request: Request, next: Next) -> Response {
     let is_grpc = is_grpc(request.headers());
     let call = match find(&request, is_grpc) {
@@ -44,7 +44,8 @@ pub(super) async fn access(State(rights): State<Arc<Access>>, mut request: Reque
     response
 }
 
-/// How a call was answered. One of gRPC that fails says so in its head, where a success says nothing yet.
+/// How a call was answered. A failed gRPC call has its status in its headers; a successful one has none there
+/// yet.
 fn answered(call: &Call, response: &Response) -> Answered {
     if call.is_grpc() {
         Answered::Grpc(Status::from_header_map(response.headers()).map_or(Code::Ok, |told| told.code()))
@@ -53,12 +54,12 @@ fn answered(call: &Call, response: &Response) -> Answered {
     }
 }
 
-/// What a request asks for.
+/// The call that a request makes.
 enum Found {
     Call(&'static Call),
-    /// No route at all: whoever answers says so.
+    /// No route matches: the router answers 404.
     Nothing,
-    /// Something that is not in the table.
+    /// A call that is not in the table, with its answer.
     Refused(Response),
 }
 
@@ -88,16 +89,17 @@ fn find(request: &Request, is_grpc: bool) -> Found {
         }
     }
     Found::Refused(if allowed.is_empty() {
-        // A route that somebody forgot to put into the table is of no use to anybody.
-        ErrorDetail::new(ErrorCode::Forbidden, "nobody may make this call").into_response()
+        // A route that is missing in the table is a mistake in this program: refuse it.
+        ErrorDetail::new(ErrorCode::Forbidden, "no caller may make this call").into_response()
     } else {
         wrong_method(request.method().as_str(), &allowed.join(","))
     })
 }
 
 fn wrong_method(method: &str, allowed: &str) -> Response {
-    let message = format!("{method} is not possible here");
-    let error = ErrorDetail::new(ErrorCode::MethodNotAllowed, message).hint("the Allow header says what is");
+    let message = format!("{method} is not allowed here");
+    let error =
+        ErrorDetail::new(ErrorCode::MethodNotAllowed, message).hint("the Allow header lists the methods");
     let mut response = error.into_response();
     if let Ok(allowed) = HeaderValue::from_str(allowed) {
         response.headers_mut().insert(header::ALLOW, allowed);
@@ -105,7 +107,7 @@ fn wrong_method(method: &str, allowed: &str) -> Response {
     response
 }
 
-/// Whether a request is one of gRPC.
+/// Whether a request is a gRPC call.
 pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     kind.starts_with(b"application/grpc")
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_is_in_the_table_of_calls_and_every_call_of_http_has_a_route() {
+    fn routes_and_the_table_of_calls_agree() {
         let mut found: Vec<String> = routes()
             .into_iter()
             .flat_map(|(route, methods)| {
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_to_a_client_of_grpc_in_headers_alone() {
+    fn a_grpc_refusal_is_sent_in_headers_alone() {
         let error = ErrorDetail::new(ErrorCode::Unauthorized, "no 100 % token").hint("m…");
         let response = grpc::refuse(error);
         let told = Status::from_header_map(response.headers()).unwrap();
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_grpc_that_is_not_in_the_table_is_refused_and_a_route_is_none() {
+    fn a_grpc_call_that_is_not_in_the_table_is_refused() {
         for path in ["/windlass.v1.Moon/Land", "/v1/tasks", "/GET%20/v1/tasks", "/"] {
             let request = Request::post(path)
                 .header(header::CONTENT_TYPE, "application/grpc+proto")

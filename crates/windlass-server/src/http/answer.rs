@@ -20,7 +20,7 @@ pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
             response.headers_mut().insert(header::CONTENT_TYPE, json);
             response
         }
-        // Our own types have a JSON form; a bare status is all that is left if one had none.
+        // Our own types always have a JSON form; without one the answer is a bare status.
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
@@ -30,7 +30,7 @@ pub(super) fn ok(value: &impl Serialize) -> Response {
     json(StatusCode::OK, value)
 }
 
-/// A success as text of some type.
+/// A success as text of a content type.
 pub(super) fn plain(content_type: &'static str, text: String) -> Response {
     let mut response = Response::new(Body::from(text));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -75,7 +75,8 @@ fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::Timeout => StatusCode::REQUEST_TIMEOUT,
         ErrorCode::Unsupported => StatusCode::NOT_IMPLEMENTED,
-        // Not 502 to 504, which a proxy may repeat by itself: the call may have taken effect.
+        // A proxy may repeat a call that is answered with 502 to 504. This call may have taken effect, so its
+        // status is another one.
         ErrorCode::UnknownOutcome | ErrorCode::StoreFailed | ErrorCode::Unrecognised => {
             StatusCode::INTERNAL_SERVER_ERROR
         }
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_its_status_and_what_may_be_repeated_says_when() {
+    fn every_code_has_a_status_and_retryable_ones_retry_after() {
         for (code, expected, retry) in [
             (ErrorCode::Invalid, 400, false),
             (ErrorCode::TooLarge, 413, false),

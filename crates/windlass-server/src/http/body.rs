@@ -18,16 +18,16 @@ use crate::{
     json,
 };
 
-/// Body of anything but an enqueue: a filter, a reason, a thousand ids.
+/// Largest body of a request that is not an enqueue: a filter, a reason, a thousand ids.
 pub(super) const SMALL_MAX_BYTES: usize = 64 << 10;
-/// Body of a batch of enqueues.
+/// Largest body of a batch of enqueues.
 pub(super) const BATCH_MAX_BYTES: usize = 16 << 20;
-/// What surrounds the payload in an enqueue of one.
+/// Bytes for the fields around the payload of a single enqueue.
 const ENVELOPE_BYTES: usize = 64 << 10;
-/// Unit of the budget of bodies in memory.
+/// Unit in which the budget of bodies in memory is counted.
 pub(crate) const PERMIT_BYTES: usize = 1 << 10;
-/// Most that is read and thrown away so that a client with too large a body hears the answer instead of a
-/// reset connection.
+/// Most bytes that are read and discarded. A client that still sends would otherwise see a reset connection
+/// instead of the answer that its body is too large.
 const DISCARD_MAX_BYTES: u64 = 128 << 20;
 
 /// Largest body of an enqueue: a batch, or one payload of the largest size in base64.
@@ -35,8 +35,8 @@ pub(crate) fn enqueue_max_bytes(payload_max_bytes: usize) -> usize {
     (payload_max_bytes.saturating_mul(4) / 3).saturating_add(ENVELOPE_BYTES).max(BATCH_MAX_BYTES)
 }
 
-/// Reads a small body as a value; no body at all is the value's default. It must be an object: a list would be read as
-/// fields by their order.
+/// Reads a small body as a value; an empty body is the value's default. The body must be an object: serde
+/// would read a list as fields in their order.
 pub(super) async fn small<T: DeserializeOwned + Default>(
     server: &Server,
     request: Request,
@@ -49,7 +49,8 @@ pub(super) async fn small<T: DeserializeOwned + Default>(
     }
 }
 
-/// A body in memory. It counts against the budget of bodies until it is dropped, so keep it until the answer is known.
+/// A body in memory. It counts against the budget of bodies until it is dropped, so keep it until the answer
+/// is known.
 #[derive(Default)]
 pub(super) struct Received {
     bytes: Bytes,
@@ -64,7 +65,7 @@ impl std::ops::Deref for Received {
     }
 }
 
-/// Reads a body of at most `max` bytes that says it is JSON; empty if there is none.
+/// Reads a body of at most `max` bytes that is declared to be JSON; an absent body is empty.
 pub(super) async fn read(server: &Server, request: Request, max: usize) -> Result<Received, ErrorDetail> {
     if request.body().is_end_stream() {
         return Ok(Received::default());
@@ -74,7 +75,7 @@ pub(super) async fn read(server: &Server, request: Request, max: usize) -> Resul
             .hint("send content-type: application/json"));
     }
     let told = request.body().size_hint();
-    // A client that waits for 100 Continue has sent nothing yet: it hears the answer as it is.
+    // A client that waits for 100 Continue has sent nothing yet: it gets the answer without a discarded body.
     let waits = request.headers().contains_key(header::EXPECT);
     let mut body = request.into_body();
     let reading = async {
@@ -122,7 +123,7 @@ async fn collect(body: &mut Body, max: usize) -> Result<Bytes, ErrorDetail> {
     Ok(bytes.freeze())
 }
 
-/// Reads on without keeping anything, within a bound.
+/// Reads and discards the rest of a body, up to a bound.
 async fn discard(body: &mut Body) {
     let mut discarded = 0;
     while let Some(Ok(frame)) = body.frame().await {

@@ -1,4 +1,4 @@
-//! Connections: how many, how slow, and how they end.
+//! Connections: how many are open, how slow they may be, and how they end.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -23,25 +23,26 @@ use super::{Options, closed, first_bytes::FirstBytes, heads::Heads, stall::Stall
 const HEAD_MAX_BYTES: usize = 64 << 10;
 /// Headers of a request; more is answered with 431.
 const HEADERS_MAX: usize = 100;
-/// Calls open at once on one HTTP/2 connection; further ones wait at the client.
+/// Most open calls on one HTTP/2 connection; further ones wait at the client.
 const STREAMS_MAX: u32 = 256;
-/// Unread bytes of one HTTP/2 stream, and of all streams of a connection: what a client may send ahead.
+/// Most unread bytes of one HTTP/2 stream, and of all streams of a connection: what a client may send ahead.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
-/// Bytes of answers per HTTP/2 stream that wait for a slow reader.
+/// Most bytes of answers per HTTP/2 stream that wait for a slow reader.
 const SEND_BUFFER_BYTES: usize = 1 << 20;
-/// How often an HTTP/2 connection is asked for a sign of life: a peer that went away without a word holds its streams no longer.
+/// A peer may go away without closing its connection, which then holds its streams. So the server sends a
+/// ping this often.
 const PING_EVERY: Duration = Duration::from_secs(10);
-/// Pause after a failed accept, which is usually a lack of file descriptors.
+/// Pause after a failed accept. The usual cause is a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(250);
-/// How often refused connections are logged at most.
+/// How often refused connections are logged, at most.
 const SAY_EVERY: Duration = Duration::from_mins(1);
-/// What a connection over the limit gets: nothing was read from it, so nothing is parsed either.
+/// The answer to a connection over the limit. It is fixed, because nothing of the request was read.
 const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
     connection: close\r\ncontent-length: 93\r\n\r\n\
     {\"error\":{\"code\":\"unavailable\",\"message\":\"too many connections\",\"hint\":\"try again shortly\"}}\n";
 
-/// Accepts until `shutdown`, then closes.
+/// Accepts connections until `shutdown`, then closes them.
 pub(super) async fn serve(
     listener: TcpListener,
     options: Arc<Options>,
@@ -80,7 +81,7 @@ pub(super) async fn serve(
         }
     };
     if tokio::time::timeout(options.shutdown_max, all).await.is_err() {
-        warn!(connections = connections.len(), "requests were cut off by the end of the server");
+        warn!(connections = connections.len(), "requests were cut off: the server has stopped");
         connections.shutdown().await;
     }
 }
@@ -93,7 +94,7 @@ async fn connection(
     router: Router,
 ) {
     let _place = place;
-    // Answers are small and somebody waits for them.
+    // Answers are small and a client waits for each.
     let _ = stream.set_nodelay(true);
     let stream = Stall::new(stream, options.write_stall_max);
     let Some(tls) = &options.tls else { return speak(stream, &options, &closing, router).await };
@@ -106,11 +107,11 @@ async fn connection(
             speak(stream, &options, &closing, router).await;
         }
         Ok(Err(error)) => debug!(%error, "connection without TLS"),
-        Err(_) => debug!("connection that shook hands for too long"),
+        Err(_) => debug!("connection whose TLS handshake took too long"),
     }
 }
 
-/// Answers requests, in whatever HTTP the other side speaks, until the connection ends.
+/// Answers requests, in the HTTP version that the client speaks, until the connection ends.
 pub(super) async fn speak<S>(stream: S, options: &Options, closing: &watch::Receiver<bool>, router: Router)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -118,7 +119,7 @@ where
     let first = FirstBytes::read(stream);
     let first = tokio::select! {
         first = tokio::time::timeout(options.head_read_max, first) => first,
-        // Nothing was asked, so nothing is cut off.
+        // The client has sent no request, so nothing is cut off.
         () = closed(closing) => return,
     };
     let Ok(Ok(stream)) = first else { return };
@@ -144,7 +145,7 @@ where
     }
 }
 
-/// HTTP/2, which gRPC needs. Both sides know beforehand: there is no upgrade from HTTP/1.
+/// HTTP/2, which gRPC needs. The client starts with it: there is no upgrade from HTTP/1.
 async fn speak_http2<S>(
     stream: FirstBytes<S>,
     options: &Options,
@@ -175,7 +176,7 @@ async fn speak_http2<S>(
     }
 }
 
-/// Connections that found no place. They are told, and a line a minute tells the operator.
+/// Connections over the limit. Each gets an answer, and at most one line a minute is logged.
 #[derive(Default)]
 struct Refusals {
     said_at: Option<Instant>,
@@ -183,7 +184,7 @@ struct Refusals {
 }
 
 impl Refusals {
-    /// Says why, as far as that goes without waiting; the stream closes when it is dropped.
+    /// Sends the reason, as far as that is possible without waiting; the stream closes when it is dropped.
     fn refuse(&mut self, stream: &TcpStream) {
         let _ = stream.try_write(BUSY.as_bytes());
         self.unsaid += 1;
@@ -205,7 +206,7 @@ mod tests {
     use super::BUSY;
 
     #[test]
-    fn the_answer_to_one_connection_too_many_states_its_length_and_is_an_error_body() {
+    fn the_answer_over_the_connection_limit_is_an_error_body() {
         let (head, body) = BUSY.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
         serde_json::from_str::<crate::api::ErrorBody>(body).unwrap();

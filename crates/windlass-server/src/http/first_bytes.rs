@@ -1,4 +1,5 @@
-//! The first bytes of a connection tell which HTTP it speaks; they are read again by whoever speaks it.
+//! The first bytes of a connection show its HTTP version. They are kept, and the HTTP implementation reads
+//! them again.
 
 use std::{
     io,
@@ -8,10 +9,10 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
-/// How an HTTP/2 connection starts; no request of HTTP/1 does.
+/// How an HTTP/2 connection starts. No HTTP/1 request starts like this.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A stream whose first bytes have been looked at.
+/// A stream with the first bytes that were read from it.
 pub(super) struct FirstBytes<S> {
     first: Vec<u8>,
     taken: usize,
@@ -19,7 +20,7 @@ pub(super) struct FirstBytes<S> {
 }
 
 impl<S: AsyncRead + Unpin> FirstBytes<S> {
-    /// Reads until it is clear what is spoken.
+    /// Reads until the HTTP version is known.
     pub(super) async fn read(mut stream: S) -> io::Result<Self> {
         let mut first = Vec::with_capacity(PREFACE.len());
         while first.len() < PREFACE.len() && PREFACE.starts_with(&first) {
@@ -33,7 +34,7 @@ impl<S: AsyncRead + Unpin> FirstBytes<S> {
 }
 
 impl<S> FirstBytes<S> {
-    /// Whether HTTP/2 is spoken.
+    /// Whether the client speaks HTTP/2.
     pub(super) fn is_http2(&self) -> bool {
         self.first == PREFACE
     }
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_spoken_is_told_by_the_start_and_nothing_is_lost() {
+    async fn the_first_bytes_show_the_http_version_and_are_kept() {
         for (bytes, is_http2) in [
             (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nrest".as_slice(), true),
             (b"PROPFIND / HTTP/1.1\r\n\r\n".as_slice(), false),

@@ -1,7 +1,7 @@
-//! Who may be asked: only a Host that is ours, only an Origin that is the same (S1); and how a body may be sent.
+//! Refuses a foreign Host and a foreign Origin (S1), and encoded bodies.
 //!
-//! A browser sends requests to loopback for any web page. A page cannot choose these two headers: a foreign
-//! page's Origin is its own, and a name that was rebound to our address still shows in Host.
+//! Any web page can make a browser send requests to loopback. A page cannot choose these two headers: Origin
+//! is the page's own, and Host still shows a foreign name that was rebound to our address.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -24,7 +24,7 @@ use crate::{
     grpc,
 };
 
-/// The hosts that this server answers to.
+/// The hosts that this server accepts.
 #[derive(Debug)]
 pub(super) struct Hosts {
     listen: SocketAddr,
@@ -36,12 +36,14 @@ impl Hosts {
         Self { listen, names: names.iter().map(|name| name.to_ascii_lowercase()).collect() }
     }
 
-    /// Whether a host (without port) is ours. The port is free: a forwarded port is still this machine.
+    /// Whether this server accepts a host (without port). Any port is accepted: a forwarded port still leads
+    /// to this machine.
     fn contains(&self, host: &str) -> bool {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         if let Ok(ip) = host.parse::<IpAddr>() {
             let ip = ip.to_canonical();
-            // An address, unlike a name, cannot be rebound: when all addresses are listened on, all are ours.
+            // An address, unlike a name, cannot be rebound. So a server that listens on every address accepts
+            // every address.
             let every = self.listen.ip().is_unspecified();
             return every || ip.is_loopback() || ip == self.listen.ip().to_canonical();
         }
@@ -50,18 +52,18 @@ impl Hosts {
         host == "localhost" || self.names.iter().any(|name| name == host)
     }
 
-    /// Refuses a request whose Host is not ours or whose Origin is not the same.
+    /// Refuses a request with a foreign Host or Origin.
     fn check(&self, request: &Request) -> Result<(), ErrorDetail> {
         let mut given = request.headers().get_all(header::HOST).iter();
         let host = match (given.next(), given.next(), request.uri().authority()) {
             (Some(host), None, _) => {
                 authority(host).ok_or_else(|| forbidden("the Host header is not a host"))?
             }
-            // HTTP/2 has a place of its own for it.
+            // HTTP/2 sends the host in a field of its own.
             (None, None, Some(authority)) if request.version() == Version::HTTP_2 => authority.clone(),
             _ => return Err(forbidden("the request must have exactly one Host header")),
         };
-        // A request line with a whole URL names its host a second time.
+        // A request line with a whole URL names the host a second time.
         for authority in request.uri().authority().into_iter().chain([&host]) {
             if authority.as_str().contains('@') || !self.contains(authority.host()) {
                 let shown: String = authority.host().chars().take(80).collect();
@@ -78,7 +80,7 @@ impl Hosts {
     }
 }
 
-/// Refuses a body that is encoded: it would be read as it is, and be called broken JSON.
+/// Refuses an encoded body. The server does not decode it, and would call it broken JSON.
 fn check_encoding(request: &Request) -> Result<(), ErrorDetail> {
     for value in request.headers().get_all(header::CONTENT_ENCODING) {
         let codings = value.to_str().unwrap_or("?").split(',').map(str::trim);
@@ -108,9 +110,10 @@ fn forbidden(message: impl Into<String>) -> ErrorDetail {
     ErrorDetail::new(ErrorCode::Forbidden, message)
 }
 
-/// Checks every request, HTTP/JSON or gRPC, also those for routes that do not exist, and marks every answer.
+/// Checks every request, HTTP/JSON or gRPC, also for routes that do not exist, and adds headers to every
+/// answer.
 pub(super) async fn guard(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
-    // Where such a body ends is not followed (`heads.rs`), so no request may come after it.
+    // `heads.rs` does not follow where such a body ends, so no request may come after it.
     let is_last = request.headers().contains_key(header::TRANSFER_ENCODING);
     let mut response = match hosts.check(&request).and_then(|()| check_encoding(&request)) {
         Ok(()) => next.run(request).await,
@@ -129,7 +132,7 @@ pub(super) async fn guard(State(hosts): State<Arc<Hosts>>, request: Request, nex
     response
 }
 
-/// Nothing may be loaded, run, framed or sent: the page is text and links.
+/// The page may not load, run, frame or send anything: it is text and links.
 const POLICY: &str = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 #[cfg(test)]
@@ -148,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_names_the_listen_address_and_allowed_names_are_ours_with_any_port() {
+    fn loopback_listen_address_and_allowed_names_are_accepted() {
         for host in [
             "localhost",
             "LocalHost:7878",
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn any_address_but_no_foreign_name_is_ours_when_every_address_is_listened_on() {
+    fn listening_everywhere_accepts_addresses_but_no_names() {
         assert!(checked("0.0.0.0:7878", &[("host", "192.168.7.7:7878")]).is_ok());
         assert!(checked("0.0.0.0:7878", &[("host", "evil.example:7878")]).is_err());
     }

@@ -1,9 +1,11 @@
-//! Refuses a request of HTTP/1 that states the length of its body twice, as `Content-Length` and as `Transfer-Encoding`.
+//! Refuses an HTTP/1 request that states the length of its body twice, as `Content-Length` and as
+//! `Transfer-Encoding`.
 //!
-//! A proxy in front of the server may believe one of them and the server the other: what one takes for the end of a body, the other
-//! takes for the start of the next request (request smuggling). hyper drops the `Content-Length` of such a request before a
-//! middleware sees it. So the names of headers are read here, on their way to hyper. The colon behind the second of the two
-//! names becomes a byte that no head may have: hyper answers 400 and closes the connection.
+//! A proxy in front of the server may use one length and the server the other. What one takes for the end of
+//! a body, the other takes for the start of the next request (request smuggling). hyper drops the
+//! `Content-Length` of such a request before a middleware sees it. So the names of headers are read here,
+//! before hyper reads them. The colon behind the second of the two names becomes a byte that no head may
+//! contain: hyper answers 400 and closes the connection.
 //!
 //! ```text
 //! head ──► length n ──► n bytes of body ──► head
@@ -12,9 +14,11 @@
 //!   └────► both: the colon is replaced; the last request
 //! ```
 //!
-//! hyper accepts no line that is folded, no space around a name and no length with anything but digits. A head with one of these
-//! is answered 400, and its connection closed, so it does not matter how this file reads it.
-//! HTTP/2 needs none of this: its frames say where a body ends, and it refuses a request with `Transfer-Encoding`.
+//! hyper accepts no folded line, no space around a name, and no length with anything but digits. It answers a
+//! head with one of these with 400 and closes the connection, so it does not matter how this file reads such
+//! a head.
+//! HTTP/2 needs none of this: its frames show where a body ends, and it refuses a request with
+//! `Transfer-Encoding`.
 
 use std::{
     io,
@@ -26,29 +30,30 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 const LENGTH: &[u8] = b"content-length";
 const ENCODING: &[u8] = b"transfer-encoding";
-/// Bytes of a line that are kept: the longer of the two names and one more, so that a longer name is not taken for it.
+/// Bytes of a line that are kept: the longer of the two names and one more, so that a longer name differs
+/// from it.
 const NAME_MAX_BYTES: usize = ENCODING.len() + 1;
-/// No head may have this byte.
+/// A byte that no head may contain.
 const FORBIDDEN: u8 = 0;
 
 /// Where in the requests of a connection the stream is.
 #[derive(Debug, PartialEq)]
 enum Framing {
     Head(Head),
-    /// The bytes of a body that are still to come.
+    /// The number of body bytes that are still to come.
     Body(u64),
-    /// Nothing that follows is a request.
+    /// No request follows.
     Last,
 }
 
-/// What is known of a head that is not complete.
+/// What was read of a head that is not complete.
 #[derive(Debug, Default, PartialEq)]
 struct Head {
     /// The start of the current line, up to its first colon.
     name: Vec<u8>,
     part: Part,
     has_request_line: bool,
-    /// `None` inside if it is no number that hyper would take.
+    /// `None` inside: hyper would not accept the length.
     #[expect(clippy::option_option, reason = "no length, one that cannot be read, and a length are three cases")]
     length: Option<Option<u64>>,
     has_encoding: bool,
@@ -63,7 +68,7 @@ enum Part {
     Other,
 }
 
-/// What a byte of a head means for those that follow.
+/// What a byte of a head means for the bytes after it.
 enum Byte {
     GoOn,
     Forbidden,
@@ -94,7 +99,7 @@ impl Head {
             self.has_encoding = true;
         } else if self.name.eq_ignore_ascii_case(LENGTH) {
             self.part = Part::Length;
-            // hyper refuses a second length that is not the same.
+            // hyper refuses a second length that differs.
             self.length = Some(Some(0));
         }
         if self.has_encoding && self.length.is_some() { Byte::Forbidden } else { Byte::GoOn }
@@ -124,7 +129,7 @@ impl Head {
 }
 
 impl Framing {
-    /// Reads on, and replaces a byte of a head that states two lengths.
+    /// Reads bytes on, and replaces a byte of a head that states two lengths.
     fn take(&mut self, mut bytes: &mut [u8]) {
         loop {
             bytes = match self {
@@ -157,7 +162,7 @@ impl Framing {
     }
 }
 
-/// A stream whose heads are read on their way.
+/// A stream that reads the heads of requests as they pass.
 pub(super) struct Heads<S> {
     stream: S,
     framing: Framing,
@@ -200,7 +205,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Heads<S> {
 mod tests {
     use super::*;
 
-    /// What hyper sees of these bytes if they come in pieces of each size; the pieces make no difference.
+    /// What hyper sees of these bytes. They are sent in pieces of each size; the size must make no
+    /// difference.
     fn seen(sent: &str) -> String {
         let sizes = 1..=sent.len();
         let mut all = sizes.map(|size| {

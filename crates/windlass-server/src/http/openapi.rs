@@ -1,4 +1,5 @@
-//! The API for programs: an OpenAPI 3.1 document, made of the table of calls, what each takes and answers, and the types.
+//! The API for programs: an OpenAPI 3.1 document. It is built from the table of calls, the operations and the
+//! types.
 
 use std::sync::LazyLock;
 
@@ -35,7 +36,7 @@ fn document() -> Value {
         "info": {
             "title": "Windlass", "version": VERSION, "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
             "description": "A durable task queue. Times are RFC 3339 in UTC, durations whole milliseconds. A server on loopback \
-                may be set to ask nobody for a token."
+                may be set to ask for no token."
         },
         "servers": [{"url": "/"}],
         "paths": paths,
@@ -55,7 +56,7 @@ fn described(operation: &Operation, route: &str) -> Value {
     for (status, types) in operation.answers {
         responses.insert(status.to_string(), success(types));
     }
-    // A wrong Host or Origin, or a query or a path that cannot be read, is refused whatever is asked for.
+    // Every call refuses a foreign Host or Origin, and a query or a path that cannot be read.
     let mut errors = vec![400, 403];
     errors.extend(operation.errors);
     if scope.is_some() {
@@ -79,7 +80,7 @@ fn described(operation: &Operation, route: &str) -> Value {
         && !operation.body.is_empty()
     {
         let content = json!({"application/json": {"schema": one_of(operation.body)}});
-        // A body of which every field may be absent may be absent itself.
+        // A body may be absent if each of its fields may be absent.
         let required = operation.body.iter().any(|body| is_needed(body));
         described.insert("requestBody".to_owned(), json!({"required": required, "content": content}));
     }

@@ -1,4 +1,4 @@
-//! The one page for people: name, version, links. No script, no style, nothing to load.
+//! The only page for people: name, version, links. No script, no style, nothing to load.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ const LINKS: [(&str, &str); 10] = [
     ("/v1/openapi.json", "the whole API, as OpenAPI"),
 ];
 
-/// The page of a version on a store.
+/// The page with a version and a store.
 pub(super) fn page(version: &str, store: Option<&str>) -> Response {
     Html(html(version, store)).into_response()
 }
@@ -40,7 +40,7 @@ fn html(version: &str, store: Option<&str>) -> String {
     page
 }
 
-/// Text that is safe in an element and in a quoted attribute.
+/// Escapes a text for an element or a quoted attribute.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

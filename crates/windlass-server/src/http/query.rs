@@ -1,4 +1,4 @@
-//! Query strings and parameters in paths, refused with the name of what is wrong.
+//! Query strings and path parameters. An error names the parameter.
 
 use std::str::FromStr;
 
@@ -123,7 +123,7 @@ fn name(what: &str, text: Option<&String>) -> Result<Option<Name>, ErrorDetail> 
     Ok(text.map(|text| Name::new(what, text)).transpose()?)
 }
 
-/// Absent is no; the bare name is yes.
+/// False if absent; true for the bare name.
 fn flag(what: &str, text: Option<&String>) -> Result<bool, ErrorDetail> {
     match text.map(String::as_str) {
         None | Some("false") => Ok(false),
@@ -132,7 +132,7 @@ fn flag(what: &str, text: Option<&String>) -> Result<bool, ErrorDetail> {
     }
 }
 
-/// A number that is not one is refused in words.
+/// A number. An error says in words that it is not one.
 fn number<T: FromStr>(what: &str, text: Option<&String>) -> Result<Option<T>, ErrorDetail> {
     let wrong = |text: &String| {
         let shown: String = text.chars().take(40).collect();
@@ -149,7 +149,7 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
         .transpose()
 }
 
-/// The one parameter of a path, as text.
+/// The only parameter of a path, as text.
 pub(super) struct Param(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Param {
@@ -161,7 +161,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Param {
     }
 }
 
-/// The one parameter of a path, as a task id.
+/// The only parameter of a path, as a task id.
 pub(super) struct Id(pub(super) TaskId);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {

@@ -1,4 +1,4 @@
-//! The routes, and what each hands to which operation.
+//! The routes, and the operation that each one calls.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ use crate::{
 
 pub(super) type Shared = State<Arc<Server>>;
 
-/// Every route, guarded.
+/// Every route, behind the guard.
 pub(super) fn router(server: &Arc<Server>, hosts: Arc<Hosts>) -> Router {
     let monitor = monitor().with_state(server.operations.vitals());
     let access = Arc::clone(&server.access);
@@ -44,7 +44,7 @@ pub(super) fn router(server: &Arc<Server>, hosts: Arc<Hosts>) -> Router {
     guarded(monitor.merge(whole), access, hosts)
 }
 
-/// Those that a monitor asks for, guarded.
+/// The monitor's routes, behind the guard.
 pub(super) fn monitor_router(vitals: Vitals, access: Arc<Access>, hosts: Arc<Hosts>) -> Router {
     guarded(monitor().with_state(vitals), access, hosts)
 }
@@ -56,7 +56,7 @@ fn guarded(routes: Router, rights: Arc<Access>, hosts: Arc<Hosts>) -> Router {
         .layer(from_fn_with_state(hosts, guard))
 }
 
-/// What a monitor asks for.
+/// The monitor's routes.
 fn monitor() -> Router<Vitals> {
     Router::new().route("/healthz", get(health)).route("/readyz", get(ready)).route("/metrics", get(metrics))
 }
@@ -98,7 +98,7 @@ fn whole() -> Router<Arc<Server>> {
 
 async fn front(State(server): Shared) -> Response {
     let version = server.operations.health().version;
-    // Where tasks are kept is for those who may look, and a page cannot show a token.
+    // Only callers who may read the store may see where it is, and a browser sends no token with this page.
     if server.access.auth() == Auth::Tokens {
         return page(&version, Some("not shown"));
     }
@@ -124,11 +124,12 @@ async fn enqueue(State(server): Shared, request: Request) -> Result<Response> {
     let operations = &server.operations;
     let max = body::enqueue_max_bytes(operations.store().rules().payload_max_bytes);
     let trace = trace_of(request.headers());
-    // The door puts it there; without it there was no door.
+    // The access check puts the caller there; without one, the request did not pass the check.
     let caller = request.extensions().get::<Arc<Caller>>().cloned();
-    let caller = caller.ok_or_else(|| ErrorDetail::new(ErrorCode::Forbidden, "nobody let this call in"))?;
+    let caller = caller
+        .ok_or_else(|| ErrorDetail::new(ErrorCode::Forbidden, "this call has passed no access check"))?;
     let bytes = body::read(&server, request, max).await?;
-    // Counted before it is built: a body of a million small tasks is refused for the price of a scan.
+    // Count the tasks before they are built: a body with a million small tasks is refused after one scan.
     if let Some(len) = parse::<BatchShape>(&bytes)?.len {
         operations.check_batch_len(len.0)?;
         let answer = operations.enqueue_batch_in(&caller, trace, parse::<BatchRequest>(&bytes)?).await?;
@@ -138,7 +139,7 @@ async fn enqueue(State(server): Shared, request: Request) -> Result<Response> {
     Ok(json(if answer.existing { StatusCode::OK } else { StatusCode::CREATED }, &answer))
 }
 
-/// Where the caller stands in a trace. As the standard says, a header that is not one, or comes twice, is as good as none.
+/// The trace context of a request. As the standard says, a header that is invalid or comes twice is ignored.
 fn trace_of(headers: &HeaderMap) -> Option<TraceContext> {
     let mut given = headers.get_all(TRACEPARENT).iter();
     match (given.next(), given.next()) {
@@ -174,7 +175,7 @@ async fn wait_for_any(State(server): Shared, request: Request) -> Result<Respons
     long_poll(&server, server.operations.wait(request)).await
 }
 
-/// Waits, but not with too many others, and not longer than the server lives.
+/// Runs a long poll. Refuses it if there are too many, and ends it when the server stops.
 async fn long_poll(server: &Server, wait: impl Future<Output = Result<WaitResponse>>) -> Result<Response> {
     let _place = server.long_poll()?;
     tokio::select! {
@@ -225,7 +226,7 @@ async fn queues(State(server): Shared) -> Result<Response> {
     Ok(ok(&server.operations.queues().await?))
 }
 
-/// A body in which nothing is expected.
+/// A body without any field.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
@@ -325,7 +326,7 @@ async fn unknown_route(headers: HeaderMap, uri: Uri) -> Response {
         return tonic::Status::unimplemented("there is no such service or method").into_http::<Body>();
     }
     let path: String = uri.path().chars().take(80).collect();
-    ErrorDetail::new(ErrorCode::NotFound, format!("there is nothing at {path:?}"))
-        .hint("the API is at /v1; GET /v1/openapi.json tells all of it")
+    ErrorDetail::new(ErrorCode::NotFound, format!("there is no route {path:?}"))
+        .hint("the API is at /v1; GET /v1/openapi.json describes all of it")
         .into_response()
 }

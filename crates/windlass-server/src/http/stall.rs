@@ -1,4 +1,4 @@
-//! A stream whose reader must go on reading: one that takes nothing for too long is dropped.
+//! A stream that is dropped if its reader takes nothing for too long.
 
 use std::{
     io,
@@ -12,7 +12,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// Fails a write that has not moved for `max`.
+/// Fails a write that has made no progress for `max`.
 pub(super) struct Stall<S> {
     stream: S,
     max: Duration,
@@ -24,7 +24,7 @@ impl<S> Stall<S> {
         Self { stream, max, since: None }
     }
 
-    /// Passes on what the stream said, or an error once it has been pending for too long.
+    /// Returns the result of the stream, or an error if it has been pending for too long.
     fn watch<T>(&mut self, polled: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             self.since = None;

@@ -1,4 +1,4 @@
-//! TLS from files, exchanged without a restart when the files change.
+//! TLS from files. New files are used without a restart.
 
 use std::{
     fmt::Write as _,
@@ -22,39 +22,40 @@ use tokio_rustls::{
 
 use crate::access::Certificate;
 
-/// What is spoken inside, in the order of preference.
+/// The protocols inside TLS, in the order of preference.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
-/// Bytes of a fingerprint that tell a certificate from all others.
+/// Bytes of a fingerprint that identify a certificate.
 const FINGERPRINT_BYTES: usize = 16;
 
-/// Files with what TLS needs, in PEM.
+/// The PEM files that TLS needs.
 #[derive(Debug, Clone)]
 pub struct Files {
-    /// The server's certificate, and those between it and its authority.
+    /// The server's certificate, and the intermediate ones up to its authority.
     pub cert: PathBuf,
-    /// Its key.
+    /// The key of the certificate.
     pub key: PathBuf,
-    /// The authorities of client certificates; without them none is asked for.
+    /// The authorities of client certificates; without them the server asks for none.
     pub client_ca: Option<PathBuf>,
 }
 
-/// What a look at the files found.
+/// The result of reading the files again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reloaded {
-    /// What is in use already.
+    /// The files are the same; nothing changes.
     Unchanged,
-    /// Something new; connections from now on use it.
+    /// The files have changed; new connections use them.
     Changed,
 }
 
-/// TLS as connections use it.
+/// The TLS configuration that connections use.
 #[derive(Debug)]
 pub struct Tls {
     files: Files,
     current: RwLock<(Arc<ServerConfig>, Contents)>,
 }
 
-/// What the files held, to see whether they changed: a time stamp may stay the same, and a link lead elsewhere.
+/// What the files contained, to see whether they changed. A time stamp may stay the same, and a link may
+/// point to another file.
 #[derive(Debug, PartialEq, Eq)]
 struct Contents(Vec<u8>);
 
@@ -68,7 +69,7 @@ impl Tls {
         Ok(Arc::new(Self { files, current }))
     }
 
-    /// Reads the files again and uses what they hold, for connections from now on. If it is of no use, what was in use stays.
+    /// Reads the files again and uses them for new connections. If they are broken, the old ones stay in use.
     ///
     /// # Errors
     /// As [`Tls::load`].
@@ -82,7 +83,7 @@ impl Tls {
         Ok(Reloaded::Changed)
     }
 
-    /// Shakes hands as the server.
+    /// Does the server's part of the handshake.
     pub(super) async fn accept<S>(&self, stream: S) -> io::Result<TlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -92,7 +93,7 @@ impl Tls {
     }
 }
 
-/// The certificate that a client has shown; the handshake has checked it.
+/// The certificate of the client; the handshake has verified it.
 pub(super) fn certificate<S>(stream: &TlsStream<S>) -> Option<Certificate> {
     let shown = stream.get_ref().1.peer_certificates()?.first()?;
     let hash = digest(&SHA256, shown);
@@ -118,7 +119,8 @@ fn read(files: &Files) -> Result<(Arc<ServerConfig>, Contents), String> {
             for authority in certificates(path, ca)? {
                 roots.add(authority).map_err(|error| wrong(path, &error))?;
             }
-            // Not asked of everybody: a token is as good, and who has neither is refused call by call.
+            // A client certificate is optional: a token is enough, and a caller with neither is refused call
+            // by call.
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
                 .allow_unauthenticated()
                 .build()

@@ -13,7 +13,7 @@ use crate::api::{BULK_LIMIT_MAX, BulkRequest, BulkResponse, ErrorDetail, REFUSAL
 /// Tasks changed in one transaction: short enough that workers do not notice.
 const STEP_TASKS: usize = 500;
 
-/// What matched.
+/// The tasks that matched.
 struct Matched {
     ids: Vec<TaskId>,
     more: bool,
@@ -41,7 +41,7 @@ impl Operations {
         self.cancel_in(request, &states).await
     }
 
-    /// Cancels what has not started in a queue.
+    /// Cancels the tasks of a queue that have not started.
     pub(super) async fn cancel_waiting(
         &self,
         queue: &Name,
@@ -66,7 +66,7 @@ impl Operations {
         Ok(tally.answer)
     }
 
-    /// Grants every dead task that the filter matches a fresh budget, their starts spread over `over_ms`.
+    /// Gives every dead task that the filter matches a fresh budget; their starts are spread over `over_ms`.
     ///
     /// Not all or nothing: tasks are changed in steps, and the answer says how many were.
     pub async fn bulk_retry(&self, request: BulkRequest) -> Result<BulkResponse> {
@@ -74,7 +74,7 @@ impl Operations {
             return Err(ErrorDetail::invalid(format!(
                 "state {state} cannot be retried by filter; only dead tasks can"
             ))
-            .hint("one that is done or cancelled is repeated by its id: `windlass tasks retry ID`"));
+            .hint("repeat a done or cancelled task by its id: `windlass tasks retry ID`"));
         }
         if request.reason.is_some() {
             return Err(ErrorDetail::invalid("reason is for cancel only"));
@@ -124,8 +124,8 @@ impl Operations {
         self.bulk_remove(BulkRequest { filter: of_queue(queue), dry_run, ..BulkRequest::default() }).await
     }
 
-    /// The ids that match, found first and changed afterwards: a retried task that dies again at once is
-    /// not met twice, and a spread needs the number.
+    /// The ids that match. They are found first and changed afterwards: otherwise a retried task that dies
+    /// again at once would be changed twice, and spreading the starts needs the number of tasks.
     async fn matching(&self, filter: TaskFilter, states: &[State], limit: Option<u32>) -> Result<Matched> {
         let limit = limit.unwrap_or(BULK_LIMIT_MAX);
         if limit == 0 || limit > BULK_LIMIT_MAX {
@@ -157,7 +157,7 @@ fn of_queue(queue: &Name) -> TaskFilter {
     TaskFilter { queue: Some(queue.clone()), ..TaskFilter::default() }
 }
 
-/// Delays of `n` starts, evenly over a time; the first starts at once.
+/// The delays of `n` starts, spread evenly over a time; the first starts at once.
 fn spread(over: Duration, n: usize) -> impl Iterator<Item = Duration> {
     let n = n.max(1) as u128;
     (0..n).map(move |place| Duration::from_millis((over.as_millis() * place / n) as u64))
@@ -179,7 +179,8 @@ impl Tally {
         Self { answer }
     }
 
-    /// Adds one step. A step that fails ends the operation; the error says how far it came.
+    /// Adds one step. A step that fails ends the operation; the error says how many tasks were changed before
+    /// it.
     fn add(&mut self, step: windlass_core::Result<Vec<Changed>>) -> Result<()> {
         let changed = step.map_err(|error| {
             let mut detail = ErrorDetail::from(error);

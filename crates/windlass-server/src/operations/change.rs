@@ -17,7 +17,7 @@ use crate::api::{
 /// What a task's record says if the caller gave no reason.
 pub(super) const CANCEL_REASON: &str = "cancelled by request";
 
-/// What the record of a task says that a purge cancelled.
+/// What a task's record says if a purge cancelled it.
 const PURGE_REASON: &str = "its queue was purged";
 
 /// What the caller asks of a queue.
@@ -37,7 +37,7 @@ impl Operations {
         Ok(ChangeResponse { id, state: changed.result?, repeats: None })
     }
 
-    /// Grants a dead task a fresh budget of attempts, or adds a task that does the same as one that is done or cancelled.
+    /// Gives a dead task a fresh budget of attempts; repeats a done or cancelled task as a new task.
     pub async fn retry(&self, id: TaskId, request: RetryRequest) -> Result<ChangeResponse> {
         let delay = duration("delay_ms", request.delay_ms.unwrap_or(0))?;
         let changed = only(self.store.redrive(&[Redrive { id, delay }]).await?, &id)?;
@@ -53,24 +53,23 @@ impl Operations {
         }
     }
 
-    /// Adds a task that does the same as one that is done or cancelled; a dead one and one that has not ended are refused.
+    /// Repeats a done or cancelled task as a new task. Refuses a dead task and one that has not ended.
     pub(crate) async fn repeat_ended(&self, id: TaskId, delay: Duration) -> Result<ChangeResponse> {
         let task = self.record(id).await?;
         if task.state == State::Dead {
-            return Err(ErrorDetail::new(ErrorCode::Conflict, format!("task {id} is dead")).hint(format!(
-                "give it fresh attempts: `windlass tasks retry {id}`, or RetryTasks of gRPC"
-            )));
+            return Err(ErrorDetail::new(ErrorCode::Conflict, format!("task {id} is dead"))
+                .hint(format!("give it new attempts: `windlass tasks retry {id}`, or RetryTasks of gRPC")));
         }
         self.repeat(&task, delay).await
     }
 
-    /// Adds a task that does the same. A task is repeated once: a call that is made again adds nothing.
+    /// Adds a copy of a task. A task is repeated once: a second call adds nothing.
     async fn repeat(&self, task: &TaskRecord, delay: Duration) -> Result<ChangeResponse> {
         let copy = vec![repeat::copy(task, delay)?];
         let added = only_one(trace::enqueue(self.adds(), self.tracer.as_ref(), None, copy).await?)?;
         self.count(&[added]);
         if added.existing {
-            let message = format!("task {} is repeated already, by task {}", task.id, added.id);
+            let message = format!("task {} is already repeated by task {}", task.id, added.id);
             return Err(ErrorDetail::new(ErrorCode::Conflict, message)
                 .hint(format!("retry that one: `windlass tasks retry {}`", added.id)));
         }
@@ -84,13 +83,13 @@ impl Operations {
         Ok(TaskRemoved { removed: id })
     }
 
-    /// Cancels what waits in a queue and removes what is dead; what runs goes on.
+    /// Cancels the waiting tasks of a queue and removes its dead ones. Running tasks continue.
     pub async fn purge(&self, queue: &str, request: PurgeRequest) -> Result<PurgeResponse> {
         let queue = Name::new("queue", queue)?;
         let known = self.store.lane_records().await?.iter().any(|lane| lane.queue == queue);
         if !known {
             return Err(ErrorDetail::new(ErrorCode::NotFound, format!("queue {queue} not found"))
-                .hint("`windlass queues ls` shows those that there are"));
+                .hint("`windlass queues ls` lists the queues"));
         }
         let reason = request.reason.unwrap_or_else(|| PURGE_REASON.to_owned());
         let cancelled = self.cancel_waiting(&queue, reason, request.dry_run).await?;
@@ -98,7 +97,7 @@ impl Operations {
         Ok(PurgeResponse { queue, cancelled, removed })
     }
 
-    /// Stops claims from a queue, also of one that has no task yet.
+    /// Stops claims from a queue. The queue need not have a task yet.
     pub async fn pause(&self, queue: &str) -> Result<QueueChange> {
         self.set_claims(queue, Claims::Pause).await
     }
@@ -115,7 +114,7 @@ impl Operations {
         Ok(QueueChange { queue, paused, changed })
     }
 
-    /// The reason as it may be kept.
+    /// The reason, cut to the length that the store accepts.
     pub(crate) fn reason(&self, given: Option<&str>) -> String {
         let text = given.map(str::trim).filter(|text| !text.is_empty()).unwrap_or(CANCEL_REASON);
         self.store.rules().clip_error(text)

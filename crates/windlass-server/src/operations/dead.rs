@@ -53,7 +53,7 @@ impl Operations {
     }
 }
 
-/// The error without what differs from task to task: numbers and ids become `#`. A status stays, because
+/// The error without what differs from task to task: numbers and ids become `#`. A status code stays, because
 /// 404 and 503 are different causes.
 fn cause(error: &str) -> String {
     let mut cause = String::new();
@@ -83,7 +83,7 @@ fn cause(error: &str) -> String {
     cause.chars().take(GROUP_ERROR_CHARS).collect()
 }
 
-/// Runs of letters and digits, and what is between them.
+/// Runs of letters and digits, and the characters between them.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

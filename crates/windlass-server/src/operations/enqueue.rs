@@ -1,4 +1,4 @@
-//! Enqueue, and the warning that nobody would run it.
+//! Enqueue, and the warning that no live worker would run the task.
 
 use std::{
     collections::BTreeSet,
@@ -17,10 +17,10 @@ use crate::{
     },
 };
 
-/// How long a look at the workers is believed, so that a stream of enqueues costs one look a second.
+/// How long a list of live workers is used, so that many enqueues cause one query a second.
 const LOOK_MAX_AGE: Duration = Duration::from_secs(1);
 
-/// The live workers as they were seen last.
+/// The live workers of the last query.
 #[derive(Debug, Default)]
 pub(super) struct LiveKinds {
     seen: Mutex<Option<(Instant, Arc<Vec<WorkerRecord>>)>>,
@@ -38,19 +38,20 @@ impl LiveKinds {
     }
 }
 
-/// Why nothing was added: found at the edge, or said by the store, whose errors carry more than a sentence.
+/// Why nothing was added: the server's own checks, or an error of the store, which carries more than a
+/// sentence.
 pub(crate) enum Refused {
     Checked(ErrorDetail),
     Store(Error),
 }
 
 impl Operations {
-    /// Adds one task. It succeeds also if nobody alive would run it, with a warning.
+    /// Adds one task. Without a live worker that would run it, the call succeeds with a warning.
     pub async fn enqueue(&self, request: EnqueueRequest) -> Result<EnqueueResponse> {
         self.enqueue_in(&Caller::Anybody, None, request).await
     }
 
-    /// The same for a caller that may be bound to queues or kinds, as part of its trace.
+    /// The same for a caller whose token may be bound to queues or kinds, as part of the caller's trace.
     pub async fn enqueue_in(
         &self,
         caller: &Caller,
@@ -80,7 +81,7 @@ impl Operations {
         self.enqueue_batch_in(&Caller::Anybody, None, request).await
     }
 
-    /// The same for a caller that may be bound to queues or kinds, as part of its trace.
+    /// The same for a caller whose token may be bound to queues or kinds, as part of the caller's trace.
     pub async fn enqueue_batch_in(
         &self,
         caller: &Caller,
@@ -107,7 +108,7 @@ impl Operations {
         Ok(self.add(trace, tasks).await?)
     }
 
-    /// Adds tasks that are made already, all or none; each is checked like one that came as JSON.
+    /// Adds tasks that are already built, all or none. Each is checked like a task that came as JSON.
     pub(crate) async fn enqueue_tasks(
         &self,
         caller: &Caller,
@@ -158,7 +159,7 @@ impl Operations {
         self.enqueued.fetch_add(new, Ordering::Relaxed);
     }
 
-    /// Refuses an empty batch and one over the limit, before its tasks are looked at.
+    /// Refuses an empty batch and one over the limit, before its tasks are checked.
     pub(crate) fn check_batch_len(&self, len: usize) -> Result<()> {
         let max = self.store.rules().batch_max;
         match len {
@@ -185,14 +186,14 @@ impl Operations {
         })
     }
 
-    /// One warning per lane that no live worker serves. The tasks are in the store by now, so a store that
-    /// cannot tell its workers costs the warnings and nothing else.
+    /// One warning per lane that no live worker serves. The tasks are already in the store: if the list of
+    /// workers cannot be read, only the warnings are missing.
     pub(super) async fn warnings(&self, lanes: BTreeSet<(Name, Name)>) -> Vec<String> {
         let served = |workers: &[WorkerRecord], (queue, kind): &(Name, Name)| {
             workers.iter().any(|worker| worker.serves(queue, kind))
         };
         let mut workers = self.live_kinds.fresh();
-        // Bad news is never taken from memory: a worker may have come since.
+        // Query again before a warning: a worker may have registered since the cached list.
         if !workers.as_ref().is_some_and(|workers| lanes.iter().all(|lane| served(workers, lane))) {
             workers = self.store.workers().await.ok().map(Arc::new);
         }

@@ -1,4 +1,4 @@
-//! Queues, workers, and what the process says of itself.
+//! Queues, workers, and what the process reports about itself.
 
 use std::{cmp::Reverse, sync::atomic::Ordering};
 
@@ -30,7 +30,8 @@ impl Operations {
         Ok(Workers { workers: workers.into_iter().map(|worker| view::worker(worker, now)).collect() })
     }
 
-    /// Changes how many tasks a running worker may run at once. It learns of it with its next heartbeat.
+    /// Changes how many tasks a running worker may run at once. The worker receives the change with its next
+    /// heartbeat.
     pub async fn set_worker(&self, worker: &str, request: WorkerRequest) -> Result<WorkerView> {
         let id: WorkerId = worker.parse()?;
         self.store.set_worker_slots(id, request.slots).await?;
@@ -41,12 +42,12 @@ impl Operations {
             .ok_or_else(|| Error::NotFound(format!("worker {id}")).into())
     }
 
-    /// Looks at every task for a broken promise. Counts everything: for operators, not for a monitor.
+    /// Checks every task for a broken promise. It reads everything: for operators, not for a monitor.
     pub async fn audit(&self) -> Result<Audit> {
         Ok(Audit { findings: self.store.audit().await? })
     }
 
-    /// Figures of this process since it started. Asks no store.
+    /// Counts of this process since it started. Does not ask the store.
     pub fn overview(&self) -> Overview {
         Overview {
             pid: std::process::id(),
@@ -55,7 +56,7 @@ impl Operations {
         }
     }
 
-    /// What this process and its store say of themselves.
+    /// What this process and its store report about themselves.
     pub async fn info(&self) -> Result<InfoView> {
         Ok(InfoView {
             version: self.version.to_string(),
@@ -66,7 +67,7 @@ impl Operations {
     }
 }
 
-/// The time, for people only: how long ago something was.
+/// The wall clock, only for people: how long ago something was.
 fn now() -> Timestamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

@@ -11,14 +11,14 @@ use crate::api::{Check, ErrorCode, ErrorDetail, HealthView};
 /// How long the store may take to answer before it counts as not answering.
 pub const STORE_ANSWER_MAX: Duration = Duration::from_secs(2);
 
-/// Something that must be well for this process to be ready.
+/// A condition that must hold for this process to be ready.
 #[derive(Clone)]
 pub struct Probe {
     pub(super) name: Arc<str>,
     pub(super) look: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
 
-/// What a monitor asks a process, whatever that process does: whether it lives, whether it can do its work, and its metrics. Cheap to
+/// What a monitor asks any process: whether it runs, whether it can do its work, and its metrics. Cheap to
 /// clone.
 #[derive(Clone)]
 pub struct Vitals {
@@ -40,12 +40,12 @@ impl Vitals {
         self.store.as_ref()
     }
 
-    /// Of a process that has this store, if it has any.
+    /// The health of a process that uses this store, if it has one.
     pub fn new(store: Option<SharedStore>) -> Self {
         Self { store, probes: Vec::new(), exposition: None, version: super::VERSION.into() }
     }
 
-    /// Adds something that must be well for this process to be ready: the probe says what is wrong, if anything.
+    /// Adds a condition for this process to be ready. The probe returns what is wrong, if anything.
     #[must_use]
     pub fn ready_if(
         mut self,
@@ -56,28 +56,28 @@ impl Vitals {
         self
     }
 
-    /// Tells a monitor these metrics.
+    /// Shows these metrics to a monitor.
     #[must_use]
     pub fn metrics(mut self, exposition: Option<Exposition>) -> Self {
         self.exposition = exposition;
         self
     }
 
-    /// Tells this version instead of the crate's own.
+    /// Reports this version instead of the crate's own.
     #[must_use]
     pub fn version(mut self, version: &str) -> Self {
         self.version = version.into();
         self
     }
 
-    /// The process answers; nothing else is looked at.
+    /// The process answers; nothing else is checked.
     pub fn health(&self) -> HealthView {
         HealthView { ok: true, version: self.version.to_string(), reason: None, checks: Vec::new() }
     }
 
-    /// Whether this process can do its work: its store answers in time, and every probe is well.
+    /// Whether this process can do its work: its store answers in time, and every probe reports success.
     pub async fn ready(&self) -> HealthView {
-        // The probes come first: while a process drains, that is the reason to tell.
+        // The probes come first: while a process drains, the answer must name the drain as the reason.
         let mut checks: Vec<_> = self.probes.iter().map(|probe| check(&probe.name, (probe.look)())).collect();
         if let Some(store) = &self.store {
             checks.push(check("store", answers(store).await));
@@ -110,12 +110,12 @@ impl Operations {
         }
     }
 
-    /// The process answers; nothing else is looked at.
+    /// The process answers; nothing else is checked.
     pub fn health(&self) -> HealthView {
         self.vitals().health()
     }
 
-    /// Whether this process can do its work: its store answers in time, and every probe is well.
+    /// Whether this process can do its work: its store answers in time, and every probe reports success.
     pub async fn ready(&self) -> HealthView {
         self.vitals().ready().await
     }

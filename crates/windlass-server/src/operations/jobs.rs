@@ -1,4 +1,4 @@
-//! Jobs: look, set, pause, cancel, remove.
+//! Jobs: read, set, pause, cancel, remove.
 
 use windlass_core::{JobChange, JobState, Name};
 
@@ -21,14 +21,15 @@ impl Operations {
         found.map(JobView::from).ok_or_else(|| missing(&name))
     }
 
-    /// Makes a job or changes it: at once for what waits, and never for what runs unless asked.
+    /// Creates a job or changes it. Waiting tasks follow the change at once; running tasks only if the caller
+    /// asks for that.
     pub async fn set_job(&self, job: &str, request: JobRequest) -> Result<JobView> {
         let name = Name::new("job", job)?;
         let change = change(&request)?;
         Ok(self.store.gates().set_job(&name, &change).await?.into())
     }
 
-    /// Cancels what waits in a job and forgets it when the last task that runs has ended.
+    /// Cancels the waiting tasks of a job. The job is removed when its last running task has ended.
     pub async fn remove_job(&self, job: &str, now: bool) -> Result<JobRemoval> {
         let name = Name::new("job", job)?;
         let gates = self.store.gates();
@@ -47,11 +48,13 @@ fn change(request: &JobRequest) -> Result<JobChange> {
             .hint("a job is removed with DELETE /v1/jobs/{name}"));
     }
     if request.now && request.state != Some(JobState::Cancelled) {
-        return Err(ErrorDetail::invalid("now asks what runs to end; it goes with \"state\": \"cancelled\""));
+        return Err(ErrorDetail::invalid(
+            "now asks running tasks to end; use it only with \"state\": \"cancelled\"",
+        ));
     }
     let delay = match request.delay_ms {
         None => None,
-        // No time between two starts is no delay.
+        // A delay of zero between two starts is no delay.
         Some(None | Some(0)) => Some(None),
         Some(Some(ms)) => Some(Some(duration("delay_ms", ms)?)),
     };
@@ -60,7 +63,7 @@ fn change(request: &JobRequest) -> Result<JobChange> {
 
 fn missing(name: &Name) -> ErrorDetail {
     ErrorDetail::new(ErrorCode::NotFound, format!("job {name} not found"))
-        .hint("a job is there from its first task on, or once it was set")
+        .hint("a job exists from its first task on, or after it was set")
 }
 
 #[cfg(test)]
@@ -74,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_leaves_null_takes_away_and_a_number_sets() {
+    fn null_removes_a_limit_and_an_absent_field_keeps_it() {
         for (text, concurrency, delay) in [
             ("{}", None, None),
             (r#"{"concurrency":null,"delay_ms":null}"#, Some(None), Some(None)),

@@ -13,9 +13,10 @@ use crate::api::{ErrorCode, ErrorDetail, TaskFilter, TaskPage, TaskView, WhyView
 
 /// Tasks on a page unless a limit is given.
 pub const LIST_LIMIT_DEFAULT: u32 = 50;
-/// Payloads and outputs on a page at most, about; a page that reaches it is short and has a next.
+/// Most bytes of payloads and outputs on a page, approximately. A page that reaches it is short and has a
+/// next one.
 pub const LIST_BYTES_MAX: usize = 8 << 20;
-/// Rows that one read of the store brings: with the largest payloads they still fit in memory.
+/// Rows of one read of the store: with the largest payloads they still fit in memory.
 pub(super) const READ_ROWS: u32 = 100;
 
 impl Operations {
@@ -39,7 +40,7 @@ impl Operations {
         Ok(TaskPage { tasks: page.tasks.into_iter().map(|task| self.view(task)).collect(), next: page.next })
     }
 
-    /// The same as the store keeps them: secrets are still in the payloads.
+    /// The same as the store keeps them: the payloads still contain secrets.
     pub(crate) async fn records(
         &self,
         filter: &Filter,
@@ -94,13 +95,13 @@ pub(crate) fn page_limit(limit: Option<u32>) -> Result<u32> {
     }
 }
 
-/// The error for a task that is not there.
+/// The error for a task that does not exist.
 pub(super) fn missing(id: TaskId) -> ErrorDetail {
     ErrorDetail::new(ErrorCode::NotFound, format!("task {id} not found"))
         .hint("it never existed, or its history has been removed (history_days)")
 }
 
-/// The wall clock, for sentences such as "due in 5 s" only; nothing is decided by it.
+/// The wall clock, only for sentences such as "due in 5 s"; no decision uses it.
 fn wall_clock() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

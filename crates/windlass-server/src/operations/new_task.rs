@@ -1,4 +1,4 @@
-//! From a request to a task: everything that is checked at the edge.
+//! From a request to a task, with every check of the server.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use windlass_core::{
@@ -9,7 +9,7 @@ use windlass_core::{
 use super::{Result, duration};
 use crate::api::{EnqueueRequest, ErrorCode, ErrorDetail, KeyConflict, RetryDelays};
 
-/// Longest duration in a request: ten years, beyond which it is a mistake of units.
+/// Longest duration in a request: ten years. A longer one is a mistake of units.
 pub const DURATION_MAX_MS: u64 = 10 * 365 * 24 * 60 * 60 * 1_000;
 
 /// The payload of a request that brings none.
@@ -57,8 +57,8 @@ fn payload(json: Option<String>, base64: Option<String>, rules: &Rules) -> Resul
             Ok(Payload::json_text(json)?)
         }
         (None, Some(text)) => {
-            // Four letters carry three bytes, the last group perhaps only one: the size is known before
-            // anything is decoded.
+            // Four letters encode three bytes, the last group perhaps only one: the size is known before
+            // decoding.
             within((text.len() / 4 * 3).saturating_sub(2), rules)?;
             let bytes = BASE64_STANDARD
                 .decode(text)
@@ -109,7 +109,7 @@ fn retry(delays: RetryDelays, usual: &RetryPolicy) -> Result<RetryPolicy> {
     if given_max.is_some_and(|max| max < base) {
         return Err(ErrorDetail::invalid("retry.max_ms is shorter than retry.base_ms"));
     }
-    // A base above the usual longest delay raises it: the caller asked for that delay.
+    // A base above the default longest delay raises that delay: the caller asked for it.
     let max = given_max.unwrap_or(usual.max.max(base));
     Ok(RetryPolicy { base, max, jitter_percent: usual.jitter_percent })
 }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_and_nonsense_are_refused_with_the_field() {
+    fn a_wrong_field_of_a_task_is_refused_by_name() {
         for (text, field) in [
             (r#"{"kind":""}"#, "kind"),
             (r#"{"kind":"k","queue":" q"}"#, "queue"),

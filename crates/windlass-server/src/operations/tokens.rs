@@ -52,7 +52,7 @@ impl Operations {
                     ErrorCode::Conflict,
                     format!("more than one token is called {wanted}"),
                 )
-                .hint("name it by its id: `windlass token ls` shows them"));
+                .hint("use its id instead: `windlass token ls` shows them"));
             }
             (None, None, _) => return Err(Error::NotFound(format!("token {wanted}")).into()),
         };
@@ -63,7 +63,7 @@ impl Operations {
     }
 }
 
-/// Refuses bounds that would not hold: who may look at everything, or change it, is bound by nothing.
+/// Refuses a bound that would have no effect: the scopes `read` and `admin` are not restricted by one.
 fn check_bound(scopes: Scopes, bound: &Bound) -> Result<()> {
     if bound.queues.len() > BOUND_MAX || bound.kinds.len() > BOUND_MAX {
         return Err(ErrorDetail::invalid(format!(

@@ -91,8 +91,8 @@ pub(super) fn worker(record: WorkerRecord, now: Timestamp) -> WorkerView {
     }
 }
 
-/// JSON as it is, anything else as size and digest. Text that claims to be JSON and is not (a damaged row)
-/// is shown as bytes, so that one row never spoils a list.
+/// JSON as it is, anything else as size and digest. A damaged row may contain text that claims to be JSON and
+/// is not. It is shown as size and digest, so that one row never breaks a list.
 pub(super) fn shown(payload: &Payload) -> (Box<RawValue>, EncodingView) {
     let json = match payload.encoding() {
         Encoding::Json => std::str::from_utf8(payload.as_bytes())

@@ -10,13 +10,13 @@ use crate::api::{ErrorDetail, WAIT_IDS_MAX, WAIT_MAX_MS, WaitRequest, WaitRespon
 /// How long a wait lasts unless a time is given.
 pub const WAIT_DEFAULT: Duration = Duration::from_secs(30);
 
-/// Those of some tasks that have ended, or do not exist any more (`None`).
+/// The tasks that have ended, or do not exist any more (`None`).
 pub type Ended = windlass_core::Result<Vec<(TaskId, Option<TaskRecord>)>>;
-/// Waits until the first of some tasks has ended.
+/// A function that waits until the first of some tasks has ended.
 pub(super) type Waits =
     Arc<dyn Fn(Vec<TaskId>, Duration) -> Pin<Box<dyn Future<Output = Ended> + Send>> + Send + Sync>;
 
-/// Waits at the store itself.
+/// Waits by asking the store itself.
 pub(super) fn on_store(store: SharedStore) -> Waits {
     Arc::new(move |ids, wait| {
         let store = Arc::clone(&store);
@@ -25,13 +25,13 @@ pub(super) fn on_store(store: SharedStore) -> Waits {
 }
 
 impl Operations {
-    /// Those of some tasks that have ended, or do not exist any more; waits for the first.
+    /// The tasks that have ended, or do not exist any more (`None`); waits for the first.
     pub(crate) async fn ended(&self, ids: Vec<TaskId>, wait: Duration) -> Ended {
         (self.waits)(ids, wait).await
     }
 
-    /// Waits for the first of several tasks to end and answers with all that have; with none if the time
-    /// was up first.
+    /// Waits for the first of several tasks to end and answers with all that have ended; with none if the
+    /// time ran out first.
     pub async fn wait(&self, request: WaitRequest) -> Result<WaitResponse> {
         if request.ids.is_empty() || request.ids.len() > WAIT_IDS_MAX {
             let n = request.ids.len();

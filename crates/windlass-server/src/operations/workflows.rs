@@ -8,7 +8,8 @@ use super::{
 };
 use crate::api::{EndedSteps, ErrorCode, ErrorDetail, WorkflowChange, WorkflowView, Workflows};
 
-/// Reads of the list of tasks in search of the steps of an ended workflow. A read looks at up to 20,000 tasks: a million at most.
+/// Reads of the list of tasks that search for the steps of an ended workflow. A read looks at up to 20,000
+/// tasks, so the search covers at most a million.
 const ENDED_READS_MAX: usize = 50;
 
 impl Operations {
@@ -35,7 +36,8 @@ impl Operations {
         }
     }
 
-    /// A workflow of which only ended steps are left. Each read looks at a bounded number of the newest tasks, and so does this.
+    /// A workflow that has only ended steps. Each read looks at a bounded number of the newest tasks, so
+    /// older steps may be missed.
     async fn ended_workflow(&self, name: &Name) -> Result<Option<WorkflowView>> {
         let filter = Filter { workflow: Some(name.clone()), ..Filter::default() };
         let (mut ended, mut oldest, mut after) = (EndedSteps::default(), None, None);
@@ -46,7 +48,7 @@ impl Operations {
                     State::Done => ended.done += 1,
                     State::Dead => ended.dead += 1,
                     State::Cancelled => ended.cancelled += 1,
-                    // It was appended meanwhile; the next look finds the workflow itself.
+                    // A step was appended meanwhile; the next query finds the workflow itself.
                     _ => continue,
                 }
                 ended.last_ended_at = ended.last_ended_at.max(step.ended_at);
@@ -92,5 +94,5 @@ impl Operations {
 
 fn missing(name: &Name) -> ErrorDetail {
     ErrorDetail::new(ErrorCode::NotFound, format!("workflow {name} not found"))
-        .hint("a workflow is there while it has unfinished steps or is blocked, and then as long as its steps are kept")
+        .hint("a workflow exists while it has unfinished steps or is blocked, and afterwards as long as its steps are kept")
 }

@@ -14,7 +14,7 @@ use windlass_server::{
 
 use crate::harness::{Answer, Api};
 
-/// A server whose tokens the test makes by hand.
+/// A server that accepts only tokens; the test creates them itself.
 pub struct Guarded {
     pub api: Api,
     pub operations: Operations,
@@ -48,7 +48,7 @@ impl Guarded {
         self.operations.create_token(TokenRequest { scopes, ..TokenRequest::default() }).await.unwrap().token
     }
 
-    /// Makes a call with these headers and an empty object as its body, if it may have one.
+    /// Makes a call with these headers. The body is an empty object, if the method may have a body.
     pub async fn call(&self, call: &str, headers: &str) -> Answer {
         let (method, path) = call.split_once(' ').unwrap();
         let body = if matches!(method, "POST" | "PUT") { "{}" } else { "" };
@@ -65,13 +65,13 @@ impl Guarded {
     }
 }
 
-/// The call with something in the place of each parameter.
+/// The call with a value for each parameter.
 fn filled(call: &str) -> String {
     call.replace("{id}", "no-such-thing").replace("{name}", "no-such-thing")
 }
 
 #[tokio::test]
-async fn every_call_is_answered_to_those_who_may_make_it_and_refused_to_all_others() {
+async fn every_http_call_is_open_to_exactly_its_scope() {
     let server = Guarded::start().await;
     let mut tokens = Vec::new();
     for scope in Scope::ALL {
@@ -80,9 +80,9 @@ async fn every_call_is_answered_to_those_who_may_make_it_and_refused_to_all_othe
     for call in CALLS.iter().filter(|call| call.name.contains(' ')) {
         let path = filled(call.name);
         let refused = |answer: &Answer| matches!(answer.status, 401 | 403);
-        let nobody = server.call(&path, "").await;
-        assert_eq!(nobody.status == 401, call.scope.is_some(), "{path} without a token: {}", nobody.status);
-        assert_eq!(refused(&nobody), call.scope.is_some(), "{path}");
+        let unknown = server.call(&path, "").await;
+        assert_eq!(unknown.status == 401, call.scope.is_some(), "{path} without a token: {}", unknown.status);
+        assert_eq!(refused(&unknown), call.scope.is_some(), "{path}");
         for (held, token) in &tokens {
             let answer = server.call_as(token, &path).await;
             let may = call.scope.is_none_or(|scope| scope == *held || *held == Scope::Admin);
@@ -102,7 +102,7 @@ async fn every_call_is_answered_to_those_who_may_make_it_and_refused_to_all_othe
 async fn a_refusal_says_exactly_what_to_do() {
     let server = Guarded::start().await;
     let answer = server.call("GET /v1/tasks", "").await;
-    assert_eq!(answer.error(401), ("unauthorized".into(), "this server wants a token".into()));
+    assert_eq!(answer.error(401), ("unauthorized".into(), "this server requires a token".into()));
     assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
     for word in ["windlass token create", "WINDLASS_TOKEN", "--token-file", "Authorization: Bearer"] {
         assert!(answer.hint().contains(word), "{}", answer.hint());
@@ -115,7 +115,7 @@ async fn a_refusal_says_exactly_what_to_do() {
 }
 
 #[tokio::test]
-async fn what_is_not_a_token_is_refused_and_never_repeated() {
+async fn a_wrong_token_is_refused_and_not_quoted() {
     let server = Guarded::start().await;
     let good = server.token(&[Scope::Admin]).await;
     let other = server.token(&[Scope::Admin]).await;
@@ -182,7 +182,7 @@ async fn a_token_is_shown_once_and_listed_without_its_secret() {
 }
 
 #[tokio::test]
-async fn a_server_without_authentication_takes_anybody_and_still_holds_a_token_to_its_scopes() {
+async fn an_open_server_still_holds_a_token_to_its_scopes() {
     let server = Guarded::with(access::Options::default()).await;
     assert_eq!(server.call("GET /v1/tasks", "").await.status, 200);
     assert_eq!(server.call("POST /v1/queues/q/pause", "").await.status, 200);
@@ -193,7 +193,7 @@ async fn a_server_without_authentication_takes_anybody_and_still_holds_a_token_t
 }
 
 #[tokio::test]
-async fn a_read_only_server_changes_nothing_for_anybody() {
+async fn a_read_only_server_refuses_every_change() {
     for auth in [Auth::Open, Auth::Tokens] {
         let options = access::Options { auth, mode: Mode::ReadOnly, ..access::Options::default() };
         let server = Guarded::with(options).await;
@@ -213,7 +213,7 @@ async fn a_read_only_server_changes_nothing_for_anybody() {
     }
 }
 
-/// Many calls of one caller without a connection each.
+/// A call without a connection, so that a test can make many.
 fn shown(headers: &http::HeaderMap) -> access::Shown<'_> {
     access::Shown { headers, path: "/", certificate: None }
 }
@@ -244,7 +244,7 @@ const TOKENS: access::Options = access::Options {
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_token_revoked_elsewhere_or_expired_stops_within_the_time_that_it_is_remembered() {
+async fn a_token_revoked_elsewhere_or_expired_stops_in_time() {
     let (store, clock, operations, access) = decider(TOKENS);
     let list = of("GET /v1/tasks");
     let request = |expires_in_ms| TokenRequest {
@@ -268,7 +268,7 @@ async fn a_token_revoked_elsewhere_or_expired_stops_within_the_time_that_it_is_r
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_caller_too_often_is_told_when_to_come_again_and_others_are_not_held_up() {
+async fn a_rate_limit_counts_each_caller_alone() {
     let (_, _, operations, access) = decider(access::Options { rate_per_s: 10, ..TOKENS });
     let request = || TokenRequest { scopes: vec!["read".into()], ..TokenRequest::default() };
     let busy = bearer(&operations.create_token(request()).await.unwrap().token);
@@ -292,7 +292,7 @@ async fn too_many_calls_are_429_with_the_time_to_wait() {
     let server = Guarded::with(access::Options { rate_per_s: 1, ..TOKENS }).await;
     let token = server.token(&[Scope::Read]).await;
     let mut refused = None;
-    // A call may take longer than it takes the bucket to fill; not each of a hundred.
+    // A call may take longer than the bucket needs to refill, but not each of a hundred.
     for _ in 0..100 {
         let answer = server.call_as(&token, "GET /v1/queues").await;
         if answer.status == 429 {
@@ -306,7 +306,7 @@ async fn too_many_calls_are_429_with_the_time_to_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guessing_ids_asks_the_store_only_so_often_and_shuts_out_no_good_token() {
+async fn guessed_ids_cost_few_look_ups_and_good_tokens_still_work() {
     let (_, _, operations, access) = decider(TOKENS);
     let request = TokenRequest { scopes: vec!["read".into()], ..TokenRequest::default() };
     let good = bearer(&operations.create_token(request).await.unwrap().token);
@@ -323,7 +323,7 @@ async fn guessing_ids_asks_the_store_only_so_often_and_shuts_out_no_good_token()
 }
 
 #[tokio::test]
-async fn a_certificate_allows_what_the_server_says_it_does() {
+async fn a_certificate_has_the_scopes_that_the_server_sets() {
     let options = access::Options { certificate_scopes: Scopes::of([Scope::Read]), ..TOKENS };
     let (_, _, _, access) = decider(options);
     let certificate = access::Certificate { fingerprint: "ab12".into() };
@@ -336,7 +336,7 @@ async fn a_certificate_allows_what_the_server_says_it_does() {
 }
 
 #[tokio::test]
-async fn the_front_page_of_a_guarded_server_does_not_tell_where_the_store_is() {
+async fn a_guarded_front_page_does_not_show_where_the_store_is() {
     let open = Guarded::with(access::Options::default()).await.call("GET /", "").await;
     let guarded = Guarded::start().await.call("GET /", "").await;
     assert!(guarded.text().contains("Store: not shown"), "{}", guarded.text());

@@ -13,7 +13,7 @@ use windlass_server::access::AUDIT;
 
 use crate::{access::Guarded, foreign::with, wire::Wire};
 
-/// Where the log goes.
+/// The buffer that the log is written to.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -48,7 +48,7 @@ impl Log {
         lines.filter(|line| line["target"] == AUDIT || line["message"] == "audit").collect()
     }
 
-    /// Who, what, on which target, with which outcome.
+    /// Caller, call, path and outcome of each line.
     fn audits(&self) -> Vec<[String; 4]> {
         let lines = self.lines().into_iter();
         lines
@@ -56,7 +56,7 @@ impl Log {
             .collect()
     }
 
-    /// The log of this thread, until the second part is dropped.
+    /// Captures the log of this thread until the second value is dropped.
     fn start() -> (Self, tracing::subscriber::DefaultGuard) {
         let log = Self::default();
         let subscriber = tracing_subscriber::fmt()
@@ -69,9 +69,9 @@ impl Log {
     }
 }
 
-// One thread: the log of this test is that of all tasks that it starts.
+// One thread: the log of this test then contains all tasks that it starts.
 #[tokio::test]
-async fn a_change_is_told_with_who_what_where_and_outcome_and_a_look_is_not() {
+async fn a_change_has_an_audit_line_and_a_read_has_none() {
     let (log, _logging) = Log::start();
     let server = Guarded::start().await;
     let (admin, reader) = (server.token(&[Scope::Admin]).await, server.token(&[Scope::Read]).await);
@@ -98,7 +98,7 @@ async fn a_change_is_told_with_who_what_where_and_outcome_and_a_look_is_not() {
 }
 
 #[tokio::test]
-async fn a_change_over_grpc_is_told_with_what_it_was_about_and_the_status_of_grpc() {
+async fn a_grpc_audit_line_has_the_subject_and_the_status() {
     let (log, _logging) = Log::start();
     let server = Guarded::start().await;
     let (admin, reader) = (server.token(&[Scope::Admin]).await, server.token(&[Scope::Read]).await);

@@ -84,7 +84,7 @@ async fn invalid_utf_8_is_refused_and_says_where() {
 }
 
 #[tokio::test]
-async fn an_escaped_nul_is_stored_whole_in_a_payload_and_refused_in_a_name() {
+async fn an_escaped_nul_is_kept_in_a_payload_and_refused_in_a_name() {
     let api = Api::start().await;
     let answer = api.post("/v1/tasks", r#"{"kind":"a","payload":"x\u0000y"}"#).await;
     let id = answer.json()["id"].as_str().unwrap().to_owned();

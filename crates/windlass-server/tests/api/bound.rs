@@ -1,4 +1,5 @@
-//! S2: a token that names queues or kinds is for those alone, and a worker belongs to the token that registered it.
+//! S2: a token that names queues or kinds is valid only for those, and a worker belongs to the token that
+//! registered it.
 
 use serde_json::json;
 use tonic::{Code, codegen::tokio_stream::wrappers::ReceiverStream};
@@ -32,7 +33,7 @@ async fn post(server: &Guarded, token: &str, path: &str, body: &str) -> crate::h
 }
 
 #[tokio::test]
-async fn a_bound_token_enqueues_into_its_queues_and_kinds_alone() {
+async fn a_bound_token_enqueues_only_into_its_queues_and_kinds() {
     let server = Guarded::start().await;
     let token = token(&server, "enqueue", &["mail"], &["send"]).await;
     let (wire, origin) = Wire::connect(&format!("http://{}", server.api.address)).await;
@@ -58,7 +59,7 @@ async fn a_bound_token_enqueues_into_its_queues_and_kinds_alone() {
 }
 
 #[tokio::test]
-async fn a_bound_worker_gets_tasks_of_its_queues_and_kinds_alone() {
+async fn a_bound_worker_gets_only_tasks_of_its_queues_and_kinds() {
     let server = Guarded::start().await;
     let token = token(&server, "work", &["mail"], &[]).await;
     let store = server.api.store.clone();
@@ -103,7 +104,7 @@ async fn a_bound_worker_gets_tasks_of_its_queues_and_kinds_alone() {
 }
 
 #[tokio::test]
-async fn a_bound_worker_hears_of_its_own_cancellations_alone() {
+async fn a_bound_worker_receives_only_its_own_cancellations() {
     let server = Guarded::start().await;
     let token = token(&server, "work", &["mail"], &[]).await;
     let store = server.api.store.clone();
@@ -150,7 +151,7 @@ async fn a_bound_worker_hears_of_its_own_cancellations_alone() {
 }
 
 #[tokio::test]
-async fn a_worker_belongs_to_the_token_that_registered_it_on_every_server() {
+async fn a_worker_belongs_to_its_token_on_every_server() {
     let server = Guarded::start().await;
     let tokens = [server.token(&[Scope::Work]).await, server.token(&[Scope::Work]).await];
     let admin = server.token(&[Scope::Admin]).await;
@@ -159,7 +160,7 @@ async fn a_worker_belongs_to_the_token_that_registered_it_on_every_server() {
     let introduction = v1::RegisterRequest { kinds: vec!["a".into()], max_capacity: 1, ..Default::default() };
     let worker_id = workers.register(with(&tokens[0], introduction)).await.unwrap().into_inner().worker_id;
     let beat = || v1::HeartbeatRequest { worker_id: worker_id.clone(), ..Default::default() };
-    // A second server of the same store did not see the registration.
+    // A second server on the same store, which has not seen the registration.
     let second = server.again().await;
     let (wire, origin) = Wire::connect(&format!("http://{}", second.address)).await;
     let mut elsewhere = WorkersClient::with_origin(wire, origin);
@@ -172,7 +173,7 @@ async fn a_worker_belongs_to_the_token_that_registered_it_on_every_server() {
 }
 
 #[tokio::test]
-async fn bounds_are_listed_and_refused_where_they_would_not_hold() {
+async fn bounds_are_listed_and_refused_where_they_have_no_effect() {
     let server = Guarded::start().await;
     let admin = server.token(&[Scope::Admin]).await;
     let made =

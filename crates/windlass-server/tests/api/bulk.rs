@@ -16,7 +16,7 @@ async fn a_task_that_has_not_started_is_cancelled_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_running_task_is_asked_to_end_and_an_ended_one_is_a_conflict() {
+async fn cancelling_a_running_task_asks_and_an_ended_one_conflicts() {
     let api = Api::start().await;
     let worker = api.worker(&["a"]).await;
     let id = api.enqueue(json!({"kind": "a"})).await;
@@ -107,7 +107,7 @@ async fn retries_are_spread_evenly_over_the_time_that_was_asked_for() {
 }
 
 #[tokio::test]
-async fn a_bulk_operation_that_makes_no_sense_is_refused() {
+async fn an_invalid_bulk_operation_is_refused() {
     let api = Api::start().await;
     for (path, body, named) in [
         ("cancel", "{}", "filter is empty"),

@@ -1,4 +1,4 @@
-//! Enqueue of one and of many.
+//! Enqueue of one task and of several.
 
 use serde_json::json;
 use windlass_core::Payload;
@@ -27,7 +27,7 @@ async fn a_kind_that_no_live_worker_has_is_taken_with_a_warning() {
     assert_eq!(answer.status, 201);
     let warning = "no live worker handles kind \"resize\"; the task waits until one does";
     assert_eq!(answer.json()["warnings"], json!([warning]));
-    // A worker that has come since is seen at once.
+    // A worker that has registered since the warning is seen at once.
     let _worker = api.worker(&["resize"]).await;
     let answer = api.post("/v1/tasks", r#"{"kind":"resize"}"#).await;
     assert_eq!(answer.json()["warnings"], json!([]));
@@ -48,7 +48,7 @@ async fn a_batch_is_all_or_none_and_says_which_entry_is_wrong() {
 }
 
 #[tokio::test]
-async fn the_same_key_gives_the_same_task_and_another_payload_is_a_conflict() {
+async fn the_same_key_gives_one_task_or_a_payload_conflict() {
     let api = Api::start().await;
     let id = api.enqueue(json!({"kind": "a", "payload": 1, "key": "k"})).await;
     let again = api.post("/v1/tasks", r#"{"kind":"a","payload":1,"key":"k"}"#).await;
@@ -63,7 +63,7 @@ async fn the_same_key_gives_the_same_task_and_another_payload_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn bytes_go_in_as_base64_and_are_shown_as_size_and_digest() {
+async fn bytes_come_as_base64_and_are_shown_as_size_and_digest() {
     let api = Api::start().await;
     let id = api.enqueue(json!({"kind": "a", "payload_base64": "YWJj"})).await;
     let task = api.get(&format!("/v1/tasks/{id}")).await.json();
@@ -100,7 +100,7 @@ async fn secrets_of_a_kind_are_not_shown_in_any_answer() {
     let worker = api.worker(&["http"]).await;
     let id = api.enqueue(json!({"kind": "http", "payload": {"token": "s3cret"}})).await;
     let other = api.enqueue(json!({"kind": "plain", "payload": {"token": "shown"}})).await;
-    // A payload that cannot be built as a value is not shown at all.
+    // A payload that is too deep to be parsed is not shown at all.
     let deep = format!("{{\"s3cret\":{}1{}}}", "[".repeat(127), "]".repeat(127));
     for unbuildable in [deep.as_str(), r#"{"token":"s3cret","n":1e999}"#] {
         let answer = api.post("/v1/tasks", format!(r#"{{"kind":"http","payload":{unbuildable}}}"#)).await;
@@ -116,7 +116,7 @@ async fn secrets_of_a_kind_are_not_shown_in_any_answer() {
 }
 
 #[tokio::test]
-async fn the_callers_trace_is_carried_by_its_tasks_and_what_is_none_is_ignored() {
+async fn tasks_carry_the_callers_trace_and_ignore_an_invalid_one() {
     let api = Api::start().await;
     let worker = api.worker(&["a"]).await;
     let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

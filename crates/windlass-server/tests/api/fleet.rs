@@ -1,4 +1,4 @@
-//! Queues, workers, and what the server says of itself.
+//! Queues, workers, and what the server reports about itself.
 
 use serde_json::json;
 use windlass_server::api::WorkerStatusView;
@@ -16,7 +16,7 @@ async fn a_queue_is_paused_and_resumed_and_the_list_shows_it() {
         (200, json!({"queue": "mail", "paused": true, "changed": true}))
     );
     assert_eq!(api.post_nothing("/v1/queues/mail/pause").await.json()["changed"], false);
-    // One that has no task yet, with a name that needs escaping.
+    // A queue without a task, with a name that needs escaping.
     assert_eq!(api.post("/v1/queues/site%207%2Feu/pause", "{}").await.json()["queue"], "site 7/eu");
     let queues = api.get("/v1/queues").await.json();
     let mail = &queues["queues"][0];
@@ -28,7 +28,7 @@ async fn a_queue_is_paused_and_resumed_and_the_list_shows_it() {
 }
 
 #[tokio::test]
-async fn a_queue_name_and_a_body_that_make_no_sense_are_refused() {
+async fn a_wrong_queue_name_and_a_wrong_body_are_refused() {
     let api = Api::start().await;
     assert_eq!(api.post_nothing("/v1/queues/%20/pause").await.error(400).0, "invalid");
     assert_eq!(api.post("/v1/queues/mail/pause", r#"{"for":"ever"}"#).await.error(400).0, "invalid");
@@ -58,7 +58,7 @@ async fn workers_are_listed_the_newest_first() {
 }
 
 #[tokio::test]
-async fn the_slots_of_a_worker_are_set_and_what_makes_no_sense_is_refused() {
+async fn the_slots_of_a_worker_are_set_and_wrong_values_refused() {
     let api = Api::start().await;
     let worker = api.worker(&["a"]).await;
     let set = async |id: &str, body: &str| api.put(&format!("/v1/workers/{id}"), body).await;
@@ -79,7 +79,7 @@ async fn the_slots_of_a_worker_are_set_and_what_makes_no_sense_is_refused() {
 }
 
 #[tokio::test]
-async fn info_tells_version_store_and_the_worker_of_the_process() {
+async fn info_shows_version_store_and_worker() {
     let setup = Setup {
         operations: |operations| {
             operations
@@ -115,7 +115,7 @@ async fn the_audit_of_a_sound_store_finds_nothing() {
 }
 
 #[tokio::test]
-async fn the_overview_counts_what_came_in_and_not_what_was_there() {
+async fn the_overview_counts_only_new_tasks() {
     let api = Api::start().await;
     assert_eq!(api.get("/v1/overview").await.json()["enqueued"], 0);
     api.post("/v1/tasks", r#"{"kind":"a","key":"k"}"#).await;

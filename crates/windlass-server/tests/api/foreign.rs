@@ -1,4 +1,4 @@
-//! FENCED, S2: what one worker holds, another cannot end, prolong or speak of, however it asks.
+//! FENCED, S2: a caller cannot end, renew or report on a task that another worker holds, over any call.
 
 use tokio::sync::mpsc;
 use tonic::{Code, Request, Status, codegen::tokio_stream::wrappers::ReceiverStream};
@@ -10,7 +10,7 @@ use windlass_proto::{
 
 use crate::{access::Guarded, wire::Wire};
 
-/// Two workers, each with a token of its own, and the first one's task.
+/// Two workers with a token each, and a task of the first one.
 struct Pair {
     server: Guarded,
     owner: WorkersClient<Wire>,
@@ -21,7 +21,7 @@ struct Pair {
     other_id: String,
 }
 
-/// A message, sent with a token.
+/// A request with a token.
 pub fn with<T>(token: &str, message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.metadata_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
@@ -55,7 +55,7 @@ impl Pair {
         Self { server, owner, other, store, tokens, lease, other_id }
     }
 
-    /// The lease, claimed by the other worker for itself.
+    /// The lease, with the other worker's id in it.
     fn foreign(&self) -> v1::Lease {
         v1::Lease { worker_id: self.other_id.clone(), ..self.lease.clone() }
     }
@@ -73,7 +73,7 @@ impl Pair {
         self.server.api.store.task(self.lease.task_id.parse().unwrap()).await.unwrap().unwrap()
     }
 
-    /// The owner ends its task as if nobody had asked.
+    /// The owner ends its task. The refused calls must have changed nothing.
     async fn end(mut self) {
         let done = v1::CompleteRequest { lease: Some(self.lease.clone()), output: None };
         let done = self.owner.complete(with(&self.tokens[0], done)).await.unwrap().into_inner();
@@ -94,7 +94,7 @@ fn every_end() -> [settlement::End; 6] {
 }
 
 #[tokio::test]
-async fn a_worker_that_settles_anothers_task_by_a_call_is_refused_and_changes_nothing() {
+async fn settling_anothers_task_by_a_call_is_refused() {
     let mut pair = Pair::start().await;
     let before = pair.task().await;
     let (token, lease) = (pair.tokens[1].clone(), Some(pair.foreign()));
@@ -142,7 +142,7 @@ async fn a_worker_that_settles_anothers_task_by_a_call_is_refused_and_changes_no
 }
 
 #[tokio::test]
-async fn a_worker_that_settles_anothers_task_on_its_stream_is_refused_and_changes_nothing() {
+async fn settling_anothers_task_on_a_stream_is_refused() {
     let mut pair = Pair::start().await;
     let before = pair.task().await;
     let (up, said) = mpsc::channel(8);
@@ -154,7 +154,7 @@ async fn a_worker_that_settles_anothers_task_on_its_stream_is_refused_and_change
     let mut told = pair.other.work(work).await.unwrap().into_inner();
     let mut next = async || told.message().await.unwrap().unwrap().message.unwrap();
     assert!(matches!(next().await, work_down::Message::Welcome(_)));
-    // A stream speaks for its own worker, whatever its messages say.
+    // A stream acts for its own worker, also if its messages name another one.
     for lease in [pair.foreign(), pair.lease.clone()].map(Some) {
         let fail = v1::FailRequest { lease: lease.clone(), error: "no".into(), ..Default::default() };
         for end in [
@@ -184,7 +184,7 @@ async fn a_worker_that_settles_anothers_task_on_its_stream_is_refused_and_change
         progress: "mine".into(),
     };
     say(work_up::Message::Progress(progress)).await;
-    // Progress has no answer. A stream ends when all that was said on it is done.
+    // Progress has no answer. A stream ends after the server has handled all its messages.
     drop(up);
     assert!(told.message().await.unwrap().is_none());
     assert_eq!(pair.task().await, before);

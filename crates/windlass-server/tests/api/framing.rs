@@ -1,4 +1,4 @@
-//! How a request states its body: in one way, and not encoded.
+//! A request states the length of its body once, and the body is not encoded.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ async fn an_encoded_body_is_refused() {
     }
 }
 
-/// The lengths of a request that states two, for a chunked body of so many bytes.
+/// The headers of requests that state two lengths, for a chunked body of this many bytes.
 fn two_lengths(length: usize) -> [String; 4] {
     [
         format!("content-length: {length}\r\ntransfer-encoding: chunked"),
@@ -107,7 +107,7 @@ async fn two_lengths_are_refused_if_the_head_comes_in_pieces() {
         for byte in most.bytes() {
             connection.send(&[byte]).await;
         }
-        // The end comes with the body: nothing may arrive after the answer.
+        // Send the end together with the body: nothing may arrive after the answer.
         connection.send(format!("{last}{}", chunked()).as_bytes()).await;
         assert_eq!(connection.answer().await.status, 400, "{lengths}");
         assert_eq!(connection.rest().await, b"", "closed after {lengths}");

@@ -6,7 +6,7 @@ use crate::harness::{Api, Setup};
 use windlass_server::http::Options;
 
 #[tokio::test]
-async fn a_foreign_host_is_refused_on_every_route_also_on_those_that_do_not_exist() {
+async fn a_foreign_host_is_refused_on_known_and_unknown_routes() {
     let api = Api::start().await;
     for path in ["/", "/v1/tasks", "/healthz", "/nowhere"] {
         let head =
@@ -59,7 +59,7 @@ async fn a_foreign_origin_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_say_it_is_json_is_refused() {
+async fn a_body_that_is_not_declared_as_json_is_refused() {
     let api = Api::start().await;
     let id = api.enqueue(json!({"kind": "a"})).await;
     for path in ["/v1/tasks", &format!("/v1/tasks/{id}/cancel"), "/v1/tasks/retry", "/v1/queues/q/pause"] {

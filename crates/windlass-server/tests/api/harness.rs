@@ -1,4 +1,4 @@
-//! A server on port 0, a client that sends exactly what it is told, and a hand for a worker.
+//! A server on port 0, a client that sends exact bytes, and a worker that the test drives.
 
 use std::{
     net::SocketAddr,
@@ -32,7 +32,7 @@ pub struct Api {
     served: JoinHandle<std::io::Result<()>>,
 }
 
-/// What a test changes.
+/// The settings that a test changes.
 pub struct Setup {
     pub rules: Rules,
     pub options: Options,
@@ -72,12 +72,12 @@ impl Api {
         Self { address, store, clock, stop: Some(stop), served }
     }
 
-    /// Asks the server to end.
+    /// Asks the server to stop.
     pub fn stop(&mut self) {
         let _ = self.stop.take().unwrap().send(());
     }
 
-    /// Waits for its end.
+    /// Waits until the server has stopped.
     pub async fn ended(self) {
         self.served.await.unwrap().unwrap();
     }
@@ -86,7 +86,7 @@ impl Api {
         Connection(TcpStream::connect(self.address).await.unwrap())
     }
 
-    /// Sends a head (without the closing empty line) and a body as they are.
+    /// Sends a head (without the closing empty line) and a body unchanged.
     pub async fn raw(&self, head: &str, body: &[u8]) -> Answer {
         let mut connection = self.connect().await;
         connection.send(format!("{head}\r\n\r\n").as_bytes()).await;
@@ -132,21 +132,21 @@ impl Api {
         self.raw(&head, b"").await
     }
 
-    /// Enqueues and gives the id.
+    /// Enqueues a task and returns its id.
     pub async fn enqueue(&self, task: Value) -> String {
         let answer = self.post("/v1/tasks", task.to_string()).await;
         assert_eq!(answer.status, 201, "{}", answer.text());
         answer.json()["id"].as_str().unwrap().to_owned()
     }
 
-    /// Enqueues a task and lets it die of an error.
+    /// Enqueues a task that then dies of an error.
     pub async fn dead(&self, worker: &Hand, kind: &str, error: &str) -> String {
         let id = self.enqueue(json!({"kind": kind})).await;
         worker.end(Outcome::dead(error)).await;
         id
     }
 
-    /// A live worker whose tasks the test ends by hand.
+    /// A live worker; the test ends its tasks.
     pub async fn worker(&self, kinds: &[&str]) -> Hand {
         let kinds: Vec<_> = kinds.iter().map(|kind| Name::new("kind", kind).unwrap()).collect();
         let new = NewWorker {
@@ -192,7 +192,7 @@ impl Hand {
         assert!(settled.fenced.is_empty());
     }
 
-    /// Takes the next task and ends it.
+    /// Claims the next task and ends it.
     pub async fn end(&self, outcome: Outcome) {
         let task = self.claim().await;
         self.settle(&task, outcome).await;
@@ -203,7 +203,7 @@ impl Hand {
 pub struct Connection(pub TcpStream);
 
 impl Connection {
-    /// Sends; the server may have closed already, which shows in the answer.
+    /// Sends bytes. The server may have closed the connection already; the answer shows that.
     pub async fn send(&mut self, bytes: &[u8]) {
         let _ = self.0.write_all(bytes).await;
     }
@@ -260,7 +260,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// The error's code and message, after the status is as expected.
+    /// The error's code and message, after a check of the status.
     pub fn error(&self, status: u16) -> (String, String) {
         assert_eq!(self.status, status, "{}", self.text());
         assert_eq!(self.header("content-type"), Some("application/json"));

@@ -6,7 +6,7 @@ use windlass_core::Outcome;
 use crate::harness::Api;
 
 #[tokio::test]
-async fn a_job_is_made_with_its_first_task_and_set_while_its_tasks_run() {
+async fn a_job_can_be_set_while_its_tasks_run() {
     let api = Api::start().await;
     let worker = api.worker(&["a"]).await;
     let set = api.put("/v1/jobs/site%207", r#"{"concurrency":1}"#).await;
@@ -84,7 +84,7 @@ async fn jobs_are_listed_by_name_in_pages() {
 }
 
 #[tokio::test]
-async fn a_change_that_makes_no_sense_is_refused_and_changes_nothing() {
+async fn an_invalid_job_change_is_refused_and_changes_nothing() {
     let api = Api::start().await;
     for body in [
         r#"{"concurrency":-1}"#,

@@ -1,4 +1,4 @@
-//! How a server ends.
+//! How a server stops.
 
 use serde_json::json;
 use tokio::net::TcpStream;
@@ -31,7 +31,7 @@ async fn long_polls_end_with_the_server() {
 }
 
 #[tokio::test]
-async fn a_request_under_way_is_finished_and_a_new_connection_is_not_taken() {
+async fn shutdown_finishes_requests_and_takes_no_connection() {
     let mut api = Api::start().await;
     let body = br#"{"kind":"a"}"#;
     let mut under_way = api.connect().await;
@@ -41,7 +41,7 @@ async fn a_request_under_way_is_finished_and_a_new_connection_is_not_taken() {
         body.len()
     );
     under_way.send(head.as_bytes()).await;
-    // The server has begun to read the body when it says so.
+    // The server has begun to read the body when it sends 100 Continue.
     assert!(under_way.head().await.starts_with("HTTP/1.1 100"));
     let address = api.address;
     api.stop();
@@ -54,7 +54,7 @@ async fn a_request_under_way_is_finished_and_a_new_connection_is_not_taken() {
 }
 
 #[tokio::test]
-async fn a_request_that_never_ends_does_not_hold_the_server_for_ever() {
+async fn an_endless_request_does_not_keep_the_server_running() {
     let options = Options { shutdown_max: std::time::Duration::from_millis(20), ..Options::default() };
     let mut api = Api::with(crate::harness::Setup { options, ..Default::default() }).await;
     let mut stuck = api.connect().await;

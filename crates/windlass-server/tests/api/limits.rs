@@ -1,4 +1,4 @@
-//! S7: a bound before it costs memory.
+//! S7: every input has a bound before it costs memory.
 
 use std::{fmt::Write, time::Duration};
 
@@ -14,7 +14,7 @@ async fn with(options: Options) -> Api {
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_refused_whether_its_length_is_told_or_not() {
+async fn a_body_over_the_limit_is_refused_with_or_without_length() {
     let api = Api::start().await;
     let big = vec![b' '; (16 << 20) + 1];
     assert_eq!(api.post("/v1/tasks", &big).await.error(413).0, "too_large");
@@ -28,7 +28,7 @@ async fn a_body_over_the_limit_is_refused_whether_its_length_is_told_or_not() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_first_is_refused_before_it_sends_its_hundred_megabytes() {
+async fn expect_100_is_refused_before_a_large_body_is_sent() {
     let api = Api::start().await;
     let head = "POST /v1/tasks HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
         expect: 100-continue\r\ncontent-length: 100000000";
@@ -99,7 +99,7 @@ async fn a_body_that_does_not_arrive_is_given_up() {
 }
 
 #[tokio::test]
-async fn one_connection_too_many_hears_why_and_the_next_after_it_is_served() {
+async fn a_connection_over_the_limit_gets_503_and_a_later_one_works() {
     let api = with(Options { connections_max: 1, ..Options::default() }).await;
     let mut first = api.connect().await;
     first.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
@@ -109,7 +109,7 @@ async fn one_connection_too_many_hears_why_and_the_next_after_it_is_served() {
     assert_eq!(refused.error(503).0, "unavailable");
     first.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
     first.rest().await;
-    // The place is free a moment after the close: whoever is refused until then comes again.
+    // The place becomes free a moment after the close: try again until then.
     loop {
         let mut next = api.connect().await;
         next.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
@@ -129,7 +129,7 @@ async fn bodies_share_a_budget_of_memory() {
     assert_eq!(api.post("/v1/tasks", r#"{"kind":"a"}"#).await.status, 201);
 }
 
-/// The status of the answer to a request on a connection; `None` if it was closed without one.
+/// The status of the answer to a request on a connection; `None` if the server closed it without an answer.
 async fn status(connection: &mut Connection) -> Option<u16> {
     connection.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     let mut line = Vec::new();
@@ -140,7 +140,7 @@ async fn status(connection: &mut Connection) -> Option<u16> {
 }
 
 #[tokio::test]
-async fn of_many_connections_as_many_are_served_as_there_are_places() {
+async fn no_more_connections_are_served_than_the_limit() {
     let connections = if std::env::var_os("WINDLASS_LONG").is_some() { 10_000 } else { 500 };
     let places = connections / 10;
     let api = with(Options { connections_max: places, ..Options::default() }).await;
@@ -157,6 +157,6 @@ async fn of_many_connections_as_many_are_served_as_there_are_places() {
     }
     assert_eq!((served.len(), refused.len()), (places, connections - places));
     drop((served, refused));
-    // Their places are free a moment after the close.
+    // The places become free a moment after the close.
     while status(&mut api.connect().await).await != Some(200) {}
 }

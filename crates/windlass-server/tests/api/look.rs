@@ -1,4 +1,4 @@
-//! Look-ups: one task, pages, why, and dead tasks by error.
+//! Reads: one task, pages, why, and dead tasks by error.
 
 use serde_json::json;
 use windlass_core::Outcome;
@@ -6,7 +6,7 @@ use windlass_core::Outcome;
 use crate::harness::{Api, Setup};
 
 #[tokio::test]
-async fn a_task_is_shown_with_everything_that_is_known_of_it() {
+async fn a_task_is_shown_with_all_its_fields() {
     let api = Api::start().await;
     let worker = api.worker(&["a"]).await;
     let request = json!({"kind": "a", "queue": "q", "priority": 5, "key": "k", "max_attempts": 2,
@@ -90,7 +90,7 @@ async fn a_list_is_restricted_by_each_filter() {
 }
 
 #[tokio::test]
-async fn wrong_queries_are_refused_with_the_name_of_what_is_wrong() {
+async fn a_wrong_query_is_refused_with_its_parameter() {
     let api = Api::start().await;
     for (query, named) in [
         ("limit=0", "limit"),
@@ -114,7 +114,7 @@ async fn wrong_queries_are_refused_with_the_name_of_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_task_that_does_not_exist_is_not_found_and_a_wrong_id_is_invalid() {
+async fn an_unknown_task_is_not_found_and_a_wrong_id_is_invalid() {
     let api = Api::start().await;
     for end in ["", "/why", "/wait?timeout_ms=0"] {
         assert_eq!(api.get(&format!("/v1/tasks/01JD3M8K2ZQ4R{end}")).await.error(404).0, "not_found");
@@ -151,7 +151,7 @@ async fn why_names_the_reason_of_each_state() {
 }
 
 #[tokio::test]
-async fn dead_tasks_are_grouped_by_kind_and_error_the_largest_group_first() {
+async fn dead_tasks_are_grouped_by_error_largest_group_first() {
     let api = Api::with(Setup::default()).await;
     let worker = api.worker(&["a", "b"]).await;
     api.dead(&worker, "a", "no user 1").await;

@@ -1,4 +1,5 @@
-//! S2: every call that the descriptors and the OpenAPI document name, made by everybody, beside the one table.
+//! S2: every call in the descriptors and the OpenAPI document is made by every kind of caller. The answers
+//! must agree with the table of calls.
 
 use http::Request;
 use http_body_util::{BodyExt, Full};
@@ -41,7 +42,7 @@ struct Method {
     server_streaming: bool,
 }
 
-/// Every method that the server's descriptors name, and whether its answer is a stream.
+/// Every method in the server's descriptors, and whether its answer is a stream.
 pub fn methods() -> Vec<(String, bool)> {
     let mut methods = Vec::new();
     for set in [
@@ -82,7 +83,7 @@ async fn call(wire: &mut Wire, name: &str, is_stream: bool, token: Option<&str>)
     }
 }
 
-/// Those who are not known: with nothing, with a token that nobody made, and with what is none.
+/// Unknown callers: without a token, with a token that does not exist, and with a text that is no token.
 fn strangers() -> [Option<String>; 3] {
     [None, Some(format!("wl_0123456789abcdef_{}", "A".repeat(43))), Some("x".to_owned())]
 }
@@ -92,7 +93,7 @@ fn may(call: &Call, held: Scope) -> bool {
 }
 
 #[tokio::test]
-async fn every_method_of_grpc_is_answered_to_those_who_may_call_it_and_refused_to_all_others() {
+async fn every_grpc_method_is_open_to_exactly_its_scope() {
     let server = Guarded::start().await;
     let (mut wire, _) = Wire::connect(&format!("http://{}", server.api.address)).await;
     let mut tokens = Vec::new();
@@ -125,13 +126,13 @@ async fn every_method_of_grpc_is_answered_to_those_who_may_call_it_and_refused_t
     }
 }
 
-/// Whether a call got as far as its service.
+/// Whether a call reached its service.
 fn is_served(told: &Status) -> bool {
     !matches!(told.code(), Code::Unauthenticated | Code::PermissionDenied | Code::Unimplemented)
 }
 
 #[tokio::test]
-async fn no_method_of_grpc_changes_anything_on_a_read_only_server() {
+async fn no_grpc_method_changes_anything_on_a_read_only_server() {
     let options = access::Options { auth: Auth::Tokens, mode: Mode::ReadOnly, ..access::Options::default() };
     let server = Guarded::with(options).await;
     let admin = server.token(&[Scope::Admin]).await;
@@ -149,7 +150,7 @@ async fn no_method_of_grpc_changes_anything_on_a_read_only_server() {
 }
 
 #[tokio::test]
-async fn every_operation_of_the_document_is_answered_to_those_who_may_ask_and_refused_to_all_others() {
+async fn every_documented_operation_is_open_to_exactly_its_scope() {
     let server = Guarded::start().await;
     let document = server.call("GET /v1/openapi.json", "").await.json();
     let mut tokens = Vec::new();

@@ -1,4 +1,4 @@
-//! `/metrics`: the content type, who may ask, and what it says while the store is away.
+//! `/metrics`: the content type, who may ask, and the answer while the store cannot be reached.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl RawHandler for Noop {
     }
 }
 
-/// A server for a worker that does not run, and the looks at its store.
+/// A server for a worker that does not run, and the number of queries to its store.
 struct Monitored {
     api: Api,
     watch: JoinHandle<()>,
@@ -85,7 +85,7 @@ async fn metrics_come_in_the_text_format_of_prometheus() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_is_said_to_be_and_its_figures_are_left_out() {
+async fn metrics_report_a_missing_store_and_omit_its_counts() {
     let monitored = monitored(Metrics::On, Routes::Whole, true).await;
     let answer = monitored.api.get("/metrics").await;
     let text = answer.text();

@@ -1,11 +1,11 @@
-//! Names with invisible characters are refused at every entrance.
+//! Names with invisible characters are refused in every request that takes a name.
 
 use serde_json::json;
 use windlass_core::text::is_unsafe;
 
 use crate::harness::{Answer, Api};
 
-/// The first and the last character of every stretch of unsafe ones.
+/// The first and the last character of every range of unsafe characters.
 pub fn unsafe_letters() -> Vec<char> {
     let is_edge = |letter: &char| {
         let next_to = |code: u32| char::from_u32(code).is_some_and(is_unsafe);
@@ -19,7 +19,7 @@ fn in_path(text: &str) -> String {
     text.bytes().fold(String::new(), |done, byte| format!("{done}%{byte:02X}"))
 }
 
-/// Sends a name through every entrance that makes something with it.
+/// Sends a name in every request that creates something with a name.
 async fn entrances(api: &Api, name: &str) -> Vec<(&'static str, Answer)> {
     let path = in_path(name);
     let schedule = |task: serde_json::Value| json!({"cron": "0 3 * * *", "task": task});

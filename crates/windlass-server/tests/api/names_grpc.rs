@@ -1,4 +1,4 @@
-//! Names with invisible characters are refused in every field of gRPC that takes a name.
+//! Names with invisible characters are refused in every gRPC field that takes a name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,7 +61,7 @@ struct Method {
 /// `TYPE_STRING` of a descriptor.
 const STRING: i32 = 9;
 
-/// Every text in a message that a client sends, as `Message.field`.
+/// Every text field of a message that a client sends, as `Message.field`.
 fn texts() -> BTreeSet<String> {
     let files = Files::decode(windlass_proto::DESCRIPTORS).unwrap().files;
     let types: BTreeMap<_, _> =
@@ -82,7 +82,8 @@ fn texts() -> BTreeSet<String> {
     texts
 }
 
-/// Texts that are not names: ids, keys, texts for people, and the specification of a schedule, whose names are checked when it fires.
+/// Text fields that are not names: ids, keys, texts for people, and the specification of a schedule. The
+/// names in a specification are checked when the schedule fires.
 const NOT_NAMES: &[&str] = &[
     "Attempt.error",
     "Attempt.worker_id",
@@ -132,7 +133,7 @@ const NOT_NAMES: &[&str] = &[
     "WaitTasksRequest.task_ids",
 ];
 
-/// Names that a client has from the server, or of tasks that are there. Nothing is made with them.
+/// Names that the server gave to the client, or of existing tasks. Nothing is created with them.
 const OF_WHAT_IS_THERE: &[&str] = &[
     "ClaimRequest.kinds",
     "ClaimRequest.queues",
@@ -147,10 +148,10 @@ const OF_WHAT_IS_THERE: &[&str] = &[
     "Task.workflow",
 ];
 
-/// A field that takes a name, with a call that has this name in it.
+/// A field that takes a name, and a call with a name in that field.
 type Entrance = (&'static str, &'static str, Vec<u8>);
 
-/// Calls that make something with a name, which must be safe.
+/// Calls that create something with a name, which must be safe.
 fn makers(name: &str) -> Vec<Entrance> {
     let (own, plain, names) = (|| name.to_owned(), vec!["a".to_owned()], vec![name.to_owned()]);
     let task = |change: fn(&mut v1::NewTask, String)| {
@@ -190,7 +191,7 @@ fn makers(name: &str) -> Vec<Entrance> {
     entrances
 }
 
-/// Calls about one thing by its name.
+/// Calls about one thing that they name.
 fn about(name: &str) -> Vec<Entrance> {
     let own = || name.to_owned();
     let key = v1::FindKeyRequest { queue: own(), key: "k".to_owned() };
@@ -211,7 +212,8 @@ fn about(name: &str) -> Vec<Entrance> {
     ]
 }
 
-/// Calls that list. They take what got its name before such names were refused: a page may start behind it.
+/// Calls that list. They accept unsafe names, which older versions allowed: a page may start after such a
+/// name.
 fn lists(name: &str) -> Vec<Entrance> {
     let (own, plain, names) = (|| name.to_owned(), vec!["a".to_owned()], vec![name.to_owned()]);
     let list = |change: fn(&mut v1::ListTasksRequest, String)| {

@@ -1,4 +1,5 @@
-//! The OpenAPI document beside what the server does: routes, methods, parameters, bodies, statuses, schemas, scopes.
+//! Compares the OpenAPI document with the server: routes, methods, parameters, bodies, statuses, schemas,
+//! scopes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use crate::{
     harness::{Answer, Api},
 };
 
-/// The document as it is served.
+/// The document that the server sends.
 struct Document(Value);
 
 impl Document {
@@ -31,7 +32,8 @@ impl Document {
         operations
     }
 
-    /// What is wrong with a value, by a schema of this document. A field that the schema does not have is wrong.
+    /// Finds what is wrong with a value by a schema of this document. A field that the schema does not name
+    /// is wrong.
     fn check(&self, schema: &Value, value: &Value, at: &str, wrong: &mut Vec<String>) {
         if let Some(name) = schema["$ref"].as_str() {
             let name = name.rsplit('/').next().unwrap();
@@ -83,7 +85,7 @@ impl Document {
     }
 }
 
-/// Calls, and what was answered to each.
+/// Calls, and the answers to each.
 struct Tour {
     api: Api,
     document: Document,
@@ -100,7 +102,7 @@ impl Tour {
         Self { api, document, operations, seen: BTreeMap::new(), wrong: Vec::new() }
     }
 
-    /// Makes a call with this in the place of its parameter, and compares the answer with the document.
+    /// Makes a call with a value for its parameter, and compares the answer with the document.
     async fn call(&mut self, call: &str, parameter: &str, query: &str, body: Option<Value>) -> Value {
         let (method, route) = call.split_once(' ').unwrap();
         let path = route.replace("{id}", parameter).replace("{name}", parameter);
@@ -166,7 +168,7 @@ async fn every_operation_answers_what_the_document_says() {
         let seen = tour.seen.get(call).cloned().unwrap_or_default();
         let successes =
             operation["responses"].as_object().unwrap().keys().map(|status| status.parse::<u16>().unwrap());
-        // No metrics are kept here: that there are none is the answer.
+        // This server keeps no metrics, so the answer is 404.
         let wanted: BTreeSet<u16> = match call.as_str() {
             "GET /metrics" => BTreeSet::from([404]),
             _ => successes.filter(|status| *status < 300).collect(),
@@ -311,7 +313,7 @@ fn known(answer: &Answer) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn the_server_knows_exactly_the_query_parameters_of_the_document() {
+async fn query_parameters_and_the_document_agree() {
     let api = Api::start().await;
     let document = Document::of(&api).await;
     for (call, operation) in document.operations() {
@@ -329,7 +331,8 @@ async fn the_server_knows_exactly_the_query_parameters_of_the_document() {
         let path = path.replace("{id}", "0000000000000").replace("{name}", "n");
         let head = format!("{method} {path}?zzzzzzzzzz=1 HTTP/1.1\r\nhost: localhost\r\nconnection: close");
         let answer = api.raw(&head, b"").await;
-        // A list by filter takes a state and a page, which the groups of dead tasks refuse by name.
+        // A list by filter takes a state and a page. The groups of dead tasks do not, and refuse them by
+        // name.
         let mut taken = known(&answer);
         if call == "GET /v1/dead" {
             taken.retain(|name| !["state", "after", "limit"].contains(&name.as_str()));
@@ -339,7 +342,7 @@ async fn the_server_knows_exactly_the_query_parameters_of_the_document() {
 }
 
 #[tokio::test]
-async fn the_server_knows_exactly_the_fields_of_the_bodies_in_the_document() {
+async fn body_fields_and_the_document_agree() {
     let api = Api::start().await;
     let document = Document::of(&api).await;
     let schemas = &document.0["components"]["schemas"];
@@ -373,7 +376,7 @@ async fn the_server_knows_exactly_the_fields_of_the_bodies_in_the_document() {
 }
 
 #[tokio::test]
-async fn every_operation_of_the_document_is_open_to_exactly_those_that_it_names() {
+async fn documented_scopes_are_those_that_the_server_asks_for() {
     let server = Guarded::start().await;
     let document = Document(server.call("GET /v1/openapi.json", "").await.json());
     let operations = document.operations();

@@ -1,4 +1,5 @@
-//! What operators do with tasks that have ended and with whole queues: repeat, remove, purge; and what an enqueue says of a cancelled job.
+//! What operators do with ended tasks and with whole queues: repeat, remove, purge. Also the warning for an
+//! enqueue to a cancelled job.
 
 use serde_json::json;
 use tonic::Code;
@@ -129,7 +130,7 @@ async fn dead_tasks_are_removed_by_id_and_by_filter() {
 }
 
 #[tokio::test]
-async fn a_purge_cancels_what_waits_removes_what_is_dead_and_leaves_what_runs() {
+async fn a_purge_cancels_waiting_and_removes_dead_tasks_only() {
     let api = Api::start().await;
     let worker = api.worker(&["a"]).await;
     for _ in 0..2 {

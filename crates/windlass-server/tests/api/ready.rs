@@ -35,7 +35,7 @@ async fn readyz_is_503_with_the_reason_while_the_process_drains() {
 }
 
 #[tokio::test]
-async fn readyz_is_503_when_the_store_says_no_and_other_calls_are_told_to_come_back() {
+async fn a_failing_store_makes_readyz_503_and_calls_retryable() {
     let api = Api::start().await;
     api.store.close().await.unwrap();
     let ready = api.get("/readyz").await;
@@ -49,7 +49,7 @@ async fn readyz_is_503_when_the_store_says_no_and_other_calls_are_told_to_come_b
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_does_not_answer_is_not_waited_for() {
+async fn readyz_does_not_wait_for_a_silent_store() {
     let ready = Operations::new(DeadStore::silent()).ready().await;
     assert_eq!(ready.reason.as_deref(), Some("store: no answer within 2 s"));
 }

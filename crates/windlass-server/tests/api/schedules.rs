@@ -88,7 +88,7 @@ async fn run_enqueues_now_and_leaves_the_ticks_alone() {
 }
 
 #[tokio::test]
-async fn mistakes_name_what_is_wrong_and_store_nothing() {
+async fn an_invalid_schedule_is_refused_and_not_stored() {
     let api = Api::start().await;
     for (body, parts) in [
         (json!({"cron": "61 * * * *", "task": {"kind": "k"}}), ["minute", "0 to 59"]),

@@ -116,7 +116,7 @@ async fn ask(
 const OK: &str = "HTTP/1.1 200 OK";
 
 #[tokio::test]
-async fn a_client_that_trusts_the_authority_is_served_over_tls_and_no_other() {
+async fn only_a_client_that_trusts_the_authority_gets_tls() {
     let (ours, foreign) = (authority(), authority());
     let rig = Rig::start(&ours, None).await;
     assert_eq!(ask(rig.api.address, &ours, None, "/healthz").await.as_deref(), Ok(OK));
@@ -129,7 +129,7 @@ async fn a_client_that_trusts_the_authority_is_served_over_tls_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_certificate_of_the_authority_is_a_name_without_a_token_and_a_foreign_one_is_none() {
+async fn only_a_certificate_of_the_authority_replaces_a_token() {
     let (server, clients, foreign) = (authority(), authority(), authority());
     let rig = Rig::start(&server, Some(&clients)).await;
     let good = ask(rig.api.address, &server, Some(signed(&clients, "worker-1")), "/v1/queues").await;
@@ -143,7 +143,7 @@ async fn a_certificate_of_the_authority_is_a_name_without_a_token_and_a_foreign_
 }
 
 #[tokio::test]
-async fn new_files_are_used_for_new_connections_and_broken_ones_are_not() {
+async fn new_tls_files_are_used_and_broken_ones_are_not() {
     let (before, after) = (authority(), authority());
     let rig = Rig::start(&before, None).await;
     assert_eq!(rig.tls.reload(), Ok(Reloaded::Unchanged));
@@ -158,7 +158,7 @@ async fn new_files_are_used_for_new_connections_and_broken_ones_are_not() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_shakes_hands_is_let_go() {
+async fn a_client_that_never_finishes_its_handshake_is_dropped() {
     let folder = TempDir::new().unwrap();
     write(folder.path(), &authority());
     let files = TlsFiles {
@@ -176,7 +176,7 @@ async fn a_client_that_never_shakes_hands_is_let_go() {
 }
 
 #[test]
-fn a_key_of_another_certificate_is_refused_with_the_names_of_both_files() {
+fn a_key_of_another_certificate_is_refused_naming_both_files() {
     let folder = TempDir::new().unwrap();
     write(folder.path(), &authority());
     std::fs::write(folder.path().join("key.pem"), KeyPair::generate().unwrap().serialize_pem()).unwrap();

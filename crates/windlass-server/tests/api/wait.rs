@@ -66,7 +66,7 @@ async fn a_wait_beyond_its_bounds_is_refused_with_the_name() {
     assert_eq!(api.post("/v1/tasks/wait", r#"{"ids":["x"]}"#).await.error(400).0, "invalid");
 }
 
-/// A server whose waits never end, and word of each that began.
+/// A server with waits that never end, and a channel that reports each wait that began.
 pub async fn endless(options: Options) -> (Api, mpsc::UnboundedReceiver<()>) {
     let (begun, begins) = mpsc::unbounded_channel();
     let api = Api::start().await;
@@ -78,7 +78,7 @@ pub async fn endless(options: Options) -> (Api, mpsc::UnboundedReceiver<()>) {
 }
 
 #[tokio::test]
-async fn one_long_poll_too_many_is_told_to_come_back() {
+async fn a_long_poll_over_the_limit_may_be_repeated() {
     let (api, mut begins) = endless(Options { long_polls_max: 1, ..Options::default() }).await;
     let id = api.enqueue(json!({"kind": "a"})).await;
     let path = format!("/v1/tasks/{id}/wait");

@@ -70,7 +70,7 @@ async fn a_cancelled_workflow_ends_its_steps() {
 }
 
 #[tokio::test]
-async fn workflows_come_in_pages_and_nonsense_is_refused() {
+async fn workflows_come_in_pages_and_wrong_calls_are_refused() {
     let api = Api::start().await;
     for name in ["a", "b", "c"] {
         api.enqueue(json!({"kind": "a", "workflow": name})).await;

@@ -7,10 +7,10 @@ use std::{
 
 use windlass_core::{Clock, Timestamp};
 
-/// When simulations begin: any day will do.
+/// When simulations begin. The date has no meaning.
 const BEGIN_MS: i64 = 1_800_000_000_000;
 
-/// A clock that whoever steps the simulation sets.
+/// A clock that the simulation sets at each step.
 #[derive(Debug, Default)]
 pub struct SimulatedClock(AtomicU64);
 

@@ -1,8 +1,8 @@
-//! Chance from a seed.
+//! Pseudo-random numbers from a seed.
 
 use std::{ops::Range, time::Duration};
 
-/// A sequence of numbers that looks like chance and is the same for the same seed (`SplitMix64`).
+/// A pseudo-random sequence; the same seed gives the same sequence (`SplitMix64`).
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 

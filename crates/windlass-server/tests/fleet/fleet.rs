@@ -1,4 +1,4 @@
-//! Two servers on one store, three workers, a client, and the tasks that they are to get done.
+//! Two servers on one store, three workers, a client, and the tasks that the client enqueues.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -33,13 +33,13 @@ use crate::{
 const SERVERS: u64 = 2;
 const WORKERS: u64 = 3;
 const PORT: u16 = 7878;
-/// How finely time passes.
+/// The step of simulated time.
 const TICK: Duration = Duration::from_millis(5);
-/// How long things go wrong.
+/// How long the network has faults.
 const BAD_WEATHER: Duration = Duration::from_secs(20);
-/// By when everything must be done.
+/// When every task must be done.
 const END: Duration = Duration::from_secs(80);
-/// How long a worker is believed alive.
+/// The lease of a worker.
 const LEASE_TTL: Duration = Duration::from_secs(2);
 /// Tasks without a job and a workflow, tasks of a job, workflows and their steps.
 const PLAIN: u64 = 12;
@@ -54,24 +54,24 @@ pub enum Broken {
     NoFence,
     /// A worker goes on after its lease has run out.
     NoSelfFence,
-    /// The store gives out what somebody holds.
+    /// The store gives a worker a task that another worker holds.
     DoubleHandOut,
 }
 
-/// What a run showed.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The seed that gives the same run again.
+    /// The seed; it gives the same run again.
     pub seed: u64,
     /// Promises that were broken.
     pub violations: Vec<String>,
-    /// What happened to the network.
+    /// How many network faults there were, by sort.
     pub weather: Counts,
-    /// Attempts that ended with their worker.
+    /// Attempts that ended because their worker lost its lease.
     pub lease_losses: u64,
     /// Attempts that were started.
     pub attempts: u64,
-    /// Everything that happened, a line each.
+    /// All events, a line each.
     pub story: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ struct World {
     broken: Option<Broken>,
 }
 
-/// Runs a fleet through the weather of a seed.
+/// Runs a fleet with the network faults of a seed.
 #[must_use]
 pub fn run(seed: u64, broken: Option<Broken>) -> Report {
     let clock = Arc::new(SimulatedClock::default());
@@ -126,7 +126,7 @@ pub fn run(seed: u64, broken: Option<Broken>) -> Report {
             troubles.calm(&mut sim, &judge);
         }
     }
-    // Before the hosts go: their ends are not part of the story.
+    // Before the hosts go: their ends do not belong to the story.
     let (mut violations, told) = judge.verdict();
     if violations.is_empty() {
         violations.extend(left_over(&store));
@@ -146,7 +146,7 @@ pub fn run(seed: u64, broken: Option<Broken>) -> Report {
 
 fn store(clock: &Arc<SimulatedClock>, broken: Option<Broken>) -> MemoryStore {
     let rules = Rules {
-        // However often a worker dies with it, a task is no suspect here.
+        // A worker may die many times here; no task is a suspect for that.
         max_crashes: 10_000,
         max_attempts: 100,
         job_default_concurrency: u32::try_from(JOB_LIMIT).ok(),
@@ -160,7 +160,7 @@ fn store(clock: &Arc<SimulatedClock>, broken: Option<Broken>) -> MemoryStore {
     }
 }
 
-/// The answer of the store behind the servers, which never waits.
+/// The answer of the store behind the servers. It never waits, so one poll is enough.
 fn now<T>(answer: impl Future<Output = windlass_core::Result<Option<T>>>) -> Option<T> {
     match std::pin::pin!(answer).poll(&mut PollContext::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer.ok().flatten(),
@@ -181,7 +181,7 @@ fn is_done(store: &MemoryStore) -> bool {
     records.len() == all() && records.iter().all(|task| task.state == State::Done)
 }
 
-/// What the weather left behind when it was long over.
+/// What is unfinished in the store long after the last network fault.
 fn left_over(store: &MemoryStore) -> Vec<String> {
     let records = records(store);
     let mut found: Vec<String> = records
@@ -245,7 +245,7 @@ async fn work(world: World, number: u64) -> turmoil::Result {
     loop {
         let store = connect().await;
         let own_idea = match world.broken {
-            // It believes in its lease for longer than the store does.
+            // The worker trusts its lease for longer than the store does.
             Some(Broken::NoSelfFence) => LEASE_TTL * 20,
             _ => LEASE_TTL,
         };
@@ -269,7 +269,7 @@ async fn work(world: World, number: u64) -> turmoil::Result {
     }
 }
 
-/// Takes its time; fails now and then.
+/// A step that takes some time and sometimes fails.
 struct Step {
     world: World,
 }
@@ -294,14 +294,14 @@ fn key(task: TaskId) -> u64 {
     task.raw().unsigned_abs()
 }
 
-/// Hands everything in, however often that takes.
+/// Enqueues everything, with as many tries as that takes.
 async fn enqueue(world: World) -> turmoil::Result {
     let mut dice = Dice::new(world.seed ^ 0xC11E);
     let client = Client::new(connect().await);
     let mut tasks: Vec<(String, Option<String>, Option<String>)> = Vec::new();
     tasks.extend((0..PLAIN).map(|n| (format!("plain-{n}"), None, None)));
     tasks.extend((0..OF_A_JOB).map(|n| (format!("job-{n}"), Some("site".to_owned()), None)));
-    // In turns, so that the workflows advance beside one another.
+    // One step of each workflow in turn, so that the workflows advance side by side.
     for step in 0..STEPS {
         tasks.extend((0..WORKFLOWS).map(|n| (format!("flow-{n}-{step}"), None, Some(format!("flow-{n}")))));
     }

@@ -1,4 +1,5 @@
-//! What must hold whatever happens: seen from the handlers, which are what a user has, and from the store.
+//! The promises that must hold under every fault, seen from the handlers, which are what a user has, and from
+//! the store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +13,7 @@ use crate::clock::SimulatedClock;
 /// The limit of every job.
 pub const JOB_LIMIT: usize = 2;
 
-/// An attempt that runs.
+/// A running attempt.
 #[derive(Debug, Clone)]
 struct Attempt {
     lease: u32,
@@ -24,9 +25,9 @@ struct Attempt {
 #[derive(Default)]
 struct Seen {
     running: BTreeMap<TaskId, Vec<Attempt>>,
-    /// The highest lease that was started, of every task.
+    /// The highest lease that was started, for each task.
     leases: BTreeMap<TaskId, u32>,
-    /// Steps whose handler said that it was done.
+    /// Steps that their handler reported as done.
     done: BTreeSet<TaskId>,
     /// The steps of each workflow in the order in which they were appended.
     steps: BTreeMap<String, Vec<TaskId>>,
@@ -34,14 +35,14 @@ struct Seen {
     story: Vec<String>,
 }
 
-/// Watches every attempt.
+/// Observes every attempt.
 pub struct Judge {
     clock: Arc<SimulatedClock>,
     seen: Mutex<Seen>,
 }
 
 impl Judge {
-    /// A judge with nothing seen.
+    /// A judge that has seen nothing.
     #[must_use]
     pub fn new(clock: Arc<SimulatedClock>) -> Arc<Self> {
         Arc::new(Self { clock, seen: Mutex::default() })
@@ -51,13 +52,13 @@ impl Judge {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a line of the story.
+    /// Adds a line to the story.
     pub fn tell(&self, line: &str) {
         let at = self.clock.elapsed_ms();
         self.seen().story.push(format!("{at:>6} {line}"));
     }
 
-    /// Notes the order of a workflow.
+    /// Records the order of a workflow.
     pub fn appended(&self, workflow: &str, task: TaskId) {
         let mut seen = self.seen();
         let steps = seen.steps.entry(workflow.to_owned()).or_default();
@@ -66,7 +67,7 @@ impl Judge {
         }
     }
 
-    /// An attempt starts. `record` is what the store says of the task at this moment.
+    /// An attempt starts. `record` is the task's row in the store at this moment.
     pub fn started(self: &Arc<Self>, claimed: &Claimed, record: Option<&TaskRecord>) -> Running {
         let (task, lease, worker) = (claimed.id, claimed.lease, claimed.worker);
         self.tell(&format!("start {task} lease {lease} on {worker}"));
@@ -112,7 +113,7 @@ impl Judge {
         Running { judge: Arc::clone(self), task, lease, is_done: false }
     }
 
-    /// Looks at an attempt that runs beside what the store says of it: nobody but the attempt itself may end it.
+    /// Compares each running attempt with its row in the store: only the attempt itself may end it.
     pub fn compare(&self, record: impl Fn(TaskId) -> Option<TaskRecord>) {
         let mut seen = self.seen();
         let mut found = Vec::new();
@@ -122,20 +123,19 @@ impl Judge {
                     record(*task).filter(|record| record.lease == attempt.lease && record.state.is_ended());
                 if ended.is_some() {
                     let (lease, worker) = (attempt.lease, attempt.worker);
-                    found
-                        .push(format!("FENCED: {task} was ended over the head of lease {lease} on {worker}"));
+                    found.push(format!("FENCED: {task} was ended by another than lease {lease} on {worker}"));
                 }
             }
         }
         seen.violations.extend(found);
     }
 
-    /// Breaks a promise by itself.
+    /// Records a violation that the caller has found.
     pub fn violated(&self, what: String) {
         self.seen().violations.push(what);
     }
 
-    /// What broke a promise, and everything that happened.
+    /// The violations, and all events.
     pub fn verdict(&self) -> (Vec<String>, Vec<String>) {
         let seen = self.seen();
         (seen.violations.clone(), seen.story.clone())
@@ -147,7 +147,7 @@ impl Judge {
     }
 }
 
-/// An attempt that runs; it ends when this is dropped, however that comes about.
+/// A running attempt; dropping this ends it, for every reason.
 pub struct Running {
     judge: Arc<Judge>,
     task: TaskId,
@@ -156,7 +156,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// The handler is about to say that it is done.
+    /// The handler is about to report that it is done.
     pub fn done(mut self) {
         self.is_done = true;
     }

@@ -1,13 +1,15 @@
-//! Fleets over a simulated network: delays, partitions, half-open streams and crashes, all from one seed, judged against the promises
-//! while they run.
+//! Fleets over a simulated network: delays, partitions, half-open streams and crashes, all from one seed. The
+//! promises are checked while the fleet runs.
 //!
-//! Everything is real but the network and the time: the worker with its loops, the remote store, HTTP/2, the gRPC service. Behind the
-//! servers stands the reference model of a store, which outlives them as a database would.
+//! Only the network and the time are simulated. The worker with its loops, the remote store, HTTP/2 and the
+//! gRPC service are real. The store behind the servers is the reference model, which survives their crashes
+//! as a database would.
 //!
-//! The weather and the load come from the seed. So does every choice of the runtime, and with it the whole run again, if tokio is built
-//! for that: `RUSTFLAGS="--cfg tokio_unstable" WINDLASS_SEED=… cargo test -p windlass-server --test fleet --target-dir …`.
+//! The seed decides the faults and the load. If tokio is built for that, it also decides every choice of the
+//! runtime, so that the whole run can be repeated: `RUSTFLAGS="--cfg tokio_unstable" WINDLASS_SEED=… cargo
+//! test -p windlass-server --test fleet --target-dir …`.
 //!
-//! Reading order: [`fleet`] (who is there and what is to be done), [`weather`] (what goes wrong), [`judge`] (what must hold all the same).
+//! Reading order: [`fleet`] (the hosts and their tasks), [`weather`] (the faults), [`judge`] (the promises).
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -25,7 +27,7 @@ fn seeds() -> u64 {
     std::env::var("WINDLASS_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// The seed to begin with: a failure names its own.
+/// The first seed. A failure names its own seed.
 fn first() -> u64 {
     std::env::var("WINDLASS_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
@@ -35,7 +37,7 @@ fn told(report: &Report) -> String {
 }
 
 #[test]
-fn every_promise_holds_whatever_the_network_does() {
+fn every_promise_holds_on_a_faulty_network() {
     let (mut partitions, mut half_open, mut held, mut crashes, mut losses, mut attempts) = (0, 0, 0, 0, 0, 0);
     for seed in first()..first() + seeds() {
         let report = run(seed, None);
@@ -79,11 +81,12 @@ fn a_seed_gives_the_same_run_again() {
     }
 }
 
-/// Seeds that are tried. Without tokio's seed a run makes choices of its own, so a seed that shows a defect does so every other time, and of
-/// the first hundred only a few show the rarest.
+/// How many seeds are tried. Without tokio's seed the runtime makes choices of its own, so the same seed
+/// shows a defect only in some runs. Only a few of the first hundred seeds show the rarest defect.
 const TRIED: u64 = 400;
 
-/// A fleet with a defect is caught by one of the first seeds. Another promise may be the first that it breaks.
+/// One of the first seeds must show that a fleet with this defect breaks this promise. The run may break
+/// others too.
 fn is_found(broken: Broken, promise: &str) {
     let breaks = |report: &Report| report.violations.iter().any(|what| what.contains(promise));
     let found = (1..=TRIED).map(|seed| run(seed, Some(broken))).find(breaks);

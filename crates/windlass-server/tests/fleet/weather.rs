@@ -1,4 +1,4 @@
-//! What goes wrong, and when it is over.
+//! Network faults: when each begins and ends.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use turmoil::Sim;
 
 use crate::{dice::Dice, judge::Judge};
 
-/// Everything that has happened to the network and its hosts.
+/// How many faults there were, by sort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Links that carried nothing for a while.
     pub partitions: u64,
     /// Links that carried one direction only.
     pub half_open: u64,
-    /// Links whose messages all came late.
+    /// Links that delivered all messages late.
     pub held: u64,
-    /// Hosts that lost everything and were started again.
+    /// Hosts that lost all their memory and were started again.
     pub crashes: u64,
 }
 
@@ -27,25 +27,25 @@ enum Trouble {
     Down(String),
 }
 
-/// Troubles that come and go.
+/// Faults that come and go.
 pub struct Weather {
     dice: Dice,
     workers: u64,
     servers: u64,
     next: Duration,
     troubles: Vec<(Duration, Trouble)>,
-    /// What has happened.
+    /// The faults so far.
     pub counts: Counts,
 }
 
 impl Weather {
-    /// The weather of a seed, over so many hosts.
+    /// The faults of a seed, over this many hosts.
     #[must_use]
     pub fn new(dice: Dice, workers: u64, servers: u64) -> Self {
         Self { dice, workers, servers, next: Duration::ZERO, troubles: Vec::new(), counts: Counts::default() }
     }
 
-    /// Ends what is over and starts what is due.
+    /// Ends the faults that are over and starts those that are due.
     pub fn blow(&mut self, sim: &mut Sim<'_>, judge: &Judge) {
         let now = sim.elapsed();
         self.clear(sim, judge, |until| until <= now);
@@ -55,7 +55,7 @@ impl Weather {
         self.next = now + self.dice.time(100..900);
         let trouble = self.draw();
         let until = now + self.dice.time(100..6_000);
-        // Two troubles of one link would end each other.
+        // Two faults of one link would end each other.
         if !self.troubles.iter().any(|(_, other)| other.touches(&trouble)) {
             judge.tell(&format!("{trouble:?} until {} ms", until.as_millis()));
             trouble.start(sim, &mut self.counts);
@@ -63,7 +63,7 @@ impl Weather {
         }
     }
 
-    /// Ends every trouble.
+    /// Ends every fault.
     pub fn calm(&mut self, sim: &mut Sim<'_>, judge: &Judge) {
         self.clear(sim, judge, |_| true);
     }

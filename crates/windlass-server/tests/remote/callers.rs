@@ -1,4 +1,4 @@
-//! A client lives longer than the runtimes that it is used from.
+//! A client outlives the runtimes that use it.
 
 use tokio::runtime::{Builder, Runtime};
 use windlass_core::{Store, store::Filter};
@@ -22,7 +22,7 @@ async fn add(client: &RemoteStore) {
 }
 
 #[test]
-fn a_client_goes_on_when_the_runtime_that_it_was_made_on_has_ended() {
+fn a_client_outlives_the_runtime_that_created_it() {
     let here = threads();
     let store = store();
     let served = here.block_on(Served::start(store.clone()));

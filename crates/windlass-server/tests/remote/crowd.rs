@@ -1,4 +1,4 @@
-//! BOUNDED: a thousand streams on which nothing happens and ten that nobody reads, while one worker works.
+//! BOUNDED: a thousand idle streams and ten streams that their workers do not read, while one worker works.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -15,21 +15,22 @@ use crate::{
     wire::Wire,
 };
 
-/// Streams on which nothing happens, over so many connections: the server takes 256 on each.
+/// Idle streams, spread over `CONNECTIONS`: the server allows 256 on each connection.
 const IDLE: usize = 1_000;
 const CONNECTIONS: usize = 4;
-/// Workers that ask for more than there is, and read nothing.
+/// Workers that ask for more tasks than there are, and read nothing.
 const SLOW: usize = 10;
-/// What the connection of a slow reader takes unread.
+/// Bytes that the server may send to a slow reader before that reads.
 const WINDOW_BYTES: u32 = 1 << 10;
-/// Most tasks that the server may lease to a worker that reads nothing: those that are counted as unread, the claim after them, and two
-/// that were taken from them to be sent, each with at most 256.
+/// Most tasks that the server may lease to a worker that reads nothing: those that count as unread, the next
+/// claim, and two claims that were taken from the queue to be sent; a claim has at most 256.
 const UNREAD_MAX: usize = 1_024 + 3 * 256;
-/// Most bytes of large payloads that it may lease to it: a claim's worth unread, the one after it, and the one that is being sent.
+/// Most bytes of large payloads that the server may lease to such a worker: one claim unread, the next one,
+/// and the one that is being sent.
 const LARGE_UNREAD_MAX_BYTES: usize = 3 * (4 << 20);
 const TASKS: usize = 20_000;
 const PAYLOAD_BYTES: usize = 100;
-/// Most that a stream may cost, on both of its ends: both are in this process.
+/// Most memory for one stream. Both of its ends are in this process.
 const STREAM_MAX_BYTES: u64 = 64 << 10;
 
 fn hello(kind: &str, host: String) -> v1::Hello {
@@ -64,7 +65,7 @@ async fn held(store: &dyn Store) -> BTreeMap<WorkerId, usize> {
     }
 }
 
-/// Streams that are welcome and quiet.
+/// Idle streams; each has received its welcome.
 async fn idle_streams(url: &str) -> Vec<Stream> {
     let mut streams = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -79,7 +80,7 @@ async fn idle_streams(url: &str) -> Vec<Stream> {
     streams
 }
 
-/// A worker that never reads; not even who it is.
+/// A worker that never reads, not even its welcome.
 struct Slow {
     _say: tokio::sync::mpsc::Sender<v1::WorkUp>,
     _told: Streaming<v1::WorkDown>,
@@ -98,11 +99,11 @@ impl Slow {
     }
 }
 
-/// A worker as it should be.
+/// A worker that reads its stream and ends its tasks.
 struct Normal {
     worker_id: String,
     stream: Stream,
-    /// Ends that go with the next batch, those that are being written, and all that are.
+    /// Ends for the next batch, how many are being written, and how many are written.
     ends: Vec<v1::Settlement>,
     writing: usize,
     done: usize,
@@ -119,7 +120,7 @@ impl Normal {
         Self { worker_id: welcome.worker_id, stream, ends: Vec::new(), writing: 0, done: 0, batch_no: 0 }
     }
 
-    /// Ends whatever comes until nothing of so many tasks is ready, nor runs anywhere but at those who do not read.
+    /// Ends tasks until none is ready and only the slow readers hold any. `tasks` is the number of all tasks.
     async fn work(&mut self, store: &dyn Store, tasks: usize) {
         let mut look = tokio::time::interval(Duration::from_millis(20));
         loop {
@@ -132,7 +133,7 @@ impl Normal {
                         continue;
                     }
                     let held = held(store).await;
-                    // What is on its way to this worker is still to come.
+                    // Tasks that the server has sent to this worker are still to arrive.
                     let is_held_by_others = held.keys().all(|worker| worker.to_string() != self.worker_id);
                     if is_held_by_others && held.values().sum::<usize>() + self.done == tasks {
                         return;
@@ -199,15 +200,15 @@ async fn a_worker_that_does_not_read_holds_few_large_payloads() {
     served.end().await;
 }
 
-/// Nobody's lease: more than a half of it, less than the whole.
+/// The wait: more than half of a lease, and less than all of it.
 const MOST_OF_A_LEASE: Duration = Duration::from_secs(6);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_idle_streams_and_ten_that_nobody_reads_leave_the_rest_unaffected() {
+async fn idle_and_unread_streams_do_not_affect_a_normal_worker() {
     let harness = SqliteHarness::new(Durability::Normal);
     let store = harness.open(Rules::default()).await;
     let served = Served::start(Arc::clone(&store)).await;
-    // What the first connections bring with them is not the price of a stream.
+    // The first connections allocate more than their streams need: open and close some before measuring.
     drop(idle_streams(&served.url).await);
     let before = resident_bytes();
     let mut idle = idle_streams(&served.url).await;
@@ -229,12 +230,12 @@ async fn a_thousand_idle_streams_and_ten_that_nobody_reads_leave_the_rest_unaffe
     let mut normal = Normal::open(&served.url).await;
     normal.work(&*store, TASKS).await;
     let unread = held(&*store).await;
-    println!("those who do not read hold {:?}, the other one has done {}", unread.values(), normal.done);
+    println!("the slow readers hold {:?}, the normal worker has ended {}", unread.values(), normal.done);
     assert_eq!(unread.len(), SLOW);
     assert!(unread.values().all(|n| *n <= UNREAD_MAX), "{unread:?}");
     assert_eq!(unread.values().sum::<usize>() + normal.done, TASKS);
 
-    // All but one come again and own up to nothing; that one is never heard of again.
+    // All slow readers but one reconnect and hold no task; that one never returns.
     let (dead, back) = unread.iter().next_back().map(|(id, n)| (*id, *n)).unwrap();
     for (id, n) in unread.iter().filter(|(id, _)| **id != dead) {
         let hello = v1::Hello { worker_id: id.to_string(), ..hello("a", "slow".into()) };

@@ -1,4 +1,5 @@
-//! A server around every store that another harness opens, and a store over gRPC in front of it.
+//! Starts a server around every store that another harness opens, and a store over gRPC that uses this
+//! server.
 
 use std::{
     sync::{Arc, Mutex},
@@ -39,7 +40,7 @@ impl Served {
         self.ended.await.unwrap().unwrap();
     }
 
-    /// Ends it without a word to anybody.
+    /// Kills it without closing its connections properly.
     pub async fn die(self) {
         self.ended.abort();
         let _ = self.ended.await;
@@ -50,14 +51,14 @@ impl Served {
     }
 }
 
-/// One store over gRPC and what is behind it.
+/// A store over gRPC, and the server and store behind it.
 struct Pair {
     remote: Arc<dyn Store>,
     served: Served,
     behind: Arc<dyn Store>,
 }
 
-/// Puts a server between the suite and the stores of another harness.
+/// Puts a server between the conformance suite and the stores of another harness.
 pub struct Remote<H> {
     inner: H,
     pairs: Mutex<Vec<Pair>>,
@@ -75,7 +76,7 @@ impl<H: Harness> Remote<H> {
         remote
     }
 
-    /// Which one it is; a case that wraps its store means the one that was opened last.
+    /// The place of a remote store. A case may wrap its store; then it is the one that was opened last.
     fn place(&self, remote: &Arc<dyn Store>) -> usize {
         let pairs = self.pairs.lock().unwrap();
         pairs.iter().position(|pair| Arc::ptr_eq(&pair.remote, remote)).unwrap_or(pairs.len() - 1)
@@ -88,7 +89,7 @@ impl<H: Harness> Harness for Remote<H> {
         self.serve(self.inner.open(rules).await).await
     }
 
-    /// Another process has a server of its own: several servers serve one fleet.
+    /// Another process has its own server: several servers serve one fleet.
     async fn connect(&self, store: &Arc<dyn Store>) -> Arc<dyn Store> {
         let place = self.place(store);
         let behind = Arc::clone(&self.pairs.lock().unwrap()[place].behind);

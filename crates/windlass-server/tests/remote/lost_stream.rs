@@ -1,4 +1,4 @@
-//! Streams that end with tasks in them that nobody has read.
+//! Streams that end before the worker has read the tasks in them.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy},
@@ -13,16 +13,16 @@ use crate::{
     push::{Hand, all_done, store, task, told},
 };
 
-/// What a hose does at present.
+/// The state of a hose.
 #[derive(Clone, Copy, Default)]
 struct Flow {
-    /// Whether what the server says is kept back.
+    /// Whether bytes from the server are held back.
     is_held: bool,
-    /// Connections from before the last of these are gone.
+    /// How often the connections were cut. A connection from before the last cut is closed.
     cuts: u32,
 }
 
-/// Stands between a worker and its server, and can keep back what the server says.
+/// A proxy between a worker and its server, which can hold back bytes from the server.
 struct Hose {
     url: String,
     flow: watch::Sender<Flow>,
@@ -50,7 +50,7 @@ impl Hose {
         self.flow.send_modify(|flow| flow.is_held = true);
     }
 
-    /// Loses what was kept back, with the connections; new ones are as they should be.
+    /// Closes the connections and loses the bytes that were held back. New connections work as usual.
     fn cut(&self) {
         self.flow.send_modify(|flow| *flow = Flow { is_held: false, cuts: flow.cuts + 1 });
     }
@@ -93,14 +93,14 @@ async fn down(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tasks_that_are_lost_with_a_stream_are_handed_back_by_the_next_one() {
+async fn tasks_lost_with_a_stream_go_back_when_the_next_one_opens() {
     let store = store();
     let served = Served::start(store.clone()).await;
     let hose = Hose::to(&served.url).await;
     let (started, mut starts) = mpsc::unbounded_channel();
     let (handler, go_on) = told("one", &started, 0);
     let hand = Hand::start(&hose.url, 5, handler).await;
-    // One that the worker has, and will go on with.
+    // A task that the worker has, and continues.
     let kept = store.enqueue(vec![task("a")]).await.unwrap()[0].id;
     starts.recv().await.unwrap();
 
@@ -115,7 +115,7 @@ async fn tasks_that_are_lost_with_a_stream_are_handed_back_by_the_next_one() {
     assert!(starts.try_recv().is_err(), "nothing of it has arrived");
     hose.cut();
 
-    // No lease runs out and nothing is compared: only the stream can say what was lost.
+    // No lease expires and no comparison is due: only the new stream can report the lost tasks.
     for _ in &lost {
         starts.recv().await.unwrap();
     }

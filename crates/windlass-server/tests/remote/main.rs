@@ -1,4 +1,4 @@
-//! The rules of every store, over gRPC: a server in this process on a real socket, on each sort of store.
+//! The rules of every store, over gRPC: a server in this process on a real socket, on each kind of store.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -1,5 +1,6 @@
-//! S7: what a caller can make many of. Each name of a job is a row until the job is removed: lists stay pages, claims stay in order,
-//! and the store stays sound. `WINDLASS_LONG=1` makes a million.
+//! S7: a caller can create any number of job names. Each is a row until the job is removed. Lists must still
+//! be pages, claims must keep their order, and the store must stay sound. `WINDLASS_LONG=1` creates a
+//! million.
 
 use windlass_conformance::Harness;
 use windlass_core::{Demand, Name, NewTask, NewWorker, Payload, Rules, store::PAGE_MAX};
@@ -10,7 +11,7 @@ use crate::{harness::Remote, sqlite::support::SqliteHarness};
 const BATCH: usize = 10_000;
 
 #[tokio::test]
-async fn any_number_of_job_names_leaves_pages_claims_and_audit_as_they_are() {
+async fn many_job_names_leave_pages_claims_and_audit_working() {
     let names = if std::env::var_os("WINDLASS_LONG").is_some() { 1_000_000 } else { 2_000 };
     let harness = Remote::new(SqliteHarness::new(Durability::Normal));
     let store = harness.open(Rules::default()).await;

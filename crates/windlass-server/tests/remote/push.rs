@@ -1,4 +1,4 @@
-//! Workers over gRPC: tasks come by themselves, and streams come and go.
+//! Workers over gRPC: the server pushes tasks, and workers reconnect to other servers.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -14,7 +14,7 @@ use windlass_remote::{Options, RemoteStore};
 
 use crate::harness::Served;
 
-/// Longer than any test: what happens within a test was not found by looking.
+/// Longer than any test: no poll happens within it.
 const NEVER: Duration = Duration::from_hours(1);
 
 pub fn store() -> Arc<MemoryStore> {
@@ -25,7 +25,7 @@ pub fn task(kind: &str) -> NewTask {
     NewTask::new(kind, Payload::bytes(*b"x")).unwrap()
 }
 
-/// Tells which task it runs, and ends it when it is told to.
+/// A handler that reports the task that it runs, and ends it when the test allows that.
 pub struct Told {
     name: &'static str,
     started: mpsc::UnboundedSender<(&'static str, TaskId)>,
@@ -41,7 +41,7 @@ impl RawHandler for Told {
     }
 }
 
-/// A worker that only looks when it is told to.
+/// A worker that does not poll.
 pub struct Hand {
     stop: Option<oneshot::Sender<()>>,
     ended: tokio::task::JoinHandle<()>,
@@ -56,7 +56,7 @@ impl Hand {
             slots,
             poll_interval: NEVER,
             poll_interval_max: NEVER,
-            // Nothing is found by comparing either.
+            // Comparing leases must not find the task either.
             lease_ttl: 3 * NEVER,
             heartbeat: NEVER,
             admission: windlass::admission::AdmissionConfig { is_on: false, ..Default::default() },
@@ -100,7 +100,7 @@ pub async fn all_done(store: &dyn Store, ids: &[TaskId]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_that_is_enqueued_through_the_server_reaches_a_waiting_worker_without_a_poll() {
+async fn a_task_enqueued_at_the_server_is_pushed_without_a_poll() {
     let store = store();
     let served = Served::start(store.clone()).await;
     let (started, mut starts) = mpsc::unbounded_channel();
@@ -117,7 +117,7 @@ async fn a_task_that_is_enqueued_through_the_server_reaches_a_waiting_worker_wit
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_is_never_pushed_more_than_it_has_slots_for() {
+async fn a_worker_is_never_sent_more_tasks_than_slots() {
     let store = store();
     let served = Served::start(store.clone()).await;
     let (started, mut starts) = mpsc::unbounded_channel();
@@ -128,7 +128,7 @@ async fn a_worker_is_never_pushed_more_than_it_has_slots_for() {
     for n in 0..40 {
         starts.recv().await.unwrap();
         if n >= 2 {
-            // Those that run, and those whose ends are on their way.
+            // The running tasks, and those that have ended and are not yet written.
             let leased = store.lane_records().await.unwrap()[0].depth.running;
             assert!(leased <= 2 * 3, "{leased} are leased");
             go_on.add_permits(1);
@@ -141,12 +141,12 @@ async fn a_worker_is_never_pushed_more_than_it_has_slots_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_whose_server_ends_goes_on_at_another_and_loses_nothing() {
+async fn a_worker_moves_to_another_server_and_loses_nothing() {
     let store = store();
     let (first, second) = (Served::start(store.clone()).await, Served::start(store.clone()).await);
     let (started, mut starts) = mpsc::unbounded_channel();
     let (handler, go_on) = told("one", &started, 0);
-    // Whichever of the two the worker starts with, it is the one that ends: both do, one after the other.
+    // Both servers end, one after the other: the worker starts with one of them.
     let third = Served::start(store.clone()).await;
     let url = format!("{},{},{}", first.url, second.url, third.url);
     let hand = Hand::start(&url, 5, handler).await;
@@ -167,7 +167,7 @@ async fn a_worker_whose_server_ends_goes_on_at_another_and_loses_nothing() {
     assert_eq!(store.audit().await.unwrap(), []);
 }
 
-/// What was told since the last look.
+/// The hints since the last call.
 async fn heard(hints: &mut dyn Hints) -> Vec<Hint> {
     let mut heard = Vec::new();
     loop {
@@ -186,7 +186,7 @@ async fn a_task_for_a_waiting_worker_is_never_ready_in_between() {
     let (started, mut starts) = mpsc::unbounded_channel();
     let hand = Hand::start(&served.url, 10, told("one", &started, usize::MAX >> 3).0).await;
     let client = served.connect().await;
-    // The first one makes the lane, which the worker has to learn of.
+    // The first task creates the lane; the worker must learn of it first.
     let first = client.enqueue(vec![task("a")]).await.unwrap()[0].id;
     assert_eq!(starts.recv().await, Some(("one", first)));
     all_done(&*store, &[first]).await;
@@ -196,8 +196,8 @@ async fn a_task_for_a_waiting_worker_is_never_ready_in_between() {
         assert_eq!(starts.recv().await, Some(("one", id)));
         all_done(&*store, &[id]).await;
     }
-    assert_eq!(heard(&mut *hints).await, [], "nobody was told to look for it");
-    // A batch goes the usual way.
+    assert_eq!(heard(&mut *hints).await, [], "no worker was told to look for it");
+    // A batch takes the usual way.
     let ids = client.enqueue(vec![task("a"); 2]).await.unwrap();
     all_done(&*store, &[ids[0].id, ids[1].id]).await;
     assert!(heard(&mut *hints).await.contains(&Hint::Ready));
@@ -206,7 +206,7 @@ async fn a_task_for_a_waiting_worker_is_never_ready_in_between() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_next_step_of_a_workflow_runs_where_the_one_before_ran() {
+async fn the_next_step_of_a_workflow_runs_on_the_same_worker() {
     const WORKFLOWS: usize = 100;
     const STEPS: usize = 20;
     let store = store();

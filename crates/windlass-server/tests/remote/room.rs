@@ -1,4 +1,4 @@
-//! S7: large messages count against the budget of bodies in memory, wherever they come from.
+//! S7: large messages count against the budget of bodies in memory, over calls and over streams.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::{
 };
 
 const LARGE_BYTES: usize = 900 << 10;
-/// Room for two large messages, and too little beside them for a message that counts.
+/// Room for two large messages. The rest is too little for another message that counts.
 const BUDGET_BYTES: usize = (2 * (LARGE_BYTES + (1 << 10))) + (32 << 10);
 
 fn store() -> Arc<MemoryStore> {
@@ -43,7 +43,7 @@ async fn count(store: &MemoryStore) -> usize {
     store.tasks(&Filter::default(), None, 1_000).await.unwrap().tasks.len()
 }
 
-/// A large enqueue whose second half is kept back.
+/// A large enqueue that has sent only its first half.
 struct Half {
     say: mpsc::Sender<Result<Frame<Bytes>, Infallible>>,
     rest: Bytes,
@@ -64,7 +64,7 @@ impl Half {
             .body(Body::new(StreamBody::new(ReceiverStream::new(said))))
             .unwrap();
         let answer = tokio::spawn(async move { wire.call(request).await.unwrap() });
-        // The head of the message comes in two pieces, as it may.
+        // The head of the message is sent in two pieces, which is allowed.
         for piece in [2, 100, LARGE_BYTES / 2] {
             say.send(Ok(Frame::data(bytes.split_to(piece)))).await.unwrap();
         }
@@ -89,7 +89,7 @@ impl Half {
 }
 
 #[tokio::test]
-async fn large_messages_of_calls_and_streams_share_the_budget_of_bodies() {
+async fn calls_and_streams_share_the_budget_of_bodies() {
     let store = store();
     let options = Options { bodies_max_bytes: BUDGET_BYTES, ..Options::default() };
     let served = Served::with(store.clone(), options).await;
@@ -102,7 +102,7 @@ async fn large_messages_of_calls_and_streams_share_the_budget_of_bodies() {
     let lease = stream.tasks().await.remove(0).lease;
 
     let halves = [Half::start(&served.url).await, Half::start(&served.url).await];
-    // Until both have taken their room there may be some for one more.
+    // Until both have reserved their room, there may be room for one more.
     let mut added = 1;
     let refused = loop {
         match client.enqueue(enqueue(LARGE_BYTES)).await {
@@ -132,7 +132,7 @@ async fn large_messages_of_calls_and_streams_share_the_budget_of_bodies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_large_enqueues_at_once_each_is_whole_or_refused() {
+async fn many_large_enqueues_are_each_complete_or_refused() {
     let store = store();
     let options = Options { bodies_max_bytes: BUDGET_BYTES, ..Options::default() };
     let served = Served::with(store.clone(), options).await;
@@ -149,7 +149,7 @@ async fn of_many_large_enqueues_at_once_each_is_whole_or_refused() {
         }
     }
     assert!(added > 0);
-    // Room is given back by those that were refused, too.
+    // Refused calls must give back their room too.
     for half in [Half::start(&served.url).await, Half::start(&served.url).await] {
         assert_eq!(half.finish().await, Code::Ok);
     }
@@ -162,7 +162,7 @@ async fn of_many_large_enqueues_at_once_each_is_whole_or_refused() {
 }
 
 #[tokio::test]
-async fn a_message_that_does_not_arrive_is_given_up_with_its_room() {
+async fn a_message_that_never_arrives_gives_back_its_room() {
     let store = store();
     let options = Options {
         bodies_max_bytes: LARGE_BYTES + (2 << 10),
@@ -176,7 +176,7 @@ async fn a_message_that_does_not_arrive_is_given_up_with_its_room() {
     let told = Status::from_header_map(response.headers()).unwrap();
     assert_eq!(told.code(), Code::DeadlineExceeded, "{told:?}");
     drop((say, rest, response));
-    // The room is there again at once; whoever is too slow on a busy machine comes again.
+    // The room is free again at once. On a busy machine a call may be too slow: it tries again.
     let mut client = tasks(&served.url).await;
     while let Err(refused) = client.enqueue(enqueue(LARGE_BYTES)).await {
         assert_eq!(refused.code(), Code::DeadlineExceeded, "{refused:?}");

@@ -16,12 +16,12 @@ use crate::{
     push::{Hand, all_done, task, told},
 };
 
-/// How long a server sleeps at most before it looks by itself.
+/// Most time that a server sleeps before it polls.
 const POLL: Duration = Duration::from_secs(1);
 
-/// A store, and two servers of it as two processes would have them.
+/// A store, and two servers on it, as two processes would have them.
 struct Two {
-    /// Keeps the schema, and opens it again.
+    /// Owns the schema, and opens it again.
     harness: PostgresHarness,
     store: Arc<dyn Store>,
     first: Served,
@@ -39,7 +39,7 @@ impl Two {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_enqueued_through_one_server_reaches_a_worker_of_the_other_before_that_looks() {
+async fn a_task_is_pushed_to_a_worker_of_another_server() {
     let two = Two::start().await;
     let (started, mut starts) = mpsc::unbounded_channel();
     let hand = Hand::start(&two.second.url, 4, told("one", &started, usize::MAX >> 3).0).await;
@@ -52,8 +52,8 @@ async fn a_task_enqueued_through_one_server_reaches_a_worker_of_the_other_before
         fastest = fastest.min(asked.elapsed());
         all_done(&*two.store, &[id]).await;
     }
-    // A server that has just looked in vain looks again after this time. That the fastest of many took less than half of it is no
-    // question of how fast the machine is.
+    // A server without a hint polls after this time. Some tasks may arrive shortly before a poll, so the
+    // fastest of many counts: less than half of it cannot depend on the speed of the machine.
     assert!(fastest < POLL / 2, "found by looking: the fastest took {fastest:?}");
     hand.end().await;
     two.first.end().await;
@@ -100,7 +100,7 @@ async fn steps_of_workflows_keep_their_order_over_two_servers() {
     assert_eq!(two.store.audit().await.unwrap(), []);
 }
 
-/// Adds a task and waits for its start; what it runs under.
+/// Adds a task and waits for its start. Returns the task and its lease.
 async fn start(store: &dyn Store, starts: &mut mpsc::UnboundedReceiver<(&'static str, TaskId)>) -> LeaseRef {
     let id = store.enqueue(vec![task("a")]).await.unwrap()[0].id;
     assert_eq!(starts.recv().await.unwrap().1, id);
@@ -108,16 +108,16 @@ async fn start(store: &dyn Store, starts: &mut mpsc::UnboundedReceiver<(&'static
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_whose_server_dies_goes_on_at_the_other_under_the_same_leases() {
+async fn a_worker_keeps_its_leases_when_its_server_dies() {
     let two = Two::start().await;
     let (started, mut starts) = mpsc::unbounded_channel();
     let (handler, go_on) = told("one", &started, 0);
-    // It starts with either; the other one joins when both are known to it.
+    // The worker connects to one of these three servers.
     let third = Served::start(two.harness.connect(&two.store).await).await;
     let url = format!("{},{},{}", two.first.url, two.second.url, third.url);
     let hand = Hand::start(&url, 5, handler).await;
     let mut runs = vec![start(&*two.store, &mut starts).await];
-    // Whichever of them it is at: two of three die, without a word.
+    // The worker is connected to one of the three. Two of them die without closing their connections.
     for server in [two.first, two.second] {
         server.die().await;
         runs.push(start(&*two.store, &mut starts).await);
@@ -131,7 +131,8 @@ async fn a_worker_whose_server_dies_goes_on_at_the_other_under_the_same_leases()
     assert!(starts.try_recv().is_err(), "each ran once");
     for run in &runs {
         let task = two.store.task(run.id).await.unwrap().unwrap();
-        // A server may have claimed while it died; that was handed back before anybody heard of it.
+        // A server may have claimed the task while it died. Such an attempt was released before a worker saw
+        // it.
         let ran = task.attempts.iter().filter(|attempt| attempt.result != AttemptResult::Released);
         let ran: Vec<_> = ran.map(|attempt| (attempt.attempt, attempt.lease)).collect();
         assert_eq!(ran, [(1, run.lease)], "each ran once: {task:?}");

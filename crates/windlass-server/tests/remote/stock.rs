@@ -1,4 +1,4 @@
-//! What a client in any language does with stock tools: reflection, health, single calls, a stream.
+//! What a client in any language does with standard tools: reflection, health, single calls, a stream.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ async fn add(store: &MemoryStore, n: usize) {
 }
 
 #[tokio::test]
-async fn stock_tools_find_the_services_in_both_versions_and_the_server_healthy() {
+async fn reflection_in_both_versions_and_health_work() {
     let served = Served::start(store()).await;
     let (wire, origin) = Wire::connect(&served.url).await;
     let health = HealthClient::with_origin(wire.clone(), origin.clone())
@@ -71,7 +71,7 @@ async fn stock_tools_find_the_services_in_both_versions_and_the_server_healthy()
 }
 
 #[tokio::test]
-async fn a_client_that_leases_single_tasks_ends_them_once_however_often_it_says_so() {
+async fn repeated_ends_of_one_lease_end_the_task_once() {
     let store = store();
     let served = Served::start(store.clone()).await;
     let mut client = workers(&served.url).await;
@@ -118,7 +118,7 @@ async fn a_client_that_leases_single_tasks_ends_them_once_however_often_it_says_
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_said_in_the_sentences_of_http() {
+async fn grpc_errors_have_the_sentences_of_http() {
     let served = Served::start(store()).await;
     let (wire, origin) = Wire::connect(&served.url).await;
     let mut tasks = TasksClient::with_origin(wire.clone(), origin);
@@ -139,7 +139,7 @@ async fn what_is_wrong_is_said_in_the_sentences_of_http() {
     served.end().await;
 }
 
-/// A stream that is played by hand.
+/// A stream without a worker: the test sends each message.
 pub struct Stream {
     say: mpsc::Sender<v1::WorkUp>,
     told: Streaming<v1::WorkDown>,
@@ -150,7 +150,7 @@ impl Stream {
         Self::over(&mut workers(url).await, hello).await
     }
 
-    /// One of several on a connection.
+    /// One of several streams on a connection.
     pub async fn over(client: &mut WorkersClient<Wire>, hello: v1::Hello) -> Self {
         let (say, said) = mpsc::channel(8);
         let up = v1::WorkUp { message: Some(work_up::Message::Hello(hello)) };
@@ -176,7 +176,7 @@ impl Stream {
 }
 
 #[tokio::test]
-async fn a_stream_brings_no_more_than_its_credit_and_takes_ends_and_heartbeats() {
+async fn a_stream_holds_to_its_credit_and_takes_ends_and_heartbeats() {
     let store = store();
     let served = Served::start(store.clone()).await;
     add(&store, 5).await;
@@ -188,7 +188,7 @@ async fn a_stream_brings_no_more_than_its_credit_and_takes_ends_and_heartbeats()
     assert_eq!(tasks.len(), 2);
     let done = v1::CompleteRequest { lease: tasks[0].lease.clone(), output: None };
     stream.say(work_up::Message::Complete(done)).await;
-    // The next thing that comes is the answer: without credit no third task comes before it.
+    // The next message is the answer: without credit no third task comes before it.
     let work_down::Message::End(end) = stream.next().await else { panic!("no answer") };
     assert_eq!(end.state(), v1::TaskState::Done);
     let beat = v1::HeartbeatRequest {
@@ -212,7 +212,7 @@ async fn a_stream_brings_no_more_than_its_credit_and_takes_ends_and_heartbeats()
 }
 
 #[tokio::test]
-async fn what_a_worker_does_not_own_up_to_goes_back_when_its_next_stream_opens() {
+async fn tasks_that_a_new_stream_does_not_name_go_back() {
     let store = store();
     let served = Served::start(store.clone()).await;
     add(&store, 3).await;
@@ -242,7 +242,7 @@ async fn what_a_worker_does_not_own_up_to_goes_back_when_its_next_stream_opens()
 }
 
 #[tokio::test]
-async fn what_a_worker_has_lost_is_told_when_its_next_stream_opens() {
+async fn a_new_stream_tells_the_worker_which_tasks_it_has_lost() {
     let store = store();
     let served = Served::start(store.clone()).await;
     add(&store, 2).await;
@@ -260,7 +260,7 @@ async fn what_a_worker_has_lost_is_told_when_its_next_stream_opens() {
     let work_down::Message::Heartbeat(answer) = stream.next().await else { panic!("no answer") };
     assert_eq!(answer.renewed.unwrap().lease_epoch, Some(0));
     drop(stream);
-    // The store has one of them no longer, as after a crash.
+    // The store has lost one of them, as after a crash.
     let named = |lease: &v1::Lease| v1::Held { task_id: lease.task_id.clone(), lease: lease.lease };
     let kept = LeaseRef { id: held[1].task_id.parse().unwrap(), lease: held[1].lease };
     let worker = windlass_proto::convert::worker_id(&welcome.worker_id).unwrap();
@@ -275,7 +275,7 @@ async fn what_a_worker_has_lost_is_told_when_its_next_stream_opens() {
 }
 
 #[tokio::test]
-async fn an_older_stream_at_another_server_gets_nothing_once_the_worker_has_a_new_one() {
+async fn an_older_stream_at_another_server_gets_no_more_tasks() {
     let store = store();
     let (first, second) = (Served::start(store.clone()).await, Served::start(store.clone()).await);
     let hello = v1::Hello { register: Some(introduction()), ..Default::default() };
@@ -285,7 +285,7 @@ async fn an_older_stream_at_another_server_gets_nothing_once_the_worker_has_a_ne
     old.say(work_up::Message::Heartbeat(v1::HeartbeatRequest::default())).await;
     let work_down::Message::Heartbeat(_) = old.next().await else { panic!("no answer") };
 
-    // The worker believes that the first server is gone; that one does not know of it.
+    // The worker takes the first server for dead, and the first server does not know that.
     let hello = v1::Hello { worker_id: welcome.worker_id, ..hello };
     let mut new = Stream::open(&second.url, hello).await;
     let work_down::Message::Welcome(welcome) = new.next().await else { panic!("no welcome") };

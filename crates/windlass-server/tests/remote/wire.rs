@@ -1,4 +1,4 @@
-//! A connection as a stock client has it, without anything of ours.
+//! A connection without any Windlass code, as a standard client has it.
 
 use std::task::{Context, Poll};
 
@@ -13,12 +13,12 @@ use tonic::body::Body;
 pub struct Wire(http2::SendRequest<Body>);
 
 impl Wire {
-    /// Connects to a server; the second part is what its requests start with.
+    /// Connects to a server. The second value is the start of the URI of each request.
     pub async fn connect(url: &str) -> (Self, Uri) {
         Self::built(url, &http2::Builder::new(TokioExecutor::new())).await
     }
 
-    /// Connects to a server that may send so many bytes on each stream until they are read.
+    /// Connects to a server that may send this many bytes on each stream before they are read.
     pub async fn narrow(url: &str, window_bytes: u32) -> (Self, Uri) {
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.initial_stream_window_size(window_bytes);
@@ -27,7 +27,8 @@ impl Wire {
 
     async fn built(url: &str, builder: &http2::Builder<TokioExecutor>) -> (Self, Uri) {
         let stream = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
-        // As every client of gRPC: a head and its message are two writes, and the second must not wait for an acknowledgement.
+        // Every gRPC client does this: a head and its message are two writes, and the second must not wait
+        // for an acknowledgement of the first.
         stream.set_nodelay(true).unwrap();
         let (send, connection) = builder.handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);

@@ -41,7 +41,7 @@ async fn an_expired_registration_is_repeated() {
 #[tokio::test]
 async fn a_refused_registration_is_not_retried() {
     let store = staged();
-    store.always(On::Register, Some(Act::Fail(Error::Invalid("this server wants a token".into()))));
+    store.always(On::Register, Some(Act::Fail(Error::Invalid("this server requires a token".into()))));
     let worker = start(store.clone(), act(|_| async { Outcome::Done(None) }), quick());
     let ended = worker.ended().await;
     assert!(matches!(&ended, Err(WorkerError::Register(Error::Invalid(_)))), "{ended:?}");

@@ -1,20 +1,20 @@
-//! What each call takes and answers, beyond what every call does.
+//! What each call takes and answers, beyond what every call has.
 
 /// One operation.
 pub(super) struct Operation {
     /// Its name in the table of calls.
     pub call: &'static str,
-    /// Its name for programs.
+    /// Its `operationId`.
     pub id: &'static str,
     /// What it does.
     pub summary: &'static str,
     /// Parameters of its query with their types.
     pub query: &'static [(&'static str, &'static str)],
-    /// The types that its body may have.
+    /// The types that its body may have, if any.
     pub body: &'static [&'static str],
-    /// Status and types of its successes; no type for text.
+    /// Status and types of its successful answers; no type for text.
     pub answers: &'static [(u16, &'static [&'static str])],
-    /// Statuses of its own errors, beside those that every call has.
+    /// The statuses of its own errors, beside those that every call has.
     pub errors: &'static [u16],
 }
 

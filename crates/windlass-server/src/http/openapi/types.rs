@@ -27,7 +27,7 @@ pub(super) fn schemas() -> Map<String, Value> {
     schemas
 }
 
-/// The first type of a text, and what follows it.
+/// The first type in a text, and the rest of the text.
 fn read(text: &str) -> Option<((String, Value), &str)> {
     let (head, _) = text.split_once(['=', '{'])?;
     let after = text.get(head.len() + 1..)?;
@@ -59,7 +59,7 @@ fn read(text: &str) -> Option<((String, Value), &str)> {
     Some(((name, object), rest))
 }
 
-/// The schema of a type by its name here.
+/// The schema of a type by its name in this table.
 pub(super) fn schema(kind: &str) -> Value {
     if let Some(item) = kind.strip_prefix('[').and_then(|kind| kind.strip_suffix(']')) {
         return json!({"type": "array", "items": schema(item)});

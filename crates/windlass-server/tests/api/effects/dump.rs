@@ -1,4 +1,4 @@
-//! Everything that a store holds, and which part of it a caller may change.
+//! The complete content of a store, and the part of it that a caller may change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use windlass_core::{
 
 use super::{Bearer, Scene};
 
-/// Everything that a store holds.
+/// The complete content of a store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dump {
     pub tasks: BTreeMap<TaskId, TaskRecord>,
@@ -39,7 +39,7 @@ impl Dump {
         }
     }
 
-    /// Fails if the bearer changed more than its scope allows.
+    /// Fails if the bearer has changed more than its scope allows.
     pub fn assert_allowed(&self, after: &Self, scene: &Scene, bearer: Bearer, what: &str) {
         if bearer == Bearer::Admin {
             return;
@@ -79,7 +79,7 @@ impl Dump {
         }
     }
 
-    /// Jobs and workflows: a task that comes may make one, and is counted in it.
+    /// Checks jobs and workflows: a new task may create one, and counts in it.
     fn assert_gates(&self, after: &Self, bearer: Bearer, what: &str) {
         if !bearer.enqueues() {
             assert_eq!(self.jobs, after.jobs, "{what}: jobs");
@@ -95,7 +95,7 @@ impl Dump {
         }
     }
 
-    /// Schedules: a worker may fire the tick that has come, and the server says what that does.
+    /// Checks schedules: a worker may fire a tick that is due, and the server decides what the tick does.
     fn assert_schedules(&self, after: &Self, scene: &Scene, bearer: Bearer, what: &str) {
         let mut fired = self.schedules.clone();
         let due = fired.get_mut(&scene.due.name).unwrap();
@@ -105,7 +105,8 @@ impl Dump {
         assert!(after.schedules == self.schedules || is_fired, "{what}: {:?}", after.schedules);
     }
 
-    /// Workers of the bearer: the one of the scene, and those that came with the call. No other may have changed.
+    /// The bearer's workers: the one of the scene, and those that the call registered. No other worker may
+    /// have changed.
     fn own_workers(&self, after: &Self, scene: &Scene, bearer: Bearer, what: &str) -> BTreeSet<WorkerId> {
         let new = after.workers.keys().filter(|id| !self.workers.contains_key(id));
         let mut own: BTreeSet<_> = new.copied().collect();

@@ -1,4 +1,4 @@
-//! Every method of gRPC.
+//! Every gRPC method.
 
 use http::Request;
 use http_body_util::{BodyExt, Full};
@@ -18,7 +18,7 @@ pub fn framed(message: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Sends a body to a method; answers its status, or that it was opened if it does not end by itself.
+/// Sends a body to a method. Returns its status; a stream that stays open is a success.
 pub async fn send(wire: &mut Wire, method: &str, body: Vec<u8>, token: Option<&str>) -> Status {
     let mut request =
         Request::post(format!("http://localhost/{method}")).header("content-type", "application/grpc");
@@ -41,7 +41,7 @@ pub async fn send(wire: &mut Wire, method: &str, body: Vec<u8>, token: Option<&s
         .unwrap_or_else(|| Status::unknown("no status"))
 }
 
-/// The body of a call: a stream brings the heads of its messages along.
+/// The body of a call. For a stream, the messages contain their heads already.
 pub fn body(method: &str, message: &[u8]) -> Vec<u8> {
     if method.ends_with("/Work") { message.to_vec() } else { framed(message) }
 }
@@ -58,7 +58,7 @@ async fn a_method_changes_only_what_its_caller_may_change() {
         for bearer in Bearer::ALL {
             let count = Arsenal::of(&Scene::set().await, bearer).messages(&method).len();
             for place in 0..count {
-                // Each message meets the whole scene.
+                // Each message is sent to a new scene.
                 let scene = Scene::set().await;
                 let message = Arsenal::of(&scene, bearer).messages(&method).remove(place);
                 let (mut wire, _) = Wire::connect(&format!("http://{}", scene.server.api.address)).await;
@@ -75,7 +75,10 @@ async fn a_method_changes_only_what_its_caller_may_change() {
                 assert_eq!(findings, [], "{what}");
             }
         }
-        assert!(!call.destructive || changed > 0, "{method}: its messages would change nothing for anybody");
+        assert!(
+            !call.destructive || changed > 0,
+            "{method}: its messages would change nothing for any caller"
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! For every method of gRPC, messages that ask for more than the caller may have.
+//! For every gRPC method, messages that ask for more than the caller may have.
 
 use prost::Message;
 use windlass_core::{Timestamp, WorkerId};
@@ -12,7 +12,7 @@ use super::{
 /// A year that no schedule should be moved to.
 const FAR_MS: i64 = 4_000_000_000_000;
 
-/// What a caller has at hand for its messages.
+/// What a caller knows when it builds its messages.
 pub struct Arsenal<'a> {
     scene: &'a Scene,
     own: &'a Hand,
@@ -23,7 +23,7 @@ impl<'a> Arsenal<'a> {
         Self { scene, own: scene.own_or_victim(bearer) }
     }
 
-    /// Messages of a method; each is the body of a call, and several in one are those of a stream.
+    /// The messages for a method. Each is the body of one call; the body of a stream contains several.
     pub fn messages(&self, method: &str) -> Vec<Vec<u8>> {
         let Some((service, method)) = method.rsplit_once('/') else { panic!("{method} is no method") };
         match service {
@@ -45,7 +45,8 @@ impl<'a> Arsenal<'a> {
         v1::Held { task_id: hand.claimed.id.to_string(), lease: hand.claimed.lease }
     }
 
-    /// The lease of a task, with a budget and a policy that the store did not grant, claimed by a worker.
+    /// The lease of a task as a worker would state it, with a budget and a policy that the store did not
+    /// grant.
     fn lease(hand: &Hand, worker: WorkerId) -> v1::Lease {
         v1::Lease {
             task_id: hand.claimed.id.to_string(),
@@ -59,7 +60,7 @@ impl<'a> Arsenal<'a> {
         }
     }
 
-    /// Each end of the victim's task: as the victim, and as the caller's own worker.
+    /// Leases of the victim's task: one in the victim's name, and one in the name of the caller's own worker.
     fn leases(&self) -> [v1::Lease; 2] {
         let victim = &self.scene.victim;
         [Self::lease(victim, victim.worker), Self::lease(victim, self.own.worker)]
@@ -166,7 +167,7 @@ impl<'a> Arsenal<'a> {
         }
     }
 
-    /// Streams that speak as the victim, and as the caller's worker with the victim's lease.
+    /// Streams in the victim's name, and streams of the caller's worker with the victim's lease.
     fn streams(&self) -> Vec<Vec<u8>> {
         let [as_victim, as_own] = self.leases();
         let hello = |worker_id: String| {
@@ -260,7 +261,8 @@ impl<'a> Arsenal<'a> {
         }
     }
 
-    /// Ticks that have not come, and one that has, each with a task of the caller's choice and the next one in a far year.
+    /// Ticks that are not due, and one that is. Each comes with a task of the caller's choice, and with a
+    /// next tick in a far year.
     fn fires(&self) -> Vec<Vec<u8>> {
         let chosen = |at: Option<Timestamp>, name: &str| {
             v1::FireScheduleRequest {
@@ -289,7 +291,7 @@ fn end<M: Message>(lease: v1::Lease, request: impl Fn(Option<v1::Lease>) -> M) -
     request(Some(lease)).encode_to_vec()
 }
 
-/// Several messages as they follow each other on a stream: each but the first has its head here.
+/// The messages of a stream, one after another: each but the first needs its head here.
 fn joined(messages: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
     let framed: Vec<_> = messages.map(|message| super::grpc::framed(&message)).collect();
     framed.concat()

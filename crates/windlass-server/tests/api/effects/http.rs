@@ -1,17 +1,17 @@
-//! Every route of HTTP.
+//! Every HTTP route.
 
 use windlass_core::Store;
 use windlass_server::access::CALLS;
 
 use super::{Bearer, Dump, Scene};
 
-/// The path of a call with what belongs to others in the place of each parameter, and a body that would change it.
+/// The path of a call that names things of other callers, and a body that would change them.
 fn hostile(call: &str, scene: &Scene) -> (String, String) {
     let (method, route) = call.split_once(' ').unwrap();
     let dead = scene.dead.to_string();
     let victim = scene.victim.claimed.id.to_string();
     let id = match route {
-        // One that has ended, so that the call returns at once.
+        // A task that has ended, so that the call returns at once.
         "/v1/tasks/{id}/retry" | "/v1/tasks/{id}/wait" => dead.clone(),
         "/v1/tasks/{id}" if method == "DELETE" => dead.clone(),
         route if route.starts_with("/v1/tasks/") => victim,
@@ -71,7 +71,7 @@ async fn a_route_changes_only_what_its_caller_may_change() {
             }
             before.assert_allowed(&after, &scene, bearer, &what);
             let is_potent = bearer == Bearer::Admin && call.destructive;
-            assert!(!is_potent || before != after, "{what}: it would change nothing for anybody");
+            assert!(!is_potent || before != after, "{what}: it would change nothing for any caller");
         }
     }
 }

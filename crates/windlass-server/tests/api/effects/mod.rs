@@ -1,6 +1,6 @@
-//! S2: what calls do, not only how they are answered. Every call of gRPC and HTTP is made by every kind of caller with arguments that
-//! name what belongs to others; the store is compared before and after. A call that is refused changes nothing, and one that is
-//! allowed changes only what its scope may change.
+//! S2: what calls change, not only how they are answered. Every kind of caller makes every gRPC and HTTP
+//! call, with arguments that name things of other callers. The test compares the store before and after. A
+//! refused call must change nothing; an allowed call may change only what its scope allows.
 
 mod dump;
 pub mod grpc;

@@ -1,4 +1,4 @@
-//! A server with something of everything in it, and callers with every kind of token.
+//! A server with data of every kind, and callers with every kind of token.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,24 +11,31 @@ use windlass_server::api::TokenRequest;
 
 use crate::access::Guarded;
 
-/// Who calls.
+/// The caller of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bearer {
     /// Without a token.
-    Nobody,
+    NoToken,
     Read,
     Enqueue,
-    /// The same for the queue `mail` alone.
+    /// The same, bound to the queue `mail`.
     EnqueueMail,
     Work,
-    /// The same for the queue `mail` alone.
+    /// The same, bound to the queue `mail`.
     WorkMail,
     Admin,
 }
 
 impl Bearer {
-    pub const ALL: [Self; 7] =
-        [Self::Nobody, Self::Read, Self::Enqueue, Self::EnqueueMail, Self::Work, Self::WorkMail, Self::Admin];
+    pub const ALL: [Self; 7] = [
+        Self::NoToken,
+        Self::Read,
+        Self::Enqueue,
+        Self::EnqueueMail,
+        Self::Work,
+        Self::WorkMail,
+        Self::Admin,
+    ];
 
     pub fn works(self) -> bool {
         matches!(self, Self::Work | Self::WorkMail)
@@ -44,7 +51,7 @@ impl Bearer {
 
     fn token(self) -> TokenRequest {
         let (scope, queues) = match self {
-            Self::Nobody | Self::Read => ("read", vec![]),
+            Self::NoToken | Self::Read => ("read", vec![]),
             Self::Enqueue => ("enqueue", vec![]),
             Self::EnqueueMail => ("enqueue", vec![name("mail")]),
             Self::Work => ("work", vec![]),
@@ -63,14 +70,14 @@ pub fn task(kind: &str, queue: &str) -> NewTask {
     NewTask { queue: name(queue), ..NewTask::new(kind, Payload::bytes(*b"x")).unwrap() }
 }
 
-/// A worker and the task that it runs.
+/// A worker and its running task.
 #[derive(Clone)]
 pub struct Hand {
     pub worker: WorkerId,
     pub claimed: Claimed,
 }
 
-/// A server with something of everything.
+/// A server with data of every kind.
 pub struct Scene {
     pub server: Guarded,
     tokens: BTreeMap<Bearer, String>,
@@ -81,11 +88,11 @@ pub struct Scene {
     pub dead: TaskId,
     pub done: TaskId,
     pub ready: TaskId,
-    /// A schedule whose tick has come, what that enqueues, and its next one.
+    /// A schedule with a due tick, the payload that this tick enqueues, and the tick after it.
     pub due: ScheduleRow,
     pub due_payload: Payload,
     pub due_next: Timestamp,
-    /// A schedule whose tick is far off.
+    /// A schedule with its next tick far in the future.
     pub tonight: ScheduleRow,
 }
 
@@ -128,10 +135,10 @@ impl Scene {
     }
 
     pub fn token(&self, bearer: Bearer) -> Option<&str> {
-        self.tokens.get(&bearer).filter(|_| bearer != Bearer::Nobody).map(String::as_str)
+        self.tokens.get(&bearer).filter(|_| bearer != Bearer::NoToken).map(String::as_str)
     }
 
-    /// The worker that a bearer has, or the one that it has not.
+    /// The worker of a bearer; without one, the victim.
     pub fn own_or_victim(&self, bearer: Bearer) -> &Hand {
         self.own.get(&bearer).unwrap_or(&self.victim)
     }
@@ -152,7 +159,7 @@ async fn add(store: &dyn Store, task: NewTask) -> TaskId {
     store.enqueue(vec![task]).await.unwrap()[0].id
 }
 
-/// A worker with a task of a queue.
+/// Registers a worker, with a running task of a queue.
 async fn hand(store: &dyn Store, queue: &str, owner: Option<&str>) -> Hand {
     let worker = NewWorker {
         host: "h".to_owned(),
@@ -176,7 +183,7 @@ async fn claim(store: &dyn Store, worker: WorkerId) -> Claimed {
     store.claim(&[demand]).await.unwrap().tasks.remove(0)
 }
 
-/// Adds a task that ends like this.
+/// Adds a task that ends with this outcome.
 async fn end(store: &dyn Store, hand: &Hand, outcome: Outcome) -> TaskId {
     let id = add(store, task("a", "default")).await;
     let claimed = claim(store, hand.worker).await;
@@ -187,7 +194,7 @@ async fn end(store: &dyn Store, hand: &Hand, outcome: Outcome) -> TaskId {
     id
 }
 
-/// A job at its limit, and a workflow that is blocked.
+/// Creates a job at its limit, and a blocked workflow.
 async fn gates(store: &dyn Store, hand: &Hand) {
     let limit = JobChange { concurrency: Some(Some(1)), ..JobChange::default() };
     store.gates().set_job(&name("j"), &limit).await.unwrap();

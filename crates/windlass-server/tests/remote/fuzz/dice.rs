@@ -1,4 +1,4 @@
-//! Numbers that look like chance and are the same in every run.
+//! Pseudo-random numbers that are the same in every run.
 
 /// A small generator (splitmix64).
 pub struct Dice(u64);

@@ -1,5 +1,6 @@
-//! S2, S7: messages by chance, for every method and the stream, from bearers of every scope. The server answers each with a
-//! status, goes on, and leaves a store that its audit finds sound. Seeds are fixed; `WINDLASS_LONG=1` makes fifty times as many messages.
+//! S2, S7: random messages for every method and the stream, from bearers of every scope. The server must
+//! answer each with a status, must not stop, and must leave a store that its audit finds sound. Seeds are
+//! fixed; `WINDLASS_LONG=1` sends fifty times as many messages.
 
 mod dice;
 mod shapes;
@@ -33,12 +34,12 @@ use crate::{harness::Served, wire::Wire};
 const EACH: u64 = 2;
 /// The same in a long run.
 const EACH_LONG: u64 = 100;
-/// How long a call may take that waits for nothing. Far more than it needs: only a call that hangs takes longer.
+/// How long a call may take that does not wait. Far more than it needs: only a call that hangs takes longer.
 const ANSWER_MAX: Duration = Duration::from_mins(1);
-/// Calls that may wait because they were asked to, by damage.
+/// Calls that may wait because a random message asked them to.
 const WAITING: [&str; 2] = ["windlass.v1.Workers/Claim", "windlass.v1.Tasks/WaitTasks"];
 
-/// What panicked in this process.
+/// Panics in this process.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn each() -> u64 {
@@ -52,7 +53,7 @@ fn framed(message: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A server that is sent anything.
+/// A server that receives random messages.
 struct Target {
     served: Served,
     store: Arc<dyn Store>,
@@ -90,7 +91,7 @@ impl Target {
         Self { served, store, wire, tokens, shapes: Shapes::load(), texts }
     }
 
-    /// Sends a body; answers its status. A broken connection is a failure.
+    /// Sends a body and returns the status. A broken connection is a failure.
     async fn send(&mut self, method: &str, token: &str, body: Vec<u8>) -> Option<Status> {
         let request = Request::post(format!("http://localhost/{method}"))
             .header("content-type", "application/grpc")
@@ -108,14 +109,14 @@ impl Target {
         body.trailers().and_then(Status::from_header_map)
     }
 
-    /// One message, in one of the sorts: whole, damaged, or of any bytes. A stream is several.
+    /// One message: complete, damaged, or of random bytes. A stream sends several.
     fn body(&self, dice: &mut Dice, method: &str, input: &str) -> Vec<u8> {
         let count = if method.ends_with("/Work") { 1 + dice.below(8) } else { 1 };
         let mut body = Vec::new();
         for place in 0..count {
             let mut message = self.shapes.message(dice, input, &self.texts);
             if method.ends_with("/Work") && place == 0 {
-                // Mostly a hello, or the stream is over before it began.
+                // Mostly a hello; without one the server ends the stream at the first message.
                 let hello = self.shapes.message(dice, ".windlass.v1.Hello", &self.texts);
                 message = [vec![0x0a], varint(hello.len()), hello].concat();
             }
@@ -125,11 +126,11 @@ impl Target {
                 _ => (0..dice.below(64)).map(|_| dice.next() as u8).collect(),
             }));
         }
-        // Seldom the head of a message lies too.
+        // Sometimes the head of a message is damaged too.
         if dice.once_in(10) { damaged(dice, body) } else { body }
     }
 
-    /// Every method with every token.
+    /// Calls every method with every token.
     async fn round(&mut self, dice: &mut Dice) {
         for (method, input) in self.shapes.methods.clone() {
             for token in self.tokens.clone() {
@@ -150,7 +151,7 @@ impl Target {
     }
 }
 
-/// Whether a status says that a message could not be read, which the codec calls internal.
+/// Whether a status means that a message could not be decoded, which the codec reports as internal.
 fn is_decode(status: &Status) -> bool {
     let text = status.message();
     ["decode", "protobuf", "compress", "protocol error", "EOF", "Unexpected", "Missing request message"]
@@ -168,7 +169,7 @@ fn varint(len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Texts that mean something somewhere, and texts that should mean nothing.
+/// Texts that have a meaning somewhere, and texts that should have none.
 fn odd_texts() -> Vec<String> {
     let mut texts: Vec<String> =
         ["", "a", "b", "q", "default", "j", "w", "w1", "w2", "w3", "w4", "w9999999", "s", "\0", "{}"]
@@ -183,7 +184,7 @@ fn odd_texts() -> Vec<String> {
     texts
 }
 
-/// Sends anything to a server on a store of a harness.
+/// Sends random messages to a server on a store of a harness.
 async fn fuzz(harness: &dyn Harness, seed: u64) {
     let shown = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -211,11 +212,11 @@ async fn the_model_survives_messages_by_chance() {
 }
 
 #[tokio::test]
-async fn the_embedded_store_survives_messages_by_chance() {
+async fn the_embedded_store_survives_random_messages() {
     fuzz(&crate::sqlite::support::SqliteHarness::new(windlass_sqlite::Durability::Normal), 2).await;
 }
 
 #[tokio::test]
-async fn the_postgresql_store_survives_messages_by_chance() {
+async fn the_postgresql_store_survives_random_messages() {
     fuzz(&crate::postgres::support::PostgresHarness::new(), 3).await;
 }

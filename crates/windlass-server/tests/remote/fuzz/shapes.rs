@@ -1,4 +1,5 @@
-//! Messages of every type that the descriptors name, filled by chance with values that are likely to hurt.
+//! Messages of every type that the descriptors name, filled with random values that are likely to cause
+//! trouble.
 
 use std::collections::HashMap;
 
@@ -103,7 +104,7 @@ impl Shapes {
     fn fill(&self, dice: &mut Dice, of: &str, texts: &[String], depth: u32, bytes: &mut Vec<u8>) {
         let Some(shape) = self.types.get(of) else { return };
         for field in &shape.fields {
-            // Long polls would only make the run long.
+            // Long polls would only make the run longer.
             if dice.once_in(4) || matches!(field.name.as_str(), "wait_ms" | "timeout_ms") {
                 continue;
             }
@@ -157,7 +158,7 @@ fn put(bytes: &mut Vec<u8>, inner: &[u8]) {
     bytes.extend_from_slice(inner);
 }
 
-/// A number at some edge, or any.
+/// A number at some limit, or a random one.
 fn number(dice: &mut Dice) -> u64 {
     const EDGES: [u64; 14] = [
         0,
@@ -178,7 +179,7 @@ fn number(dice: &mut Dice) -> u64 {
     if dice.once_in(4) { dice.next() >> dice.below(64) } else { *dice.one(&EDGES) }
 }
 
-/// The same bytes with some damage.
+/// The same bytes, randomly damaged.
 pub fn damaged(dice: &mut Dice, mut bytes: Vec<u8>) -> Vec<u8> {
     for _ in 0..=dice.below(4) {
         let place = dice.below(bytes.len() + 1);
