@@ -1,4 +1,5 @@
-//! POISON-CONTAINED with real processes: the program `aborter` is started again and again until every task has ended.
+//! POISON-CONTAINED with real processes: the program `aborter` is started again and again until every
+//! task has ended.
 
 use std::{
     path::{Path, PathBuf},
@@ -118,7 +119,8 @@ impl Ground {
     /// Runs tasks until the culprits among them are dead and all others done, and looks at each.
     ///
     /// # Errors
-    /// If a task does not end as it should, an attempt is spent, a job goes beyond its limit, or it takes too many restarts.
+    /// If a task does not end as it should, an attempt is spent, a job goes beyond its limit, or it takes
+    /// too many restarts.
     pub fn contain(&self, place: &str, load: &Load) -> Result<Contained> {
         self.enqueue(load)?;
         let began = Instant::now();

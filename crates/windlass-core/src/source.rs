@@ -139,7 +139,8 @@ impl SettleBatch {
 pub struct Settled {
     /// Tasks whose lease was no longer held; nothing was changed for them.
     pub fenced: Vec<TaskId>,
-    /// Lanes that have ready tasks because of this batch, as far as the store knows when it answers. Of others it gives a hint.
+    /// Lanes that have ready tasks because of this batch, as far as the store knows when it answers. Of
+    /// others it gives a hint.
     pub lanes_ready: Vec<LaneId>,
     /// When the next scheduled task is due, if there is one; always set by a batch that scheduled something.
     pub next_due: Option<Timestamp>,
@@ -259,7 +260,8 @@ pub trait Source: Send + Sync + 'static {
     async fn unclaim(&self, worker: WorkerId, claim_no: u64) -> Result<u64>;
 
     /// Writes the ends of attempts, all in one durable commit, once per batch number: a batch that was
-    /// already applied is answered from its receipt. Tasks that it releases become ready in the order of their ids, whatever the
+    /// already applied is answered from its receipt. Tasks that it releases become ready in the order of
+    /// their ids, whatever the
     /// order of the batch.
     async fn settle(&self, batch: Arc<SettleBatch>) -> Result<Settled>;
 

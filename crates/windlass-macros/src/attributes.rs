@@ -81,7 +81,8 @@ fn name_of(meta: &ParseNestedMeta<'_>) -> syn::Result<String> {
     Err(syn::Error::new(literal.span(), format!("this name {fault}")))
 }
 
-/// The characters that `windlass_core::text::is_unsafe` names, apart from control characters. This crate cannot use that one; a test of
+/// The characters that `windlass_core::text::is_unsafe` names, apart from control characters. This
+/// crate cannot use that one; a test of
 /// `windlass` compares the two.
 fn is_unseen(letter: char) -> bool {
     matches!(

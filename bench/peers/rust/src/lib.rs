@@ -96,7 +96,7 @@ impl<S: for<'a> Deserialize<'a>> Plan<S> {
 }
 
 impl<S> Plan<S> {
-    /// A payload as long as everybody's.
+    /// A payload of the same length as the other peers'.
     pub fn fields(&self, i: u64, t_us: u64) -> Fields {
         let bare = serde_json::json!({ "i": i, "t_us": t_us, "pad": "" }).to_string().len();
         Fields { i, t_us, pad: "x".repeat(self.payload_bytes.saturating_sub(bare)) }

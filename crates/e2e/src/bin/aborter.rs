@@ -1,14 +1,19 @@
-//! A worker with tasks that end the whole process, to show that they are found and cost their neighbours nothing.
+//! A worker with tasks that end the whole process, to show that they are found and cost their
+//! neighbours nothing.
 //!
 //! `aborter STORE enqueue N [OPTION…]` puts N tasks into a store, one of which calls `abort()`.
 //! `aborter STORE run SLOTS [OPTION…]` works until every task has ended, if it lives so long, and prints them.
-//! `aborter STORE first SLOTS [OPTION…]` does the same, but no task ends before `abort()` was called with every slot taken.
+//! `aborter STORE first SLOTS [OPTION…]` does the same, but no task ends before `abort()` was called
+//! with every slot taken.
 //!
-//! STORE is the address of a store or of a server. Options of every command: `schema=NAME`, `lease-ms=N`. Options of `enqueue`:
-//! `ends=abort` or `ends=overflow` (the stack), `culprits=N`, `ms=N` (how long the others take), `jobs=N` and `limit=N` (their
+//! STORE is the address of a store or of a server. Options of every command: `schema=NAME`,
+//! `lease-ms=N`. Options of `enqueue`:
+//! `ends=abort` or `ends=overflow` (the stack), `culprits=N`, `ms=N` (how long the others take),
+//! `jobs=N` and `limit=N` (their
 //! limit).
 //!
-//! A task that ends nothing takes a while, so that most of what was claimed with the culprit is still there when it strikes.
+//! A task that ends nothing takes a while, so that most of what was claimed with the culprit is still
+//! there when it strikes.
 
 use std::{
     collections::HashMap,
@@ -28,7 +33,8 @@ use windlass::{
 };
 use windlass_remote::RemoteStore;
 
-/// How long a culprit waits for its jobs to reach their limits: towards the end there are too few tasks for that.
+/// How long a culprit waits for its jobs to reach their limits: towards the end there are too few tasks
+/// for that.
 const JOBS_FULL_WAIT: Duration = Duration::from_secs(2);
 /// Tasks of one enqueue.
 const BATCH: usize = 500;

@@ -1,4 +1,5 @@
-//! POISON-CONTAINED: a task that takes its process down, again and again; on a file, and over gRPC to a server on a file.
+//! POISON-CONTAINED: a task that takes its process down, again and again; on a file, and over gRPC to a
+//! server on a file.
 //! `WINDLASS_LONG=1` makes it 1,000 tasks of a second on 1,000 slots, and prints what it cost.
 
 use std::{path::Path, time::Duration};

@@ -96,7 +96,8 @@ async fn a_remote_worker_continues_over_a_kill_of_its_server() {
     assert!(!worker.transcript().contains("lease lost"), "{}", worker.transcript());
 }
 
-/// The copy is older than the worker and its leases: a store that counted on from there would give the same numbers again.
+/// The copy is older than the worker and its leases: a store that counted on from there would give the
+/// same numbers again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_remote_worker_loses_its_leases_to_a_restored_store() {
     let folder = tempfile::tempdir().unwrap();
@@ -120,7 +121,8 @@ async fn a_remote_worker_loses_its_leases_to_a_restored_store() {
     first.process.kill().unwrap();
     on(&store, &["restore", copy.to_str().unwrap(), "--force"]);
     let second = up(&store, &listen);
-    // Both attempts end, long before the ten minutes that the worker's leases last, and the task of the copy runs again.
+    // Both attempts end, long before the ten minutes that the worker's leases last, and the task of the
+    // copy runs again.
     until(async || match target.book() {
         book if book.open == 1 && book.arrivals[&kept] == 2 => Ok(()),
         book => Err(format!("{} run, {:?} came", book.open, book.arrivals)),

@@ -13,14 +13,14 @@ const FILES_OF_STEP_MAX: usize = 7;
 const COLUMNS_MAX: usize = 110;
 /// Characters of the name of a test.
 const TEST_NAME_MAX: usize = 60;
-/// Words that name no actor, and metaphors that technical words have replaced. Each is written in two halves, so that this
+/// Words that name no actor, and metaphors that technical words have replaced. Each is written in two
+/// halves, so that this
 /// file does not find itself.
-const BANNED: [&str; 12] = [
+const BANNED: [&str; 11] = [
     concat!("who", "ever"),
     concat!("whom", "ever"),
     concat!("some", "body"),
     concat!("no", "body"),
-    concat!("any", "body"),
     concat!("every", "body"),
     concat!("what is to", " be"),
     concat!("hear", "say"),
@@ -29,7 +29,8 @@ const BANNED: [&str; 12] = [
     concat!("by ", "heart"),
     concat!("with the ", "hands"),
 ];
-/// Folders that hold more files than [`FILES_MAX`] today. A folder leaves this list when it is split, and none joins it.
+/// Folders that hold more files than [`FILES_MAX`] today. A folder leaves this list when it is split,
+/// and none joins it.
 const STILL_LARGE: [&str; 9] = [
     "crates/windlass/src",
     "crates/windlass-amqp/src",
@@ -131,7 +132,12 @@ fn comments_and_documents_use_no_banned_word() {
         if !is_document && !["rs", "sql", "proto"].contains(&kind) {
             continue;
         }
-        for (number, line) in e2e::read(&path).lines().enumerate() {
+        let whole = e2e::read(&path);
+        // A page that another one replaced keeps the words of its time.
+        if whole.contains("*Superseded by [") {
+            continue;
+        }
+        for (number, line) in whole.lines().enumerate() {
             let Some(text) = (if is_document { Some(line) } else { comment(line) }) else { continue };
             let text = text.to_lowercase();
             let is_word = |at: usize, word: &str| {

@@ -160,9 +160,9 @@ pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
         | SqlState::UNDEFINED_COLUMN
         | SqlState::UNDEFINED_FUNCTION
         | SqlState::INVALID_SCHEMA_NAME
-        | SqlState::UNDEFINED_OBJECT => {
-            undone(Error::Unavailable(format!("{text}; does the schema exist? see `windlass migrate --plan`")))
-        }
+        | SqlState::UNDEFINED_OBJECT => undone(Error::Unavailable(format!(
+            "{text}; does the schema exist? see `windlass migrate --plan`"
+        ))),
         _ if state.code().starts_with("22") => undone(Error::Invalid(text)),
         // The session was terminated, or the server shuts down: the commit may have happened before.
         _ if state.code().starts_with("57P") || state.code().starts_with("08") => {

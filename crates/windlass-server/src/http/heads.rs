@@ -54,7 +54,10 @@ struct Head {
     part: Part,
     has_request_line: bool,
     /// `None` inside: hyper would not accept the length.
-    #[expect(clippy::option_option, reason = "no length, one that cannot be read, and a length are three cases")]
+    #[expect(
+        clippy::option_option,
+        reason = "no length, one that cannot be read, and a length are three cases"
+    )]
     length: Option<Option<u64>>,
     has_encoding: bool,
 }
