@@ -58,7 +58,7 @@ struct Found {
 }
 
 impl Found {
-    /// The answer of a look and the take after it.
+    /// The answer of a claim that has looked, before the take or after it.
     fn seen(demand: &Demand, view: &View, took: Took) -> Self {
         let rest = match (took.tasks.len() as i64) < wanted(demand) {
             false => Rest::More,

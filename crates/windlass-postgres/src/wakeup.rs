@@ -3,4 +3,5 @@
 
 pub(crate) mod doorbell;
 pub(crate) mod hints;
+pub(crate) mod listener;
 pub(crate) mod offer;

@@ -2,7 +2,7 @@
 //! server on a file.
 //! `WINDLASS_LONG=1` makes it 1,000 tasks of a second on 1,000 slots, and prints what it cost.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use e2e::{
     containment::{Ground, Load},

@@ -38,7 +38,7 @@ WITH open_range AS MATERIALIZED (
   GROUP BY 1, 2, 3, 4, 5
   ORDER BY 1
 ), line AS MATERIALIZED (
-  -- One row, which is read as often as it takes; a thousand would be copied and read again each time.
+  -- All row locations in one row: the update reads this row once, instead of a list that is copied for each use.
   SELECT array_agg(t.place) AS places, array_agg(t.job) FILTER (WHERE t.paced) AS started
   FROM (
     SELECT t.place, t.job, t.paced

@@ -1,5 +1,6 @@
--- Whether a worker may take tasks of these lanes now. Its row is held until the claim commits: a sweep that takes the
--- tasks of a dead worker away waits for that, and misses none that commits late.
+-- Whether a worker may take tasks of these lanes now. Hazard: a sweep that takes away the tasks of a dead worker could
+-- miss those of a claim that commits late. So the claim locks the worker's row until it commits, and the sweep waits for
+-- that lock before it looks for tasks.
 -- :worker, :claim_no, :lanes, :last_chance (crashes), :isolation_ms for each crash, :locked (what to do if the row is
 -- locked).
 -- Index: primary key of worker.

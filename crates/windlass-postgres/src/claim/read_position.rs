@@ -6,9 +6,9 @@
 //!
 //! Tasks can become ready behind that position: a transaction drew its number early and committed late, or
 //! another session had locked the row. They are found in two ways. A claim that follows one with fewer tasks
-//! than it asked for reads from a little further back. From time to time a claim reads from the head. If that
-//! one is full, the position moves back to where it stopped, so that the next claim takes the other tasks
-//! behind.
+//! than it asked for reads from a little further back. From time to time a claim reads from the head. If the
+//! claim from the head is full, more tasks may lie between the place where it stopped and the position. So the
+//! position moves back to that place, and the next claim goes on from there.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,9 +20,9 @@ use windlass_core::LaneId;
 /// How far back, in time, a claim reads if the one before got fewer tasks than it asked for.
 const LATE_COMMIT: Duration = Duration::from_millis(200);
 /// How often a line is read from its head after such a claim.
-pub(crate) const FULL_SCAN_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const FROM_HEAD_EVERY: Duration = Duration::from_secs(1);
 /// The same while claims are full: with many dead entries such a read is slow.
-const FULL_SCAN_EVERY_BUSY: Duration = Duration::from_secs(5);
+const FROM_HEAD_EVERY_BUSY: Duration = Duration::from_secs(5);
 /// Priorities of a lane that have a position of their own; a line with more is read from its head.
 const PRIORITIES_MAX: usize = 8;
 
@@ -64,17 +64,19 @@ pub(crate) struct ReadPositions {
 struct ReadyLine {
     /// By priority.
     positions: BTreeMap<i32, Position>,
-    last_full_scan: Option<Duration>,
+    head_read_at: Option<Duration>,
     was_short: bool,
 }
 
 /// How far one priority of a line was read, now and a while ago.
 #[derive(Debug, Clone, Copy, Default)]
 struct Position {
+    /// The highest number (`ready_seq`) that was taken.
     now: i64,
-    /// What `now` was when `since` began. A claim that reads from `before` misses nothing that was late by
-    /// [`LATE_COMMIT`].
+    /// What `now` was at the time `since`.
     at_since: i64,
+    /// What `at_since` was before: at least [`LATE_COMMIT`] ago. A claim that reads from here finds every task whose
+    /// transaction committed up to that much later than its number was drawn.
     before: i64,
     since: Duration,
 }
@@ -97,10 +99,10 @@ impl Position {
 }
 
 impl ReadyLine {
-    fn is_full_scan_due(&self, now: Duration) -> bool {
-        let every = if self.was_short { FULL_SCAN_EVERY } else { FULL_SCAN_EVERY_BUSY };
+    fn is_head_due(&self, now: Duration) -> bool {
+        let every = if self.was_short { FROM_HEAD_EVERY } else { FROM_HEAD_EVERY_BUSY };
         self.positions.len() > PRIORITIES_MAX
-            || self.last_full_scan.is_none_or(|last| now.saturating_sub(last) >= every)
+            || self.head_read_at.is_none_or(|last| now.saturating_sub(last) >= every)
     }
 }
 
@@ -110,7 +112,7 @@ impl ReadPositions {
         let mut start = Start::default();
         for lane in lanes {
             let number = lane.0 as i32;
-            let known = self.lanes.get(&number).filter(|line| !line.is_full_scan_due(now));
+            let known = self.lanes.get(&number).filter(|line| !line.is_head_due(now));
             let Some(line) = known else {
                 start.from_head.push(number);
                 start.push(number, i32::MAX, i32::MIN, -1);
@@ -151,7 +153,7 @@ impl ReadPositions {
         }
         for lane in &start.from_head {
             let line = self.lanes.entry(*lane).or_default();
-            line.last_full_scan = Some(now);
+            line.head_read_at = Some(now);
             let mut of_lane = last_of.range((*lane, i32::MIN)..=(*lane, i32::MAX));
             // It may have left some of the lowest priority that it took from; it took all of the priorities
             // above.

@@ -20,8 +20,8 @@ use crate::{
 pub(crate) enum Suspects {
     /// Nothing is taken while one waits.
     First,
-    /// They have had their turn.
-    Aside,
+    /// They have had their turn in this claim: other tasks are taken beside those that still wait.
+    Done,
 }
 
 /// What a take brought, in the order in which the tasks are to start.

@@ -71,8 +71,7 @@ async fn one(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Res
     let start = shared.start(&demand.lanes);
     if room > 0 {
         // A suspect on its last chance runs alone: then this takes nothing.
-        let Took { tasks, has_started } =
-            take(shared, session, demand, &start, room, Suspects::Aside).await?;
+        let Took { tasks, has_started } = take(shared, session, demand, &start, room, Suspects::Done).await?;
         took.tasks.extend(tasks);
         took.has_started |= has_started;
     }

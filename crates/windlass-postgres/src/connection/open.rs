@@ -23,7 +23,7 @@ use crate::{
         vacuum,
     },
     wakeup::{
-        doorbell,
+        listener,
         offer::{self, Offers},
     },
 };
@@ -63,7 +63,7 @@ pub(crate) async fn open(
     driver.handle().spawn(vacuum::run(Arc::clone(&shared.vacuum), Weakly::new(&shared)));
     driver.handle().spawn(offer::run(chores, Weakly::new(&shared)));
     if let Some(server) = listen_at {
-        driver.handle().spawn(doorbell::listen(Weakly::new(&shared), server, Arc::clone(&driver)));
+        driver.handle().spawn(listener::listen(Weakly::new(&shared), server, Arc::clone(&driver)));
     }
     Ok(Arc::new(PostgresStore::new(shared, plain, keyed, renewals, origin)))
 }

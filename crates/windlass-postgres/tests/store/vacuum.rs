@@ -136,7 +136,7 @@ async fn figures_that_take_too_long_are_those_of_the_leader() {
     rig.store.retain(&Retention::default()).await.unwrap();
     let slow = include_str!("../../sql/upkeep/depth_now.sql").replace(
         "SELECT d.lane, d.state, count(*)\n",
-        "SELECT d.lane, d.state, count(*) + count(pg_sleep(20)) + 0 * nextval('windlass.tried')\n",
+        "SELECT d.lane, d.state, count(*) + 0 * count(nextval('windlass.tried')) + count(pg_sleep(20))\n",
     );
     harness.execute("CREATE SEQUENCE {s}.tried").await;
     let other = harness

@@ -281,9 +281,9 @@ mod tests {
     #[test]
     fn an_endless_head_takes_no_memory() {
         let mut framing = Framing::Head(Head::default());
-        framing.take(&mut [b'a'; 100_000]);
-        framing.take(&mut *b"\n".to_vec());
-        framing.take(&mut [b'a'; 100_000]);
+        framing.take(&mut vec![b'a'; 100_000]);
+        framing.take(&mut [b'\n']);
+        framing.take(&mut vec![b'a'; 100_000]);
         let Framing::Head(head) = framing else { panic!("{framing:?}") };
         assert_eq!(head.name.len(), NAME_MAX_BYTES);
     }
