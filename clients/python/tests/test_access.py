@@ -89,7 +89,7 @@ async def test_a_token_is_taken_from_the_variable(
 
 
 async def test_without_a_token_the_error_says_how_to_show_one(plain: Guarded, enqueue: Enqueue) -> None:
-    with pytest.raises(windlass.UnauthorizedError, match="wants a token") as raised:
+    with pytest.raises(windlass.UnauthorizedError, match="requires a token") as raised:
         await enqueue(plain.server.url)
     assert raised.value.code == "unauthorized"
     assert raised.value.hint is not None and "token" in raised.value.hint

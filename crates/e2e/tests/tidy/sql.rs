@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
-/// The statement files of the stores; migrations and schema snapshots contain many statements on purpose.
+/// The statement files of the stores. Migrations and schema snapshots contain many statements on purpose, and parts none.
 fn statements() -> Vec<(PathBuf, String)> {
     e2e::files()
         .into_iter()
         .filter(|path| path.extension().is_some_and(|extension| extension == "sql"))
         .filter(|path| {
-            path.starts_with("crates") && path.parent().is_some_and(|folder| folder.ends_with("sql"))
+            let folder = path.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
+            let is_below_sql =
+                path.parent().and_then(|folder| folder.parent()).is_some_and(|above| above.ends_with("sql"));
+            path.starts_with("crates") && is_below_sql && folder != "migrations" && folder != "parts"
         })
         .map(|path| {
             let text = e2e::read(&path);

@@ -73,7 +73,7 @@ fn a_done_task_is_repeated_and_both_show_it() {
     up.say(&["tasks", "wait", &second]).done();
     assert!(up.say(&["tasks", "show", first]).done().stdout.contains(&format!("repeated   by {second}")));
     assert!(up.say(&["tasks", "show", &second]).done().stdout.contains(&format!("repeats    {first}")));
-    let said = up.say(&["tasks", "retry", first]).failed(4, &["repeated already", &second]);
+    let said = up.say(&["tasks", "retry", first]).failed(4, &["already repeated", &second]);
     assert!(follow(&up, &said).done().stdout.ends_with(&format!("repeats {second}\n")));
 }
 

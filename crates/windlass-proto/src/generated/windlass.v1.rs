@@ -20,13 +20,13 @@ pub struct RetryPolicy {
 /// A task to enqueue.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct NewTask {
-    /// Which handler runs it.
+    /// The kind, which selects the handler.
     #[prost(string, tag = "1")]
     pub kind: ::prost::alloc::string::String,
-    /// Which queue it waits in; `default` if empty.
+    /// The queue; `default` if empty.
     #[prost(string, tag = "2")]
     pub queue: ::prost::alloc::string::String,
-    /// What it carries; `{}` if absent.
+    /// `{}` if absent.
     #[prost(message, optional, tag = "3")]
     pub payload: ::core::option::Option<Payload>,
     /// Higher first.
@@ -35,7 +35,7 @@ pub struct NewTask {
     /// Idempotency key: the same (queue, key) gives one task.
     #[prost(string, optional, tag = "7")]
     pub key: ::core::option::Option<::prost::alloc::string::String>,
-    /// Another kind or payload under the same key is answered with the existing task instead of being refused.
+    /// For another kind or payload under the same key: return the existing task instead of refusing the new one.
     #[prost(bool, tag = "8")]
     pub ignore_key_conflict: bool,
     #[prost(uint32, optional, tag = "9")]
@@ -53,10 +53,10 @@ pub struct NewTask {
     pub workflow: ::prost::alloc::string::String,
     #[prost(enumeration = "OnFailure", tag = "14")]
     pub on_failure: i32,
-    /// W3C trace context of whoever enqueues it.
+    /// W3C trace context of the caller.
     #[prost(string, tag = "15")]
     pub traceparent: ::prost::alloc::string::String,
-    /// The limit of its job if the store does not know that job yet; a job that is there keeps its own.
+    /// The limit of its job if the job does not exist yet; an existing job keeps its own.
     #[prost(uint32, optional, tag = "16")]
     pub job_concurrency: ::core::option::Option<u32>,
     /// When it may start; at once if neither is given.
@@ -84,12 +84,12 @@ pub struct Lane {
     #[prost(string, tag = "3")]
     pub kind: ::prost::alloc::string::String,
 }
-/// The right to end one attempt. Send it back as it came.
+/// The right to end one attempt. Send it back unchanged.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Lease {
     #[prost(string, tag = "1")]
     pub task_id: ::prost::alloc::string::String,
-    /// Raised by one at every claim: the fence.
+    /// The fence: it rises by one with every claim.
     #[prost(uint32, tag = "2")]
     pub lease: u32,
     #[prost(string, tag = "3")]
@@ -116,7 +116,7 @@ pub struct ClaimedTask {
     pub payload: ::core::option::Option<Payload>,
     #[prost(int32, tag = "4")]
     pub priority: i32,
-    /// How often its process died with it since it last ended otherwise.
+    /// How often its process crashed since its last attempt that ended otherwise.
     #[prost(uint32, tag = "5")]
     pub crashes: u32,
     #[prost(uint64, tag = "6")]
@@ -146,7 +146,7 @@ pub struct Attempt {
     #[prost(string, optional, tag = "7")]
     pub error: ::core::option::Option<::prost::alloc::string::String>,
 }
-/// A task as a person or a program looks at it.
+/// A task as it is displayed.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Task {
     #[prost(string, tag = "1")]
@@ -195,8 +195,8 @@ pub struct Task {
     #[prost(message, repeated, tag = "22")]
     pub attempts: ::prost::alloc::vec::Vec<Attempt>,
 }
-/// What went wrong; in the trailer `windlass-error-bin` of every answer that is not a success. The status message is the
-/// same sentence as in HTTP/JSON.
+/// An error, in the trailer `windlass-error-bin` of every answer that is not a success. The status message is
+/// the same sentence as in HTTP/JSON.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Error {
     /// A stable name, such as `lease_lost`; the same in every interface.
@@ -204,7 +204,7 @@ pub struct Error {
     pub code: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,
-    /// What to do.
+    /// What the caller can do.
     #[prost(string, tag = "3")]
     pub hint: ::prost::alloc::string::String,
     /// The part of the message that names the cause.
@@ -220,9 +220,9 @@ pub struct Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Encoding {
-    /// JSON text; checked when it comes in, shown to people.
+    /// JSON text; checked on arrival, displayed as it is.
     Json = 0,
-    /// Anything; shown as size and digest only.
+    /// Any bytes; displayed as size and digest only.
     Bytes = 1,
 }
 impl Encoding {
@@ -251,9 +251,9 @@ pub enum TaskState {
     Unspecified = 0,
     /// Not due yet.
     Scheduled = 1,
-    /// Behind its predecessor in its workflow.
+    /// Waits for its predecessor in its workflow.
     Waiting = 2,
-    /// Its job is at its limit or paused, or nobody alive can take it.
+    /// Its job is at its limit or paused, or no live worker can take it.
     Held = 3,
     /// May be claimed now.
     Ready = 4,
@@ -261,9 +261,9 @@ pub enum TaskState {
     Running = 5,
     /// Ended in success.
     Done = 6,
-    /// Ended for good without success.
+    /// Ended without success, and not retried.
     Dead = 7,
-    /// Ended by request.
+    /// Cancelled.
     Cancelled = 8,
 }
 impl TaskState {
@@ -303,9 +303,9 @@ impl TaskState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum OnFailure {
-    /// Nothing said: the workflow's first task decides, `block` if it says nothing either.
+    /// Not set: the workflow's first task decides; `block` if that does not set it either.
     Unspecified = 0,
-    /// The workflow waits until somebody retries, skips or cancels.
+    /// The workflow waits until an operator retries, skips or cancels.
     Block = 1,
     /// The next step runs.
     Skip = 2,
@@ -347,7 +347,7 @@ pub enum AttemptResult {
     Crashed = 5,
     Cancelled = 6,
     Dead = 7,
-    /// Not an attempt: an operator granted a fresh budget here.
+    /// Not an attempt: an operator gave the task a fresh budget.
     Redriven = 8,
 }
 impl AttemptResult {
@@ -393,13 +393,13 @@ pub struct EnqueueRequest {
 pub struct EnqueueResponse {
     #[prost(string, tag = "1")]
     pub task_id: ::prost::alloc::string::String,
-    /// Whether a task with this key was already there.
+    /// Whether a task with this key existed already.
     #[prost(bool, tag = "2")]
     pub existing: bool,
-    /// What the caller should know, for example that no live worker has this kind.
+    /// Warnings, for example that no live worker has this kind.
     #[prost(string, repeated, tag = "3")]
     pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Its job is cancelled, and with it the task: at once, or when its turn in its workflow comes.
+    /// Its job is cancelled, so the task is cancelled too: at once, or when its turn in its workflow comes.
     #[prost(bool, tag = "4")]
     pub cancelled: bool,
 }
@@ -422,7 +422,7 @@ pub struct EnqueuedTask {
     pub task_id: ::prost::alloc::string::String,
     #[prost(bool, tag = "2")]
     pub existing: bool,
-    /// Its job is cancelled, and with it the task: at once, or when its turn in its workflow comes.
+    /// Its job is cancelled, so the task is cancelled too: at once, or when its turn in its workflow comes.
     #[prost(bool, tag = "3")]
     pub cancelled: bool,
 }
@@ -446,7 +446,7 @@ pub struct ListTasksRequest {
     /// Only tasks enqueued at or after this time.
     #[prost(int64, optional, tag = "6")]
     pub since_ms: ::core::option::Option<i64>,
-    /// Where the page starts: `next` of the one before.
+    /// Where the page starts: `next` of the previous page.
     #[prost(string, tag = "7")]
     pub after: ::prost::alloc::string::String,
     /// At most 1000; 50 if zero.
@@ -457,7 +457,7 @@ pub struct ListTasksRequest {
 pub struct ListTasksResponse {
     #[prost(message, repeated, tag = "1")]
     pub tasks: ::prost::alloc::vec::Vec<Task>,
-    /// Where the next page starts; empty at the end. A page may be short and still have a next.
+    /// Where the next page starts; empty at the end. A short page may still have a next one.
     #[prost(string, tag = "2")]
     pub next: ::prost::alloc::string::String,
 }
@@ -473,7 +473,7 @@ pub struct WaitTasksRequest {
 pub struct WaitTasksResponse {
     #[prost(message, repeated, tag = "1")]
     pub ended: ::prost::alloc::vec::Vec<Task>,
-    /// Those that do not exist.
+    /// Tasks that do not exist.
     #[prost(string, repeated, tag = "2")]
     pub missing: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -539,10 +539,10 @@ pub struct ChangedTasks {
 pub struct ChangedTask {
     #[prost(string, tag = "1")]
     pub task_id: ::prost::alloc::string::String,
-    /// Its state now, if it was changed.
+    /// Its new state, if it was changed.
     #[prost(enumeration = "TaskState", tag = "2")]
     pub state: i32,
-    /// Why nothing was done, if so.
+    /// Why it was not changed, if so.
     #[prost(message, optional, tag = "3")]
     pub error: ::core::option::Option<Error>,
 }
@@ -675,7 +675,7 @@ pub mod tasks_client {
                 .insert(GrpcMethod::new("windlass.v1.Tasks", "EnqueueBatch"));
             self.inner.unary(req, path, codec).await
         }
-        /// One task, unfinished or kept.
+        /// One task, unfinished or from the history.
         pub async fn get_task(
             &mut self,
             request: impl tonic::IntoRequest<super::GetTaskRequest>,
@@ -746,7 +746,7 @@ pub mod tasks_client {
                 .insert(GrpcMethod::new("windlass.v1.Tasks", "WaitTasks"));
             self.inner.unary(req, path, codec).await
         }
-        /// Ends tasks that have not started and asks running ones to end.
+        /// Ends tasks that have not started, and asks running ones to end.
         pub async fn cancel_tasks(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelTasksRequest>,
@@ -768,7 +768,7 @@ pub mod tasks_client {
                 .insert(GrpcMethod::new("windlass.v1.Tasks", "CancelTasks"));
             self.inner.unary(req, path, codec).await
         }
-        /// Grants dead tasks a fresh budget of attempts.
+        /// Gives dead tasks a fresh budget of attempts.
         pub async fn retry_tasks(
             &mut self,
             request: impl tonic::IntoRequest<super::RetryTasksRequest>,
@@ -790,8 +790,8 @@ pub mod tasks_client {
                 .insert(GrpcMethod::new("windlass.v1.Tasks", "RetryTasks"));
             self.inner.unary(req, path, codec).await
         }
-        /// Adds a task that does the same as one that is done or cancelled: what has ended never runs again. Each task is repeated once; a
-        /// third run repeats the second.
+        /// Adds a task that does the same as one that is done or cancelled. An ended task never runs again. Each task is
+        /// repeated once; a third run repeats the second.
         pub async fn repeat_task(
             &mut self,
             request: impl tonic::IntoRequest<super::RepeatTaskRequest>,
@@ -816,7 +816,7 @@ pub mod tasks_client {
                 .insert(GrpcMethod::new("windlass.v1.Tasks", "RepeatTask"));
             self.inner.unary(req, path, codec).await
         }
-        /// Removes dead tasks for good, as retention does later.
+        /// Removes dead tasks, as retention would do later.
         pub async fn remove_tasks(
             &mut self,
             request: impl tonic::IntoRequest<super::RemoveTasksRequest>,
@@ -890,7 +890,7 @@ pub mod tasks_server {
             tonic::Response<super::EnqueueBatchResponse>,
             tonic::Status,
         >;
-        /// One task, unfinished or kept.
+        /// One task, unfinished or from the history.
         async fn get_task(
             &self,
             request: tonic::Request<super::GetTaskRequest>,
@@ -911,18 +911,18 @@ pub mod tasks_server {
             tonic::Response<super::WaitTasksResponse>,
             tonic::Status,
         >;
-        /// Ends tasks that have not started and asks running ones to end.
+        /// Ends tasks that have not started, and asks running ones to end.
         async fn cancel_tasks(
             &self,
             request: tonic::Request<super::CancelTasksRequest>,
         ) -> std::result::Result<tonic::Response<super::ChangedTasks>, tonic::Status>;
-        /// Grants dead tasks a fresh budget of attempts.
+        /// Gives dead tasks a fresh budget of attempts.
         async fn retry_tasks(
             &self,
             request: tonic::Request<super::RetryTasksRequest>,
         ) -> std::result::Result<tonic::Response<super::ChangedTasks>, tonic::Status>;
-        /// Adds a task that does the same as one that is done or cancelled: what has ended never runs again. Each task is repeated once; a
-        /// third run repeats the second.
+        /// Adds a task that does the same as one that is done or cancelled. An ended task never runs again. Each task is
+        /// repeated once; a third run repeats the second.
         async fn repeat_task(
             &self,
             request: tonic::Request<super::RepeatTaskRequest>,
@@ -930,7 +930,7 @@ pub mod tasks_server {
             tonic::Response<super::RepeatTaskResponse>,
             tonic::Status,
         >;
-        /// Removes dead tasks for good, as retention does later.
+        /// Removes dead tasks, as retention would do later.
         async fn remove_tasks(
             &self,
             request: tonic::Request<super::RemoveTasksRequest>,
@@ -1491,14 +1491,14 @@ pub mod tasks_server {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RegisterRequest {
-    /// For people only.
+    /// For display only.
     #[prost(string, tag = "1")]
     pub host: ::prost::alloc::string::String,
     #[prost(uint32, tag = "2")]
     pub pid: u32,
     #[prost(string, tag = "3")]
     pub version: ::prost::alloc::string::String,
-    /// Kinds that it has handlers for.
+    /// The kinds that it has handlers for.
     #[prost(string, repeated, tag = "4")]
     pub kinds: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Queues that it serves; empty means all.
@@ -1507,7 +1507,7 @@ pub struct RegisterRequest {
     /// How many tasks it runs at once.
     #[prost(int32, tag = "6")]
     pub max_capacity: i32,
-    /// How long it is believed alive after its last heartbeat; 10 s if zero.
+    /// How long its lease lasts after a heartbeat; 10 s if zero.
     #[prost(uint64, tag = "7")]
     pub lease_ttl_ms: u64,
 }
@@ -1528,31 +1528,32 @@ pub struct HeartbeatRequest {
     /// How many tasks it may run at once at most.
     #[prost(int32, tag = "3")]
     pub max_capacity: i32,
-    /// Memory in use as a share of the limit that applies to it, 0 to 1.
+    /// Used memory as a share of the limit that applies, 0 to 1.
     #[prost(float, tag = "4")]
     pub memory_usage: f32,
     /// Tasks that it runs; `max_capacity - available_capacity` if absent.
     #[prost(uint32, optional, tag = "5")]
     pub in_flight: ::core::option::Option<u32>,
-    /// Whether it finishes what it has and takes nothing new.
+    /// Whether it finishes its tasks and claims no more.
     #[prost(bool, tag = "6")]
     pub draining: bool,
     /// The share of its slots that admission control lets it use; 1 if absent.
     #[prost(double, optional, tag = "7")]
     pub factor: ::core::option::Option<f64>,
-    /// Why that is less than all.
+    /// Why that is less than 1.
     #[prost(string, tag = "8")]
     pub reason: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HeartbeatResponse {
-    /// Attempts that somebody asked to end.
+    /// Attempts for which a cancellation was requested.
     #[prost(message, repeated, tag = "1")]
     pub cancels: ::prost::alloc::vec::Vec<Cancellation>,
-    /// How many slots it should have, if somebody has set that.
+    /// How many slots it must use, if an operator has set that.
     #[prost(uint32, optional, tag = "2")]
     pub max_capacity: ::core::option::Option<u32>,
-    /// The epoch of the store's leases. Another than before says that the store may have forgotten claims in a crash: call Reconcile.
+    /// The epoch of the store's leases. If it changes, the store may have forgotten claims in a crash: call
+    /// Reconcile.
     #[prost(uint32, optional, tag = "3")]
     pub lease_epoch: ::core::option::Option<u32>,
 }
@@ -1576,7 +1577,7 @@ pub struct TaskHeartbeatRequest {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskHeartbeatResponse {
-    /// Why the attempt should end, if somebody asked for that.
+    /// Why the attempt should end, if a cancellation was requested.
     #[prost(string, optional, tag = "1")]
     pub cancel_requested: ::core::option::Option<::prost::alloc::string::String>,
 }
@@ -1598,7 +1599,7 @@ pub struct ClaimRequest {
     /// How many tasks can start now.
     #[prost(uint32, tag = "2")]
     pub max_tasks: u32,
-    /// Kinds that it handles; none is refused.
+    /// The kinds that it handles; an empty list is refused.
     #[prost(string, repeated, tag = "3")]
     pub kinds: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Queues; empty means all.
@@ -1626,10 +1627,10 @@ pub struct FailRequest {
     pub lease: ::core::option::Option<Lease>,
     #[prost(string, tag = "2")]
     pub error: ::prost::alloc::string::String,
-    /// Again after this long; the task's own policy decides if absent.
+    /// Delay of the next attempt; the task's own policy decides if absent.
     #[prost(uint64, optional, tag = "3")]
     pub retry_after_ms: ::core::option::Option<u64>,
-    /// Never again: the task is dead.
+    /// No retry: the task is dead.
     #[prost(bool, tag = "4")]
     pub fatal: bool,
 }
@@ -1637,13 +1638,13 @@ pub struct FailRequest {
 pub struct ReleaseRequest {
     #[prost(message, optional, tag = "1")]
     pub lease: ::core::option::Option<Lease>,
-    /// Not before this long from now.
+    /// Delay of the next attempt.
     #[prost(uint64, optional, tag = "2")]
     pub delay_ms: ::core::option::Option<u64>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SettledTask {
-    /// What became of the task.
+    /// The state of the task now.
     #[prost(enumeration = "TaskState", tag = "1")]
     pub state: i32,
 }
@@ -1664,7 +1665,7 @@ pub struct ProgressResponse {}
 pub struct ReconcileRequest {
     #[prost(string, tag = "1")]
     pub worker_id: ::prost::alloc::string::String,
-    /// Tasks of later claims are left alone; zero means of no claim.
+    /// Tasks of later claims are left alone; zero: compare the tasks of all claims.
     #[prost(uint64, tag = "2")]
     pub up_to_claim_no: u64,
     #[prost(message, repeated, tag = "3")]
@@ -1675,11 +1676,12 @@ pub struct ReconcileResponse {
     /// How many tasks were handed back.
     #[prost(uint64, tag = "1")]
     pub tasks: u64,
-    /// Leases that the worker named and does not have: ended, given to another worker, or forgotten in a crash. It ends these attempts.
+    /// Leases that the worker named but does not hold: ended, given to another worker, or forgotten in a crash.
+    /// The worker must end these attempts.
     #[prost(message, repeated, tag = "2")]
     pub lost: ::prost::alloc::vec::Vec<Held>,
 }
-/// A lease that a worker owns up to.
+/// A lease that a worker says it holds.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Held {
     #[prost(string, tag = "1")]
@@ -1694,7 +1696,7 @@ pub struct ListWorkersResponse {
     #[prost(message, repeated, tag = "1")]
     pub workers: ::prost::alloc::vec::Vec<Worker>,
 }
-/// A worker, as its last heartbeat told.
+/// A worker, as of its last heartbeat.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Worker {
     #[prost(string, tag = "1")]
@@ -1723,10 +1725,10 @@ pub struct Worker {
     pub reason: ::prost::alloc::string::String,
     #[prost(bool, tag = "13")]
     pub draining: bool,
-    /// Whether its lease is in force.
+    /// Whether its lease is valid.
     #[prost(bool, tag = "14")]
     pub live: bool,
-    /// Whether its registration is over.
+    /// Whether its registration has ended.
     #[prost(bool, tag = "15")]
     pub ended: bool,
     #[prost(int64, tag = "16")]
@@ -1804,7 +1806,7 @@ pub struct Cancelled {
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
 }
-/// A numbered batch of ends: sent again unchanged while its answer is in doubt, applied once.
+/// A numbered batch of ends. If its answer is lost, the worker sends it again unchanged; it is applied once.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SettleBatch {
     #[prost(string, tag = "1")]
@@ -1839,7 +1841,7 @@ pub struct WorkUp {
 pub mod work_up {
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Message {
-        /// First of all.
+        /// The first message.
         #[prost(message, tag = "1")]
         Hello(super::Hello),
         #[prost(message, tag = "2")]
@@ -1850,7 +1852,7 @@ pub mod work_up {
         Heartbeat(super::HeartbeatRequest),
         #[prost(message, tag = "5")]
         Progress(super::ProgressRequest),
-        /// An end that the server decides about, for clients that do not number batches.
+        /// An end that the server turns into a settlement, for clients that do not number batches.
         #[prost(message, tag = "6")]
         Complete(super::CompleteRequest),
         #[prost(message, tag = "7")]
@@ -1859,21 +1861,21 @@ pub mod work_up {
         Release(super::ReleaseRequest),
     }
 }
-/// Who is there, and what it still holds: the store hands back the rest.
+/// Names the worker and the leases that it still holds: the store hands back its other tasks.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Hello {
-    /// Of an earlier registration; empty registers anew with `register`.
+    /// The id of an earlier registration; if empty, the server registers the worker with `register`.
     #[prost(string, tag = "1")]
     pub worker_id: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
     pub register: ::core::option::Option<RegisterRequest>,
     #[prost(message, repeated, tag = "3")]
     pub in_flight: ::prost::alloc::vec::Vec<Held>,
-    /// The highest number of a claim that this worker has seen; what is pushed is numbered above it.
+    /// The highest claim number that this worker has seen; claims for pushed tasks get higher numbers.
     #[prost(uint64, tag = "4")]
     pub up_to_claim_no: u64,
 }
-/// How many tasks in all this stream may have brought: those that came, and those that could start now.
+/// How many tasks this stream may have brought in total: those that came, plus those that could start now.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Credit {
     #[prost(uint64, tag = "1")]
@@ -1904,7 +1906,7 @@ pub mod work_down {
         Heartbeat(super::HeartbeatAnswer),
         #[prost(message, tag = "5")]
         Cancel(super::Cancellation),
-        /// The server stops or wants the worker elsewhere: finish what runs, and connect anew.
+        /// The server stops or asks the worker to use another server: finish running tasks, and reconnect.
         #[prost(message, tag = "6")]
         Drain(super::Drain),
         /// A single end has been written, or was refused.
@@ -1918,16 +1920,17 @@ pub struct Welcome {
     pub worker_id: ::prost::alloc::string::String,
     #[prost(uint64, tag = "2")]
     pub lease_ttl_ms: u64,
-    /// Tasks that the worker did not own up to.
+    /// How many tasks were handed back because Hello did not name them.
     #[prost(uint64, tag = "3")]
     pub handed_back: u64,
     /// The store's clock.
     #[prost(int64, tag = "4")]
     pub now_ms: i64,
-    /// Whatever was claimed for the worker up to this number has arrived or is lost; later claims by calls go under higher ones.
+    /// All tasks claimed for the worker up to this number have arrived or are lost; later claims by calls must
+    /// have higher numbers.
     #[prost(uint64, tag = "5")]
     pub claim_no: u64,
-    /// Leases that Hello named and the worker does not have: it ends these attempts.
+    /// Leases that Hello named but the worker does not hold: it must end these attempts.
     #[prost(message, repeated, tag = "6")]
     pub lost: ::prost::alloc::vec::Vec<Held>,
 }
@@ -2070,7 +2073,7 @@ pub mod workers_client {
                 .insert(GrpcMethod::new("windlass.v1.Workers", "Register"));
             self.inner.unary(req, path, codec).await
         }
-        /// Prolongs a worker's lease and tells how it stands.
+        /// Renews a worker's lease and reports the worker's state.
         pub async fn heartbeat(
             &mut self,
             request: impl tonic::IntoRequest<super::HeartbeatRequest>,
@@ -2095,7 +2098,8 @@ pub mod workers_client {
                 .insert(GrpcMethod::new("windlass.v1.Workers", "Heartbeat"));
             self.inner.unary(req, path, codec).await
         }
-        /// The same for a client that leases single tasks: also says whether this task is still its own and should go on.
+        /// The same for a client that leases single tasks: also says whether the client still holds this task and
+        /// should continue.
         pub async fn task_heartbeat(
             &mut self,
             request: impl tonic::IntoRequest<super::TaskHeartbeatRequest>,
@@ -2120,7 +2124,7 @@ pub mod workers_client {
                 .insert(GrpcMethod::new("windlass.v1.Workers", "TaskHeartbeat"));
             self.inner.unary(req, path, codec).await
         }
-        /// Ends a registration; what the worker still holds is handed back without spending an attempt.
+        /// Ends a registration; the worker's tasks are handed back without spending an attempt.
         pub async fn retire(
             &mut self,
             request: impl tonic::IntoRequest<super::RetireRequest>,
@@ -2185,7 +2189,7 @@ pub mod workers_client {
                 .insert(GrpcMethod::new("windlass.v1.Workers", "Complete"));
             self.inner.unary(req, path, codec).await
         }
-        /// Ends an attempt in failure: again later, or never.
+        /// Ends an attempt in failure: the task is retried later, or dead.
         pub async fn fail(
             &mut self,
             request: impl tonic::IntoRequest<super::FailRequest>,
@@ -2204,7 +2208,7 @@ pub mod workers_client {
             req.extensions_mut().insert(GrpcMethod::new("windlass.v1.Workers", "Fail"));
             self.inner.unary(req, path, codec).await
         }
-        /// Hands a task back, now or for later; no attempt is spent.
+        /// Hands a task back, ready now or later; no attempt is spent.
         pub async fn release(
             &mut self,
             request: impl tonic::IntoRequest<super::ReleaseRequest>,
@@ -2226,7 +2230,7 @@ pub mod workers_client {
                 .insert(GrpcMethod::new("windlass.v1.Workers", "Release"));
             self.inner.unary(req, path, codec).await
         }
-        /// Keeps a short text that says how far an attempt is.
+        /// Stores a short text about the progress of an attempt.
         pub async fn progress(
             &mut self,
             request: impl tonic::IntoRequest<super::ProgressRequest>,
@@ -2251,8 +2255,9 @@ pub mod workers_client {
                 .insert(GrpcMethod::new("windlass.v1.Workers", "Progress"));
             self.inner.unary(req, path, codec).await
         }
-        /// Compares leases: hands back what the store says that the worker holds and the worker does not name, and tells which of those that it
-        /// names it does not have. Call it every few heartbeats, and at once when the epoch of a heartbeat's answer has changed.
+        /// Compares leases. Hands back tasks that the worker holds in the store but does not name. Returns leases
+        /// that it names but does not hold. Call it every few heartbeats, and at once when the epoch in a
+        /// heartbeat's answer changes.
         pub async fn reconcile(
             &mut self,
             request: impl tonic::IntoRequest<super::ReconcileRequest>,
@@ -2277,7 +2282,8 @@ pub mod workers_client {
                 .insert(GrpcMethod::new("windlass.v1.Workers", "Reconcile"));
             self.inner.unary(req, path, codec).await
         }
-        /// Everything over one stream: demand up, tasks down; ends and heartbeats up, cancellations down.
+        /// All calls over one stream: the worker sends credit, ends and heartbeats; the server sends tasks and
+        /// cancellations.
         pub async fn work(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::WorkUp>,
@@ -2324,7 +2330,7 @@ pub mod workers_client {
                 .insert(GrpcMethod::new("windlass.v1.Workers", "ListWorkers"));
             self.inner.unary(req, path, codec).await
         }
-        /// Sets how many slots a worker has; it learns of it with its next heartbeat.
+        /// Sets how many slots a worker has; the answer to its next heartbeat tells it.
         pub async fn set_worker(
             &mut self,
             request: impl tonic::IntoRequest<super::SetWorkerRequest>,
@@ -2372,7 +2378,7 @@ pub mod workers_server {
             tonic::Response<super::RegisterResponse>,
             tonic::Status,
         >;
-        /// Prolongs a worker's lease and tells how it stands.
+        /// Renews a worker's lease and reports the worker's state.
         async fn heartbeat(
             &self,
             request: tonic::Request<super::HeartbeatRequest>,
@@ -2380,7 +2386,8 @@ pub mod workers_server {
             tonic::Response<super::HeartbeatResponse>,
             tonic::Status,
         >;
-        /// The same for a client that leases single tasks: also says whether this task is still its own and should go on.
+        /// The same for a client that leases single tasks: also says whether the client still holds this task and
+        /// should continue.
         async fn task_heartbeat(
             &self,
             request: tonic::Request<super::TaskHeartbeatRequest>,
@@ -2388,7 +2395,7 @@ pub mod workers_server {
             tonic::Response<super::TaskHeartbeatResponse>,
             tonic::Status,
         >;
-        /// Ends a registration; what the worker still holds is handed back without spending an attempt.
+        /// Ends a registration; the worker's tasks are handed back without spending an attempt.
         async fn retire(
             &self,
             request: tonic::Request<super::RetireRequest>,
@@ -2403,17 +2410,17 @@ pub mod workers_server {
             &self,
             request: tonic::Request<super::CompleteRequest>,
         ) -> std::result::Result<tonic::Response<super::SettledTask>, tonic::Status>;
-        /// Ends an attempt in failure: again later, or never.
+        /// Ends an attempt in failure: the task is retried later, or dead.
         async fn fail(
             &self,
             request: tonic::Request<super::FailRequest>,
         ) -> std::result::Result<tonic::Response<super::SettledTask>, tonic::Status>;
-        /// Hands a task back, now or for later; no attempt is spent.
+        /// Hands a task back, ready now or later; no attempt is spent.
         async fn release(
             &self,
             request: tonic::Request<super::ReleaseRequest>,
         ) -> std::result::Result<tonic::Response<super::SettledTask>, tonic::Status>;
-        /// Keeps a short text that says how far an attempt is.
+        /// Stores a short text about the progress of an attempt.
         async fn progress(
             &self,
             request: tonic::Request<super::ProgressRequest>,
@@ -2421,8 +2428,9 @@ pub mod workers_server {
             tonic::Response<super::ProgressResponse>,
             tonic::Status,
         >;
-        /// Compares leases: hands back what the store says that the worker holds and the worker does not name, and tells which of those that it
-        /// names it does not have. Call it every few heartbeats, and at once when the epoch of a heartbeat's answer has changed.
+        /// Compares leases. Hands back tasks that the worker holds in the store but does not name. Returns leases
+        /// that it names but does not hold. Call it every few heartbeats, and at once when the epoch in a
+        /// heartbeat's answer changes.
         async fn reconcile(
             &self,
             request: tonic::Request<super::ReconcileRequest>,
@@ -2436,7 +2444,8 @@ pub mod workers_server {
             >
             + std::marker::Send
             + 'static;
-        /// Everything over one stream: demand up, tasks down; ends and heartbeats up, cancellations down.
+        /// All calls over one stream: the worker sends credit, ends and heartbeats; the server sends tasks and
+        /// cancellations.
         async fn work(
             &self,
             request: tonic::Request<tonic::Streaming<super::WorkUp>>,
@@ -2449,7 +2458,7 @@ pub mod workers_server {
             tonic::Response<super::ListWorkersResponse>,
             tonic::Status,
         >;
-        /// Sets how many slots a worker has; it learns of it with its next heartbeat.
+        /// Sets how many slots a worker has; the answer to its next heartbeat tells it.
         async fn set_worker(
             &self,
             request: tonic::Request<super::SetWorkerRequest>,
@@ -3144,7 +3153,7 @@ pub struct ListQueuesRequest {}
 pub struct ListQueuesResponse {
     #[prost(message, repeated, tag = "1")]
     pub lanes: ::prost::alloc::vec::Vec<Queue>,
-    /// Queues that are paused, also those without a task yet.
+    /// Paused queues, including those without tasks.
     #[prost(string, repeated, tag = "2")]
     pub paused: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -3169,10 +3178,10 @@ pub struct Queue {
     pub running: u64,
     #[prost(uint64, tag = "9")]
     pub dead: u64,
-    /// States that were counted up to a bound: there are at least so many.
+    /// States that were counted only up to a bound: the true number may be higher.
     #[prost(enumeration = "TaskState", repeated, tag = "10")]
     pub at_least: ::prost::alloc::vec::Vec<i32>,
-    /// States that were counted a while ago: there are about so many.
+    /// States that were counted a while ago: the number is approximate.
     #[prost(enumeration = "TaskState", repeated, tag = "11")]
     pub about: ::prost::alloc::vec::Vec<i32>,
 }
@@ -3231,7 +3240,7 @@ pub struct GetJobRequest {
 pub struct SetJobRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// What is absent stays.
+    /// Absent fields stay unchanged.
     #[prost(uint32, optional, tag = "2")]
     pub concurrency: ::core::option::Option<u32>,
     #[prost(bool, tag = "3")]
@@ -3242,7 +3251,7 @@ pub struct SetJobRequest {
     pub no_delay: bool,
     #[prost(enumeration = "JobState", tag = "6")]
     pub state: i32,
-    /// With the state cancelled: also asks what runs to end.
+    /// With the state cancelled: also asks running tasks to end.
     #[prost(bool, tag = "7")]
     pub now: bool,
 }
@@ -3250,7 +3259,7 @@ pub struct SetJobRequest {
 pub struct RemoveJobRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// Also asks what runs to end.
+    /// Also asks running tasks to end.
     #[prost(bool, tag = "2")]
     pub now: bool,
 }
@@ -3547,7 +3556,7 @@ pub mod control_client {
                 .insert(GrpcMethod::new("windlass.v1.Control", "GetJob"));
             self.inner.unary(req, path, codec).await
         }
-        /// Makes a job or changes it.
+        /// Creates or changes a job.
         pub async fn set_job(
             &mut self,
             request: impl tonic::IntoRequest<super::SetJobRequest>,
@@ -3569,7 +3578,7 @@ pub mod control_client {
                 .insert(GrpcMethod::new("windlass.v1.Control", "SetJob"));
             self.inner.unary(req, path, codec).await
         }
-        /// Cancels what waits in a job and forgets it when the last task that runs has ended.
+        /// Cancels the waiting tasks of a job, and deletes the job when its last running task has ended.
         pub async fn remove_job(
             &mut self,
             request: impl tonic::IntoRequest<super::RemoveJobRequest>,
@@ -3702,12 +3711,12 @@ pub mod control_server {
             &self,
             request: tonic::Request<super::GetJobRequest>,
         ) -> std::result::Result<tonic::Response<super::Job>, tonic::Status>;
-        /// Makes a job or changes it.
+        /// Creates or changes a job.
         async fn set_job(
             &self,
             request: tonic::Request<super::SetJobRequest>,
         ) -> std::result::Result<tonic::Response<super::Job>, tonic::Status>;
-        /// Cancels what waits in a job and forgets it when the last task that runs has ended.
+        /// Cancels the waiting tasks of a job, and deletes the job when its last running task has ended.
         async fn remove_job(
             &self,
             request: tonic::Request<super::RemoveJobRequest>,
@@ -4320,7 +4329,7 @@ pub struct Demand {
     pub lanes: ::prost::alloc::vec::Vec<i64>,
     #[prost(uint32, tag = "4")]
     pub max_tasks: u32,
-    /// Workflows whose next steps it would rather have than others of the same claim.
+    /// Workflows whose next steps this worker prefers to other tasks of the same claim.
     #[prost(string, repeated, tag = "5")]
     pub prefers: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -4348,7 +4357,7 @@ pub struct DutyRequest {
     pub duty: i32,
     #[prost(uint32, tag = "2")]
     pub limit: u32,
-    /// Looked at only if the caller has the scope admin; otherwise the server keeps to its own.
+    /// Used only if the caller has the scope admin; otherwise the server uses its own.
     #[prost(message, optional, tag = "3")]
     pub retention: ::core::option::Option<Retention>,
 }
@@ -4389,7 +4398,7 @@ pub mod hint {
     pub struct LanesChanged {}
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct Listening {
-        /// Whether the server itself hears of tasks that others add; if not, looking is the only way.
+        /// Whether the server itself is notified of tasks that other processes add; if not, the worker must poll.
         #[prost(bool, tag = "1")]
         pub hears_of_new_tasks: bool,
     }
@@ -4403,7 +4412,7 @@ pub mod hint {
         Lanes(LanesChanged),
         #[prost(message, tag = "4")]
         Cancel(super::Cancellation),
-        /// First of all: from here on nothing is missed.
+        /// The first message: from here on no hint is missed.
         #[prost(message, tag = "5")]
         Listening(Listening),
     }
@@ -4507,23 +4516,23 @@ pub struct DueSchedulesResponse {
     #[prost(int64, optional, tag = "3")]
     pub next_at_ms: ::core::option::Option<i64>,
 }
-/// Which tick of which schedule has come. What it enqueues and when the next one is, the server reads from its own row.
+/// A due tick of a schedule. The server reads the task and the next tick from its own row.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FireScheduleRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     #[prost(int64, tag = "2")]
     pub tick_ms: i64,
-    /// Not looked at since servers decide this themselves; said for older servers.
+    /// Ignored, because servers decide this themselves; sent for older servers.
     #[prost(message, optional, tag = "3")]
     pub task: ::core::option::Option<NewTask>,
-    /// Not looked at either.
+    /// Ignored too.
     #[prost(int64, optional, tag = "4")]
     pub next_at_ms: ::core::option::Option<i64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FireScheduleResponse {
-    /// Absent if somebody else fired it.
+    /// False if another caller has fired it.
     #[prost(bool, tag = "1")]
     pub fired: bool,
     #[prost(string, tag = "2")]
@@ -4534,11 +4543,11 @@ pub struct FireScheduleResponse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Rest {
-    /// The demand was met in full, or nobody has looked further; there may be more.
+    /// The demand was met, or the store did not look further; there may be more ready tasks.
     More = 0,
-    /// Nothing else is ready in these lanes.
+    /// No other task is ready in these lanes.
     Nothing = 1,
-    /// Something is ready, but may not be taken now.
+    /// A task is ready, but may not be claimed now.
     Blocked = 2,
 }
 impl Rest {
@@ -4678,7 +4687,7 @@ pub mod store_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// The numbers that this installation shares.
+        /// The limits and defaults of this installation.
         pub async fn get_rules(
             &mut self,
             request: impl tonic::IntoRequest<super::GetRulesRequest>,
@@ -4770,7 +4779,7 @@ pub mod store_client {
                 .insert(GrpcMethod::new("windlass.v1.Store", "ClaimFor"));
             self.inner.unary(req, path, codec).await
         }
-        /// Hands back what a claim took, and refuses it if it is still on its way.
+        /// Hands back the tasks of a claim, and refuses that claim if it arrives later.
         pub async fn unclaim(
             &mut self,
             request: impl tonic::IntoRequest<super::UnclaimRequest>,
@@ -4829,7 +4838,7 @@ pub mod store_client {
             req.extensions_mut().insert(GrpcMethod::new("windlass.v1.Store", "DoDuty"));
             self.inner.unary(req, path, codec).await
         }
-        /// Hints that something may be worth a look.
+        /// Hints about new work, due times, lanes and cancellations.
         pub async fn watch_hints(
             &mut self,
             request: impl tonic::IntoRequest<super::WatchHintsRequest>,
@@ -4854,7 +4863,7 @@ pub mod store_client {
                 .insert(GrpcMethod::new("windlass.v1.Store", "WatchHints"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Looks for tasks that break a promise.
+        /// Finds tasks that break a promise.
         pub async fn audit(
             &mut self,
             request: impl tonic::IntoRequest<super::AuditRequest>,
@@ -4873,7 +4882,7 @@ pub mod store_client {
             req.extensions_mut().insert(GrpcMethod::new("windlass.v1.Store", "Audit"));
             self.inner.unary(req, path, codec).await
         }
-        /// Where the ready lines begin.
+        /// The first task of each ready line.
         pub async fn get_ready_lines(
             &mut self,
             request: impl tonic::IntoRequest<super::GetReadyLinesRequest>,
@@ -4895,7 +4904,7 @@ pub mod store_client {
                 .insert(GrpcMethod::new("windlass.v1.Store", "GetReadyLines"));
             self.inner.unary(req, path, codec).await
         }
-        /// What stands around a task at its gates.
+        /// The job and the workflow of a task, with the tasks that use the job's room.
         pub async fn view_gates(
             &mut self,
             request: impl tonic::IntoRequest<super::ViewGatesRequest>,
@@ -5052,7 +5061,7 @@ pub mod store_server {
     /// Generated trait containing gRPC methods that should be implemented for use with StoreServer.
     #[async_trait]
     pub trait Store: std::marker::Send + std::marker::Sync + 'static {
-        /// The numbers that this installation shares.
+        /// The limits and defaults of this installation.
         async fn get_rules(
             &self,
             request: tonic::Request<super::GetRulesRequest>,
@@ -5077,7 +5086,7 @@ pub mod store_server {
             tonic::Response<super::ClaimForResponse>,
             tonic::Status,
         >;
-        /// Hands back what a claim took, and refuses it if it is still on its way.
+        /// Hands back the tasks of a claim, and refuses that claim if it arrives later.
         async fn unclaim(
             &self,
             request: tonic::Request<super::UnclaimRequest>,
@@ -5098,22 +5107,22 @@ pub mod store_server {
             >
             + std::marker::Send
             + 'static;
-        /// Hints that something may be worth a look.
+        /// Hints about new work, due times, lanes and cancellations.
         async fn watch_hints(
             &self,
             request: tonic::Request<super::WatchHintsRequest>,
         ) -> std::result::Result<tonic::Response<Self::WatchHintsStream>, tonic::Status>;
-        /// Looks for tasks that break a promise.
+        /// Finds tasks that break a promise.
         async fn audit(
             &self,
             request: tonic::Request<super::AuditRequest>,
         ) -> std::result::Result<tonic::Response<super::AuditResponse>, tonic::Status>;
-        /// Where the ready lines begin.
+        /// The first task of each ready line.
         async fn get_ready_lines(
             &self,
             request: tonic::Request<super::GetReadyLinesRequest>,
         ) -> std::result::Result<tonic::Response<super::ReadyLines>, tonic::Status>;
-        /// What stands around a task at its gates.
+        /// The job and the workflow of a task, with the tasks that use the job's room.
         async fn view_gates(
             &self,
             request: tonic::Request<super::ViewGatesRequest>,

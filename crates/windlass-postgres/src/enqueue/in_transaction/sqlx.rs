@@ -42,11 +42,8 @@ async fn send(connection: &mut PgConnection, call: &Call<'_>) -> Result<PgRow, s
         .bind(call.timeout_ms)
         .bind(call.retry.as_deref())
         .bind(call.on_failure)
-        .bind(call.job_concurrency);
-    let query = match &call.trace {
-        Some(trace) => query.bind(trace.as_str()),
-        None => query,
-    };
+        .bind(call.job_concurrency)
+        .bind(call.trace.as_deref());
     query.fetch_one(connection).await
 }
 
