@@ -104,6 +104,10 @@ impl<H: Harness> Harness for Remote<H> {
         Some(self.serve(self.inner.reopen(pair.behind).await?).await)
     }
 
+    async fn settle_down(&self, store: &dyn Store) {
+        self.inner.settle_down(store).await;
+    }
+
     async fn now(&self) -> Timestamp {
         self.inner.now().await
     }

@@ -1,5 +1,5 @@
--- Makes up to 16 held tasks ready, each with its place in the ready line. Unused parameters are NULL. Index:
--- primary key.
+-- Makes up to 16 held tasks ready, each with its place in the ready line. Unused parameters are NULL.
+-- Index: primary key.
 UPDATE task
 SET state = 1, ready_seq = CASE id
   WHEN ?1 THEN ?2 WHEN ?3 THEN ?4 WHEN ?5 THEN ?6 WHEN ?7 THEN ?8

@@ -1,5 +1,5 @@
--- A range of history rows, oldest first, with the bytes of each and whether it blocks a workflow. Index:
--- primary key, in order; workflow_blocked.
+-- A range of history rows, oldest first, with the bytes of each and whether it blocks a workflow.
+-- Index: primary key, in order; workflow_blocked.
 SELECT
   id, ended_at, length(payload) + coalesce(length(output), 0),
   EXISTS (SELECT 1 FROM workflow WHERE blocked_by = history.id)

@@ -39,8 +39,11 @@ fn read(path: &Path) -> Mutant {
     let (_, cases) = header.split_once("Noticed by ").unwrap_or_else(|| panic!("{file} names no case"));
     let cases = cases.split(", ").map(str::to_owned).collect();
     let statement = file.split('.').next().unwrap();
-    let original = std::fs::read_to_string(at(&format!("sql/{statement}.sql")))
-        .unwrap_or_else(|error| panic!("{file} is a mutant of no statement: {error}"));
+    let folders = std::fs::read_dir(at("sql")).unwrap().map(|folder| folder.unwrap().path());
+    let original = folders
+        .map(|folder| folder.join(format!("{statement}.sql")))
+        .find_map(|path| std::fs::read_to_string(path).ok())
+        .unwrap_or_else(|| panic!("{file} is a mutant of no statement"));
     Mutant { file, original, text, cases }
 }
 
