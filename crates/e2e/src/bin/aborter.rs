@@ -180,9 +180,10 @@ impl Settings {
 async fn open(url: &str, settings: &Settings, works: bool) -> anyhow::Result<SharedStore> {
     if url.starts_with("http") {
         let (servers, options) = (url.parse()?, windlass_remote::Options::default());
-        return Ok(match works {
-            true => RemoteStore::for_worker(&servers, options).await?,
-            false => RemoteStore::connect(&servers, options).await?,
+        return Ok(if works {
+            RemoteStore::for_worker(&servers, options).await?
+        } else {
+            RemoteStore::connect(&servers, options).await?
         });
     }
     let options = OpenOptions::new();
