@@ -60,7 +60,7 @@ pub fn steps() -> &'static [Migration] {
     MIGRATIONS
 }
 
-/// [`crate::plan`] with other steps.
+/// `plan` with other steps.
 pub async fn plan(
     location: &Location,
     options: &Options,
@@ -69,7 +69,7 @@ pub async fn plan(
     migrate::plan_with(location, options, steps).await
 }
 
-/// [`crate::upkeep::migrate`] with other steps.
+/// `migrate` with other steps.
 pub async fn migrate(
     location: &Location,
     options: &Options,

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-/// The statement files of the stores. Migrations and schema snapshots contain many statements on purpose, and parts none.
+/// The statement files of the stores. Migrations and schema snapshots contain many statements on
+/// purpose, and parts none.
 fn statements() -> Vec<(PathBuf, String)> {
     e2e::files()
         .into_iter()
