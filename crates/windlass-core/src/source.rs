@@ -261,8 +261,7 @@ pub trait Source: Send + Sync + 'static {
 
     /// Writes the ends of attempts, all in one durable commit, once per batch number: a batch that was
     /// already applied is answered from its receipt. Tasks that it releases become ready in the order of
-    /// their ids, whatever the
-    /// order of the batch.
+    /// their ids, not in the order of the batch.
     async fn settle(&self, batch: Arc<SettleBatch>) -> Result<Settled>;
 
     /// Keeps a short text that says how far an attempt is.
