@@ -69,6 +69,14 @@ impl Api {
         self.call(Method::PUT, path, &[], body.to_string().into()).await
     }
 
+    /// Sends a DELETE request.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn delete(&self, path: &str) -> Result<Answer> {
+        self.call(Method::DELETE, path, &[], Bytes::new()).await
+    }
+
     /// Sends a JSON body with extra headers.
     ///
     /// # Errors

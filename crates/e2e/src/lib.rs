@@ -3,6 +3,7 @@
 //! This crate starts the built `windlass` program, drives it from outside, injects faults, and checks the
 //! result. The library part contains what several tests share; none of it is part of the product.
 
+pub mod browser;
 pub mod collector;
 pub mod containment;
 pub mod http;

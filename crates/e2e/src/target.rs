@@ -28,6 +28,8 @@ pub struct Target {
     book: Arc<Mutex<Book>>,
     /// Whether requests are answered.
     gate: watch::Sender<bool>,
+    /// The status of every answer, if the path does not say it.
+    status: watch::Sender<u16>,
     server: JoinHandle<()>,
 }
 
@@ -66,9 +68,10 @@ impl Target {
         let address = listener.local_addr()?;
         let book = Arc::new(Mutex::new(Book::default()));
         let gate = watch::Sender::new(true);
-        let manners = Manners { latency, gate: gate.subscribe() };
+        let status = watch::Sender::new(200);
+        let manners = Manners { latency, gate: gate.subscribe(), status: status.subscribe() };
         let server = tokio::spawn(serve(listener, book.clone(), manners));
-        Ok(Self { address, book, gate, server })
+        Ok(Self { address, book, gate, status, server })
     }
 
     /// Answers no request until [`Target::release`].
@@ -79,6 +82,11 @@ impl Target {
     /// Answers the waiting and all later requests.
     pub fn release(&self) {
         self.gate.send_replace(true);
+    }
+
+    /// Answers with this status from now on.
+    pub fn answer_with(&self, status: u16) {
+        self.status.send_replace(status);
     }
 
     /// Its address, for a payload.
@@ -108,6 +116,7 @@ impl Drop for Target {
 struct Manners {
     latency: Duration,
     gate: watch::Receiver<bool>,
+    status: watch::Receiver<u16>,
 }
 
 fn lock(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
@@ -156,10 +165,10 @@ fn visit(request: &Request<Incoming>) -> Option<Visit> {
     is_gated.then_some(Visit { task: header(TASK_HEADER)?, job, workflow, came: Instant::now() })
 }
 
-/// `/status/503` is answered with that status, any other path with success.
-fn wanted_status(path: &str) -> StatusCode {
-    let code = path.strip_prefix("/status/").and_then(|code| code.parse().ok());
-    code.and_then(|code: u16| StatusCode::from_u16(code).ok()).unwrap_or(StatusCode::OK)
+/// `/status/503` is answered with that status, any other path with `usual`.
+fn wanted_status(path: &str, usual: u16) -> StatusCode {
+    let code = path.strip_prefix("/status/").and_then(|code| code.parse().ok()).unwrap_or(usual);
+    StatusCode::from_u16(code).unwrap_or(StatusCode::OK)
 }
 
 async fn answer(
@@ -167,7 +176,7 @@ async fn answer(
     book: Arc<Mutex<Book>>,
     mut manners: Manners,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let status = wanted_status(request.uri().path());
+    let status = wanted_status(request.uri().path(), *manners.status.borrow());
     let open = {
         let mut seen = lock(&book);
         seen.open += 1;

@@ -26,7 +26,7 @@ mod rate;
 mod subject;
 pub mod token;
 
-pub use calls::{CALLS, Call, Mode, Verdict, may};
+pub use calls::{CALLS, Call, Mode, PAGES, Verdict, may};
 use known::Heard;
 pub use known::REMEMBERED;
 pub(crate) use subject::Subject;

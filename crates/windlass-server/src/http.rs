@@ -19,6 +19,7 @@ use windlass_core::store::Retention;
 use crate::{
     access::{self as rights, Access},
     api::{ErrorCode, ErrorDetail},
+    dashboard::{Links, Recent},
     operations::{Operations, Vitals},
 };
 
@@ -30,7 +31,6 @@ mod first_bytes;
 mod guard;
 mod heads;
 mod openapi;
-mod page;
 mod query;
 mod routes;
 mod schedules;
@@ -41,6 +41,7 @@ mod tokens;
 pub use crate::grpc::Affinity;
 pub(crate) use body::{PERMIT_BYTES, enqueue_max_bytes};
 use guard::Hosts;
+pub(crate) use query::{NamesQuery, Param, WorkflowsQuery, query};
 pub use tls::{Files as TlsFiles, Reloaded, Tls};
 
 /// Which routes a server answers.
@@ -115,6 +116,8 @@ pub(crate) struct Server {
     pub(crate) bodies: Arc<Semaphore>,
     /// Becomes true when the server stops.
     closing: watch::Receiver<bool>,
+    /// What viewers of the dashboard have just seen.
+    pub(crate) recent: Recent,
 }
 
 impl Server {
@@ -126,7 +129,23 @@ impl Server {
             operations,
             options,
             closing,
+            recent: Recent::default(),
         })
+    }
+
+    /// Whether callers must say who they are.
+    pub(crate) fn auth(&self) -> rights::Auth {
+        self.options.access.auth
+    }
+
+    /// Whether calls may change anything.
+    pub(crate) fn mode(&self) -> rights::Mode {
+        self.options.access.mode
+    }
+
+    /// How pages of this server link to each other.
+    pub(crate) fn links(&self) -> Links {
+        Links::under("")
     }
 
     /// Whether the next step of a workflow prefers a worker.

@@ -3,10 +3,11 @@
 //!
 //! Reading order: [`api`] (what goes over the wire, shared with every client), [`operations`] (what can be
 //! done, over any store), [`access`] (who may do it), [`http`] (the same over HTTP), `grpc` (over gRPC, on
-//! the same port).
+//! the same port), `dashboard` (pages for people).
 
 pub mod access;
 pub mod api;
+mod dashboard;
 mod grpc;
 pub mod http;
 pub mod json;

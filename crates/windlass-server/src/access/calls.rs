@@ -20,12 +20,22 @@ impl Call {
     pub fn of_route(method: &str, route: &str) -> Option<&'static Self> {
         // Every GET route also answers HEAD.
         let method = if method == "HEAD" { "GET" } else { method };
-        CALLS.iter().find(|call| call.name.split_once(' ') == Some((method, route)))
+        Self::all().find(|call| call.name.split_once(' ') == Some((method, route)))
     }
 
     /// The call of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
-        CALLS.iter().find(|call| call.name == name)
+        Self::all().find(|call| call.name == name)
+    }
+
+    /// Calls of the API and pages.
+    fn all() -> impl Iterator<Item = &'static Self> {
+        CALLS.iter().chain(PAGES)
+    }
+
+    /// Whether it is a page of the dashboard.
+    pub fn is_page(&self) -> bool {
+        PAGES.iter().any(|page| page.name == self.name)
     }
 
     /// Whether it is a gRPC call.
@@ -35,8 +45,7 @@ impl Call {
 
     /// Methods of a route.
     pub fn methods(route: &str) -> impl Iterator<Item = &'static str> {
-        CALLS
-            .iter()
+        Self::all()
             .filter_map(|call| call.name.split_once(' '))
             .filter_map(move |(method, of)| (of == route).then_some(method))
     }
@@ -52,7 +61,7 @@ macro_rules! calls {
 
 calls! {
     None, false => {
-        "GET /", "GET /healthz", "GET /readyz", "GET /v1/openapi.json",
+        "GET /healthz", "GET /readyz", "GET /v1/openapi.json",
         "grpc.health.v1.Health/Check", "grpc.health.v1.Health/Watch",
         "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
         "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
@@ -109,6 +118,23 @@ calls! {
     // Only an administrator may see who may do what.
     Some(Scope::Admin), false => {
         "GET /v1/tokens",
+    }
+}
+
+macro_rules! pages {
+    ($($scope:expr => { $($name:literal,)* })*) => {
+        /// Every page of the dashboard, and what pages load. A page needs the scope that its content needs.
+        pub const PAGES: &[Call] = &[$($(Call { name: $name, scope: $scope, destructive: false },)*)*];
+    };
+}
+
+pages! {
+    // The way in: they show nothing of the store.
+    None => { "GET /login", "GET /assets/{file}", }
+    Some(Scope::Read) => {
+        "GET /", "GET /queues", "GET /queues/{name}", "GET /tasks", "GET /tasks/{id}", "GET /dead",
+        "GET /jobs", "GET /jobs/{name}", "GET /workflows", "GET /workflows/{name}", "GET /schedules",
+        "GET /workers", "GET /access", "GET /store",
     }
 }
 

@@ -14,6 +14,7 @@ use tonic::{Code, Status};
 use crate::{
     access::{self, Access, Answered, Call, Certificate, Shown, Subject},
     api::{ErrorCode, ErrorDetail},
+    dashboard::{self, Links},
     grpc,
 };
 
@@ -30,6 +31,10 @@ pub(super) async fn access(State(rights): State<Arc<Access>>, mut request: Reque
     let caller = match rights.admit(call, shown).await {
         Ok(caller) => caller,
         Err(error) if is_grpc => return grpc::refuse(error),
+        Err(error) if call.is_page() => {
+            let address = request.uri().path_and_query().map_or("/", |address| address.as_str());
+            return dashboard::refused(error, request.headers(), address, &Links::default());
+        }
         Err(error) => return error.into_response(),
     };
     let path = if call.destructive { request.uri().path().to_owned() } else { String::new() };
@@ -116,12 +121,16 @@ pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::CALLS;
+    use crate::access::{CALLS, PAGES};
 
     /// Routes as the sources of the router name them, with their methods.
     fn routes() -> Vec<(String, Vec<&'static str>)> {
-        let sources =
-            concat!(include_str!("routes.rs"), include_str!("schedules.rs"), include_str!("tokens.rs"));
+        let sources = concat!(
+            include_str!("routes.rs"),
+            include_str!("schedules.rs"),
+            include_str!("tokens.rs"),
+            include_str!("../dashboard.rs")
+        );
         let mut routes = Vec::new();
         for piece in sources.split(".route(\"").skip(1) {
             let (route, rest) = piece.split_once('"').unwrap();
@@ -142,11 +151,22 @@ mod tests {
                 methods.into_iter().map(move |method| format!("{} {route}", method.to_uppercase()))
             })
             .collect();
-        let mut known: Vec<_> =
-            CALLS.iter().map(|call| call.name).filter(|name| name.contains(' ')).collect();
+        let mut known: Vec<_> = CALLS
+            .iter()
+            .chain(PAGES.iter().filter(|page| page.scope.is_none()))
+            .map(|call| call.name)
+            .filter(|name| name.contains(' '))
+            .collect();
         found.sort();
         known.sort_unstable();
         assert_eq!(found, known, "routes on the left, calls on the right");
+    }
+
+    #[test]
+    fn pages_and_the_table_of_pages_agree() {
+        let drawn = dashboard::PAGES.map(|page| format!("GET {}", page.route()));
+        let listed = PAGES.iter().filter(|page| page.scope.is_some()).map(|page| page.name);
+        assert!(drawn.iter().eq(listed), "{drawn:?}");
     }
 
     #[test]

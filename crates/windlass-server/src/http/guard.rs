@@ -122,8 +122,9 @@ pub(super) async fn guard(State(hosts): State<Arc<Hosts>>, request: Request, nex
     };
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    // A page says what it may load, and an asset that it may be kept.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     if is_last {
@@ -132,7 +133,7 @@ pub(super) async fn guard(State(hosts): State<Arc<Hosts>>, request: Request, nex
     response
 }
 
-/// The page may not load, run, frame or send anything: it is text and links.
+/// An answer of the API may not load, run, frame or send anything if a browser shows it.
 const POLICY: &str = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::{
 /// `?state&kind&queue&job&workflow&since&after&limit`
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ListQuery {
+pub(crate) struct ListQuery {
     state: Option<String>,
     kind: Option<String>,
     queue: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct ListQuery {
 }
 
 impl ListQuery {
-    pub(super) fn filter(&self) -> Result<TaskFilter, ErrorDetail> {
+    pub(crate) fn filter(&self) -> Result<TaskFilter, ErrorDetail> {
         Ok(TaskFilter {
             state: self.state.as_deref().map(str::parse).transpose()?,
             kind: name("kind", self.kind.as_ref())?,
@@ -38,11 +38,11 @@ impl ListQuery {
         })
     }
 
-    pub(super) fn after(&self) -> Result<Option<TaskId>, ErrorDetail> {
+    pub(crate) fn after(&self) -> Result<Option<TaskId>, ErrorDetail> {
         parsed("after", self.after.as_ref())
     }
 
-    pub(super) fn limit(&self) -> Result<Option<u32>, ErrorDetail> {
+    pub(crate) fn limit(&self) -> Result<Option<u32>, ErrorDetail> {
         number("limit", self.limit.as_ref())
     }
 }
@@ -50,17 +50,17 @@ impl ListQuery {
 /// `?after&limit` of lists by name.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NamesQuery {
+pub(crate) struct NamesQuery {
     after: Option<String>,
     limit: Option<String>,
 }
 
 impl NamesQuery {
-    pub(super) fn after(&self) -> Result<Option<Name>, ErrorDetail> {
+    pub(crate) fn after(&self) -> Result<Option<Name>, ErrorDetail> {
         name("after", self.after.as_ref())
     }
 
-    pub(super) fn limit(&self) -> Result<Option<u32>, ErrorDetail> {
+    pub(crate) fn limit(&self) -> Result<Option<u32>, ErrorDetail> {
         number("limit", self.limit.as_ref())
     }
 }
@@ -68,18 +68,18 @@ impl NamesQuery {
 /// `?blocked&after&limit`
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WorkflowsQuery {
+pub(crate) struct WorkflowsQuery {
     blocked: Option<String>,
     after: Option<String>,
     limit: Option<String>,
 }
 
 impl WorkflowsQuery {
-    pub(super) fn blocked(&self) -> Result<bool, ErrorDetail> {
+    pub(crate) fn blocked(&self) -> Result<bool, ErrorDetail> {
         flag("blocked", self.blocked.as_ref())
     }
 
-    pub(super) fn page(self) -> NamesQuery {
+    pub(crate) fn page(self) -> NamesQuery {
         NamesQuery { after: self.after, limit: self.limit }
     }
 }
@@ -87,12 +87,12 @@ impl WorkflowsQuery {
 /// `?now`
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NowQuery {
+pub(crate) struct NowQuery {
     now: Option<String>,
 }
 
 impl NowQuery {
-    pub(super) fn now(&self) -> Result<bool, ErrorDetail> {
+    pub(crate) fn now(&self) -> Result<bool, ErrorDetail> {
         flag("now", self.now.as_ref())
     }
 }
@@ -100,18 +100,18 @@ impl NowQuery {
 /// `?timeout_ms`
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WaitQuery {
+pub(crate) struct WaitQuery {
     timeout_ms: Option<String>,
 }
 
 impl WaitQuery {
-    pub(super) fn timeout_ms(&self) -> Result<Option<u64>, ErrorDetail> {
+    pub(crate) fn timeout_ms(&self) -> Result<Option<u64>, ErrorDetail> {
         number("timeout_ms", self.timeout_ms.as_ref())
     }
 }
 
 /// Reads the query string of a request.
-pub(super) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, ErrorDetail> {
+pub(crate) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, ErrorDetail> {
     Query::try_from_uri(uri).map(|Query(query)| query).map_err(|rejection| {
         let message = rejection.body_text();
         json::unknown_field(&message)
@@ -150,7 +150,7 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
 }
 
 /// The only parameter of a path, as text.
-pub(super) struct Param(pub(super) String);
+pub(crate) struct Param(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Param {
     type Rejection = ErrorDetail;
@@ -162,7 +162,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Param {
 }
 
 /// The only parameter of a path, as a task id.
-pub(super) struct Id(pub(super) TaskId);
+pub(crate) struct Id(pub(crate) TaskId);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {
     type Rejection = ErrorDetail;

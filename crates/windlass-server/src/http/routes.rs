@@ -22,14 +22,13 @@ use super::{
     body,
     guard::{Hosts, guard},
     openapi::openapi,
-    page::page,
     query::{Id, ListQuery, NamesQuery, NowQuery, Param, WaitQuery, WorkflowsQuery, query},
     schedules, tokens,
 };
 use crate::{
-    access::{Access, Auth, Caller},
+    access::{Access, Caller},
     api::{BatchRequest, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
-    grpc,
+    dashboard, grpc,
     json::{BatchShape, parse},
     operations::{Result, Vitals},
 };
@@ -63,7 +62,7 @@ fn monitor() -> Router<Vitals> {
 
 fn whole() -> Router<Arc<Server>> {
     Router::new()
-        .route("/", get(front))
+        .merge(dashboard::router())
         .route("/v1/tasks", get(list).post(enqueue))
         .route("/v1/tasks/cancel", post(bulk_cancel))
         .route("/v1/tasks/retry", post(bulk_retry))
@@ -94,16 +93,6 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/overview", get(overview))
         .route("/v1/audit", get(audit))
         .route("/v1/openapi.json", get(openapi))
-}
-
-async fn front(State(server): Shared) -> Response {
-    let version = server.operations.health().version;
-    // Only callers who may read the store may see where it is, and a browser sends no token with this page.
-    if server.access.auth() == Auth::Tokens {
-        return page(&version, Some("not shown"));
-    }
-    let info = server.operations.info().await.ok();
-    page(&version, info.as_ref().map(|info| info.store.location.as_str()))
 }
 
 async fn health(State(vitals): State<Vitals>) -> Response {

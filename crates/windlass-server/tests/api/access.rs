@@ -336,11 +336,13 @@ async fn a_certificate_has_the_scopes_that_the_server_sets() {
 }
 
 #[tokio::test]
-async fn a_guarded_front_page_does_not_show_where_the_store_is() {
+async fn a_guarded_page_leads_to_the_login() {
     let open = Guarded::with(access::Options::default()).await.call("GET /", "").await;
+    assert_eq!(open.status, 200, "{}", open.text());
     let guarded = Guarded::start().await.call("GET /", "").await;
-    assert!(guarded.text().contains("Store: not shown"), "{}", guarded.text());
-    assert!(!open.text().contains("Store: not shown"), "{}", open.text());
+    assert_eq!(guarded.status, 303, "{}", guarded.text());
+    assert_eq!(guarded.header("location"), Some("/login?next=%2F"));
+    assert!(guarded.text().is_empty(), "{}", guarded.text());
 }
 
 #[tokio::test]

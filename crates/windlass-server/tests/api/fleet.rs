@@ -95,15 +95,26 @@ async fn info_shows_version_store_and_worker() {
 }
 
 #[tokio::test]
-async fn the_front_page_is_plain_text_and_links_under_a_strict_policy() {
+async fn a_page_is_sent_under_a_strict_policy() {
     let setup = Setup { operations: |operations| operations.version("1.0<b>"), ..Setup::default() };
     let page = Api::with(setup).await.get("/").await;
     assert_eq!(page.status, 200);
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
-    assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{policy}");
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert_eq!(page.header("cache-control"), Some("no-store"));
     assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
-    assert!(page.text().contains("Windlass 1.0&lt;b&gt;") && page.text().contains("href=\"/v1/tasks\""));
-    assert!(!page.text().contains("<script") && !page.text().contains("<b>"));
+    assert!(page.text().contains("Windlass 1.0&lt;b&gt;") && page.text().contains("href=\"/tasks\""));
+    // Nothing is inline: no script, no style, no handler.
+    assert!(
+        !page.text().contains("1.0<b>") && !page.text().contains("style=") && !page.text().contains("<style")
+    );
+    assert_eq!(
+        page.text().matches("<script").count(),
+        page.text().matches("<script type=\"module\" src=").count()
+    );
+    assert!(!page.text().contains(" onclick") && !page.text().contains(" onload"));
 }
 
 #[tokio::test]

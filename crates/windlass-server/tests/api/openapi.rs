@@ -149,7 +149,6 @@ async fn every_operation_answers_what_the_document_says() {
     tour.call("PUT /v1/workers/{id}", &worker_id, "", Some(json!({"slots": 7}))).await;
     tour.call("PUT /v1/workers/{id}", "w99", "", Some(json!({"slots": 7}))).await;
     for call in [
-        "GET /",
         "GET /healthz",
         "GET /readyz",
         "GET /metrics",

@@ -45,7 +45,9 @@ async fn a_failing_store_makes_readyz_503_and_calls_retryable() {
     assert_eq!(refused.error(503).0, "unavailable");
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert_eq!(api.get("/healthz").await.status, 200);
-    assert!(api.get("/").await.text().contains("not answering"));
+    let page = api.get("/").await;
+    assert_eq!(page.status, 503);
+    assert!(page.text().contains("This did not work"), "{}", page.text());
 }
 
 #[tokio::test(start_paused = true)]

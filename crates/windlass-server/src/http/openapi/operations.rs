@@ -49,7 +49,6 @@ macro_rules! operations {
 }
 
 operations! {
-    "GET /" front "A page for people" ? &[]; => 200 []; []
     "GET /healthz" health "Whether the process answers" ? &[]; => 200 ["HealthView"]; []
     "GET /readyz" ready "Whether it can do its work" ? &[]; => 200 ["HealthView"], 503 ["HealthView"]; []
     "GET /metrics" metrics "Figures for Prometheus" ? &[]; => 200 []; [404]

@@ -1,0 +1,9 @@
+//! The dashboard in a real browser.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod axe;
+mod bars;
+mod inert;
+mod people;
+mod rig;
+mod screens;

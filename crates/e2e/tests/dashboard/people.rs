@@ -1,0 +1,82 @@
+//! What people come for, done in the browser without knowing an id.
+
+use std::time::Duration;
+
+use e2e::target::Target;
+use serde_json::json;
+
+use crate::rig::Rig;
+
+const ENTER: &str = "\u{e007}";
+
+#[tokio::test]
+async fn an_order_that_stands_still_is_found_and_runs_again() {
+    let rig = Rig::with(&["--allow-target", "127.0.0.0/8"]).await;
+    let target = Target::start(Duration::ZERO).await.unwrap();
+    target.answer_with(400);
+    let step = || json!({"kind": "http", "payload": {"url": target.url()}, "workflow": "order-17", "max_attempts": 1});
+    let first = rig.add(step()).await;
+    rig.ended(&first).await;
+    let last = rig.add(step()).await;
+    // The viewer knows the number of the order, and looks for its tasks.
+    rig.open("/tasks").await;
+    rig.browser.fill("input[name=workflow]", "order-17").await.unwrap();
+    rig.browser.press("Filter").await.unwrap();
+    rig.browser.until("location.search.includes('workflow=order-17')").await.unwrap();
+    rig.browser.press(&last).await.unwrap();
+    rig.browser.until("document.querySelector('[data-why=workflow_blocked]')").await.unwrap();
+    rig.browser.press("See the workflow").await.unwrap();
+    rig.browser.shows("It stands still because step").await.unwrap();
+    // What refused the request is repaired.
+    target.answer_with(200);
+    rig.browser.press("Retry the step").await.unwrap();
+    rig.ended(&last).await;
+    rig.browser.shows("2 done").await.unwrap();
+    rig.browser.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_limit_of_a_site_is_lowered_and_holds() {
+    let rig = Rig::with(&["--allow-target", "127.0.0.0/8"]).await;
+    let target = Target::start(Duration::ZERO).await.unwrap();
+    target.hold();
+    rig.call("PUT", "/v1/jobs/api.example.com", json!({"concurrency": 4})).await;
+    let task = || json!({"kind": "http", "payload": {"url": target.url()}, "job": "api.example.com"});
+    let mut ids = Vec::new();
+    for _ in 0..12 {
+        ids.push(rig.add(task()).await);
+    }
+    rig.open("/jobs").await;
+    rig.browser.shows("4 of 4").await.unwrap();
+    rig.browser.press("Limit…").await.unwrap();
+    rig.browser.fill("input[name=concurrency]", "1").await.unwrap();
+    rig.browser.keys(ENTER).await.unwrap();
+    rig.browser.shows("4 of 1").await.unwrap();
+    // The four that run end; from then on one runs at a time.
+    target.release();
+    for id in &ids {
+        rig.ended(id).await;
+    }
+    rig.browser.shows("0 of 1").await.unwrap();
+    let book = target.book();
+    let first: Vec<_> = book.visits.iter().take(4).map(|visit| visit.task.clone()).collect();
+    assert_eq!(book.visits.most_open(|visit| !first.contains(&visit.task)), 1);
+    drop(book);
+    rig.browser.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_paused_queue_is_seen_at_the_task_and_resumed_there() {
+    let rig = Rig::empty().await;
+    rig.call("POST", "/v1/queues/mail/pause", json!({})).await;
+    let id = rig.add(json!({"kind": "echo", "queue": "mail"})).await;
+    rig.open("/queues").await;
+    rig.browser.shows("paused").await.unwrap();
+    rig.browser.press("mail").await.unwrap();
+    rig.browser.until("location.pathname === '/queues/mail'").await.unwrap();
+    rig.browser.press("1").await.unwrap();
+    rig.browser.press(&id).await.unwrap();
+    rig.browser.press("Resume the queue").await.unwrap();
+    rig.browser.until("document.querySelector('[data-why=done]')").await.unwrap();
+    rig.browser.close().await.unwrap();
+}

@@ -1,0 +1,72 @@
+//! Drawings: bars and time lines as SVG, so that no script draws and no inline style is needed.
+
+use maud::{Markup, html};
+
+use super::parts::Tone;
+
+/// Width of a drawing in its own units; the browser stretches it.
+const WIDTH: f64 = 1_000.0;
+
+/// How much of something is in use.
+pub(super) fn bar(is: u64, of: u64, label: &str) -> Markup {
+    let share = if of == 0 { 0.0 } else { (is as f64 / of as f64).min(1.0) };
+    let class = if of > 0 && is >= of { "bar full" } else { "bar" };
+    html! {
+        svg class=(class) viewBox="0 0 1000 12" preserveAspectRatio="none" role="img" aria-label=(label) {
+            rect.of x="0" y="0" width="1000" height="12" {}
+            rect.is x="0" y="0" width=(whole(share * WIDTH)) height="12" {}
+        }
+    }
+}
+
+/// One stretch of a time line.
+pub(super) struct Stretch {
+    pub(super) from_ms: i64,
+    pub(super) to_ms: i64,
+    pub(super) tone: Tone,
+    pub(super) title: String,
+}
+
+/// Stretches on a line from a first to a last time.
+pub(super) fn time_line((first, last): (i64, i64), stretches: &[Stretch], label: &str) -> Markup {
+    let whole_ms = last.saturating_sub(first).max(1) as f64;
+    let place = |ms: i64| (ms.saturating_sub(first) as f64 / whole_ms).clamp(0.0, 1.0) * WIDTH;
+    html! {
+        svg.line viewBox="0 0 1000 22" preserveAspectRatio="none" role="img" aria-label=(label) {
+            rect.of x="0" y="8" width="1000" height="6" {}
+            @for stretch in stretches {
+                @let (from, to) = (place(stretch.from_ms), place(stretch.to_ms));
+                rect class=(stretch.tone.class()) x=(whole(from)) y="2" width=(whole((to - from).max(4.0))) height="18" {
+                    title { (stretch.title) }
+                }
+            }
+        }
+    }
+}
+
+fn whole(value: f64) -> String {
+    format!("{value:.0}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_never_longer_than_its_frame() {
+        assert!(bar(5, 10, "half").into_string().contains("width=\"500\""));
+        let over = bar(30, 10, "over").into_string();
+        assert!(over.contains("bar full") && !over.contains("3000"), "{over}");
+        assert!(bar(1, 0, "no limit").into_string().contains("width=\"0\""));
+    }
+
+    #[test]
+    fn a_time_line_keeps_its_stretches_inside() {
+        let stretch = Stretch { from_ms: -50, to_ms: 500, tone: Tone::Good, title: "<b>".into() };
+        let line = time_line((0, 100), &[stretch], "attempts").into_string();
+        assert!(
+            line.contains("x=\"0\"") && line.contains("width=\"1000\"") && line.contains("&lt;b&gt;"),
+            "{line}"
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! The store: its size, its disk, and what the audit finds.
+
+use maud::{Markup, html};
+
+use super::{
+    super::{
+        parts::{Tone, badge, bytes, copy, count, table, task_link, top},
+        recent::Sheet,
+        viewer::{Ask, Viewer},
+    },
+    part_failed,
+};
+use crate::{api::Audit, operations::Result};
+
+pub(in super::super) async fn store(ask: &Ask) -> Result<Sheet> {
+    let info = ask.operations().info().await?;
+    let (store, health) = (&info.store, ask.operations().vitals().ready().await);
+    let body = html! {
+        (top(&html! { "Store" }, &html! {}))
+        div.two {
+            section.panel aria-labelledby="what" {
+                h2 id="what" { (store.backend) }
+                dl {
+                    dt { "Where" } dd.mono { (store.location) }
+                    dt { "Version" } dd { (store.engine_version) ", schema " (store.schema_version) }
+                    dt { "Size" } dd { (bytes(store.bytes)) }
+                    dt { "Write-ahead log" } dd { (bytes(store.wal_bytes)) }
+                    dt { "Free disk" } dd { (bytes(store.free_disk_bytes)) }
+                    dt { "History" } dd { (count(store.history_rows)) " ended tasks, " (bytes(store.history_bytes)) }
+                    dt { "Acknowledged is on disk" } dd { @if store.durable { (badge(Tone::Good, "✓", "yes")) } @else { (badge(Tone::Warn, "!", "no")) } }
+                }
+            }
+            section.panel aria-labelledby="health" {
+                h2 id="health" { "This server" }
+                dl {
+                    dt { "Ready" } dd { @if health.ok { (badge(Tone::Good, "✓", "yes")) } @else { (badge(Tone::Bad, "✕", "no")) } }
+                    @for check in &health.checks { dt { (check.name) } dd { @if check.ok { "fine" } @else { strong { @match &check.detail { Some(detail) => (detail), None => "not fine" } } } } }
+                    dt { "Version" } dd { (info.version) ", pid " (info.pid) }
+                }
+            }
+        }
+        section aria-labelledby="audit" {
+            h2 id="audit" { "Audit" }
+            @match ask.operations().audit().await {
+                Ok(audit) => (findings(&ask.viewer, &audit)),
+                Err(error) => (part_failed("The audit", &error)),
+            }
+        }
+    };
+    Ok(Sheet::new("Store", body))
+}
+
+fn findings(viewer: &Viewer, audit: &Audit) -> Markup {
+    html! {
+        @if audit.findings.is_empty() {
+            div.why.good { p { strong { "✓ The audit found nothing." } " Every task is where a worker, a gate or a time will move it on." } }
+        } @else {
+            div.why.bad { p { strong { (audit.findings.len()) " findings." } " Keep the store as it is, and report them with a copy." } (copy("windlass doctor")) }
+            (table("Findings", &html! { th scope="col" { "Promise" } th scope="col" { "Task" } th scope="col" { "What was found" } }, &html! {
+                @for finding in &audit.findings {
+                    tr { td { (finding.promise) } td { @if let Some(task) = finding.task { (task_link(viewer, task)) } } td.wide { (finding.detail) } }
+                }
+            }))
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Workers: how busy each one is, and why one holds back.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use windlass_core::{Name, Timestamp};
+
+use super::super::{
+    chart::bar,
+    parts::{Tone, badge, empty, now, table, time, top},
+    recent::Sheet,
+    viewer::{Ask, Viewer, encoded},
+};
+use crate::{
+    api::{WorkerState, WorkerView},
+    operations::Result,
+};
+
+const SET: &str = "PUT /v1/workers/{id}";
+
+pub(in super::super) async fn workers(ask: &Ask) -> Result<Sheet> {
+    let viewer = &ask.viewer;
+    let workers = ask.operations().workers().await?.workers;
+    let body = html! {
+        (top(&html! { "Workers" }, &html! {}))
+        @if workers.is_empty() {
+            (empty("No worker is registered. Tasks wait until one is.", "windlass worker"))
+        } @else {
+            (table("Workers", &html! {
+                th scope="col" { "Worker" } th scope="col" { "State" } th scope="col" { "Slots" } th scope="col" { "Memory" } th scope="col" { "Holds back?" }
+                th scope="col" { "Serves" } th scope="col" { "Seen" } th scope="col" { "Actions" }
+            }, &html! { @for worker in &workers { (row(viewer, worker)) } }))
+        }
+    };
+    Ok(Sheet::new("Workers", body))
+}
+
+fn row(viewer: &Viewer, worker: &WorkerView) -> Markup {
+    let slots = format!("{} of {}", worker.in_flight, worker.max_capacity);
+    let memory = format!("{:.0} %", worker.memory_usage * 100.0);
+    html! {
+        tr data-key=(worker.worker_id) {
+            th scope="row" { span.mono { (worker.worker_id) } br; span.soft.small { (worker.host) ", pid " (worker.pid) ", " (worker.version) } }
+            td { (condition(worker.state)) }
+            td { (slots) (bar(u64::from(worker.in_flight), u64::from(worker.max_capacity), &slots)) }
+            td { (memory) (bar((worker.memory_usage * 1_000.0) as u64, 1_000, &memory)) }
+            td {
+                @if worker.factor < 1.0 {
+                    (badge(Tone::Warn, "‖", &format!("takes {:.0} % of its slots", worker.factor * 100.0)))
+                    p.small { (worker.reason) }
+                } @else { span.soft { "no" } }
+            }
+            td { (names(&worker.kinds)) br; span.soft.small { @if worker.queues.is_empty() { "every queue" } @else { "queues: " (names(&worker.queues)) } } }
+            td { (time(seen(worker))) }
+            td { (slots_form(viewer, worker)) }
+        }
+    }
+}
+
+fn names(names: &[Name]) -> String {
+    names.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// When the worker was last seen, to the second, so that the page does not change between two reports.
+fn seen(worker: &WorkerView) -> Timestamp {
+    let at = now().before(Duration::from_millis(worker.seen_ago_ms)).as_ms();
+    Timestamp::from_ms(at - at.rem_euclid(1_000))
+}
+
+fn condition(state: WorkerState) -> Markup {
+    match state {
+        WorkerState::Live => badge(Tone::Good, "▶", "live"),
+        WorkerState::Draining => badge(Tone::Warn, "↓", "draining"),
+        WorkerState::Stale => badge(Tone::Warn, "?", "not heard of"),
+        WorkerState::Gone => badge(Tone::Bad, "✕", "gone"),
+    }
+}
+
+fn slots_form(viewer: &Viewer, worker: &WorkerView) -> Markup {
+    html! {
+        @if viewer.may(SET) && worker.live {
+            details.more data-keep={ "slots " (worker.worker_id) } {
+                summary { "Slots…" }
+                form.send data-call="PUT" data-url=(viewer.link(&format!("/v1/workers/{}", encoded(&worker.worker_id)))) {
+                    label { "Tasks at once" input name="slots" data-kind="number" type="number" min="1" step="1" required value=(worker.max_capacity); }
+                    button.main type="submit" { "Set" }
+                }
+            }
+        }
+    }
+}
