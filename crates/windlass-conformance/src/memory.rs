@@ -236,6 +236,7 @@ impl Store for MemoryStore {
     }
 
     async fn tasks(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Page> {
+        filter.check()?;
         self.run(|model, _| model.tasks(filter, after, limit))
     }
 

@@ -265,6 +265,15 @@ cases! { ($)
         the_store_describes_itself,
         a_closed_store_refuses_every_call,
     }
+    filter {
+        a_cause_finds_the_dead_tasks_that_have_it,
+        a_worker_finds_the_tasks_that_it_runs_or_ran,
+        a_key_finds_its_tasks,
+        named_tasks_are_found_whether_they_have_ended_or_not,
+        a_filter_of_too_many_ids_is_refused,
+        a_time_is_the_end_of_one_filter_and_the_start_of_another,
+        a_summary_is_the_task_without_what_it_carries,
+    }
     remove {
         a_dead_task_can_be_removed_for_good,
         only_a_dead_task_can_be_removed [OneTerminal],

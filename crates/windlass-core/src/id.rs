@@ -27,9 +27,10 @@ const TEXT_LEN: usize = 13;
 pub struct TaskId(i64);
 
 impl TaskId {
-    /// The lowest id of a millisecond.
+    /// The lowest id of a millisecond. A time that no id can have counts as the nearest one that an id can.
     pub fn first_at(at: Timestamp) -> Self {
-        Self((at.as_ms() - ID_EPOCH_MS).max(0) << ORDER_BITS)
+        let ms = at.as_ms().saturating_sub(ID_EPOCH_MS);
+        Self(ms.clamp(0, i64::MAX >> ORDER_BITS) << ORDER_BITS)
     }
 
     /// The id that follows this one at time `now`. It is higher than every earlier id, even if the clock went

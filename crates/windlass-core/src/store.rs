@@ -1,5 +1,8 @@
 //! What clients and operators need from a store, on top of what workers need.
 
+mod cause;
+mod list;
+
 use std::{fmt, path::Path, pin::Pin, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
@@ -15,46 +18,17 @@ use crate::{
     source::{Demand, DutyReport, Source},
     state::State,
     task::{Claimed, Enqueued, NewTask, TaskRecord},
-    time::Timestamp,
     token::{NewToken, TokenRecord},
     usage::{ReadyLines, Usage},
     worker::{Registration, WorkerRecord},
 };
 
 pub use crate::depth::Depth;
-
-/// Which tasks to list.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// Only this state.
-    pub state: Option<State>,
-    /// Only this kind.
-    pub kind: Option<Name>,
-    /// Only this queue.
-    pub queue: Option<Name>,
-    /// Only this job.
-    pub job: Option<Name>,
-    /// Only this workflow.
-    pub workflow: Option<Name>,
-    /// Only tasks enqueued at or after this time.
-    pub since: Option<Timestamp>,
-}
+pub use cause::cause_of;
+pub use list::{Detail, FILTER_IDS_MAX, Filter, PAGE_MAX, Page, Summaries, SummaryRecord};
 
 /// Most lanes whose first ready task one call reads.
 pub const READY_LANES_MAX: usize = 1_000;
-
-/// Largest page of a list.
-pub const PAGE_MAX: u32 = 1_000;
-
-/// One page of a list, newest first.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Page {
-    /// The tasks.
-    pub tasks: Vec<TaskRecord>,
-    /// Where the next page starts; `None` at the end. A page may be short or even empty and still have a next
-    /// one, because a call looks at a bounded number of rows.
-    pub next: Option<TaskId>,
-}
 
 /// The result of a bulk operation for one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,6 +150,11 @@ pub trait Store: Source {
 
     /// One page of tasks, newest first, older than `after` if given.
     async fn tasks(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Page>;
+
+    /// The same page without payloads, outputs and attempts. A store does not read them either.
+    async fn summaries(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Summaries> {
+        Ok(self.tasks(filter, after, limit).await?.summarised())
+    }
 
     /// Those of the tasks that have ended, or no longer exist (`None`). Waits up to `wait` for the first one.
     async fn ended(&self, ids: &[TaskId], wait: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>>;

@@ -3,6 +3,7 @@
 pub(crate) mod awaited;
 pub(crate) mod info;
 pub(crate) mod inspect;
+pub(crate) mod list;
 pub(crate) mod record;
 
 use std::collections::{BTreeSet, HashMap, HashSet};

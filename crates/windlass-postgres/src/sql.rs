@@ -138,9 +138,11 @@ statements! {
     KEY_TAKE "enqueue" "key_take" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY];
     LANES "enqueue" "lanes" [];
     LEAD "upkeep" "lead" [INT8, INT8, INT8, INT8, INT8];
-    LIST_DEAD "operate" "list_dead" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
-    LIST_HISTORY "operate" "list_history" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8, INT8];
-    LIST_TASK "operate" "list_task" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8];
+    LIST_DEAD "operate" "list_dead" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8, INT8, TEXT, TEXT, BOOL];
+    LIST_HISTORY "operate" "list_history" [
+        INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8, INT8, TEXT, TEXT, BOOL, INT8
+    ];
+    LIST_TASK "operate" "list_task" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8, INT8, TEXT, TEXT, BOOL];
     LOCK_EXPIRED "leases" "lock_expired" [INT8];
     LOCK_WORKER "leases" "lock_worker" [INT8];
     LOOK "claim" "look" [INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8];
@@ -185,7 +187,7 @@ statements! {
     SETTLE_REOPEN "settle" "settle_reopen" [INT8, INT4, INT8];
     SETTLE_STAY "settle" "settle_stay" [INT8, INT8_ARRAY, INT4_ARRAY, INT2_ARRAY, INT8_ARRAY, TEXT_ARRAY];
     SET_WORKER_SLOTS "leases" "set_worker_slots" [INT8, INT4];
-    SHOW_TASK "operate" "show_task" [INT8_ARRAY, INT8];
+    SHOW_TASK "operate" "show_task" [INT8_ARRAY, INT8, BOOL];
     SUSPECT_ASIDE "claim" "suspect_aside" [INT4_ARRAY, INT8_ARRAY];
     SUSPECT_GROUPS "claim" "suspect_groups" [INT4_ARRAY];
     TODO_HELD "gates" "todo_held" [];

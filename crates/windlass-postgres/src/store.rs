@@ -7,7 +7,10 @@ use windlass_core::{
     ClaimAnswer, Claimed, Demand, Enqueued, Error, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
     Rules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Loop, Reconciled, Renewed},
-    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo, only},
+    store::{
+        Changed, Detail, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo, Summaries,
+        only,
+    },
     usage::{ReadyLines, Usage},
     worker::Registration,
 };
@@ -30,7 +33,7 @@ use crate::{
     operate::{
         self, awaited,
         info::{self, Origin},
-        inspect,
+        inspect, list,
     },
     settle,
     shared::Shared,
@@ -213,7 +216,12 @@ impl Store for PostgresStore {
     }
 
     async fn tasks(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Page> {
-        inspect::tasks(&self.shared, filter, after, limit).await
+        list::page(&self.shared, filter, Detail::Whole, (after, limit)).await
+    }
+
+    async fn summaries(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Summaries> {
+        let page = list::page(&self.shared, filter, Detail::Summary, (after, limit)).await?;
+        Ok(page.summarised())
     }
 
     async fn ended(&self, ids: &[TaskId], wait: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {

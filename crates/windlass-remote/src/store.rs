@@ -15,7 +15,10 @@ use windlass_core::{
     Enqueued, Error, Gates, Name, NewTask, Result, Rules, Schedules, Store, TaskId, TaskRecord, WorkerId,
     WorkerRecord,
     source::DutyReport,
-    store::{Changed, Filter, Finding, LaneRecord, PAGE_MAX, Page, Redrive, Retention, StoreInfo},
+    store::{
+        Changed, Detail, Filter, Finding, LaneRecord, PAGE_MAX, Page, Redrive, Retention, StoreInfo,
+        Summaries,
+    },
     usage::{EnqueueMeter, ReadyLines, Usage},
 };
 use windlass_proto::{
@@ -106,6 +109,28 @@ impl RemoteStore {
         }))
     }
 
+    /// One page of tasks, whole or as summaries.
+    async fn page<T: TryFrom<v1::Task, Error = Error>>(
+        &self,
+        filter: &Filter,
+        detail: Detail,
+        (after, limit): (Option<TaskId>, u32),
+    ) -> Result<Page<T>> {
+        filter.check()?;
+        // A message without ids means all tasks, and not none.
+        if filter.ids.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(Page::default());
+        }
+        let request = v1::ListTasksRequest {
+            after: after.map(|id| id.to_string()).unwrap_or_default(),
+            limit: limit.clamp(1, PAGE_MAX),
+            summary: detail == Detail::Summary,
+            ..filter.into()
+        };
+        let answer = self.look(|wire| async move { wire.tasks().list_tasks(request).await }).await?;
+        Ok(Page { tasks: all(answer.tasks)?, next: some_task_id(&answer.next)? })
+    }
+
     /// Whether the server pushes tasks now.
     pub fn has_stream(&self) -> bool {
         self.push.as_ref().is_some_and(|push| push.is_open())
@@ -190,13 +215,11 @@ impl Store for RemoteStore {
     }
 
     async fn tasks(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Page> {
-        let request = v1::ListTasksRequest {
-            after: after.map(|id| id.to_string()).unwrap_or_default(),
-            limit: limit.clamp(1, PAGE_MAX),
-            ..filter.into()
-        };
-        let answer = self.look(|wire| async move { wire.tasks().list_tasks(request).await }).await?;
-        Ok(Page { tasks: all(answer.tasks)?, next: some_task_id(&answer.next)? })
+        self.page(filter, Detail::Whole, (after, limit)).await
+    }
+
+    async fn summaries(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Summaries> {
+        self.page(filter, Detail::Summary, (after, limit)).await
     }
 
     async fn ended(&self, ids: &[TaskId], wait: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {

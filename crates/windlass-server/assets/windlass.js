@@ -228,6 +228,7 @@ async function act(source, body) {
 
 async function press(button) {
   const body = JSON.parse(button.dataset.body ?? "{}");
+  if (body.filter?.ids) body.filter.ids = picks().map((box) => box.dataset.pick);
   const fill = [];
   if (body.filter) {
     // An action on many says first how many.
@@ -281,6 +282,15 @@ document.addEventListener("submit", (event) => {
   } catch {
     toast("That is not JSON.", true);
   }
+});
+
+// Rows that the viewer has selected.
+const picks = () => [...document.querySelectorAll("input[data-pick]:checked")];
+
+document.addEventListener("change", (event) => {
+  if (!event.target.dataset.pick) return;
+  $("picked").hidden = picks().length === 0;
+  $("picked-count").textContent = picks().length;
 });
 
 async function show(button) {

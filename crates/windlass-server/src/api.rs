@@ -7,7 +7,7 @@
 //! | route | request | answer |
 //! |---|---|---|
 //! | `POST /v1/tasks` | [`EnqueueRequest`] or [`BatchRequest`] | 201 [`EnqueueResponse`] or [`BatchResponse`] |
-//! | `GET /v1/tasks?state&kind&queue&job&workflow&since&after&limit` | | [`TaskPage`] |
+//! | `GET /v1/tasks?FILTER&after&limit&detail` | | [`TaskPage`], or [`SummaryPage`] |
 //! | `GET /v1/tasks/{id}` | | [`TaskView`] |
 //! | `GET /v1/tasks/{id}/why` | | [`WhyView`] |
 //! | `GET /v1/tasks/{id}/wait?timeout_ms` | | [`WaitResponse`]; 404 if there is no such task |
@@ -15,7 +15,7 @@
 //! | `POST /v1/tasks/{id}/cancel` | [`CancelRequest`] or nothing | [`ChangeResponse`] |
 //! | `POST /v1/tasks/{id}/retry` | [`RetryRequest`] or nothing | [`ChangeResponse`] |
 //! | `POST /v1/tasks/cancel`, `POST /v1/tasks/retry` | [`BulkRequest`] | [`BulkResponse`] |
-//! | `GET /v1/dead?kind&queue&job&workflow&since` | | [`DeadGroups`] |
+//! | `GET /v1/dead?FILTER` | | [`DeadGroups`] |
 //! | `GET /v1/queues` | | [`Queues`] |
 //! | `POST /v1/queues/{name}/pause`, `…/resume` | nothing | [`QueueChange`] |
 //! | `GET /v1/jobs?after&limit` | | [`Jobs`] |
@@ -43,6 +43,8 @@
 //! | `GET /healthz`, `GET /readyz` | | [`HealthView`]; 503 if not ready |
 //! | `GET /metrics` | | text for Prometheus; 404 if none are kept |
 //!
+//! FILTER is any of the fields of [`TaskFilter`]; `ids` are separated by commas.
+//!
 //! Every other answer is an [`ErrorBody`]. A POST or PUT with a body needs `content-type: application/json`.
 
 mod change;
@@ -56,6 +58,7 @@ mod task;
 mod token;
 mod workflow;
 
+pub(crate) use change::FILTER_FIELDS;
 pub use change::{
     BULK_LIMIT_MAX, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, PurgeRequest, PurgeResponse,
     REFUSALS_MAX, Refusal, RetryRequest, TaskFilter, TaskRemoved,
@@ -72,8 +75,8 @@ pub use health::{Check, HealthView};
 pub use job::{JobRemoval, JobRequest, JobView, Jobs};
 pub use schedule::{ScheduleRemoved, ScheduleRequest, ScheduleView, ScheduledTask, Schedules};
 pub use task::{
-    AttemptView, DeadGroup, DeadGroups, EncodingView, TaskPage, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS,
-    WaitRequest, WaitResponse, WhyView,
+    AttemptView, DEAD_COUNTS, DeadGroup, DeadGroups, Detail, EncodingView, SUMMARY_ERROR_CHARS, SummaryPage,
+    TaskPage, TaskSummary, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS, WaitRequest, WaitResponse, WhyView,
 };
 pub use token::{TokenCreated, TokenRequest, TokenRevoked, TokenView, Tokens};
 pub use workflow::{EndedSteps, WorkflowChange, WorkflowView, Workflows};

@@ -41,7 +41,7 @@ mod tokens;
 pub use crate::grpc::Affinity;
 pub(crate) use body::{PERMIT_BYTES, enqueue_max_bytes};
 use guard::Hosts;
-pub(crate) use query::{NamesQuery, Param, WorkflowsQuery, query};
+pub(crate) use query::{ListQuery, NamesQuery, Param, WorkflowsQuery, query};
 pub use tls::{Files as TlsFiles, Reloaded, Tls};
 
 /// Which routes a server answers.

@@ -3,6 +3,7 @@
 pub(crate) mod awaited;
 pub(crate) mod info;
 pub(crate) mod inspect;
+pub(crate) mod list;
 pub(crate) mod record;
 
 use rusqlite::{OptionalExtension, params};

@@ -15,7 +15,9 @@ use windlass_core::{
     Result, Rules, Schedules, SettleBatch, Settled, Source, Start, Store, TaskId, TaskRecord, Timestamp,
     Tokens, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Reconciled, Renewed},
-    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo},
+    store::{
+        Changed, Detail, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo, Summaries,
+    },
     usage::{ReadyLines, Usage},
     worker::Registration,
 };
@@ -327,8 +329,11 @@ impl Store for SqliteStore {
     }
 
     async fn tasks(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Page> {
-        let filter = filter.clone();
-        self.read(move |conn| inspect::tasks(conn, &filter, after, limit)).await
+        self.page(filter, Detail::Whole, (after, limit)).await
+    }
+
+    async fn summaries(&self, filter: &Filter, after: Option<TaskId>, limit: u32) -> Result<Summaries> {
+        Ok(self.page(filter, Detail::Summary, (after, limit)).await?.summarised())
     }
 
     async fn ended(&self, ids: &[TaskId], wait: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {

@@ -260,7 +260,7 @@ fn schedule_path(name: &Name) -> String {
 }
 
 fn filtered(filter: &TaskFilter) -> impl Iterator<Item = (&'static str, Option<String>)> {
-    let TaskFilter { state, kind, queue, job, workflow, since } = filter;
+    let TaskFilter { state, kind, queue, job, workflow, since, until, cause, worker, key, ids } = filter;
     let name = |name: &Option<Name>| name.as_ref().map(ToString::to_string);
     [
         ("state", state.map(|state| state.to_string())),
@@ -269,6 +269,11 @@ fn filtered(filter: &TaskFilter) -> impl Iterator<Item = (&'static str, Option<S
         ("job", name(job)),
         ("workflow", name(workflow)),
         ("since", since.map(|since| since.to_string())),
+        ("until", until.map(|until| until.to_string())),
+        ("cause", cause.clone()),
+        ("worker", worker.clone()),
+        ("key", key.clone()),
+        ("ids", ids.as_ref().map(|ids| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))),
     ]
     .into_iter()
 }

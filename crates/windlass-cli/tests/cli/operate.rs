@@ -97,6 +97,31 @@ fn dead_tasks_are_removed_and_a_queue_is_purged_after_a_dry_run() {
 }
 
 #[test]
+fn tasks_are_chosen_by_cause_worker_key_id_and_time() {
+    let up = Running::up(&[]);
+    let ids: Vec<String> = (0..3).map(|_| die(&up)).collect();
+    up.enqueue(&["echo", "--in", "1h", "--key", "k"]);
+    let groups = up.say(&["tasks", "ls", "--state", "dead", "--json"]).done().json();
+    let cause = groups["groups"][0]["error"].as_str().unwrap();
+    let dry = |flags: &[&str]| {
+        let command = [&["tasks", "rm", "--dry-run"], flags].concat();
+        up.say(&command).done().stdout
+    };
+    assert_eq!(dry(&["--cause", cause]), "3 tasks would be removed\n");
+    assert_eq!(dry(&["--id", &ids[0], "--id", &ids[2]]), "2 tasks would be removed\n");
+    assert_eq!(dry(&["--cause", cause, "--until", "1h"]), "0 tasks would be removed\n");
+    assert_eq!(dry(&["--worker", "w1", "--since", "1h"]), "3 tasks would be removed\n");
+    let listed = up.say(&["tasks", "ls", "--key", "k", "--json"]).done().json();
+    assert_eq!(listed["tasks"][0]["kind"], "echo", "{listed}");
+    assert_eq!(
+        up.say(&["tasks", "cancel", "--key", "k", "--yes"]).done().stdout,
+        "1 task cancelled or asked to end\n"
+    );
+    let said = up.say(&["tasks", "retry", "--id", &ids[1], "--yes"]).done();
+    assert_eq!(said.stdout, "1 task made ready again\n", "{said:?}");
+}
+
+#[test]
 fn a_workflow_that_has_ended_can_be_shown() {
     let up = Running::up(&[]);
     for _ in 0..2 {

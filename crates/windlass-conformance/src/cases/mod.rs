@@ -10,6 +10,7 @@ pub mod durability;
 pub mod enqueue;
 pub mod expiry;
 pub mod fence;
+pub mod filter;
 pub mod fleet;
 pub mod forgotten;
 pub mod gate_audit;

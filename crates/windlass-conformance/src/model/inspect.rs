@@ -27,7 +27,7 @@ impl Model {
             .values()
             .rev()
             .map(|task| &task.record)
-            .filter(|task| after.is_none_or(|after| task.id < after) && matches(task, filter));
+            .filter(|task| after.is_none_or(|after| task.id < after) && filter.matches(task));
         let tasks: Vec<_> = found.by_ref().take(limit).cloned().collect();
         let next = found.next().and_then(|_| tasks.last()).map(|task| task.id);
         Page { tasks, next }
@@ -128,15 +128,6 @@ impl Model {
             recovered: 0,
         }
     }
-}
-
-fn matches(task: &TaskRecord, filter: &Filter) -> bool {
-    filter.state.is_none_or(|state| task.state == state)
-        && filter.kind.as_ref().is_none_or(|kind| task.lane.kind == *kind)
-        && filter.queue.as_ref().is_none_or(|queue| task.lane.queue == *queue)
-        && filter.job.as_ref().is_none_or(|job| task.job.as_ref() == Some(job))
-        && filter.workflow.as_ref().is_none_or(|workflow| task.workflow.as_ref() == Some(workflow))
-        && filter.since.is_none_or(|since| task.id.enqueued_at() >= since)
 }
 
 /// Approximately how many bytes a kept task takes.

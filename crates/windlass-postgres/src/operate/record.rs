@@ -9,7 +9,8 @@ use windlass_core::{
     task::{ATTEMPT_RECORDS_MAX, AttemptResult},
 };
 
-/// Reads a row of `show_task.sql` or `list_*.sql`: the same columns for unfinished and kept tasks.
+/// Reads a row of `show_task.sql` or `list_*.sql`: the same columns for unfinished and kept tasks. The payload
+/// is empty if it was not asked for.
 pub(crate) fn task(row: &Row) -> Result<TaskRecord> {
     let time = |place: usize| row.get::<_, Option<i64>>(place).map(Timestamp::from_ms);
     let number = |place: usize| row.get::<_, i32>(place) as u32;
@@ -22,7 +23,7 @@ pub(crate) fn task(row: &Row) -> Result<TaskRecord> {
             kind: Name::stored("kind", row.get::<_, &str>(4))?,
         }),
         priority: row.get(5),
-        payload: Payload::from_stored(encoding(row.get(6)), row.get(7)),
+        payload: Payload::from_stored(encoding(row.get(6)), row.get::<_, Option<_>>(7).unwrap_or_default()),
         job: name(row, 8, "job"),
         workflow: name(row, 9, "workflow"),
         key: row.get(10),

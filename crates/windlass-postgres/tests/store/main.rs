@@ -17,6 +17,7 @@ mod gate_races;
 mod history;
 mod leader;
 mod life;
+mod list;
 mod lone;
 mod migrate;
 mod moved;

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use windlass_core::{
     AttemptRecord, Error, Name, State, TaskRecord, Timestamp,
-    store::{Changed, Filter},
+    store::{Changed, Filter, SummaryRecord},
     task::AttemptResult,
 };
 
@@ -71,6 +71,40 @@ impl TryFrom<v1::Task> for TaskRecord {
     }
 }
 
+/// A summary is a task without payload, output and attempts.
+impl From<SummaryRecord> for v1::Task {
+    fn from(task: SummaryRecord) -> Self {
+        Self {
+            id: task.id.to_string(),
+            state: v1::TaskState::from(task.state).into(),
+            lane: Some((&*task.lane).into()),
+            priority: task.priority,
+            job: text(task.job.as_ref()),
+            workflow: text(task.workflow.as_ref()),
+            key: task.key,
+            attempt: task.attempt,
+            max_attempts: task.max_attempts,
+            due_at_ms: task.due_at.map(Timestamp::as_ms),
+            started_at_ms: task.started_at.map(Timestamp::as_ms),
+            ended_at_ms: task.ended_at.map(Timestamp::as_ms),
+            worker_id: id_text(task.worker),
+            progress: task.progress,
+            error: task.error,
+            cancel_requested: task.cancel_requested,
+            ..Self::default()
+        }
+    }
+}
+
+impl TryFrom<v1::Task> for SummaryRecord {
+    type Error = Error;
+
+    fn try_from(task: v1::Task) -> Result<Self, Error> {
+        let payload = Some(v1::Payload::default());
+        TaskRecord::try_from(v1::Task { payload, ..task }).map(Into::into)
+    }
+}
+
 /// Every result of an attempt with its message.
 const RESULTS: [(AttemptResult, v1::AttemptResult); 8] = [
     (AttemptResult::Done, v1::AttemptResult::Done),
@@ -119,6 +153,7 @@ impl TryFrom<&v1::ListTasksRequest> for Filter {
     type Error = Error;
 
     fn try_from(request: &v1::ListTasksRequest) -> Result<Self, Error> {
+        let ids = request.task_ids.iter().map(|id| task_id(id)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             state: request.state().known(),
             kind: some_name("kind", &request.kind)?,
@@ -126,6 +161,11 @@ impl TryFrom<&v1::ListTasksRequest> for Filter {
             job: some_name("job", &request.job)?,
             workflow: some_name("workflow", &request.workflow)?,
             since: request.since_ms.map(Timestamp::from_ms),
+            until: request.until_ms.map(Timestamp::from_ms),
+            cause: request.cause.clone(),
+            worker: some_worker_id(&request.worker_id)?,
+            key: request.key.clone(),
+            ids: if ids.is_empty() { None } else { Some(ids) },
         })
     }
 }
@@ -140,6 +180,12 @@ impl From<&Filter> for v1::ListTasksRequest {
             job: name(&filter.job),
             workflow: name(&filter.workflow),
             since_ms: filter.since.map(Timestamp::as_ms),
+            until_ms: filter.until.map(Timestamp::as_ms),
+            cause: filter.cause.clone(),
+            worker_id: id_text(filter.worker),
+            key: filter.key.clone(),
+            task_ids: filter.ids.iter().flatten().map(ToString::to_string).collect(),
+            summary: false,
             after: String::new(),
             limit: 0,
         }

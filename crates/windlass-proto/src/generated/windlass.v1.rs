@@ -452,6 +452,24 @@ pub struct ListTasksRequest {
     /// At most 1000; 50 if zero.
     #[prost(uint32, tag = "8")]
     pub limit: u32,
+    /// Only tasks enqueued before this time.
+    #[prost(int64, optional, tag = "9")]
+    pub until_ms: ::core::option::Option<i64>,
+    /// Only dead tasks of this cause: their error, in which `#` stands for numbers and ids.
+    #[prost(string, optional, tag = "10")]
+    pub cause: ::core::option::Option<::prost::alloc::string::String>,
+    /// Only tasks that this worker runs, or ran last.
+    #[prost(string, tag = "11")]
+    pub worker_id: ::prost::alloc::string::String,
+    /// Only tasks with this idempotency key.
+    #[prost(string, optional, tag = "12")]
+    pub key: ::core::option::Option<::prost::alloc::string::String>,
+    /// Only these tasks, at most 1000; all if there is none.
+    #[prost(string, repeated, tag = "13")]
+    pub task_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Without payloads, outputs and attempts, which are then not even read.
+    #[prost(bool, tag = "14")]
+    pub summary: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListTasksResponse {

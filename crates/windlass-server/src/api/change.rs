@@ -1,7 +1,7 @@
 //! Cancel, retry and remove: of one task, or of many by filter.
 
 use serde::{Deserialize, Serialize};
-use windlass_core::{Name, State, TaskId, Timestamp};
+use windlass_core::{Name, State, TaskId, Timestamp, store::Filter};
 
 use super::error::ErrorDetail;
 
@@ -88,19 +88,50 @@ pub struct TaskFilter {
     /// Only tasks enqueued at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
+    /// Only tasks enqueued before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Only dead tasks of this cause: the `error` of a group of dead tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// Only tasks that this worker runs or ran last, such as `w7`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// Only tasks with this idempotency key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Only these tasks: at least one, at most [`windlass_core::store::FILTER_IDS_MAX`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ids: Option<Vec<TaskId>>,
 }
+
+/// The fields of a filter, for messages.
+pub(crate) const FILTER_FIELDS: &str =
+    "state, kind, queue, job, workflow, since, until, cause, worker, key, ids";
 
 impl TaskFilter {
     /// Whether it restricts nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
 
-impl From<TaskFilter> for windlass_core::store::Filter {
-    fn from(filter: TaskFilter) -> Self {
-        let TaskFilter { state, kind, queue, job, workflow, since } = filter;
-        Self { state, kind, queue, job, workflow, since }
+    /// The same for a store.
+    ///
+    /// # Errors
+    /// `invalid` if a field has no meaning: a worker that is none, no ids or too many, a state beside a cause
+    /// that is not dead.
+    pub(crate) fn checked(self) -> Result<Filter, ErrorDetail> {
+        let Self { state, kind, queue, job, workflow, since, until, cause, worker, key, ids } = self;
+        if ids.as_ref().is_some_and(Vec::is_empty) {
+            return Err(ErrorDetail::invalid("ids is empty; name at least one task, or leave it out"));
+        }
+        if let (Some(_), Some(state)) = (&cause, state.filter(|state| *state != State::Dead)) {
+            return Err(ErrorDetail::invalid(format!("cause is of dead tasks; state is {state}")));
+        }
+        let worker = worker.map(|text| text.parse()).transpose()?;
+        let filter = Filter { state, kind, queue, job, workflow, since, until, cause, worker, key, ids };
+        filter.check()?;
+        Ok(filter)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use windlass_core::{Name, State, TaskId, Timestamp, task::AttemptResult};
+use windlass_core::{Name, State, TaskId, Timestamp, store::SummaryRecord, task::AttemptResult};
 
 /// How the bytes of a payload or an output are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +124,118 @@ pub struct TaskPage {
     pub next: Option<TaskId>,
 }
 
+/// How much of each task a list tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Detail {
+    /// Everything: [`TaskPage`].
+    #[default]
+    Whole,
+    /// Neither payload nor output nor attempts, and errors are cut: [`SummaryPage`].
+    Summary,
+}
+
+/// A task in a list of many: what it is and how it stands, without what it carries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskSummary {
+    /// The task.
+    pub id: TaskId,
+    /// Where it stands.
+    pub state: State,
+    /// Which handler runs it.
+    pub kind: Name,
+    /// Which queue it waits in.
+    pub queue: Name,
+    /// Higher first.
+    pub priority: i32,
+    /// The job it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<Name>,
+    /// The workflow it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<Name>,
+    /// Its idempotency key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Attempts spent, or the number of the one that runs.
+    pub attempt: u32,
+    /// Attempts granted.
+    pub max_attempts: u32,
+    /// Who runs it or ran it last, such as `w7`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// The last error or reason, cut to [`SUMMARY_ERROR_CHARS`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What the handler last reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<String>,
+    /// When it was enqueued.
+    pub enqueued_at: Timestamp,
+    /// When it may start, while it is scheduled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_at: Option<Timestamp>,
+    /// When the current or last attempt was claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// Why the running attempt should stop, if a caller asked it to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_requested: Option<String>,
+}
+
+/// Characters of an error in a summary.
+pub const SUMMARY_ERROR_CHARS: usize = 300;
+
+impl From<SummaryRecord> for TaskSummary {
+    fn from(task: SummaryRecord) -> Self {
+        Self {
+            id: task.id,
+            state: task.state,
+            kind: task.lane.kind.clone(),
+            queue: task.lane.queue.clone(),
+            priority: task.priority,
+            job: task.job,
+            workflow: task.workflow,
+            key: task.key,
+            attempt: task.attempt,
+            max_attempts: task.max_attempts,
+            worker: task.worker.map(|worker| worker.to_string()),
+            error: task.error.map(|error| cut(error, SUMMARY_ERROR_CHARS)),
+            progress: task.progress,
+            enqueued_at: task.id.enqueued_at(),
+            due_at: task.due_at,
+            started_at: task.started_at,
+            ended_at: task.ended_at,
+            cancel_requested: task.cancel_requested,
+        }
+    }
+}
+
+/// A text of at most so many characters; the last one says that it was cut.
+fn cut(text: String, chars: usize) -> String {
+    if text.chars().nth(chars).is_none() {
+        return text;
+    }
+    text.chars().take(chars - 1).chain(['…']).collect()
+}
+
+/// One page of summaries, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummaryPage {
+    /// The tasks. A page may be short, even empty, and still have a next.
+    pub tasks: Vec<TaskSummary>,
+    /// The cursor of the next page, for `after`; absent at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<TaskId>,
+    /// The call looked at every task that was enqueued after this time, and stopped there because it had looked at
+    /// enough. Absent if the page is full, and at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked_back_to: Option<Timestamp>,
+}
+
 /// Why a task is not running, or that it is, or that it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyView {
@@ -177,10 +289,20 @@ pub struct DeadGroup {
     pub count: u64,
     /// The newest of them.
     pub example: TaskId,
-    /// When the newest of them ended.
+    /// When the first of them ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_ended_at: Option<Timestamp>,
+    /// When the last of them ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_ended_at: Option<Timestamp>,
+    /// How many of them ended in each of [`DEAD_COUNTS`] equal parts of the time from
+    /// [`DeadGroups::first_ended_at`] to [`DeadGroups::last_ended_at`], oldest first.
+    #[serde(default)]
+    pub counts: Vec<u64>,
 }
+
+/// Parts of the time over which the members of a group are counted.
+pub const DEAD_COUNTS: usize = 24;
 
 /// Dead tasks by error, the largest group first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,4 +313,10 @@ pub struct DeadGroups {
     pub looked_at: u64,
     /// Whether there are more dead tasks than were looked at (the newest are).
     pub more: bool,
+    /// When the first of all the tasks that were looked at ended. The time axis of all groups begins here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_ended_at: Option<Timestamp>,
+    /// When the last of them ended. The time axis of all groups ends here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_ended_at: Option<Timestamp>,
 }

@@ -44,8 +44,26 @@ pub(super) fn time_line((first, last): (i64, i64), stretches: &[Stretch], label:
     }
 }
 
+/// Counts over time as small columns.
+pub(super) fn columns(counts: &[u64], label: &str) -> Markup {
+    let most = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
+    let width = 100.0 / counts.len().max(1) as f64;
+    html! {
+        svg.spark viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label=(label) {
+            @for (place, n) in counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+                @let height = (*n as f64 / most * 24.0).max(2.0);
+                rect x=(tenth(place as f64 * width)) y=(tenth(24.0 - height)) width=(tenth((width - 0.5).max(0.5))) height=(tenth(height)) {}
+            }
+        }
+    }
+}
+
 fn whole(value: f64) -> String {
     format!("{value:.0}")
+}
+
+fn tenth(value: f64) -> String {
+    format!("{value:.1}")
 }
 
 #[cfg(test)]

@@ -6,13 +6,16 @@ use windlass_core::State;
 
 use super::viewer::{Viewer, encoded};
 
-/// Fields of a filter besides the state, with what the form says.
-const FIELDS: [(&str, &str); 5] = [
-    ("kind", "Kind"),
-    ("queue", "Queue"),
-    ("job", "Job"),
-    ("workflow", "Workflow"),
+/// Fields of the form besides the state, with what the form says.
+const FIELDS: [(&str, &str); 5] =
+    [("kind", "Kind"), ("queue", "Queue"), ("job", "Job"), ("workflow", "Workflow"), ("key", "Key")];
+/// Fields that are seldom needed.
+const MORE: [(&str, &str); 5] = [
+    ("worker", "Worker"),
+    ("cause", "Cause of death"),
     ("since", "Added since (RFC 3339)"),
+    ("until", "Added before (RFC 3339)"),
+    ("ids", "Ids, with commas between"),
 ];
 
 /// The filter of a page, as its address has it. The operation checks it.
@@ -23,11 +26,13 @@ pub(super) struct Chosen {
 impl Chosen {
     /// Reads a query. A name that is not a field of a filter is for the caller.
     pub(super) fn read(query: &str) -> Self {
-        let pairs = form_pairs(query).filter_map(|(name, value)| {
-            let name =
-                ["state"].into_iter().chain(FIELDS.map(|(name, _)| name)).find(|known| *known == name)?;
-            (!value.is_empty()).then_some((name, value))
-        });
+        let known = |name: &str| {
+            let fields = FIELDS.iter().chain(&MORE).map(|(field, _)| *field);
+            ["state"].into_iter().chain(fields).find(|field| *field == name)
+        };
+        let pairs = form_pairs(query)
+            .filter(|(_, value)| !value.is_empty())
+            .filter_map(|(name, value)| known(&name).map(|name| (name, value)));
         Self { pairs: pairs.collect() }
     }
 
@@ -41,8 +46,13 @@ impl Chosen {
 
     /// The filter as the API's JSON has it.
     pub(super) fn json(&self) -> Value {
-        let fields =
-            self.pairs.iter().map(|(name, value)| ((*name).to_owned(), Value::String(value.clone())));
+        let fields = self.pairs.iter().map(|(name, value)| {
+            let value = match *name {
+                "ids" => value.split(',').map(|id| Value::String(id.trim().to_owned())).collect(),
+                _ => Value::String(value.clone()),
+            };
+            ((*name).to_owned(), value)
+        });
         Value::Object(fields.collect::<Map<_, _>>())
     }
 
@@ -68,13 +78,19 @@ impl Chosen {
                         }
                     }
                 }
-                @for (name, label) in FIELDS {
-                    label { (label) input name=(name) value=[self.get(name)] autocomplete="off" spellcheck="false"; }
+                @for (name, label) in FIELDS { (self.field(name, label)) }
+                details open[MORE.iter().any(|(name, _)| self.get(name).is_some())] {
+                    summary { "More" }
+                    @for (name, label) in MORE { (self.field(name, label)) }
                 }
                 button type="submit" { "Filter" }
                 @if !self.is_empty() { a.button href=(viewer.link(page)) { "Clear" } }
             }
         }
+    }
+
+    fn field(&self, name: &str, label: &str) -> Markup {
+        html! { label { (label) input name=(name) value=[self.get(name)] autocomplete="off" spellcheck="false"; } }
     }
 }
 

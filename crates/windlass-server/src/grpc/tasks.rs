@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use tonic::{Request, Response};
-use windlass_core::{Name, NewTask, TaskId, store::Redrive};
+use windlass_core::{
+    Name, NewTask, TaskId,
+    store::{Filter, Redrive},
+};
 use windlass_proto::{
     convert::{required, some_task_id, task_id},
     v1::{self, tasks_server::Tasks},
@@ -13,7 +16,7 @@ use super::{Answer, Api, status};
 use crate::{
     access::Subject,
     api::{BULK_LIMIT_MAX, ErrorCode, ErrorDetail, WAIT_IDS_MAX, WAIT_MAX_MS},
-    operations::duration,
+    operations::{duration, page_limit},
 };
 
 #[async_trait::async_trait]
@@ -60,9 +63,16 @@ impl Tasks for Api {
 
     async fn list_tasks(&self, request: Request<v1::ListTasksRequest>) -> Answer<v1::ListTasksResponse> {
         let request = request.into_inner();
-        let filter = (&request).try_into().map_err(status)?;
+        let filter = Filter::try_from(&request).map_err(status)?;
         let after = some_task_id(&request.after).map_err(status)?;
         let limit = Some(request.limit).filter(|limit| *limit > 0);
+        if request.summary {
+            let limit = page_limit(limit).map_err(status)?;
+            let page = self.store().summaries(&filter, after, limit).await.map_err(status)?;
+            let next = page.next.map(|id| id.to_string()).unwrap_or_default();
+            let tasks = page.tasks.into_iter().map(Into::into).collect();
+            return Ok(Response::new(v1::ListTasksResponse { tasks, next }));
+        }
         let page = self.operations().records(&filter, after, limit).await.map_err(status)?;
         let tasks = page.tasks.into_iter().map(|task| self.operations().redacted(task).into());
         let next = page.next.map(|id| id.to_string()).unwrap_or_default();

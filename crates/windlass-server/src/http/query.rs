@@ -8,11 +8,11 @@ use serde::{Deserialize, de::DeserializeOwned};
 use windlass_core::{Name, TaskId};
 
 use crate::{
-    api::{ErrorDetail, TaskFilter},
+    api::{Detail, ErrorDetail, TaskFilter},
     json,
 };
 
-/// `?state&kind&queue&job&workflow&since&after&limit`
+/// `?state&kind&queue&job&workflow&since&until&cause&worker&key&ids&after&limit&detail`
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListQuery {
@@ -22,8 +22,14 @@ pub(crate) struct ListQuery {
     job: Option<String>,
     workflow: Option<String>,
     since: Option<String>,
+    until: Option<String>,
+    cause: Option<String>,
+    worker: Option<String>,
+    key: Option<String>,
+    ids: Option<String>,
     after: Option<String>,
     limit: Option<String>,
+    detail: Option<String>,
 }
 
 impl ListQuery {
@@ -35,7 +41,26 @@ impl ListQuery {
             job: name("job", self.job.as_ref())?,
             workflow: name("workflow", self.workflow.as_ref())?,
             since: parsed("since", self.since.as_ref())?,
+            until: parsed("until", self.until.as_ref())?,
+            cause: self.cause.clone(),
+            worker: self.worker.clone(),
+            key: self.key.clone(),
+            ids: self.ids.as_deref().map(task_ids).transpose()?,
         })
+    }
+
+    /// How much of each task is asked for.
+    pub(crate) fn detail(&self) -> Result<Detail, ErrorDetail> {
+        match self.detail.as_deref() {
+            None | Some("whole") => Ok(Detail::Whole),
+            Some("summary") => Ok(Detail::Summary),
+            Some(_) => Err(ErrorDetail::invalid("detail must be whole or summary")),
+        }
+    }
+
+    /// Whether it asks for a part of a list.
+    pub(crate) fn is_paged(&self) -> bool {
+        self.after.is_some() || self.limit.is_some() || self.detail.is_some()
     }
 
     pub(crate) fn after(&self) -> Result<Option<TaskId>, ErrorDetail> {
@@ -147,6 +172,12 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
 ) -> Result<Option<T>, ErrorDetail> {
     text.map(|text| text.parse().map_err(|error| ErrorDetail::invalid(format!("{what}: {error}"))))
         .transpose()
+}
+
+/// Ids with commas between them.
+fn task_ids(text: &str) -> Result<Vec<TaskId>, ErrorDetail> {
+    let pieces = text.split(',').filter(|piece| !piece.is_empty());
+    pieces.map(|id| id.parse().map_err(|error| ErrorDetail::invalid(format!("ids: {error}")))).collect()
 }
 
 /// The only parameter of a path, as text.

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     access::{Access, Caller},
-    api::{BatchRequest, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
+    api::{BatchRequest, Detail, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
     dashboard, grpc,
     json::{BatchShape, parse},
     operations::{Result, Vitals},
@@ -143,7 +143,11 @@ async fn overview(State(server): Shared) -> Response {
 
 async fn list(State(server): Shared, uri: Uri) -> Result<Response> {
     let query: ListQuery = query(&uri)?;
-    Ok(ok(&server.operations.tasks(query.filter()?, query.after()?, query.limit()?).await?))
+    let (filter, after, limit) = (query.filter()?, query.after()?, query.limit()?);
+    match query.detail()? {
+        Detail::Whole => Ok(ok(&server.operations.tasks(filter, after, limit).await?)),
+        Detail::Summary => Ok(ok(&server.operations.summaries(filter, after, limit).await?)),
+    }
 }
 
 async fn show(State(server): Shared, Id(id): Id) -> Result<Response> {
@@ -205,8 +209,8 @@ async fn remove(State(server): Shared, Id(id): Id, request: Request) -> Result<R
 
 async fn dead(State(server): Shared, uri: Uri) -> Result<Response> {
     let query: ListQuery = query(&uri)?;
-    if query.after()?.is_some() || query.limit()?.is_some() {
-        return Err(ErrorDetail::invalid("after and limit are for /v1/tasks; groups are not paged"));
+    if query.is_paged() {
+        return Err(ErrorDetail::invalid("after, limit and detail are for /v1/tasks; groups are not paged"));
     }
     Ok(ok(&server.operations.dead_groups(query.filter()?).await?))
 }

@@ -4,11 +4,13 @@ use std::{collections::BTreeSet, time::Duration};
 
 use windlass_core::{
     Name, State, TaskId,
-    store::{Changed, Filter, Redrive},
+    store::{Changed, Filter, PAGE_MAX, Redrive},
 };
 
-use super::{Operations, Result, duration, list::READ_ROWS};
-use crate::api::{BULK_LIMIT_MAX, BulkRequest, BulkResponse, ErrorDetail, REFUSALS_MAX, Refusal, TaskFilter};
+use super::{Operations, Result, duration};
+use crate::api::{
+    BULK_LIMIT_MAX, BulkRequest, BulkResponse, ErrorDetail, FILTER_FIELDS, REFUSALS_MAX, Refusal, TaskFilter,
+};
 
 /// Tasks changed in one transaction: short enough that workers do not notice.
 const STEP_TASKS: usize = 500;
@@ -26,7 +28,7 @@ impl Operations {
     pub async fn bulk_cancel(&self, request: BulkRequest) -> Result<BulkResponse> {
         if request.filter.is_empty() {
             return Err(ErrorDetail::invalid("filter is empty: that would cancel everything")
-                .hint("name at least one of state, kind, queue, job, workflow, since"));
+                .hint(format!("name at least one of {FILTER_FIELDS}")));
         }
         if request.over_ms.is_some() {
             return Err(ErrorDetail::invalid("over_ms is for retry only"));
@@ -38,6 +40,9 @@ impl Operations {
             Some(state) => vec![state],
             None => State::ALL.into_iter().filter(|state| !state.is_ended()).collect(),
         };
+        if request.filter.cause.is_some() {
+            return Err(ErrorDetail::invalid("cause is of dead tasks; they cannot be cancelled"));
+        }
         self.cancel_in(request, &states).await
     }
 
@@ -99,7 +104,7 @@ impl Operations {
     pub async fn bulk_remove(&self, request: BulkRequest) -> Result<BulkResponse> {
         if request.filter.is_empty() {
             return Err(ErrorDetail::invalid("filter is empty: that would remove every dead task")
-                .hint("name at least one of state, kind, queue, job, workflow, since"));
+                .hint(format!("name at least one of {FILTER_FIELDS}")));
         }
         if let Some(state) = request.filter.state.filter(|state| *state != State::Dead) {
             return Err(ErrorDetail::invalid(format!(
@@ -131,12 +136,13 @@ impl Operations {
         if limit == 0 || limit > BULK_LIMIT_MAX {
             return Err(ErrorDetail::invalid(format!("limit is {limit}; it must be 1 to {BULK_LIMIT_MAX}")));
         }
+        let filter = filter.checked()?;
         let mut found = BTreeSet::new();
         for state in states {
-            let filter = Filter { state: Some(*state), ..filter.clone().into() };
+            let filter = Filter { state: Some(*state), ..filter.clone() };
             let mut after = None;
             loop {
-                let page = self.store.tasks(&filter, after, READ_ROWS).await?;
+                let page = self.store.summaries(&filter, after, PAGE_MAX).await?;
                 for task in page.tasks {
                     if found.len() as u32 >= limit && !found.contains(&task.id) {
                         return Ok(Matched { ids: found.into_iter().rev().collect(), more: true });

@@ -2,17 +2,16 @@
 
 use std::collections::HashMap;
 
-use windlass_core::{Name, State, store::Filter};
+use windlass_core::{
+    Name, State, TaskId, Timestamp,
+    store::{Filter, PAGE_MAX, SummaryRecord, cause_of},
+};
 
-use super::{Operations, Result, list::READ_ROWS};
-use crate::api::{DeadGroup, DeadGroups, ErrorDetail, TaskFilter};
+use super::{Operations, Result};
+use crate::api::{DEAD_COUNTS, DeadGroup, DeadGroups, ErrorDetail, TaskFilter};
 
 /// Dead tasks that one call looks at, the newest.
 pub const DEAD_SCAN_MAX: u64 = 10_000;
-/// Characters of an error that decide its group.
-const GROUP_ERROR_CHARS: usize = 200;
-/// A word with a digit in it that is at least so long is an id.
-const ID_MIN_CHARS: usize = 8;
 
 impl Operations {
     /// Groups dead tasks by kind and error, the largest group first.
@@ -22,79 +21,78 @@ impl Operations {
                 "state {state} is not dead; only dead tasks are grouped"
             )));
         }
-        let filter = Filter { state: Some(State::Dead), ..filter.into() };
-        let mut groups: HashMap<(Name, String), DeadGroup> = HashMap::new();
+        let filter = Filter { state: Some(State::Dead), ..filter.checked()? };
+        let mut groups: HashMap<(Name, String), Group> = HashMap::new();
         let (mut looked_at, mut after) = (0, None);
         loop {
-            let page = self.store.tasks(&filter, after, READ_ROWS).await?;
+            let page = self.store.summaries(&filter, after, PAGE_MAX).await?;
             looked_at += page.tasks.len() as u64;
             for task in page.tasks {
-                let kind = task.lane.kind.clone();
-                let error = cause(task.error.as_deref().unwrap_or("no reason kept"));
-                let group = groups.entry((kind.clone(), error.clone())).or_insert(DeadGroup {
-                    error,
-                    kind,
-                    count: 0,
-                    example: task.id,
-                    last_ended_at: None,
-                });
-                group.count += 1;
-                group.example = group.example.max(task.id);
-                group.last_ended_at = group.last_ended_at.max(task.ended_at);
+                let cause = cause_of(task.error.as_deref());
+                groups.entry((task.lane.kind.clone(), cause)).or_insert_with(|| Group::of(&task)).add(&task);
             }
             after = page.next;
             if after.is_none() || looked_at >= DEAD_SCAN_MAX {
                 break;
             }
         }
-        let mut groups: Vec<_> = groups.into_values().collect();
-        groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| b.example.cmp(&a.example)));
-        Ok(DeadGroups { groups, looked_at, more: after.is_some() })
+        Ok(answer(groups, looked_at, after.is_some()))
     }
 }
 
-/// The error without what differs from task to task: numbers and ids become `#`. A status code stays, because
-/// 404 and 503 are different causes.
-fn cause(error: &str) -> String {
-    let mut cause = String::new();
-    let mut status_follows = false;
-    for word in words(error) {
-        let is_word = word.chars().next().is_some_and(char::is_alphanumeric);
-        if !is_word {
-            cause.push_str(word);
-            continue;
-        }
-        let has_digit = word.chars().any(|letter| letter.is_ascii_digit());
-        let is_status =
-            status_follows && word.len() == 3 && word.chars().all(|letter| letter.is_ascii_digit());
-        status_follows = ["http", "status", "code"].iter().any(|name| word.eq_ignore_ascii_case(name));
-        if !has_digit || is_status {
-            cause.push_str(word);
-        } else if word.chars().count() >= ID_MIN_CHARS {
-            cause.push('#');
-        } else {
-            let mut digits = word.split(|letter: char| letter.is_ascii_digit());
-            cause.push_str(digits.next().unwrap_or_default());
-            let rest: Vec<_> = digits.filter(|piece| !piece.is_empty()).collect();
-            cause.push('#');
-            cause.push_str(&rest.join("#"));
-        }
-    }
-    cause.chars().take(GROUP_ERROR_CHARS).collect()
+/// What is known of a group while tasks are looked at.
+struct Group {
+    count: u64,
+    example: TaskId,
+    /// When its tasks ended; as many as were looked at, and so bounded.
+    ends: Vec<Timestamp>,
 }
 
-/// Runs of letters and digits, and the characters between them.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let first = rest.chars().next()?;
-        let end = rest
-            .find(|letter: char| letter.is_alphanumeric() != first.is_alphanumeric())
-            .unwrap_or(rest.len());
-        let (word, after) = rest.split_at(end);
-        rest = after;
-        Some(word)
-    })
+impl Group {
+    fn of(task: &SummaryRecord) -> Self {
+        Self { count: 0, example: task.id, ends: Vec::new() }
+    }
+
+    fn add(&mut self, task: &SummaryRecord) {
+        self.count += 1;
+        self.example = self.example.max(task.id);
+        self.ends.extend(task.ended_at);
+    }
+}
+
+/// The groups as they are shown, all with the same time axis.
+fn answer(groups: HashMap<(Name, String), Group>, looked_at: u64, more: bool) -> DeadGroups {
+    let ends = || groups.values().flat_map(|group| &group.ends).copied();
+    let (first, last) = (ends().min(), ends().max());
+    let mut shown: Vec<_> = groups
+        .into_iter()
+        .map(|((kind, error), group)| DeadGroup {
+            error,
+            kind,
+            count: group.count,
+            example: group.example,
+            first_ended_at: group.ends.iter().min().copied(),
+            last_ended_at: group.ends.iter().max().copied(),
+            counts: counts(&group.ends, first, last),
+        })
+        .collect();
+    shown.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| b.example.cmp(&a.example)));
+    DeadGroups { groups: shown, looked_at, more, first_ended_at: first, last_ended_at: last }
+}
+
+/// How many of these times lie in each equal part of a time.
+fn counts(ends: &[Timestamp], first: Option<Timestamp>, last: Option<Timestamp>) -> Vec<u64> {
+    let mut counts = vec![0; DEAD_COUNTS];
+    let (Some(first), Some(last)) = (first, last) else { return counts };
+    // The last moment belongs to the last part.
+    let span = last.since(first).as_millis() + 1;
+    for end in ends {
+        let part = end.since(first).as_millis() * DEAD_COUNTS as u128 / span;
+        if let Some(count) = counts.get_mut(part as usize) {
+            *count += 1;
+        }
+    }
+    counts
 }
 
 #[cfg(test)]
@@ -102,23 +100,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_ids_do_not_make_a_cause() {
-        for (error, same) in [
-            ("connect to 10.0.0.7:8080 failed", "connect to 10.1.2.3:443 failed"),
-            ("no user 42", "no user 7"),
-            ("order 01JD3M8K2ZQ4R is gone", "order 01JD3M8K2ZQ5T is gone"),
-            ("key 3f2a9c1d77aa0b42 expired", "key 00ff00ff00ff00ff expired"),
-            ("took 31s", "took 5s"),
-        ] {
-            assert_eq!(cause(error), cause(same));
-        }
-        assert_eq!(cause("no user 42"), "no user #");
-        assert_eq!(cause("täglich: größer als 7 %"), "täglich: größer als # %");
-    }
-
-    #[test]
-    fn a_status_is_part_of_the_cause() {
-        assert_ne!(cause("http 404 from the target"), cause("http 503 from the target"));
-        assert_eq!(cause("status: 404 after 31 ms"), "status: 404 after # ms");
+    fn ends_are_counted_in_equal_parts_of_the_time() {
+        let at = |ms: &[i64]| ms.iter().map(|ms| Timestamp::from_ms(*ms)).collect::<Vec<_>>();
+        let (first, last) = (Some(Timestamp::from_ms(1_000)), Some(Timestamp::from_ms(24_999)));
+        let counted = counts(&at(&[1_000, 1_999, 2_000, 24_999]), first, last);
+        assert_eq!((counted[0], counted[1], counted[DEAD_COUNTS - 1]), (2, 1, 1));
+        assert_eq!(counted.iter().sum::<u64>(), 4);
+        assert_eq!(counts(&at(&[7]), Some(Timestamp::from_ms(7)), Some(Timestamp::from_ms(7)))[0], 1);
+        assert_eq!(counts(&[], None, None), [0; DEAD_COUNTS]);
     }
 }

@@ -1,15 +1,18 @@
 //! Look-ups: one task, pages of tasks, and why a task does not run.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    collections::BTreeSet,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use windlass_core::{
     State, TaskId, TaskRecord, Timestamp, repeat,
-    store::{Filter, PAGE_MAX, Page},
+    store::{Filter, PAGE_MAX, Page, Summaries, SummaryRecord},
     why::{Surroundings, why},
 };
 
 use super::{Operations, Result};
-use crate::api::{ErrorCode, ErrorDetail, TaskFilter, TaskPage, TaskView, WhyView};
+use crate::api::{ErrorCode, ErrorDetail, SummaryPage, TaskFilter, TaskPage, TaskView, WhyView};
 
 /// Tasks on a page unless a limit is given.
 pub const LIST_LIMIT_DEFAULT: u32 = 50;
@@ -18,6 +21,10 @@ pub const LIST_LIMIT_DEFAULT: u32 = 50;
 pub const LIST_BYTES_MAX: usize = 8 << 20;
 /// Rows of one read of the store: with the largest payloads they still fit in memory.
 pub(super) const READ_ROWS: u32 = 100;
+/// Reads of the store for one page of summaries by cause. Each reads up to a thousand errors.
+const CAUSE_READS: u32 = 5;
+/// Queues in which a key without a queue is looked up.
+const KEY_QUEUES_MAX: usize = 100;
 
 impl Operations {
     /// One task, with the tasks that it repeats and that repeats it.
@@ -36,8 +43,59 @@ impl Operations {
         after: Option<TaskId>,
         limit: Option<u32>,
     ) -> Result<TaskPage> {
-        let page = self.records(&Filter::from(filter), after, limit).await?;
+        let page = self.records(&filter.checked()?, after, limit).await?;
         Ok(TaskPage { tasks: page.tasks.into_iter().map(|task| self.view(task)).collect(), next: page.next })
+    }
+
+    /// One page of summaries, newest first, older than `after` if given: no payload is even read.
+    ///
+    /// A task that its key still belongs to is found by the key, however old it is. Without a queue it is on the
+    /// first page, and again on the page that looks back as far.
+    pub async fn summaries(
+        &self,
+        filter: TaskFilter,
+        after: Option<TaskId>,
+        limit: Option<u32>,
+    ) -> Result<SummaryPage> {
+        let (filter, limit) = (filter.checked()?, page_limit(limit)?);
+        let mut page = Summaries { tasks: Vec::new(), next: after };
+        let reads = if filter.cause.is_some() { CAUSE_READS } else { 1 };
+        for _ in 0..reads {
+            let left = limit - page.tasks.len() as u32;
+            let read = self.store.summaries(&filter, page.next, left).await?;
+            page.tasks.extend(read.tasks);
+            page.next = read.next;
+            if page.next.is_none() || page.tasks.len() as u32 >= limit {
+                break;
+            }
+        }
+        let is_full = page.tasks.len() as u32 >= limit;
+        let looked_back_to = page.next.filter(|_| !is_full && filter.ids.is_none()).map(TaskId::enqueued_at);
+        if after.is_none() && page.next.is_some() && !is_full {
+            page.tasks.extend(self.holders(&filter, page.next, limit - page.tasks.len() as u32).await?);
+        }
+        let tasks = page.tasks.into_iter().map(Into::into).collect();
+        Ok(SummaryPage { tasks, next: page.next, looked_back_to })
+    }
+
+    /// The tasks that the key of a filter belongs to in any queue, below `after`.
+    async fn holders(
+        &self,
+        filter: &Filter,
+        after: Option<TaskId>,
+        limit: u32,
+    ) -> Result<Vec<SummaryRecord>> {
+        let (Some(key), None, None) = (&filter.key, &filter.queue, &filter.ids) else {
+            return Ok(Vec::new());
+        };
+        let lanes = self.store.lane_records().await?;
+        let queues: BTreeSet<_> = lanes.into_iter().map(|lane| lane.queue).collect();
+        let mut ids = Vec::new();
+        for queue in queues.iter().take(KEY_QUEUES_MAX) {
+            ids.extend(self.store.key_holder(queue, key).await?);
+        }
+        let found = Filter { ids: Some(ids), ..filter.clone() };
+        Ok(self.store.summaries(&found, after, limit).await?.tasks)
     }
 
     /// The same as the store keeps them: the payloads still contain secrets.

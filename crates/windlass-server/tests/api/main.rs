@@ -10,6 +10,7 @@ mod bulk;
 mod dead_store;
 mod effects;
 mod enqueue;
+mod filter;
 mod fleet;
 mod foreign;
 mod framing;

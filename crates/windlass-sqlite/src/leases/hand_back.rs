@@ -178,7 +178,11 @@ fn judge(tx: &mut Tx<'_>, worker: WorkerId, leases: &[LeaseRef], was_alone: bool
 }
 
 /// Leases of a worker, oldest task first, so that the tasks return to the line in their old order.
-fn held_by(tx: &Tx<'_>, worker: WorkerId, wanted: impl Fn(LeaseRef, u64) -> bool) -> Vec<LeaseRef> {
+pub(crate) fn held_by(
+    tx: &Tx<'_>,
+    worker: WorkerId,
+    wanted: impl Fn(LeaseRef, u64) -> bool,
+) -> Vec<LeaseRef> {
     let Some(worker) = tx.memory.worker(worker) else { return Vec::new() };
     let mut leases: Vec<LeaseRef> = worker
         .held

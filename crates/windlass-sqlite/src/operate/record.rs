@@ -10,7 +10,8 @@ use windlass_core::{
 
 use windlass_core::attempt_log as log;
 
-/// Reads a row of `show_*.sql` or `list_*.sql`: the same columns for the hot table and the history.
+/// Reads a row of `show_*.sql` or `list_*.sql`: the same columns for the hot table and the history. The payload is empty
+/// if it was not asked for.
 pub(crate) fn task(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
     let state = State::from_code(row.get(1)?).unwrap_or(State::Dead);
     let time = |place| -> rusqlite::Result<Option<Timestamp>> {
@@ -21,7 +22,7 @@ pub(crate) fn task(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         state,
         lane: Arc::new(Lane { id: LaneId(row.get(2)?), queue: name(row, 3)?, kind: name(row, 4)? }),
         priority: row.get(5)?,
-        payload: Payload::from_stored(encoding(row.get(6)?), row.get(7)?),
+        payload: Payload::from_stored(encoding(row.get(6)?), row.get::<_, Option<_>>(7)?.unwrap_or_default()),
         job: optional_name(row, 8)?,
         workflow: optional_name(row, 9)?,
         key: row.get(10)?,

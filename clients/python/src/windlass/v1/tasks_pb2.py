@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from windlass.v1 import task_pb2 as windlass_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17windlass/v1/tasks.proto\x12\x0bwindlass.v1\x1a\x16windlass/v1/task.proto\"4\n\x0e\x45nqueueRequest\x12\"\n\x04task\x18\x01 \x01(\x0b\x32\x14.windlass.v1.NewTask\"Y\n\x0f\x45nqueueResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x65xisting\x18\x02 \x01(\x08\x12\x10\n\x08warnings\x18\x03 \x03(\t\x12\x11\n\tcancelled\x18\x04 \x01(\x08\":\n\x13\x45nqueueBatchRequest\x12#\n\x05tasks\x18\x01 \x03(\x0b\x32\x14.windlass.v1.NewTask\"R\n\x14\x45nqueueBatchResponse\x12(\n\x05tasks\x18\x01 \x03(\x0b\x32\x19.windlass.v1.EnqueuedTask\x12\x10\n\x08warnings\x18\x02 \x03(\t\"D\n\x0c\x45nqueuedTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x65xisting\x18\x02 \x01(\x08\x12\x11\n\tcancelled\x18\x03 \x01(\x08\"!\n\x0eGetTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"\xb7\x01\n\x10ListTasksRequest\x12%\n\x05state\x18\x01 \x01(\x0e\x32\x16.windlass.v1.TaskState\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05queue\x18\x03 \x01(\t\x12\x0b\n\x03job\x18\x04 \x01(\t\x12\x10\n\x08workflow\x18\x05 \x01(\t\x12\x15\n\x08since_ms\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\r\n\x05\x61\x66ter\x18\x07 \x01(\t\x12\r\n\x05limit\x18\x08 \x01(\rB\x0b\n\t_since_ms\"C\n\x11ListTasksResponse\x12 \n\x05tasks\x18\x01 \x03(\x0b\x32\x11.windlass.v1.Task\x12\x0c\n\x04next\x18\x02 \x01(\t\"8\n\x10WaitTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x04\"F\n\x11WaitTasksResponse\x12 \n\x05\x65nded\x18\x01 \x03(\x0b\x32\x11.windlass.v1.Task\x12\x0f\n\x07missing\x18\x02 \x03(\t\"6\n\x12\x43\x61ncelTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\":\n\x11RetryTasksRequest\x12%\n\x05tasks\x18\x01 \x03(\x0b\x32\x16.windlass.v1.RetryTask\".\n\tRetryTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x64\x65lay_ms\x18\x02 \x01(\x04\"6\n\x11RepeatTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x64\x65lay_ms\x18\x02 \x01(\x04\"L\n\x12RepeatTaskResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12%\n\x05state\x18\x02 \x01(\x0e\x32\x16.windlass.v1.TaskState\"&\n\x12RemoveTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\",\n\x0e\x46indKeyRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\"\"\n\x0f\x46indKeyResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"7\n\x0c\x43hangedTasks\x12\'\n\x05tasks\x18\x01 \x03(\x0b\x32\x18.windlass.v1.ChangedTask\"h\n\x0b\x43hangedTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12%\n\x05state\x18\x02 \x01(\x0e\x32\x16.windlass.v1.TaskState\x12!\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.windlass.v1.Error2\xe9\x05\n\x05Tasks\x12\x44\n\x07\x45nqueue\x12\x1b.windlass.v1.EnqueueRequest\x1a\x1c.windlass.v1.EnqueueResponse\x12S\n\x0c\x45nqueueBatch\x12 .windlass.v1.EnqueueBatchRequest\x1a!.windlass.v1.EnqueueBatchResponse\x12\x39\n\x07GetTask\x12\x1b.windlass.v1.GetTaskRequest\x1a\x11.windlass.v1.Task\x12J\n\tListTasks\x12\x1d.windlass.v1.ListTasksRequest\x1a\x1e.windlass.v1.ListTasksResponse\x12J\n\tWaitTasks\x12\x1d.windlass.v1.WaitTasksRequest\x1a\x1e.windlass.v1.WaitTasksResponse\x12I\n\x0b\x43\x61ncelTasks\x12\x1f.windlass.v1.CancelTasksRequest\x1a\x19.windlass.v1.ChangedTasks\x12G\n\nRetryTasks\x12\x1e.windlass.v1.RetryTasksRequest\x1a\x19.windlass.v1.ChangedTasks\x12M\n\nRepeatTask\x12\x1e.windlass.v1.RepeatTaskRequest\x1a\x1f.windlass.v1.RepeatTaskResponse\x12I\n\x0bRemoveTasks\x12\x1f.windlass.v1.RemoveTasksRequest\x1a\x19.windlass.v1.ChangedTasks\x12\x44\n\x07\x46indKey\x12\x1b.windlass.v1.FindKeyRequest\x1a\x1c.windlass.v1.FindKeyResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17windlass/v1/tasks.proto\x12\x0bwindlass.v1\x1a\x16windlass/v1/task.proto\"4\n\x0e\x45nqueueRequest\x12\"\n\x04task\x18\x01 \x01(\x0b\x32\x14.windlass.v1.NewTask\"Y\n\x0f\x45nqueueResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x65xisting\x18\x02 \x01(\x08\x12\x10\n\x08warnings\x18\x03 \x03(\t\x12\x11\n\tcancelled\x18\x04 \x01(\x08\":\n\x13\x45nqueueBatchRequest\x12#\n\x05tasks\x18\x01 \x03(\x0b\x32\x14.windlass.v1.NewTask\"R\n\x14\x45nqueueBatchResponse\x12(\n\x05tasks\x18\x01 \x03(\x0b\x32\x19.windlass.v1.EnqueuedTask\x12\x10\n\x08warnings\x18\x02 \x03(\t\"D\n\x0c\x45nqueuedTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x65xisting\x18\x02 \x01(\x08\x12\x11\n\tcancelled\x18\x03 \x01(\x08\"!\n\x0eGetTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"\xc9\x02\n\x10ListTasksRequest\x12%\n\x05state\x18\x01 \x01(\x0e\x32\x16.windlass.v1.TaskState\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05queue\x18\x03 \x01(\t\x12\x0b\n\x03job\x18\x04 \x01(\t\x12\x10\n\x08workflow\x18\x05 \x01(\t\x12\x15\n\x08since_ms\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\r\n\x05\x61\x66ter\x18\x07 \x01(\t\x12\r\n\x05limit\x18\x08 \x01(\r\x12\x15\n\x08until_ms\x18\t \x01(\x03H\x01\x88\x01\x01\x12\x12\n\x05\x63\x61use\x18\n \x01(\tH\x02\x88\x01\x01\x12\x11\n\tworker_id\x18\x0b \x01(\t\x12\x10\n\x03key\x18\x0c \x01(\tH\x03\x88\x01\x01\x12\x10\n\x08task_ids\x18\r \x03(\t\x12\x0f\n\x07summary\x18\x0e \x01(\x08\x42\x0b\n\t_since_msB\x0b\n\t_until_msB\x08\n\x06_causeB\x06\n\x04_key\"C\n\x11ListTasksResponse\x12 \n\x05tasks\x18\x01 \x03(\x0b\x32\x11.windlass.v1.Task\x12\x0c\n\x04next\x18\x02 \x01(\t\"8\n\x10WaitTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x04\"F\n\x11WaitTasksResponse\x12 \n\x05\x65nded\x18\x01 \x03(\x0b\x32\x11.windlass.v1.Task\x12\x0f\n\x07missing\x18\x02 \x03(\t\"6\n\x12\x43\x61ncelTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\":\n\x11RetryTasksRequest\x12%\n\x05tasks\x18\x01 \x03(\x0b\x32\x16.windlass.v1.RetryTask\".\n\tRetryTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x64\x65lay_ms\x18\x02 \x01(\x04\"6\n\x11RepeatTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08\x64\x65lay_ms\x18\x02 \x01(\x04\"L\n\x12RepeatTaskResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12%\n\x05state\x18\x02 \x01(\x0e\x32\x16.windlass.v1.TaskState\"&\n\x12RemoveTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\",\n\x0e\x46indKeyRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\"\"\n\x0f\x46indKeyResponse\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"7\n\x0c\x43hangedTasks\x12\'\n\x05tasks\x18\x01 \x03(\x0b\x32\x18.windlass.v1.ChangedTask\"h\n\x0b\x43hangedTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12%\n\x05state\x18\x02 \x01(\x0e\x32\x16.windlass.v1.TaskState\x12!\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.windlass.v1.Error2\xe9\x05\n\x05Tasks\x12\x44\n\x07\x45nqueue\x12\x1b.windlass.v1.EnqueueRequest\x1a\x1c.windlass.v1.EnqueueResponse\x12S\n\x0c\x45nqueueBatch\x12 .windlass.v1.EnqueueBatchRequest\x1a!.windlass.v1.EnqueueBatchResponse\x12\x39\n\x07GetTask\x12\x1b.windlass.v1.GetTaskRequest\x1a\x11.windlass.v1.Task\x12J\n\tListTasks\x12\x1d.windlass.v1.ListTasksRequest\x1a\x1e.windlass.v1.ListTasksResponse\x12J\n\tWaitTasks\x12\x1d.windlass.v1.WaitTasksRequest\x1a\x1e.windlass.v1.WaitTasksResponse\x12I\n\x0b\x43\x61ncelTasks\x12\x1f.windlass.v1.CancelTasksRequest\x1a\x19.windlass.v1.ChangedTasks\x12G\n\nRetryTasks\x12\x1e.windlass.v1.RetryTasksRequest\x1a\x19.windlass.v1.ChangedTasks\x12M\n\nRepeatTask\x12\x1e.windlass.v1.RepeatTaskRequest\x1a\x1f.windlass.v1.RepeatTaskResponse\x12I\n\x0bRemoveTasks\x12\x1f.windlass.v1.RemoveTasksRequest\x1a\x19.windlass.v1.ChangedTasks\x12\x44\n\x07\x46indKey\x12\x1b.windlass.v1.FindKeyRequest\x1a\x1c.windlass.v1.FindKeyResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,33 +45,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETTASKREQUEST']._serialized_start=423
   _globals['_GETTASKREQUEST']._serialized_end=456
   _globals['_LISTTASKSREQUEST']._serialized_start=459
-  _globals['_LISTTASKSREQUEST']._serialized_end=642
-  _globals['_LISTTASKSRESPONSE']._serialized_start=644
-  _globals['_LISTTASKSRESPONSE']._serialized_end=711
-  _globals['_WAITTASKSREQUEST']._serialized_start=713
-  _globals['_WAITTASKSREQUEST']._serialized_end=769
-  _globals['_WAITTASKSRESPONSE']._serialized_start=771
-  _globals['_WAITTASKSRESPONSE']._serialized_end=841
-  _globals['_CANCELTASKSREQUEST']._serialized_start=843
-  _globals['_CANCELTASKSREQUEST']._serialized_end=897
-  _globals['_RETRYTASKSREQUEST']._serialized_start=899
-  _globals['_RETRYTASKSREQUEST']._serialized_end=957
-  _globals['_RETRYTASK']._serialized_start=959
-  _globals['_RETRYTASK']._serialized_end=1005
-  _globals['_REPEATTASKREQUEST']._serialized_start=1007
-  _globals['_REPEATTASKREQUEST']._serialized_end=1061
-  _globals['_REPEATTASKRESPONSE']._serialized_start=1063
-  _globals['_REPEATTASKRESPONSE']._serialized_end=1139
-  _globals['_REMOVETASKSREQUEST']._serialized_start=1141
-  _globals['_REMOVETASKSREQUEST']._serialized_end=1179
-  _globals['_FINDKEYREQUEST']._serialized_start=1181
-  _globals['_FINDKEYREQUEST']._serialized_end=1225
-  _globals['_FINDKEYRESPONSE']._serialized_start=1227
-  _globals['_FINDKEYRESPONSE']._serialized_end=1261
-  _globals['_CHANGEDTASKS']._serialized_start=1263
-  _globals['_CHANGEDTASKS']._serialized_end=1318
-  _globals['_CHANGEDTASK']._serialized_start=1320
-  _globals['_CHANGEDTASK']._serialized_end=1424
-  _globals['_TASKS']._serialized_start=1427
-  _globals['_TASKS']._serialized_end=2172
+  _globals['_LISTTASKSREQUEST']._serialized_end=788
+  _globals['_LISTTASKSRESPONSE']._serialized_start=790
+  _globals['_LISTTASKSRESPONSE']._serialized_end=857
+  _globals['_WAITTASKSREQUEST']._serialized_start=859
+  _globals['_WAITTASKSREQUEST']._serialized_end=915
+  _globals['_WAITTASKSRESPONSE']._serialized_start=917
+  _globals['_WAITTASKSRESPONSE']._serialized_end=987
+  _globals['_CANCELTASKSREQUEST']._serialized_start=989
+  _globals['_CANCELTASKSREQUEST']._serialized_end=1043
+  _globals['_RETRYTASKSREQUEST']._serialized_start=1045
+  _globals['_RETRYTASKSREQUEST']._serialized_end=1103
+  _globals['_RETRYTASK']._serialized_start=1105
+  _globals['_RETRYTASK']._serialized_end=1151
+  _globals['_REPEATTASKREQUEST']._serialized_start=1153
+  _globals['_REPEATTASKREQUEST']._serialized_end=1207
+  _globals['_REPEATTASKRESPONSE']._serialized_start=1209
+  _globals['_REPEATTASKRESPONSE']._serialized_end=1285
+  _globals['_REMOVETASKSREQUEST']._serialized_start=1287
+  _globals['_REMOVETASKSREQUEST']._serialized_end=1325
+  _globals['_FINDKEYREQUEST']._serialized_start=1327
+  _globals['_FINDKEYREQUEST']._serialized_end=1371
+  _globals['_FINDKEYRESPONSE']._serialized_start=1373
+  _globals['_FINDKEYRESPONSE']._serialized_end=1407
+  _globals['_CHANGEDTASKS']._serialized_start=1409
+  _globals['_CHANGEDTASKS']._serialized_end=1464
+  _globals['_CHANGEDTASK']._serialized_start=1466
+  _globals['_CHANGEDTASK']._serialized_end=1570
+  _globals['_TASKS']._serialized_start=1573
+  _globals['_TASKS']._serialized_end=2318
 # @@protoc_insertion_point(module_scope)

@@ -56,7 +56,7 @@ class GetTaskRequest(_message.Message):
     def __init__(self, task_id: _Optional[str] = ...) -> None: ...
 
 class ListTasksRequest(_message.Message):
-    __slots__ = ("state", "kind", "queue", "job", "workflow", "since_ms", "after", "limit")
+    __slots__ = ("state", "kind", "queue", "job", "workflow", "since_ms", "after", "limit", "until_ms", "cause", "worker_id", "key", "task_ids", "summary")
     STATE_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
@@ -65,6 +65,12 @@ class ListTasksRequest(_message.Message):
     SINCE_MS_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    TASK_IDS_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
     state: _task_pb2.TaskState
     kind: str
     queue: str
@@ -73,7 +79,13 @@ class ListTasksRequest(_message.Message):
     since_ms: int
     after: str
     limit: int
-    def __init__(self, state: _Optional[_Union[_task_pb2.TaskState, str]] = ..., kind: _Optional[str] = ..., queue: _Optional[str] = ..., job: _Optional[str] = ..., workflow: _Optional[str] = ..., since_ms: _Optional[int] = ..., after: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+    until_ms: int
+    cause: str
+    worker_id: str
+    key: str
+    task_ids: _containers.RepeatedScalarFieldContainer[str]
+    summary: bool
+    def __init__(self, state: _Optional[_Union[_task_pb2.TaskState, str]] = ..., kind: _Optional[str] = ..., queue: _Optional[str] = ..., job: _Optional[str] = ..., workflow: _Optional[str] = ..., since_ms: _Optional[int] = ..., after: _Optional[str] = ..., limit: _Optional[int] = ..., until_ms: _Optional[int] = ..., cause: _Optional[str] = ..., worker_id: _Optional[str] = ..., key: _Optional[str] = ..., task_ids: _Optional[_Iterable[str]] = ..., summary: bool = ...) -> None: ...
 
 class ListTasksResponse(_message.Message):
     __slots__ = ("tasks", "next")

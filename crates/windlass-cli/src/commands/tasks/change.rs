@@ -10,7 +10,7 @@ use windlass_server::api::{
     BulkRequest, BulkResponse, CancelRequest, ChangeResponse, RetryRequest, TaskFilter,
 };
 
-use super::filter::FilterArgs;
+use super::filter::{FLAGS, FilterArgs};
 use crate::{
     backend::{Answer, Backend},
     failure::{Exit, Failure},
@@ -185,9 +185,7 @@ fn changed(out: Output, change: &ChangeResponse) -> anyhow::Result<()> {
 
 fn check_choice(ids: &[TaskId], filter: &TaskFilter) -> Result<(), Failure> {
     match (ids.is_empty(), filter.is_empty()) {
-        (true, true) => Err(Failure::usage(
-            "which tasks? Name ids, or at least one of --state, --kind, --queue, --job, --workflow, --since",
-        )),
+        (true, true) => Err(Failure::usage(format!("which tasks? Name ids, or at least one of {FLAGS}"))),
         (false, false) => Err(Failure::usage("name ids or choose with flags, not both")),
         _ => Ok(()),
     }

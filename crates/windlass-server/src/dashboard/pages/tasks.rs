@@ -2,51 +2,50 @@
 
 use maud::{Markup, html};
 use serde_json::json;
+use windlass_core::why::human;
 
 use super::super::{
-    filters::{Chosen, form_pairs},
+    filters::Chosen,
     parts::{Button, Tone, cut, empty, list, name_link, state, task_link, time, time_or, top},
     recent::Sheet,
     viewer::{Ask, Viewer},
 };
-use crate::{api::TaskView, operations::Result};
+use crate::{api::TaskSummary, http::ListQuery, operations::Result};
 
 /// Tasks on a page.
 const ROWS: u32 = 50;
 
 pub(in super::super) async fn tasks(ask: &Ask) -> Result<Sheet> {
     let viewer = &ask.viewer;
-    let query = ask.uri.query().unwrap_or_default();
-    let chosen = Chosen::read(query);
-    let after = form_pairs(query).find(|(name, _)| name == "after").map(|(_, id)| id);
-    let filter = serde_json::from_value(chosen.json())
-        .map_err(|error| crate::api::ErrorDetail::invalid(format!("the filter: {error}")))?;
-    let after_id = after
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(|error| crate::api::ErrorDetail::invalid(format!("after: {error}")))?;
-    let page = ask.operations().tasks(filter, after_id, Some(ROWS)).await?;
+    let chosen = Chosen::read(ask.uri.query().unwrap_or_default());
+    let query: ListQuery = ask.query()?;
+    let after = query.after()?;
+    let page = ask.operations().summaries(query.filter()?, after, Some(ROWS)).await?;
+    let older = page.next.map(|next| chosen.query(&[("after", &next.to_string())]));
     let body = html! {
         (top(&html! { "Tasks" }, &bulk(viewer, &chosen)))
         (chosen.form(viewer, "/tasks"))
         @if page.tasks.is_empty() {
-            (nothing(&chosen))
+            (nothing(&chosen, older.is_some()))
         } @else {
             (list("Tasks", &head(), &html! { @for task in &page.tasks { (row(viewer, task)) } }))
-            div.actions {
-                @if after.is_some() { a.button href=(viewer.link(&format!("/tasks?{}", chosen.query(&[])))) { "Newest" } }
-                @if let Some(next) = page.next {
-                    a.button rel="next" href=(viewer.link(&format!("/tasks?{}", chosen.query(&[("after", &next.to_string())])))) { "Older" }
-                }
+        }
+        @if let Some(at) = page.looked_back_to { p.soft { "Looked at every task back to " (time(at)) " and stopped there." } }
+        div.actions {
+            @if after.is_some() { a.button href=(viewer.link(&format!("/tasks?{}", chosen.query(&[])))) { "Newest" } }
+            @if let Some(older) = older {
+                a.button rel="next" href=(viewer.link(&format!("/tasks?{older}"))) { @if page.looked_back_to.is_some() { "Look further back" } @else { "Older" } }
             }
         }
+        (picked(viewer))
     };
     Ok(Sheet::new("Tasks", body))
 }
 
-fn nothing(chosen: &Chosen) -> Markup {
-    if chosen.is_empty() {
+fn nothing(chosen: &Chosen, may_be_older: bool) -> Markup {
+    if may_be_older {
+        empty("No task of those that were looked at matches this filter.", "")
+    } else if chosen.is_empty() {
         empty("There is no task yet.", "windlass enqueue echo --payload '{\"hello\":\"world\"}'")
     } else {
         empty(
@@ -58,16 +57,17 @@ fn nothing(chosen: &Chosen) -> Markup {
 
 fn head() -> Markup {
     html! {
-        th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "Kind" } th scope="col" { "Queue" }
+        th scope="col" { span.soft { "Select" } } th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "Kind" } th scope="col" { "Queue" }
         th scope="col" { "Job" } th scope="col" { "Workflow" } th.n scope="col" { "Attempt" } th scope="col" { "Added" }
-        th scope="col" { "Started" } th scope="col" { "Error" }
+        th scope="col" { "Started" } th.n scope="col" { "Ran" } th scope="col" { "Worker" } th scope="col" { "Error" }
     }
 }
 
-fn row(viewer: &Viewer, task: &TaskView) -> Markup {
+fn row(viewer: &Viewer, task: &TaskSummary) -> Markup {
     let id = task.id.to_string();
     html! {
         tr data-key=(id) {
+            td { input type="checkbox" data-pick=(id) data-keep={ "pick " (id) } aria-label={ "Select " (id) }; }
             th scope="row" { (task_link(viewer, task.id)) }
             td { (state(task.state)) }
             td { (task.kind) }
@@ -77,6 +77,8 @@ fn row(viewer: &Viewer, task: &TaskView) -> Markup {
             td.n { (task.attempt) " of " (task.max_attempts) }
             td { (time(task.enqueued_at)) }
             td { (time_or(task.started_at, "–")) }
+            td.n { @if let (Some(from), Some(to)) = (task.started_at, task.ended_at) { (human(to.since(from))) } }
+            td.mono { @if let Some(worker) = &task.worker { (worker) } }
             td.wide { @if let Some(error) = &task.error { (cut(error, 120)) } }
         }
     }
@@ -94,6 +96,23 @@ fn bulk(viewer: &Viewer, chosen: &Chosen) -> Markup {
         }
         @if !chosen.is_empty() && !matches!(chosen.get("state"), Some("done" | "dead" | "cancelled")) {
             (button("Cancel all that match…", "POST /v1/tasks/cancel", Tone::Bad).ask("Cancel every task that this filter matches and that has not ended?").show(viewer))
+        }
+    }
+}
+
+/// Actions on the tasks that the viewer has selected. The script shows them and fills in the ids.
+fn picked(viewer: &Viewer) -> Markup {
+    let button = |label, call: &'static str, tone| {
+        Button::new(label, call, call.trim_start_matches("POST ").to_owned())
+            .body(json!({ "filter": { "ids": [] } }))
+            .tone(tone)
+    };
+    html! {
+        div.selected.actions id="picked" data-keep="picked" hidden {
+            strong { span id="picked-count" { "0" } " selected" }
+            (button("Retry them", "POST /v1/tasks/retry", Tone::Plain).ask("Retry the selected tasks that are dead?").show(viewer))
+            (button("Cancel them", "POST /v1/tasks/cancel", Tone::Bad).ask("Cancel the selected tasks that have not ended?").show(viewer))
+            (button("Remove them", "POST /v1/tasks/remove", Tone::Bad).ask("Remove the selected tasks that are dead, for good?").show(viewer))
         }
     }
 }

@@ -18,8 +18,18 @@ pub(super) struct Operation {
     pub errors: &'static [u16],
 }
 
-const FILTER: &[(&str, &str)] =
-    &[("kind", "Name"), ("queue", "Name"), ("job", "Name"), ("workflow", "Name"), ("since", "time")];
+const FILTER: &[(&str, &str)] = &[
+    ("kind", "Name"),
+    ("queue", "Name"),
+    ("job", "Name"),
+    ("workflow", "Name"),
+    ("since", "time"),
+    ("until", "time"),
+    ("cause", "string"),
+    ("worker", "worker_id"),
+    ("key", "string"),
+    ("ids", "task_ids"),
+];
 const LIST: &[(&str, &str)] = &[
     ("state", "State"),
     ("kind", "Name"),
@@ -27,6 +37,12 @@ const LIST: &[(&str, &str)] = &[
     ("job", "Name"),
     ("workflow", "Name"),
     ("since", "time"),
+    ("until", "time"),
+    ("cause", "string"),
+    ("worker", "worker_id"),
+    ("key", "string"),
+    ("ids", "task_ids"),
+    ("detail", "Detail"),
     ("after", "TaskId"),
     ("limit", "uint"),
 ];
@@ -55,7 +71,7 @@ operations! {
     "GET /v1/openapi.json" openapi "This document" ? &[]; => 200 ["any"]; []
     "POST /v1/tasks" enqueue "Adds a task, or several, all or none" ? &[]; ["EnqueueRequest", "BatchRequest"]
         => 200 ["EnqueueResponse"], 201 ["EnqueueResponse", "BatchResponse"]; [400 409 507]
-    "GET /v1/tasks" list_tasks "One page of tasks, newest first" ? LIST; => 200 ["TaskPage"]; [400]
+    "GET /v1/tasks" list_tasks "One page of tasks, newest first" ? LIST; => 200 ["TaskPage", "SummaryPage"]; [400]
     "POST /v1/tasks/cancel" cancel_tasks "Cancels every task that a filter matches" ? &[]; ["BulkRequest"]
         => 200 ["BulkResponse"]; [400]
     "POST /v1/tasks/retry" retry_tasks "Retries every dead task that a filter matches" ? &[]; ["BulkRequest"]

@@ -5,6 +5,8 @@ use windlass_core::worker::SLOTS_MAX;
 
 use crate::{api::WAIT_MAX_MS, operations::DURATION_MAX_MS};
 
+/// What the text of a task's id looks like.
+const TASK_ID: &str = "[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{12}";
 const TYPES: &str = include_str!("types.txt");
 
 /// Every type as a JSON schema, by name.
@@ -13,7 +15,7 @@ pub(super) fn schemas() -> Map<String, Value> {
     schemas.insert(
         "TaskId".to_owned(),
         json!({
-            "type": "string", "pattern": "^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{12}$",
+            "type": "string", "pattern": format!("^{TASK_ID}$"),
             "examples": ["01JD3M8K2ZQ4R"], "description": "Sorted by the time of enqueue."
         }),
     );
@@ -78,6 +80,11 @@ pub(super) fn schema(kind: &str) -> Value {
         "ms" => json!({"type": "integer", "minimum": 0, "maximum": DURATION_MAX_MS}),
         "wait_ms" => json!({"type": "integer", "minimum": 0, "maximum": WAIT_MAX_MS}),
         "slots" => json!({"type": "integer", "minimum": 1, "maximum": SLOTS_MAX}),
+        "worker_id" => json!({"type": "string", "pattern": "^[wW]?[1-9][0-9]{0,17}$"}),
+        "task_ids" => json!({
+            "type": "string", "pattern": format!("^{TASK_ID}(,{TASK_ID})*$"),
+            "description": "Ids with commas between them, at most a thousand."
+        }),
         "time" => json!({"type": "string", "format": "date-time"}),
         name => json!({"$ref": format!("#/components/schemas/{name}")}),
     }
