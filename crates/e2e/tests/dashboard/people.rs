@@ -80,3 +80,45 @@ async fn a_paused_queue_is_seen_at_the_task_and_resumed_there() {
     rig.browser.until("document.querySelector('[data-why=done]')").await.unwrap();
     rig.browser.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn with_the_keyboard_alone_a_dead_group_is_redriven() {
+    let rig = Rig::with(&["--allow-target", "127.0.0.0/8"]).await;
+    let target = Target::start(Duration::ZERO).await.unwrap();
+    target.answer_with(400);
+    let task = || json!({"kind": "http", "payload": {"url": target.url()}, "max_attempts": 1});
+    let ids = [rig.add(task()).await, rig.add(task()).await];
+    for id in &ids {
+        rig.ended(id).await;
+    }
+    rig.open("/").await;
+    // From the navigation to the page of dead tasks.
+    rig.browser.keys("g").await.unwrap();
+    rig.browser.keys(&"\u{e004}".repeat(3)).await.unwrap();
+    rig.browser.keys(ENTER).await.unwrap();
+    rig.browser.until("location.pathname === '/dead'").await.unwrap();
+    rig.browser.shows("400").await.unwrap();
+    // Why: the tasks of the group, and the first of them.
+    rig.browser.keys("j").await.unwrap();
+    rig.browser.keys(ENTER).await.unwrap();
+    rig.browser.until("location.pathname === '/tasks'").await.unwrap();
+    rig.browser.until("document.querySelectorAll('tbody tr').length === 2").await.unwrap();
+    rig.browser.keys("j").await.unwrap();
+    rig.browser.keys(ENTER).await.unwrap();
+    rig.browser.until("document.querySelector('[data-why=dead]')").await.unwrap();
+    target.answer_with(200);
+    // Back to the group, and its first action.
+    rig.browser.run("history.go(-2)", &[]).await.unwrap();
+    rig.browser.until("location.pathname === '/dead' && document.querySelector('tbody tr')").await.unwrap();
+    rig.browser.keys("ja").await.unwrap();
+    rig.browser.keys(ENTER).await.unwrap();
+    rig.browser.shows("2 tasks match").await.unwrap();
+    rig.browser.until("document.activeElement.closest('dialog')").await.unwrap();
+    rig.browser.run("document.getElementById('ask-yes').focus()", &[]).await.unwrap();
+    rig.browser.keys(ENTER).await.unwrap();
+    for id in &ids {
+        rig.ended_as(id, "done").await;
+    }
+    rig.browser.shows("No task is dead").await.unwrap();
+    rig.browser.close().await.unwrap();
+}

@@ -111,6 +111,17 @@ impl Rig {
         assert_eq!(answer["ended"].as_array().unwrap().len(), 1, "{id} did not end: {answer}");
     }
 
+    /// Waits until a task has this state.
+    pub async fn ended_as(&self, id: &str, state: &str) {
+        loop {
+            let task = self.call("GET", &format!("/v1/tasks/{id}"), Value::Null).await;
+            if task["state"] == state {
+                return;
+            }
+            self.browser.until("true").await.unwrap();
+        }
+    }
+
     pub async fn open(&self, path: &str) {
         self.browser.open(&self.address(path)).await.unwrap();
     }
