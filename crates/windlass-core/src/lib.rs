@@ -14,6 +14,7 @@ pub mod crash;
 pub mod depth;
 pub mod epoch;
 pub mod error;
+pub mod forecast;
 pub mod gate;
 pub mod id;
 pub mod name;
