@@ -59,4 +59,4 @@ pub use task::{AttemptRecord, Claimed, Enqueued, Lane, NewTask, Start, TaskRecor
 pub use time::{Clock, Timestamp};
 pub use token::{NewToken, Scope, Scopes, TokenHash, TokenRecord};
 pub use trace::TraceContext;
-pub use worker::{NewWorker, WorkerRecord, WorkerReport};
+pub use worker::{Counts, NewWorker, WorkerCounts, WorkerRecord, WorkerReport};
