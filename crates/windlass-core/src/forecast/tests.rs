@@ -103,7 +103,7 @@ fn a_few_tasks_are_no_trend() {
 fn a_late_count_does_not_make_a_negative_rate() {
     let mut late = series(1_000, 60, |_| (10, 50));
     late.last_mut().unwrap().came = -5_000;
-    assert_eq!(rates(&late, SPANS[0]).unwrap().came_per_s, 0.0);
+    assert!(rates(&late, SPANS[0]).unwrap().came_per_s.abs() < f64::EPSILON);
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn figures(said: &v1::QueueCounts) -> Counts {
     }
 }
 
-fn queue_counts(counts: WorkerCounts) -> Vec<v1::QueueCounts> {
+fn queue_counts(counts: &WorkerCounts) -> Vec<v1::QueueCounts> {
     let entry = |queue: &str, counts: Counts| v1::QueueCounts {
         queue: queue.to_owned(),
         started: counts.started,
@@ -168,7 +168,7 @@ impl From<WorkerReport> for v1::HeartbeatRequest {
             draining: report.draining,
             factor: Some(report.factor),
             reason: report.reason,
-            counts: queue_counts(report.counts),
+            counts: queue_counts(&report.counts),
         }
     }
 }
@@ -240,7 +240,7 @@ impl From<WorkerRecord> for v1::Worker {
             ended: worker.ended,
             registered_at_ms: worker.registered_at.as_ms(),
             renewed_at_ms: worker.renewed_at.as_ms(),
-            counts: queue_counts(worker.counts),
+            counts: queue_counts(&worker.counts),
         }
     }
 }

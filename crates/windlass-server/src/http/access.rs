@@ -120,8 +120,12 @@ mod tests {
 
     /// Routes as the sources of the router name them, with their methods.
     fn routes() -> Vec<(String, Vec<&'static str>)> {
-        let sources =
-            concat!(include_str!("routes.rs"), include_str!("schedules.rs"), include_str!("tokens.rs"));
+        let sources = concat!(
+            include_str!("routes.rs"),
+            include_str!("schedules.rs"),
+            include_str!("tokens.rs"),
+            include_str!("watched/mod.rs")
+        );
         let mut routes = Vec::new();
         for piece in sources.split(".route(\"").skip(1) {
             let (route, rest) = piece.split_once('"').unwrap();

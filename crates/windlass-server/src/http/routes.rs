@@ -24,7 +24,7 @@ use super::{
     openapi::openapi,
     page::page,
     query::{Id, ListQuery, NamesQuery, NowQuery, Param, WaitQuery, WorkflowsQuery, query},
-    schedules, tokens,
+    schedules, tokens, watched,
 };
 use crate::{
     access::{Access, Auth, Caller},
@@ -88,6 +88,7 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/workflows/{name}/cancel", post(cancel_workflow))
         .merge(schedules::router())
         .merge(tokens::router())
+        .merge(watched::router())
         .route("/v1/workers", get(workers))
         .route("/v1/workers/{id}", put(set_worker))
         .route("/v1/info", get(info))
