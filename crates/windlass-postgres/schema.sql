@@ -271,6 +271,7 @@ TABLE worker WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_v
   factor double precision NOT NULL DEFAULT 1
   reason text NOT NULL DEFAULT ''::text
   owner text
+  counts text NOT NULL DEFAULT ''::text
   CONSTRAINT worker_pkey PRIMARY KEY (id)
   CREATE INDEX worker_ended ON worker USING btree (ended_at) WHERE (ended_at IS NOT NULL)
   CREATE INDEX worker_live ON worker USING btree (id) WHERE (ended_at IS NULL)

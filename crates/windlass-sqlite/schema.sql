@@ -144,7 +144,7 @@ CREATE TABLE worker (
   registered_at INTEGER NOT NULL,
   renewed_at INTEGER NOT NULL,
   ended_at INTEGER
-, memory_usage REAL NOT NULL DEFAULT 0, factor REAL NOT NULL DEFAULT 1, reason TEXT NOT NULL DEFAULT '', remote INTEGER NOT NULL DEFAULT 0, owner TEXT) STRICT;
+, memory_usage REAL NOT NULL DEFAULT 0, factor REAL NOT NULL DEFAULT 1, reason TEXT NOT NULL DEFAULT '', remote INTEGER NOT NULL DEFAULT 0, owner TEXT, counts TEXT NOT NULL DEFAULT '') STRICT;
 CREATE INDEX worker_ended ON worker (ended_at) WHERE ended_at IS NOT NULL;
 CREATE TABLE workflow (
   name TEXT PRIMARY KEY,

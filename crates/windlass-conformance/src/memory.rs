@@ -7,7 +7,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -43,6 +43,7 @@ pub struct MemoryStore {
     ended: Notify,
     hints: broadcast::Sender<Hint>,
     enqueues: EnqueueMeter,
+    calls: AtomicU64,
     closed: AtomicBool,
 }
 
@@ -63,12 +64,17 @@ impl MemoryStore {
         let rules = model.rules().clone();
         let closed = AtomicBool::new(false);
         let (model, enqueues) = (Mutex::new(model), EnqueueMeter::default());
-        Self { clock, rules, model, ended: Notify::new(), hints, enqueues, closed }
+        Self { clock, rules, model, ended: Notify::new(), hints, enqueues, calls: AtomicU64::new(0), closed }
     }
 
     /// The model now.
     pub fn model(&self) -> Model {
         self.lock().clone()
+    }
+
+    /// How many calls it has answered.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Model> {
@@ -79,6 +85,7 @@ impl MemoryStore {
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::Unavailable("the store was closed".to_owned()));
         }
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let now = Now { wall: self.clock.wall(), monotonic: self.clock.monotonic() };
         Ok(act(&mut self.lock(), now))
     }

@@ -167,6 +167,7 @@ cases! { ($)
     }
     lease {
         a_registered_worker_is_listed_with_its_report,
+        a_renewal_replaces_what_a_worker_had_done,
         ids_of_workers_are_never_reused,
         a_worker_keeps_the_owner_that_registered_it,
         slots_that_were_set_come_back_with_the_next_renewal,

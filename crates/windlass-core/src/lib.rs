@@ -14,6 +14,7 @@ pub mod crash;
 pub mod depth;
 pub mod epoch;
 pub mod error;
+pub mod forecast;
 pub mod gate;
 pub mod id;
 pub mod name;
@@ -58,4 +59,4 @@ pub use task::{AttemptRecord, Claimed, Enqueued, Lane, NewTask, Start, TaskRecor
 pub use time::{Clock, Timestamp};
 pub use token::{NewToken, Scope, Scopes, TokenHash, TokenRecord};
 pub use trace::TraceContext;
-pub use worker::{NewWorker, WorkerRecord, WorkerReport};
+pub use worker::{Counts, NewWorker, WorkerCounts, WorkerRecord, WorkerReport};

@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{id::WorkerId, name::Name, time::Timestamp};
 
+pub mod counts;
+
+pub use counts::{Counts, WorkerCounts};
+
 /// What a worker tells the store when it registers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWorker {
@@ -57,6 +61,8 @@ pub struct WorkerReport {
     pub factor: f64,
     /// Why that is less than all; empty if it is all.
     pub reason: String,
+    /// What it has done since it registered.
+    pub counts: WorkerCounts,
 }
 
 impl Default for WorkerReport {
@@ -68,6 +74,7 @@ impl Default for WorkerReport {
             memory_usage: 0.0,
             factor: 1.0,
             reason: String::new(),
+            counts: WorkerCounts::default(),
         }
     }
 }
@@ -108,6 +115,9 @@ pub struct WorkerRecord {
     pub factor: f64,
     /// Why that was less than all; empty if it was not.
     pub reason: String,
+    /// What it had done by then since it registered.
+    #[serde(default)]
+    pub counts: WorkerCounts,
     /// Whether its lease is in force.
     pub live: bool,
     /// Whether its registration is over. A worker that is neither live nor ended has missed its renewals, and

@@ -164,9 +164,10 @@ statements! {
     REGISTRATION "leases" "registration" [INT8];
     REGISTER "leases" "register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8, TEXT];
     REMOVE_DEAD "operate" "remove_dead" [INT8_ARRAY, INT8];
-    RENEW "leases" "renew" [INT8, INT4, INT4, BOOL, INT8, INT8, FLOAT8, FLOAT8, TEXT];
+    RENEW "leases" "renew" [INT8, INT4, INT4, BOOL, INT8, INT8, FLOAT8, FLOAT8, TEXT, TEXT];
     RENEW_MANY "leases" "renew_many" [
-        INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT8, INT8, FLOAT8_ARRAY, FLOAT8_ARRAY, TEXT_ARRAY
+        INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT8, INT8, FLOAT8_ARRAY, FLOAT8_ARRAY,
+        TEXT_ARRAY, TEXT_ARRAY
     ];
     RESUME_QUEUE "operate" "resume_queue" [TEXT, TEXT];
     SCHEDULE_DUE "schedules" "schedule_due" [INT8];

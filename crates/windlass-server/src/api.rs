@@ -36,6 +36,9 @@
 //! | `PUT /v1/workers/{id}` | [`WorkerRequest`] | [`WorkerView`] |
 //! | `GET /v1/info` | | [`InfoView`] |
 //! | `GET /v1/audit` | | [`Audit`] |
+//! | `GET /v1/snapshot` | | [`Snapshot`] |
+//! | `GET /v1/events` | | [`Snapshot`] as `text/event-stream`, again and again |
+//! | `GET /v1/series?queue&from` | | [`Series`] |
 //! | `GET /v1/tokens` | | [`Tokens`] |
 //! | `POST /v1/tokens` | [`TokenRequest`] | 201 [`TokenCreated`] |
 //! | `DELETE /v1/tokens/{id}` | nothing | [`TokenRevoked`] |
@@ -56,6 +59,7 @@ mod job;
 mod schedule;
 mod task;
 mod token;
+mod watch;
 mod workflow;
 
 pub(crate) use change::FILTER_FIELDS;
@@ -79,6 +83,10 @@ pub use task::{
     TaskPage, TaskSummary, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS, WaitRequest, WaitResponse, WhyView,
 };
 pub use token::{TokenCreated, TokenRequest, TokenRevoked, TokenView, Tokens};
+pub use watch::{
+    Attention, BlockedWorkflow, Flow, ForecastView, JobAtLimit, LastAudit, QueueFlow, Series, SeriesPoint,
+    Snapshot, StoreHealth, WorkersSummary,
+};
 pub use workflow::{EndedSteps, WorkflowChange, WorkflowView, Workflows};
 
 /// Reads an explicit `null` as a value, which a plain `Option` would take for absent.

@@ -29,6 +29,7 @@ mod answer;
 mod assets;
 mod chart;
 mod filters;
+mod flow;
 mod layout;
 mod pages;
 mod parts;

@@ -37,6 +37,7 @@ mod schedules;
 mod stall;
 mod tls;
 mod tokens;
+mod watched;
 
 pub use crate::grpc::Affinity;
 pub(crate) use body::{PERMIT_BYTES, enqueue_max_bytes};

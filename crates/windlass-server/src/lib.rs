@@ -12,5 +12,7 @@ mod grpc;
 pub mod http;
 pub mod json;
 pub mod operations;
+mod watch;
 
 pub use operations::{Operations, Vitals};
+pub use watch::{RECORD_EVERY, SNAPSHOT_EVERY};

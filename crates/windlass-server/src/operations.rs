@@ -14,7 +14,10 @@ use windlass_core::{
     store::{Changed, SharedStore},
 };
 
-use crate::api::{ErrorCode, ErrorDetail, WorkerStatusView};
+use crate::{
+    api::{ErrorCode, ErrorDetail, WorkerStatusView},
+    watch::Watch,
+};
 
 mod bulk;
 mod change;
@@ -29,6 +32,7 @@ mod schedules;
 mod tokens;
 mod view;
 mod wait;
+mod watched;
 mod workflows;
 
 pub use dead::DEAD_SCAN_MAX;
@@ -70,6 +74,7 @@ pub struct Operations {
     /// Where new tasks are added, if not directly to the store.
     adds: Arc<OnceLock<Arc<dyn Adds>>>,
     enqueued: Arc<AtomicU64>,
+    watch: Arc<Watch>,
     version: Arc<str>,
 }
 
@@ -96,6 +101,7 @@ impl Operations {
             tracer: None,
             adds: Arc::default(),
             enqueued: Arc::default(),
+            watch: Arc::default(),
             version: VERSION.into(),
         }
     }

@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::time::Instant;
@@ -67,7 +68,12 @@ impl Attempt {
 
     /// The store's clock, carried forward from the claim with this process's monotonic clock (CLOCK-FREE).
     pub(crate) fn store_now(&self) -> Timestamp {
-        self.claimed.claimed_at.after(self.claimed_at.elapsed())
+        self.claimed.claimed_at.after(self.age())
+    }
+
+    /// How long ago it was claimed.
+    pub(crate) fn age(&self) -> Duration {
+        self.claimed_at.elapsed()
     }
 
     /// Marks the attempt as ended; returns whether this call was the first.

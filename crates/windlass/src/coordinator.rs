@@ -260,6 +260,7 @@ impl Coordinator {
         // A store that crashed may have forgotten a claim. It then gives out the same task under the same
         // lease again; the attempt that already runs keeps it.
         let attempts = shared.in_flight.insert_new(attempts);
+        shared.tally.started(&attempts);
         shared.claim_answered();
         self.brought = Some(Brought { shared: shared.clone(), attempts: attempts.into(), reserved });
     }

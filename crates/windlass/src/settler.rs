@@ -202,6 +202,7 @@ fn acknowledge(shared: &Shared, batch: &SettleBatch, settled: &Settled) {
     }
     let settled_attempts = shared.in_flight.remove(batch.items.iter().map(|item| item.lease));
     count(shared, batch, settled, &settled_attempts);
+    shared.tally.settled(batch, settled, &settled_attempts);
     tell(counters, batch, settled, &settled_attempts);
     if settled_attempts.iter().any(|attempt| attempt.claimed.crashes > 0) {
         // A worker runs one group of suspects at a time: the next may be claimable now, and no hint will say

@@ -26,6 +26,7 @@ mod series;
 mod text;
 mod times;
 
+pub use ages::Ages;
 pub use consumers::{ConsumerReading, ConsumerSource, ConsumerTimes};
 pub use exposition::{CONTENT_TYPE, Exposition, Options};
 pub use histogram::Histogram;

@@ -8,6 +8,7 @@ pub(crate) mod lanes;
 pub(crate) mod reach;
 pub(crate) mod shared;
 pub(crate) mod status;
+pub(crate) mod tally;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 

@@ -88,6 +88,7 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     let (stop_api, api_stopped) = oneshot::channel::<()>();
     warn_of_no_tokens(session, &doors, &store.store).await?;
     let tls = doors.options.tls.clone();
+    let watched_by_api = operations.clone();
     let api = tokio::spawn(http::serve(listener, operations, doors.options, async {
         // A dropped sender also stops the API.
         let _ = api_stopped.await;
@@ -101,6 +102,7 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
             tokio::select! {
                 ended = run_worker(session, engine, systemd.clone()) => ended,
                 never = access::keep_fresh(tls) => match never {},
+                never = watched_by_api.keep_history() => match never {},
             }
         });
         tokio::select! {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use windlass_core::{
-    Error, NewTask, NewWorker, Outcome, State, WorkerId, WorkerReport, gate, worker::Registration,
+    Counts, Error, NewTask, NewWorker, Outcome, State, WorkerCounts, WorkerId, WorkerReport, gate,
+    worker::Registration,
 };
 
 use super::rig::{MANY, Rig, SWEPT_AFTER, TTL, name, task};
@@ -24,6 +25,7 @@ pub async fn a_registered_worker_is_listed_with_its_report(harness: &dyn Harness
         memory_usage: 0.8125,
         factor: 0.35,
         reason: "memory+latency".to_owned(),
+        counts: counts(),
     };
     rig.store.renew(worker.id, report).await.unwrap();
     let renewed = rig.store.workers().await.unwrap().remove(0);
@@ -31,6 +33,7 @@ pub async fn a_registered_worker_is_listed_with_its_report(harness: &dyn Harness
     assert_eq!((seen.memory_usage, seen.factor, seen.reason.as_str()), (0.0, 1.0, ""));
     assert_eq!((renewed.memory_usage, renewed.factor), (0.8125, 0.35));
     assert_eq!(renewed.reason, "memory+latency");
+    assert_eq!((seen.counts, &renewed.counts), (WorkerCounts::default(), &counts()));
     assert!(renewed.renewed_at > seen.renewed_at && renewed.registered_at == seen.registered_at);
     rig.advance(TTL).await;
     let stale = rig.store.workers().await.unwrap().remove(0);
@@ -40,6 +43,37 @@ pub async fn a_registered_worker_is_listed_with_its_report(harness: &dyn Harness
     let swept = rig.store.workers().await.unwrap().remove(0);
     assert!(!swept.live && swept.ended);
     assert_eq!((swept.memory_usage, swept.factor, swept.reason.as_str()), (0.8125, 0.35, "memory+latency"));
+    assert_eq!(swept.counts, counts());
+}
+
+/// What a worker of two queues may have done.
+fn counts() -> WorkerCounts {
+    let mut counts = WorkerCounts::default();
+    *counts.of(&name("mail")) =
+        Counts { started: 9, done: 5, retried: 2, busy_ms: 1 << 40, ..Counts::default() };
+    *counts.of(&name("a \"b\" ü")) = Counts { dead: 1, cancelled: 3, returned: 4, ..Counts::default() };
+    counts.rest.started = 7;
+    counts
+}
+
+pub async fn a_renewal_replaces_what_a_worker_had_done(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let (first, second) = (rig.worker().await, rig.worker().await);
+    let done = |done| {
+        let mut counts = WorkerCounts::default();
+        counts.of(&name("mail")).done = done;
+        WorkerReport { counts, ..WorkerReport::default() }
+    };
+    for (worker, n) in [(&first, 3), (&second, 10), (&first, 4)] {
+        rig.store.renew(worker.id, done(n)).await.unwrap();
+    }
+    let seen = rig.store.workers().await.unwrap();
+    let of = |id| seen.iter().find(|worker| worker.id == id).map(|worker| worker.counts.clone()).unwrap();
+    assert_eq!((of(first.id), of(second.id)), (done(4).counts, done(10).counts));
+    rig.store.retire(first.id).await.unwrap();
+    let seen = rig.store.workers().await.unwrap();
+    let gone = seen.iter().find(|worker| worker.id == first.id).unwrap();
+    assert_eq!(gone.counts, done(4).counts, "what a worker had done is known after it has left");
 }
 
 pub async fn slots_that_were_set_come_back_with_the_next_renewal(harness: &dyn Harness) {

@@ -99,6 +99,7 @@ impl Model {
                 available: worker.report.available,
                 draining: worker.report.draining,
                 memory_usage: worker.report.memory_usage,
+                counts: worker.report.counts.clone(),
                 factor: worker.report.factor,
                 reason: worker.report.reason.clone(),
                 live: worker.is_live(clock),

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use windlass_core::{
     Demand, Gate, JobChange, JobState, Lane, LaneId, LeaseRef, NewTask, NewWorker, Payload, SettleBatch,
-    SettleItem, Settlement, Start, TaskId, Timestamp, WorkerId, WorkerReport,
+    SettleItem, Settlement, Start, TaskId, Timestamp, WorkerCounts, WorkerId, WorkerReport,
     store::{Redrive, Retention},
     task::Key,
 };
@@ -166,6 +166,7 @@ impl Book {
                     memory_usage: f64::from(*available) / 128.0,
                     factor: 0.5,
                     reason: if *available == 0 { "memory".to_owned() } else { String::new() },
+                    counts: WorkerCounts::default(),
                 };
                 Call::Renew(self.worker_id(*worker)?, report)
             }

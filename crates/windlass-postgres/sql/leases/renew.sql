@@ -4,13 +4,13 @@
 -- next renewal repairs a lost one. Index: primary keys of worker, doorbell and lease_epoch, task_cancel; the sums keep
 -- the server from reading all tasks in the order of the primary key. $1 worker, $2 available, $3 in flight, $4
 -- draining, $5 listener, $6 how long its doorbell stays armed, $7 memory in use, $8 share of its slots that it may use,
--- $9 why not all.
+-- $9 why not all, $10 what it has done.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
 ), renewed AS (
   UPDATE windlass.worker AS w
   SET renewed_at = clock.now, expires_at = clock.now + w.lease_ttl_ms, available = $2, in_flight = $3, draining = $4,
-    memory_usage = $7, factor = $8, reason = $9
+    memory_usage = $7, factor = $8, reason = $9, counts = $10
   FROM clock
   WHERE w.id = $1 AND w.ended_at IS NULL AND w.expires_at > clock.now
   RETURNING w.id, w.slots

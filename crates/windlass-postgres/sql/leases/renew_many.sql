@@ -3,7 +3,7 @@
 -- in order, so that two servers never wait for each other. The commit does not wait for the disk. Index: primary keys
 -- of worker and doorbell, task_cancel, worker_live. $1 workers, each once, $2 available, $3 in flight, $4 draining, $5
 -- listener, $6 how long its doorbell stays armed, $7 memory in use, $8 share of their slots that they may use, $9 why
--- not all.
+-- not all, $10 what they have done.
 --
 -- Answers: whether the doorbell is armed; whether a lease of any other worker runs out within the next 2.5 s; which
 -- workers were renewed and with how many slots; which are in force and locked by another transaction; the cancels of
@@ -11,9 +11,9 @@
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now, set_config('synchronous_commit', 'off', true)
 ), free AS MATERIALIZED (
-  SELECT w.id, u.available, u.in_flight, u.draining, u.memory_usage, u.factor, u.reason
-  FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::boolean[], $7::float8[], $8::float8[], $9::text[])
-    AS u (id, available, in_flight, draining, memory_usage, factor, reason)
+  SELECT w.id, u.available, u.in_flight, u.draining, u.memory_usage, u.factor, u.reason, u.counts
+  FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::boolean[], $7::float8[], $8::float8[], $9::text[], $10::text[])
+    AS u (id, available, in_flight, draining, memory_usage, factor, reason, counts)
   JOIN windlass.worker AS w ON w.id = ANY (ARRAY[u.id])
   CROSS JOIN clock
   WHERE w.ended_at IS NULL AND w.expires_at > clock.now
@@ -22,7 +22,8 @@ WITH clock AS MATERIALIZED (
 ), renewed AS (
   UPDATE windlass.worker AS w
   SET renewed_at = clock.now, expires_at = clock.now + w.lease_ttl_ms, available = f.available, in_flight = f.in_flight,
-    draining = f.draining, memory_usage = f.memory_usage, factor = f.factor, reason = f.reason
+    draining = f.draining, memory_usage = f.memory_usage, factor = f.factor, reason = f.reason,
+    counts = f.counts
   FROM free AS f CROSS JOIN clock
   WHERE w.id = ANY (ARRAY[f.id])
   RETURNING w.id, w.slots

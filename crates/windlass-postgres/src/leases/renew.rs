@@ -175,6 +175,7 @@ async fn one(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result
                 &report.memory_usage,
                 &report.factor,
                 &report.reason,
+                &report.counts.to_stored(),
             ],
         )
         .await?;
@@ -198,6 +199,7 @@ async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
     let memory_usage: Vec<f64> = reports().map(|report| report.memory_usage).collect();
     let factor: Vec<f64> = reports().map(|report| report.factor).collect();
     let reason: Vec<&str> = reports().map(|report| report.reason.as_str()).collect();
+    let counts: Vec<String> = reports().map(|report| report.counts.to_stored()).collect();
     let armed_for = ARMED_FOR.as_millis() as i64;
     let row = session
         .row(
@@ -212,6 +214,7 @@ async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
                 &memory_usage,
                 &factor,
                 &reason,
+                &counts,
             ],
         )
         .await?;

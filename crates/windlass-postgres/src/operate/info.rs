@@ -1,6 +1,6 @@
 //! What the store tells of itself and of its workers.
 
-use windlass_core::{Error, Name, Result, Timestamp, WorkerId, WorkerRecord, store::StoreInfo};
+use windlass_core::{Error, Name, Result, Timestamp, WorkerCounts, WorkerId, WorkerRecord, store::StoreInfo};
 
 use crate::{shared::Shared, sql};
 
@@ -66,6 +66,7 @@ pub(crate) async fn workers(shared: &Shared) -> Result<Vec<WorkerRecord>> {
         factor: row.get(14),
         reason: row.get(15),
         ended: row.get(16),
+        counts: WorkerCounts::from_stored(row.get(17)),
     };
     Ok(rows.iter().map(worker).collect())
 }

@@ -10,7 +10,7 @@ use windlass_conformance::{
     Harness,
     cases::rig::{Hand, Rig, lease_of, name},
 };
-use windlass_core::{Error, NewWorker, Result, Store, WorkerId, WorkerReport, source::Renewed};
+use windlass_core::{Error, NewWorker, Result, Store, WorkerCounts, WorkerId, WorkerReport, source::Renewed};
 use windlass_postgres::Options;
 
 use crate::{cancelled::named, support::PostgresHarness, wait::until};
@@ -133,6 +133,8 @@ async fn register(store: &dyn Store) -> WorkerId {
 
 /// A report that differs from every other one in each field.
 fn report(number: u32) -> WorkerReport {
+    let mut counts = WorkerCounts::default();
+    counts.rest.done = u64::from(number);
     WorkerReport {
         available: number,
         in_flight: 1_000 + number,
@@ -140,6 +142,7 @@ fn report(number: u32) -> WorkerReport {
         memory_usage: f64::from(number) / 256.0,
         factor: 1.0 / f64::from(number),
         reason: format!("reason {number}"),
+        counts,
     }
 }
 
@@ -205,6 +208,7 @@ async fn two_hundred_simultaneous_renewals_take_two_statements() {
             memory_usage: seen.memory_usage,
             factor: seen.factor,
             reason: seen.reason,
+            counts: seen.counts,
         }
     };
     let said: Vec<WorkerReport> = workers.iter().map(said).collect();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::{
-    Error, LeaseRef, NewWorker, Timestamp, WorkerRecord, WorkerReport,
+    Counts, Error, LeaseRef, Name, NewWorker, Timestamp, WorkerCounts, WorkerRecord, WorkerReport,
     source::{Reconciled, Renewed},
     worker::{LEASE_TTL_MAX, check_slots},
 };
@@ -110,7 +110,51 @@ pub fn report(beat: &v1::HeartbeatRequest) -> WorkerReport {
         memory_usage: share(exact(beat.memory_usage), 0.0),
         factor: share(beat.factor.unwrap_or(1.0), 1.0),
         reason: clipped(beat.reason.clone()),
+        counts: worker_counts(&beat.counts),
     }
+}
+
+/// What a worker says it has done. Names that no queue can have are counted with the rest.
+fn worker_counts(said: &[v1::QueueCounts]) -> WorkerCounts {
+    let mut counts = WorkerCounts::default();
+    for said in said.iter().take(NAMES_MAX) {
+        match Name::stored("queue", &said.queue) {
+            Ok(queue) => *counts.of(&queue) += figures(said),
+            Err(_) => counts.rest += figures(said),
+        }
+    }
+    counts
+}
+
+fn figures(said: &v1::QueueCounts) -> Counts {
+    Counts {
+        started: said.started,
+        done: said.done,
+        retried: said.retried,
+        dead: said.dead,
+        cancelled: said.cancelled,
+        returned: said.returned,
+        busy_ms: said.busy_ms,
+    }
+}
+
+fn queue_counts(counts: &WorkerCounts) -> Vec<v1::QueueCounts> {
+    let entry = |queue: &str, counts: Counts| v1::QueueCounts {
+        queue: queue.to_owned(),
+        started: counts.started,
+        done: counts.done,
+        retried: counts.retried,
+        dead: counts.dead,
+        cancelled: counts.cancelled,
+        returned: counts.returned,
+        busy_ms: counts.busy_ms,
+    };
+    let mut entries: Vec<_> =
+        counts.queues.iter().map(|(queue, counts)| entry(queue.as_str(), *counts)).collect();
+    if !counts.rest.is_zero() {
+        entries.push(entry("", counts.rest));
+    }
+    entries
 }
 
 impl From<WorkerReport> for v1::HeartbeatRequest {
@@ -124,6 +168,7 @@ impl From<WorkerReport> for v1::HeartbeatRequest {
             draining: report.draining,
             factor: Some(report.factor),
             reason: report.reason,
+            counts: queue_counts(&report.counts),
         }
     }
 }
@@ -195,6 +240,7 @@ impl From<WorkerRecord> for v1::Worker {
             ended: worker.ended,
             registered_at_ms: worker.registered_at.as_ms(),
             renewed_at_ms: worker.renewed_at.as_ms(),
+            counts: queue_counts(&worker.counts),
         }
     }
 }
@@ -217,6 +263,7 @@ impl TryFrom<v1::Worker> for WorkerRecord {
             memory_usage: exact(worker.memory_usage),
             factor: worker.factor,
             reason: worker.reason,
+            counts: worker_counts(&worker.counts),
             live: worker.live,
             ended: worker.ended,
             registered_at: Timestamp::from_ms(worker.registered_at_ms),
@@ -251,11 +298,19 @@ mod tests {
             factor: Some(f64::INFINITY),
             in_flight: Some(u32::MAX),
             reason: "r".repeat(1_000),
+            counts: (0..100)
+                .map(|n| v1::QueueCounts { queue: format!("q{n}\0"), done: 1, ..Default::default() })
+                .collect(),
             ..v1::HeartbeatRequest::default()
         };
         let report = report(&beat);
         assert_eq!((report.memory_usage, report.factor, report.in_flight), (0.0, 1.0, i32::MAX as u32));
         assert_eq!(report.reason.len(), TEXT_MAX);
+        assert_eq!(
+            (report.counts.queues.len(), report.counts.rest.done),
+            (0, 100),
+            "no queue has such a name"
+        );
     }
 
     #[test]

@@ -1561,6 +1561,38 @@ pub struct HeartbeatRequest {
     /// Why that is less than 1.
     #[prost(string, tag = "8")]
     pub reason: ::prost::alloc::string::String,
+    /// What it has done since it registered: at most 32 queues; others in an entry without a queue. Absent if it
+    /// does not count.
+    #[prost(message, repeated, tag = "9")]
+    pub counts: ::prost::alloc::vec::Vec<QueueCounts>,
+}
+/// Attempts of one queue since the worker registered. The figures only rise.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct QueueCounts {
+    /// Empty: all queues that have no entry of their own.
+    #[prost(string, tag = "1")]
+    pub queue: ::prost::alloc::string::String,
+    /// Attempts that started.
+    #[prost(uint64, tag = "2")]
+    pub started: u64,
+    /// Attempts that ended in success.
+    #[prost(uint64, tag = "3")]
+    pub done: u64,
+    /// Attempts that failed and are tried again.
+    #[prost(uint64, tag = "4")]
+    pub retried: u64,
+    /// Attempts that failed for good.
+    #[prost(uint64, tag = "5")]
+    pub dead: u64,
+    /// Attempts that ended with a cancellation.
+    #[prost(uint64, tag = "6")]
+    pub cancelled: u64,
+    /// Attempts that were snoozed or handed back.
+    #[prost(uint64, tag = "7")]
+    pub returned: u64,
+    /// How long all attempts took, from claim to acknowledgement.
+    #[prost(uint64, tag = "8")]
+    pub busy_ms: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HeartbeatResponse {
@@ -1753,6 +1785,9 @@ pub struct Worker {
     pub registered_at_ms: i64,
     #[prost(int64, tag = "17")]
     pub renewed_at_ms: i64,
+    /// What it had done by then since it registered.
+    #[prost(message, repeated, tag = "18")]
+    pub counts: ::prost::alloc::vec::Vec<QueueCounts>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SetWorkerRequest {

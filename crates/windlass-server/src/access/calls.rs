@@ -73,6 +73,7 @@ calls! {
         "GET /v1/dead", "GET /v1/queues", "GET /v1/jobs", "GET /v1/jobs/{name}",
         "GET /v1/workflows", "GET /v1/workflows/{name}", "GET /v1/schedules", "GET /v1/schedules/{name}",
         "GET /v1/workers", "GET /v1/info", "GET /v1/overview", "GET /v1/audit",
+        "GET /v1/snapshot", "GET /v1/events", "GET /v1/series",
         "windlass.v1.Tasks/GetTask", "windlass.v1.Tasks/ListTasks", "windlass.v1.Tasks/WaitTasks",
         "windlass.v1.Tasks/FindKey",
         "windlass.v1.Workers/ListWorkers",

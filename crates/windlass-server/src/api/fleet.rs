@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    Name, Timestamp,
+    Counts, Name, Timestamp,
     store::{Depth, Finding, StoreInfo},
 };
 
@@ -103,6 +103,9 @@ pub struct WorkerView {
     /// Why that is less than all: `start`, `memory`, `memory_stop`, `latency`, or several with `+`; empty if
     /// it is all.
     pub reason: String,
+    /// What it has done since it registered, as its last heartbeat said.
+    #[serde(default)]
+    pub counts: Counts,
     /// Whether it is finishing and claims no new task.
     pub draining: bool,
     /// Whether its lease is in force.

@@ -1,4 +1,6 @@
-//! Drawings: bars and time lines as SVG, so that no script draws and no inline style is needed.
+//! Drawings: bars, time lines and curves as SVG, so that no script draws and no inline style is needed.
+
+use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
@@ -58,6 +60,41 @@ pub(super) fn columns(counts: &[u64], label: &str) -> Markup {
     }
 }
 
+/// One curve: a class of colour and its values, evenly spaced.
+pub(super) struct Curve<'a> {
+    pub(super) class: &'a str,
+    pub(super) values: &'a [f64],
+}
+
+/// Curves over the same time, from zero to the largest value.
+pub(super) fn curves(curves: &[Curve<'_>], (width, height): (u32, u32), class: &str, label: &str) -> Markup {
+    let values = curves.iter().flat_map(|curve| curve.values.iter().copied());
+    let most = values.fold(0.0_f64, f64::max).max(1e-9);
+    html! {
+        svg class=(class) viewBox={ "0 0 " (width) " " (height) } preserveAspectRatio="none" role="img" aria-label=(label) {
+            @if class == "chart" {
+                @for part in 1..4 { line.grid-line x1="0" x2=(width) y1=(height * part / 4) y2=(height * part / 4) {} }
+            }
+            @for curve in curves {
+                polyline class=(curve.class) points=(points(curve.values, most, (width, height))) {}
+            }
+        }
+    }
+}
+
+fn points(values: &[f64], most: f64, (width, height): (u32, u32)) -> String {
+    let step = f64::from(width) / values.len().saturating_sub(1).max(1) as f64;
+    let mut points = String::new();
+    for (place, value) in values.iter().enumerate() {
+        let x = tenth(place as f64 * step);
+        // A line at the very edge would be cut in half.
+        let y = tenth((1.0 - value / most) * (f64::from(height) - 2.0) + 1.0);
+        // Writing to a string does not fail.
+        let _ = write!(points, "{x},{y} ");
+    }
+    points
+}
+
 fn whole(value: f64) -> String {
     format!("{value:.0}")
 }
@@ -86,5 +123,11 @@ mod tests {
             line.contains("x=\"0\"") && line.contains("width=\"1000\"") && line.contains("&lt;b&gt;"),
             "{line}"
         );
+    }
+
+    #[test]
+    fn curves_fill_their_frame_from_zero_to_the_most() {
+        assert_eq!(points(&[0.0, 5.0, 10.0], 10.0, (100, 22)), "0.0,21.0 50.0,11.0 100.0,1.0 ");
+        assert_eq!(points(&[], 1.0, (100, 22)), "");
     }
 }

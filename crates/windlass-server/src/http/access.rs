@@ -129,6 +129,7 @@ mod tests {
             include_str!("routes.rs"),
             include_str!("schedules.rs"),
             include_str!("tokens.rs"),
+            include_str!("watched/mod.rs"),
             include_str!("../dashboard.rs")
         );
         let mut routes = Vec::new();

@@ -144,7 +144,7 @@ pub(crate) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, ErrorDetail> {
     })
 }
 
-fn name(what: &str, text: Option<&String>) -> Result<Option<Name>, ErrorDetail> {
+pub(super) fn name(what: &str, text: Option<&String>) -> Result<Option<Name>, ErrorDetail> {
     Ok(text.map(|text| Name::new(what, text)).transpose()?)
 }
 
@@ -166,7 +166,7 @@ fn number<T: FromStr>(what: &str, text: Option<&String>) -> Result<Option<T>, Er
     text.map(|text| text.parse().map_err(|_| wrong(text))).transpose()
 }
 
-fn parsed<T: FromStr<Err: std::fmt::Display>>(
+pub(super) fn parsed<T: FromStr<Err: std::fmt::Display>>(
     what: &str,
     text: Option<&String>,
 ) -> Result<Option<T>, ErrorDetail> {

@@ -23,7 +23,7 @@ use super::{
     guard::{Hosts, guard},
     openapi::openapi,
     query::{Id, ListQuery, NamesQuery, NowQuery, Param, WaitQuery, WorkflowsQuery, query},
-    schedules, tokens,
+    schedules, tokens, watched,
 };
 use crate::{
     access::{Access, Caller},
@@ -87,6 +87,7 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/workflows/{name}/cancel", post(cancel_workflow))
         .merge(schedules::router())
         .merge(tokens::router())
+        .merge(watched::router())
         .route("/v1/workers", get(workers))
         .route("/v1/workers/{id}", put(set_worker))
         .route("/v1/info", get(info))

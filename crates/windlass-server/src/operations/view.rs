@@ -83,6 +83,7 @@ pub(super) fn worker(record: WorkerRecord, now: Timestamp) -> WorkerView {
         memory_usage: record.memory_usage,
         factor: record.factor,
         reason: record.reason,
+        counts: record.counts.total(),
         draining: record.draining,
         live: record.live,
         seen_ago_ms: now.since(record.renewed_at).as_millis() as u64,

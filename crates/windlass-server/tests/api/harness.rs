@@ -148,20 +148,7 @@ impl Api {
 
     /// A live worker; the test ends its tasks.
     pub async fn worker(&self, kinds: &[&str]) -> Hand {
-        let kinds: Vec<_> = kinds.iter().map(|kind| Name::new("kind", kind).unwrap()).collect();
-        let new = NewWorker {
-            host: "here".into(),
-            pid: 7,
-            version: "0".into(),
-            kinds: kinds.clone(),
-            queues: Vec::new(),
-            slots: 10,
-            lease_ttl: Duration::from_secs(10),
-        };
-        let id = self.store.register(new).await.unwrap();
-        let report = WorkerReport { available: 10, ..WorkerReport::default() };
-        self.store.renew(id, report).await.unwrap();
-        Hand { store: self.store.clone(), id, kinds, number: AtomicU64::new(1) }
+        Hand::register(&self.store, kinds).await
     }
 }
 
@@ -174,6 +161,24 @@ pub struct Hand {
 }
 
 impl Hand {
+    /// A live worker on a store; the test ends its tasks.
+    pub async fn register(store: &Arc<MemoryStore>, kinds: &[&str]) -> Self {
+        let kinds: Vec<_> = kinds.iter().map(|kind| Name::new("kind", kind).unwrap()).collect();
+        let new = NewWorker {
+            host: "here".into(),
+            pid: 7,
+            version: "0".into(),
+            kinds: kinds.clone(),
+            queues: Vec::new(),
+            slots: 10,
+            lease_ttl: Duration::from_secs(10),
+        };
+        let id = store.register(new).await.unwrap();
+        let report = WorkerReport { available: 10, ..WorkerReport::default() };
+        store.renew(id, report).await.unwrap();
+        Self { store: store.clone(), id, kinds, number: AtomicU64::new(1) }
+    }
+
     pub async fn claim(&self) -> Claimed {
         let lanes = self.store.lanes(&self.kinds, &[]).await.unwrap();
         let claim_no = self.number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

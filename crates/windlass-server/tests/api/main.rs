@@ -30,6 +30,7 @@ mod ready;
 mod schedules;
 mod tls;
 mod wait;
+mod watched;
 #[path = "../remote/wire.rs"]
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 mod wire;

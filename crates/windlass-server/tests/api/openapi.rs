@@ -159,6 +159,9 @@ async fn every_operation_answers_what_the_document_says() {
         "GET /v1/info",
         "GET /v1/overview",
         "GET /v1/audit",
+        "GET /v1/snapshot",
+        "GET /v1/events",
+        "GET /v1/series",
     ] {
         tour.call(call, "", "", None).await;
     }

@@ -240,7 +240,8 @@ fn end_worker(tx: &mut Tx<'_>, worker: WorkerId) -> Step<()> {
         renewed_at.as_ms(),
         usage,
         factor,
-        report.reason
+        report.reason,
+        report.counts.to_stored()
     ])?;
     admit::change_fleet(tx, |memory| memory.end_worker(worker))?;
     tx.effects.workers_ended.push(worker);

@@ -151,6 +151,7 @@ impl Leases {
                 memory_usage: lease.report.memory_usage,
                 factor: lease.report.factor,
                 reason: lease.report.reason.clone(),
+                counts: lease.report.counts.clone(),
                 live: now < lease.deadline,
                 ended: false,
                 registered_at: lease.registered_at,

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use rusqlite::{Connection, OptionalExtension};
 use windlass_core::{
-    Lane, Name, Result, Timestamp, WorkerId, WorkerRecord,
+    Lane, Name, Result, Timestamp, WorkerCounts, WorkerId, WorkerRecord,
     store::{LaneRecord, READY_LANES_MAX, StoreInfo},
     usage::ReadyLines,
 };
@@ -80,6 +80,7 @@ pub(crate) fn ended_workers(conn: &Connection, now: Timestamp) -> Result<Vec<Wor
                     memory_usage: row.get(9)?,
                     factor: row.get(10)?,
                     reason: row.get(11)?,
+                    counts: WorkerCounts::from_stored(row.get_ref(12)?.as_str()?),
                     live: false,
                     ended: true,
                     registered_at: Timestamp::from_ms(row.get(7)?),

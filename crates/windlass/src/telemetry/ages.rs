@@ -13,13 +13,13 @@ const MARKS_MAX: usize = 1_000;
 
 /// The last place given out at each recorded time.
 #[derive(Debug, Default)]
-pub(super) struct Ages {
+pub struct Ages {
     marks: VecDeque<(i64, Instant)>,
 }
 
 impl Ages {
     /// Records that places up to `last` have been given out by now.
-    pub(super) fn note(&mut self, last: i64, now: Instant) {
+    pub fn note(&mut self, last: i64, now: Instant) {
         if self.marks.back().is_none_or(|(known, _)| *known < last) {
             self.marks.push_back((last, now));
         }
@@ -33,7 +33,7 @@ impl Ages {
     }
 
     /// The least time since a place was given out.
-    pub(super) fn age(&self, place: i64, now: Instant) -> Duration {
+    pub fn age(&self, place: i64, now: Instant) -> Duration {
         let first = self.marks.partition_point(|(known, _)| *known < place);
         self.marks.get(first).map_or(Duration::ZERO, |(_, at)| now.saturating_duration_since(*at))
     }

@@ -87,8 +87,13 @@ impl Audit {
         }
     }
 
+    /// How many broken promises the last audit found, and when it ended.
+    pub(super) fn last(&self) -> Option<(usize, SystemTime)> {
+        *self.last.borrow()
+    }
+
     pub(super) fn write(&self, text: &mut Text) {
-        let last = *self.last.borrow();
+        let last = self.last();
         let since_1970 = |at: SystemTime| at.duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64());
         text.one(&names::AUDIT_TIME, last.map_or(0.0, |(_, at)| since_1970(at)));
         if let Some((findings, _)) = last {

@@ -5,7 +5,7 @@ use std::{
     convert::Infallible,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use tokio::{
@@ -132,6 +132,11 @@ impl Exposition {
             never = self.inner.sample_forever() => never,
             never = self.inner.audit_forever() => never,
         }
+    }
+
+    /// How many broken promises the last audit by this process found, and when it ended.
+    pub fn last_audit(&self) -> Option<(usize, SystemTime)> {
+        self.inner.audit.last()
     }
 
     /// The text of a scrape. Reads memory and `/proc`; if the last query is old, waits a moment for the next.

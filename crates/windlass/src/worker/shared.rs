@@ -18,6 +18,7 @@ use super::{
     in_flight::InFlight,
     reach::Reach,
     status::{Counters, WorkerStatus},
+    tally::Tally,
 };
 use crate::{
     admission::Controller, pool::Pool, registry::Registry, settler::SettleQueue, telemetry::Meters,
@@ -58,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) claim_times: ClaimTimes,
     ended_before_drain: OnceLock<(u64, u64)>,
     pub(crate) counters: Counters,
+    pub(crate) tally: Tally,
     /// `None` if metrics are off.
     pub(crate) meters: Option<Arc<Meters>>,
     pub(crate) wake: Wake,
@@ -98,6 +100,7 @@ impl Shared {
             claim_times: ClaimTimes::default(),
             ended_before_drain: OnceLock::new(),
             counters: Counters::default(),
+            tally: Tally::default(),
             meters,
             wake: Wake::default(),
             reach: Reach::default(),
@@ -139,6 +142,7 @@ impl Shared {
     pub(crate) fn set_worker(&self, worker: Option<WorkerId>) {
         self.worker.store(worker.map_or(0, |worker| worker.0), Ordering::Release);
         if worker.is_some() {
+            self.tally.begin_anew();
             self.mark_renewed();
             self.registered.notify_waiters();
         }
@@ -260,6 +264,7 @@ impl Shared {
             memory_usage: status.memory_usage.unwrap_or(0.0),
             factor: status.factor,
             reason: status.reasons.to_string(),
+            counts: self.tally.read(),
         }
     }
 

@@ -7,8 +7,8 @@ use std::{
 
 use tokio::sync::{Notify, Semaphore};
 use windlass::{
-    AdmissionConfig, CancelReason, ClaimBatch, NewTask, Outcome, Payload, Store as _, TaskId, TaskState,
-    WorkerConfig, task::AttemptResult,
+    AdmissionConfig, CancelReason, ClaimBatch, Name, NewTask, Outcome, Payload, Store as _, TaskId,
+    TaskState, WorkerConfig, task::AttemptResult,
 };
 
 use crate::{
@@ -48,6 +48,36 @@ async fn an_attempt_over_its_time_limit_is_ended_and_counts_as_failed() {
     let task = record(&*store, id).await;
     assert_eq!(task.error.as_deref(), Some("attempt 1 of 1: timed out after 30 ms"));
     assert_eq!((worker.status().timed_out, handler.open.load(Ordering::SeqCst)), (1, 0));
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn heartbeats_say_what_was_done_in_each_queue() {
+    let store = memory();
+    let task = |queue: &str, n: u32| {
+        let mut task = NewTask::new("t", Payload::json(&n).unwrap()).unwrap();
+        task.queue = Name::new("queue", queue).unwrap();
+        task
+    };
+    let tasks = vec![task("mail", 0), task("mail", 0), task("mail", 1), task("slow", 2), task("slow", 3)];
+    let ids: Vec<_> = store.enqueue(tasks).await.unwrap().iter().map(|added| added.id).collect();
+    let handler = act(async |context| match context.payload().decode::<u32>().unwrap() {
+        0 => Outcome::Done(None),
+        1 => Outcome::dead("broken"),
+        2 => Outcome::retry("again"),
+        _ => Outcome::cancel("not needed"),
+    });
+    let worker = start(store.clone(), handler, quick());
+    until_state(&*store, &ids[..2], TaskState::Done).await;
+    let counts = async || store.workers().await.unwrap().remove(0).counts;
+    until("the store knows of all five", async || counts().await.total().started == 5).await;
+    until("and of their ends", async || counts().await.total().left() == 4).await;
+    let counts = counts().await;
+    let of = |queue: &str| {
+        let counts = counts.queues[&Name::new("queue", queue).unwrap()];
+        [counts.started, counts.done, counts.dead, counts.retried, counts.cancelled]
+    };
+    assert_eq!((of("mail"), of("slow")), ([3, 2, 1, 0, 0], [2, 0, 0, 1, 1]));
     worker.stop().await;
 }
 

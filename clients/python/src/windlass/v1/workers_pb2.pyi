@@ -34,7 +34,7 @@ class RegisterResponse(_message.Message):
     def __init__(self, worker_id: _Optional[str] = ..., lease_ttl_ms: _Optional[int] = ...) -> None: ...
 
 class HeartbeatRequest(_message.Message):
-    __slots__ = ("worker_id", "available_capacity", "max_capacity", "memory_usage", "in_flight", "draining", "factor", "reason")
+    __slots__ = ("worker_id", "available_capacity", "max_capacity", "memory_usage", "in_flight", "draining", "factor", "reason", "counts")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     AVAILABLE_CAPACITY_FIELD_NUMBER: _ClassVar[int]
     MAX_CAPACITY_FIELD_NUMBER: _ClassVar[int]
@@ -43,6 +43,7 @@ class HeartbeatRequest(_message.Message):
     DRAINING_FIELD_NUMBER: _ClassVar[int]
     FACTOR_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
     available_capacity: int
     max_capacity: int
@@ -51,7 +52,28 @@ class HeartbeatRequest(_message.Message):
     draining: bool
     factor: float
     reason: str
-    def __init__(self, worker_id: _Optional[str] = ..., available_capacity: _Optional[int] = ..., max_capacity: _Optional[int] = ..., memory_usage: _Optional[float] = ..., in_flight: _Optional[int] = ..., draining: bool = ..., factor: _Optional[float] = ..., reason: _Optional[str] = ...) -> None: ...
+    counts: _containers.RepeatedCompositeFieldContainer[QueueCounts]
+    def __init__(self, worker_id: _Optional[str] = ..., available_capacity: _Optional[int] = ..., max_capacity: _Optional[int] = ..., memory_usage: _Optional[float] = ..., in_flight: _Optional[int] = ..., draining: bool = ..., factor: _Optional[float] = ..., reason: _Optional[str] = ..., counts: _Optional[_Iterable[_Union[QueueCounts, _Mapping]]] = ...) -> None: ...
+
+class QueueCounts(_message.Message):
+    __slots__ = ("queue", "started", "done", "retried", "dead", "cancelled", "returned", "busy_ms")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    STARTED_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    RETRIED_FIELD_NUMBER: _ClassVar[int]
+    DEAD_FIELD_NUMBER: _ClassVar[int]
+    CANCELLED_FIELD_NUMBER: _ClassVar[int]
+    RETURNED_FIELD_NUMBER: _ClassVar[int]
+    BUSY_MS_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    started: int
+    done: int
+    retried: int
+    dead: int
+    cancelled: int
+    returned: int
+    busy_ms: int
+    def __init__(self, queue: _Optional[str] = ..., started: _Optional[int] = ..., done: _Optional[int] = ..., retried: _Optional[int] = ..., dead: _Optional[int] = ..., cancelled: _Optional[int] = ..., returned: _Optional[int] = ..., busy_ms: _Optional[int] = ...) -> None: ...
 
 class HeartbeatResponse(_message.Message):
     __slots__ = ("cancels", "max_capacity", "lease_epoch")
@@ -208,7 +230,7 @@ class ListWorkersResponse(_message.Message):
     def __init__(self, workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ...) -> None: ...
 
 class Worker(_message.Message):
-    __slots__ = ("worker_id", "host", "pid", "version", "kinds", "queues", "max_capacity", "available_capacity", "in_flight", "memory_usage", "factor", "reason", "draining", "live", "ended", "registered_at_ms", "renewed_at_ms")
+    __slots__ = ("worker_id", "host", "pid", "version", "kinds", "queues", "max_capacity", "available_capacity", "in_flight", "memory_usage", "factor", "reason", "draining", "live", "ended", "registered_at_ms", "renewed_at_ms", "counts")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
@@ -226,6 +248,7 @@ class Worker(_message.Message):
     ENDED_FIELD_NUMBER: _ClassVar[int]
     REGISTERED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     RENEWED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
     host: str
     pid: int
@@ -243,7 +266,8 @@ class Worker(_message.Message):
     ended: bool
     registered_at_ms: int
     renewed_at_ms: int
-    def __init__(self, worker_id: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., version: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., max_capacity: _Optional[int] = ..., available_capacity: _Optional[int] = ..., in_flight: _Optional[int] = ..., memory_usage: _Optional[float] = ..., factor: _Optional[float] = ..., reason: _Optional[str] = ..., draining: bool = ..., live: bool = ..., ended: bool = ..., registered_at_ms: _Optional[int] = ..., renewed_at_ms: _Optional[int] = ...) -> None: ...
+    counts: _containers.RepeatedCompositeFieldContainer[QueueCounts]
+    def __init__(self, worker_id: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., version: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., max_capacity: _Optional[int] = ..., available_capacity: _Optional[int] = ..., in_flight: _Optional[int] = ..., memory_usage: _Optional[float] = ..., factor: _Optional[float] = ..., reason: _Optional[str] = ..., draining: bool = ..., live: bool = ..., ended: bool = ..., registered_at_ms: _Optional[int] = ..., renewed_at_ms: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[QueueCounts, _Mapping]]] = ...) -> None: ...
 
 class SetWorkerRequest(_message.Message):
     __slots__ = ("worker_id", "max_capacity")

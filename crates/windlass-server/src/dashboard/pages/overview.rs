@@ -1,47 +1,151 @@
 //! The overview: what goes on, and what needs attention.
 
-use maud::{Markup, html};
-use windlass_core::{Depth, State};
+use std::time::Duration;
 
-use super::{
-    super::{
-        parts::{count, state, top},
-        recent::Sheet,
-        viewer::Ask,
-    },
-    part_failed,
+use maud::{Markup, html};
+use windlass_core::{State, why::human};
+
+use super::super::{
+    chart::{Curve, curves},
+    flow::{mark, rate},
+    parts::{Tone, badge, count, empty, state, time, top},
+    recent::Sheet,
+    viewer::{Ask, Viewer},
 };
-use crate::operations::Result;
+use crate::{
+    api::{Attention, Series, Snapshot},
+    operations::Result,
+};
+
+/// States with a card, in the order of a task's life.
+const STATES: [State; 6] =
+    [State::Ready, State::Running, State::Scheduled, State::Waiting, State::Held, State::Dead];
+/// Size of a chart in its own units.
+const CHART: (u32, u32) = (720, 140);
 
 pub(in super::super) async fn overview(ask: &Ask) -> Result<Sheet> {
     let viewer = &ask.viewer;
-    let queues = ask.operations().queues().await?.queues;
-    let mut whole = Depth::default();
-    for kind in queues.iter().flat_map(|queue| &queue.kinds) {
-        whole.add(&kind.depth);
-    }
-    let states = [State::Ready, State::Running, State::Scheduled, State::Waiting, State::Held, State::Dead];
+    let snapshot = ask.operations().snapshot().await;
+    let series = ask.operations().series(None, None).await;
     let body = html! {
-        (top(&html! { "Overview" }, &html! {}))
-        div.grid {
-            @for of in states {
-                a.card href=(viewer.link(&format!("/tasks?state={}", of.as_str()))) { b { (count(whole.count(of).n)) } (state(of)) }
-            }
+        (top(&html! { "Overview" }, &health(viewer, &snapshot)))
+        @if !snapshot.store.ok {
+            div.why.bad role="alert" { p { strong { "The store does not answer" } @if let Some(error) = &snapshot.store.error { ": " (error) } "." }
+                p { "The figures are from " (time(snapshot.figures_at)) "." } }
         }
-        (workers(ask).await)
+        (attention(viewer, &snapshot.attention))
+        (cards(viewer, &snapshot))
+        div.two {
+            section.panel aria-labelledby="backlog" { h2 id="backlog" { "Backlog" } (backlog(&series)) p.soft { (snapshot.total.forecast.sentence) "." } }
+            section.panel aria-labelledby="rates" { h2 id="rates" { "Tasks each second" } (rates(&series)) }
+        }
+        @if snapshot.queues.is_empty() {
+            (empty("No task has been added yet.", "windlass enqueue echo --payload '{\"hello\":\"world\"}'"))
+        }
     };
     Ok(Sheet::new("Overview", body))
 }
 
-async fn workers(ask: &Ask) -> Markup {
-    match ask.operations().workers().await {
-        Ok(workers) => {
-            let live = workers.workers.iter().filter(|worker| worker.live);
-            let (slots, busy) = live.clone().fold((0, 0), |(slots, busy), worker| {
-                (slots + u64::from(worker.max_capacity), busy + u64::from(worker.in_flight))
-            });
-            html! { p { a href=(ask.viewer.link("/workers")) { (count(live.count() as u64)) " live workers" } ", " (count(busy)) " of " (count(slots)) " slots busy" } }
+/// The store and the last audit in two badges.
+fn health(viewer: &Viewer, snapshot: &Snapshot) -> Markup {
+    html! {
+        @if snapshot.store.ok { (badge(Tone::Good, "✓", "store answers")) } @else { (badge(Tone::Bad, "✕", "store does not answer")) }
+        a href=(viewer.link("/store")) {
+            @match snapshot.audit {
+                Some(audit) if audit.findings == 0 => { (badge(Tone::Good, "✓", "audit found 0")) " " (time(audit.at)) },
+                Some(audit) => { (badge(Tone::Bad, "✕", &format!("audit found {}", audit.findings))) " " (time(audit.at)) },
+                None => (badge(Tone::Plain, "?", "no audit yet")),
+            }
         }
-        Err(error) => part_failed("Workers", &error),
+    }
+}
+
+fn attention(viewer: &Viewer, attention: &[Attention]) -> Markup {
+    html! {
+        @if !attention.is_empty() {
+            section.panel aria-labelledby="attention" {
+                h2 id="attention" { "Needs attention" }
+                ul.attention {
+                    @for one in attention {
+                        li data-code=(one.code) { (one.sentence) " " a href=(place(viewer, one)) { "Look" span.unseen { " at " (one.about) " " @if let Some(name) = &one.name { (name) } } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The page on which something can be done about it.
+fn place(viewer: &Viewer, attention: &Attention) -> String {
+    match (attention.about.as_str(), attention.name.as_deref()) {
+        ("queue", Some(name)) => viewer.at("/queues", name),
+        ("job", Some(name)) => viewer.at("/jobs", name),
+        ("workflow", Some(name)) => viewer.at("/workflows", name),
+        ("worker", _) => viewer.link("/workers"),
+        ("queue", None) => viewer.link("/queues"),
+        ("job", None) => viewer.link("/jobs"),
+        ("workflow", None) => viewer.link("/workflows?blocked=true"),
+        _ => viewer.link("/store"),
+    }
+}
+
+fn cards(viewer: &Viewer, snapshot: &Snapshot) -> Markup {
+    let (flow, workers) = (&snapshot.total, snapshot.workers);
+    html! {
+        div.grid {
+            @for of in STATES {
+                a.card href=(viewer.link(&format!("/tasks?state={}", of.as_str()))) {
+                    b { (mark(&flow.depth, of)) (count(flow.depth.count(of).n)) } (state(of))
+                }
+            }
+            div.card { b { (rate(flow.in_per_s)) } span { "in each second" } }
+            div.card { b { (rate(flow.done_per_s)) } span { "done each second" } }
+            div.card { b { (rate(flow.failed_per_s)) } span { "attempts failed each second" } }
+            div.card { b { (flow.oldest_ready_ms.map_or_else(|| "–".to_owned(), |ms| human(Duration::from_millis(ms)))) } span { "the oldest ready task has waited" } }
+            a.card href=(viewer.link("/workers")) {
+                b { (count(u64::from(workers.live))) } span { "live workers, " (count(workers.running)) " of " (count(workers.slots)) " slots busy" }
+                @if workers.held_back > 0 { (badge(Tone::Warn, "‖", &format!("{} hold back", workers.held_back))) }
+            }
+        }
+    }
+}
+
+fn backlog(series: &Series) -> Markup {
+    let backlog: Vec<_> = series.points.iter().map(|point| point.backlog as f64).collect();
+    let dead: Vec<_> = series.points.iter().map(|point| point.dead as f64).collect();
+    let shown = [Curve { class: "a", values: &backlog }, Curve { class: "c", values: &dead }];
+    let legend = [("a", "to do", last(&backlog)), ("c", "dead", last(&dead))];
+    chart(series, &shown, &legend, "Backlog and dead tasks over time")
+}
+
+fn rates(series: &Series) -> Markup {
+    let of = |pick: fn(&crate::api::SeriesPoint) -> Option<f64>| -> Vec<f64> {
+        series.points.iter().map(|point| pick(point).unwrap_or(0.0)).collect()
+    };
+    let (came, left, failed) =
+        (of(|point| point.in_per_s), of(|point| point.out_per_s), of(|point| point.failed_per_s));
+    let shown = [
+        Curve { class: "a", values: &came },
+        Curve { class: "b", values: &left },
+        Curve { class: "c", values: &failed },
+    ];
+    let legend = [("a", "in", last(&came)), ("b", "out", last(&left)), ("c", "failed", last(&failed))];
+    chart(series, &shown, &legend, "Tasks in, out and failed each second over time")
+}
+
+fn last(values: &[f64]) -> f64 {
+    values.last().copied().unwrap_or(0.0)
+}
+
+fn chart(series: &Series, shown: &[Curve<'_>], legend: &[(&str, &str, f64)], label: &str) -> Markup {
+    let (Some(first), true) = (series.points.first(), series.points.len() > 1) else {
+        return html! { p.soft { "The history begins with this server. It is drawn as soon as there are two points: in ten seconds." } };
+    };
+    html! {
+        (curves(shown, CHART, "chart", label))
+        ul.legend {
+            li { "since " (time(first.at)) }
+            @for (class, name, now) in legend { li { i class=(class) {} (name) " " (rate(Some(*now))) } }
+        }
     }
 }

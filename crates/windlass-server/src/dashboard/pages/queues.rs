@@ -1,15 +1,19 @@
 //! Queues: how many tasks of each state, and pause and resume.
 
+use std::time::Duration;
+
 use maud::{Markup, html};
-use windlass_core::{Depth, State};
+use windlass_core::{Depth, Name, State, why::human};
 
 use super::super::{
+    chart::{Curve, curves},
+    flow::{mark, rate},
     parts::{Button, Tone, badge, count, empty, name_link, table, top},
     recent::Sheet,
     viewer::{Ask, Viewer, encoded},
 };
 use crate::{
-    api::{ErrorCode, ErrorDetail, QueueView, WorkerView},
+    api::{ErrorCode, ErrorDetail, QueueFlow, Series, WorkerView},
     operations::Result,
 };
 
@@ -19,15 +23,23 @@ const STATES: [State; 6] =
 
 pub(in super::super) async fn queues(ask: &Ask) -> Result<Sheet> {
     let viewer = &ask.viewer;
-    let queues = ask.operations().queues().await?.queues;
+    let snapshot = ask.operations().snapshot().await;
+    let mut lines = Vec::with_capacity(snapshot.queues.len());
+    for queue in &snapshot.queues {
+        let series = ask.operations().series(Some(queue.queue.clone()), None).await;
+        lines.push((queue, series));
+    }
     let body = html! {
         (top(&html! { "Queues" }, &html! {}))
-        @if queues.is_empty() {
+        @if lines.is_empty() {
             (empty("No task has been added yet, so there is no queue.", "windlass enqueue echo --payload '{\"hello\":\"world\"}'"))
         } @else {
-            (table("Queues", &head("Queue"), &html! {
-                @for queue in &queues { (row(viewer, queue)) }
-            }))
+            (table("Queues", &html! {
+                (head("Queue"))
+                th.n scope="col" { "Oldest" } th.n scope="col" { "In/s" } th.n scope="col" { "Out/s" } th scope="col" { "Backlog" } th scope="col" { "Clears" }
+                th scope="col" { "Actions" }
+            }, &html! { @for (queue, series) in &lines { (row(viewer, queue, series)) } }))
+            @if snapshot.more_queues > 0 { p.soft { (count(snapshot.more_queues)) " more queues have less to do and are not shown." } }
         }
     };
     Ok(Sheet::new("Queues", body))
@@ -43,13 +55,12 @@ pub(in super::super) async fn queue(ask: &Ask) -> Result<Sheet> {
     let workers = ask.operations().workers().await?.workers;
     let serving: Vec<_> = workers.iter().filter(|worker| worker.live && serves(worker, name)).collect();
     let body = html! {
-        (top(&html! { "Queue " (name) " " (paused(queue)) }, &actions(viewer, queue)))
+        (top(&html! { "Queue " (name) " " (paused(queue.paused)) }, &actions(viewer, name, queue.paused)))
         (table("Kinds of this queue", &head("Kind"), &html! {
             @for kind in &queue.kinds {
                 tr {
                     th scope="row" { (kind.kind) }
                     (figures(viewer, &kind.depth, name, Some(kind.kind.as_str())))
-                    td {}
                 }
             }
         }))
@@ -72,23 +83,33 @@ fn head(first: &str) -> Markup {
     html! {
         th scope="col" { (first) }
         @for state in STATES { th.n scope="col" { (state.as_str()) } }
-        th scope="col" { "Actions" }
     }
 }
 
-fn row(viewer: &Viewer, queue: &QueueView) -> Markup {
-    let name = queue.queue.as_str();
-    let mut whole = Depth::default();
-    for kind in &queue.kinds {
-        whole.add(&kind.depth);
-    }
+fn row(viewer: &Viewer, queue: &QueueFlow, series: &Series) -> Markup {
+    let (name, flow) = (queue.queue.as_str(), &queue.flow);
+    let backlog: Vec<_> = series.points.iter().map(|point| point.backlog as f64).collect();
     html! {
         tr data-key=(name) {
-            th scope="row" { (name_link(viewer, "/queues", Some(name))) " " (paused(queue)) }
-            (figures(viewer, &whole, name, None))
-            td { div.actions { (actions(viewer, queue)) } }
+            th scope="row" {
+                (name_link(viewer, "/queues", Some(name))) " " (paused(queue.paused))
+                @if !queue.kinds_without_worker.is_empty() {
+                    (badge(Tone::Bad, "!", "no worker for")) " " span.small { (names(&queue.kinds_without_worker)) }
+                }
+            }
+            (figures(viewer, &flow.depth, name, None))
+            td.n { @if let Some(ms) = flow.oldest_ready_ms { (human(Duration::from_millis(ms))) } @else { span.soft { "–" } } }
+            td.n { (rate(flow.in_per_s)) }
+            td.n { (rate(flow.out_per_s)) }
+            td { @if backlog.len() > 1 { (curves(&[Curve { class: "a", values: &backlog }], (100, 24), "spark", &format!("backlog of {name} over time"))) } }
+            td { (flow.forecast.sentence) }
+            td { div.actions { (actions(viewer, name, queue.paused)) } }
         }
     }
+}
+
+fn names(names: &[Name]) -> String {
+    names.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
 }
 
 fn figures(viewer: &Viewer, depth: &Depth, queue: &str, kind: Option<&str>) -> Markup {
@@ -104,30 +125,18 @@ fn figures(viewer: &Viewer, depth: &Depth, queue: &str, kind: Option<&str>) -> M
     }
 }
 
-/// What stands before a figure that is not exact.
-fn mark(depth: &Depth, state: State) -> &'static str {
-    if depth.at_least.contains(state) {
-        "≥ "
-    } else if depth.about.contains(state) {
-        "≈ "
-    } else {
-        ""
-    }
-}
-
 fn tasks_of(viewer: &Viewer, state: State, queue: &str, kind: Option<&str>) -> String {
     let kind = kind.map(|kind| format!("&kind={}", encoded(kind))).unwrap_or_default();
     viewer.link(&format!("/tasks?state={}&queue={}{kind}", state.as_str(), encoded(queue)))
 }
 
-fn paused(queue: &QueueView) -> Markup {
-    html! { @if queue.paused { (badge(Tone::Warn, "‖", "paused")) } }
+fn paused(is_paused: bool) -> Markup {
+    html! { @if is_paused { (badge(Tone::Warn, "‖", "paused")) } }
 }
 
-fn actions(viewer: &Viewer, queue: &QueueView) -> Markup {
-    let name = queue.queue.as_str();
+fn actions(viewer: &Viewer, name: &str, is_paused: bool) -> Markup {
     let path = |action: &str| format!("/v1/queues/{}/{action}", encoded(name));
-    if queue.paused {
+    if is_paused {
         return Button::new("Resume", "POST /v1/queues/{name}/resume", path("resume")).show(viewer);
     }
     Button::new("Pause", "POST /v1/queues/{name}/pause", path("pause"))

@@ -129,6 +129,10 @@ operations! {
     "GET /v1/info" info "What the server says of itself" ? &[]; => 200 ["InfoView"]; []
     "GET /v1/overview" overview "Figures of the process since it started" ? &[]; => 200 ["Overview"]; []
     "GET /v1/audit" audit "Looks at every task for a broken promise" ? &[]; => 200 ["Audit"]; []
+    "GET /v1/snapshot" snapshot "What an overview of the store shows, at one moment" ? &[]; => 200 ["Snapshot"]; []
+    "GET /v1/events" events "The same as server-sent events, every two seconds" ? &[]; => 200 []; []
+    "GET /v1/series" series "The history of a queue, or of all together" ? &[("queue", "Name"), ("from", "time")];
+        => 200 ["Series"]; [400]
     "GET /v1/tokens" list_tokens "Every token, without secrets" ? &[]; => 200 ["Tokens"]; []
     "POST /v1/tokens" create_token "Makes a token; its secret is shown once" ? &[]; ["TokenRequest"]
         => 201 ["TokenCreated"]; [400 409]

@@ -1,0 +1,4 @@
+//! What everyone who watches the store sees.
+
+mod events;
+mod snapshot;
