@@ -97,8 +97,8 @@ impl Filter {
         (from, after.map_or(until, |after| after.min(until)))
     }
 
-    /// The next ids to look up for a page of a filter that names ids, newest first, and the id below which the
-    /// page after it goes on.
+    /// The next ids to look up for a page of a filter that names ids, newest first, and the id below which
+    /// the page after it goes on.
     pub fn ids_below(ids: &[TaskId], after: Option<TaskId>, limit: u32) -> (Vec<TaskId>, Option<TaskId>) {
         let mut ids: Vec<_> =
             ids.iter().copied().filter(|id| after.is_none_or(|after| *id < after)).collect();
@@ -140,8 +140,8 @@ impl<T> Default for Page<T> {
 }
 
 impl Page {
-    /// At most so many of the tasks that the filter matches. The page goes on below the last one that it keeps, if it
-    /// leaves any out.
+    /// At most so many of the tasks that the filter matches. The page goes on below the last one that it
+    /// keeps, if it leaves any out.
     #[must_use]
     pub fn picked(mut self, filter: &Filter, limit: u32) -> Self {
         self.tasks.retain(|task| filter.matches(task));

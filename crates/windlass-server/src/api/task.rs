@@ -230,8 +230,8 @@ pub struct SummaryPage {
     /// The cursor of the next page, for `after`; absent at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<TaskId>,
-    /// The call looked at every task that was enqueued after this time, and stopped there because it had looked at
-    /// enough. Absent if the page is full, and at the end.
+    /// The call looked at every task that was enqueued after this time, and stopped there because it had
+    /// looked at enough. Absent if the page is full, and at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked_back_to: Option<Timestamp>,
 }

@@ -10,8 +10,8 @@ use windlass_core::{
 
 use windlass_core::attempt_log as log;
 
-/// Reads a row of `show_*.sql` or `list_*.sql`: the same columns for the hot table and the history. The payload is empty
-/// if it was not asked for.
+/// Reads a row of `show_*.sql` or `list_*.sql`: the same columns for the hot table and the history. The
+/// payload is empty if it was not asked for.
 pub(crate) fn task(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
     let state = State::from_code(row.get(1)?).unwrap_or(State::Dead);
     let time = |place| -> rusqlite::Result<Option<Timestamp>> {
