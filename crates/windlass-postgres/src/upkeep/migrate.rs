@@ -118,6 +118,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "no table: the function enqueue gets another body, and keeps its arguments and what was granted on it",
         sql: include_str!("../../sql/migrations/0016_short_context.sql"),
     },
+    Migration {
+        version: 19,
+        oldest_writer: 1,
+        locks: "nothing that exists: it makes a new table only",
+        sql: include_str!("../../sql/migrations/0019_session.sql"),
+    },
 ];
 
 /// The versions that a schema records.
