@@ -11,5 +11,6 @@ mod grpc;
 pub mod http;
 pub mod json;
 pub mod operations;
+pub mod public_url;
 
 pub use operations::{Operations, Vitals};

@@ -17,43 +17,49 @@ use windlass_core::{TraceContext, WorkflowAction, trace::TRACEPARENT};
 
 use super::{
     Server,
-    access::{access, is_grpc},
+    access::{Gate, access, caller_of, is_grpc},
     answer::{json, ok, plain},
     body,
-    guard::{Hosts, guard},
+    face::Face,
+    guard::guard,
     openapi::openapi,
     page::page,
     query::{Id, ListQuery, NamesQuery, NowQuery, Param, WaitQuery, WorkflowsQuery, query},
-    schedules, tokens,
 };
 use crate::{
-    access::{Access, Auth, Caller},
+    access::{Access, Auth},
     api::{BatchRequest, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
     grpc,
     json::{BatchShape, parse},
     operations::{Result, Vitals},
 };
 
+mod schedules;
+mod sessions;
+mod tokens;
+
 pub(super) type Shared = State<Arc<Server>>;
 
 /// Every route, behind the guard.
-pub(super) fn router(server: &Arc<Server>, hosts: Arc<Hosts>) -> Router {
+pub(super) fn router(server: &Arc<Server>) -> Router {
     let monitor = monitor().with_state(server.operations.vitals());
     let access = Arc::clone(&server.access);
     let whole = whole().merge(grpc::router(server)).with_state(Arc::clone(server));
-    guarded(monitor.merge(whole), access, hosts)
+    guarded(monitor.merge(whole), access, Arc::clone(&server.face))
 }
 
 /// The monitor's routes, behind the guard.
-pub(super) fn monitor_router(vitals: Vitals, access: Arc<Access>, hosts: Arc<Hosts>) -> Router {
-    guarded(monitor().with_state(vitals), access, hosts)
+pub(super) fn monitor_router(vitals: Vitals, access: Arc<Access>, face: Arc<Face>) -> Router {
+    guarded(monitor().with_state(vitals), access, face)
 }
 
-fn guarded(routes: Router, rights: Arc<Access>, hosts: Arc<Hosts>) -> Router {
-    routes
+fn guarded(routes: Router, rights: Arc<Access>, face: Arc<Face>) -> Router {
+    let gate = Arc::new(Gate { rights, face: Arc::clone(&face) });
+    let routes = routes
         .fallback(unknown_route)
-        .layer(from_fn_with_state(rights, access))
-        .layer(from_fn_with_state(hosts, guard))
+        .layer(from_fn_with_state(gate, access))
+        .layer(from_fn_with_state(Arc::clone(&face), guard));
+    face.under_prefix(routes)
 }
 
 /// The monitor's routes.
@@ -87,6 +93,7 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/workflows/{name}/skip", post(skip_workflow))
         .route("/v1/workflows/{name}/cancel", post(cancel_workflow))
         .merge(schedules::router())
+        .merge(sessions::router())
         .merge(tokens::router())
         .route("/v1/workers", get(workers))
         .route("/v1/workers/{id}", put(set_worker))
@@ -100,10 +107,10 @@ async fn front(State(server): Shared) -> Response {
     let version = server.operations.health().version;
     // Only callers who may read the store may see where it is, and a browser sends no token with this page.
     if server.access.auth() == Auth::Tokens {
-        return page(&version, Some("not shown"));
+        return page(&version, Some("not shown"), server.face.prefix());
     }
     let info = server.operations.info().await.ok();
-    page(&version, info.as_ref().map(|info| info.store.location.as_str()))
+    page(&version, info.as_ref().map(|info| info.store.location.as_str()), server.face.prefix())
 }
 
 async fn health(State(vitals): State<Vitals>) -> Response {
@@ -124,10 +131,7 @@ async fn enqueue(State(server): Shared, request: Request) -> Result<Response> {
     let operations = &server.operations;
     let max = body::enqueue_max_bytes(operations.store().rules().payload_max_bytes);
     let trace = trace_of(request.headers());
-    // The access check puts the caller there; without one, the request did not pass the check.
-    let caller = request.extensions().get::<Arc<Caller>>().cloned();
-    let caller = caller
-        .ok_or_else(|| ErrorDetail::new(ErrorCode::Forbidden, "this call has passed no access check"))?;
+    let caller = caller_of(&request)?;
     let bytes = body::read(&server, request, max).await?;
     // Count the tasks before they are built: a body with a million small tasks is refused after one scan.
     if let Some(len) = parse::<BatchShape>(&bytes)?.len {

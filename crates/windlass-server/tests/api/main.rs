@@ -25,8 +25,10 @@ mod names;
 mod names_grpc;
 mod openapi;
 mod operate;
+mod public;
 mod ready;
 mod schedules;
+mod sessions;
 mod tls;
 mod wait;
 #[path = "../remote/wire.rs"]
