@@ -190,6 +190,17 @@ TABLE schedule
   CREATE UNIQUE INDEX schedule_pkey ON schedule USING btree (name)
 SEQUENCE seq
 FUNCTION server_started_ms() RETURNS bigint LANGUAGE sql VOLATILE
+TABLE session
+  id text NOT NULL
+  token text NOT NULL
+  hash bytea NOT NULL
+  created_at bigint NOT NULL
+  expires_at bigint NOT NULL
+  seen_at bigint NOT NULL
+  CONSTRAINT session_pkey PRIMARY KEY (id)
+  CREATE INDEX session_expires ON session USING btree (expires_at)
+  CREATE INDEX session_token ON session USING btree (token, created_at)
+  CREATE UNIQUE INDEX session_pkey ON session USING btree (id)
 TABLE task WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=20000, autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=200000, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=200000, autovacuum_vacuum_cost_delay=0, fillfactor=45)
   id bigint NOT NULL
   ready_seq bigint

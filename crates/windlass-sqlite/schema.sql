@@ -87,6 +87,16 @@ CREATE TABLE schedule (
   last_task INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX schedule_due ON schedule (next_at) WHERE next_at IS NOT NULL AND paused = 0;
+CREATE TABLE session (
+  id TEXT PRIMARY KEY,
+  token TEXT NOT NULL,
+  hash BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  seen_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX session_expires ON session (expires_at);
+CREATE INDEX session_token ON session (token, created_at);
 CREATE TABLE task (
   id INTEGER PRIMARY KEY,
   lane INTEGER NOT NULL,

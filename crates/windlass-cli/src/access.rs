@@ -7,6 +7,7 @@ use windlass_core::Scopes;
 use windlass_server::{
     access::{self, Auth, Mode},
     http::{Options, Reloaded, Tls, TlsFiles},
+    public_url::PublicUrl,
 };
 
 use crate::{
@@ -25,6 +26,8 @@ pub struct Exposed {
     pub listen: SocketAddr,
     /// Whether the server speaks TLS there.
     pub has_tls: bool,
+    /// Whether a proxy passes calls of other machines on to it: `public_url` names another host.
+    pub is_public: bool,
     /// Whether the user accepted an unprotected address with `--insecure`.
     pub insecure: bool,
 }
@@ -32,12 +35,12 @@ pub struct Exposed {
 /// Whether callers at an address must show a token. Refused if other machines could reach it unprotected
 /// and the user has not allowed that (S1).
 pub fn decide(exposed: Exposed, auth: &str) -> Result<Auth, Failure> {
-    let Exposed { listen, has_tls, insecure } = exposed;
+    let Exposed { listen, has_tls, is_public, insecure } = exposed;
     let is_local = listen.ip().to_canonical().is_loopback();
     let decided = match auth {
         "tokens" => Auth::Tokens,
         "off" => Auth::Open,
-        _ if !is_local && has_tls => Auth::Tokens,
+        _ if !is_local && has_tls || is_public => Auth::Tokens,
         _ => Auth::Open,
     };
     let missing = match (has_tls, decided) {
@@ -79,7 +82,9 @@ impl Doors {
             Failure::usage(format!("TLS cannot be used: {error}"))
                 .hint("check tls_cert, tls_key and tls_client_ca")
         })?;
-        let exposed = Exposed { listen, has_tls: tls.is_some(), insecure };
+        let public_url = public_url(settings)?;
+        let is_public = public_url.as_ref().is_some_and(|url| !url.is_local());
+        let exposed = Exposed { listen, has_tls: tls.is_some(), is_public, insecure };
         let access = access::Options {
             auth: decide(exposed, &settings.text(&table::AUTH))?,
             mode: if settings.text(&table::READ_ONLY) == "on" { Mode::ReadOnly } else { Mode::Whole },
@@ -92,13 +97,25 @@ impl Doors {
         let long_polls_max = connections_max - connections_max / 10;
         let retention = settings.retention();
         let bounds = Options { connections_max, long_polls_max, retention, ..Options::default() };
-        Ok(Self { listen, options: Options { access, tls, allowed_hosts, ..bounds } })
+        Ok(Self { listen, options: Options { access, tls, allowed_hosts, public_url, ..bounds } })
     }
 
     /// The beginning of the server's address.
     pub fn scheme(&self) -> &'static str {
         if self.options.tls.is_some() { "https" } else { "http" }
     }
+}
+
+/// The address at which browsers reach the server, if it is another one.
+///
+/// # Errors
+/// A text that is no such address.
+pub fn public_url(settings: &Settings) -> Result<Option<PublicUrl>, Failure> {
+    let text = settings.text(&table::PUBLIC_URL);
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|why| Failure::usage(format!("public_url {why}")))
 }
 
 fn certificate_scopes(settings: &Settings) -> Result<Scopes, Failure> {
@@ -153,7 +170,7 @@ mod tests {
     use super::*;
 
     fn decided(listen: &str, has_tls: bool, insecure: bool, auth: &str) -> Result<Auth, String> {
-        let exposed = Exposed { listen: listen.parse().unwrap(), has_tls, insecure };
+        let exposed = Exposed { listen: listen.parse().unwrap(), has_tls, is_public: false, insecure };
         decide(exposed, auth).map_err(|failure| failure.message)
     }
 
@@ -186,5 +203,14 @@ mod tests {
                 "TLS asks for tokens by itself"
             );
         }
+    }
+
+    #[test]
+    fn a_server_behind_a_proxy_asks_for_tokens_by_itself() {
+        let listen = "127.0.0.1:1".parse().unwrap();
+        let exposed = Exposed { listen, has_tls: false, is_public: true, insecure: false };
+        let decided = |auth| decide(exposed, auth).map_err(|failure| failure.message);
+        assert_eq!(decided("auto"), Ok(Auth::Tokens));
+        assert_eq!(decided("off"), Ok(Auth::Open), "the proxy asks who calls");
     }
 }

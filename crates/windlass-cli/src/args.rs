@@ -10,7 +10,7 @@ use clap::{
 use crate::{
     commands::{
         backup, completions, config, consume, doctor, enqueue, jobs, migrate, queues, restore, schedules,
-        store_copy, tasks, token, up, worker, workers, workflows,
+        sessions, store_copy, tasks, token, up, worker, workers, workflows,
     },
     config::{Setting, setting::Raw, table},
     version,
@@ -167,6 +167,9 @@ pub enum Command {
     /// Tokens of the API: make, list and revoke them
     #[command(subcommand)]
     Token(token::TokenCommand),
+    /// Sessions of browsers: list and end them
+    #[command(subcommand)]
+    Sessions(sessions::SessionsCommand),
     /// Check the store, the server and this machine
     Doctor(doctor::DoctorArgs),
     /// Bring the store's schema to this version

@@ -138,6 +138,7 @@ async fn client(session: &Session, command: Command) -> anyhow::Result<Exit> {
         Command::Schedules(command) => commands::schedules::run(session, command).await,
         Command::Workers(command) => commands::workers::run(session, &command).await,
         Command::Token(command) => commands::token::run(session, command).await,
+        Command::Sessions(command) => commands::sessions::run(session, command).await,
         Command::Doctor(args) => commands::doctor::run(session, &args).await,
         Command::Migrate(args) => commands::migrate::run(session, &args).await,
         Command::Backup(args) => commands::backup::run(session, &args).await,

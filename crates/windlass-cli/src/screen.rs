@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use windlass_core::{Name, store::StoreInfo};
+use windlass_server::public_url::PublicUrl;
 
 use crate::{
     config::{Origin, Settings, table},
@@ -39,10 +40,15 @@ impl Screen<'_> {
 
     /// The lines as text.
     pub fn lines(&self) -> Vec<String> {
-        let mut lines = vec![match self.address {
-            Some(address) => format!("windlass {VERSION} · {address}"),
-            None => format!("windlass {VERSION} · worker without API"),
+        let public = self.public_url();
+        let mut lines = vec![match (self.address, &public) {
+            (Some(_), Some(public)) => format!("windlass {VERSION} · {public}"),
+            (Some(address), None) => format!("windlass {VERSION} · {address}"),
+            (None, _) => format!("windlass {VERSION} · worker without API"),
         }];
+        if let (Some(address), Some(_)) = (self.address, &public) {
+            lines.push(format!("  listens  {address}"));
+        }
         lines.push(format!("  store    {} ({}, {})", self.store.location, self.size(), self.durability()));
         let kinds: Vec<&str> = self.kinds.iter().map(Name::as_str).collect();
         let slots = self.settings.slots.number;
@@ -71,11 +77,17 @@ impl Screen<'_> {
         lines
     }
 
+    /// The address at which browsers reach the API, if it is another one.
+    fn public_url(&self) -> Option<String> {
+        let public: Option<PublicUrl> = self.settings.text(&table::PUBLIC_URL).parse().ok();
+        public.filter(|_| self.address.is_some()).map(|public| public.to_string())
+    }
+
     fn json(&self) -> serde_json::Value {
         json!({
             "event": "started", "version": VERSION, "address": self.address, "pid": std::process::id(),
             "store": self.store, "slots": self.settings.slots.number, "slots_from": self.slots_rule(),
-            "kinds": self.kinds, "monitor": self.monitor,
+            "kinds": self.kinds, "monitor": self.monitor, "public_url": self.public_url(),
         })
     }
 

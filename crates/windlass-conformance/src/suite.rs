@@ -424,6 +424,15 @@ cases! { ($)
         tokens_are_bounded,
         tokens_are_there_after_a_restart,
     }
+    sessions {
+        a_session_is_found_with_its_token,
+        a_session_ends_no_later_than_its_token,
+        a_revoked_token_ends_its_sessions,
+        sessions_of_a_token_are_bounded_and_the_oldest_ends,
+        the_last_use_of_a_session_is_recorded,
+        sessions_that_have_ended_are_removed,
+        sessions_are_there_after_a_restart,
+    }
     why {
         a_plain_task_says_why_it_does_not_run,
         a_task_of_a_job_says_why_it_is_held,

@@ -15,6 +15,7 @@ use crate::{
     name::Name,
     rules::Rules,
     schedule::{DueSchedules, Fire, ScheduleRow},
+    session::{NoSessions, Sessions},
     source::{Demand, DutyReport, Source},
     state::State,
     task::{Claimed, Enqueued, NewTask, TaskRecord},
@@ -353,8 +354,13 @@ pub trait Tokens: Send + Sync {
     /// One token, also if it has expired.
     async fn find(&self, id: &Name) -> Result<Option<TokenRecord>>;
 
-    /// Removes a token; answers whether there was one.
+    /// Removes a token and its sessions; answers whether there was one.
     async fn remove(&self, id: &Name) -> Result<bool>;
+
+    /// The sessions that were started with these tokens.
+    fn sessions(&self) -> &dyn Sessions {
+        &NoSessions
+    }
 }
 
 /// A store that keeps no tokens.

@@ -83,6 +83,7 @@ statements! {
     DELETE_HISTORY "upkeep" "delete_history" [INT8, INT8];
     DELETE_KEYS "upkeep" "delete_keys" [INT8, INT8, INT8];
     DELETE_REST "upkeep" "delete_rest" [INT8, INT8];
+    DELETE_SESSIONS "upkeep" "delete_sessions" [INT8, INT8];
     DELETE_TOMBSTONES "upkeep" "delete_tombstones" [INT8, INT8];
     DEPTH_KEPT "upkeep" "depth_kept" [];
     DEPTH_NOW "upkeep" "depth_now" [INT8];
@@ -177,6 +178,11 @@ statements! {
     SCHEDULE_MOVE "schedules" "schedule_move" [TEXT, INT8, INT8, INT8];
     SCHEDULE_PUT "schedules" "schedule_put" [TEXT, TEXT, BOOL, INT8];
     SCHEDULE_REMOVE "schedules" "schedule_remove" [TEXT];
+    SESSION_ADD "tokens" "session_add" [TEXT, TEXT, BYTEA, INT8, INT8];
+    SESSION_END "tokens" "session_end" [TEXT];
+    SESSION_FIND "tokens" "session_find" [TEXT];
+    SESSION_LIST "tokens" "session_list" [TEXT, INT8];
+    SESSION_SEE "tokens" "session_see" [TEXT];
     SETTLE_ASKED "settle" "settle_asked" [INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
     SETTLE_DONE "settle" "settle_done" [INT8, INT4, INT8, INT8_ARRAY, INT4_ARRAY, INT8, BOOL];
     SETTLE_FENCED "settle" "settle_fenced" [INT8, INT4, INT8, INT8_ARRAY];

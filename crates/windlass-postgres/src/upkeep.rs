@@ -9,5 +9,6 @@ pub(crate) mod lanes;
 pub(crate) mod leader;
 pub(crate) mod migrate;
 pub(crate) mod schedule;
+pub(crate) mod session;
 pub(crate) mod token;
 pub(crate) mod vacuum;

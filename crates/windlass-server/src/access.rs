@@ -2,7 +2,7 @@
 //! [`Access::admit`], and gets the caller or a refusal.
 //!
 //! ```text
-//! head ─► identify (token, certificate, or any caller) ─► rate ─► may ─► call ─► audit
+//! head ─► identify (token, session, certificate, or any caller) ─► rate ─► may ─► call ─► audit
 //! ```
 //!
 //! [`calls`] is the table of calls and the pure decision about them, [`token`] what a token looks like.
@@ -16,19 +16,23 @@ use http::{HeaderMap, StatusCode, header};
 use tokio::time::Instant;
 use tonic::Code;
 use tracing::info;
-use windlass_core::{Name, Scope, Scopes, TokenRecord, WorkerId, store::SharedStore, token::Bound};
+use windlass_core::{
+    Name, Scope, Scopes, SessionRecord, TokenRecord, WorkerId, store::SharedStore, token::Bound,
+};
 
 use crate::api::{ErrorCode, ErrorDetail};
 
 pub mod calls;
 mod known;
 mod rate;
+mod session;
 mod subject;
 pub mod token;
 
 pub use calls::{CALLS, Call, Mode, PAGES, Verdict, may};
-use known::Heard;
 pub use known::REMEMBERED;
+pub(crate) use session::foreign_page;
+pub use session::{Login, Site};
 pub(crate) use subject::Subject;
 
 /// Guessed token ids would cost the store a look-up each. At most this many ids that do not exist are looked
@@ -86,6 +90,19 @@ pub enum Caller {
         /// The queues and kinds that it is restricted to.
         bound: Bound,
     },
+    /// A browser that logged in with a token. It may do what its token may.
+    Session {
+        /// Its id.
+        id: Name,
+        /// The id of its token.
+        token: Name,
+        /// The name of its token, if that has one.
+        name: Option<Name>,
+        /// The scopes of its token.
+        scopes: Scopes,
+        /// The queues and kinds that its token is restricted to.
+        bound: Bound,
+    },
     /// The holder of a client certificate.
     Certificate {
         /// The certificate.
@@ -96,6 +113,33 @@ pub enum Caller {
 }
 
 impl Caller {
+    fn of_token(record: TokenRecord) -> Self {
+        let TokenRecord { id, name, scopes, bound, .. } = record;
+        Self::Token { id, name, scopes, bound }
+    }
+
+    pub(crate) fn of_session(record: SessionRecord) -> Self {
+        let TokenRecord { id: token, name, scopes, bound, .. } = record.token;
+        Self::Session { id: record.id, token, name, scopes, bound }
+    }
+
+    /// The id of the token that the caller shows, or logged in with.
+    pub fn token(&self) -> Option<&Name> {
+        match self {
+            Self::Token { id, .. } => Some(id),
+            Self::Session { token, .. } => Some(token),
+            Self::Anybody | Self::Certificate { .. } => None,
+        }
+    }
+
+    /// The id of the caller's session.
+    pub fn session(&self) -> Option<&Name> {
+        match self {
+            Self::Session { id, .. } => Some(id),
+            Self::Anybody | Self::Token { .. } | Self::Certificate { .. } => None,
+        }
+    }
+
     /// Whether the caller may do everything.
     pub fn is_admin(&self) -> bool {
         self.scopes().allow(Scope::Admin)
@@ -104,7 +148,7 @@ impl Caller {
     /// The queues and kinds that the caller is restricted to.
     pub fn bound(&self) -> &Bound {
         match self {
-            Self::Token { bound, .. } => bound,
+            Self::Token { bound, .. } | Self::Session { bound, .. } => bound,
             Self::Anybody | Self::Certificate { .. } => &OPEN,
         }
     }
@@ -113,7 +157,7 @@ impl Caller {
     pub fn owner(&self) -> Option<String> {
         match self {
             Self::Anybody => None,
-            Self::Token { id, .. } => Some(format!("token {id}")),
+            Self::Token { id, .. } | Self::Session { token: id, .. } => Some(format!("token {id}")),
             Self::Certificate { certificate, .. } => Some(format!("certificate {}", certificate.fingerprint)),
         }
     }
@@ -122,7 +166,9 @@ impl Caller {
     pub fn scopes(&self) -> Scopes {
         match self {
             Self::Anybody => Scopes::of([Scope::Admin]),
-            Self::Token { scopes, .. } | Self::Certificate { scopes, .. } => *scopes,
+            Self::Token { scopes, .. } | Self::Session { scopes, .. } | Self::Certificate { scopes, .. } => {
+                *scopes
+            }
         }
     }
 }
@@ -133,6 +179,10 @@ impl fmt::Display for Caller {
             Self::Anybody => f.write_str("anybody"),
             Self::Token { id, name: None, .. } => write!(f, "token {id}"),
             Self::Token { id, name: Some(name), .. } => write!(f, "token {id} ({name})"),
+            Self::Session { id, token, name: None, .. } => write!(f, "session {id} of token {token}"),
+            Self::Session { id, token, name: Some(name), .. } => {
+                write!(f, "session {id} of token {token} ({name})")
+            }
             Self::Certificate { certificate, .. } => write!(f, "certificate {}", certificate.fingerprint),
         }
     }
@@ -147,22 +197,34 @@ pub struct Shown<'a> {
     pub path: &'a str,
     /// The client certificate of its connection.
     pub certificate: Option<&'a Certificate>,
+    /// The text of its session's cookie. A gRPC call has none: the server does not look for it.
+    pub session: Option<&'a str>,
 }
 
 /// Decides about calls to one server.
 pub struct Access {
     store: Option<SharedStore>,
     options: Options,
-    known: Mutex<known::Known>,
+    known: Mutex<known::Known<Box<TokenRecord>>>,
+    sessions: Mutex<known::Known<SessionRecord>>,
     rates: Mutex<rate::Rates>,
     strangers: Mutex<rate::Bucket>,
+    strange_sessions: Mutex<rate::Bucket>,
 }
 
 impl Access {
     /// Decides with the tokens of a store. Without a store the server accepts no token, but may accept
     /// certificates.
     pub fn new(store: Option<SharedStore>, options: Options) -> Self {
-        Self { store, options, known: Mutex::default(), rates: Mutex::default(), strangers: Mutex::default() }
+        Self {
+            store,
+            options,
+            known: Mutex::default(),
+            sessions: Mutex::default(),
+            rates: Mutex::default(),
+            strangers: Mutex::default(),
+            strange_sessions: Mutex::default(),
+        }
     }
 
     /// Whether callers must say who they are.
@@ -178,7 +240,7 @@ impl Access {
     /// up the token.
     pub async fn admit(&self, call: &Call, shown: Shown<'_>) -> Result<Caller, ErrorDetail> {
         let Some(scope) = call.scope else { return Ok(Caller::Anybody) };
-        let caller = self.identify(shown).await?;
+        let caller = self.identify(call, shown).await?;
         self.count(&caller)?;
         match may(caller.scopes(), call, self.options.mode) {
             Verdict::Allowed => Ok(caller),
@@ -192,21 +254,32 @@ impl Access {
         }
     }
 
-    /// Forgets the cached answer for a token that was revoked here, so that the token stops at once.
+    /// Forgets the cached answer for a token that was revoked here, so that it and its sessions stop at once.
     pub fn forget(&self, id: &Name) {
-        lock(&self.known).forget(id, Instant::now());
+        let now = Instant::now();
+        lock(&self.known).forget(id, now);
+        lock(&self.sessions).forget_if(now, |session| session.token.id == *id);
     }
 
-    async fn identify(&self, shown: Shown<'_>) -> Result<Caller, ErrorDetail> {
+    async fn identify(&self, call: &Call, shown: Shown<'_>) -> Result<Caller, ErrorDetail> {
+        let has_token = shown.headers.contains_key(header::AUTHORIZATION);
+        // A browser sends its cookie by itself, so a token that the caller shows on purpose wins over it.
+        let session = shown.session.filter(|_| !has_token && !call.is_grpc());
+        if let Some(text) = session {
+            match self.session(text).await.map(Caller::of_session) {
+                // A cookie of an old session, or of another server on this machine, must not shut out a caller
+                // who needs none.
+                Err(error) if error.code == ErrorCode::Unauthorized && self.needs_none(shown) => {}
+                answer => return answer,
+            }
+        }
         let mut given = shown.headers.get_all(header::AUTHORIZATION).iter();
         match (given.next(), given.next(), shown.certificate) {
             (Some(value), None, _) => {
                 let text = value.to_str().ok().and_then(token::bearer);
                 let text = text
                     .ok_or_else(|| unauthorized("the Authorization header is not \"Bearer\" with a token"))?;
-                let record = self.verify(text).await?;
-                let TokenRecord { id, name, scopes, bound, .. } = record;
-                Ok(Caller::Token { id, name, scopes, bound })
+                self.verify(text).await.map(Caller::of_token)
             }
             (Some(_), Some(_), _) => Err(unauthorized("there is more than one Authorization header")),
             (None, _, Some(certificate)) => {
@@ -216,6 +289,11 @@ impl Access {
             (None, _, None) if self.options.auth == Auth::Open => Ok(Caller::Anybody),
             (None, _, None) => Err(unauthorized("this server requires a token")),
         }
+    }
+
+    /// Whether a caller needs neither a token nor a session.
+    fn needs_none(&self, shown: Shown<'_>) -> bool {
+        self.options.auth == Auth::Open || shown.certificate.is_some()
     }
 
     /// The record of the token in a text, if that token exists and has not expired.
@@ -228,7 +306,7 @@ impl Access {
             Some(heard) => heard,
             None => self.look_up(id, now).await?,
         };
-        let Heard::Token(record) = heard else { return Err(wrong()) };
+        let Some(record) = heard else { return Err(wrong()) };
         if !token::is_of(text, record.hash) {
             return Err(wrong());
         }
@@ -239,7 +317,7 @@ impl Access {
         Ok(*record)
     }
 
-    async fn look_up(&self, id: Name, now: Instant) -> Result<Heard, ErrorDetail> {
+    async fn look_up(&self, id: Name, now: Instant) -> Result<Option<Box<TokenRecord>>, ErrorDetail> {
         let Some(store) = &self.store else {
             return Err(unauthorized(
                 "this process has no store and so no tokens; show a client certificate",
@@ -250,20 +328,18 @@ impl Access {
             ErrorDetail::new(ErrorCode::RateLimited, "too many unknown tokens at once")
                 .hint("try again shortly")
         })?;
-        let heard = match store.tokens().find(&id).await? {
-            Some(record) => {
-                lock(&self.strangers).give_back();
-                Heard::Token(Box::new(record))
-            }
-            None => Heard::Nothing,
-        };
-        lock(&self.known).put(id, heard.clone(), now);
+        let heard = store.tokens().find(&id).await?.map(Box::new);
+        if heard.is_some() {
+            lock(&self.strangers).give_back();
+        }
+        lock(&self.known).put(id, heard.clone(), now, REMEMBERED);
         Ok(heard)
     }
 
     fn count(&self, caller: &Caller) -> Result<(), ErrorDetail> {
         let key = match caller {
-            Caller::Token { id, .. } => id.as_str(),
+            // The sessions of a token have its limit together.
+            Caller::Token { id, .. } | Caller::Session { token: id, .. } => id.as_str(),
             Caller::Certificate { certificate, .. } => &certificate.fingerprint,
             Caller::Anybody => return Ok(()),
         };
@@ -341,6 +417,11 @@ pub fn audit(caller: &Caller, call: &Call, (path, about): (&str, &str), answered
             );
         }
     }
+}
+
+/// Writes an audit line for a browser that logged in or out.
+pub(crate) fn audit_session(caller: &Caller, call: &str, path: &str) {
+    info!(target: AUDIT, who = %caller, call, path, status = 200, outcome = "done", "audit");
 }
 
 /// Writes an audit line for a caller that named a worker which another caller registered. After a token is

@@ -42,6 +42,10 @@
 //! | `GET /v1/tokens` | | [`Tokens`] |
 //! | `POST /v1/tokens` | [`TokenRequest`] | 201 [`TokenCreated`] |
 //! | `DELETE /v1/tokens/{id}` | nothing | [`TokenRevoked`] |
+//! | `POST /v1/login` | [`LoginRequest`] | [`SessionView`] and a cookie |
+//! | `POST /v1/logout` | nothing | [`LoggedOut`] |
+//! | `GET /v1/sessions` | | [`Sessions`] |
+//! | `DELETE /v1/sessions/{id}` | nothing | [`SessionEnded`] |
 //! | `GET /v1/openapi.json` | | this table for programs |
 //! | `GET /healthz`, `GET /readyz` | | [`HealthView`]; 503 if not ready |
 //! | `GET /metrics` | | text for Prometheus; 404 if none are kept |
@@ -57,6 +61,7 @@ mod fleet;
 mod health;
 mod job;
 mod schedule;
+mod session;
 mod task;
 mod token;
 mod watch;
@@ -78,6 +83,7 @@ pub use fleet::{
 pub use health::{Check, HealthView};
 pub use job::{JobRemoval, JobRequest, JobView, Jobs};
 pub use schedule::{ScheduleRemoved, ScheduleRequest, ScheduleView, ScheduledTask, Schedules};
+pub use session::{LoggedOut, LoginRequest, SessionEnded, SessionView, Sessions};
 pub use task::{
     AttemptView, DEAD_COUNTS, DeadGroup, DeadGroups, Detail, EncodingView, SUMMARY_ERROR_CHARS, SummaryPage,
     TaskPage, TaskSummary, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS, WaitRequest, WaitResponse, WhyView,

@@ -39,7 +39,6 @@ mod viewer;
 pub(crate) use answer::refused;
 pub(crate) use pages::{PAGES, Page};
 pub(crate) use recent::Recent;
-pub(crate) use viewer::Links;
 use viewer::{Ask, Viewer};
 
 /// The header with which a page asks for its content alone.
@@ -69,7 +68,7 @@ async fn show(page: Page, State(server): State<Arc<Server>>, request: Request) -
 async fn login(State(server): State<Arc<Server>>, request: Request) -> Response {
     let headers = request.headers().clone();
     let is_open = server.auth() == Auth::Open;
-    answer::login(&headers, is_open, &server.links())
+    answer::login(&headers, is_open, server.face.prefix())
 }
 
 async fn ask(server: &Arc<Server>, request: Request) -> Result<Ask> {
@@ -80,6 +79,6 @@ async fn ask(server: &Arc<Server>, request: Request) -> Result<Ask> {
     // Pages without a name in their path have no parameter.
     let name = Param::from_request_parts(&mut parts, &()).await.ok().map(|Param(name)| name);
     let headers: HeaderMap = parts.headers;
-    let viewer = Viewer::new(caller, server.mode(), server.auth(), server.links());
+    let viewer = Viewer::new(caller, server.mode(), server.auth(), server.face.prefix().clone());
     Ok(Ask { server: Arc::clone(server), viewer, uri: parts.uri, name, headers })
 }

@@ -19,29 +19,29 @@ use windlass_core::store::Retention;
 use crate::{
     access::{self as rights, Access},
     api::{ErrorCode, ErrorDetail},
-    dashboard::{Links, Recent},
+    dashboard::Recent,
     operations::{Operations, Vitals},
+    public_url::PublicUrl,
 };
 
 mod access;
 mod answer;
 mod body;
 mod connections;
+mod face;
 mod first_bytes;
 mod guard;
 mod heads;
 mod openapi;
 mod query;
 mod routes;
-mod schedules;
 mod stall;
 mod tls;
-mod tokens;
 mod watched;
 
 pub use crate::grpc::Affinity;
 pub(crate) use body::{PERMIT_BYTES, enqueue_max_bytes};
-use guard::Hosts;
+pub(crate) use face::Face;
 pub(crate) use query::{ListQuery, NamesQuery, Param, WorkflowsQuery, query};
 pub use tls::{Files as TlsFiles, Reloaded, Tls};
 
@@ -66,6 +66,9 @@ pub struct Options {
     pub tls: Option<Arc<Tls>>,
     /// Names that this server accepts as Host, beside loopback names and its own address.
     pub allowed_hosts: Vec<String>,
+    /// The address at which browsers reach this server, if it is another one than the address where it
+    /// listens.
+    pub public_url: Option<PublicUrl>,
     /// Connections open at once; a further one is answered with 503 and closed.
     pub connections_max: usize,
     /// Long polls open at once; fewer than connections, so that waiting never shuts out work.
@@ -93,6 +96,7 @@ impl Default for Options {
             access: rights::Options::default(),
             tls: None,
             allowed_hosts: Vec::new(),
+            public_url: None,
             connections_max: 1_000,
             long_polls_max: 900,
             bodies_max_bytes: 256 << 20,
@@ -111,6 +115,8 @@ pub(crate) struct Server {
     pub(crate) operations: Operations,
     access: Arc<Access>,
     pub(crate) options: Options,
+    /// How browsers see this server.
+    pub(crate) face: Arc<Face>,
     /// A permit per long poll.
     polls: Semaphore,
     /// A permit per KiB of body in memory.
@@ -122,8 +128,14 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    fn new(operations: Operations, options: Options, closing: watch::Receiver<bool>) -> Arc<Self> {
+    fn new(
+        operations: Operations,
+        options: Options,
+        listen: SocketAddr,
+        closing: watch::Receiver<bool>,
+    ) -> Arc<Self> {
         Arc::new(Self {
+            face: Face::new(listen, &options),
             polls: Semaphore::new(options.long_polls_max),
             bodies: Arc::new(Semaphore::new(options.bodies_max_bytes.div_ceil(body::PERMIT_BYTES))),
             access: Arc::new(Access::new(Some(Arc::clone(operations.store())), options.access)),
@@ -142,11 +154,6 @@ impl Server {
     /// Whether calls may change anything.
     pub(crate) fn mode(&self) -> rights::Mode {
         self.options.access.mode
-    }
-
-    /// How pages of this server link to each other.
-    pub(crate) fn links(&self) -> Links {
-        Links::under("")
     }
 
     /// Whether the next step of a workflow prefers a worker.
@@ -188,8 +195,8 @@ pub async fn serve(
         return serve_monitor(listener, operations.vitals(), options, shutdown).await;
     }
     let (close, closing) = watch::channel(false);
-    let hosts = Arc::new(Hosts::new(listener.local_addr()?, &options.allowed_hosts));
-    let router = routes::router(&Server::new(operations, options.clone(), closing), hosts);
+    let listen = listener.local_addr()?;
+    let router = routes::router(&Server::new(operations, options.clone(), listen, closing));
     connections::serve(listener, Arc::new(options), router, close, shutdown).await;
     Ok(())
 }
@@ -205,9 +212,9 @@ pub async fn serve_monitor(
     shutdown: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
     let (close, _) = watch::channel(false);
-    let hosts = Arc::new(Hosts::new(listener.local_addr()?, &options.allowed_hosts));
+    let face = Face::new(listener.local_addr()?, &options);
     let access = Arc::new(Access::new(vitals.store().cloned(), options.access));
-    let router = routes::monitor_router(vitals, access, hosts);
+    let router = routes::monitor_router(vitals, access, face);
     connections::serve(listener, Arc::new(options), router, close, shutdown).await;
     Ok(())
 }
@@ -225,8 +232,7 @@ impl Door {
     #[must_use]
     pub fn new(operations: Operations, options: Options, listen: SocketAddr) -> Self {
         let (close, closing) = watch::channel(false);
-        let hosts = Arc::new(Hosts::new(listen, &options.allowed_hosts));
-        let router = routes::router(&Server::new(operations, options.clone(), closing), hosts);
+        let router = routes::router(&Server::new(operations, options.clone(), listen, closing));
         Self { options: Arc::new(options), router, close }
     }
 

@@ -12,6 +12,7 @@ mod grpc;
 pub mod http;
 pub mod json;
 pub mod operations;
+pub mod public_url;
 mod watch;
 
 pub use operations::{Operations, Vitals};

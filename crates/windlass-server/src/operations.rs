@@ -29,6 +29,7 @@ mod jobs;
 mod list;
 mod new_task;
 mod schedules;
+mod sessions;
 mod tokens;
 mod view;
 mod wait;

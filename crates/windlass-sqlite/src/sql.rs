@@ -11,6 +11,7 @@ macro_rules! statements {
 }
 
 statements! {
+    ADD_SESSION = "tokens/add_session";
     ADD_TOKEN = "tokens/add_token";
     ADMIT = "gates/admit";
     ADMIT_MANY = "gates/admit_many";
@@ -37,6 +38,8 @@ statements! {
     DELETE_RECEIPTS = "upkeep/delete_receipts";
     DELETE_RUNNING = "settle/delete_running";
     DELETE_SCHEDULE = "schedules/delete_schedule";
+    DELETE_SESSION = "tokens/delete_session";
+    DELETE_SESSIONS_OF = "tokens/delete_sessions_of";
     DELETE_TOKEN = "tokens/delete_token";
     DELETE_UNSTARTED = "operate/delete_unstarted";
     DELETE_WORKER = "leases/delete_worker";
@@ -66,6 +69,7 @@ statements! {
     FIND_RECEIPT = "settle/find_receipt";
     FIND_REGISTRATION = "leases/find_registration";
     FIND_SCHEDULE = "schedules/find_schedule";
+    FIND_SESSION = "tokens/find_session";
     FIND_STEPS = "gates/find_steps";
     FIND_TASK = "operate/find_task";
     FIND_TOKEN = "tokens/find_token";
@@ -93,6 +97,7 @@ statements! {
     LIST_HISTORY = "operate/list_history";
     LIST_JOBS = "operate/list_jobs";
     LIST_SCHEDULES = "schedules/list_schedules";
+    LIST_SESSIONS = "tokens/list_sessions";
     LIST_TASK = "operate/list_task";
     LIST_TOKENS = "tokens/list_tokens";
     LIST_WORKFLOWS = "operate/list_workflows";
@@ -109,6 +114,7 @@ statements! {
     OLD_DEAD = "upkeep/old_dead";
     OLD_HISTORY = "upkeep/old_history";
     OLD_KEYS = "upkeep/old_keys";
+    OLD_SESSIONS = "upkeep/old_sessions";
     OLD_WORKERS = "leases/old_workers";
     PASS_ON = "gates/pass_on";
     PAUSE_QUEUE = "operate/pause_queue";
@@ -130,6 +136,7 @@ statements! {
     RESTORE_RUNNING = "leases/restore_running";
     RESTORE_WORKER_IDS = "leases/restore_worker_ids";
     RESUME_QUEUE = "operate/resume_queue";
+    SEE_SESSION = "tokens/see_session";
     SETTLE_DEAD = "settle/settle_dead";
     SETTLE_READY = "settle/settle_ready";
     SETTLE_RETRY = "settle/settle_retry";
@@ -137,6 +144,7 @@ statements! {
     SHOW_HISTORY = "operate/show_history";
     SHOW_TASK = "operate/show_task";
     STAND_ASIDE = "claim/stand_aside";
+    TRIM_SESSIONS = "tokens/trim_sessions";
     UNSTARTED_HELD = "gates/unstarted_held";
     UNSTARTED_LATER = "gates/unstarted_later";
     WAITING_SUSPECTS = "claim/waiting_suspects";

@@ -4,4 +4,5 @@ pub(crate) mod audit;
 pub(crate) mod migrate;
 pub(crate) mod retention;
 pub(crate) mod schedule;
+pub(crate) mod session;
 pub(crate) mod token;

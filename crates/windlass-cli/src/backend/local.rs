@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use windlass_core::{Name, Payload, TaskId, WorkerId, WorkflowAction, store::SharedStore};
 use windlass_server::{
     Operations,
+    access::Caller,
     api::{
         Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse,
         DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, JobRemoval, JobRequest, JobView, Jobs,
         PurgeRequest, PurgeResponse, QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest,
-        ScheduleView, Schedules, TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest,
-        TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers,
-        WorkflowChange, WorkflowView, Workflows,
+        ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved, TaskView,
+        TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView, WorkerRequest,
+        WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
     },
 };
 
@@ -209,6 +210,14 @@ impl Backend for Local {
 
     async fn revoke_token(&self, id: &str) -> Answer<TokenRevoked> {
         self.operations.revoke_token(id).await
+    }
+
+    async fn sessions(&self) -> Answer<Sessions> {
+        self.operations.sessions(&Caller::Anybody).await
+    }
+
+    async fn end_session(&self, id: &str) -> Answer<SessionEnded> {
+        self.operations.end_session(&Caller::Anybody, id).await
     }
 
     async fn info(&self) -> Answer<InfoView> {

@@ -16,9 +16,9 @@ use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, JobRemoval, JobRequest, JobView, Jobs,
     PurgeRequest, PurgeResponse, QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest,
-    ScheduleView, Schedules, TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest,
-    TokenRevoked, Tokens, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers, WorkflowChange,
-    WorkflowView, Workflows,
+    ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved, TaskView,
+    TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitResponse, WhyView, WorkerRequest, WorkerView,
+    Workers, WorkflowChange, WorkflowView, Workflows,
 };
 
 pub use connect::connect;
@@ -104,6 +104,10 @@ pub trait Backend: Send + Sync {
     async fn tokens(&self) -> Answer<Tokens>;
     /// Revokes a token by its id, or a name that only it has.
     async fn revoke_token(&self, id: &str) -> Answer<TokenRevoked>;
+    /// Sessions of browsers.
+    async fn sessions(&self) -> Answer<Sessions>;
+    /// Ends a session.
+    async fn end_session(&self, id: &str) -> Answer<SessionEnded>;
     /// Information about the store, the version and the worker.
     async fn info(&self) -> Answer<InfoView>;
     /// Every broken promise in the store.

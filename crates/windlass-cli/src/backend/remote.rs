@@ -8,9 +8,9 @@ use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, HealthView, InfoView, JobRemoval, JobRequest, JobView, Jobs,
     PurgeRequest, PurgeResponse, QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest,
-    ScheduleView, Schedules, TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest,
-    TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers,
-    WorkflowChange, WorkflowView, Workflows,
+    ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved, TaskView,
+    TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView, WorkerRequest,
+    WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
 };
 
 use super::{
@@ -236,6 +236,14 @@ impl Backend for Remote {
 
     async fn revoke_token(&self, id: &str) -> Answer<TokenRevoked> {
         self.client.delete(&format!("/v1/tokens/{}", escape(id))).await
+    }
+
+    async fn sessions(&self) -> Answer<Sessions> {
+        self.client.get("/v1/sessions", Duration::ZERO).await
+    }
+
+    async fn end_session(&self, id: &str) -> Answer<SessionEnded> {
+        self.client.delete(&format!("/v1/sessions/{}", escape(id))).await
     }
 
     async fn info(&self) -> Answer<InfoView> {

@@ -13,6 +13,7 @@ pub mod migrate;
 pub mod queues;
 pub mod restore;
 pub mod schedules;
+pub mod sessions;
 pub mod store_copy;
 pub mod tasks;
 pub mod token;

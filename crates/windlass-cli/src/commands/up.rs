@@ -40,6 +40,9 @@ pub struct UpArgs {
     /// Where to listen, such as 127.0.0.1:7878
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
+    /// The address at which browsers reach this server, such as <https://ops.example.com/windlass>
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
     #[command(flatten)]
     access: AccessFlags,
 }
@@ -48,7 +51,10 @@ impl UpArgs {
     /// The settings among them.
     pub fn flags(&self) -> Vec<(&'static Setting, Raw)> {
         let mut flags = self.worker.flags();
-        flags.extend(crate::args::given([(&table::LISTEN, self.listen.as_ref())]));
+        flags.extend(crate::args::given([
+            (&table::LISTEN, self.listen.as_ref()),
+            (&table::PUBLIC_URL, self.public_url.as_ref()),
+        ]));
         flags.extend(self.access.flags());
         flags
     }

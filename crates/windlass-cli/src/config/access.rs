@@ -39,6 +39,14 @@ pub static ALLOWED_HOSTS: Setting = Setting::new(
     "",
     "Names that clients may call this server by, beside its address and localhost: `[\"windlass.internal\"]`. A request with another Host is refused.",
 );
+/// The address at which browsers reach the server.
+pub static PUBLIC_URL: Setting = Setting::new(
+    "public_url",
+    Kind::Url,
+    "",
+    "The address at which browsers reach this server, if a proxy stands before it: `https://ops.example.com/windlass`. The server answers to its host, serves the paths under its prefix, and takes changes from its pages only.",
+)
+.flag("--public-url");
 /// The server's certificate.
 pub static TLS_CERT: Setting = Setting::new(
     "tls_cert",

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use windlass_core::Name;
+use windlass_server::public_url::PublicUrl;
 
 use crate::duration;
 
@@ -118,6 +119,8 @@ pub enum Kind {
     Text,
     /// An address with a port.
     Address,
+    /// An address of a web server.
+    Url,
     /// A number.
     Count {
         /// The least.
@@ -189,6 +192,7 @@ impl Kind {
             Self::Text if text.is_empty() => Err("must not be empty".to_owned()),
             Self::Text => plain(Value::Text(text.to_owned())),
             Self::Address => plain(Value::Text(address(text)?.to_string())),
+            Self::Url => text.parse::<PublicUrl>().map(|_| plain(Value::Text(text.to_owned())))?,
             Self::Count { min, max } => Ok(bounded(number(text)?, min, max, |n| n.to_string())?.number()),
             Self::Bytes { min, max } => Ok(bounded(bytes(text)?, min, max, |n| n.to_string())?.number()),
             Self::Millis { min, max } => {
@@ -216,6 +220,7 @@ impl Kind {
         match self {
             Self::Text => String::new(),
             Self::Address => "address:port".to_owned(),
+            Self::Url => "URL".to_owned(),
             Self::Count { min, max: u64::MAX } => format!("≥ {min}"),
             Self::Count { min, max } => format!("{min}–{max}"),
             Self::Bytes { min, max: u64::MAX } => format!("≥ {min} bytes"),

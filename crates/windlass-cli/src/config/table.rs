@@ -1,7 +1,7 @@
 //! The one table of settings.
 
 pub use super::access::{
-    ALLOWED_HOSTS, AUTH, CA, CONNECTIONS_MAX, RATE_LIMIT, READ_ONLY, TLS_CERT, TLS_CLIENT_CA,
+    ALLOWED_HOSTS, AUTH, CA, CONNECTIONS_MAX, PUBLIC_URL, RATE_LIMIT, READ_ONLY, TLS_CERT, TLS_CLIENT_CA,
     TLS_CLIENT_SCOPES, TLS_KEY, TOKEN_FILE,
 };
 use super::setting::{Kind, Setting};
@@ -406,6 +406,7 @@ pub static ALL: &[&Setting] = &[
     &RATE_LIMIT,
     &CONNECTIONS_MAX,
     &ALLOWED_HOSTS,
+    &PUBLIC_URL,
     &TLS_CERT,
     &TLS_KEY,
     &TLS_CLIENT_CA,

@@ -32,6 +32,7 @@ pub mod remove;
 pub mod retention;
 pub mod rig;
 pub mod schedules;
+pub mod sessions;
 pub mod settle;
 pub mod straight;
 pub mod suspects;

@@ -1,7 +1,7 @@
-//! The tokens of the in-memory store.
+//! The tokens and sessions of the in-memory store.
 
 use async_trait::async_trait;
-use windlass_core::{Name, NewToken, Result, TokenRecord, Tokens};
+use windlass_core::{Name, NewSession, NewToken, Result, SessionRecord, Sessions, TokenRecord, Tokens};
 
 use super::MemoryStore;
 
@@ -21,5 +21,32 @@ impl Tokens for MemoryStore {
 
     async fn remove(&self, id: &Name) -> Result<bool> {
         self.run(|model, _| model.remove_token(id))
+    }
+
+    fn sessions(&self) -> &dyn Sessions {
+        self
+    }
+}
+
+#[async_trait]
+impl Sessions for MemoryStore {
+    async fn add(&self, session: &NewSession) -> Result<Option<SessionRecord>> {
+        self.run(|model, now| model.add_session(now, session))
+    }
+
+    async fn list(&self, token: Option<&Name>, limit: u32) -> Result<Vec<SessionRecord>> {
+        self.run(|model, now| model.list_sessions(now, token, limit as usize))
+    }
+
+    async fn find(&self, id: &Name) -> Result<Option<SessionRecord>> {
+        self.run(|model, now| model.find_session(now, id))
+    }
+
+    async fn see(&self, id: &Name) -> Result<()> {
+        self.run(|model, now| model.see_session(now, id))
+    }
+
+    async fn end(&self, id: &Name) -> Result<bool> {
+        self.run(|model, _| model.end_session(id))
     }
 }

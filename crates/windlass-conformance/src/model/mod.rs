@@ -15,6 +15,7 @@ mod lease;
 mod operate;
 mod retain;
 mod schedule;
+mod session;
 mod settle;
 mod suspect;
 mod token;
@@ -60,6 +61,7 @@ pub struct Model {
     workflows: BTreeMap<Name, Workflow>,
     schedules: BTreeMap<Name, ScheduleRow>,
     tokens: BTreeMap<Name, TokenRecord>,
+    sessions: Vec<session::Session>,
     touched: Touched,
     moves: BTreeMap<(State, Event), u64>,
 }
@@ -132,6 +134,7 @@ impl Model {
             workflows: BTreeMap::new(),
             schedules: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            sessions: Vec::new(),
             touched: Touched::default(),
             moves: BTreeMap::new(),
         }

@@ -5,7 +5,8 @@ use windlass_core::{State, TaskId, source::DutyReport, store::Retention};
 use super::{Model, Now, inspect::bytes_of};
 
 impl Model {
-    /// Removes tasks that are too old, then the oldest ones while the size is too large.
+    /// Removes tasks that are too old, then the oldest ones while the size is too large, and sessions that have
+    /// ended.
     pub fn retain(&mut self, now: Now, retention: &Retention) -> DutyReport {
         let gone: Vec<TaskId> = self
             .tasks
@@ -25,6 +26,7 @@ impl Model {
         for id in &gone {
             self.remove(*id);
         }
+        self.sessions.retain(|session| session.expires_at > now.wall);
         let mut moved = gone.len() as u64;
         while self.info().history_bytes > retention.history_max_bytes
             && let Some(oldest) = self.oldest_kept()

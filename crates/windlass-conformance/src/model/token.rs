@@ -37,8 +37,9 @@ impl Model {
         self.tokens.get(id).map(|token| seen(now, token))
     }
 
-    /// Removes a token.
+    /// Removes a token and its sessions.
     pub fn remove_token(&mut self, id: &Name) -> bool {
+        self.sessions.retain(|session| session.token != *id);
         self.tokens.remove(id).is_some()
     }
 }

@@ -1,7 +1,7 @@
 -- Asks to lead, or to go on leading: a new term if there is no leader. Answers the term, or until when another process
 -- leads; and, for the leader, which duties have work. $1 the process that asks, $2 for how long, $3 age of the dead, $4
 -- tasks kept before this are removed, $5 how far ahead there must be parts of the history. Index: task_dead,
--- key_expires, worker_ended, keys of leader and part.
+-- key_expires, worker_ended, session_expires, keys of leader and part.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), led AS (
@@ -25,5 +25,6 @@ SELECT
   EXISTS (SELECT 1 FROM windlass.part AS p WHERE p.until_ms <= clock.now - $4) AS has_old_parts,
   NOT EXISTS (
     SELECT 1 FROM windlass.part AS p WHERE p.from_ms <= clock.now + $5 AND p.until_ms > clock.now + $5
-  ) AS needs_parts
+  ) AS needs_parts,
+  EXISTS (SELECT 1 FROM windlass.session AS s WHERE s.expires_at <= clock.now) AS has_sessions
 FROM clock

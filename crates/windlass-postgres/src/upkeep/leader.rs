@@ -69,6 +69,7 @@ struct Due {
     rest: bool,
     old_parts: bool,
     parts: bool,
+    sessions: bool,
 }
 
 /// One bounded step of everything that only the leader does; nothing if another one leads.
@@ -121,6 +122,11 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
         let (_, more) = remove(shared, term, &sql::DELETE_TOMBSTONES, &[&before, &CHUNK_ROWS]).await?;
         report.more |= more;
     }
+    if due.sessions && !gives_way(&mut report) {
+        let now = term.now.as_ms();
+        let (_, more) = remove(shared, term, &sql::DELETE_SESSIONS, &[&now, &CHUNK_ROWS]).await?;
+        report.more |= more;
+    }
     if due.awaited && !gives_way(&mut report) {
         let now = term.now.as_ms();
         let (_, more) = remove(shared, term, &sql::DELETE_AWAITED, &[&now, &CHUNK_ROWS]).await?;
@@ -171,6 +177,7 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
         rest: row.get(7),
         old_parts: row.get(8),
         parts: row.get(9),
+        sessions: row.get(10),
     };
     Ok(Some((Term { number, now: Timestamp::from_ms(row.get(2)) }, due)))
 }

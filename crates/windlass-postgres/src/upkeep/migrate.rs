@@ -124,6 +124,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "table worker, for a moment",
         sql: include_str!("../../sql/migrations/0018_worker_counts.sql"),
     },
+    Migration {
+        version: 19,
+        oldest_writer: 1,
+        locks: "nothing that exists: it makes a new table only",
+        sql: include_str!("../../sql/migrations/0019_session.sql"),
+    },
 ];
 
 /// The versions that a schema records.

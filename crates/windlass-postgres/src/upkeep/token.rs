@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use windlass_core::{
-    Error, Name, NewToken, Result, Timestamp, TokenHash, TokenRecord, Tokens,
+    Error, Name, NewToken, Result, Sessions, Timestamp, TokenHash, TokenRecord, Tokens,
     token::{Bound, TOKENS_MAX},
 };
 
@@ -35,16 +35,26 @@ impl Tokens for PostgresStore {
         let row = self.shared().pool.session().await?.row(&sql::TOKEN_REMOVE, &[&id.as_str()]).await?;
         Ok(row.is_some())
     }
+
+    fn sessions(&self) -> &dyn Sessions {
+        self
+    }
 }
 
-fn record(row: &tokio_postgres::Row) -> Result<TokenRecord> {
-    let hash = <[u8; 32]>::try_from(row.get::<_, &[u8]>(2))
-        .map_err(|_| Error::Unavailable("another program has changed a token's row".to_owned()))?;
+/// The hash in a column.
+pub(super) fn hash(row: &tokio_postgres::Row, column: usize) -> Result<TokenHash> {
+    <[u8; 32]>::try_from(row.get::<_, &[u8]>(column))
+        .map(TokenHash)
+        .map_err(|_| Error::Unavailable("another program has changed a token's row".to_owned()))
+}
+
+/// The token in the first columns of a row.
+pub(super) fn record(row: &tokio_postgres::Row) -> Result<TokenRecord> {
     let (scopes, bound) = Bound::from_stored(row.get(3), row.get::<_, Option<&str>>(7));
     Ok(TokenRecord {
         id: Name::stored("token", row.get::<_, &str>(0))?,
         name: row.get::<_, Option<&str>>(1).map(|name| Name::stored("name", name)).transpose()?,
-        hash: TokenHash(hash),
+        hash: hash(row, 2)?,
         scopes,
         bound,
         created_at: Timestamp::from_ms(row.get(4)),

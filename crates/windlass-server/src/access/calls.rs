@@ -38,6 +38,11 @@ impl Call {
         PAGES.iter().any(|page| page.name == self.name)
     }
 
+    /// Whether a browser may make it by itself, without a script of a page: it only reads.
+    pub fn is_get(&self) -> bool {
+        self.name.starts_with("GET ")
+    }
+
     /// Whether it is a gRPC call.
     pub fn is_grpc(&self) -> bool {
         !self.name.contains(' ')
@@ -62,6 +67,8 @@ macro_rules! calls {
 calls! {
     None, false => {
         "GET /healthz", "GET /readyz", "GET /v1/openapi.json",
+        // They check what they are shown by themselves.
+        "POST /v1/login", "POST /v1/logout",
         "grpc.health.v1.Health/Check", "grpc.health.v1.Health/Watch",
         "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
         "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
@@ -82,6 +89,9 @@ calls! {
         "windlass.v1.Control/ListWorkflows", "windlass.v1.Control/GetWorkflow",
         "windlass.v1.Store/Audit", "windlass.v1.Store/ViewGates", "windlass.v1.Store/ListSchedules",
     }
+    // Without `admin`, only the sessions of the caller's own token.
+    Some(Scope::Read), false => { "GET /v1/sessions", }
+    Some(Scope::Read), true => { "DELETE /v1/sessions/{id}", }
     Some(Scope::Enqueue), false => {
         "POST /v1/tasks",
         "windlass.v1.Tasks/Enqueue", "windlass.v1.Tasks/EnqueueBatch",
@@ -230,14 +240,15 @@ mod tests {
     fn destructive_calls_need_admin_and_names_are_unique() {
         for (place, call) in CALLS.iter().enumerate() {
             assert!(CALLS.iter().skip(place + 1).all(|other| other.name != call.name), "{}", call.name);
-            assert!(!call.destructive || call.scope == Some(Scope::Admin), "{}", call.name);
+            let own = call.name == "DELETE /v1/sessions/{id}";
+            assert!(!call.destructive || call.scope == Some(Scope::Admin) || own, "{}", call.name);
         }
     }
 
     #[test]
     fn an_http_call_that_is_not_a_get_enqueues_or_is_destructive() {
         for call in CALLS.iter().filter(|call| call.name.contains(' ') && !call.name.starts_with("GET ")) {
-            let looks = call.name == "POST /v1/tasks/wait";
+            let looks = ["POST /v1/tasks/wait", "POST /v1/login", "POST /v1/logout"].contains(&call.name);
             let known = call.destructive || call.scope == Some(Scope::Enqueue) || looks;
             assert!(known, "{}", call.name);
         }

@@ -1,5 +1,6 @@
 //! What a token looks like: `wl_`, its id, `_`, its secret. The id finds the token in the store; a hash of
-//! the whole text proves it.
+//! the whole text proves it. The text of a session is the same with `ws_`, so that neither can be shown as
+//! the other.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::{
@@ -11,6 +12,8 @@ use windlass_core::{Error, Name, TokenHash};
 
 /// What every token begins with, so that a scanner for secrets can find one that leaked.
 const PREFIX: &str = "wl_";
+/// What the text of every session begins with.
+const SESSION_PREFIX: &str = "ws_";
 /// Random bytes of an id: enough that two tokens never share one.
 const ID_BYTES: usize = 8;
 /// Random bytes of a secret.
@@ -18,7 +21,7 @@ const SECRET_BYTES: usize = 32;
 /// Letters of a whole token.
 const TOKEN_LETTERS: usize = PREFIX.len() + 2 * ID_BYTES + 1 + (SECRET_BYTES * 4).div_ceil(3);
 
-/// A token that was just made.
+/// A token or a session that was just made.
 pub struct Fresh {
     /// The part that is no secret.
     pub id: Name,
@@ -33,12 +36,24 @@ pub struct Fresh {
 /// # Errors
 /// If the system has no random numbers.
 pub fn make() -> Result<Fresh, Error> {
+    fresh("token", PREFIX)
+}
+
+/// Makes the text of a session.
+///
+/// # Errors
+/// If the system has no random numbers.
+pub fn make_session() -> Result<Fresh, Error> {
+    fresh("session", SESSION_PREFIX)
+}
+
+fn fresh(what: &str, prefix: &str) -> Result<Fresh, Error> {
     let random = SystemRandom::new();
     let (mut id, mut secret) = ([0; ID_BYTES], [0; SECRET_BYTES]);
     let filled = random.fill(&mut id).and_then(|()| random.fill(&mut secret));
     filled.map_err(|_| Error::Unavailable("the system has no random numbers".to_owned()))?;
-    let id = Name::new("token", format!("{:016x}", u64::from_be_bytes(id)))?;
-    let text = format!("{PREFIX}{id}_{}", URL_SAFE_NO_PAD.encode(secret));
+    let id = Name::new(what, format!("{:016x}", u64::from_be_bytes(id)))?;
+    let text = format!("{prefix}{id}_{}", URL_SAFE_NO_PAD.encode(secret));
     let hash = hash(&text);
     Ok(Fresh { id, text, hash })
 }
@@ -51,8 +66,17 @@ pub fn bearer(value: &str) -> Option<&str> {
 
 /// The id in a token, if the text has the shape of one.
 pub fn id_of(text: &str) -> Option<Name> {
+    id_after(PREFIX, text)
+}
+
+/// The id in the text of a session, if the text has the shape of one.
+pub fn session_id_of(text: &str) -> Option<Name> {
+    id_after(SESSION_PREFIX, text)
+}
+
+fn id_after(prefix: &str, text: &str) -> Option<Name> {
     let well_formed = text.len() == TOKEN_LETTERS && text.is_ascii();
-    let (id, _) = text.strip_prefix(PREFIX).filter(|_| well_formed)?.split_once('_')?;
+    let (id, _) = text.strip_prefix(prefix).filter(|_| well_formed)?.split_once('_')?;
     let is_hex = id.len() == 2 * ID_BYTES && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_hex.then(|| Name::new("token", id).ok())?
 }
@@ -83,6 +107,15 @@ mod tests {
         let forged = format!("wl_{}_{}", one.id, &other.text[20..]);
         assert_eq!(id_of(&forged), Some(one.id));
         assert!(!is_of(&forged, one.hash));
+    }
+
+    #[test]
+    fn a_session_is_no_token_and_a_token_no_session() {
+        let (token, session) = (make().unwrap(), make_session().unwrap());
+        assert_eq!(session_id_of(&session.text), Some(session.id));
+        assert_eq!((id_of(&session.text), session_id_of(&token.text)), (None, None));
+        let disguised = session.text.replacen(SESSION_PREFIX, PREFIX, 1);
+        assert!(id_of(&disguised).is_some() && !is_of(&disguised, session.hash));
     }
 
     #[test]

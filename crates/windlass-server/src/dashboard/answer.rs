@@ -8,11 +8,12 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use super::{
     FRAGMENT, Page, layout, pages,
     recent::Drawn,
-    viewer::{Ask, Links, encoded},
+    viewer::{Ask, encoded},
 };
 use crate::{
     api::{ErrorCode, ErrorDetail},
     operations::Result,
+    public_url::Prefix,
 };
 
 /// Pages load their own script, style and content from this server, and nothing else.
@@ -50,9 +51,9 @@ pub(super) fn page(ask: &Ask, page: Option<Page>, drawn: Result<Arc<Drawn>>) -> 
 }
 
 /// The page on which a token is exchanged for a session.
-pub(super) fn login(headers: &HeaderMap, is_open: bool, links: &Links) -> Response {
+pub(super) fn login(headers: &HeaderMap, is_open: bool, links: &Prefix) -> Response {
     if is_open {
-        return see_other(&links.to("/"));
+        return see_other(&links.link("/"));
     }
     // A fragment is asked for by a page whose session has ended.
     if headers.contains_key(FRAGMENT) {
@@ -62,12 +63,12 @@ pub(super) fn login(headers: &HeaderMap, is_open: bool, links: &Links) -> Respon
 }
 
 /// The refusal of a page: a viewer whom the server does not know is led to the login.
-pub(crate) fn refused(error: ErrorDetail, headers: &HeaderMap, address: &str, links: &Links) -> Response {
+pub(crate) fn refused(error: ErrorDetail, headers: &HeaderMap, address: &str, links: &Prefix) -> Response {
     if headers.contains_key(FRAGMENT) {
         return error.into_response();
     }
     if error.code == ErrorCode::Unauthorized {
-        return see_other(&links.to(&format!("/login?next={}", encoded(address))));
+        return see_other(&links.link(&format!("/login?next={}", encoded(address))));
     }
     let status = error.clone().into_response().status();
     with_policy(status, layout::bare(links, "Refused", &pages::error_text(&error)).into_string())

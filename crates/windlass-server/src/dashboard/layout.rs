@@ -5,8 +5,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::{
     Page, assets,
     recent::Drawn,
-    viewer::{Ask, Links, Viewer},
+    viewer::{Ask, Viewer},
 };
+use crate::public_url::Prefix;
 
 /// A drum with a rope: the sign of the program, also as the icon of the tab.
 const SIGN: &str = "<svg viewBox=\"0 0 24 24\" aria-hidden=\"true\"><path fill=\"none\" stroke=\"currentColor\" \
@@ -20,7 +21,7 @@ pub(super) fn whole(ask: &Ask, page: Option<Page>, drawn: &Drawn) -> Markup {
     let version = ask.operations().health().version;
     html! {
         (head(links, &drawn.title))
-        body data-prefix=(links.to("")) {
+        body data-prefix=(links.link("")) {
             a.skip href="#content" { "Skip to the content" }
             p.lost id="lost" role="alert" hidden { "The server does not answer. What you see may be old." }
             (side(viewer, page, &version))
@@ -31,20 +32,20 @@ pub(super) fn whole(ask: &Ask, page: Option<Page>, drawn: &Drawn) -> Markup {
 }
 
 /// A page without navigation, for a viewer whom the server does not know.
-pub(super) fn bare(links: &Links, title: &str, content: &Markup) -> Markup {
+pub(super) fn bare(links: &Prefix, title: &str, content: &Markup) -> Markup {
     html! {
         (head(links, title))
-        body data-prefix=(links.to("")) { main.login id="content" { div { (content) } } }
+        body data-prefix=(links.link("")) { main.login id="content" { div { (content) } } }
     }
 }
 
 /// The page on which a viewer shows a token.
-pub(super) fn login(links: &Links) -> Markup {
+pub(super) fn login(links: &Prefix) -> Markup {
     html! {
         (head(links, "Log in"))
-        body data-prefix=(links.to("")) {
+        body data-prefix=(links.link("")) {
             main.login id="content" {
-                form id="login" data-call="POST" data-url=(links.to("/v1/login")) {
+                form id="login" data-call="POST" data-url=(links.link("/v1/login")) {
                     h1 { "Windlass" }
                     p.soft { "This server asks for a token. It is exchanged for a session of this browser, and not kept." }
                     label { "Token" input type="password" name="token" required autofocus autocomplete="off" spellcheck="false"; }
@@ -58,7 +59,7 @@ pub(super) fn login(links: &Links) -> Markup {
     }
 }
 
-fn head(links: &Links, title: &str) -> Markup {
+fn head(links: &Prefix, title: &str) -> Markup {
     html! {
         (DOCTYPE)
         (PreEscaped("<html lang=\"en\">"))
@@ -67,8 +68,8 @@ fn head(links: &Links, title: &str) -> Markup {
             meta name="viewport" content="width=device-width, initial-scale=1";
             title { (title) " · Windlass" }
             link rel="icon" href=(PreEscaped(ICON));
-            link rel="stylesheet" href=(links.to(&assets::style_path()));
-            script type="module" src=(links.to(&assets::script_path())) {}
+            link rel="stylesheet" href=(links.link(&assets::style_path()));
+            script type="module" src=(links.link(&assets::script_path())) {}
         }
     }
 }

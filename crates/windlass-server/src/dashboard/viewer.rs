@@ -11,6 +11,7 @@ use crate::{
     api::{ErrorCode, ErrorDetail},
     http::{Server, query},
     operations::{Operations, Result},
+    public_url::Prefix,
 };
 
 /// One request for a page.
@@ -59,11 +60,11 @@ pub(super) struct Viewer {
     caller: Arc<Caller>,
     mode: Mode,
     auth: Auth,
-    links: Links,
+    links: Prefix,
 }
 
 impl Viewer {
-    pub(super) fn new(caller: Arc<Caller>, mode: Mode, auth: Auth, links: Links) -> Self {
+    pub(super) fn new(caller: Arc<Caller>, mode: Mode, auth: Auth, links: Prefix) -> Self {
         Self { caller, mode, auth, links }
     }
 
@@ -82,38 +83,21 @@ impl Viewer {
     }
 
     pub(super) fn link(&self, path: &str) -> String {
-        self.links.to(path)
+        self.links.link(path)
     }
 
     /// A link to the page of one thing: `at("/jobs", "a b")` is `/jobs/a%20b`.
     pub(super) fn at(&self, folder: &str, name: &str) -> String {
-        self.links.to(&format!("{folder}/{}", encoded(name)))
+        self.links.link(&format!("{folder}/{}", encoded(name)))
     }
 
-    pub(super) fn links(&self) -> &Links {
+    pub(super) fn links(&self) -> &Prefix {
         &self.links
     }
 
     /// What decides which buttons a page shows: two viewers with the same rights share one drawing.
     pub(super) fn rights(&self) -> String {
-        format!("{} {:?} {:?}", self.caller.scopes(), self.mode, self.name())
-    }
-}
-
-/// Turns paths of the server into paths that the browser can use, behind a proxy with a prefix.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Links {
-    prefix: Arc<str>,
-}
-
-impl Links {
-    /// Links under a prefix such as `/windlass`; without one, an empty text.
-    pub(crate) fn under(prefix: &str) -> Self {
-        Self { prefix: prefix.trim_end_matches('/').into() }
-    }
-
-    pub(super) fn to(&self, path: &str) -> String {
-        format!("{}{path}", self.prefix)
+        format!("{} {:?}", self.caller.scopes(), self.mode)
     }
 }
 
@@ -142,18 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn links_begin_with_the_prefix() {
-        assert_eq!(Links::under("/windlass/").to("/tasks"), "/windlass/tasks");
-        assert_eq!(Links::default().to("/"), "/");
-    }
-
-    #[test]
     fn only_a_permitted_call_gets_a_button() {
         use windlass_core::{Scope, Scopes};
         let with = |scope, mode| {
             let certificate = crate::access::Certificate { fingerprint: "ab".into() };
             let caller = Caller::Certificate { certificate, scopes: Scopes::of([scope]) };
-            Viewer::new(Arc::new(caller), mode, Auth::Tokens, Links::default())
+            Viewer::new(Arc::new(caller), mode, Auth::Tokens, Prefix::default())
         };
         let pause = "POST /v1/queues/{name}/pause";
         assert!(with(Scope::Admin, Mode::Whole).may(pause));

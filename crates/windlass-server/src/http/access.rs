@@ -11,15 +11,25 @@ use axum::{
 use http::{HeaderMap, HeaderValue, header};
 use tonic::{Code, Status};
 
+use super::{
+    body,
+    face::{self, Face},
+};
 use crate::{
-    access::{self, Access, Answered, Call, Certificate, Shown, Subject},
+    access::{self, Access, Answered, Call, Caller, Certificate, Shown, Site, Subject},
     api::{ErrorCode, ErrorDetail},
-    dashboard::{self, Links},
-    grpc,
+    dashboard, grpc,
 };
 
+/// What decides about the calls at one address.
+pub(super) struct Gate {
+    pub(super) rights: Arc<Access>,
+    pub(super) face: Arc<Face>,
+}
+
 /// Passes on a call that the caller may make, and writes the audit lines.
-pub(super) async fn access(State(rights): State<Arc<Access>>, mut request: Request, next: Next) -> Response {
+pub(super) async fn access(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+    let rights = &gate.rights;
     let is_grpc = is_grpc(request.headers());
     let call = match find(&request, is_grpc) {
         Found::Call(call) => call,
@@ -27,16 +37,30 @@ pub(super) async fn access(State(rights): State<Arc<Access>>, mut request: Reque
         Found::Refused(response) => return response,
     };
     let certificate = request.extensions().get::<Certificate>();
-    let shown = Shown { headers: request.headers(), path: request.uri().path(), certificate };
+    // A session is for pages: a gRPC call with its cookie is one without a token.
+    let session = match gate.face.cookie.read(request.headers()) {
+        face::Shown::One(text) if !is_grpc => Some(text),
+        face::Shown::Several if !is_grpc => Some(NO_SESSION),
+        _ => None,
+    };
+    let shown = Shown { headers: request.headers(), path: request.uri().path(), certificate, session };
     let caller = match rights.admit(call, shown).await {
         Ok(caller) => caller,
         Err(error) if is_grpc => return grpc::refuse(error),
         Err(error) if call.is_page() => {
             let address = request.uri().path_and_query().map_or("/", |address| address.as_str());
-            return dashboard::refused(error, request.headers(), address, &Links::default());
+            return dashboard::refused(error, request.headers(), address, gate.face.prefix());
         }
         Err(error) => return error.into_response(),
     };
+    if caller.session().is_some()
+        && !call.is_get()
+        && let Err(error) = check_page(&request)
+    {
+        let response = error.into_response();
+        access::audit(&caller, call, (request.uri().path(), ""), Answered::Http(response.status()));
+        return response;
+    }
     let path = if call.destructive { request.uri().path().to_owned() } else { String::new() };
     let subject = Subject::default();
     if call.destructive && is_grpc {
@@ -47,6 +71,30 @@ pub(super) async fn access(State(rights): State<Arc<Access>>, mut request: Reque
     let response = next.run(request).await;
     access::audit(&caller, call, (&path, subject.get()), answered(call, &response));
     response
+}
+
+/// A text that is no session. Of two cookies one may come from another page, so neither counts.
+const NO_SESSION: &str = "";
+
+/// Refuses a change that a browser may have sent for a page of another origin. A form cannot send JSON, and a
+/// script of another origin cannot hide where it comes from.
+///
+/// # Errors
+/// `forbidden` (403) or `unsupported_media_type` (415).
+pub(super) fn check_page(request: &Request) -> Result<(), ErrorDetail> {
+    if request.extensions().get::<Site>() != Some(&Site::Own) {
+        return Err(access::foreign_page());
+    }
+    body::check_json(request.headers())
+}
+
+/// The caller that the access check found. Without one, the request did not pass the check.
+///
+/// # Errors
+/// `forbidden` (403).
+pub(super) fn caller_of(request: &Request) -> Result<Arc<Caller>, ErrorDetail> {
+    let caller = request.extensions().get::<Arc<Caller>>().cloned();
+    caller.ok_or_else(|| ErrorDetail::new(ErrorCode::Forbidden, "this call has passed no access check"))
 }
 
 /// How a call was answered. A failed gRPC call has its status in its headers; a successful one has none there
@@ -127,8 +175,9 @@ mod tests {
     fn routes() -> Vec<(String, Vec<&'static str>)> {
         let sources = concat!(
             include_str!("routes.rs"),
-            include_str!("schedules.rs"),
-            include_str!("tokens.rs"),
+            include_str!("routes/schedules.rs"),
+            include_str!("routes/sessions.rs"),
+            include_str!("routes/tokens.rs"),
             include_str!("watched/mod.rs"),
             include_str!("../dashboard.rs")
         );

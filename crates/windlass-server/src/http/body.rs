@@ -70,10 +70,7 @@ pub(super) async fn read(server: &Server, request: Request, max: usize) -> Resul
     if request.body().is_end_stream() {
         return Ok(Received::default());
     }
-    if !is_json(request.headers()) {
-        return Err(ErrorDetail::new(ErrorCode::UnsupportedMediaType, "the body must be JSON")
-            .hint("send content-type: application/json"));
-    }
+    check_json(request.headers())?;
     let told = request.body().size_hint();
     // A client that waits for 100 Continue has sent nothing yet: it gets the answer without a discarded body.
     let waits = request.headers().contains_key(header::EXPECT);
@@ -97,6 +94,18 @@ pub(super) async fn read(server: &Server, request: Request, max: usize) -> Resul
         let seconds = server.options.body_read_max.as_secs();
         Err(ErrorDetail::new(ErrorCode::Timeout, format!("the body did not arrive within {seconds} s")))
     })
+}
+
+/// Refuses a body that is not declared to be JSON.
+///
+/// # Errors
+/// `unsupported_media_type` (415).
+pub(super) fn check_json(headers: &HeaderMap) -> Result<(), ErrorDetail> {
+    if is_json(headers) {
+        return Ok(());
+    }
+    Err(ErrorDetail::new(ErrorCode::UnsupportedMediaType, "the body must be JSON")
+        .hint("send content-type: application/json"))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -1,9 +1,9 @@
 //! The API for programs: an OpenAPI 3.1 document. It is built from the table of calls, the operations and the
 //! types.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use axum::response::Response;
+use axum::{extract::State, response::Response};
 use serde_json::{Map, Value, json};
 
 mod operations;
@@ -12,14 +12,22 @@ mod types;
 use operations::{OPERATIONS, Operation};
 use types::schema;
 
-use super::answer;
+use super::{Server, answer};
 use crate::{access::Call, operations::VERSION};
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
 
-/// Serves the document.
-pub(super) async fn openapi() -> Response {
-    answer::ok(&*DOCUMENT)
+/// Serves the document, with the prefix that clients must use.
+pub(super) async fn openapi(State(server): State<Arc<Server>>) -> Response {
+    let prefix = server.face.prefix();
+    if prefix.as_str().is_empty() {
+        return answer::ok(&*DOCUMENT);
+    }
+    let mut document = DOCUMENT.clone();
+    if let Some(document) = document.as_object_mut() {
+        document.insert("servers".to_owned(), json!([{"url": prefix.as_str()}]));
+    }
+    answer::ok(&document)
 }
 
 fn document() -> Value {
@@ -43,7 +51,8 @@ fn document() -> Value {
         "components": {
             "schemas": types::schemas(),
             "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer", "description": "`windlass token create --scope read` makes one."}
+                "token": {"type": "http", "scheme": "bearer", "description": "`windlass token create --scope read` makes one. A page of \
+                    this server may use the cookie that POST /v1/login sets instead."}
             }
         }
     })

@@ -17,42 +17,49 @@ use windlass_core::{TraceContext, WorkflowAction, trace::TRACEPARENT};
 
 use super::{
     Server,
-    access::{access, is_grpc},
+    access::{Gate, access, caller_of, is_grpc},
     answer::{json, ok, plain},
     body,
-    guard::{Hosts, guard},
+    face::Face,
+    guard::guard,
     openapi::openapi,
     query::{Id, ListQuery, NamesQuery, NowQuery, Param, WaitQuery, WorkflowsQuery, query},
-    schedules, tokens, watched,
+    watched,
 };
 use crate::{
-    access::{Access, Caller},
+    access::Access,
     api::{BatchRequest, Detail, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
     dashboard, grpc,
     json::{BatchShape, parse},
     operations::{Result, Vitals},
 };
 
+mod schedules;
+mod sessions;
+mod tokens;
+
 pub(super) type Shared = State<Arc<Server>>;
 
 /// Every route, behind the guard.
-pub(super) fn router(server: &Arc<Server>, hosts: Arc<Hosts>) -> Router {
+pub(super) fn router(server: &Arc<Server>) -> Router {
     let monitor = monitor().with_state(server.operations.vitals());
     let access = Arc::clone(&server.access);
     let whole = whole().merge(grpc::router(server)).with_state(Arc::clone(server));
-    guarded(monitor.merge(whole), access, hosts)
+    guarded(monitor.merge(whole), access, Arc::clone(&server.face))
 }
 
 /// The monitor's routes, behind the guard.
-pub(super) fn monitor_router(vitals: Vitals, access: Arc<Access>, hosts: Arc<Hosts>) -> Router {
-    guarded(monitor().with_state(vitals), access, hosts)
+pub(super) fn monitor_router(vitals: Vitals, access: Arc<Access>, face: Arc<Face>) -> Router {
+    guarded(monitor().with_state(vitals), access, face)
 }
 
-fn guarded(routes: Router, rights: Arc<Access>, hosts: Arc<Hosts>) -> Router {
-    routes
+fn guarded(routes: Router, rights: Arc<Access>, face: Arc<Face>) -> Router {
+    let gate = Arc::new(Gate { rights, face: Arc::clone(&face) });
+    let routes = routes
         .fallback(unknown_route)
-        .layer(from_fn_with_state(rights, access))
-        .layer(from_fn_with_state(hosts, guard))
+        .layer(from_fn_with_state(gate, access))
+        .layer(from_fn_with_state(Arc::clone(&face), guard));
+    face.under_prefix(routes)
 }
 
 /// The monitor's routes.
@@ -86,6 +93,7 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/workflows/{name}/skip", post(skip_workflow))
         .route("/v1/workflows/{name}/cancel", post(cancel_workflow))
         .merge(schedules::router())
+        .merge(sessions::router())
         .merge(tokens::router())
         .merge(watched::router())
         .route("/v1/workers", get(workers))
@@ -114,10 +122,7 @@ async fn enqueue(State(server): Shared, request: Request) -> Result<Response> {
     let operations = &server.operations;
     let max = body::enqueue_max_bytes(operations.store().rules().payload_max_bytes);
     let trace = trace_of(request.headers());
-    // The access check puts the caller there; without one, the request did not pass the check.
-    let caller = request.extensions().get::<Arc<Caller>>().cloned();
-    let caller = caller
-        .ok_or_else(|| ErrorDetail::new(ErrorCode::Forbidden, "this call has passed no access check"))?;
+    let caller = caller_of(&request)?;
     let bytes = body::read(&server, request, max).await?;
     // Count the tasks before they are built: a body with a million small tasks is refused after one scan.
     if let Some(len) = parse::<BatchShape>(&bytes)?.len {

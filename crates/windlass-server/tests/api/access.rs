@@ -54,7 +54,7 @@ impl Guarded {
         let body = if matches!(method, "POST" | "PUT") { "{}" } else { "" };
         let kind = if body.is_empty() { "" } else { "content-type: application/json\r\n" };
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{kind}{headers}content-length: {}\r\nconnection: close",
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\n{kind}{headers}content-length: {}\r\nconnection: close",
             body.len()
         );
         self.api.raw(&head, body.as_bytes()).await
@@ -215,7 +215,7 @@ async fn a_read_only_server_refuses_every_change() {
 
 /// A call without a connection, so that a test can make many.
 fn shown(headers: &http::HeaderMap) -> access::Shown<'_> {
-    access::Shown { headers, path: "/", certificate: None }
+    access::Shown { headers, path: "/", certificate: None, session: None }
 }
 
 fn bearer(token: &str) -> http::HeaderMap {
@@ -224,11 +224,11 @@ fn bearer(token: &str) -> http::HeaderMap {
     headers
 }
 
-fn of(name: &str) -> &'static access::Call {
+pub fn of(name: &str) -> &'static access::Call {
     access::Call::named(name).unwrap()
 }
 
-fn decider(options: access::Options) -> (Arc<MemoryStore>, Arc<ManualClock>, Operations, access::Access) {
+pub fn decider(options: access::Options) -> (Arc<MemoryStore>, Arc<ManualClock>, Operations, access::Access) {
     let clock = Arc::new(ManualClock::new("2027-01-31T09:30:00Z".parse().unwrap()));
     let store = Arc::new(MemoryStore::new(clock.clone(), Rules::default()));
     let operations = Operations::new(store.clone());
@@ -236,7 +236,7 @@ fn decider(options: access::Options) -> (Arc<MemoryStore>, Arc<ManualClock>, Ope
     (store, clock, operations, access)
 }
 
-const TOKENS: access::Options = access::Options {
+pub const TOKENS: access::Options = access::Options {
     auth: Auth::Tokens,
     mode: Mode::Whole,
     rate_per_s: 0,
@@ -328,7 +328,8 @@ async fn a_certificate_has_the_scopes_that_the_server_sets() {
     let (_, _, _, access) = decider(options);
     let certificate = access::Certificate { fingerprint: "ab12".into() };
     let headers = http::HeaderMap::new();
-    let shown = access::Shown { headers: &headers, path: "/", certificate: Some(&certificate) };
+    let shown =
+        access::Shown { headers: &headers, path: "/", certificate: Some(&certificate), session: None };
     let caller = access.admit(of("GET /v1/tasks"), shown).await.unwrap();
     assert_eq!(caller.to_string(), "certificate ab12");
     let refused = access.admit(of("POST /v1/tasks"), shown).await.unwrap_err();

@@ -110,7 +110,7 @@ impl Tour {
         let kind = if body.is_some() { "content-type: application/json\r\n" } else { "" };
         let body = body.unwrap_or_default();
         let head = format!(
-            "{method} {path}{query} HTTP/1.1\r\nhost: localhost\r\n{kind}content-length: {}\r\nconnection: close",
+            "{method} {path}{query} HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\n{kind}content-length: {}\r\nconnection: close",
             body.len()
         );
         let answer = self.api.raw(&head, body.as_bytes()).await;
@@ -305,6 +305,14 @@ async fn use_schedules_and_tokens(tour: &mut Tour) {
     let made = tour.call("POST /v1/tokens", "", "", Some(made)).await;
     tour.call("POST /v1/tokens", "", "", Some(json!({"scopes": ["moon"]}))).await;
     tour.call("GET /v1/tokens", "", "", None).await;
+    let session = tour.call("POST /v1/login", "", "", Some(json!({"token": made["token"]}))).await;
+    tour.call("POST /v1/login", "", "", Some(json!({"token": "x"}))).await;
+    tour.call("POST /v1/login", "", "", Some(json!({"token": ""}))).await;
+    tour.call("GET /v1/sessions", "", "", None).await;
+    for _ in 0..2 {
+        tour.call("DELETE /v1/sessions/{id}", session["id"].as_str().unwrap(), "", None).await;
+    }
+    tour.call("POST /v1/logout", "", "", Some(json!({}))).await;
     let id = made["id"].as_str().unwrap().to_owned();
     tour.call("DELETE /v1/tokens/{id}", &id, "", None).await;
     tour.call("DELETE /v1/tokens/{id}", &id, "", None).await;
@@ -370,8 +378,8 @@ async fn body_fields_and_the_document_agree() {
                 r#"{"zzzzzzzzzz":1}"#
             };
             let head = format!(
-                "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
-                 connection: close",
+                "{method} {path} HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\ncontent-type: application/json\r\n\
+                 content-length: {}\r\nconnection: close",
                 body.len()
             );
             let answer = api.raw(&head, body.as_bytes()).await;

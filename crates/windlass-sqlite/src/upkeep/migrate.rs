@@ -35,6 +35,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         oldest_writer: 1,
         sql: include_str!("../../sql/migrations/0011_worker_counts.sql"),
     },
+    Migration { version: 12, oldest_writer: 1, sql: include_str!("../../sql/migrations/0012_session.sql") },
 ];
 
 /// The version that a file records.

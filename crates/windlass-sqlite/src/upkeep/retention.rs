@@ -109,7 +109,7 @@ impl Cursor {
 /// One step of retention; `more` in the answer asks for another at once.
 pub(crate) fn retain(tx: &mut Tx<'_>, retention: &Retention) -> Step<DutyReport> {
     let started = Instant::now();
-    let duties: [Duty; 6] = [by_age, by_size, dead_tasks, expired_keys, tombstones, free_pages];
+    let duties: [Duty; 7] = [by_age, by_size, dead_tasks, expired_keys, tombstones, old_sessions, free_pages];
     let mut report = DutyReport::default();
     let turns = duties.iter().enumerate().cycle().skip(tx.cursor.first_duty).take(duties.len());
     for (place, duty) in turns {
@@ -284,6 +284,11 @@ fn tombstones(tx: &mut Tx<'_>, _: &Retention) -> Step<Swept> {
         tx.sql(sql::DELETE_WORKER)?.execute([worker])?;
     }
     Ok((0, old.len() == CHUNK_ROWS))
+}
+
+fn old_sessions(tx: &mut Tx<'_>, _: &Retention) -> Step<Swept> {
+    let removed = tx.sql(sql::OLD_SESSIONS)?.execute((tx.now.as_ms(), CHUNK_ROWS as i64))?;
+    Ok((0, removed == CHUNK_ROWS))
 }
 
 /// Returns free pages at the end of the file to the system, a few at a time.

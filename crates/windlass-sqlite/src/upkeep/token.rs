@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, types::Type};
 use windlass_core::{
-    Error, Name, NewToken, Result, Timestamp, TokenHash, TokenRecord, Tokens,
+    Error, Name, NewToken, Result, Sessions, Timestamp, TokenHash, TokenRecord, Tokens,
     token::{Bound, TOKENS_MAX},
 };
 
@@ -38,9 +38,14 @@ impl Tokens for SqliteStore {
     async fn remove(&self, id: &Name) -> Result<bool> {
         let id = id.clone();
         let work = move |tx: &mut Tx<'_>| -> Step<bool> {
+            tx.sql(sql::DELETE_SESSIONS_OF)?.execute([id.as_str()])?;
             Ok(tx.sql(sql::DELETE_TOKEN)?.execute([id.as_str()])? == 1)
         };
         self.write(Class::Client, Sync::Durable, work).await
+    }
+
+    fn sessions(&self) -> &dyn Sessions {
+        self
     }
 }
 
@@ -70,21 +75,27 @@ fn list(conn: &Connection, now: Timestamp) -> rusqlite::Result<Vec<TokenRecord>>
     conn.prepare_cached(sql::LIST_TOKENS)?.query_map([], |row| read(row, now))?.collect()
 }
 
-fn find(conn: &Connection, id: &Name, now: Timestamp) -> rusqlite::Result<Option<TokenRecord>> {
+pub(super) fn find(conn: &Connection, id: &Name, now: Timestamp) -> rusqlite::Result<Option<TokenRecord>> {
     conn.prepare_cached(sql::FIND_TOKEN)?.query_row([id.as_str()], |row| read(row, now)).optional()
 }
 
-fn read(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<TokenRecord> {
-    let hash: Vec<u8> = row.get(2)?;
+/// The hash in a column.
+pub(super) fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<TokenHash> {
+    let hash: Vec<u8> = row.get(column)?;
     let hash = <[u8; 32]>::try_from(hash.as_slice())
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(2, Type::Blob, Box::new(error)))?;
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, Type::Blob, Box::new(error)))?;
+    Ok(TokenHash(hash))
+}
+
+/// The token in the first columns of a row.
+pub(super) fn read(row: &Row<'_>, now: Timestamp) -> rusqlite::Result<TokenRecord> {
     let expires_at = row.get::<_, Option<i64>>(5)?.map(Timestamp::from_ms);
     let (scopes, bound) =
         Bound::from_stored(row.get_ref(3)?.as_str()?, row.get::<_, Option<String>>(6)?.as_deref());
     Ok(TokenRecord {
         id: name(row, 0)?,
         name: optional_name(row, 1)?,
-        hash: TokenHash(hash),
+        hash: hash(row, 2)?,
         scopes,
         bound,
         created_at: Timestamp::from_ms(row.get(4)?),

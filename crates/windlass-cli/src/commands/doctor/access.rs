@@ -33,6 +33,7 @@ pub(super) async fn checks(
     } else {
         planned(report, settings);
     }
+    public(report, settings);
     match backend.tokens().await {
         Ok(tokens) => tokens_check(report, &tokens.tokens, duration::now()),
         Err(error) if matches!(error.code, ErrorCode::Forbidden | ErrorCode::Unauthorized) => {
@@ -76,7 +77,8 @@ fn is_local(address: &str) -> bool {
 fn planned(report: &mut Report, settings: &Settings) {
     let Ok(listen) = settings.text(&table::LISTEN).parse() else { return };
     let has_tls = !settings.text(&table::TLS_CERT).is_empty();
-    let exposed = Exposed { listen, has_tls, insecure: false };
+    let is_public = access::public_url(settings).ok().flatten().is_some_and(|url| !url.is_local());
+    let exposed = Exposed { listen, has_tls, is_public, insecure: false };
     let way = if has_tls { "with TLS" } else { "without TLS" };
     let said = match access::decide(exposed, &settings.text(&table::AUTH)) {
         Ok(windlass_server::access::Auth::Tokens) => {
@@ -88,6 +90,18 @@ fn planned(report: &mut Report, settings: &Settings) {
         Err(refused) => format!("`windlass up` would refuse: {}", refused.message),
     };
     report.add("access", Level::Note, format!("{listen}, {way}: {said}"));
+}
+
+/// What `public_url` means for browsers. Only the settings of this command are known, not those of the
+/// server.
+fn public(report: &mut Report, settings: &Settings) {
+    let Ok(Some(url)) = access::public_url(settings) else { return };
+    let (level, detail) = match (url.is_https() || url.is_local(), settings.text(&table::AUTH).as_str()) {
+        (_, "off") => (Level::Note, "no token is asked for; the proxy must ask who calls"),
+        (true, _) => (Level::Ok, "browsers log in there with a token"),
+        (false, _) => (Level::Note, "without TLS others on the way can read tokens and sessions"),
+    };
+    report.add("public_url", level, format!("{url}: {detail}"));
 }
 
 fn tokens_check(report: &mut Report, tokens: &[TokenView], now: Timestamp) {

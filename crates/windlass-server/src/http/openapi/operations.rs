@@ -138,4 +138,12 @@ operations! {
         => 201 ["TokenCreated"]; [400 409]
     "DELETE /v1/tokens/{id}" revoke_token "Revokes a token by its id, or by a name that only it has" ? &[]; ["Nothing"]
         => 200 ["TokenRevoked"]; [400 404 409]
+    "POST /v1/login" login "Starts a session of a browser, whose cookie counts in place of the token" ? &[]; ["LoginRequest"]
+        => 200 ["SessionView"]; [400 401 429 500 501 503]
+    "POST /v1/logout" logout "Ends the session of a browser" ? &[]; ["Nothing"]
+        => 200 ["LoggedOut"]; [400 429 500 501 503]
+    "GET /v1/sessions" list_sessions "The newest sessions: all for an administrator, else those of the same token" ? &[];
+        => 200 ["Sessions"]; []
+    "DELETE /v1/sessions/{id}" end_session "Ends a session: any for an administrator, else one of the same token" ? &[]; ["Nothing"]
+        => 200 ["SessionEnded"]; [400 404]
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    JobRecord, Name, ScheduleRow, Store, TaskId, TaskRecord, TokenRecord, WorkerId, WorkerRecord,
-    WorkflowRecord,
+    JobRecord, Name, ScheduleRow, SessionRecord, Store, TaskId, TaskRecord, TokenRecord, WorkerId,
+    WorkerRecord, WorkflowRecord,
     store::{Filter, PAGE_MAX},
 };
 
@@ -19,6 +19,7 @@ pub struct Dump {
     pub schedules: BTreeMap<Name, ScheduleRow>,
     pub workers: BTreeMap<WorkerId, WorkerRecord>,
     pub tokens: Vec<TokenRecord>,
+    pub sessions: Vec<SessionRecord>,
     pub paused: Vec<Name>,
 }
 
@@ -35,6 +36,7 @@ impl Dump {
             schedules: by_name(store.schedules().list().await.unwrap(), |row| &row.name),
             workers: store.workers().await.unwrap().into_iter().map(|worker| (worker.id, worker)).collect(),
             tokens: store.tokens().list().await.unwrap(),
+            sessions: store.tokens().sessions().list(None, 1_000).await.unwrap(),
             paused: store.paused_queues().await.unwrap(),
         }
     }
@@ -45,6 +47,7 @@ impl Dump {
             return;
         }
         assert_eq!(self.tokens, after.tokens, "{what}: tokens");
+        assert_eq!(self.sessions, after.sessions, "{what}: sessions");
         assert_eq!(self.paused, after.paused, "{what}: paused queues");
         self.assert_gates(after, bearer, what);
         self.assert_schedules(after, scene, bearer, what);

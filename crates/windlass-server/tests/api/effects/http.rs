@@ -15,6 +15,7 @@ fn hostile(call: &str, scene: &Scene) -> (String, String) {
         "/v1/tasks/{id}/retry" | "/v1/tasks/{id}/wait" => dead.clone(),
         "/v1/tasks/{id}" if method == "DELETE" => dead.clone(),
         route if route.starts_with("/v1/tasks/") => victim,
+        route if route.starts_with("/v1/sessions/") => scene.session.to_string(),
         route if route.starts_with("/v1/workers/") => scene.victim.worker.to_string(),
         _ => scene.token(Bearer::Admin).unwrap()[3..19].to_owned(),
     };
@@ -35,6 +36,7 @@ fn hostile(call: &str, scene: &Scene) -> (String, String) {
         "PUT /v1/schedules/{name}" => r#"{"cron":"* * * * *","task":{"kind":"a"}}"#,
         "PUT /v1/workers/{id}" => r#"{"slots":1}"#,
         "POST /v1/tokens" => r#"{"scopes":["admin"]}"#,
+        "POST /v1/login" => r#"{"token":"wl_0123456789abcdef_"}"#,
         _ if method == "GET" => "",
         _ => "{}",
     };
@@ -57,7 +59,7 @@ async fn a_route_changes_only_what_its_caller_may_change() {
             let method = call.name.split_once(' ').unwrap().0;
             let token = scene.token(bearer).map(|token| format!("authorization: Bearer {token}\r\n"));
             let head = format!(
-                "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{}content-type: application/json\r\n\
+                "{method} {path} HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\n{}content-type: application/json\r\n\
                  content-length: {}\r\nconnection: close",
                 token.unwrap_or_default(),
                 body.len()

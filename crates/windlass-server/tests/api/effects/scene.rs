@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use windlass::schedule::Spec;
 use windlass_core::{
-    Claimed, Clock, Demand, JobChange, Name, NewTask, NewWorker, Outcome, Payload, ScheduleRow, SettleBatch,
-    SettleItem, Start, Store, TaskId, Timestamp, WorkerId, settle,
+    Claimed, Clock, Demand, JobChange, Name, NewSession, NewTask, NewWorker, Outcome, Payload, ScheduleRow,
+    SettleBatch, SettleItem, Start, Store, TaskId, Timestamp, TokenHash, WorkerId, settle,
 };
 use windlass_server::api::TokenRequest;
 
@@ -92,6 +92,8 @@ pub struct Scene {
     pub due: ScheduleRow,
     pub due_payload: Payload,
     pub due_next: Timestamp,
+    /// A session of another caller.
+    pub session: Name,
     /// A schedule with its next tick far in the future.
     pub tonight: ScheduleRow,
 }
@@ -111,6 +113,10 @@ impl Scene {
         }
         let other = server.operations.create_token(Bearer::Work.token()).await.unwrap();
         let victim = hand(&*store, "default", Some(&format!("token {}", other.view.id))).await;
+        let session = name("0123456789abcdef");
+        let (token, hash) = (other.view.id.clone(), TokenHash([7; 32]));
+        let new = NewSession { id: session.clone(), token, hash, ttl: Duration::from_hours(1) };
+        store.tokens().sessions().add(&new).await.unwrap().unwrap();
         let dead = end(&*store, &victim, Outcome::dead("no")).await;
         let done = end(&*store, &victim, Outcome::Done(None)).await;
         let ready = add(&*store, task("a", "default")).await;
@@ -131,7 +137,7 @@ impl Scene {
             store.schedules().put(row).await.unwrap();
         }
         let due_next = spec("* * * * *").next_after(now).unwrap();
-        Self { server, tokens, own, victim, dead, done, ready, due, due_payload, due_next, tonight }
+        Self { server, tokens, own, victim, dead, done, ready, due, due_payload, due_next, session, tonight }
     }
 
     pub fn token(&self, bearer: Bearer) -> Option<&str> {

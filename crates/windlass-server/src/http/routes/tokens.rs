@@ -11,11 +11,13 @@ use axum::{
 use http::StatusCode;
 
 use super::{
-    Server,
-    answer::{json, ok},
-    body,
-    query::Param,
-    routes::{Nothing, Shared},
+    super::{
+        Server,
+        answer::{json, ok},
+        body,
+        query::Param,
+    },
+    Nothing, Shared,
 };
 use crate::operations::Result;
 
