@@ -97,7 +97,7 @@ async fn with_the_keyboard_alone_a_dead_group_is_redriven() {
     rig.browser.keys(&"\u{e004}".repeat(3)).await.unwrap();
     rig.browser.keys(ENTER).await.unwrap();
     rig.browser.until("location.pathname === '/dead'").await.unwrap();
-    rig.browser.shows("400").await.unwrap();
+    rig.browser.shows("Bad Request").await.unwrap();
     // Why: the tasks of the group, and the first of them.
     rig.browser.keys("j").await.unwrap();
     rig.browser.keys(ENTER).await.unwrap();
