@@ -16,6 +16,7 @@ pub mod epoch;
 pub mod error;
 pub mod gate;
 pub mod id;
+pub mod lanes;
 pub mod name;
 pub mod outcome;
 pub mod payload;

@@ -32,6 +32,7 @@ impl Model {
             self.remove(oldest);
             moved += 1;
         }
+        self.look_at_lanes(now);
         DutyReport { moved, next_due: self.next_due(), ..DutyReport::default() }
     }
 

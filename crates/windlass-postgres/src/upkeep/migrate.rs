@@ -118,6 +118,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "no table: the function enqueue gets another body, and keeps its arguments and what was granted on it",
         sql: include_str!("../../sql/migrations/0016_short_context.sql"),
     },
+    Migration {
+        version: 17,
+        oldest_writer: 1,
+        locks: "table lane, for a moment: claims, enqueues and settlements wait meanwhile",
+        sql: include_str!("../../sql/migrations/0017_retired_lanes.sql"),
+    },
 ];
 
 /// The versions that a schema records.
