@@ -132,8 +132,12 @@ TABLE lane
   id integer NOT NULL GENERATED ALWAYS AS IDENTITY
   queue text NOT NULL
   kind text NOT NULL
+  idle_since bigint
+  retired boolean NOT NULL DEFAULT false
   CONSTRAINT lane_pkey PRIMARY KEY (id)
   CONSTRAINT lane_queue_kind_key UNIQUE (queue, kind)
+  CREATE INDEX lane_idle ON lane USING btree (id) WHERE (idle_since IS NOT NULL)
+  CREATE INDEX lane_in_use ON lane USING btree (id) WHERE (NOT retired)
   CREATE UNIQUE INDEX lane_pkey ON lane USING btree (id)
   CREATE UNIQUE INDEX lane_queue_kind_key ON lane USING btree (queue, kind)
 SEQUENCE lane_id_seq
@@ -260,6 +264,7 @@ TABLE token
   bound text
   CONSTRAINT token_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX token_pkey ON token USING btree (id)
+FUNCTION wake_lanes(lanes integer[]) RETURNS boolean LANGUAGE plpgsql VOLATILE
 TABLE worker WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000)
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
   lease_ttl_ms bigint NOT NULL

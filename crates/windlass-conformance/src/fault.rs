@@ -144,6 +144,12 @@ faults! {
     ChangedScheduleFired breaks Schedule, caught by schedules::a_schedule_that_changed_meanwhile_is_not_fired;
     /// A failure is retried although the attempts are spent.
     RetryBeyondBudget breaks AttemptBound, caught by settle::a_retry_after_the_last_attempt_is_the_end;
+    /// New names make lanes without end.
+    LanesUnbounded breaks Bounded, caught by lanes::new_lanes_over_the_bound_are_refused;
+    /// A lane whose tasks are due later is retired.
+    ScheduledLaneRetired breaks NoStranded, caught by lanes::a_lane_with_any_task_is_not_retired;
+    /// The next task of a retired lane does not bring it back.
+    RetiredLaneStaysAway breaks NoStranded, caught by lanes::a_task_brings_its_retired_lane_back;
     /// The due duty does not check the time.
     DueTooEarly breaks Schedule, caught by due::the_due_duty_promotes_nothing_before_its_time;
 }

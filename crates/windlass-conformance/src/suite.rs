@@ -358,6 +358,20 @@ cases! { ($)
         a_new_delay_counts_from_the_start_of_the_running_task,
         a_delay_holds_up_its_own_job_only,
     }
+    lanes {
+        new_lanes_over_the_bound_are_refused [Bounded],
+        lanes_that_stand_empty_make_room_for_others,
+        a_lane_that_is_used_between_two_looks_is_not_retired,
+        a_lane_with_any_task_is_not_retired [NoStranded],
+        a_task_brings_its_retired_lane_back [NoStranded],
+        every_way_to_enqueue_brings_a_lane_back [NoStranded],
+        a_task_for_a_waiting_worker_brings_its_lane_back [NoStranded],
+        a_retired_lane_is_still_named_by_its_history,
+        a_store_with_few_lanes_retires_none,
+        names_that_were_used_before_are_never_refused,
+        all_lanes_that_were_ever_made_are_bounded,
+        a_retired_lane_stays_retired_after_a_restart,
+    }
     lanes_alive {
         tasks_of_a_kind_without_a_worker_take_no_room [NoStranded],
         a_new_worker_makes_the_tasks_of_its_lanes_ready [NoStranded],

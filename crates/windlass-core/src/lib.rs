@@ -17,6 +17,7 @@ pub mod error;
 pub mod forecast;
 pub mod gate;
 pub mod id;
+pub mod lanes;
 pub mod name;
 pub mod outcome;
 pub mod payload;

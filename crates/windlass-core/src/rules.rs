@@ -25,6 +25,9 @@ pub struct Rules {
     pub retry: RetryPolicy,
     /// The limit that a job gets when it is first used; `None` for no limit.
     pub job_default_concurrency: Option<u32>,
+    /// Most lanes in use: pairs of queue and kind. Each takes memory in every process, and time in every
+    /// claim.
+    pub lanes_max: usize,
 }
 
 impl Default for Rules {
@@ -39,6 +42,7 @@ impl Default for Rules {
             idempotency_ttl: Duration::from_hours(168),
             retry: RetryPolicy::default(),
             job_default_concurrency: None,
+            lanes_max: 10_000,
         }
     }
 }

@@ -74,7 +74,7 @@ pub(crate) async fn lanes_of(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<i
         shared.lanes.load(&mut session).await?;
     }
     let pairs: Vec<(&Name, &Name)> = tasks.iter().map(|task| (&task.queue, &task.kind)).collect();
-    if shared.lanes.make(&mut session, &pairs).await? {
+    if shared.lanes.make(&mut session, &pairs, &shared.rules).await? {
         shared.subscribers.tell_lanes();
         session.query(&sql::NOTIFY, &[&shared.doorbell.channel, &"lanes"]).await?;
     }

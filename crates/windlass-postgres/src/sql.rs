@@ -108,6 +108,7 @@ statements! {
     ENQUEUE_TASK "enqueue" "enqueue_task" [TEXT, INT2, BYTEA, TEXT, TEXT, TEXT, INT4, INT8, INT8, TEXT, BOOL, INT4, INT8, TEXT, INT2, INT4, TEXT];
     EXPIRED_WORKERS "leases" "expired_workers" [BOOL, INT8];
     FIND_ENDED "operate" "find_ended" [INT8_ARRAY, INT8];
+    FIND_LANES "enqueue" "find_lanes" [TEXT_ARRAY, TEXT_ARRAY];
     FLOOR_HISTORY "operate" "floor_history" [INT8, INT8, INT8];
     FLOOR_TASK "operate" "floor_task" [INT8, INT8];
     FLUSH "enqueue" "flush" [];
@@ -138,6 +139,10 @@ statements! {
     KEY_READ "enqueue" "key_read" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY];
     KEY_TAKE "enqueue" "key_take" [TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, INT2_ARRAY, BYTEA_ARRAY, INT8_ARRAY];
     LANES "enqueue" "lanes" [];
+    LANES_MISSED "upkeep" "lanes_missed" [];
+    LANES_RETIRE "upkeep" "lanes_retire" [INT4_ARRAY, INT8, INT8];
+    LANES_SURPLUS "upkeep" "lanes_surplus" [];
+    LANES_USED "upkeep" "lanes_used" [INT8];
     LEAD "upkeep" "lead" [INT8, INT8, INT8, INT8, INT8];
     LIST_DEAD "operate" "list_dead" [INT8, INT8, INT2, TEXT, TEXT, TEXT, TEXT, INT8, INT8, TEXT, TEXT, BOOL];
     LIST_HISTORY "operate" "list_history" [
@@ -208,6 +213,7 @@ statements! {
     TOKEN_REMOVE "tokens" "token_remove" [TEXT];
     UNPARK "gates" "unpark" [INT8];
     VACUUM_LOOK "upkeep" "vacuum_look" [TEXT, TEXT_ARRAY];
+    WAKE_LANES "enqueue" "wake_lanes" [INT4_ARRAY];
     WORKERS "leases" "workers" [INT8];
     WORKFLOW_BLOCK "gates" "workflow_block" [TEXT_ARRAY, INT8_ARRAY];
     WORKFLOW_FORGET "gates" "workflow_forget" [TEXT_ARRAY];
@@ -229,6 +235,7 @@ const SHARED: &[(&str, &str)] = &[
     ("new_lease", include_str!("../sql/parts/new_lease.sql")),
     ("suspect_alone", include_str!("../sql/parts/suspect_alone.sql")),
     ("suspects_wait", include_str!("../sql/parts/suspects_wait.sql")),
+    ("wake_lanes", include_str!("../sql/parts/wake_lanes.sql")),
 ];
 
 /// A statement with its parts inserted, and without its comments.

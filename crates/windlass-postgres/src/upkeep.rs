@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod depth;
 pub(crate) mod doctor;
 pub(crate) mod history;
+pub(crate) mod lane_look;
 pub(crate) mod lanes;
 pub(crate) mod leader;
 pub(crate) mod migrate;

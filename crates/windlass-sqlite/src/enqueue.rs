@@ -3,7 +3,7 @@
 pub(crate) mod for_worker;
 pub(crate) mod keyed;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use rusqlite::{CachedStatement, params};
 use windlass_core::{
@@ -17,10 +17,9 @@ use crate::{
     gates::{admit, held_line, job, workflow},
     memory::Waiting,
     sql,
+    upkeep::lanes,
 };
 
-/// Most lanes of a store: each takes some of the writer's memory for ever.
-pub(crate) const LANES_MAX: usize = 100_000;
 /// Approximate bytes of a task beside its payload.
 pub(crate) const ROW_BYTES: u64 = 100;
 
@@ -84,15 +83,12 @@ fn added(tx: &mut Tx<'_>, task: &NewTask, id: TaskId) -> Step<Enqueued> {
 
 /// The lane of each task; new lanes are stored. Refuses before it writes.
 fn lanes_of(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<LaneId>> {
-    let known = tx.memory.lanes().len();
-    if known + tasks.len() > LANES_MAX {
-        let fresh = tasks.iter().filter(|task| tx.memory.lane_id(&task.queue, &task.kind).is_none()).count();
-        if known + fresh > LANES_MAX {
-            return Err(Error::invalid(format!(
-                "a store has at most {LANES_MAX} pairs of queue and kind; use fewer queue names"
-            ))
-            .into());
-        }
+    let (counts, rules) = (tx.memory.lane_counts(), &tx.options.rules);
+    // Far from the bound the names need not be looked up.
+    if counts.check(rules, tasks.len()).is_err() {
+        let is_new = |task: &&NewTask| tx.memory.lane_id(&task.queue, &task.kind).is_none();
+        let new: BTreeSet<_> = tasks.iter().filter(is_new).map(|task| (&task.queue, &task.kind)).collect();
+        counts.check(rules, new.len())?;
     }
     let mut lanes = Vec::with_capacity(tasks.len());
     let mut last: Option<(&Name, &Name, LaneId)> = None;
@@ -109,6 +105,7 @@ fn lanes_of(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<LaneId>> {
 
 fn lane_of(tx: &mut Tx<'_>, task: &NewTask) -> Step<LaneId> {
     if let Some(lane) = tx.memory.lane_id(&task.queue, &task.kind) {
+        lanes::take(tx, lane)?;
         return Ok(lane);
     }
     let id = LaneId(tx.memory.lanes().len() as i64 + 1);

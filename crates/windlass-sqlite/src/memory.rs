@@ -19,10 +19,12 @@ use crate::memory::id_map::IdMap;
 
 mod ahead;
 pub(crate) mod id_map;
+mod lanes;
 mod rooms;
 mod worker;
 
 pub(crate) use ahead::{Place, Waiting};
+pub(crate) use lanes::Use;
 pub(crate) use rooms::{Ready, Room, Rooms};
 pub(crate) use worker::{Held, Passed, Service, Worker};
 
@@ -36,6 +38,7 @@ pub(crate) struct LaneEntry {
     /// How many of its held tasks are suspects whose group waits.
     pub aside: u64,
     pub paused: bool,
+    pub how_used: Use,
     /// Registered workers that serve it.
     servers: u32,
 }
@@ -58,6 +61,7 @@ pub(crate) struct HistoryFigures {
 #[derive(Debug)]
 enum Undo {
     LaneAdded,
+    Use(LaneId, Use),
     Depth(LaneId, State, i64),
     Suspects(LaneId, i64),
     Aside(LaneId, i64),
@@ -76,6 +80,7 @@ enum Undo {
 #[derive(Debug)]
 pub(crate) struct Memory {
     lanes: Vec<LaneEntry>,
+    retired_lanes: usize,
     by_name: HashMap<Name, HashMap<Name, LaneId>>,
     paused: BTreeSet<Name>,
     workers: IdMap<WorkerId, Worker>,
@@ -102,6 +107,7 @@ impl Memory {
     pub(crate) fn new() -> Self {
         Self {
             lanes: Vec::new(),
+            retired_lanes: 0,
             by_name: HashMap::new(),
             paused: BTreeSet::new(),
             workers: IdMap::default(),
@@ -165,6 +171,7 @@ impl Memory {
             suspects: 0,
             aside: 0,
             paused: self.paused.contains(queue),
+            how_used: Use::Taken,
             servers: servers as u32,
         });
         self.undo.push(Undo::LaneAdded);
@@ -433,6 +440,9 @@ impl Memory {
                     {
                         kinds.remove(&entry.lane.kind);
                     }
+                }
+                Undo::Use(lane, before) => {
+                    self.apply_use(lane, before);
                 }
                 Undo::Depth(lane, state, by) => self.apply_count(lane, state, -by),
                 Undo::Suspects(lane, by) => self.apply_suspects(lane, -by),

@@ -136,6 +136,7 @@ statements! {
     RESTORE_RUNNING = "leases/restore_running";
     RESTORE_WORKER_IDS = "leases/restore_worker_ids";
     RESUME_QUEUE = "operate/resume_queue";
+    RETIRE_LANE = "upkeep/retire_lane";
     SEE_SESSION = "tokens/see_session";
     SETTLE_DEAD = "settle/settle_dead";
     SETTLE_READY = "settle/settle_ready";

@@ -19,6 +19,7 @@ pub mod inspect;
 pub mod job_states;
 pub mod jobs;
 pub mod keys;
+pub mod lanes;
 pub mod lanes_alive;
 pub mod lease;
 pub mod lost;

@@ -1,10 +1,10 @@
 //! Enqueue: all or nothing, one task per key.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use windlass_core::{
-    Claimed, Demand, Enqueued, Error, JobState, Lane, LaneId, Name, NewTask, Payload, Result, Start, State,
-    TaskId, TaskRecord, crash::Group, store::only,
+    Claimed, Demand, Enqueued, Error, JobState, Name, NewTask, Payload, Result, Start, State, TaskId,
+    TaskRecord, crash::Group, store::only,
 };
 
 use super::{KeyRow, Model, Now, Task};
@@ -100,6 +100,7 @@ impl Model {
         for task in tasks {
             task.check(&self.rules)?;
         }
+        self.check_lanes(tasks)?;
         let mut earlier: BTreeMap<(&Name, &str), usize> = BTreeMap::new();
         let mut decisions = Vec::with_capacity(tasks.len());
         for (index, task) in tasks.iter().enumerate() {
@@ -224,15 +225,5 @@ impl Model {
             None => self.touch(id),
         }
         id
-    }
-
-    fn intern(&mut self, queue: &Name, kind: &Name) -> Arc<Lane> {
-        if let Some(lane) = self.lanes.iter().find(|lane| lane.queue == *queue && lane.kind == *kind) {
-            return Arc::clone(lane);
-        }
-        let id = LaneId(self.lanes.len() as i64 + 1);
-        let lane = Arc::new(Lane { id, queue: queue.clone(), kind: kind.clone() });
-        self.lanes.push(Arc::clone(&lane));
-        lane
     }
 }

@@ -46,10 +46,10 @@ impl Model {
         let served = |lane: &&Arc<Lane>| {
             kinds.contains(&lane.kind) && (queues.is_empty() || queues.contains(&lane.queue))
         };
-        self.lanes.iter().filter(served).cloned().collect()
+        self.lanes_in_use().filter(served).cloned().collect()
     }
 
-    /// Every lane with its figures.
+    /// Every lane in use with its figures.
     pub fn lane_records(&self) -> Vec<LaneRecord> {
         let record = |lane: &Arc<Lane>| {
             let mut depth = Depth::default();
@@ -63,7 +63,7 @@ impl Model {
                 depth,
             }
         };
-        self.lanes.iter().map(record).collect()
+        self.lanes_in_use().map(record).collect()
     }
 
     /// The first ready task of each lane.

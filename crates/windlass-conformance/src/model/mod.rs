@@ -11,6 +11,7 @@ mod enqueue;
 mod gate;
 mod inspect;
 mod job;
+mod lanes;
 mod lease;
 mod operate;
 mod retain;
@@ -29,7 +30,7 @@ use windlass_core::{
     crash::Group, epoch::Epoch, state,
 };
 
-use self::{gate::Touched, job::Job, workflow::Workflow};
+use self::{gate::Touched, job::Job, lanes::Unused, workflow::Workflow};
 use crate::fault::Fault;
 
 /// A reading of the store's clock.
@@ -52,6 +53,7 @@ pub struct Model {
     epoch: Epoch,
     last_group: i64,
     lanes: Vec<Arc<Lane>>,
+    unused: Unused,
     paused: BTreeSet<Name>,
     tasks: BTreeMap<TaskId, Task>,
     keys: BTreeMap<(Name, String), KeyRow>,
@@ -125,6 +127,7 @@ impl Model {
             epoch: Epoch::default(),
             last_group: 0,
             lanes: Vec::new(),
+            unused: Unused::default(),
             paused: BTreeSet::new(),
             tasks: BTreeMap::new(),
             keys: BTreeMap::new(),

@@ -34,6 +34,7 @@ impl Model {
             self.remove(oldest);
             moved += 1;
         }
+        self.look_at_lanes(now);
         DutyReport { moved, next_due: self.next_due(), ..DutyReport::default() }
     }
 

@@ -4,7 +4,7 @@
 -- $1 worker, $2 claim number, $3–$6 ranges as in take.sql, $7 crashes of a last chance, $8 ms for which that runs alone
 -- for each crash.
 -- Indexes: primary keys of worker, lease_epoch, lane, paused_queue and freed, task_ready, task_suspect_running,
--- task_suspect_waiting, task_due, gate_todo_at.
+-- task_suspect_waiting, task_due, gate_todo_at, lane_in_use.
 WITH verdict AS MATERIALIZED (
   SELECT
     windlass.now_ms() AS now,
@@ -46,6 +46,6 @@ SELECT
     (SELECT t.due_at FROM windlass.task AS t WHERE t.state = 0 ORDER BY t.due_at LIMIT 1),
     (SELECT g.at FROM windlass.gate_todo AS g WHERE g.at > 0 ORDER BY g.at LIMIT 1)
   ) AS next_due,
-  (SELECT count(*) FROM windlass.lane) AS lanes,
+  (SELECT count(*) FROM windlass.lane AS l WHERE NOT l.retired) AS lanes,
   EXISTS (SELECT 1 FROM windlass.gate_todo AS g WHERE g.at <= v.now) OR EXISTS (SELECT 1 FROM windlass.freed) AS has_todo
 FROM verdict AS v

@@ -3,7 +3,7 @@
 -- the caller's listener, $9 delays, $10 due times, $11 time limits, $12 retry policies, $13 jobs, $14 keys, $15 ids
 -- that were drawn with the keys, $16 workflows, $17 what a failure means for them, $18 traces, $19 limits of jobs that
 -- are new. Jobs and workflows are not written: admission decides. Whether a job is cancelled is read by its primary
--- key, so that the caller is told.
+-- key, so that the caller is told. Index: primary keys of doorbell and job, lane_idle.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), item AS MATERIALIZED (
@@ -58,9 +58,11 @@ WITH clock AS MATERIALIZED (
     ORDER BY random()
     LIMIT 1
   ) AS d
+), woken AS MATERIALIZED (
+  SELECT {wake_lanes: lanes = $1}
 )
 SELECT
-  coalesce(item.id, windlass.task_id(clock.now, item.seq)), (SELECT count(*) FROM rung), item.due_at, item.state,
+  coalesce(item.id, windlass.task_id(clock.now, item.seq)), (SELECT count(*) FROM rung) + (SELECT count(*) FROM woken), item.due_at, item.state,
   -- Not as EXISTS, which the planner may answer from all jobs at once.
   item.job IS NOT NULL AND coalesce((SELECT j.state = 2 FROM windlass.job AS j WHERE j.name = item.job), false)
 FROM item CROSS JOIN clock

@@ -8,8 +8,8 @@
 -- whether to notify, $11 the caller's listener, $13 whether an offer may be taken; $14 a worker that waits, or NULL,
 -- $15 its claim number, $16–$18 ranges of the lane that stand before the task, as in take.sql; $19 crashes of a last
 -- chance, $20 ms for which that runs alone for each crash.
--- Indexes: primary keys of doorbell, worker, lease_epoch, lane and paused_queue, task_ready, task_suspect_waiting,
--- task_suspect_running.
+-- Indexes: primary keys of doorbell, worker, lease_epoch, lane and paused_queue, lane_idle, task_ready,
+-- task_suspect_waiting, task_suspect_running.
 WITH item AS MATERIALIZED (
   SELECT
     windlass.now_ms() AS now,
@@ -78,5 +78,6 @@ SELECT
         LIMIT 1
       ) AS d
     )
-  END
+  END,
+  {wake_lanes: lanes = ARRAY[$1::integer]}
 FROM item AS i LEFT JOIN taker AS t ON true

@@ -1,6 +1,6 @@
 -- Adds tasks that may start at once and have only a payload, and notifies an idle worker that serves them. The answer
 -- has the order of the tasks. $1 lanes, $2 priorities, $3 attempts, $4 encodings, $5 payloads, $6 channel, $7 whether
--- to notify, $8 the caller's listener. Index: primary key of doorbell.
+-- to notify, $8 the caller's listener. Index: primary key of doorbell, lane_idle.
 WITH clock AS MATERIALIZED (
   SELECT windlass.now_ms() AS now
 ), item AS MATERIALIZED (
@@ -23,6 +23,8 @@ WITH clock AS MATERIALIZED (
     ORDER BY random()
     LIMIT 1
   ) AS d
+), woken AS MATERIALIZED (
+  SELECT {wake_lanes: lanes = $1}
 )
-SELECT windlass.task_id(clock.now, item.seq), (SELECT count(*) FROM rung)
+SELECT windlass.task_id(clock.now, item.seq), (SELECT count(*) FROM rung) + (SELECT count(*) FROM woken)
 FROM item CROSS JOIN clock

@@ -1,7 +1,7 @@
 -- Puts aside ready tasks that have a job if no live worker serves their lanes any more: they must not hold the job's
--- room. $1 how many at most. Index: task_job; the update goes by the primary key.
+-- room. $1 how many at most. Index: task_job, lane_in_use; the update goes by the primary key.
 WITH dead AS MATERIALIZED (
-  SELECT l.id FROM windlass.lane AS l WHERE NOT windlass.is_live(l.queue, l.kind)
+  SELECT l.id FROM windlass.lane AS l WHERE NOT l.retired AND NOT windlass.is_live(l.queue, l.kind)
 ), pick AS MATERIALIZED (
   SELECT t.id
   FROM windlass.job AS j

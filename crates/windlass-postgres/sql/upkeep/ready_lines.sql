@@ -1,5 +1,5 @@
 -- The number in the ready line that was given out last, and for each lane with a ready task the number of its next
--- task. $1 how many lanes at most. Index: primary key of lane, task_ready.
+-- task. $1 how many lanes at most. Index: lane_in_use, task_ready.
 SELECT s.last_value, h.lane, h.place
 FROM windlass.seq AS s
 LEFT JOIN LATERAL (
@@ -12,6 +12,7 @@ LEFT JOIN LATERAL (
     ORDER BY task.priority DESC, task.ready_seq
     LIMIT 1
   ) AS t
+  WHERE NOT l.retired
   ORDER BY l.id
   LIMIT $1
 ) AS h ON true

@@ -108,7 +108,7 @@ pub(crate) async fn count(shared: &Shared, term: Term) -> Result<()> {
     Ok(())
 }
 
-/// Every lane with its figures: exact where they are small, the leader's where they are not.
+/// Every lane in use with its figures: exact where they are small, the leader's where they are not.
 pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
     let paused = operate::paused(shared).await?;
     let mut session = shared.pool.session().await?;
@@ -153,7 +153,7 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
     }))
 }
 
-/// Every lane with its figures; `note` writes the figure for each lane and state.
+/// Every lane in use with its figures; `note` writes the figure for each lane and state.
 fn records(
     shared: &Shared,
     paused: &[Name],
@@ -171,7 +171,7 @@ fn records(
             depth,
         }
     };
-    shared.lanes.all().iter().map(record).collect()
+    shared.lanes.in_use().iter().map(record).collect()
 }
 
 /// Notes a figure of a state that has more tasks than a look counts: the leader's last count, if that is
@@ -191,10 +191,9 @@ pub(crate) async fn ready_lines(shared: &Shared) -> Result<ReadyLines> {
     let mut session = shared.pool.session().await?;
     let rows = session.query(&sql::READY_LINES, &[&(READY_LANES_MAX as i64)]).await?;
     drop(session);
-    let lanes = shared.lanes.all();
     let head = |row: &Row| {
         let (lane, place) = (row.get::<_, Option<i32>>(1)?, row.get::<_, Option<i64>>(2)?);
-        let lane = lanes.iter().find(|known| known.id.0 == i64::from(lane))?;
+        let lane = shared.lanes.get(lane)?;
         Some((lane.id, lane.queue.clone(), place))
     };
     Ok(ReadyLines {

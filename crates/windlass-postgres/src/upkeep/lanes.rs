@@ -1,21 +1,20 @@
-//! A copy of the store's lanes in memory. A lane is never removed, so the copy never becomes wrong, only
-//! incomplete.
+//! A copy of the store's lanes in memory. A lane keeps its number for ever, so the copy names every lane
+//! that it has seen. Which lanes are in use may have changed since it was read: a lane may be new, retired or
+//! back.
 
 use std::{
     collections::HashMap,
     sync::{
         Arc, PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use windlass_core::{Error, Lane, LaneId, Name, NewTask, Result};
+use windlass_core::{Error, Lane, LaneId, Name, NewTask, Result, Rules, lanes::LaneCounts};
 
 use crate::{connection::pool::Session, sql};
 
-/// Most lanes of a store: pairs of queue and kind.
-const LANES_MAX: usize = 10_000;
 /// How long the lanes are taken to be complete without a sign of a new one.
 const FRESH_FOR: Duration = Duration::from_mins(1);
 
@@ -23,22 +22,32 @@ const FRESH_FOR: Duration = Duration::from_mins(1);
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     known: RwLock<Known>,
+    /// Reads of the lanes that have begun.
+    loads: AtomicU64,
     /// A lane was seen that this process has not read.
     is_stale: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Known {
+    /// Every lane that was ever read: a claim may bring a task of a lane that has been retired since.
     by_id: HashMap<i32, Arc<Lane>>,
+    /// Lanes in use.
     by_name: HashMap<Name, HashMap<Name, i32>>,
+    /// The same, oldest first.
+    in_use: Vec<Arc<Lane>>,
+    /// How many lanes are in use, also those whose names cannot be read.
+    rows: usize,
+    /// The read that this is of.
+    load: u64,
     loaded_at: Option<Instant>,
 }
 
 impl Lanes {
-    /// Whether all `n` lanes of the store have been read.
+    /// Whether exactly `n` lanes of the store are in use here too.
     pub(crate) fn are_complete(&self, n: usize) -> bool {
         let known = self.read();
-        known.loaded_at.is_some() && known.by_id.len() >= n
+        known.loaded_at.is_some() && known.rows == n
     }
 
     /// Whether the lanes were ever read.
@@ -57,11 +66,9 @@ impl Lanes {
         is_old || self.is_stale.load(Ordering::Acquire)
     }
 
-    /// Every lane, oldest first.
-    pub(crate) fn all(&self) -> Vec<Arc<Lane>> {
-        let mut lanes: Vec<_> = self.read().by_id.values().cloned().collect();
-        lanes.sort_unstable_by_key(|lane| lane.id);
-        lanes
+    /// Every lane in use, oldest first.
+    pub(crate) fn in_use(&self) -> Vec<Arc<Lane>> {
+        self.read().in_use.clone()
     }
 
     pub(crate) fn get(&self, id: i32) -> Option<Arc<Lane>> {
@@ -74,22 +81,25 @@ impl Lanes {
 
     /// The lanes that a worker with these kinds and queues (empty: all) would serve, oldest first.
     pub(crate) fn served(&self, kinds: &[Name], queues: &[Name]) -> Vec<Arc<Lane>> {
-        let known = self.read();
-        let mut lanes: Vec<_> = known
-            .by_id
-            .values()
-            .filter(|lane| kinds.contains(&lane.kind) && (queues.is_empty() || queues.contains(&lane.queue)))
-            .cloned()
-            .collect();
-        lanes.sort_unstable_by_key(|lane| lane.id);
-        lanes
+        let is_served = |lane: &&Arc<Lane>| {
+            kinds.contains(&lane.kind) && (queues.is_empty() || queues.contains(&lane.queue))
+        };
+        self.read().in_use.iter().filter(is_served).cloned().collect()
     }
 
-    /// Reads all lanes.
+    /// Reads all lanes in use.
     pub(crate) async fn load(&self, session: &mut Session<'_>) -> Result<()> {
         self.is_stale.store(false, Ordering::Release);
+        let load = self.loads.fetch_add(1, Ordering::AcqRel) + 1;
         let rows = session.query(&sql::LANES, &[]).await?;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if load < known.load {
+            // A read that began later was faster: it saw all that this one saw, and more.
+            return Ok(());
+        }
+        known.by_name.clear();
+        known.in_use.clear();
+        known.rows = rows.len();
         for row in rows {
             let id: i32 = row.get(0);
             // One bad row must not hide the other lanes.
@@ -100,8 +110,11 @@ impl Lanes {
                 continue;
             };
             known.by_name.entry(queue.clone()).or_default().insert(kind.clone(), id);
-            known.by_id.insert(id, Arc::new(Lane { id: LaneId(i64::from(id)), queue, kind }));
+            let lane = Arc::new(Lane { id: LaneId(i64::from(id)), queue, kind });
+            known.by_id.insert(id, Arc::clone(&lane));
+            known.in_use.push(lane);
         }
+        known.load = load;
         known.loaded_at = Some(Instant::now());
         Ok(())
     }
@@ -112,8 +125,14 @@ impl Lanes {
         tasks.iter().map(|task| known.by_name.get(&task.queue)?.get(&task.kind).copied()).collect()
     }
 
-    /// Makes the lanes of these pairs that are missing; answers whether there were any.
-    pub(crate) async fn make(&self, session: &mut Session<'_>, pairs: &[(&Name, &Name)]) -> Result<bool> {
+    /// Makes the lanes of these pairs that are missing, and brings back those that are retired; answers
+    /// whether any are new.
+    pub(crate) async fn make(
+        &self,
+        session: &mut Session<'_>,
+        pairs: &[(&Name, &Name)],
+        rules: &Rules,
+    ) -> Result<bool> {
         let mut missing: Vec<_> =
             pairs.iter().copied().filter(|(queue, kind)| self.id(queue, kind).is_none()).collect();
         missing.sort_unstable();
@@ -121,14 +140,21 @@ impl Lanes {
         if missing.is_empty() {
             return Ok(false);
         }
-        if self.read().by_id.len() + missing.len() > LANES_MAX {
-            return Err(Error::invalid(format!(
-                "a store has at most {LANES_MAX} pairs of queue and kind; use fewer queue names"
-            )));
-        }
         let queues: Vec<&str> = missing.iter().map(|(queue, _)| queue.as_str()).collect();
         let kinds: Vec<&str> = missing.iter().map(|(_, kind)| kind.as_str()).collect();
-        let made = session.query(&sql::INSERT_LANES, &[&queues, &kinds]).await?;
+        let found = session.row(&sql::FIND_LANES, &[&queues, &kinds]).await?;
+        let found = found.ok_or_else(|| Error::Unavailable("the lanes were not counted".to_owned()))?;
+        let counts =
+            LaneCounts { in_use: found.get::<_, i64>(0) as usize, ever: found.get::<_, i64>(1) as usize };
+        let known: Vec<i32> = found.get(2);
+        counts.check(rules, missing.len().saturating_sub(known.len()))?;
+        let mut made = Vec::new();
+        if !known.is_empty() {
+            session.query(&sql::WAKE_LANES, &[&known]).await?;
+        }
+        if known.len() < missing.len() {
+            made = session.query(&sql::INSERT_LANES, &[&queues, &kinds]).await?;
+        }
         self.load(session).await?;
         Ok(!made.is_empty())
     }

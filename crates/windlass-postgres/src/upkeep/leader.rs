@@ -19,7 +19,7 @@ use crate::{
     gates::job,
     shared::Shared,
     sql::{self, Sql},
-    upkeep::{depth, history, vacuum},
+    upkeep::{depth, history, lane_look, vacuum},
 };
 
 /// How long a term lasts unless the leader extends it.
@@ -49,6 +49,8 @@ pub(crate) struct Leadership {
     /// When the history was last found to be small enough.
     measured_at: Mutex<Option<Instant>>,
     gates_checked_at: Mutex<Option<Instant>>,
+    /// Until then no look at the lanes is due.
+    lanes_seen_until: Mutex<Option<Instant>>,
     pub depths: depth::Pace,
 }
 
@@ -139,6 +141,7 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
     }
     vacuum::look(shared).await?;
     depth::count(shared, term).await?;
+    lane_look::look(shared, term).await?;
     if shared.leadership.must_check_gates() {
         job::check_gates(shared).await;
     }
@@ -190,6 +193,7 @@ impl Leadership {
             leads_until: Mutex::default(),
             measured_at: Mutex::default(),
             gates_checked_at: Mutex::default(),
+            lanes_seen_until: Mutex::default(),
             depths: depth::Pace::default(),
         }
     }
@@ -216,6 +220,22 @@ impl Leadership {
             *at = Some(now);
         }
         is_due
+    }
+
+    /// Whether to look at the lanes; the next look is due `every` later.
+    pub(crate) fn must_look_at_lanes(&self, every: Duration) -> bool {
+        let until = *self.lanes_seen_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = until.is_none_or(|until| (self.clock)() >= until);
+        if is_due {
+            self.lanes_seen_until(every);
+        }
+        is_due
+    }
+
+    /// No look at the lanes is due for this long.
+    pub(crate) fn lanes_seen_until(&self, pause: Duration) {
+        let mut until = self.lanes_seen_until.lock().unwrap_or_else(PoisonError::into_inner);
+        *until = Some((self.clock)() + pause);
     }
 
     /// The history was measured, and is small enough.

@@ -119,6 +119,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../sql/migrations/0016_short_context.sql"),
     },
     Migration {
+        version: 17,
+        oldest_writer: 1,
+        locks: "table lane, for a moment: claims, enqueues and settlements wait meanwhile",
+        sql: include_str!("../../sql/migrations/0017_retired_lanes.sql"),
+    },
+    Migration {
         version: 18,
         oldest_writer: 1,
         locks: "table worker, for a moment",

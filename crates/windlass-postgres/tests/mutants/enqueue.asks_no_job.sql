@@ -53,8 +53,10 @@ WITH clock AS MATERIALIZED (
     ORDER BY random()
     LIMIT 1
   ) AS d
+), woken AS MATERIALIZED (
+  SELECT {wake_lanes: lanes = $1}
 )
 SELECT
-  coalesce(item.id, windlass.task_id(clock.now, item.seq)), (SELECT count(*) FROM rung), item.due_at, item.state,
+  coalesce(item.id, windlass.task_id(clock.now, item.seq)), (SELECT count(*) FROM rung) + (SELECT count(*) FROM woken), item.due_at, item.state,
   item.job IS NOT NULL AND coalesce((SELECT j.state = 2 FROM windlass.job AS j WHERE j.name = item.job), false)
 FROM item CROSS JOIN clock

@@ -15,6 +15,7 @@ mod fleet;
 mod gate_fleet;
 mod gate_races;
 mod history;
+mod lanes;
 mod leader;
 mod life;
 mod list;

@@ -26,7 +26,8 @@ const FIRST: Migration = Migration {
         include_str!("../../sql/migrations/0003_admission.sql"),
         include_str!("../../sql/migrations/0006_offer.sql"),
         include_str!("../../sql/migrations/0009_epoch.sql"),
-        include_str!("../../sql/migrations/0010_suspect.sql")
+        include_str!("../../sql/migrations/0010_suspect.sql"),
+        include_str!("../../sql/migrations/0017_retired_lanes.sql")
     ),
 };
 /// An additive change: programs of version 1 may still write.

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, path::Path, sync::Mutex, time::Duration};
 use windlass_conformance::Case;
 use windlass_postgres::{Schema, inside};
 
-use crate::{gate_races::CHECKS, place::Place, support::PostgresHarness};
+use crate::{gate_races, lanes, place::Place, support::PostgresHarness};
 
 /// A broken store may wait for ever.
 const CASE_MAX: Duration = Duration::from_secs(45);
@@ -57,7 +57,7 @@ fn failure(case: &str, broken: Option<&Mutant>) -> Option<String> {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         runtime.block_on(async {
-            let run = match CHECKS.iter().find(|(name, _)| *name == case) {
+            let run = match gate_races::CHECKS.iter().chain(lanes::CHECKS).find(|(name, _)| *name == case) {
                 Some((_, check)) => check(&harness),
                 None => {
                     (Case::named(&case).unwrap_or_else(|| panic!("there is no case {case}")).run)(&harness)

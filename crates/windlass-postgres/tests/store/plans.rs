@@ -63,6 +63,7 @@ const WAYS: &[(&str, Way)] = &[
     ("key_holder", Way::Index),
     ("key_read", Way::Index),
     ("key_take", Way::Index),
+    ("lanes_missed", Way::Index),
     ("lead", Way::Look),
     ("list_dead", Way::Index),
     ("list_history", Way::Index),
@@ -251,7 +252,7 @@ async fn statements_use_indexes_with_any_statistics() {
 /// empties them.
 #[test]
 fn every_statement_that_touches_tasks_has_a_way() {
-    const WHOLE: [&str; 8] = [
+    const WHOLE: [&str; 9] = [
         "audit",
         "copy_counts",
         "copy_keys",
@@ -260,6 +261,7 @@ fn every_statement_that_touches_tasks_has_a_way() {
         "delete_history",
         "depth_now",
         "history_size",
+        "lanes_used",
     ];
     let touches = |text: &str| {
         ["task", "history", "key", "gate_todo"].iter().any(|table| {

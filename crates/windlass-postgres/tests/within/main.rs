@@ -7,6 +7,7 @@ mod desk;
 mod gates;
 mod isolation;
 mod keys;
+mod lanes;
 mod python;
 mod rights;
 mod sql;

@@ -43,6 +43,8 @@ impl TryFrom<v1::Rules> for Rules {
             idempotency_ttl: Duration::from_millis(rules.idempotency_ttl_ms),
             retry: required("retry", rules.retry)?.into(),
             job_default_concurrency: rules.job_default_concurrency,
+            // The server bounds the lanes; a client has no part in it.
+            lanes_max: Self::default().lanes_max,
         })
     }
 }

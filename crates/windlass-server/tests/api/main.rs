@@ -17,6 +17,7 @@ mod framing;
 mod guard;
 mod harness;
 mod jobs;
+mod lanes;
 mod life;
 mod limits;
 mod look;

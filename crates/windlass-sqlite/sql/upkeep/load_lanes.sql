@@ -1,2 +1,2 @@
 -- Every lane. Index: primary key, in order.
-SELECT id, queue, kind FROM lane ORDER BY id
+SELECT id, queue, kind, retired FROM lane ORDER BY id

@@ -30,7 +30,7 @@ use crate::{
         remote::{self, Away},
         renew::Leases,
     },
-    memory::{Held, HistoryFigures, Memory, Passed, Ready, Service, Waiting},
+    memory::{Held, HistoryFigures, Memory, Passed, Ready, Service, Use, Waiting},
     operate::awaited::Awaited,
     shared::{Meters, Shared},
     sql,
@@ -151,9 +151,12 @@ fn load(conn: &Connection, away: &[Away]) -> rusqlite::Result<Memory> {
         memory.set_paused(&name(queue?, 0)?, true);
     }
     let mut lanes = conn.prepare(sql::LOAD_LANES)?;
-    for lane in lanes.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))? {
-        let (id, queue, kind) = lane?;
+    for lane in lanes.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))? {
+        let (id, queue, kind, retired) = lane?;
         memory.add_lane(&name(queue, 1)?, &name(kind, 2)?, LaneId(id));
+        if let Some(last_id) = retired {
+            memory.set_use(LaneId(id), Use::Retired(TaskId::from_raw(last_id)));
+        }
     }
     let mut workers = conn.prepare(sql::LOAD_WORKERS)?;
     for worker in workers.query_map([], |row| row.get(0))? {

@@ -13,6 +13,7 @@ use crate::{
     enqueue::{self, ROW_BYTES, timeout_to_stored},
     memory::Held,
     sql,
+    upkeep::lanes,
 };
 
 /// The lease and attempt number of a new lease.
@@ -45,6 +46,7 @@ fn open_lane(tx: &Tx<'_>, task: &NewTask, demand: &Demand) -> Option<Arc<Lane>> 
 
 fn lease(tx: &mut Tx<'_>, task: &NewTask, demand: &Demand, lane: Arc<Lane>) -> Step<Claimed> {
     tx.disk.reserve(task.payload.len() as u64 + ROW_BYTES, tx.options)?;
+    lanes::take(tx, lane.id)?;
     let id = tx.memory.next_id(tx.now);
     let max_attempts = task.max_attempts.unwrap_or(tx.options.rules.max_attempts);
     // Its place in the line if it is handed back.

@@ -28,16 +28,16 @@ const ENDED_MAX: i64 = 1_000;
 
 /// The lanes that a worker with these kinds and queues (empty: all) would serve.
 pub(crate) fn lanes(tx: &Tx<'_>, kinds: &[Name], queues: &[Name]) -> Vec<Arc<Lane>> {
-    let entries = tx.memory.lanes().iter().map(|entry| &entry.lane);
+    let entries = tx.memory.lanes_in_use().map(|entry| &entry.lane);
     entries
         .filter(|lane| kinds.contains(&lane.kind) && (queues.is_empty() || queues.contains(&lane.queue)))
         .cloned()
         .collect()
 }
 
-/// Every lane with its figures.
+/// Every lane in use with its figures.
 pub(crate) fn lane_records(tx: &Tx<'_>) -> Vec<LaneRecord> {
-    let entries = tx.memory.lanes().iter();
+    let entries = tx.memory.lanes_in_use();
     entries
         .map(|entry| LaneRecord {
             queue: entry.lane.queue.clone(),

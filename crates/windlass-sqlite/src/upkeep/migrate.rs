@@ -30,6 +30,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 5, oldest_writer: 1, sql: include_str!("../../sql/migrations/0005_remote.sql") },
     Migration { version: 6, oldest_writer: 1, sql: include_str!("../../sql/migrations/0006_owner.sql") },
     Migration { version: 9, oldest_writer: 1, sql: include_str!("../../sql/migrations/0009_suspect.sql") },
+    Migration { version: 10, oldest_writer: 1, sql: include_str!("../../sql/migrations/0010_retired.sql") },
     Migration {
         version: 11,
         oldest_writer: 1,

@@ -13,10 +13,11 @@ use crate::{
     gates::{admit, held_line, job::optional_name},
     memory::Waiting,
     sql,
+    upkeep::lanes,
 };
 
 /// Rows that retention reads between two looks at the clock.
-const CHUNK_ROWS: usize = 500;
+pub(super) const CHUNK_ROWS: usize = 500;
 /// How long one step of retention may hold the writer.
 const STEP_MAX: Duration = Duration::from_millis(25);
 /// Shortest time between two passes of retention from the start.
@@ -95,6 +96,8 @@ pub(crate) struct Cursor {
     restarted: Option<Duration>,
     /// The duty that runs first in the next step, so that a long one does not delay the others.
     first_duty: usize,
+    /// When the lanes were last looked at.
+    pub(super) lanes_seen: Option<Duration>,
 }
 
 impl Cursor {
@@ -109,7 +112,16 @@ impl Cursor {
 /// One step of retention; `more` in the answer asks for another at once.
 pub(crate) fn retain(tx: &mut Tx<'_>, retention: &Retention) -> Step<DutyReport> {
     let started = Instant::now();
-    let duties: [Duty; 7] = [by_age, by_size, dead_tasks, expired_keys, tombstones, old_sessions, free_pages];
+    let duties: [Duty; 8] = [
+        by_age,
+        by_size,
+        dead_tasks,
+        expired_keys,
+        tombstones,
+        old_sessions,
+        lanes::retire_empty,
+        free_pages,
+    ];
     let mut report = DutyReport::default();
     let turns = duties.iter().enumerate().cycle().skip(tx.cursor.first_duty).take(duties.len());
     for (place, duty) in turns {
@@ -131,7 +143,7 @@ pub(crate) fn retain(tx: &mut Tx<'_>, retention: &Retention) -> Step<DutyReport>
 }
 
 /// Rows removed, and whether there are more.
-type Swept = (u64, bool);
+pub(super) type Swept = (u64, bool);
 type Duty = fn(&mut Tx<'_>, &Retention) -> Step<Swept>;
 
 fn by_age(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
@@ -164,8 +176,8 @@ fn begin_again(tx: &mut Tx<'_>, cutoff: Timestamp) -> bool {
     let is_due = tx.cursor.left_behind.is_some_and(|ended_at| ended_at <= cutoff)
         && tx.cursor.restarted.is_none_or(|at| tx.mono.saturating_sub(at) >= PASS_PAUSE);
     if is_due {
-        let first_duty = tx.cursor.first_duty;
-        *tx.cursor = Cursor { restarted: Some(tx.mono), first_duty, ..Cursor::default() };
+        let Cursor { first_duty, lanes_seen, .. } = *tx.cursor;
+        *tx.cursor = Cursor { restarted: Some(tx.mono), first_duty, lanes_seen, ..Cursor::default() };
     }
     is_due
 }

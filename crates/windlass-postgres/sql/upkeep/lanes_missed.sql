@@ -1,0 +1,17 @@
+-- Brings back retired lanes that have ready tasks: a transaction that began before the look has added them. It goes from
+-- lane to lane. Index: task_ready, primary key of lane.
+WITH RECURSIVE line AS (
+  (SELECT t.lane FROM windlass.task AS t WHERE t.state = 1 AND t.crashes < 2 ORDER BY t.lane LIMIT 1)
+  UNION ALL
+  SELECT (
+    SELECT t.lane FROM windlass.task AS t
+    WHERE t.state = 1 AND t.crashes < 2 AND t.lane > line.lane
+    ORDER BY t.lane
+    LIMIT 1
+  )
+  FROM line
+  WHERE line.lane IS NOT NULL
+)
+SELECT windlass.wake_lanes(
+  ARRAY(SELECT l.id FROM line JOIN windlass.lane AS l ON l.id = line.lane WHERE l.retired)
+)
