@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use windlass::backoff::Backoff;
+use windlass::inside::Backoff;
 
 /// The first wait. A restarted broker needs seconds; after a closed channel a new one opens at once.
 const FIRST: Duration = Duration::from_millis(100);

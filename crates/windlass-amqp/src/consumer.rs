@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use windlass::{IntoOutcome, Tracer};
+use windlass::{handler::IntoOutcome, trace::Tracer};
 
 use crate::{
     Delivery, Error, Redelivery, Sizes, Topology,

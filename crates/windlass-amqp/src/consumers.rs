@@ -4,7 +4,11 @@ use std::{collections::BTreeSet, fmt, process, sync::Arc, time::Duration};
 
 use tokio::{sync::watch, task::JoinHandle};
 use windlass::{
-    AdmissionConfig, Controller, Pool, StopReport, Tracer, admission::Sampler, telemetry::ConsumerSource,
+    Pool,
+    admission::{AdmissionConfig, Controller, Sampler},
+    pool::StopReport,
+    telemetry::ConsumerSource,
+    trace::Tracer,
 };
 
 use crate::{

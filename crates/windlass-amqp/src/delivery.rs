@@ -7,8 +7,8 @@ use lapin::{
     types::{AMQPValue, ShortString},
 };
 use windlass::{
-    Cancellation, TraceContext,
-    trace::{TRACEPARENT, TRACESTATE},
+    handler::Cancellation,
+    trace::{TRACEPARENT, TRACESTATE, TraceContext},
 };
 
 /// The header in which a quorum queue counts deliveries.

@@ -4,7 +4,10 @@ use std::{collections::VecDeque, sync::Arc};
 
 use lapin::types::ShortString;
 use tokio::{sync::mpsc::unbounded_channel, time::Instant};
-use windlass::{Controller, Pool, admission::AdmissionConfig};
+use windlass::{
+    Pool,
+    admission::{AdmissionConfig, Controller},
+};
 
 use crate::{
     Consumer, Delivery, Error, Topology,

@@ -4,7 +4,7 @@ use std::{future::Future, pin::Pin, sync::Arc};
 
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
-use windlass::{IntoOutcome, Outcome};
+use windlass::{Outcome, handler::IntoOutcome};
 
 use crate::Delivery;
 

@@ -9,8 +9,9 @@ use std::{
 };
 
 use windlass::{
-    Controller, Name, Pool,
-    quota::Quota,
+    Name, Pool,
+    admission::Controller,
+    inside::Quota,
     telemetry::{ConsumerReading, ConsumerTimes},
 };
 

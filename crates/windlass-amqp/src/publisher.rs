@@ -12,7 +12,7 @@ use tokio::{
     sync::Mutex,
     time::{sleep, timeout},
 };
-use windlass::{TraceContext, Tracer, trace::Begun};
+use windlass::trace::{Begun, TraceContext, Tracer};
 
 pub use self::message::Message;
 use crate::{

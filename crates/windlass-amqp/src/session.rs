@@ -41,7 +41,7 @@ use tokio::{
     },
     time::{Instant, sleep_until},
 };
-use windlass::{Controller, Pool, quota::Line, trace::Begun};
+use windlass::{Pool, admission::Controller, inside::Line, trace::Begun};
 
 use crate::{
     Delivery, Error,

@@ -6,7 +6,7 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout},
 };
-use windlass::{Controller, Pool, StopReport, backoff::Backoff};
+use windlass::{Pool, admission::Controller, inside::Backoff, pool::StopReport};
 
 use crate::{
     backoff::{CALM, backoff},

@@ -24,7 +24,7 @@ use rustls::{
 };
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
-use windlass::percent;
+use windlass::inside::percent;
 
 /// The files that an address names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

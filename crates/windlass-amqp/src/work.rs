@@ -8,7 +8,11 @@ use std::{
 
 use tokio::sync::mpsc::UnboundedSender;
 use tracing::Instrument as _;
-use windlass::{CancelReason, Cancellation, DispatchOptions, Outcome, Pool};
+use windlass::{
+    Outcome, Pool,
+    handler::{CancelReason, Cancellation},
+    pool::DispatchOptions,
+};
 
 use crate::{Delivery, consumer::Plan, decision::End, meters::Meters, span::Handling};
 

@@ -7,7 +7,8 @@ use std::{
 };
 
 use windlass::{
-    Context, Outcome, Payload, RawHandler, Registry,
+    Context, Outcome, Payload,
+    handler::{RawHandler, Registry},
     worker::{Metrics, Worker, WorkerConfig, WorkerHandle},
 };
 use windlass_core::{Name, NewTask, store::SharedStore};

@@ -3,9 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use windlass::{
-    ClaimBatch, Registry, Tracer, Waiters, Worker, WorkerConfig, WorkerHandle,
+    Worker, WorkerConfig,
+    client::Waiters,
+    handler::Registry,
     telemetry::{self, Exposition, OutcomeTimes},
-    worker::Metrics,
+    trace::Tracer,
+    worker::{ClaimBatch, Metrics, WorkerHandle},
 };
 use windlass_core::{Name, TaskId, TaskRecord, store::SharedStore};
 use windlass_kinds::HttpOptions;

@@ -3,7 +3,11 @@
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use windlass::{DrainReport, Shutdown, Signals, WorkerHandle, shutdown_signal};
+use windlass::{
+    lifecycle::{Shutdown, Signals},
+    shutdown_signal,
+    worker::{DrainReport, WorkerHandle},
+};
 
 use crate::{
     output::{Output, text},

@@ -1,6 +1,6 @@
 //! Ends a handler early when the attempt was asked to end.
 
-use windlass::{CancelReason, Outcome};
+use windlass::{Outcome, handler::CancelReason};
 
 /// The outcome of `work`, unless the attempt is asked to end first: then `work` is dropped.
 pub(crate) async fn unless_cancelled<'a>(
@@ -27,7 +27,7 @@ fn outcome_of(reason: &CancelReason) -> Outcome {
 mod tests {
     use std::future::{pending, ready};
 
-    use windlass::Cancellation;
+    use windlass::handler::Cancellation;
 
     use super::*;
 

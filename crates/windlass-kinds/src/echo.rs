@@ -1,7 +1,7 @@
 //! The kind `echo`: succeeds at once with its payload as output, for tests and first steps.
 
 use async_trait::async_trait;
-use windlass::{Context, Outcome, RawHandler};
+use windlass::{Context, Outcome, handler::RawHandler};
 
 /// Succeeds with the payload as output.
 #[derive(Debug, Clone, Copy, Default)]

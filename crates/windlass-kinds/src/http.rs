@@ -23,7 +23,9 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use windlass::{
-    Context, Outcome, RawHandler, Rules,
+    Context, Outcome,
+    handler::RawHandler,
+    store::Rules,
     telemetry::{Ended, OutcomeTimes},
 };
 

@@ -26,7 +26,7 @@ mod verdict;
 use std::sync::Arc;
 
 use serde_json::Value;
-use windlass::RawHandler;
+use windlass::handler::RawHandler;
 
 pub use cidr::{Cidr, ParseCidrError};
 pub use connect::{Connector, Resolver, Stream};

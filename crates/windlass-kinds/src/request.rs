@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 use serde_json::{Map, Value, value::RawValue};
-use windlass::{Encoding, Payload};
+use windlass::{Payload, task::Encoding};
 
 use crate::{
     headers::{self, Source},

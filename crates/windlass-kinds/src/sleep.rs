@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use windlass::{Context, Outcome, RawHandler};
+use windlass::{Context, Outcome, handler::RawHandler};
 
 use crate::cancelled::unless_cancelled;
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::Value;
-use windlass::{Tracer, telemetry::Exposition, trace::Adds};
+use windlass::{inside::Adds, telemetry::Exposition, trace::Tracer};
 use windlass_core::{
     Name, Payload, TaskId,
     store::{Changed, SharedStore},

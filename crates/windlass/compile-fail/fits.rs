@@ -1,7 +1,7 @@
 //! This file compiles. So the other files fail for their own reason and not because a crate is missing.
 
 use windlass::serde::{Deserialize, Serialize};
-use windlass::{Context, Outcome, Payload, State, Task, WorkerBuilder};
+use windlass::{Context, Outcome, Payload, State, Task, worker::WorkerBuilder};
 
 #[derive(Serialize, Deserialize, Task)]
 #[serde(crate = "windlass::serde")]

@@ -4,7 +4,7 @@
 //! expect: call `.state(value)` with a `Smtp` before `.handle(…)`
 
 use windlass::serde::{Deserialize, Serialize};
-use windlass::{Context, State, Task, WorkerBuilder};
+use windlass::{Context, State, Task, worker::WorkerBuilder};
 
 #[derive(Serialize, Deserialize, Task)]
 #[serde(crate = "windlass::serde")]

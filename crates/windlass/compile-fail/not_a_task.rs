@@ -2,7 +2,7 @@
 //! expect: this payload has no kind
 //! expect: add `#[derive(serde::Serialize, serde::Deserialize, windlass::Task)]` to `SendEmail`
 
-use windlass::WorkerBuilder;
+use windlass::worker::WorkerBuilder;
 use windlass::serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 //! expect: write `async fn`
 
 use windlass::serde::{Deserialize, Serialize};
-use windlass::{Task, WorkerBuilder};
+use windlass::{Task, worker::WorkerBuilder};
 
 #[derive(Serialize, Deserialize, Task)]
 #[serde(crate = "windlass::serde")]

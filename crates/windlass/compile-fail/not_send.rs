@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use windlass::serde::{Deserialize, Serialize};
-use windlass::{Task, WorkerBuilder};
+use windlass::{Task, worker::WorkerBuilder};
 
 #[derive(Serialize, Deserialize, Task)]
 #[serde(crate = "windlass::serde")]

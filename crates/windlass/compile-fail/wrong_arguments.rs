@@ -2,7 +2,7 @@
 //! expect: the payload first, then the context, then the states
 
 use windlass::serde::{Deserialize, Serialize};
-use windlass::{Context, Task, WorkerBuilder};
+use windlass::{Context, Task, worker::WorkerBuilder};
 
 #[derive(Serialize, Deserialize, Task)]
 #[serde(crate = "windlass::serde")]

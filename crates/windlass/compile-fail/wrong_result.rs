@@ -3,7 +3,7 @@
 //! expect: `Outcome::done(&value)` leaves a value behind
 
 use windlass::serde::{Deserialize, Serialize};
-use windlass::{Task, WorkerBuilder};
+use windlass::{Task, worker::WorkerBuilder};
 
 #[derive(Serialize, Deserialize, Task)]
 #[serde(crate = "windlass::serde")]

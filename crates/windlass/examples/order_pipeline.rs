@@ -10,7 +10,9 @@ use std::{
 };
 
 use windlass::{
-    Client, Name, Outcome, State, Task, Worker, WorkflowAction, WorkflowRecord, store::SharedStore,
+    Client, Name, Outcome, State, Task, Worker,
+    gate::{WorkflowAction, WorkflowRecord},
+    store::SharedStore,
 };
 
 #[derive(serde::Serialize, serde::Deserialize, Task)]

@@ -11,7 +11,9 @@ use hyper_util::{
     client::legacy::{Client as HttpClient, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use windlass::{BoxError, Client, JobChange, Name, Outcome, State, Task, Worker, store::SharedStore};
+use windlass::{
+    Client, Name, Outcome, State, Task, Worker, gate::JobChange, handler::BoxError, store::SharedStore,
+};
 
 #[derive(serde::Serialize, serde::Deserialize, Task)]
 #[task(max_attempts = 5, timeout = "30s")]

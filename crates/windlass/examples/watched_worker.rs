@@ -37,7 +37,7 @@ pub struct Watch {
 struct Watched(Arc<Watch>);
 
 impl Layer for Watched {
-    fn call(&self, ctx: Context, next: Next) -> windlass::layer::LayerFuture {
+    fn call(&self, ctx: Context, next: Next) -> windlass::handler::LayerFuture {
         let watch = self.0.clone();
         Box::pin(async move {
             let started = Instant::now();

@@ -37,8 +37,8 @@ pub use self::memory::MemoryReader;
 pub use self::sampler::Sampler;
 pub(crate) use self::sampler::spawn;
 use crate::{
+    inside::quota::{Line, Quota},
     pool::Feeder,
-    quota::{Line, Quota},
 };
 
 /// Settings of admission control.

@@ -7,6 +7,7 @@ mod output;
 mod queues;
 mod resend;
 mod schedules;
+pub(crate) mod waiters;
 
 use std::{fmt, time::Duration};
 
@@ -22,8 +23,9 @@ pub use enqueue_all::EnqueueAll;
 pub use jobs::Jobs;
 pub use queues::{Queue, Queues};
 pub use schedules::{Schedule, Schedules};
+pub use waiters::{WAIT_INTERVAL, Waiters};
 
-use crate::{task::Task, trace::Tracer, waiters::Waiters};
+use crate::{task::Task, trace::Tracer};
 
 /// Enqueues tasks and looks them up. Cheap to clone; clones share their waits.
 ///

@@ -2,17 +2,23 @@
 //! thread delays itself, and neither the claims nor the settlements of others. A source with its own thread
 //! for connections runs the engine on that thread.
 
+pub(crate) mod coordinator;
+pub(crate) mod duties;
+pub(crate) mod executor;
+pub(crate) mod heartbeat;
+pub(crate) mod log_line;
+pub(crate) mod settler;
+mod supervisor;
+
 use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::oneshot, task::JoinSet};
 use windlass_core::Error;
 
+use self::settler::Sort;
 use crate::{
-    duties,
-    home::Part,
+    inside::home::Part,
     schedule,
-    settler::{self, Sort},
-    supervisor,
     worker::{
         shared::{Phase, Shared},
         status::WorkerError,

@@ -4,13 +4,26 @@
 //! [`Task`](crate::Task) for the payload, [`IntoOutcome`] for the return type. One bound for all could not
 //! say which is wrong.
 
+pub(crate) mod cancel;
+pub(crate) mod context;
+pub mod extract;
+pub(crate) mod layer;
+pub(crate) mod registry;
+
 use std::{error::Error as StdError, future::Future, marker::PhantomData, sync::Arc};
 
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
-use windlass_core::Outcome;
+#[doc(inline)]
+pub use windlass_core::Outcome;
 
-use crate::{context::Context, extract::State};
+pub use self::{
+    cancel::{CancelReason, Cancellation},
+    context::Context,
+    extract::State,
+    layer::{Layer, LayerFuture, Next},
+    registry::Registry,
+};
 
 /// The untyped handler of a kind: it reads [`Context::payload`] itself.
 ///

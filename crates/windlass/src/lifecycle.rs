@@ -30,13 +30,17 @@
 
 mod hook;
 mod order;
+pub(crate) mod shutdown;
 
 use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 
-pub use self::hook::HookError;
 use self::hook::guarded;
+pub use self::{
+    hook::HookError,
+    shutdown::{Shutdown, Signals, shutdown_signal},
+};
 
 /// How long a component may take to stop by default.
 pub const DEFAULT_STOP_DEADLINE: Duration = Duration::from_secs(10);

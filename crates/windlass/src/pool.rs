@@ -32,7 +32,9 @@ mod handle;
 mod refusals;
 mod reserved;
 mod shared;
+pub(crate) mod slots;
 mod stop;
+pub(crate) mod sync;
 mod task;
 mod wait;
 
@@ -53,7 +55,7 @@ use self::{
     stop::Phase,
     task::{Deferred, Limits, Task},
 };
-use crate::{admission::Controller, cancel::Cancellation};
+use crate::{admission::Controller, handler::cancel::Cancellation};
 
 /// After so long without a consumer for a task with a slot, another consumer is woken.
 const STALL: Duration = Duration::from_millis(5);

@@ -12,12 +12,12 @@ mod every;
 mod field;
 mod plan;
 mod spec;
-#[doc(hidden)]
-pub mod tick;
+pub(crate) mod tick;
 mod zone;
 
 pub use cron::Cron;
 pub use plan::LATE_MAX;
 pub use spec::{Missed, Spec, Unreadable};
-pub use windlass_core::schedule::*;
+#[doc(inline)]
+pub use windlass_core::schedule::{DueSchedules, Fire, ScheduleRow};
 pub use zone::Zone;

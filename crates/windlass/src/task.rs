@@ -3,8 +3,19 @@
 use std::time::Duration;
 
 use serde::{Serialize, de::DeserializeOwned};
-pub use windlass_core::task::*;
-use windlass_core::{Name, Payload, Result, RetryPolicy};
+use windlass_core::Result;
+#[doc(inline)]
+pub use windlass_core::{
+    Encoding, Enqueued, LaneId, Name, NewTask, Output, Payload, RetryPolicy, Start, State as TaskState,
+    TaskId, TaskRecord, WorkerId,
+    id::ParseTaskIdError,
+    name::NAME_MAX_BYTES,
+    payload::JSON_MAX_DEPTH,
+    task::{
+        ATTEMPT_RECORDS_MAX, AttemptRecord, AttemptResult, Claimed, DEFAULT_QUEUE, KEY_MAX_BYTES, Key, Lane,
+        MAX_ATTEMPTS_LIMIT,
+    },
+};
 
 /// A payload with the kind, queue, retries and time limit of its tasks.
 ///

@@ -34,7 +34,7 @@ use windlass_core::{Claimed, Lane, LaneId, Name, Result, TaskId, Timestamp, Work
 pub use calls::{Call, call_many};
 pub use idle::run_until_idle;
 
-use crate::{context::Context, task::Task};
+use crate::{handler::context::Context, task::Task};
 
 /// An empty store in memory, gone with the test.
 ///

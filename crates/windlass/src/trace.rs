@@ -4,6 +4,8 @@
 //! flag of the caller decides: an unsampled trace is passed on unchanged. A trace that begins here is
 //! sampled.
 
+pub(crate) mod enqueue;
+
 use std::{
     fmt,
     hash::{BuildHasher, RandomState},
@@ -14,8 +16,11 @@ use std::{
     time::SystemTime,
 };
 
-pub use windlass_core::trace::*;
-use windlass_core::{Claimed, Enqueued, NewTask, Outcome, Result, store::SharedStore};
+#[doc(inline)]
+pub use windlass_core::trace::{
+    ParseTraceError, Span, SpanCounts, SpanKind, SpanSink, TRACEPARENT, TRACESTATE, TraceContext, Value,
+};
+use windlass_core::{Claimed, NewTask, Outcome};
 
 /// Makes spans and gives them to an exporter. Cheap to clone.
 #[derive(Clone)]
@@ -220,45 +225,4 @@ impl RunTrace {
             self.tracer.close(open, What::of_attempt("settle", SpanKind::Internal, task), failure);
         }
     }
-}
-
-/// The destination of new tasks: a store, or directly a worker that waits for them.
-#[async_trait::async_trait]
-pub trait Adds: Send + Sync {
-    /// Adds tasks as [`windlass_core::Store::enqueue`] does.
-    async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>>;
-}
-
-#[async_trait::async_trait]
-impl Adds for SharedStore {
-    async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
-        self.enqueue(tasks).await
-    }
-}
-
-/// Enqueues tasks with their trace context: below a span of their own if there is a tracer, else below the
-/// caller's.
-///
-/// # Errors
-/// As the store's enqueue.
-pub async fn enqueue(
-    to: &dyn Adds,
-    tracer: Option<&Tracer>,
-    parent: Option<TraceContext>,
-    mut tasks: Vec<NewTask>,
-) -> Result<Vec<Enqueued>> {
-    let parent = parent.or_else(|| tasks.first().and_then(|task| task.trace));
-    let open = tracer.and_then(|tracer| Some((tracer, tracer.open(parent, SystemTime::now())?)));
-    let trace = open.as_ref().map(|(_, open)| open.context).or(parent);
-    for task in &mut tasks {
-        task.trace = trace.or(task.trace);
-    }
-    let Some((tracer, open)) = open else { return to.add(tasks).await };
-    let mut what = What::of_enqueue(&tasks);
-    let enqueued = to.add(tasks).await;
-    if let Ok([only]) = enqueued.as_deref() {
-        what.attributes.push(("messaging.message.id", Value::Text(only.id.to_string())));
-    }
-    tracer.close(open, what, enqueued.as_ref().err().map(|_| "the store took nothing"));
-    enqueued
 }

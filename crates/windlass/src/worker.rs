@@ -1,6 +1,7 @@
 //! A worker: registers with a store, claims tasks into its slots, runs their handlers, settles their ends,
 //! and stops without losing one.
 
+pub(crate) mod builder;
 pub(crate) mod claim_times;
 pub(crate) mod config;
 pub(crate) mod in_flight;
@@ -16,6 +17,7 @@ use tokio::time::Instant;
 use windlass_core::{Error, Outcome, Result, WorkerId, store::SharedStore};
 
 pub use self::{
+    builder::WorkerBuilder,
     claim_times::ClaimTimes,
     config::{CLAIM_MAX, ClaimBatch, Metrics, SLOTS_MAX, WorkerConfig},
     status::{DrainReport, WorkerError, WorkerStatus},
@@ -26,14 +28,11 @@ use self::{
 };
 use crate::{
     admission::{self, Controller},
-    backoff::Waiting,
-    builder::WorkerBuilder,
-    cancel::CancelReason,
-    engine, executor, heartbeat,
-    home::Part,
+    engine::{self, executor, heartbeat},
+    handler::{cancel::CancelReason, registry::Registry},
+    inside::{backoff::Waiting, home::Part},
+    lifecycle::shutdown::Shutdown,
     pool::Pool,
-    registry::Registry,
-    shutdown::Shutdown,
 };
 
 /// How long cancelled handlers may take to end at a stop before their tasks are handed back without waiting

@@ -9,9 +9,11 @@ use std::{sync::Arc, time::Duration};
 use support::{clock, counting::Counting, memory, succeed};
 use tokio::time::Instant;
 use windlass::{
-    Client, Error, Payload, RetryPolicy, Rules, Start, Task, TaskId, TaskState, Timestamp, Waiters,
-    store::{Filter, SharedStore},
-    waiters::WAIT_INTERVAL,
+    Client, Error, Payload, RetryPolicy, Task, TaskId, TaskState,
+    client::{WAIT_INTERVAL, Waiters},
+    store::{Filter, Rules, SharedStore},
+    task::Start,
+    time::Timestamp,
 };
 use windlass_conformance::MemoryStore;
 
@@ -54,7 +56,7 @@ async fn every_setting_can_differ_for_one_task() {
         .enqueue(mail("a@b.c"))
         .job("tenant-7")
         .workflow("order-42")
-        .on_failure(windlass::OnFailure::Skip)
+        .on_failure(windlass::gate::OnFailure::Skip)
         .queue("bulk")
         .priority(3)
         .delay(Duration::from_mins(1))
@@ -67,7 +69,7 @@ async fn every_setting_can_differ_for_one_task() {
     let [task] = &store.enqueued()[..] else { panic!("not one task") };
     assert_eq!(task.job.as_ref().unwrap().as_str(), "tenant-7");
     assert_eq!(task.workflow.as_ref().unwrap().as_str(), "order-42");
-    assert_eq!(task.on_failure, Some(windlass::OnFailure::Skip));
+    assert_eq!(task.on_failure, Some(windlass::gate::OnFailure::Skip));
     assert_eq!(task.queue.as_str(), "bulk");
     assert_eq!((task.priority, task.max_attempts), (3, Some(2)));
     assert_eq!((task.timeout, task.retry), (Some(Duration::from_secs(1)), Some(policy)));
@@ -364,7 +366,7 @@ async fn queues_tell_their_depth_and_are_paused() {
     client.enqueue_raw(windlass::NewTask { queue: name("mail"), ..raw("other") }).await.unwrap();
     let depth = client.queues().depth("mail").await.unwrap();
     assert_eq!((depth.ready, depth.scheduled), (3, 1), "over all kinds");
-    assert_eq!(client.queues().depth("none").await.unwrap(), windlass::Depth::default());
+    assert_eq!(client.queues().depth("none").await.unwrap(), windlass::store::Depth::default());
 
     assert!(client.queues().pause("mail").await.unwrap() && client.queues().pause("later").await.unwrap());
     assert!(!client.queues().pause("mail").await.unwrap(), "already");
@@ -390,9 +392,9 @@ async fn jobs_are_limited_paused_and_removed() {
     let site = jobs.set_delay("site", Duration::from_secs(1)).await.unwrap();
     assert_eq!((site.concurrency, site.delay), (Some(3), Some(Duration::from_secs(1))));
     assert_eq!(jobs.set_concurrency("site", None).await.unwrap().concurrency, None);
-    assert_eq!(jobs.pause("site").await.unwrap().state, windlass::JobState::Paused);
-    assert_eq!(jobs.resume("site").await.unwrap().state, windlass::JobState::Active);
-    assert_eq!(jobs.cancel("site").await.unwrap().state, windlass::JobState::Cancelled);
+    assert_eq!(jobs.pause("site").await.unwrap().state, windlass::gate::JobState::Paused);
+    assert_eq!(jobs.resume("site").await.unwrap().state, windlass::gate::JobState::Active);
+    assert_eq!(jobs.cancel("site").await.unwrap().state, windlass::gate::JobState::Cancelled);
 
     let names = async |after: Option<&windlass::Name>| -> Vec<String> {
         jobs.list(after, 10).await.unwrap().into_iter().map(|job| job.name.to_string()).collect()

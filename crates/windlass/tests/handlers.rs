@@ -8,7 +8,8 @@ use std::{sync::Arc, time::Duration};
 
 use support::{clock, memory};
 use windlass::{
-    Client, Context, Name, NewTask, Outcome, Payload, Rules, State, Task, TaskRecord, TaskState, Worker,
+    Client, Context, Name, NewTask, Outcome, Payload, State, Task, TaskRecord, TaskState, Worker,
+    store::Rules,
     testing::{self, Call},
 };
 use windlass_conformance::MemoryStore;
@@ -76,7 +77,7 @@ struct Try(String);
 #[error("cannot send")]
 struct SendError(#[source] std::num::ParseIntError);
 
-async fn attempt(Try(what): Try) -> Result<Outcome, windlass::BoxError> {
+async fn attempt(Try(what): Try) -> Result<Outcome, windlass::handler::BoxError> {
     match what.as_str() {
         "fail" => Err("the peer hung up".into()),
         "fail with a cause" => Err(SendError("x".parse::<u8>().unwrap_err()).into()),
@@ -132,7 +133,7 @@ async fn an_undecodable_payload_is_dead_after_its_attempts() {
 
 #[tokio::test]
 async fn build_refuses_a_kind_with_two_handlers_or_a_bad_name() {
-    let refusal = |builder: windlass::WorkerBuilder| builder.build().err().unwrap().to_string();
+    let refusal = |builder: windlass::worker::WorkerBuilder| builder.build().err().unwrap().to_string();
     let twice = Worker::builder(memory()).handle(async |_: Add| {}).handle_kind("add", async |_: Add| {});
     assert_eq!(refusal(twice), "kind \"add\" has two handlers; keep one of them");
     let unnamed = Worker::builder(memory()).handle_kind("", async |_: Add| {}).slots(1);

@@ -52,7 +52,11 @@ fn noting(log: &Log, name: &'static str) -> impl windlass::Layer {
     }
 }
 
-async fn ended(store: windlass::store::SharedStore, worker: windlass::WorkerBuilder, way: Way) -> TaskRecord {
+async fn ended(
+    store: windlass::store::SharedStore,
+    worker: windlass::worker::WorkerBuilder,
+    way: Way,
+) -> TaskRecord {
     let client = Client::new(store);
     let id = client.enqueue(Go(way)).job("j").timeout(Duration::from_millis(50)).await.unwrap().id;
     testing::run_until_idle(worker).await.unwrap();

@@ -7,11 +7,11 @@ mod support;
 use std::{sync::Arc, time::Duration};
 
 use windlass::{
-    Client, Clock as _, Error, Fire, Name, NewTask, Payload, Rules, ScheduleRow, Start, Store as _, Task,
-    Timestamp,
-    schedule::{Missed, Spec, Unreadable},
-    store::Filter,
-    time::ManualClock,
+    Client, Error, Name, NewTask, Payload, Task,
+    schedule::{Fire, Missed, ScheduleRow, Spec, Unreadable},
+    store::{Filter, Rules, Store as _},
+    task::Start,
+    time::{Clock as _, ManualClock, Timestamp},
 };
 use windlass_conformance::MemoryStore;
 

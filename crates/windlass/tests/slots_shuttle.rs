@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-#[path = "../src/slots.rs"]
+#[path = "../src/pool/slots.rs"]
 mod slots;
 
-/// Replaces `crate::sync` of `slots.rs`: the checker's primitives instead of the standard ones.
+/// Replaces `sync.rs` beside `slots.rs`: the checker's primitives instead of the standard ones.
 mod sync {
     pub(crate) use shuttle::sync::{
         Arc,

@@ -4,7 +4,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use windlass::{Client, Error, Outcome, Task, TaskState, Timestamp, Worker, testing, time::ManualClock};
+use windlass::{
+    Client, Error, Outcome, Task, TaskState, Worker, testing,
+    time::{ManualClock, Timestamp},
+};
 
 #[derive(serde::Serialize, serde::Deserialize, Task)]
 struct Double(u64);

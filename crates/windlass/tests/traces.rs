@@ -5,8 +5,8 @@
 use std::sync::{Arc, Mutex};
 
 use windlass::{
-    Client, Context, Outcome, State, Task, TaskState, TraceContext, Tracer, Worker, testing,
-    trace::{Span, SpanKind, SpanSink, Value},
+    Client, Context, Outcome, State, Task, TaskState, Worker, testing,
+    trace::{Span, SpanKind, SpanSink, TraceContext, Tracer, Value},
 };
 
 #[derive(Default)]

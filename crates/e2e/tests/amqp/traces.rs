@@ -10,7 +10,7 @@ use e2e::{
     up::Up,
 };
 use rustix::process::Signal;
-use windlass::{TraceContext, Tracer};
+use windlass::trace::{TraceContext, Tracer};
 use windlass_amqp::{Consumers, Message, PublisherOptions, Queue};
 use windlass_otlp::{Exporter, Service};
 

@@ -12,7 +12,7 @@ use e2e::{
 };
 use rustix::process::Signal;
 use serde_json::json;
-use windlass::{Client, Context, Task, Tracer, Worker, testing};
+use windlass::{Client, Context, Task, Worker, testing, trace::Tracer};
 use windlass_otlp::{Exporter, Service};
 
 use crate::{enqueue, until_state};
@@ -144,7 +144,7 @@ async fn a_worker_inside_an_application_sends_the_same_spans() {
     let tracer = Tracer::new(Arc::clone(&exporter) as _);
     let store = testing::store().await.unwrap();
     let client = Client::new(store.clone()).tracer(tracer.clone());
-    let remote: windlass::TraceContext = REMOTE.parse().unwrap();
+    let remote: windlass::trace::TraceContext = REMOTE.parse().unwrap();
     client.enqueue(Greet("Ada".to_owned())).trace(remote).await.unwrap();
     testing::run_until_idle(Worker::builder(store).tracer(tracer).handle(greet)).await.unwrap();
     let stats = exporter.shutdown(e2e::postgres::LIMIT).await;

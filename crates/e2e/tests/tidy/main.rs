@@ -9,5 +9,6 @@ mod house;
 mod layers;
 mod licences;
 mod metadata;
+mod names;
 mod sql;
 mod tree;

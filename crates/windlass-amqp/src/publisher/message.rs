@@ -11,10 +11,7 @@ use lapin::{
     types::{AMQPValue, FieldTable, LongString},
 };
 use serde::Serialize;
-use windlass::{
-    TraceContext,
-    trace::{TRACEPARENT, TRACESTATE},
-};
+use windlass::trace::{TRACEPARENT, TRACESTATE, TraceContext};
 
 use crate::{Error, connection::short};
 

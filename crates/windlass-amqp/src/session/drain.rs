@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lapin::options::BasicCancelOptions;
 use tokio::time::{Instant, sleep_until, timeout};
-use windlass::StopReport;
+use windlass::pool::StopReport;
 
 use super::{REPORTS_AT_ONCE, Shift, next};
 use crate::{connection::short, decision::End};

@@ -10,7 +10,8 @@ use std::{
 
 use tokio::sync::Semaphore;
 use windlass::{
-    AdmissionConfig, Controller, Pool, Worker,
+    Pool, Worker,
+    admission::{AdmissionConfig, Controller},
     telemetry::{self, Exposition},
 };
 use windlass_amqp::{

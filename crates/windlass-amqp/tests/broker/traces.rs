@@ -3,10 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
-use windlass::{
-    TraceContext, Tracer,
-    trace::{Span, SpanKind, SpanSink, Value},
-};
+use windlass::trace::{Span, SpanKind, SpanSink, TraceContext, Tracer, Value};
 use windlass_amqp::{Consumer, Consumers, Delivery, Message, PublisherOptions, Queue};
 
 use crate::rig::{LIMIT, name, node};

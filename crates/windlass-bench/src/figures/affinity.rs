@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::Instant};
-use windlass::{Context, NewTask, Outcome, RawHandler, TaskId, worker::WorkerConfig};
+use windlass::{Context, NewTask, Outcome, TaskId, handler::RawHandler, worker::WorkerConfig};
 use windlass_core::Name;
 use windlass_server::http::{self, Affinity};
 

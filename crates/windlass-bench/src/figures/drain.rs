@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use windlass::{
-    Context, Outcome, RawHandler,
+    Context, Outcome,
+    handler::RawHandler,
     worker::{Metrics, WorkerConfig},
 };
 

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use windlass::{Context, NewTask, Outcome, Payload, RawHandler, worker::WorkerConfig};
+use windlass::{Context, NewTask, Outcome, Payload, handler::RawHandler, worker::WorkerConfig};
 
 use crate::{
     args::Common,

@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use windlass::{Context, NewTask, Outcome, Payload, RawHandler, worker::WorkerConfig};
+use windlass::{Context, NewTask, Outcome, Payload, handler::RawHandler, worker::WorkerConfig};
 
 use super::member::Member;
 use crate::{

@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use windlass::{
-    Registry,
+    handler::Registry,
     worker::{Worker, WorkerConfig},
 };
 use windlass_core::{Name, store::SharedStore};
@@ -63,7 +63,7 @@ pub(super) fn run(common: &Common, args: &MemberArgs) -> anyhow::Result<()> {
         registry.insert(Name::new("kind", "report")?, Arc::new(latency::ReportStamped { took }))?;
         let mut config = WorkerConfig { slots: args.slots, ..WorkerConfig::default() };
         if let Some(size) = args.claim_batch {
-            config.claim_batch = windlass::ClaimBatch::AtMost(size);
+            config.claim_batch = windlass::worker::ClaimBatch::AtMost(size);
         }
         if let Some(ms) = args.poll_ms {
             config.poll_interval = std::time::Duration::from_millis(ms);

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use windlass::{Context, Outcome, RawHandler, worker::WorkerConfig};
+use windlass::{Context, Outcome, handler::RawHandler, worker::WorkerConfig};
 
 use crate::{
     args::Common,

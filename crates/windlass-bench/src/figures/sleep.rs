@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use windlass::{Context, Outcome, RawHandler, worker::WorkerConfig};
+use windlass::{Context, Outcome, handler::RawHandler, worker::WorkerConfig};
 
 use crate::{
     args::Common,

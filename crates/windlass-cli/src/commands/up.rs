@@ -7,7 +7,11 @@ use tokio::{
     net::{TcpListener, TcpSocket},
     sync::oneshot,
 };
-use windlass::{DrainReport, WorkerError, WorkerHandle, telemetry::Exposition};
+use windlass::{
+    WorkerError,
+    telemetry::Exposition,
+    worker::{DrainReport, WorkerHandle},
+};
 use windlass_core::store::SharedStore;
 use windlass_server::{access::Auth, http};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use windlass::backoff::Waiting;
+use windlass::inside::Waiting;
 use windlass_core::{Error, Result};
 
 use super::up;

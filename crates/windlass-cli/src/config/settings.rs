@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-use windlass::AdmissionConfig;
+use windlass::admission::AdmissionConfig;
 use windlass_core::{RetryPolicy, Rules, store::Retention};
 
 use super::{

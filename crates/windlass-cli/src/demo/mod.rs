@@ -20,7 +20,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
-use windlass::{Signals, shutdown_signal};
+use windlass::{lifecycle::Signals, shutdown_signal};
 
 use self::{
     board::Counts,

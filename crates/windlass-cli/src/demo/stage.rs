@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use tokio::task::JoinHandle;
 use windlass::{
-    Registry, Worker,
+    Worker,
+    handler::Registry,
     worker::{DrainReport, WorkerError, WorkerHandle},
 };
 use windlass_core::{Name, store::SharedStore};

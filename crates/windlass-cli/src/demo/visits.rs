@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-use windlass::{Context, Outcome, RawHandler};
+use windlass::{Context, Outcome, handler::RawHandler};
 use windlass_kinds::{Http, HttpOptions};
 
 use super::stock::Stock;

@@ -1,6 +1,6 @@
 //! The store of a named server: this machine needs no database credentials.
 
-use windlass::backoff::Waiting;
+use windlass::inside::Waiting;
 use windlass_core::Error;
 use windlass_remote::{Options, RemoteStore, Servers};
 

@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use http::Method;
 use serde_json::json;
-use windlass::{Context, Outcome, RawHandler as _};
+use windlass::{Context, Outcome, handler::RawHandler as _};
 use windlass_kinds::{Http, HttpOptions};
 
 use crate::support::{Server, answer, call, dead, http, loopback, output, retried, task};
@@ -144,13 +144,13 @@ async fn a_wrong_payload_is_dead_without_a_request() {
 #[tokio::test]
 async fn a_traced_task_sends_traceparent_unless_the_payload_does() {
     let server = Server::start(|_| answer(200, &[], "")).await;
-    let trace = windlass::TraceContext { trace_id: 0xab, span_id: 0xcd, sampled: true };
+    let trace = windlass::trace::TraceContext { trace_id: 0xab, span_id: 0xcd, sampled: true };
     let own = "00-000000000000000000000000000000aa-00000000000000bb-00";
     for (headers, trace) in
         [(json!({}), Some(trace)), (json!({"TraceParent": own}), Some(trace)), (json!({}), None)]
     {
         let payload = windlass::Payload::json(&json!({"url": server.url("/"), "headers": headers})).unwrap();
-        let context = Context::detached(windlass::Claimed { trace, ..task(payload) });
+        let context = Context::detached(windlass::task::Claimed { trace, ..task(payload) });
         output(http().call(context).await);
     }
     let seen: Vec<_> = server

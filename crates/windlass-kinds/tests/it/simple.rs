@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use windlass::{Context, Outcome, Payload, RawHandler};
+use windlass::{Context, Outcome, Payload, handler::RawHandler};
 use windlass_kinds::{Echo, HttpOptions, Sleep, builtin, check_payload};
 
 use crate::support::{call, dead, task};

@@ -20,7 +20,10 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use windlass::{
-    Claimed, Context, Lane, LaneId, Name, Outcome, Payload, RawHandler, TaskId, Timestamp, WorkerId,
+    Context, Name, Outcome, Payload, TaskId,
+    handler::RawHandler,
+    task::{Claimed, Lane, LaneId, WorkerId},
+    time::Timestamp,
 };
 use windlass_kinds::{Connector, Http, HttpOptions, Resolver, Stream};
 

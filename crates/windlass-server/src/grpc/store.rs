@@ -6,7 +6,7 @@ use tonic::{
     Request, Response, Status,
     codegen::tokio_stream::{Stream, wrappers::ReceiverStream},
 };
-use windlass::schedule::{Spec, tick};
+use windlass::{inside::fire, schedule::Spec};
 use windlass_core::{
     Enqueued, Error, Hint, Name, ScheduleRow, SettleBatch, TaskRecord, Timestamp, store::Retention,
 };
@@ -206,7 +206,7 @@ impl Api {
         if row.paused || row.next_at != Some(tick) || tick > now {
             return Ok(None);
         }
-        let ticked = tick::fire(schedules, &row, now).await?;
+        let ticked = fire(schedules, &row, now).await?;
         if let Some(problem) = &ticked.problem {
             tracing::error!(schedule = %name, problem, "a schedule cannot be fired; set it again or remove it");
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::OwnedMutexGuard;
-use windlass::trace::Adds;
+use windlass::inside::Adds;
 use windlass_core::{Demand, Enqueued, Error, NewTask, Result};
 
 use super::hub::Hub;

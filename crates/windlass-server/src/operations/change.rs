@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass::trace;
+use windlass::inside;
 use windlass_core::{
     Error, Name, State, TaskId, TaskRecord, repeat,
     store::{Redrive, only as only_one},
@@ -66,7 +66,7 @@ impl Operations {
     /// Adds a copy of a task. A task is repeated once: a second call adds nothing.
     async fn repeat(&self, task: &TaskRecord, delay: Duration) -> Result<ChangeResponse> {
         let copy = vec![repeat::copy(task, delay)?];
-        let added = only_one(trace::enqueue(self.adds(), self.tracer.as_ref(), None, copy).await?)?;
+        let added = only_one(inside::enqueue(self.adds(), self.tracer.as_ref(), None, copy).await?)?;
         self.count(&[added]);
         if added.existing {
             let message = format!("task {} is already repeated by task {}", task.id, added.id);

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use windlass::trace;
+use windlass::inside;
 use windlass_core::{Enqueued, Error, Name, NewTask, TraceContext, WorkerRecord, why::word};
 
 use super::{Operations, Result, new_task::new_task};
@@ -62,7 +62,7 @@ impl Operations {
         may_have(caller, &task.queue, &task.kind)?;
         let lanes = BTreeSet::from([(task.queue.clone(), task.kind.clone())]);
         let jobs = vec![task.job.clone()];
-        let enqueued = trace::enqueue(self.adds(), self.tracer.as_ref(), trace, vec![task]).await?;
+        let enqueued = inside::enqueue(self.adds(), self.tracer.as_ref(), trace, vec![task]).await?;
         self.count(&enqueued);
         let cancelled = cancelled_jobs(jobs, &enqueued);
         let enqueued = enqueued.first().ok_or_else(|| {
@@ -133,7 +133,7 @@ impl Operations {
     ) -> windlass_core::Result<BatchResponse> {
         let lanes = tasks.iter().map(|task| (task.queue.clone(), task.kind.clone())).collect();
         let jobs = tasks.iter().map(|task| task.job.clone()).collect();
-        let enqueued = trace::enqueue(self.adds(), self.tracer.as_ref(), trace, tasks).await?;
+        let enqueued = inside::enqueue(self.adds(), self.tracer.as_ref(), trace, tasks).await?;
         self.count(&enqueued);
         let warnings = self.warned(cancelled_jobs(jobs, &enqueued), lanes).await;
         let answer = |task: Enqueued| {

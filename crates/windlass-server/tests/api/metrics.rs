@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 use windlass::{
-    Context, Outcome, RawHandler, Registry, Worker, WorkerConfig,
+    Context, Outcome, Worker, WorkerConfig,
+    handler::{RawHandler, Registry},
     telemetry::{self, Exposition},
     worker::Metrics,
 };

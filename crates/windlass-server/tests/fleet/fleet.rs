@@ -10,9 +10,10 @@ use std::{
 use async_trait::async_trait;
 use turmoil::net::{TcpListener, TcpStream};
 use windlass::{
-    Client, Context, NewTask, Outcome, Payload, RawHandler, Worker,
+    Client, Context, NewTask, Outcome, Payload, Worker,
     admission::AdmissionConfig,
-    home::Home,
+    handler::RawHandler,
+    inside::Home,
     worker::{Metrics, WorkerConfig},
 };
 use windlass_conformance::{Fault, Lying, MemoryStore};

@@ -7,7 +7,10 @@ use std::{
 };
 
 use tokio::sync::{mpsc, oneshot};
-use windlass::{Context, Outcome, RawHandler, Registry, Worker, WorkerConfig};
+use windlass::{
+    Context, Outcome, Worker, WorkerConfig,
+    handler::{RawHandler, Registry},
+};
 use windlass_conformance::{MemoryStore, harness::START};
 use windlass_core::{Hint, Hints, Name, NewTask, Payload, Source, State, Store, TaskId, time::ManualClock};
 use windlass_remote::{Options, RemoteStore};

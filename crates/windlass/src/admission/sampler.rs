@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use super::Controller;
 use crate::{
-    home::Part,
+    inside::home::Part,
     worker::shared::{Phase, Shared},
 };
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use windlass_core::{Enqueued, Error, NewTask, Result};
 
 use super::Client;
-use crate::{backoff::Backoff, trace};
+use crate::{inside::backoff::Backoff, trace::enqueue};
 
 /// Shortest and longest pause between two tries: a store that is back is noticed within about a second.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
@@ -21,12 +21,12 @@ pub(super) async fn enqueue(
     retry_for: Option<Duration>,
 ) -> Result<Vec<Enqueued>> {
     let (store, tracer) = (&client.store, client.tracer.as_ref());
-    let Some(retry_for) = retry_for else { return trace::enqueue(store, tracer, None, tasks).await };
+    let Some(retry_for) = retry_for else { return enqueue::enqueue(store, tracer, None, tasks).await };
     // A limit beyond the range of the clock is no limit.
     let deadline = Instant::now().checked_add(retry_for);
     let mut backoff = Backoff::new(PAUSE.0, PAUSE.1, RandomState::new().hash_one(0));
     loop {
-        let error = match trace::enqueue(store, tracer, None, tasks.clone()).await {
+        let error = match enqueue::enqueue(store, tracer, None, tasks.clone()).await {
             Err(error) if may_resend(&error, &tasks) => error,
             answer => return answer,
         };

@@ -9,8 +9,7 @@ use crate::schedule::{Spec, Unreadable};
 /// Handles the schedules of a store. Cheap to clone.
 ///
 /// Workers notice a change within about 15 seconds;
-/// [`WorkerHandle::wake_schedules`](crate::WorkerHandle::wake_schedules) tells the worker of this process at
-/// once.
+/// [`wake_schedules`](crate::worker::WorkerHandle::wake_schedules) tells the worker of this process at once.
 ///
 /// ```no_run
 /// use windlass::{Client, Task, schedule::Spec};

@@ -14,7 +14,7 @@ use super::{
     stop::Phase,
     task::{End, Job, discard},
 };
-use crate::slots::Held;
+use crate::pool::slots::Held;
 
 /// After so many tasks a consumer yields to the runtime's other tasks: tasks that are ready at once would
 /// otherwise keep a thread busy.

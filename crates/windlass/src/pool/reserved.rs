@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::{shared::Shared, task::Task};
-use crate::slots::Held;
+use crate::pool::slots::Held;
 
 /// Slots of a pool that no other caller can use. Dropping this returns the unused ones.
 #[must_use = "dropping it gives the slots back"]

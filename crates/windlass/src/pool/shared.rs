@@ -38,8 +38,8 @@ use super::{
 };
 use crate::{
     admission::Controller,
-    cancel::Cancellation,
-    slots::{Held, Slots},
+    handler::cancel::Cancellation,
+    pool::slots::{Held, Slots},
 };
 
 /// Most parked consumers that are kept for the next burst; others end when they have no task.

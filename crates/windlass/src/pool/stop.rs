@@ -18,7 +18,7 @@ use super::{
     shared::Shared,
     task::{Job, discard},
 };
-use crate::cancel::CancelReason;
+use crate::handler::cancel::CancelReason;
 
 /// The share of the deadline for draining; the rest is for cancelled tasks to clean up.
 const DRAIN_PERCENT: u32 = 90;

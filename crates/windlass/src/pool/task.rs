@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{guard::panic_message, handle::JoinError};
-use crate::cancel::{CancelReason, Cancellation};
+use crate::handler::cancel::{CancelReason, Cancellation};
 
 /// A task without its types.
 pub(super) type Job = Pin<Box<dyn Future<Output = End> + Send>>;

@@ -9,8 +9,9 @@ use windlass_core::{Error, Name, Result, ScheduleRow, Timestamp};
 
 use super::tick;
 use crate::{
-    backoff::Backoff,
-    duties, telemetry,
+    engine::duties,
+    inside::backoff::Backoff,
+    telemetry,
     worker::{
         shared::{Phase, Shared},
         status::Counters,

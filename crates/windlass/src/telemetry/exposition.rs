@@ -27,7 +27,8 @@ use super::{
     text::Text,
 };
 use crate::{
-    Controller, Tracer,
+    admission::Controller,
+    trace::Tracer,
     worker::{WorkerHandle, shared::Shared},
 };
 

@@ -18,7 +18,7 @@ use super::{
     text::Text,
 };
 use crate::{
-    AdmissionStatus,
+    admission::AdmissionStatus,
     worker::{WorkerStatus, status::Counters},
 };
 

@@ -8,10 +8,7 @@ use windlass_core::{
     store::{Filter, LaneRecord, PAGE_MAX, SharedStore},
 };
 
-use crate::{
-    builder::WorkerBuilder,
-    worker::{DrainReport, WorkerError, WorkerHandle},
-};
+use crate::worker::{DrainReport, WorkerError, WorkerHandle, builder::WorkerBuilder};
 
 /// Pause between two checks whether the worker still has a task.
 const LOOK_EVERY: Duration = Duration::from_millis(2);

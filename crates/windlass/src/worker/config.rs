@@ -5,7 +5,7 @@ use std::time::Duration;
 pub use windlass_core::worker::SLOTS_MAX;
 use windlass_core::{Error, Name, Result, store::Retention, worker::check_slots};
 
-use crate::{admission::AdmissionConfig, home::Home};
+use crate::{admission::AdmissionConfig, inside::home::Home};
 
 /// Most tasks that one claim takes, however short they are.
 pub const CLAIM_MAX: u32 = 1_000;

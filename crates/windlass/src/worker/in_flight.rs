@@ -7,7 +7,10 @@ use std::{
 
 use windlass_core::{LeaseRef, Name, WorkerId};
 
-use crate::{cancel::CancelReason, context::Attempt, log_line::about};
+use crate::{
+    engine::log_line::about,
+    handler::{cancel::CancelReason, context::Attempt},
+};
 
 /// The attempts that this process holds leases for.
 #[derive(Default)]

@@ -5,7 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 use windlass_core::{LaneId, Result, Source};
 
 use super::shared::Shared;
-use crate::{handler::RawHandler, registry::Registry, telemetry::KindMeter};
+use crate::{
+    handler::{RawHandler, registry::Registry},
+    telemetry::KindMeter,
+};
 
 /// Most lanes in one claim; with more, claims rotate over them.
 const LANES_PER_CLAIM: usize = 64;

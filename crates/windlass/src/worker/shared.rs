@@ -21,8 +21,8 @@ use super::{
     tally::Tally,
 };
 use crate::{
-    admission::Controller, pool::Pool, registry::Registry, settler::SettleQueue, telemetry::Meters,
-    worker::claim_times::ClaimTimes,
+    admission::Controller, engine::settler::SettleQueue, handler::registry::Registry, pool::Pool,
+    telemetry::Meters, worker::claim_times::ClaimTimes,
 };
 
 /// The progress of a stop.

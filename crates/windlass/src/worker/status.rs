@@ -8,7 +8,7 @@ use std::{
 
 use windlass_core::{WorkerId, admission::Reasons};
 
-use crate::log_line::Quotas;
+use crate::engine::log_line::Quotas;
 
 /// Counters of everything that happens, also of failures (SILENT-NEVER).
 #[derive(Debug, Default)]

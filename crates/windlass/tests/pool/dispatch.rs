@@ -10,7 +10,10 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use windlass::{DispatchOptions, JoinError, Rejected};
+use windlass::{
+    Rejected,
+    pool::{DispatchOptions, JoinError},
+};
 
 use crate::{Gate, pool};
 

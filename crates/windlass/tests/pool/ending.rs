@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use tokio::{sync::oneshot, time::Instant};
-use windlass::{CancelReason, DispatchOptions, JoinError, Pool};
+use windlass::{
+    Pool,
+    handler::CancelReason,
+    pool::{DispatchOptions, JoinError},
+};
 
 use crate::{Gate, OnDrop, pool};
 
@@ -81,7 +85,7 @@ async fn a_task_past_its_deadline_ends_with_that_reason() {
     assert_eq!(ended, Err(JoinError::DeadlineExceeded(limit)));
     assert_eq!(before.elapsed().as_secs(), 5);
     dropped.await.unwrap();
-    let context: windlass::Cancellation = context.await.unwrap();
+    let context: windlass::handler::Cancellation = context.await.unwrap();
     assert_eq!(context.reason(), Some(&CancelReason::Deadline));
     let gauges = pool.gauges();
     assert_eq!((gauges.deadline_exceeded, gauges.running, gauges.idle), (1, 0, 1));

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use windlass::JoinError;
+use windlass::pool::JoinError;
 
 use crate::{Gate, OnDrop, pool};
 

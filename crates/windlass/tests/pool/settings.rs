@@ -1,6 +1,9 @@
 //! How large a pool is.
 
-use windlass::{Pool, PoolBuilder, PoolError};
+use windlass::{
+    Pool,
+    pool::{PoolBuilder, PoolError},
+};
 
 #[tokio::test]
 async fn a_pool_has_four_slots_per_cpu_and_a_buffer_of_100() {

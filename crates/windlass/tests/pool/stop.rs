@@ -6,7 +6,11 @@ use tokio::{
     sync::mpsc,
     time::{Instant, sleep},
 };
-use windlass::{CancelReason, Cancellation, DispatchOptions, JoinError, Pool, Rejected, StopReport};
+use windlass::{
+    Pool, Rejected,
+    handler::{CancelReason, Cancellation},
+    pool::{DispatchOptions, JoinError, StopReport},
+};
 
 use crate::{Gate, OnDrop, pool};
 

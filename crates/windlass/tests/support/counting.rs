@@ -12,11 +12,13 @@ use std::{
 
 use async_trait::async_trait;
 use windlass::{
-    ClaimAnswer, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
-    Rules, Schedules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId, WorkerRecord,
-    WorkerReport,
-    source::{DutyReport, Reconciled, Renewed},
-    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
+    Error, Name, NewTask, Result, TaskId, TaskRecord,
+    store::{
+        Changed, ClaimAnswer, Demand, DutyReport, Filter, Finding, Gates, Hints, LaneRecord, LeaseRef,
+        NewWorker, Page, Reconciled, Redrive, Renewed, Retention, Rules, Schedules, SettleBatch, Settled,
+        Source, Store, StoreInfo, WorkerRecord, WorkerReport,
+    },
+    task::{Enqueued, Lane, WorkerId},
 };
 use windlass_conformance::MemoryStore;
 

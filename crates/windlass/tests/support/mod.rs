@@ -7,8 +7,9 @@ pub mod counting;
 use std::{sync::Arc, time::Duration};
 
 use windlass::{
-    Demand, LeaseRef, NewWorker, Payload, Rules, SettleBatch, SettleItem, Settlement, TaskId, Timestamp,
-    store::SharedStore, time::ManualClock,
+    Payload, TaskId,
+    store::{Demand, LeaseRef, NewWorker, Rules, SettleBatch, SettleItem, Settlement, SharedStore},
+    time::{ManualClock, Timestamp},
 };
 use windlass_conformance::MemoryStore;
 

@@ -2,7 +2,7 @@
 
 use sqlx_core::{connection::Connection as _, query::query};
 use sqlx_postgres::{PgConnection, Postgres};
-use windlass::{Client, Enqueued, Error, Payload, TaskState, postgres::Within};
+use windlass::{Client, Error, Payload, TaskState, postgres::Within, task::Enqueued};
 
 use crate::place::{Place, greet};
 

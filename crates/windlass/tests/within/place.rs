@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use tokio_postgres::NoTls;
 use windlass::{
-    Store, Task,
+    Task,
     postgres::{Location, Options, PostgresStore, Schema},
+    store::Store,
 };
 
 #[derive(serde::Serialize, serde::Deserialize, Task, Debug, PartialEq)]

@@ -5,7 +5,11 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::mpsc;
 use tokio_postgres::IsolationLevel;
-use windlass::{Client, DrainReport, State, Store, TaskId, Worker, WorkerConfig, WorkerError, WorkerHandle};
+use windlass::{
+    Client, State, TaskId, Worker, WorkerConfig, WorkerError,
+    store::Store,
+    worker::{DrainReport, WorkerHandle},
+};
 
 use crate::place::{Greet, Place, greet};
 

@@ -7,7 +7,10 @@ use std::{
 
 use tokio::sync::Semaphore;
 use windlass::{
-    AdmissionConfig, Controller, Name, Registry, Store as _, TaskState, Worker, WorkerConfig, WorkerRecord,
+    Name, TaskState, Worker, WorkerConfig,
+    admission::{AdmissionConfig, Controller},
+    handler::Registry,
+    store::{Store as _, WorkerRecord},
 };
 use windlass_conformance::MemoryStore;
 

@@ -7,8 +7,8 @@ use std::{
 
 use tokio::sync::{Notify, Semaphore};
 use windlass::{
-    ClaimBatch, Error, Name, NewTask, Outcome, Payload, Start, Store as _, TaskId, TaskState, WorkerConfig,
-    WorkerError,
+    Error, Name, NewTask, Outcome, Payload, TaskId, TaskState, WorkerConfig, WorkerError, store::Store as _,
+    task::Start, worker::ClaimBatch,
 };
 
 use crate::{

@@ -8,8 +8,10 @@ use std::{
 
 use tokio::sync::{Notify, Semaphore};
 use windlass::{
-    JobChange, Name, NewTask, OnFailure, Outcome, Payload, Store, TaskId, TaskRecord, TaskState, Worker,
-    WorkerConfig, testing,
+    Name, NewTask, Outcome, Payload, TaskId, TaskRecord, TaskState, Worker, WorkerConfig,
+    gate::{JobChange, OnFailure},
+    store::Store,
+    testing,
 };
 
 use crate::{

@@ -7,7 +7,9 @@ use std::{
 
 use tokio::sync::{Notify, Semaphore};
 use windlass::{
-    CancelReason, Error, LeaseRef, Outcome, Source as _, Store as _, TaskState, WorkerConfig,
+    Error, Outcome, TaskState, WorkerConfig,
+    handler::CancelReason,
+    store::{LeaseRef, Source as _, Store as _},
     task::AttemptResult,
 };
 

@@ -7,9 +7,10 @@ use std::{
 
 use tokio::sync::Semaphore;
 use windlass::{
-    Error, Name, NewTask, Outcome, Payload, Source as _, Store, TaskState, WorkerConfig, WorkerHandle,
+    Error, Name, NewTask, Outcome, Payload, TaskState, WorkerConfig,
+    store::{Source as _, Store},
     telemetry::{self, Exposition},
-    worker::Metrics,
+    worker::{Metrics, WorkerHandle},
 };
 
 use crate::{

@@ -14,7 +14,7 @@ use tracing::{
     field::{Field, Visit},
     span,
 };
-use windlass::{Error, TaskState, WorkerConfig, home::Home};
+use windlass::{Error, TaskState, WorkerConfig, inside::Home};
 
 use crate::{
     rig::{enqueue, gated, memory, start, until, until_state},

@@ -7,8 +7,8 @@ use std::{
 
 use tokio::sync::{Notify, Semaphore};
 use windlass::{
-    AdmissionConfig, CancelReason, ClaimBatch, Name, NewTask, Outcome, Payload, Store as _, TaskId,
-    TaskState, WorkerConfig, task::AttemptResult,
+    Name, NewTask, Outcome, Payload, TaskId, TaskState, WorkerConfig, admission::AdmissionConfig,
+    handler::CancelReason, store::Store as _, task::AttemptResult, worker::ClaimBatch,
 };
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use tokio::sync::Notify;
-use windlass::{DrainReport, Error, Outcome, TaskState, WorkerError};
+use windlass::{Error, Outcome, TaskState, WorkerError, worker::DrainReport};
 
 use crate::{
     rig::{act, enqueue, quick, staged, start, until, until_state},

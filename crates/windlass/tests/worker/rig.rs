@@ -11,8 +11,12 @@ use std::{
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 use windlass::{
-    Clock, Context, DrainReport, Name, NewTask, Outcome, Payload, RawHandler, Registry, Rules, Store, TaskId,
-    TaskRecord, TaskState, Timestamp, Worker, WorkerConfig, WorkerError, WorkerHandle, WorkerStatus,
+    Context, Name, NewTask, Outcome, Payload, TaskId, TaskRecord, TaskState, Worker, WorkerConfig,
+    WorkerError,
+    handler::{RawHandler, Registry},
+    store::{Rules, Store},
+    time::{Clock, Timestamp},
+    worker::{DrainReport, WorkerHandle, WorkerStatus},
 };
 use windlass_conformance::MemoryStore;
 

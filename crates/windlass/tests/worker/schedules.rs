@@ -3,12 +3,11 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use windlass::{
-    Client, Error, Name, NewTask, Outcome, Payload, Rules, ScheduleRow, Schedules as _, Store as _,
-    TaskRecord, TaskState, Timestamp, WorkerConfig,
+    Client, Error, Name, NewTask, Outcome, Payload, TaskRecord, TaskState, WorkerConfig,
     client::Schedule,
-    schedule::{Missed, Spec},
-    store::Filter,
-    time::ManualClock,
+    schedule::{Missed, ScheduleRow, Spec},
+    store::{Filter, Rules, Schedules as _, Store as _},
+    time::{ManualClock, Timestamp},
 };
 use windlass_conformance::MemoryStore;
 

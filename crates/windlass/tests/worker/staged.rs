@@ -13,12 +13,14 @@ use std::{
 use async_trait::async_trait;
 use tokio::sync::Notify;
 use windlass::{
-    ClaimAnswer, Demand, Enqueued, Error, Fire, Gates, Hint, Hints, Lane, LeaseRef, Name, NewTask, NewWorker,
-    Result, Rules, ScheduleRow, Schedules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, WorkerId,
-    WorkerRecord, WorkerReport,
-    schedule::DueSchedules,
-    source::{DutyReport, Reconciled, Renewed},
-    store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, SharedStore, StoreInfo},
+    Error, Name, NewTask, Result, TaskId, TaskRecord,
+    schedule::{DueSchedules, Fire, ScheduleRow},
+    store::{
+        Changed, ClaimAnswer, Demand, DutyReport, Filter, Finding, Gates, Hint, Hints, LaneRecord, LeaseRef,
+        NewWorker, Page, Reconciled, Redrive, Renewed, Retention, Rules, Schedules, SettleBatch, Settled,
+        SharedStore, Source, Store, StoreInfo, WorkerRecord, WorkerReport,
+    },
+    task::{Enqueued, Lane, WorkerId},
 };
 
 /// The behaviour of a call.

@@ -6,7 +6,9 @@ use std::{
 };
 
 use tokio::sync::{Notify, Semaphore};
-use windlass::{DrainReport, Error, Outcome, Store as _, TaskState, WorkerConfig, WorkerError};
+use windlass::{
+    Error, Outcome, TaskState, WorkerConfig, WorkerError, store::Store as _, worker::DrainReport,
+};
 
 use crate::{
     rig::{act, assert_no_leak, enqueue, gated, memory, quick, record, staged, start, until, until_state},

@@ -13,7 +13,10 @@ use std::{
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use windlass::{
-    AdmissionConfig, Context, Outcome, RawHandler, admission::MemoryReader, worker::WorkerConfig,
+    Context, Outcome,
+    admission::{AdmissionConfig, MemoryReader},
+    handler::RawHandler,
+    worker::WorkerConfig,
 };
 
 use super::super::memory::status_mb;

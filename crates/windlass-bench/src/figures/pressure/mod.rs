@@ -16,8 +16,10 @@ use std::{
 use serde::Serialize;
 use serde_json::{Value, json};
 use windlass::{
-    AdmissionConfig, Context, Outcome, RawHandler, WorkerStatus,
-    worker::{WorkerConfig, WorkerHandle},
+    Context, Outcome,
+    admission::AdmissionConfig,
+    handler::RawHandler,
+    worker::{WorkerConfig, WorkerHandle, WorkerStatus},
 };
 
 use crate::{

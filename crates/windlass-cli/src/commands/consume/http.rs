@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
-use windlass::{Context, Outcome, Payload, RawHandler as _};
+use windlass::{Context, Outcome, Payload, handler::RawHandler as _};
 use windlass_amqp::{Consumer, Delivery};
 use windlass_core::{Claimed, Lane, LaneId, Name, TaskId, Timestamp, WorkerId, trace::TRACESTATE};
 use windlass_kinds::{Http, check_http_payload};

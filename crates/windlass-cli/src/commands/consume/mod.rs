@@ -14,7 +14,7 @@ use std::{
 };
 
 use clap::Args;
-use windlass::{Client, Controller, Tracer, shutdown_signal, telemetry::Exposition};
+use windlass::{Client, admission::Controller, shutdown_signal, telemetry::Exposition, trace::Tracer};
 use windlass_amqp::{ConsumerFigures, Consumers, Running, SharedSink};
 use windlass_otlp::Exporter;
 
@@ -201,7 +201,7 @@ fn announce(session: &Session, running: &Running, monitor: Option<&Monitor>) {
 async fn stop(
     session: &Session,
     running: Running,
-    signals: &mut windlass::Signals,
+    signals: &mut windlass::lifecycle::Signals,
     limit: Duration,
 ) -> String {
     let handle = running.handle();

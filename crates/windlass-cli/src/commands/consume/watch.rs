@@ -6,8 +6,9 @@ use std::sync::{
 };
 
 use windlass::{
-    Controller, Tracer,
+    admission::Controller,
     telemetry::{self, Exposition, OutcomeTimes},
+    trace::Tracer,
 };
 use windlass_amqp::{ConsumerFigures, Handle, Running, State};
 use windlass_core::store::SharedStore;

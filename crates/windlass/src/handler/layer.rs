@@ -11,10 +11,12 @@ use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 use windlass_core::Outcome;
 
 use crate::{
-    cancel::CancelReason,
-    context::{Attempt, Context},
-    executor,
-    handler::RawHandler,
+    engine::executor,
+    handler::{
+        RawHandler,
+        cancel::CancelReason,
+        context::{Attempt, Context},
+    },
     pool::guard::catch_panic,
     worker::shared::Shared,
 };

@@ -6,8 +6,8 @@ use std::time::Instant;
 use windlass_core::Settlement;
 
 use crate::{
-    context::Attempt,
-    quota::{Line, Quota},
+    handler::context::Attempt,
+    inside::quota::{Line, Quota},
     worker::status::Counters,
 };
 

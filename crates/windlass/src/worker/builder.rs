@@ -7,11 +7,11 @@ use windlass_core::{Error, Name, Result, store::SharedStore};
 
 use crate::{
     admission::Controller,
-    extract::Provides,
-    handler::{AsyncCall, Handler, IntoOutcome, RawHandler, erase},
-    layer::Layer,
-    registry::Registry,
-    shutdown::Shutdown,
+    handler::{
+        AsyncCall, Handler, IntoOutcome, RawHandler, erase, extract::Provides, layer::Layer,
+        registry::Registry,
+    },
+    lifecycle::shutdown::Shutdown,
     task::Task,
     trace::Tracer,
     worker::{DrainReport, Worker, WorkerConfig, WorkerError},

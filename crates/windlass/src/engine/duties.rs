@@ -7,8 +7,8 @@ use std::{sync::Arc, time::Duration};
 use windlass_core::{Hint, source::DutyReport};
 
 use crate::{
-    backoff::Backoff,
-    cancel::CancelReason,
+    handler::cancel::CancelReason,
+    inside::backoff::Backoff,
     telemetry::Duty,
     worker::{
         reach::Again,

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use windlass_core::{Error, Name, Result};
 
-use crate::{handler::RawHandler, layer::Layer, trace::Tracer};
+use crate::{
+    handler::{RawHandler, layer::Layer},
+    trace::Tracer,
+};
 
 /// The handlers of a worker by kind. A worker claims the kinds in here and no others.
 #[derive(Default)]

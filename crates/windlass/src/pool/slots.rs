@@ -8,7 +8,7 @@
 //! the hook, again*. The first release after an acknowledgement calls the hook; releases in between cost one
 //! load.
 
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
+use super::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
 
 /// All orderings here are sequentially consistent. "Release, then check whether the hook was called" and
 /// "acknowledge, then look for a slot" access two variables in opposite order; with a weaker order both sides

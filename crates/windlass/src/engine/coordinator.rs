@@ -24,10 +24,9 @@ use windlass_core::{
 };
 
 use crate::{
-    backoff::Backoff,
-    cancel::Cancellation,
-    context::Attempt,
-    executor,
+    engine::executor,
+    handler::{cancel::Cancellation, context::Attempt},
+    inside::backoff::Backoff,
     pool::Reserved,
     worker::{
         ClaimBatch,

@@ -1,4 +1,4 @@
-//! The primitives of [`crate::slots`], in one place so that a model checker can replace them.
+//! The primitives of [`crate::pool::slots`], in one place so that a model checker can replace them.
 //!
 //! `tests/slots_shuttle.rs` compiles the same file against shuttle's primitives.
 

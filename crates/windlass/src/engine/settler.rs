@@ -18,9 +18,9 @@ use tokio::sync::Notify;
 use windlass_core::{Error, SettleBatch, SettleItem, Settled, TaskId, WorkerId};
 
 use crate::{
-    backoff::Backoff,
-    context::Attempt,
-    log_line,
+    engine::log_line,
+    handler::context::Attempt,
+    inside::backoff::Backoff,
     worker::{
         shared::{Phase, Shared},
         status::Counters,

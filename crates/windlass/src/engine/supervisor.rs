@@ -5,8 +5,8 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
-    backoff::Backoff,
-    coordinator::Coordinator,
+    engine::coordinator::Coordinator,
+    inside::backoff::Backoff,
     worker::{
         shared::Shared,
         status::{Counters, WorkerError},

@@ -10,10 +10,13 @@ use tokio::time::Instant;
 use windlass_core::{Outcome, SettleItem, settle};
 
 use crate::{
-    cancel::CancelReason,
-    context::{Attempt, Context},
-    handler::RawHandler,
-    layer, log_line,
+    engine::log_line,
+    handler::{
+        RawHandler,
+        cancel::CancelReason,
+        context::{Attempt, Context},
+        layer,
+    },
     pool::guard::catch_panic,
     worker::{shared::Shared, status::Counters},
 };

@@ -11,9 +11,8 @@ use tokio::time::Instant;
 use windlass_core::{Error, WorkerId, source::Renewed};
 
 use crate::{
-    backoff::Backoff,
-    cancel::CancelReason,
-    home::Part,
+    handler::cancel::CancelReason,
+    inside::{backoff::Backoff, home::Part},
     worker::{
         shared::{Phase, Shared},
         status::Counters,

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use windlass_core::{Claimed, LeaseRef, Payload, Result, Source, TaskId, Timestamp, TraceContext, WorkerId};
 
 use crate::{
-    cancel::{CancelReason, Cancellation},
+    handler::cancel::{CancelReason, Cancellation},
     telemetry::KindMeter,
     trace::RunTrace,
 };
