@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_core::{SettleBatch, Settled, WorkerCounts};
 
-use crate::context::Attempt;
+use crate::handler::context::Attempt;
 
 /// The counts of a registration.
 #[derive(Debug, Default)]
