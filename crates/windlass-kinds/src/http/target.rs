@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::cidr::Cidr;
+use super::cidr::Cidr;
 
 /// The addresses that the operator allowed in addition to the public ones.
 #[derive(Debug, Clone, Default)]

@@ -12,7 +12,7 @@ use tokio_rustls::{
     },
 };
 
-use crate::{connect::Stream, url::Host};
+use super::{connect::Stream, url::Host};
 
 /// The client side of TLS. Roots are read at the first use, because most processes never need them.
 pub(crate) struct Tls {

@@ -20,7 +20,7 @@ use hyper_util::{
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::{
+use super::{
     proxy::Proxies,
     target::{Policy, Refused},
     tls::Tls,

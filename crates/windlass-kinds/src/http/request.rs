@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue, Method};
 use serde_json::{Map, Value, value::RawValue};
 use windlass::{Payload, task::Encoding};
 
-use crate::{
+use super::{
     headers::{self, Source},
     url::Url,
 };

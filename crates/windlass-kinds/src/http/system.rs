@@ -11,7 +11,7 @@ use tokio::{
     sync::Semaphore,
 };
 
-use crate::connect::{Connector, Resolver, Stream};
+use super::connect::{Connector, Resolver, Stream};
 
 /// Most names that are looked up at once. Each look-up holds a thread of the runtime's blocking pool, and a
 /// name server that does not answer must not take them all.

@@ -6,7 +6,7 @@ use http::{
     header::{CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_TYPE, LOCATION},
 };
 
-use crate::{headers::Headers, url::Url};
+use super::{headers::Headers, url::Url};
 
 /// One request of an exchange; a redirect turns it into the next.
 #[derive(Debug, Clone)]

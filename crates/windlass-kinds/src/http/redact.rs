@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{headers::SECRET_HEADERS, url::Url};
+use super::{headers::SECRET_HEADERS, url::Url};
 
 /// Replaces a secret.
 const HIDDEN: &str = "***";

@@ -11,7 +11,7 @@ use std::{
 use http::HeaderValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{
+use super::{
     cidr::Cidr,
     connect::{Connector, Resolver, Stream},
     headers,
