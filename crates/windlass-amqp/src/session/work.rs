@@ -14,7 +14,7 @@ use windlass::{
     pool::DispatchOptions,
 };
 
-use crate::{Delivery, consumer::Plan, decision::End, meters::Meters, span::Handling};
+use crate::{Delivery, consumer::Plan, meters::Meters, session::decision::End, span::Handling};
 
 /// How one delivery of a channel ended.
 #[derive(Debug)]

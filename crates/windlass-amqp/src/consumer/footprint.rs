@@ -12,10 +12,12 @@ use windlass::{
 use crate::{
     Consumer, Delivery, Error, Topology,
     consumer::Plan,
-    ledger::Ledger,
     meters::Meters,
-    session::{BUFFERED_PER_WORKER, Waiting},
-    work::{Ended, Report, start},
+    session::{
+        BUFFERED_PER_WORKER, Waiting,
+        ledger::Ledger,
+        work::{Ended, Report, start},
+    },
 };
 
 /// The memory of a session without its channel: every worker has an empty delivery, and the buffer is full of

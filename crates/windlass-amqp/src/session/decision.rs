@@ -2,7 +2,7 @@
 
 use windlass::Outcome;
 
-use crate::ledger::Answer;
+use crate::session::ledger::Answer;
 
 /// How often a failed delivery is returned to the queue before it is rejected to the dead letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

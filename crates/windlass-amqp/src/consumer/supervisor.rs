@@ -11,10 +11,9 @@ use windlass::{Pool, admission::Controller, inside::Backoff, pool::StopReport};
 use crate::{
     backoff::{CALM, backoff},
     connection::Link,
-    consumer::Plan,
+    consumer::{Plan, window::Window},
     meters::{Meters, State, count},
     session::{Over, Session, Shift, depth, told},
-    window::Window,
 };
 
 /// How long to wait for the depth of a queue while the consumer cannot consume from it.
