@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use crate::{Error, owner::bare_command, programs};
+use crate::{Error, keeper::owner::bare_command, programs};
 
 /// Runs statements at a URL and returns their output: rows as lines, columns separated by `|`.
 ///
