@@ -8,10 +8,10 @@ use tokio::sync::OwnedMutexGuard;
 use windlass::inside::Adds;
 use windlass_core::{Demand, Enqueued, Error, NewTask, Result};
 
-use super::hub::Hub;
+use super::Hub;
 
 /// Adds the tasks that are enqueued through this server.
-pub(super) struct Straight(pub(super) Arc<Hub>);
+pub(in crate::grpc) struct Straight(pub(in crate::grpc) Arc<Hub>);
 
 #[async_trait]
 impl Adds for Straight {

@@ -13,8 +13,11 @@ use tokio::sync::mpsc;
 use tonic::{Status, codegen::tokio_stream::Stream};
 use windlass_proto::v1::{self, work_down::Message};
 
-use super::{member::Down, status};
-use crate::api::{ErrorCode, ErrorDetail};
+use super::member::Down;
+use crate::{
+    api::{ErrorCode, ErrorDetail},
+    grpc::status,
+};
 
 /// Bytes of payloads in one message, approximately: standard clients accept messages of up to 4 MB.
 const MESSAGE_BYTES: usize = 1 << 20;
@@ -24,7 +27,7 @@ pub(crate) struct Downstream(Arc<Mutex<Queue>>);
 
 /// The same queue, to check whether it moves. Flow control suspends the sender for as long as the worker does
 /// not read, so the sender cannot check this itself.
-pub(super) struct Reader(Arc<Mutex<Queue>>);
+pub(in crate::grpc) struct Reader(Arc<Mutex<Queue>>);
 
 struct Queue {
     told: mpsc::Receiver<Down>,
@@ -36,7 +39,7 @@ struct Queue {
 }
 
 impl Downstream {
-    pub(super) fn new(told: mpsc::Receiver<Down>) -> (Self, Reader) {
+    pub(in crate::grpc) fn new(told: mpsc::Receiver<Down>) -> (Self, Reader) {
         let queue = Queue { told, ready: VecDeque::new(), asked: 0, end: None };
         let queue = Arc::new(Mutex::new(queue));
         (Self(Arc::clone(&queue)), Reader(queue))
@@ -57,7 +60,7 @@ impl Reader {
 
     /// Resolves when a message has waited for at least `max`, and at most twice that, without a poll of the
     /// stream. The queue is emptied. If the worker reads again, it gets the reason.
-    pub(super) async fn stalled(&self, max: Duration) {
+    pub(in crate::grpc) async fn stalled(&self, max: Duration) {
         let mut seen = None;
         loop {
             tokio::time::sleep(max).await;

@@ -13,7 +13,7 @@ use windlass_proto::v1::work_down::Message;
 use super::shares::{BATCH_MIN, Want};
 
 /// Most messages that wait to be sent to one worker. A stream with half as many unread gets no task.
-pub(super) const DOWN_MAX: usize = 64;
+pub(in crate::grpc) const DOWN_MAX: usize = 64;
 
 /// Most bytes of tasks that wait to be sent to one worker. A stream with more unread gets no task, and no
 /// claim is sized to bring more.
@@ -22,7 +22,7 @@ const UNREAD_MAX_BYTES: usize = 4 << 20;
 const TASK_MIN_BYTES: usize = 4 << 10;
 
 /// What is sent to a worker: a message, the tasks of one claim, or a refusal.
-pub(super) enum Down {
+pub(in crate::grpc) enum Down {
     Message(Box<Message>),
     Tasks(Parcel),
     Refused(Status),
@@ -37,7 +37,7 @@ struct Unread {
 }
 
 /// The tasks of one claim. They count as unread until this is dropped.
-pub(super) struct Parcel {
+pub(in crate::grpc) struct Parcel {
     tasks: Vec<Claimed>,
     bytes: usize,
     unread: Arc<Unread>,
@@ -50,7 +50,7 @@ impl Parcel {
         Self { tasks, bytes, unread: Arc::clone(unread) }
     }
 
-    pub(super) fn open(mut self) -> Vec<Claimed> {
+    pub(in crate::grpc) fn open(mut self) -> Vec<Claimed> {
         std::mem::take(&mut self.tasks)
     }
 }
@@ -65,28 +65,28 @@ impl Drop for Parcel {
 }
 
 /// A worker with a stream.
-pub(super) struct Member {
-    pub(super) worker: WorkerId,
+pub(in crate::grpc) struct Member {
+    pub(in crate::grpc) worker: WorkerId,
     /// Whether the worker's token is bound to queues or kinds: then it may see only its own tasks.
-    pub(super) is_bound: bool,
-    pub(super) kinds: Vec<Name>,
-    pub(super) queues: Vec<Name>,
-    pub(super) lanes: Arc<[LaneId]>,
+    pub(in crate::grpc) is_bound: bool,
+    pub(in crate::grpc) kinds: Vec<Name>,
+    pub(in crate::grpc) queues: Vec<Name>,
+    pub(in crate::grpc) lanes: Arc<[LaneId]>,
     /// The number of its last claim.
-    pub(super) claim_no: u64,
-    pub(super) down: mpsc::Sender<Down>,
+    pub(in crate::grpc) claim_no: u64,
+    pub(in crate::grpc) down: mpsc::Sender<Down>,
     /// How many tasks the stream may bring in all.
-    pub(super) credit: u64,
-    pub(super) sent: u64,
+    pub(in crate::grpc) credit: u64,
+    pub(in crate::grpc) sent: u64,
     /// Most tasks of the worker's next claim.
-    pub(super) batch: u32,
+    pub(in crate::grpc) batch: u32,
     unread: Arc<Unread>,
     /// Average bytes of a task in the worker's last claim.
     task_bytes: usize,
 }
 
 impl Member {
-    pub(super) fn new(
+    pub(in crate::grpc) fn new(
         worker: WorkerId,
         (kinds, queues): (Vec<Name>, Vec<Name>),
         lanes: Arc<[LaneId]>,
@@ -110,12 +110,12 @@ impl Member {
     }
 
     /// Sets what is notified when the worker reads again after a pause.
-    pub(super) fn wakes(&mut self, wake: &Arc<Notify>) {
+    pub(in crate::grpc) fn wakes(&mut self, wake: &Arc<Notify>) {
         self.unread = Arc::new(Unread { wake: Arc::clone(wake), ..Unread::default() });
     }
 
     /// Queues the tasks of a claim. Returns false if there was no place for them.
-    pub(super) fn send(&mut self, tasks: Vec<Claimed>) -> bool {
+    pub(in crate::grpc) fn send(&mut self, tasks: Vec<Claimed>) -> bool {
         let n = tasks.len().max(1);
         let parcel = Parcel::new(tasks, &self.unread);
         self.task_bytes = parcel.bytes / n;
@@ -123,7 +123,7 @@ impl Member {
     }
 
     /// Whether the worker waits for such a task.
-    pub(super) fn takes(&self, task: &NewTask) -> bool {
+    pub(in crate::grpc) fn takes(&self, task: &NewTask) -> bool {
         self.credit > self.sent
             && self.is_read()
             && self.kinds.contains(&task.kind)
@@ -135,7 +135,7 @@ impl Member {
     }
 
     /// How many tasks the worker can take. Its next claim is large enough for the steps that prefer it.
-    pub(super) fn want(&self, stream: u64, preferred: u32) -> Want {
+    pub(in crate::grpc) fn want(&self, stream: u64, preferred: u32) -> Want {
         let open = self.credit.saturating_sub(self.sent);
         Want {
             stream,

@@ -6,29 +6,29 @@ use windlass_core::LaneId;
 
 /// Most tasks for a worker in its first claim; doubled while the worker gets all that it asked for. So a few
 /// tasks are spread over the waiting workers, and many tasks are sent in large claims.
-pub(super) const BATCH_MIN: u32 = 8;
+pub(in crate::grpc) const BATCH_MIN: u32 = 8;
 /// Most tasks for one worker in one claim.
-pub(super) const BATCH_MAX: u32 = 256;
+pub(in crate::grpc) const BATCH_MAX: u32 = 256;
 
 /// What one worker can take.
 #[derive(Debug, Clone)]
-pub(super) struct Want {
+pub(in crate::grpc) struct Want {
     /// Its stream.
-    pub(super) stream: u64,
+    pub(in crate::grpc) stream: u64,
     /// Lanes that it handles.
-    pub(super) lanes: Arc<[LaneId]>,
+    pub(in crate::grpc) lanes: Arc<[LaneId]>,
     /// Tasks that the worker could start now.
-    pub(super) demand: u32,
+    pub(in crate::grpc) demand: u32,
     /// Most tasks for the worker in one claim.
-    pub(super) batch: u32,
+    pub(in crate::grpc) batch: u32,
 }
 
 /// One claim: streams and how many tasks each may get, in the order in which they are served.
-pub(super) type Claim = (Arc<[LaneId]>, Vec<(u64, u32)>);
+pub(in crate::grpc) type Claim = (Arc<[LaneId]>, Vec<(u64, u32)>);
 
 /// The claims of a round: one per class of workers with equal lanes. Each turn starts with another worker of
 /// the class.
-pub(super) fn claims(wants: &[Want], turn: u64) -> Vec<Claim> {
+pub(in crate::grpc) fn claims(wants: &[Want], turn: u64) -> Vec<Claim> {
     let mut classes: BTreeMap<&[LaneId], Vec<&Want>> = BTreeMap::new();
     for want in wants.iter().filter(|want| want.demand > 0 && !want.lanes.is_empty()) {
         classes.entry(&want.lanes).or_default().push(want);
@@ -45,7 +45,7 @@ pub(super) fn claims(wants: &[Want], turn: u64) -> Vec<Claim> {
 }
 
 /// The size of a worker's next claim, after it asked for `asked` tasks and got `got`.
-pub(super) fn next_batch(batch: u32, asked: u32, got: u32) -> u32 {
+pub(in crate::grpc) fn next_batch(batch: u32, asked: u32, got: u32) -> u32 {
     if got >= asked { batch.saturating_mul(2).min(BATCH_MAX) } else { BATCH_MIN }
 }
 

@@ -26,7 +26,7 @@ pub enum Affinity {
 }
 
 /// The workers that ended the last steps.
-pub(super) struct Preferences {
+pub(in crate::grpc) struct Preferences {
     affinity: Affinity,
     ends: Mutex<Ends>,
 }
@@ -46,7 +46,7 @@ struct End {
 }
 
 impl Preferences {
-    pub(super) fn new(affinity: Affinity) -> Self {
+    pub(in crate::grpc) fn new(affinity: Affinity) -> Self {
         Self { affinity, ends: Mutex::default() }
     }
 
@@ -55,7 +55,12 @@ impl Preferences {
     }
 
     /// Records that a worker ends steps of these workflows.
-    pub(super) fn note<'a>(&self, workflows: impl Iterator<Item = &'a Name>, worker: WorkerId, now: Instant) {
+    pub(in crate::grpc) fn note<'a>(
+        &self,
+        workflows: impl Iterator<Item = &'a Name>,
+        worker: WorkerId,
+        now: Instant,
+    ) {
         if self.affinity == Affinity::Off {
             return;
         }
@@ -66,7 +71,7 @@ impl Preferences {
     }
 
     /// Records that steps of these workflows were handed out.
-    pub(super) fn met<'a>(&self, workflows: impl Iterator<Item = &'a Name>) {
+    pub(in crate::grpc) fn met<'a>(&self, workflows: impl Iterator<Item = &'a Name>) {
         let mut ends = self.ends();
         for workflow in workflows {
             ends.of.remove(workflow);
@@ -74,7 +79,7 @@ impl Preferences {
     }
 
     /// How many workflows prefer each worker.
-    pub(super) fn counts(&self, now: Instant) -> HashMap<WorkerId, u32> {
+    pub(in crate::grpc) fn counts(&self, now: Instant) -> HashMap<WorkerId, u32> {
         let mut ends = self.ends();
         ends.forget_old(now);
         let mut counts = HashMap::new();
