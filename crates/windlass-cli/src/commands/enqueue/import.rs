@@ -15,7 +15,7 @@ use std::{
 use serde_json::json;
 use windlass_server::api::{BatchRequest, EnqueueRequest, ErrorCode, ErrorDetail};
 
-use super::enqueue::{BATCH_BYTES, BATCH_TASKS};
+use super::{BATCH_BYTES, BATCH_TASKS};
 use crate::{
     backend::Backend,
     failure::{Exit, Failure},
