@@ -6,8 +6,8 @@ use windlass_core::{
     task::{DEFAULT_QUEUE, Key},
 };
 
-use super::{Result, duration};
 use crate::api::{EnqueueRequest, ErrorCode, ErrorDetail, KeyConflict, RetryDelays};
+use crate::operations::{Result, duration};
 
 /// Longest duration in a request: ten years. A longer one is a mistake of units.
 pub const DURATION_MAX_MS: u64 = 10 * 365 * 24 * 60 * 60 * 1_000;
