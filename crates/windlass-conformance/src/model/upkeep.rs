@@ -1,0 +1,8 @@
+//! What a store keeps beside its tasks, and the duties that look after it.
+
+mod audit;
+pub(super) mod lanes;
+mod retain;
+mod schedule;
+pub(super) mod session;
+mod token;
