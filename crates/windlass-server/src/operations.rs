@@ -42,6 +42,7 @@ pub use health::{Probe, STORE_ANSWER_MAX, Vitals};
 pub(crate) use list::page_limit;
 pub use list::{LIST_BYTES_MAX, LIST_LIMIT_DEFAULT};
 pub use new_task::DURATION_MAX_MS;
+pub(crate) use schedules::passed_sentence;
 pub use wait::{Ended, WAIT_DEFAULT};
 
 /// The result of an operation.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Every page with its name, as far as it needs no id.
-pub const PAGES: [(&str, &str); 14] = [
+pub const PAGES: [(&str, &str); 15] = [
     ("overview", "/"),
     ("queues", "/queues"),
     ("queue", "/queues/default"),
@@ -17,6 +17,7 @@ pub const PAGES: [(&str, &str); 14] = [
     ("workflows", "/workflows"),
     ("workflow", "/workflows/order-17"),
     ("schedules", "/schedules"),
+    ("schedule", "/schedules/nightly"),
     ("workers", "/workers"),
     ("access", "/access"),
     ("store", "/store"),

@@ -144,7 +144,7 @@ pages! {
     None => { "GET /login", "GET /assets/{file}", }
     Some(Scope::Read) => {
         "GET /", "GET /queues", "GET /queues/{name}", "GET /tasks", "GET /tasks/{id}", "GET /dead",
-        "GET /jobs", "GET /jobs/{name}", "GET /workflows", "GET /workflows/{name}", "GET /schedules",
+        "GET /jobs", "GET /jobs/{name}", "GET /workflows", "GET /workflows/{name}", "GET /schedules", "GET /schedules/{name}",
         "GET /workers", "GET /access", "GET /store",
     }
 }

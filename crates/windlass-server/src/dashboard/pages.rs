@@ -38,13 +38,14 @@ pub(crate) enum Page {
     Workflows,
     Workflow,
     Schedules,
+    Schedule,
     Workers,
     Access,
     Store,
 }
 
 /// Every page.
-pub(crate) const PAGES: [Page; 14] = [
+pub(crate) const PAGES: [Page; 15] = [
     Page::Overview,
     Page::Queues,
     Page::Queue,
@@ -56,6 +57,7 @@ pub(crate) const PAGES: [Page; 14] = [
     Page::Workflows,
     Page::Workflow,
     Page::Schedules,
+    Page::Schedule,
     Page::Workers,
     Page::Access,
     Page::Store,
@@ -90,6 +92,7 @@ impl Page {
             Self::Workflows => "/workflows",
             Self::Workflow => "/workflows/{name}",
             Self::Schedules => "/schedules",
+            Self::Schedule => "/schedules/{name}",
             Self::Workers => "/workers",
             Self::Access => "/access",
             Self::Store => "/store",
@@ -104,7 +107,7 @@ impl Page {
             Self::Dead => "Dead",
             Self::Jobs | Self::Job => "Jobs",
             Self::Workflows | Self::Workflow => "Workflows",
-            Self::Schedules => "Schedules",
+            Self::Schedules | Self::Schedule => "Schedules",
             Self::Workers => "Workers",
             Self::Access => "Access",
             Self::Store => "Store",
@@ -117,6 +120,7 @@ impl Page {
             Self::Queue => Self::Queues,
             Self::Job => Self::Jobs,
             Self::Task => Self::Tasks,
+            Self::Schedule => Self::Schedules,
             Self::Workflow => Self::Workflows,
             other => other,
         }
@@ -135,6 +139,7 @@ impl Page {
             Self::Workflows => workflows::workflows(ask).await,
             Self::Workflow => workflows::workflow(ask).await,
             Self::Schedules => schedules::schedules(ask).await,
+            Self::Schedule => schedules::schedule(ask).await,
             Self::Workers => workers::workers(ask).await,
             Self::Access => access::access(ask).await,
             Self::Store => store::store(ask).await,
