@@ -8,7 +8,11 @@ use std::{
 };
 
 use serde_json::Value;
-use windlass::{inside::Adds, telemetry::Exposition, trace::Tracer};
+use windlass::{
+    inside::Adds,
+    telemetry::{ConsumerSource, Exposition},
+    trace::Tracer,
+};
 use windlass_core::{
     Name, Payload, TaskId,
     store::{Changed, SharedStore},
@@ -77,6 +81,9 @@ pub struct Operations {
     adds: Arc<OnceLock<Arc<dyn Adds>>>,
     enqueued: Arc<AtomicU64>,
     watch: Arc<Watch>,
+    audited: Arc<fleet::LastAudit>,
+    board: Arc<fleet::consumers::Board>,
+    consumers_here: Option<ConsumerSource>,
     version: Arc<str>,
 }
 
@@ -104,6 +111,9 @@ impl Operations {
             adds: Arc::default(),
             enqueued: Arc::default(),
             watch: Arc::default(),
+            audited: Arc::default(),
+            board: Arc::default(),
+            consumers_here: None,
             version: VERSION.into(),
         }
     }

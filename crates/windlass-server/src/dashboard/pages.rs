@@ -13,6 +13,7 @@ use crate::{
 };
 
 mod access;
+mod consumers;
 mod dead;
 mod jobs;
 mod overview;
@@ -40,12 +41,13 @@ pub(crate) enum Page {
     Schedules,
     Schedule,
     Workers,
+    Consumers,
     Access,
     Store,
 }
 
 /// Every page.
-pub(crate) const PAGES: [Page; 15] = [
+pub(crate) const PAGES: [Page; 16] = [
     Page::Overview,
     Page::Queues,
     Page::Queue,
@@ -59,13 +61,14 @@ pub(crate) const PAGES: [Page; 15] = [
     Page::Schedules,
     Page::Schedule,
     Page::Workers,
+    Page::Consumers,
     Page::Access,
     Page::Store,
 ];
 
 impl Page {
     /// The pages of the menu, in its order.
-    pub(super) const MENU: [Self; 10] = [
+    pub(super) const MENU: [Self; 11] = [
         Self::Overview,
         Self::Queues,
         Self::Tasks,
@@ -74,6 +77,7 @@ impl Page {
         Self::Workflows,
         Self::Schedules,
         Self::Workers,
+        Self::Consumers,
         Self::Access,
         Self::Store,
     ];
@@ -94,6 +98,7 @@ impl Page {
             Self::Schedules => "/schedules",
             Self::Schedule => "/schedules/{name}",
             Self::Workers => "/workers",
+            Self::Consumers => "/consumers",
             Self::Access => "/access",
             Self::Store => "/store",
         }
@@ -109,6 +114,7 @@ impl Page {
             Self::Workflows | Self::Workflow => "Workflows",
             Self::Schedules | Self::Schedule => "Schedules",
             Self::Workers => "Workers",
+            Self::Consumers => "Consumers",
             Self::Access => "Access",
             Self::Store => "Store",
         }
@@ -141,6 +147,7 @@ impl Page {
             Self::Schedules => schedules::schedules(ask).await,
             Self::Schedule => schedules::schedule(ask).await,
             Self::Workers => workers::workers(ask).await,
+            Self::Consumers => consumers::consumers(ask).await,
             Self::Access => access::access(ask).await,
             Self::Store => store::store(ask).await,
         }
