@@ -133,7 +133,7 @@ const CHANGES: [&[&str]; 27] = [
 ];
 
 /// Commands that only read, and services that print their store on the first screen.
-const OTHERS: [&str; 23] = [
+const OTHERS: [&str; 24] = [
     "up",
     "worker",
     "consume",
@@ -149,6 +149,7 @@ const OTHERS: [&str; 23] = [
     "tasks why",
     "tasks wait",
     "queues ls",
+    "queues why",
     "jobs ls",
     "jobs show",
     "workflows ls",
