@@ -9,6 +9,7 @@ use super::{plan::LATE_MAX, spec::Spec};
 /// A store does not keep why: no worker was there to fire them, or the schedule was paused or changed
 /// meanwhile. With [`Missed::Once`](super::Missed::Once) one task has made up for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Passed {
     /// How many, counted up to a bound.
     pub count: u32,
