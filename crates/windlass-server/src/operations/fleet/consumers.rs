@@ -48,8 +48,8 @@ impl Operations {
         self
     }
 
-    /// Takes in what a process says of its consumers. `owner` is who sent it: a caller changes only what it has
-    /// sent itself.
+    /// Takes in what a process says of its consumers. `owner` is who sent it: a caller changes only what it
+    /// has sent itself.
     pub fn report_consumers(
         &self,
         owner: Option<String>,
