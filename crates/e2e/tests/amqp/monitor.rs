@@ -173,7 +173,8 @@ async fn a_server_shows_the_consumers_that_report_to_it() {
     let mut process = consume_with(folder.path(), &broker.url(), &lists, &[], &[]);
     publish(&broker.url(), &queue, 5).await;
     let api = up.api();
-    let processes = async || api.get("/v1/consumers").await.unwrap().body["processes"].as_array().unwrap().clone();
+    let processes =
+        async || api.get("/v1/consumers").await.unwrap().body["processes"].as_array().unwrap().clone();
     let shown = until(async || {
         let shown = processes().await;
         match shown.first().map(|process| &process["consumers"][0]) {

@@ -117,12 +117,10 @@ async fn why(session: &Session, name: &str) -> anyhow::Result<Exit> {
         out.json(&why)?;
         return Ok(Exit::Done);
     }
-    if why.looked_at == 0 {
-        out.note("no task waits");
-        return Ok(Exit::Done);
-    }
     let waiting: u64 = WAITING.iter().map(|state| why.depth.count(*state).n).sum();
-    if why.looked_at < waiting {
+    if waiting == 0 {
+        out.note("no task waits");
+    } else if why.looked_at < waiting {
         let (looked_at, waiting) = (text::count(why.looked_at), text::tasks(waiting));
         out.note(format!("the newest {looked_at} of {waiting} that wait"));
     }

@@ -82,8 +82,10 @@ pub(in super::super) async fn queue(ask: &Ask) -> Result<Sheet> {
 fn why(viewer: &Viewer, why: &QueueWhy) -> Markup {
     let waiting: u64 = WAITING.iter().map(|state| why.depth.count(*state).n).sum();
     html! {
-        @if why.looked_at == 0 {
+        @if waiting == 0 {
             p.soft { "No task waits." }
+        } @else if why.looked_at == 0 {
+            p.soft { (count(waiting)) " wait. None of them is among the newest tasks of all queues that were looked at." }
         } @else {
             p.soft {
                 @if why.looked_at < waiting { "Of the " (count(why.looked_at)) " newest that were looked at; " (count(waiting)) " wait in all." }

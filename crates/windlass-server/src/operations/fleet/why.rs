@@ -16,6 +16,8 @@ use crate::api::{ErrorCode, ErrorDetail, QueueWhy};
 const WAITING: [State; 4] = [State::Ready, State::Held, State::Waiting, State::Scheduled];
 /// The newest tasks of each of these states that are looked at.
 const SAMPLE: u32 = 50;
+/// Reads of the store for each of these states. Each looks at up to 20,000 tasks of all queues.
+const READS_MAX: usize = 3;
 /// Jobs and workflows that are looked up.
 const GATES_MAX: usize = 40;
 /// Tasks with several attempts that are read whole, because only that says how often a process died with one.
@@ -43,8 +45,7 @@ impl Operations {
         let (mut summary, mut looked_at) = (Summary::of(queue.clone()), 0);
         let (mut known, mut whole) = (Known::new(), 0);
         for state in WAITING.into_iter().filter(|state| depth.count(*state).n > 0) {
-            let filter = Filter { state: Some(state), queue: Some(queue.clone()), ..Filter::default() };
-            for found in self.store.summaries(&filter, None, SAMPLE).await?.tasks {
+            for found in self.newest(&queue, state).await? {
                 looked_at += 1;
                 let mut task = record(found);
                 if task.attempt > 1 && state != State::Scheduled && whole < WHOLE_MAX {
@@ -60,6 +61,21 @@ impl Operations {
             }
         }
         Ok(QueueWhy { queue, paused, depth, looked_at, causes: summary.causes() })
+    }
+
+    /// The newest tasks of a queue in a state, as far as bounded reads find them.
+    async fn newest(&self, queue: &Name, state: State) -> Result<Vec<SummaryRecord>> {
+        let filter = Filter { state: Some(state), queue: Some(queue.clone()), ..Filter::default() };
+        let (mut found, mut after) = (Vec::new(), None);
+        for _ in 0..READS_MAX {
+            let page = self.store.summaries(&filter, after, SAMPLE - found.len() as u32).await?;
+            found.extend(page.tasks);
+            after = page.next;
+            if after.is_none() || found.len() as u32 >= SAMPLE {
+                break;
+            }
+        }
+        Ok(found)
     }
 
     /// What is known of the job and the workflow of a task; `None` if too many were looked up already.
