@@ -5,11 +5,19 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    crash::is_suspect, error::Result, gate::GateView, name::Name, state::State, store::Store,
-    task::TaskRecord, time::Timestamp, worker::WorkerRecord,
+    crash::is_suspect,
+    error::Result,
+    gate::GateView,
+    name::Name,
+    state::State,
+    store::Store,
+    task::{Lane, TaskRecord},
+    time::Timestamp,
+    worker::WorkerRecord,
 };
 
 mod gated;
+pub mod summary;
 #[cfg(test)]
 mod tests;
 
@@ -32,17 +40,50 @@ pub struct Surroundings {
     pub culprit_state: Option<State>,
 }
 
+/// What the tasks of all queues have around them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Scene {
+    /// The store's clock, or one near it: used for sentences only.
+    pub now: Timestamp,
+    /// Queues that are paused.
+    pub paused: Vec<Name>,
+    /// Workers of the last day.
+    pub workers: Vec<WorkerRecord>,
+}
+
+impl Scene {
+    /// Reads it from the store.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn of(store: &dyn Store, now: Timestamp) -> Result<Self> {
+        Ok(Self { now, paused: store.paused_queues().await?, workers: store.workers().await? })
+    }
+
+    /// The facts about a task with this job and this workflow.
+    pub fn around(&self, lane: &Lane, gates: GateView, culprit_state: Option<State>) -> Surroundings {
+        let takes = |worker: &&WorkerRecord| !worker.draining && worker.serves(&lane.queue, &lane.kind);
+        let able: Vec<_> = self.workers.iter().filter(takes).collect();
+        let reason = able.iter().map(|worker| worker.reason.clone()).find(|reason| !reason.is_empty());
+        Surroundings {
+            now: self.now,
+            queue_paused: self.paused.contains(&lane.queue),
+            live_workers: able.len() as u32,
+            free_slots: able.iter().map(|worker| worker.available).sum(),
+            held_back: reason.unwrap_or_default(),
+            gates,
+            culprit_state,
+        }
+    }
+}
+
 impl Surroundings {
     /// Reads the facts about a task from the store.
     ///
     /// # Errors
     /// Those of the store.
     pub async fn of(task: &TaskRecord, store: &dyn Store, now: Timestamp) -> Result<Self> {
-        let paused = store.paused_queues().await?;
-        let workers = store.workers().await?;
-        let takes =
-            |worker: &&WorkerRecord| !worker.draining && worker.serves(&task.lane.queue, &task.lane.kind);
-        let able: Vec<_> = workers.iter().filter(takes).collect();
+        let scene = Scene::of(store, now).await?;
         let gates = if task.job.is_some() || task.workflow.is_some() {
             store.gates().view(task).await?
         } else {
@@ -52,19 +93,7 @@ impl Surroundings {
             Some(culprit) => store.task(culprit).await?,
             None => None,
         };
-        Ok(Self {
-            now,
-            queue_paused: paused.contains(&task.lane.queue),
-            live_workers: able.len() as u32,
-            free_slots: able.iter().map(|worker| worker.available).sum(),
-            held_back: able
-                .iter()
-                .map(|worker| worker.reason.clone())
-                .find(|r| !r.is_empty())
-                .unwrap_or_default(),
-            gates,
-            culprit_state: culprit.map(|culprit| culprit.state),
-        })
+        Ok(scene.around(&task.lane, gates, culprit.map(|culprit| culprit.state)))
     }
 }
 

@@ -17,6 +17,7 @@
 //! | `POST /v1/tasks/cancel`, `POST /v1/tasks/retry` | [`BulkRequest`] | [`BulkResponse`] |
 //! | `GET /v1/dead?FILTER` | | [`DeadGroups`] |
 //! | `GET /v1/queues` | | [`Queues`] |
+//! | `GET /v1/queues/{name}/why` | | [`QueueWhy`] |
 //! | `POST /v1/queues/{name}/pause`, `…/resume` | nothing | [`QueueChange`] |
 //! | `GET /v1/jobs?after&limit` | | [`Jobs`] |
 //! | `GET /v1/jobs/{name}` | | [`JobView`] |
@@ -24,6 +25,7 @@
 //! | `DELETE /v1/jobs/{name}?now` | nothing | [`JobRemoval`] |
 //! | `GET /v1/workflows?blocked&after&limit` | | [`Workflows`] |
 //! | `GET /v1/workflows/{name}` | | [`WorkflowView`] |
+//! | `GET /v1/workflows/{name}/steps?after&limit` | | [`Steps`] |
 //! | `POST /v1/workflows/{name}/retry`, `…/skip`, `…/cancel` | nothing | [`WorkflowChange`] |
 //! | `GET /v1/schedules` | | [`Schedules`] |
 //! | `GET /v1/schedules/{name}` | | [`ScheduleView`] |
@@ -32,6 +34,8 @@
 //! | `POST /v1/schedules/{name}/pause`, `…/resume` | nothing | [`ScheduleView`] |
 //! | `POST /v1/schedules/{name}/run` | nothing | 201 [`EnqueueResponse`] |
 //! | `GET /v1/workers` | | [`Workers`] |
+//! | `GET /v1/consumers` | | [`Consumers`] |
+//! | `POST /v1/consumers` | [`ConsumerReport`] | [`ConsumersReported`] |
 //! | `GET /v1/overview` | | [`Overview`] |
 //! | `PUT /v1/workers/{id}` | [`WorkerRequest`] | [`WorkerView`] |
 //! | `GET /v1/info` | | [`InfoView`] |
@@ -55,6 +59,7 @@
 //! Every other answer is an [`ErrorBody`]. A POST or PUT with a body needs `content-type: application/json`.
 
 mod change;
+mod consumer;
 mod enqueue;
 mod error;
 mod fleet;
@@ -72,17 +77,20 @@ pub use change::{
     BULK_LIMIT_MAX, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, PurgeRequest, PurgeResponse,
     REFUSALS_MAX, Refusal, RetryRequest, TaskFilter, TaskRemoved,
 };
+pub use consumer::{
+    ConsumerProcess, ConsumerReport, ConsumerState, ConsumerView, Consumers, ConsumersReported,
+};
 pub use enqueue::{
     BatchRequest, BatchResponse, EnqueueRequest, EnqueueResponse, EnqueuedTask, KeyConflict, RetryDelays,
 };
 pub use error::{ErrorBody, ErrorCode, ErrorDetail};
 pub use fleet::{
-    Audit, InfoView, KindView, Overview, QueueChange, QueueView, Queues, WorkerRequest, WorkerState,
-    WorkerStatusView, WorkerView, Workers,
+    Audit, Cause, ConnectionsView, InfoView, KindView, Overview, QueueChange, QueueView, QueueWhy, Queues,
+    WorkerRequest, WorkerState, WorkerStatusView, WorkerView, Workers,
 };
 pub use health::{Check, HealthView};
 pub use job::{JobRemoval, JobRequest, JobView, Jobs};
-pub use schedule::{ScheduleRemoved, ScheduleRequest, ScheduleView, ScheduledTask, Schedules};
+pub use schedule::{PassedTicks, ScheduleRemoved, ScheduleRequest, ScheduleView, ScheduledTask, Schedules};
 pub use session::{LoggedOut, LoginRequest, SessionEnded, SessionView, Sessions};
 pub use task::{
     AttemptView, DEAD_COUNTS, DeadGroup, DeadGroups, Detail, EncodingView, SUMMARY_ERROR_CHARS, SummaryPage,
@@ -93,7 +101,7 @@ pub use watch::{
     Attention, BlockedWorkflow, Flow, ForecastView, JobAtLimit, LastAudit, QueueFlow, Series, SeriesPoint,
     Snapshot, StoreHealth, WorkersSummary,
 };
-pub use workflow::{EndedSteps, WorkflowChange, WorkflowView, Workflows};
+pub use workflow::{EndedSteps, StepView, Steps, WorkflowChange, WorkflowView, Workflows};
 
 /// Reads an explicit `null` as a value, which a plain `Option` would take for absent.
 fn present<'de, D: serde::Deserializer<'de>, T: serde::Deserialize<'de>>(

@@ -42,7 +42,7 @@ mod watched;
 pub use crate::grpc::Affinity;
 pub(crate) use body::{PERMIT_BYTES, enqueue_max_bytes};
 pub(crate) use face::Face;
-pub(crate) use query::{ListQuery, NamesQuery, Param, WorkflowsQuery, query};
+pub(crate) use query::{ListQuery, NamesQuery, Param, TasksQuery, WorkflowsQuery, query};
 pub use tls::{Files as TlsFiles, Reloaded, Tls};
 
 /// Which routes a server answers.

@@ -8,7 +8,11 @@ use std::{
 };
 
 use serde_json::Value;
-use windlass::{inside::Adds, telemetry::Exposition, trace::Tracer};
+use windlass::{
+    inside::Adds,
+    telemetry::{ConsumerSource, Exposition},
+    trace::Tracer,
+};
 use windlass_core::{
     Name, Payload, TaskId,
     store::{Changed, SharedStore},
@@ -41,6 +45,7 @@ pub use enqueue::new_task::DURATION_MAX_MS;
 pub use health::{Probe, STORE_ANSWER_MAX, Vitals};
 pub(crate) use list::page_limit;
 pub use list::{LIST_BYTES_MAX, LIST_LIMIT_DEFAULT};
+pub(crate) use schedules::passed_sentence;
 pub use wait::{Ended, WAIT_DEFAULT};
 
 /// The result of an operation.
@@ -75,6 +80,9 @@ pub struct Operations {
     adds: Arc<OnceLock<Arc<dyn Adds>>>,
     enqueued: Arc<AtomicU64>,
     watch: Arc<Watch>,
+    audited: Arc<fleet::LastAudit>,
+    board: Arc<fleet::consumers::Board>,
+    consumers_here: Option<ConsumerSource>,
     version: Arc<str>,
 }
 
@@ -102,6 +110,9 @@ impl Operations {
             adds: Arc::default(),
             enqueued: Arc::default(),
             watch: Arc::default(),
+            audited: Arc::default(),
+            board: Arc::default(),
+            consumers_here: None,
             version: VERSION.into(),
         }
     }

@@ -7,8 +7,10 @@ use e2e::{
     process::{END_LIMIT, Process, START_LIMIT},
     target::Target,
     until,
+    up::Up,
 };
 use rustix::process::Signal;
+use serde_json::json;
 use windlass_amqp::{Consumers, Message, PublisherOptions, Queue};
 use windlass_scratch::Broker;
 
@@ -157,4 +159,36 @@ async fn a_prefetch_too_large_for_the_memory_is_lowered() {
     process.signal(Signal::TERM).unwrap();
     assert_eq!(process.wait(END_LIMIT).unwrap().code(), Some(0));
     assert_eq!(look(&broker.url(), &queue).await, (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_shows_the_consumers_that_report_to_it() {
+    let (folder, queue) = (tempfile::tempdir().unwrap(), name("reported"));
+    let broker = node();
+    let up = Up::on::<&str>(&folder.path().join("windlass.db"), []).unwrap();
+    let lists = format!(
+        "[[amqp.queue]]\nname = \"{queue}\"\n[[amqp.consumer]]\nqueue = \"{queue}\"\nworkers = 3\n\
+         to = \"store\"\nkind = \"echo\"\n"
+    );
+    let mut process = consume_with(folder.path(), &broker.url(), &lists, &[], &[]);
+    publish(&broker.url(), &queue, 5).await;
+    let api = up.api();
+    let processes =
+        async || api.get("/v1/consumers").await.unwrap().body["processes"].as_array().unwrap().clone();
+    let shown = until(async || {
+        let shown = processes().await;
+        match shown.first().map(|process| &process["consumers"][0]) {
+            Some(consumer) if consumer["acked"] == 5 => Ok(shown.clone()),
+            _ => Err(format!("{shown:?}")),
+        }
+    })
+    .await
+    .unwrap();
+    let consumer = &shown[0]["consumers"][0];
+    assert_eq!((&consumer["queue"], &consumer["workers"]), (&json!(queue), &json!(3)));
+    assert_eq!((&consumer["state"], &consumer["reconnects"]), (&json!("consuming"), &json!(0)));
+    assert_eq!((&shown[0]["live"], shown[0]["pid"].as_u64()), (&json!(true), Some(u64::from(process.pid()))));
+    process.signal(Signal::TERM).unwrap();
+    assert_eq!(process.wait(END_LIMIT).unwrap().code(), Some(0));
+    assert_eq!(processes().await, Vec::<serde_json::Value>::new(), "it has said that it stopped");
 }

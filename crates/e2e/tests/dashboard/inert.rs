@@ -19,10 +19,20 @@ async fn markup_in_every_name_is_shown_as_text() {
     // The reason of a cancel is kept as the task's error.
     let second = rig.add(json!({"kind": "unknown"})).await;
     rig.call("POST", &format!("/v1/tasks/{second}/cancel"), json!({"reason": MARKUP})).await;
+    let schedule = json!({"cron": "@daily", "task": {"kind": MARKUP, "payload": {"text": MARKUP}}});
+    rig.call("PUT", "/v1/schedules/%3Cb%20onload%3Dx%3E", schedule).await;
+    let consumer = json!({
+        "queue": MARKUP, "event_type": job, "state": "consuming", "busy": 0, "allowed": 1, "workers": 1, "prefetch": 1,
+        "deliveries": 0, "redeliveries": 0, "acked": 0, "rejected": 0, "requeued": 0, "unanswered": 0, "reconnects": 0
+    });
+    let report = json!({"process": MARKUP, "host": MARKUP, "version": job, "consumers": [consumer]});
+    rig.call("POST", "/v1/consumers", report).await;
     let task = format!("/tasks/{id}");
     let dead = format!("/tasks/{second}");
-    let pages = ["/", "/queues", "/tasks", "/dead", "/jobs", "/workflows", &task, &dead];
-    for page in pages {
+    let named = ["/schedules/%3Cb%20onload%3Dx%3E", "/workflows/'onmouseover='x"];
+    let pages =
+        ["/", "/queues", "/tasks", "/dead", "/jobs", "/workflows", "/schedules", "/consumers", &task, &dead];
+    for page in pages.into_iter().chain(named) {
         rig.open(page).await;
         rig.browser.until("document.querySelector('main h1')").await.unwrap();
         let foreign = "return document.querySelectorAll('main img, main script, main [onload], main [onmouseover], main [onerror]').length";

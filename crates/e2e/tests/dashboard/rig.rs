@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Every page with its name, as far as it needs no id.
-pub const PAGES: [(&str, &str); 14] = [
+pub const PAGES: [(&str, &str); 16] = [
     ("overview", "/"),
     ("queues", "/queues"),
     ("queue", "/queues/default"),
@@ -17,7 +17,9 @@ pub const PAGES: [(&str, &str); 14] = [
     ("workflows", "/workflows"),
     ("workflow", "/workflows/order-17"),
     ("schedules", "/schedules"),
+    ("schedule", "/schedules/nightly"),
     ("workers", "/workers"),
+    ("consumers", "/consumers"),
     ("access", "/access"),
     ("store", "/store"),
 ];
@@ -71,6 +73,16 @@ impl Rig {
             json!({"cron": "0 3 * * *", "tz": "Europe/Berlin", "task": task}),
         )
         .await;
+        let consumer = |queue: &str, state: &str| {
+            json!({
+                "queue": queue, "event_type": "", "state": state, "busy": 3, "allowed": 4, "workers": 8, "prefetch": 16,
+                "deliveries": 1200, "redeliveries": 3, "acked": 1190, "rejected": 2, "requeued": 5, "unanswered": 0,
+                "reconnects": 1
+            })
+        };
+        let consumers = [consumer("orders", "consuming"), consumer("mail.events", "reconnecting")];
+        let report = json!({"process": "p1", "host": "worker-1", "pid": 4711, "version": "0.1.0", "consumers": consumers});
+        rig.call("POST", "/v1/consumers", report).await;
         rig.call("POST", "/v1/queues/mail/pause", json!({})).await;
         rig
     }

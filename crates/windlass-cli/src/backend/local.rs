@@ -10,10 +10,10 @@ use windlass_server::{
     api::{
         Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse,
         DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, JobRemoval, JobRequest, JobView, Jobs,
-        PurgeRequest, PurgeResponse, QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest,
-        ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved, TaskView,
-        TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView, WorkerRequest,
-        WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
+        PurgeRequest, PurgeResponse, QueueChange, QueueWhy, Queues, RetryRequest, ScheduleRemoved,
+        ScheduleRequest, ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved,
+        TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView,
+        WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
     },
 };
 
@@ -122,6 +122,10 @@ impl Backend for Local {
 
     async fn queues(&self) -> Answer<Queues> {
         self.operations.queues().await
+    }
+
+    async fn queue_why(&self, queue: &Name) -> Answer<QueueWhy> {
+        self.operations.queue_why(queue.as_str()).await
     }
 
     async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Answer<QueueChange> {

@@ -15,10 +15,10 @@ use windlass_core::{Name, TaskId, WorkerId, WorkflowAction};
 use windlass_server::api::{
     Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
     EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, JobRemoval, JobRequest, JobView, Jobs,
-    PurgeRequest, PurgeResponse, QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest,
-    ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved, TaskView,
-    TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitResponse, WhyView, WorkerRequest, WorkerView,
-    Workers, WorkflowChange, WorkflowView, Workflows,
+    PurgeRequest, PurgeResponse, QueueChange, QueueWhy, Queues, RetryRequest, ScheduleRemoved,
+    ScheduleRequest, ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved,
+    TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitResponse, WhyView, WorkerRequest,
+    WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
 };
 
 pub use connect::connect;
@@ -64,6 +64,8 @@ pub trait Backend: Send + Sync {
     async fn dead(&self, filter: &TaskFilter) -> Answer<DeadGroups>;
     /// Every queue.
     async fn queues(&self) -> Answer<Queues>;
+    /// Why the newest tasks of a queue wait.
+    async fn queue_why(&self, queue: &Name) -> Answer<QueueWhy>;
     /// Pauses or resumes a queue.
     async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Answer<QueueChange>;
     /// Cancels the waiting tasks of a queue and removes its dead ones.

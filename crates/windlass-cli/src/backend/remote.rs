@@ -5,12 +5,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_core::{Name, TaskId, WorkerId, WorkflowAction};
 use windlass_server::api::{
-    Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
-    EnqueueRequest, EnqueueResponse, HealthView, InfoView, JobRemoval, JobRequest, JobView, Jobs,
-    PurgeRequest, PurgeResponse, QueueChange, Queues, RetryRequest, ScheduleRemoved, ScheduleRequest,
-    ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved, TaskView,
-    TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView, WorkerRequest,
-    WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
+    Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse,
+    ConsumerReport, ConsumersReported, DeadGroups, EnqueueRequest, EnqueueResponse, HealthView, InfoView,
+    JobRemoval, JobRequest, JobView, Jobs, PurgeRequest, PurgeResponse, QueueChange, QueueWhy, Queues,
+    RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, SessionEnded, Sessions,
+    TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens,
+    WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView,
+    Workflows,
 };
 
 use super::{
@@ -52,6 +53,11 @@ impl Remote {
     /// fewer.
     pub async fn look<T: serde::de::DeserializeOwned>(&self, path: &str) -> Answer<T> {
         self.client.get(path, Duration::ZERO).await
+    }
+
+    /// Tells it what the consumers of this process do.
+    pub async fn report_consumers(&self, report: &ConsumerReport) -> Answer<ConsumersReported> {
+        self.client.post("/v1/consumers", report).await
     }
 
     /// Whether it answers at all.
@@ -140,6 +146,11 @@ impl Backend for Remote {
 
     async fn queues(&self) -> Answer<Queues> {
         self.client.get("/v1/queues", Duration::ZERO).await
+    }
+
+    async fn queue_why(&self, queue: &Name) -> Answer<QueueWhy> {
+        let path = format!("/v1/queues/{}/why", escape(queue.as_str()));
+        self.client.get(&path, Duration::ZERO).await
     }
 
     async fn set_queue_paused(&self, queue: &Name, paused: bool) -> Answer<QueueChange> {

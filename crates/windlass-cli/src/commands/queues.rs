@@ -1,4 +1,4 @@
-//! `windlass queues ls|pause|resume|purge`.
+//! `windlass queues ls|why|pause|resume|purge`.
 
 use clap::{Args, Subcommand};
 use windlass_core::{Name, State, why::word};
@@ -17,6 +17,11 @@ use crate::{
 pub enum QueuesCommand {
     /// List queues with how many tasks are in each state
     Ls,
+    /// Say why the newest tasks of a queue wait, how many for each cause, and what would change it
+    Why {
+        /// The queue
+        name: String,
+    },
     /// Start no more tasks of a queue; running ones go on
     Pause {
         /// The queue
@@ -54,6 +59,7 @@ pub struct PurgeArgs {
 pub async fn run(session: &Session, command: QueuesCommand) -> anyhow::Result<Exit> {
     match command {
         QueuesCommand::Ls => list(session).await,
+        QueuesCommand::Why { name } => why(session, &name).await,
         QueuesCommand::Pause { name, create } => set_paused(session, &name, Claims::Paused, create).await,
         QueuesCommand::Resume { name } => set_paused(session, &name, Claims::Resumed, false).await,
         QueuesCommand::Purge(args) => purge(session, args).await,
@@ -100,6 +106,35 @@ async fn list(session: &Session) -> anyhow::Result<Exit> {
     }
     Ok(Exit::Done)
 }
+
+async fn why(session: &Session, name: &str) -> anyhow::Result<Exit> {
+    let name = Name::new("queue", name).map_err(|error| Failure::usage(error.to_string()))?;
+    let backend = session.backend().await?;
+    let why = backend.queue_why(&name).await?;
+    backend.close().await?;
+    let out = session.out;
+    if out.is_json() {
+        out.json(&why)?;
+        return Ok(Exit::Done);
+    }
+    let waiting: u64 = WAITING.iter().map(|state| why.depth.count(*state).n).sum();
+    if waiting == 0 {
+        out.note("no task waits");
+    } else if why.looked_at < waiting {
+        let (looked_at, waiting) = (text::count(why.looked_at), text::tasks(waiting));
+        out.note(format!("the newest {looked_at} of {waiting} that wait"));
+    }
+    for cause in &why.causes {
+        out.line(format!("{:>6}  {}", text::count(cause.count), text::clean(&cause.sentence)))?;
+        if let Some(hint) = &cause.hint {
+            out.line(format!("{:>6}  hint: {}", "", text::clean(hint)))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// States in which a task waits.
+const WAITING: [State; 4] = [State::Ready, State::Held, State::Waiting, State::Scheduled];
 
 /// Whether a queue's tasks are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

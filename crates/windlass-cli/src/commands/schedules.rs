@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use windlass::schedule::Missed;
-use windlass_core::{Name, OnFailure};
+use windlass_core::{Name, OnFailure, State, TaskId};
 use windlass_server::api::{EncodingView, EnqueueRequest, ScheduleRequest, ScheduleView, ScheduledTask};
 
 use super::enqueue::read_payload;
@@ -247,14 +247,23 @@ fn facts(out: Output, schedule: &ScheduleView) -> Vec<(&'static str, String)> {
         ("state", Some(state(out, schedule))),
         ("error", word(schedule.error.as_deref())),
         ("cron", word(schedule.cron.as_deref())),
+        ("in words", word(schedule.words.as_deref())),
         ("tz", word(schedule.tz.as_deref())),
         ("missed", schedule.missed.map(|missed| missed.as_str().to_owned())),
         ("next", (!ticks.is_empty()).then(|| ticks.join(", "))),
         ("last", schedule.last_at.map(|at| text::time(out, at))),
-        ("last task", schedule.last_task.map(|id| id.to_string())),
+        ("last task", schedule.last_task.map(|id| last_task(out, id, schedule.last_task_state))),
+        ("passed", schedule.passed.as_ref().map(|passed| text::clean(&passed.sentence))),
     ];
     facts.extend(schedule.task.iter().flat_map(task_facts));
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn last_task(out: Output, id: TaskId, state: Option<State>) -> String {
+    match state {
+        Some(state) => format!("{id}, {}", text::state(out, state)),
+        None => id.to_string(),
+    }
 }
 
 fn task_facts(task: &ScheduledTask) -> Vec<(&'static str, Option<String>)> {

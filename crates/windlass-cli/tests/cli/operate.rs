@@ -51,6 +51,22 @@ fn a_missing_queue_or_job_is_paused_only_with_create() {
 }
 
 #[test]
+fn a_queue_says_why_its_tasks_wait() {
+    let up = Running::up(&[]);
+    up.enqueue(&["echo", "--queue", "mail", "--in", "1h"]);
+    up.enqueue(&["report", "--queue", "mail"]);
+    up.enqueue(&["report", "--queue", "mail"]);
+    let said = up.say(&["queues", "why", "mail"]).done();
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert_eq!(lines[0], "     2  ready, but no live worker handles kind \"report\" on queue mail");
+    assert_eq!(lines[1], "        hint: start a worker that has a handler for \"report\"");
+    assert!(lines[2].starts_with("     1  scheduled: their time has not come; the first of them is due in "));
+    let json = up.say(&["queues", "why", "mail", "--json"]).done().json();
+    assert_eq!((&json["looked_at"], &json["causes"][0]["code"]), (&json!(3), &json!("no_worker")));
+    up.say(&["queues", "why", "other"]).failed(3, &["queue other not found"]);
+}
+
+#[test]
 fn an_enqueue_to_a_cancelled_job_is_warned_of() {
     let up = Running::up(&[]);
     up.enqueue(&["echo", "--job", "j"]);

@@ -150,6 +150,7 @@ const OTHERS: [&str; 24] = [
     "tasks why",
     "tasks wait",
     "queues ls",
+    "queues why",
     "jobs ls",
     "jobs show",
     "workflows ls",

@@ -77,9 +77,9 @@ calls! {
         "GET /metrics",
         "GET /v1/tasks", "GET /v1/tasks/{id}", "GET /v1/tasks/{id}/why", "GET /v1/tasks/{id}/wait",
         "POST /v1/tasks/wait",
-        "GET /v1/dead", "GET /v1/queues", "GET /v1/jobs", "GET /v1/jobs/{name}",
-        "GET /v1/workflows", "GET /v1/workflows/{name}", "GET /v1/schedules", "GET /v1/schedules/{name}",
-        "GET /v1/workers", "GET /v1/info", "GET /v1/overview", "GET /v1/audit",
+        "GET /v1/dead", "GET /v1/queues", "GET /v1/queues/{name}/why", "GET /v1/jobs", "GET /v1/jobs/{name}",
+        "GET /v1/workflows", "GET /v1/workflows/{name}", "GET /v1/workflows/{name}/steps", "GET /v1/schedules", "GET /v1/schedules/{name}",
+        "GET /v1/workers", "GET /v1/consumers", "GET /v1/info", "GET /v1/overview", "GET /v1/audit",
         "GET /v1/snapshot", "GET /v1/events", "GET /v1/series",
         "windlass.v1.Tasks/GetTask", "windlass.v1.Tasks/ListTasks", "windlass.v1.Tasks/WaitTasks",
         "windlass.v1.Tasks/FindKey",
@@ -93,7 +93,7 @@ calls! {
     Some(Scope::Read), false => { "GET /v1/sessions", }
     Some(Scope::Read), true => { "DELETE /v1/sessions/{id}", }
     Some(Scope::Enqueue), false => {
-        "POST /v1/tasks",
+        "POST /v1/tasks", "POST /v1/consumers",
         "windlass.v1.Tasks/Enqueue", "windlass.v1.Tasks/EnqueueBatch",
     }
     Some(Scope::Work), false => {
@@ -144,8 +144,8 @@ pages! {
     None => { "GET /login", "GET /assets/{file}", }
     Some(Scope::Read) => {
         "GET /", "GET /queues", "GET /queues/{name}", "GET /tasks", "GET /tasks/{id}", "GET /dead",
-        "GET /jobs", "GET /jobs/{name}", "GET /workflows", "GET /workflows/{name}", "GET /schedules",
-        "GET /workers", "GET /access", "GET /store",
+        "GET /jobs", "GET /jobs/{name}", "GET /workflows", "GET /workflows/{name}", "GET /schedules", "GET /schedules/{name}",
+        "GET /workers", "GET /consumers", "GET /access", "GET /store",
     }
 }
 

@@ -6,6 +6,8 @@ use windlass_core::{
     store::{Depth, Finding, StoreInfo},
 };
 
+pub use windlass_core::why::summary::Cause;
+
 /// Every queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queues {
@@ -31,6 +33,21 @@ pub struct KindView {
     pub kind: Name,
     /// How many tasks are in each state; done and cancelled ones are not counted.
     pub depth: Depth,
+}
+
+/// Why the tasks of a queue wait, from a sample: the 50 newest of each state in which a task waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueWhy {
+    /// The queue.
+    pub queue: Name,
+    /// Whether it is paused.
+    pub paused: bool,
+    /// How many tasks it has in each state.
+    pub depth: Depth,
+    /// How many of those that wait were looked at.
+    pub looked_at: u64,
+    /// Why they wait, the most frequent cause first.
+    pub causes: Vec<Cause>,
 }
 
 /// The answer to pause and resume.
@@ -125,6 +142,21 @@ pub struct Audit {
     pub findings: Vec<Finding>,
 }
 
+/// Connections to the store for one purpose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionsView {
+    /// The purpose.
+    pub name: String,
+    /// How many there are at most.
+    pub size: u32,
+    /// How many are in use.
+    pub busy: u32,
+    /// How often a caller got one since the process started.
+    pub uses: u64,
+    /// How long callers waited for one, in all.
+    pub waited_ms: u64,
+}
+
 /// What a server says of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InfoView {
@@ -134,6 +166,9 @@ pub struct InfoView {
     pub pid: u32,
     /// The store.
     pub store: StoreInfo,
+    /// The connections of this process to the store, by purpose; none if the store does not count them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connections: Vec<ConnectionsView>,
     /// The worker in the same process, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerStatusView>,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use windlass::schedule::Missed;
-use windlass_core::{Name, OnFailure, TaskId, Timestamp};
+use windlass_core::{Name, OnFailure, State, TaskId, Timestamp};
 
 use super::{EncodingView, EnqueueRequest};
 
@@ -39,6 +39,10 @@ pub struct ScheduleView {
     /// When, if the expression can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<String>,
+    /// The same in words, such as "every weekday at 09:00"; the expression where words would leave something
+    /// out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
     /// The time zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tz: Option<String>,
@@ -52,18 +56,45 @@ pub struct ScheduleView {
     pub paused: bool,
     /// The next ticks, at most three; none while it is paused.
     pub next: Vec<Timestamp>,
+    /// The same with the offset of the time zone, such as `2027-02-01T03:00:00+01:00`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next_local: Vec<String>,
     /// The last tick that was fired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_at: Option<Timestamp>,
     /// The task of that tick.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_task: Option<TaskId>,
+    /// The state of that task, while it is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_task_state: Option<State>,
+    /// Ticks that have passed without a task of their own, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<PassedTicks>,
     /// Why this version cannot read the schedule; it does not fire here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What the caller should know, for example that no live worker has this kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// Ticks that have passed without a task of their own, by the expression that the schedule has now. A store
+/// does not keep why: no worker was there, or the schedule was paused or changed meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassedTicks {
+    /// How many, counted up to 1,000.
+    pub count: u32,
+    /// Whether there are more than were counted.
+    pub at_least: bool,
+    /// The first of them.
+    pub first_at: Timestamp,
+    /// The last one that was counted.
+    pub last_at: Timestamp,
+    /// Whether the schedule still waits for one of them: no worker fires it now.
+    pub overdue: bool,
+    /// The same in a sentence.
+    pub sentence: String,
 }
 
 /// The task of each tick.

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use windlass_core::{Name, OnFailure, State, TaskId, Timestamp, WorkflowRecord};
 
+use super::TaskSummary;
+
 /// A workflow that has unfinished steps or is blocked, or one that has ended and whose steps are still kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowView {
@@ -27,6 +29,38 @@ pub struct WorkflowView {
     /// How its steps ended, if all have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<EndedSteps>,
+}
+
+/// One page of the steps of a workflow that are kept. The newest page is the first one; on a page the oldest
+/// step comes first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steps {
+    /// The workflow.
+    pub workflow: Name,
+    /// Its steps, ended ones as long as they are in the history. If the first page has a next, it also has
+    /// the head and the step that blocks, however old they are.
+    pub steps: Vec<StepView>,
+    /// The cursor of the page with older steps, for `after`; absent at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<TaskId>,
+    /// How far the server looked, if it stopped before the page was full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked_back_to: Option<Timestamp>,
+}
+
+/// A step of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepView {
+    /// Its place among the steps that are kept, from 1; absent if there are more than one page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    /// Whether it is its turn.
+    pub head: bool,
+    /// Whether it failed and blocks the rest.
+    pub blocks: bool,
+    /// The task.
+    #[serde(flatten)]
+    pub task: TaskSummary,
 }
 
 /// How the steps of an ended workflow ended.

@@ -13,6 +13,7 @@ use crate::{
 };
 
 mod access;
+mod consumers;
 mod dead;
 mod jobs;
 mod overview;
@@ -38,13 +39,15 @@ pub(crate) enum Page {
     Workflows,
     Workflow,
     Schedules,
+    Schedule,
     Workers,
+    Consumers,
     Access,
     Store,
 }
 
 /// Every page.
-pub(crate) const PAGES: [Page; 14] = [
+pub(crate) const PAGES: [Page; 16] = [
     Page::Overview,
     Page::Queues,
     Page::Queue,
@@ -56,14 +59,16 @@ pub(crate) const PAGES: [Page; 14] = [
     Page::Workflows,
     Page::Workflow,
     Page::Schedules,
+    Page::Schedule,
     Page::Workers,
+    Page::Consumers,
     Page::Access,
     Page::Store,
 ];
 
 impl Page {
     /// The pages of the menu, in its order.
-    pub(super) const MENU: [Self; 10] = [
+    pub(super) const MENU: [Self; 11] = [
         Self::Overview,
         Self::Queues,
         Self::Tasks,
@@ -72,6 +77,7 @@ impl Page {
         Self::Workflows,
         Self::Schedules,
         Self::Workers,
+        Self::Consumers,
         Self::Access,
         Self::Store,
     ];
@@ -90,7 +96,9 @@ impl Page {
             Self::Workflows => "/workflows",
             Self::Workflow => "/workflows/{name}",
             Self::Schedules => "/schedules",
+            Self::Schedule => "/schedules/{name}",
             Self::Workers => "/workers",
+            Self::Consumers => "/consumers",
             Self::Access => "/access",
             Self::Store => "/store",
         }
@@ -104,8 +112,9 @@ impl Page {
             Self::Dead => "Dead",
             Self::Jobs | Self::Job => "Jobs",
             Self::Workflows | Self::Workflow => "Workflows",
-            Self::Schedules => "Schedules",
+            Self::Schedules | Self::Schedule => "Schedules",
             Self::Workers => "Workers",
+            Self::Consumers => "Consumers",
             Self::Access => "Access",
             Self::Store => "Store",
         }
@@ -117,6 +126,7 @@ impl Page {
             Self::Queue => Self::Queues,
             Self::Job => Self::Jobs,
             Self::Task => Self::Tasks,
+            Self::Schedule => Self::Schedules,
             Self::Workflow => Self::Workflows,
             other => other,
         }
@@ -135,7 +145,9 @@ impl Page {
             Self::Workflows => workflows::workflows(ask).await,
             Self::Workflow => workflows::workflow(ask).await,
             Self::Schedules => schedules::schedules(ask).await,
+            Self::Schedule => schedules::schedule(ask).await,
             Self::Workers => workers::workers(ask).await,
+            Self::Consumers => consumers::consumers(ask).await,
             Self::Access => access::access(ask).await,
             Self::Store => store::store(ask).await,
         }

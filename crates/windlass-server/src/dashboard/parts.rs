@@ -160,12 +160,15 @@ pub(super) struct Button<'a> {
     pub(super) body: Value,
     /// What the viewer is asked first. Without a question the call is made at once.
     pub(super) ask: Option<String>,
+    /// The page that the viewer is led to afterwards. Without one the viewer stays.
+    pub(super) then: Option<&'a str>,
     pub(super) tone: Tone,
 }
 
 impl<'a> Button<'a> {
     pub(super) fn new(label: &'a str, call: &'a str, path: String) -> Self {
-        Self { label, call, path, body: Value::Object(serde_json::Map::new()), ask: None, tone: Tone::Plain }
+        let body = Value::Object(serde_json::Map::new());
+        Self { label, call, path, body, ask: None, then: None, tone: Tone::Plain }
     }
 
     pub(super) fn body(mut self, body: Value) -> Self {
@@ -175,6 +178,11 @@ impl<'a> Button<'a> {
 
     pub(super) fn ask(mut self, question: impl Into<String>) -> Self {
         self.ask = Some(question.into());
+        self
+    }
+
+    pub(super) fn then(mut self, page: &'a str) -> Self {
+        self.then = Some(page);
         self
     }
 
@@ -193,7 +201,7 @@ impl<'a> Button<'a> {
         html! {
             @if viewer.may(self.call) {
                 button type="button" class=(class) data-call=(method(self.call)) data-url=(viewer.link(&self.path))
-                    data-body=(self.body) data-ask=[self.ask.as_deref()] { (self.label) }
+                    data-body=(self.body) data-ask=[self.ask.as_deref()] data-then=[self.then.map(|page| viewer.link(page))] { (self.label) }
             }
         }
     }

@@ -23,7 +23,7 @@ use super::{
     face::Face,
     guard::guard,
     openapi::openapi,
-    query::{Id, ListQuery, NamesQuery, NowQuery, Param, WaitQuery, WorkflowsQuery, query},
+    query::{Id, ListQuery, NamesQuery, NowQuery, Param, TasksQuery, WaitQuery, WorkflowsQuery, query},
     watched,
 };
 use crate::{
@@ -34,6 +34,7 @@ use crate::{
     operations::{Result, Vitals},
 };
 
+mod consumers;
 mod schedules;
 mod sessions;
 mod tokens;
@@ -82,6 +83,7 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/tasks/{id}/retry", post(retry))
         .route("/v1/dead", get(dead))
         .route("/v1/queues", get(queues))
+        .route("/v1/queues/{name}/why", get(queue_why))
         .route("/v1/queues/{name}/pause", post(pause))
         .route("/v1/queues/{name}/resume", post(resume))
         .route("/v1/queues/{name}/purge", post(purge))
@@ -89,9 +91,11 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/jobs/{name}", get(job).put(set_job).delete(remove_job))
         .route("/v1/workflows", get(workflows))
         .route("/v1/workflows/{name}", get(workflow))
+        .route("/v1/workflows/{name}/steps", get(workflow_steps))
         .route("/v1/workflows/{name}/retry", post(retry_workflow))
         .route("/v1/workflows/{name}/skip", post(skip_workflow))
         .route("/v1/workflows/{name}/cancel", post(cancel_workflow))
+        .merge(consumers::router())
         .merge(schedules::router())
         .merge(sessions::router())
         .merge(tokens::router())
@@ -225,6 +229,10 @@ async fn queues(State(server): Shared) -> Result<Response> {
     Ok(ok(&server.operations.queues().await?))
 }
 
+async fn queue_why(State(server): Shared, Param(queue): Param) -> Result<Response> {
+    Ok(ok(&server.operations.queue_why(&queue).await?))
+}
+
 /// A body without any field.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -284,6 +292,11 @@ async fn workflows(State(server): Shared, uri: Uri) -> Result<Response> {
 
 async fn workflow(State(server): Shared, Param(workflow): Param) -> Result<Response> {
     Ok(ok(&server.operations.workflow(&workflow).await?))
+}
+
+async fn workflow_steps(State(server): Shared, Param(workflow): Param, uri: Uri) -> Result<Response> {
+    let query: TasksQuery = query(&uri)?;
+    Ok(ok(&server.operations.workflow_steps(&workflow, query.after()?, query.limit()?).await?))
 }
 
 async fn retry_workflow(State(server): Shared, Param(name): Param, request: Request) -> Result<Response> {

@@ -1,13 +1,26 @@
 //! Queues, workers, and what the process reports about itself.
 
-use std::{cmp::Reverse, sync::atomic::Ordering};
+use std::{cmp::Reverse, sync::atomic::Ordering, time::Duration};
 
-use windlass_core::{Error, Timestamp, WorkerId};
+use tokio::time::Instant;
+use windlass_core::{Error, Timestamp, WorkerId, usage::PoolUsage};
 
 use super::{Operations, Result, view};
 use crate::api::{
-    Audit, InfoView, KindView, Overview, QueueView, Queues, WorkerRequest, WorkerView, Workers,
+    Audit, ConnectionsView, InfoView, KindView, Overview, QueueView, Queues, WorkerRequest, WorkerView,
+    Workers,
 };
+
+pub(super) mod consumers;
+mod why;
+
+/// How long pages show an audit before they ask for another.
+const AUDIT_SERVES: Duration = Duration::from_mins(1);
+/// Audits for pages take at most one part in so many of the time.
+const AUDIT_SHARE: u32 = 50;
+
+/// The last audit for pages: until when it serves, what it found, and when.
+pub(super) type LastAudit = tokio::sync::Mutex<Option<(Instant, Audit, Timestamp)>>;
 
 impl Operations {
     /// Every queue with its figures, by name.
@@ -49,6 +62,22 @@ impl Operations {
         Ok(Audit { findings })
     }
 
+    /// The same, with the time at which the store was audited. Pages ask for it again and again, so an audit
+    /// serves for a minute, and one that took long serves for fifty times as long.
+    pub async fn recent_audit(&self) -> Result<(Audit, Timestamp)> {
+        let mut last = self.audited.lock().await;
+        if let Some((until, audit, at)) = &*last
+            && Instant::now() < *until
+        {
+            return Ok((audit.clone(), *at));
+        }
+        let began = Instant::now();
+        let (audit, at) = (self.audit().await?, now());
+        let serves = AUDIT_SERVES.max(began.elapsed() * AUDIT_SHARE);
+        *last = Some((Instant::now() + serves, audit.clone(), at));
+        Ok((audit, at))
+    }
+
     /// Counts of this process since it started. Does not ask the store.
     pub fn overview(&self) -> Overview {
         Overview {
@@ -64,8 +93,19 @@ impl Operations {
             version: self.version.to_string(),
             pid: std::process::id(),
             store: self.store.info().await?,
+            connections: self.store.usage().pools.into_iter().map(connections).collect(),
             worker: (self.worker_status)(),
         })
+    }
+}
+
+fn connections(pool: PoolUsage) -> ConnectionsView {
+    ConnectionsView {
+        name: pool.name.to_owned(),
+        size: pool.size,
+        busy: pool.busy,
+        uses: pool.uses,
+        waited_ms: pool.waited.as_millis() as u64,
     }
 }
 

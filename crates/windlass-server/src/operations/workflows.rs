@@ -8,6 +8,8 @@ use super::{
 };
 use crate::api::{EndedSteps, ErrorCode, ErrorDetail, WorkflowChange, WorkflowView, Workflows};
 
+mod steps;
+
 /// Reads of the list of tasks that search for the steps of an ended workflow. A read looks at up to 20,000
 /// tasks, so the search covers at most a million.
 const ENDED_READS_MAX: usize = 50;

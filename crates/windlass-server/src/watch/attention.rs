@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_core::{WorkerRecord, why::human};
+use windlass_core::{Name, WorkerRecord, why::human};
 
 use super::{compose::is_held_back, tracks::backlog};
 use crate::api::{Attention, Flow, QueueFlow, Snapshot};
@@ -15,7 +15,11 @@ const AT_LIMIT_FOR: Duration = Duration::from_mins(1);
 const GROWS_FOR: Duration = Duration::from_mins(1);
 
 /// What a user should look at.
-pub(super) fn attention(snapshot: &Snapshot, workers: &[WorkerRecord]) -> Vec<Attention> {
+pub(super) fn attention(
+    snapshot: &Snapshot,
+    workers: &[WorkerRecord],
+    late: &[(Name, String)],
+) -> Vec<Attention> {
     let mut entries = Vec::new();
     if let Some(error) = &snapshot.store.error {
         let age = human(snapshot.at.since(snapshot.figures_at));
@@ -31,6 +35,9 @@ pub(super) fn attention(snapshot: &Snapshot, workers: &[WorkerRecord]) -> Vec<At
     entries.extend(snapshot.blocked_workflows.iter().map(|blocked| {
         let sentence = format!("workflow {} is blocked by task {}", blocked.workflow, blocked.blocked_by);
         entry("workflow_blocked", sentence, "workflow", Some(blocked.workflow.to_string()))
+    }));
+    entries.extend(late.iter().map(|(name, sentence)| {
+        entry("schedule_late", format!("schedule {name}: {sentence}"), "schedule", Some(name.to_string()))
     }));
     entries.extend(workers.iter().filter_map(worker));
     let since = |job: &&crate::api::JobAtLimit| snapshot.at.since(job.since) >= AT_LIMIT_FOR;

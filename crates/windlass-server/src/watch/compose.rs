@@ -42,7 +42,7 @@ pub(super) fn snapshot(sampler: &Sampler, audit: Option<LastAudit>, pause: Durat
         blocked_workflows: found.blocked.iter().filter_map(workflow).collect(),
         attention: Vec::new(),
     };
-    snapshot.attention = attention(&snapshot, &found.workers);
+    snapshot.attention = attention(&snapshot, &found.workers, &found.late);
     snapshot
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio::time::Instant;
-use windlass::inside::Ages;
+use windlass::{client::Schedule, inside::Ages};
 use windlass_core::{
     Error, JobRecord, JobState, Name, Result, Timestamp, WorkerRecord, WorkflowRecord,
     store::{Depth, LaneRecord, SharedStore},
@@ -17,7 +17,10 @@ use super::{
     fleet::Fleet,
     tracks::{Mark, Tracks},
 };
-use crate::api::{JobAtLimit, LastAudit, SeriesPoint, Snapshot, StoreHealth};
+use crate::{
+    api::{JobAtLimit, LastAudit, SeriesPoint, Snapshot, StoreHealth},
+    operations::passed_sentence,
+};
 
 /// A look that takes longer has failed.
 const LOOK_MAX: Duration = Duration::from_secs(10);
@@ -27,6 +30,11 @@ const JOBS_PER_LOOK: u32 = 200;
 const JOBS_MAX: usize = 100;
 /// Most blocked workflows that are read.
 const BLOCKED_MAX: u32 = 20;
+
+/// Most schedules with missed ticks that are kept.
+const LATE_MAX: usize = 20;
+/// Ticks of one schedule that a look counts.
+const TICKS_MAX: u32 = 100;
 
 /// How much a look reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +63,8 @@ pub(super) struct Found {
     pub(super) queues: BTreeMap<Name, QueueFigures>,
     pub(super) workers: Vec<WorkerRecord>,
     pub(super) blocked: Vec<WorkflowRecord>,
+    /// Schedules whose ticks have passed without a task, with a sentence.
+    pub(super) late: Vec<(Name, String)>,
 }
 
 /// Asks the store, and remembers what comes of it.
@@ -136,6 +146,7 @@ impl Sampler {
             let paused = store.paused_queues().await?;
             self.found.blocked = store.gates().workflows(true, None, BLOCKED_MAX).await?;
             self.look_at_jobs(store).await?;
+            self.found.late = late(store).await?;
             let mut queues = queues;
             for queue in paused {
                 queues.entry(queue).or_default().paused = true;
@@ -151,8 +162,8 @@ impl Sampler {
         let exists = |queue: &Name| queues.contains_key(queue);
         self.fleet.keep(exists);
         self.tracks.keep(exists);
-        self.found =
-            Found { at: self.now(), queues, workers, blocked: std::mem::take(&mut self.found.blocked) };
+        let before = std::mem::take(&mut self.found);
+        self.found = Found { at: self.now(), queues, workers, blocked: before.blocked, late: before.late };
         let marks: Vec<(&Name, Mark)> =
             self.found.queues.iter().map(|(queue, figures)| (queue, self.mark(queue, figures))).collect();
         let total = self.total_mark();
@@ -225,6 +236,20 @@ impl Sampler {
         self.jobs_after = if is_last { None } else { last };
         Ok(())
     }
+}
+
+/// Schedules whose ticks have passed without a task.
+async fn late(store: &SharedStore) -> Result<Vec<(Name, String)>> {
+    let rows = store.schedules().list().await?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let now = store.schedules().due(1).await?.now;
+    let late = rows.into_iter().map(Schedule::from).filter_map(|schedule| {
+        let (passed, spec) = (schedule.passed(now, TICKS_MAX)?, schedule.spec.ok()?);
+        Some((schedule.name, passed_sentence(&passed, spec.missed)))
+    });
+    Ok(late.take(LATE_MAX).collect())
 }
 
 /// The limit of a job that is at it and keeps tasks back.

@@ -14,7 +14,7 @@ fn store() -> Arc<MemoryStore> {
 }
 
 /// Calls of one look that a snapshot needs.
-const WHOLE: u64 = 6;
+const WHOLE: u64 = 7;
 /// Calls of one look that the history needs.
 const FIGURES: u64 = 3;
 

@@ -28,6 +28,7 @@ mod names_grpc;
 mod openapi;
 mod operate;
 mod public;
+mod queue_why;
 mod ready;
 mod schedules;
 mod sessions;

@@ -145,6 +145,14 @@ async fn every_operation_answers_what_the_document_says() {
     change_tasks(&mut tour, &worker).await;
     use_gates(&mut tour, &worker).await;
     use_schedules_and_tokens(&mut tour).await;
+    let consumer = json!({
+        "queue": "orders", "event_type": "paid", "state": "consuming", "busy": 1, "allowed": 2, "workers": 4, "prefetch": 8,
+        "queue_messages": 7, "deliveries": 9, "redeliveries": 1, "acked": 7, "rejected": 1, "requeued": 0, "unanswered": 0,
+        "reconnects": 2
+    });
+    let report = json!({"process": "p1", "host": "h", "pid": 7, "version": "0", "consumers": [consumer]});
+    tour.call("POST /v1/consumers", "", "", Some(report)).await;
+    tour.call("POST /v1/consumers", "", "", Some(json!({"process": ""}))).await;
     let worker_id = worker.id.to_string();
     tour.call("PUT /v1/workers/{id}", &worker_id, "", Some(json!({"slots": 7}))).await;
     tour.call("PUT /v1/workers/{id}", "w99", "", Some(json!({"slots": 7}))).await;
@@ -156,6 +164,7 @@ async fn every_operation_answers_what_the_document_says() {
         "GET /v1/dead",
         "GET /v1/queues",
         "GET /v1/workers",
+        "GET /v1/consumers",
         "GET /v1/info",
         "GET /v1/overview",
         "GET /v1/audit",
@@ -277,6 +286,10 @@ async fn use_gates(tour: &mut Tour, worker: &crate::harness::Hand) {
         worker.end(Outcome::dead("stuck")).await;
         tour.call("GET /v1/workflows/{name}", name, "", None).await;
         tour.call("GET /v1/workflows", "", "?blocked=true&limit=5", None).await;
+        tour.call("GET /v1/workflows/{name}/steps", name, "?limit=1", None).await;
+        tour.call("GET /v1/workflows/{name}/steps", "none", "", None).await;
+        tour.call("GET /v1/queues/{name}/why", "default", "", None).await;
+        tour.call("GET /v1/queues/{name}/why", "none", "", None).await;
         let call = format!("POST /v1/workflows/{{name}}/{verb}");
         tour.call(&call, name, "", None).await;
         tour.call(&call, "none", "", None).await;

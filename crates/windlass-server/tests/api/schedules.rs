@@ -24,8 +24,10 @@ async fn a_schedule_is_made_shown_listed_and_removed() {
     let warning = "no live worker handles kind \"report\"; the task waits until one does";
     assert_eq!(view.as_object_mut().unwrap().remove("warnings"), Some(json!([warning])));
     let expected = json!({
-        "name": "nightly/a", "cron": "0 3 * * *", "tz": "Europe/Berlin", "missed": "once", "paused": false,
+        "name": "nightly/a", "cron": "0 3 * * *", "words": "every day at 03:00", "tz": "Europe/Berlin", "missed": "once",
+        "paused": false,
         "next": ["2027-02-01T02:00:00.000Z", "2027-02-02T02:00:00.000Z", "2027-02-03T02:00:00.000Z"],
+        "next_local": ["2027-02-01T03:00:00+01:00", "2027-02-02T03:00:00+01:00", "2027-02-03T03:00:00+01:00"],
         "task": {"kind": "report", "queue": "default", "payload": {"to": "ada"}, "payload_encoding": "json", "priority": 0},
     });
     assert_eq!(view, expected);
@@ -60,6 +62,48 @@ async fn every_field_of_the_task_is_kept() {
     let task = api.store.task(run["id"].as_str().unwrap().parse().unwrap()).await.unwrap().unwrap();
     assert_eq!(task.payload, Payload::bytes([0, 255]));
     assert_eq!((task.key, task.timeout), (None, Some(Duration::from_millis(1_500))));
+}
+
+#[tokio::test]
+async fn a_schedule_tells_its_last_task_and_what_has_passed() {
+    let api = Api::start().await;
+    let cron = json!({"cron": "*/5 * * * *", "task": {"kind": "k"}});
+    api.put("/v1/schedules/s", cron).await;
+    assert_eq!(api.get("/v1/schedules/s").await.json()["passed"], Value::Null);
+    api.clock.advance(Duration::from_mins(11) + Duration::from_secs(30));
+    let overdue = json!({
+        "count": 2, "at_least": false, "first_at": "2027-01-31T09:35:00.000Z", "last_at": "2027-01-31T09:40:00.000Z",
+        "overdue": true, "sentence": "2 ticks have passed without a task: no worker fires this schedule"
+    });
+    assert_eq!(api.get("/v1/schedules/s").await.json()["passed"], overdue);
+    assert_eq!(api.get("/v1/schedules").await.json()["schedules"][0]["passed"], overdue);
+    let due = api.store.schedules().due(1).await.unwrap();
+    let ticked = windlass::inside::fire(api.store.schedules(), &due.due[0], due.now).await.unwrap();
+    let ticked = ticked.task.unwrap().id.to_string();
+    let told = api.get("/v1/schedules/s").await.json();
+    assert_eq!((&told["last_task"], &told["last_task_state"]), (&json!(ticked), &json!("ready")));
+    assert_eq!(
+        (&told["last_at"], &told["passed"]["overdue"]),
+        (&json!("2027-01-31T09:35:00.000Z"), &json!(false))
+    );
+    assert_eq!(
+        (&told["passed"]["count"], &told["passed"]["first_at"]),
+        (&json!(1), &json!("2027-01-31T09:40:00.000Z"))
+    );
+    api.post_nothing("/v1/schedules/s/pause").await;
+    api.clock.advance(Duration::from_hours(1));
+    assert_eq!(api.get("/v1/schedules/s").await.json()["passed"], Value::Null, "it is meant to pass");
+}
+
+#[tokio::test]
+async fn ticks_that_have_passed_are_counted_up_to_a_bound() {
+    let api = Api::start().await;
+    api.put("/v1/schedules/s", json!({"cron": "* * * * * *", "task": {"kind": "k"}})).await;
+    api.clock.advance(Duration::from_hours(24));
+    let passed = api.get("/v1/schedules/s").await.json()["passed"].clone();
+    assert_eq!((&passed["count"], &passed["at_least"]), (&json!(1_000), &json!(true)));
+    let sentence = "at least 1000 ticks have passed without a task: no worker fires this schedule";
+    assert_eq!(passed["sentence"], sentence);
 }
 
 #[tokio::test]

@@ -86,3 +86,55 @@ async fn workflows_come_in_pages_and_wrong_calls_are_refused() {
     let alone = json!({"kind": "a", "on_failure": "skip"}).to_string();
     assert!(api.post("/v1/tasks", alone).await.error(400).1.contains("workflow"));
 }
+
+#[tokio::test]
+async fn steps_are_listed_in_order_with_the_head_and_the_culprit() {
+    let api = Api::start().await;
+    let worker = api.worker(&["a"]).await;
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        ids.push(api.enqueue(json!({"kind": "a", "workflow": "w", "max_attempts": 1})).await);
+        api.enqueue(json!({"kind": "b", "workflow": "other"})).await;
+    }
+    let told = api.get("/v1/workflows/w/steps").await.json();
+    let steps = told["steps"].as_array().unwrap();
+    let told_ids: Vec<_> = steps.iter().map(|step| step["id"].as_str().unwrap()).collect();
+    assert_eq!(told_ids, ids);
+    let numbers: Vec<_> = steps.iter().map(|step| step["number"].as_u64().unwrap()).collect();
+    assert_eq!((numbers, told.get("next")), (vec![1, 2, 3, 4], None));
+    let heads: Vec<_> = steps.iter().map(|step| step["head"].as_bool().unwrap()).collect();
+    assert_eq!(heads, [true, false, false, false]);
+    worker.end(Outcome::Done(None)).await;
+    worker.end(Outcome::dead("it rained")).await;
+    let steps = api.get("/v1/workflows/w/steps").await.json()["steps"].clone();
+    assert_eq!(
+        (&steps[0]["state"], &steps[0]["blocks"]),
+        (&json!("done"), &json!(false)),
+        "from the history"
+    );
+    assert_eq!((&steps[1]["blocks"], &steps[1]["error"]), (&json!(true), &json!("it rained")));
+}
+
+#[tokio::test]
+async fn a_page_of_steps_that_is_cut_keeps_the_culprit() {
+    let api = Api::start().await;
+    let worker = api.worker(&["a"]).await;
+    let mut ids = Vec::new();
+    for _ in 0..6 {
+        ids.push(api.enqueue(json!({"kind": "a", "workflow": "w", "max_attempts": 1})).await);
+    }
+    worker.end(Outcome::dead("stuck")).await;
+    let shown = |page: &serde_json::Value| -> Vec<String> {
+        page["steps"].as_array().unwrap().iter().map(|step| step["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let first = api.get("/v1/workflows/w/steps?limit=2").await.json();
+    assert_eq!(first["steps"][0].get("number"), None, "not all steps are known");
+    assert!(shown(&first).ends_with(&ids[4..]) && shown(&first).contains(&ids[0]), "{first}");
+    let next = first["next"].as_str().unwrap();
+    let second = api.get(&format!("/v1/workflows/w/steps?limit=2&after={next}")).await.json();
+    assert_eq!(shown(&second), ids[2..4]);
+    for bad in ["?limit=0", "?after=x", "?before=x"] {
+        assert_eq!(api.get(&format!("/v1/workflows/w/steps{bad}")).await.status, 400, "{bad}");
+    }
+    assert_eq!(api.get("/v1/workflows/none/steps").await.status, 404);
+}

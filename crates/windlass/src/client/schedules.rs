@@ -4,7 +4,7 @@ use std::fmt;
 
 use windlass_core::{Enqueued, Error, Name, Result, ScheduleRow, TaskId, Timestamp, store::SharedStore};
 
-use crate::schedule::{Spec, Unreadable};
+use crate::schedule::{Passed, Spec, Unreadable, passed::passed};
 
 /// Handles the schedules of a store. Cheap to clone.
 ///
@@ -51,6 +51,13 @@ impl Schedule {
         let first = self.next_at.filter(|_| !self.paused);
         let after = |tick: &Timestamp| self.spec.as_ref().ok().and_then(|spec| spec.next_after(*tick));
         std::iter::successors(first, after).take(n).collect()
+    }
+
+    /// Ticks that have passed without a task of their own, counted up to `most`; `None` if there are none,
+    /// and while it is paused.
+    pub fn passed(&self, now: Timestamp, most: u32) -> Option<Passed> {
+        let spec = self.spec.as_ref().ok().filter(|_| !self.paused)?;
+        passed(spec, self.next_at, self.last_at, now, most)
     }
 }
 

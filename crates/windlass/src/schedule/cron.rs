@@ -7,6 +7,8 @@ use windlass_core::{Error, Result, Timestamp};
 
 use super::{every::Every, field, zone::Zone};
 
+mod words;
+
 /// Longest expression: enough for every field as a list of all its values.
 const TEXT_MAX_BYTES: usize = 1_024;
 /// The calendar repeats after so many years: a day that has not come by then never comes.
@@ -89,6 +91,11 @@ impl Cron {
             When::Calendar(calendar) => calendar.next_after(after, zone),
             When::Every(every) => every.next_after(after),
         }
+    }
+
+    /// When it fires, in words: "every weekday at 09:00". `None` where short words would leave something out.
+    pub fn words(&self) -> Option<String> {
+        words::words(&self.when)
     }
 
     /// The expression as written, with single spaces.

@@ -38,6 +38,11 @@ impl Every {
         }
     }
 
+    /// How long it is.
+    pub(super) fn seconds(self) -> i64 {
+        self.seconds
+    }
+
     /// The first tick after a time.
     pub(super) fn next_after(self, after: Timestamp) -> Option<Timestamp> {
         let distance = self.seconds.checked_mul(1_000)?;

@@ -28,6 +28,14 @@ impl Zone {
         &self.name
     }
 
+    /// An instant as RFC 3339 with the offset of the zone, in whole seconds: `2027-02-01T08:30:00+01:00`.
+    pub fn text(&self, at: Timestamp) -> String {
+        let Ok(second) = jiff::Timestamp::from_second(at.as_ms().div_euclid(1_000)) else {
+            return at.to_string();
+        };
+        second.display_with_offset(self.rules.to_offset(second)).to_string()
+    }
+
     /// The local time of an instant, in whole seconds; `None` outside of the calendar's years.
     pub(super) fn local(&self, at: Timestamp) -> Option<DateTime> {
         let second = jiff::Timestamp::from_second(at.as_ms().div_euclid(1_000)).ok()?;
@@ -98,6 +106,15 @@ mod tests {
             assert!(error.contains("IANA") && error.len() < 300, "{name}: {error}");
         }
         assert_eq!("europe/berlin".parse::<Zone>().unwrap().as_str(), "Europe/Berlin");
+    }
+
+    #[test]
+    fn an_instant_is_told_with_the_offset_of_its_time_of_year() {
+        let zone: Zone = "Europe/Berlin".parse().unwrap();
+        let told = |at: &str| zone.text(at.parse().unwrap());
+        assert_eq!(told("2027-02-01T02:00:00.500Z"), "2027-02-01T03:00:00+01:00");
+        assert_eq!(told("2027-07-01T02:00:00Z"), "2027-07-01T04:00:00+02:00");
+        assert_eq!(Zone::utc().text(Timestamp::from_ms(0)), "1970-01-01T00:00:00+00:00");
     }
 
     #[test]

@@ -84,7 +84,8 @@ impl ConsumerSource {
         Self(Arc::new(read))
     }
 
-    pub(super) fn read(&self) -> Vec<ConsumerReading> {
+    /// The readings now.
+    pub fn read(&self) -> Vec<ConsumerReading> {
         (self.0)()
     }
 }

@@ -2,6 +2,7 @@
 
 mod http;
 mod plan;
+mod report;
 mod server;
 mod watch;
 
@@ -19,11 +20,11 @@ use windlass_amqp::{ConsumerFigures, Consumers, Running, SharedSink};
 use windlass_otlp::Exporter;
 
 pub use self::plan::{address, section};
-use self::server::Server;
+use self::{report::Reporter, server::Server};
 use super::up;
 use crate::{
     args::given,
-    backend::{Backend as _, connect::Choice},
+    backend::{Backend as _, connect::Choice, remote::Remote},
     config::{
         Setting,
         amqp::{Section, To},
@@ -102,16 +103,19 @@ pub async fn run(session: &Session, args: &ConsumeArgs) -> anyhow::Result<Exit> 
     systemd.ready();
     // Without an address no client can ask for metrics.
     let exposition = consuming.exposition.clone().filter(|_| monitor.is_some());
+    let (mut reporter, handle) = (Reporter::new(consuming.server.clone()), consuming.running.handle());
     let failed = tokio::select! {
         () = signals.next() => None,
         reason = fatal(consuming.store.as_ref()) => Some(reason),
         never = up::watch_store(exposition) => match never {},
+        never = reporter.run(settings, &handle) => match never {},
     };
     systemd.stopping();
     draining.store(true, Ordering::Relaxed);
     let limit = settings.duration(&table::DRAIN_TIMEOUT_MS);
     let Consuming { running, store, spans, .. } = consuming;
     let figures = stop(session, running, &mut signals, limit).await;
+    reporter.stopped().await;
     if let Some(monitor) = monitor {
         monitor.stop().await;
     }
@@ -132,6 +136,8 @@ pub async fn run(session: &Session, args: &ConsumeArgs) -> anyhow::Result<Exit> 
 /// Running consumers, and what they need.
 struct Consuming {
     running: Running,
+    /// The server that takes the tasks.
+    server: Option<Remote>,
     store: Option<Opened>,
     exposition: Option<Exposition>,
     spans: Option<Arc<Exporter>>,
@@ -150,7 +156,7 @@ impl Consuming {
             _ => None,
         };
         let tracer = spans.clone().map(|spans| Tracer::new(spans));
-        let sink: Option<SharedSink> = match (server, &store) {
+        let sink: Option<SharedSink> = match (server.clone(), &store) {
             (Some(server), _) => {
                 session.out.note(format!("tasks go to the server at {}", server.target().await));
                 Some(Arc::new(Server::new(server)))
@@ -169,7 +175,7 @@ impl Consuming {
         let running = consumers.start().await.map_err(|error| plan::failure(&error))?;
         let shared = store.as_ref().map(|store| store.store.clone());
         let exposition = watch::exposition(settings, &running, shared, (times, tracer));
-        Ok(Self { running, store, exposition, spans })
+        Ok(Self { running, server, store, exposition, spans })
     }
 
     fn vitals(&self, draining: &Arc<AtomicBool>) -> windlass_server::Vitals {

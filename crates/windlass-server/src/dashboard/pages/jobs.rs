@@ -8,11 +8,15 @@ use windlass_core::{JobState, why::human};
 
 use super::super::{
     chart::bar,
-    parts::{Button, Tone, badge, count, empty, table, top},
+    parts::{Button, Tone, badge, count, empty, table, time, top},
     recent::Sheet,
     viewer::{Ask, Viewer, encoded},
 };
-use crate::{api::JobView, http::NamesQuery, operations::Result};
+use crate::{
+    api::JobView,
+    http::NamesQuery,
+    operations::{DURATION_MAX_MS, Result},
+};
 
 const SET: &str = "PUT /v1/jobs/{name}";
 
@@ -39,15 +43,15 @@ pub(in super::super) async fn job(ask: &Ask) -> Result<Sheet> {
     let viewer = &ask.viewer;
     let job = ask.operations().job(ask.name()?).await?;
     let name = job.job.as_str();
-    let tasks = |state: &str| viewer.link(&format!("/tasks?state={state}&job={}", encoded(name)));
     let body = html! {
         (top(&html! { "Job " (name) " " (state(job.state)) }, &actions(viewer, &job)))
         section.panel {
             dl {
                 dt { "Running" } dd { (occupancy(&job)) }
-                dt { "Ready" } dd { a href=(tasks("ready")) { (count(job.ready)) } }
-                dt { "Held" } dd { a href=(tasks("held")) { @if job.held_at_least { "≥ " } (count(job.held)) } }
-                dt { "Delay between starts" } dd { (delay(&job)) }
+                dt { "Ready" } dd { (tasks(viewer, name, "ready", job.ready, false)) }
+                dt { "Held" } dd { (tasks(viewer, name, "held", job.held, job.held_at_least)) }
+                dt { "Delay between starts" } dd { (delay(&job)) @if let Some(at) = job.last_start_at.filter(|_| job.delay_ms.is_some()) { span.soft { ", last start " } (time(at)) } }
+                dt { "Made" } dd { (time(job.created_at)) }
             }
         }
         a.button href=(viewer.link(&format!("/tasks?job={}", encoded(name)))) { "Its tasks" }
@@ -62,10 +66,19 @@ fn row(viewer: &Viewer, job: &JobView) -> Markup {
             th scope="row" { a href=(viewer.at("/jobs", name)) { (name) } }
             td { (state(job.state)) }
             td { (occupancy(job)) }
-            td.n { (count(job.ready)) }
-            td.n { @if job.held_at_least { "≥ " } (count(job.held)) }
+            td.n { (tasks(viewer, name, "ready", job.ready, false)) }
+            td.n { (tasks(viewer, name, "held", job.held, job.held_at_least)) }
             td { (delay(job)) }
             td { div.actions { (actions(viewer, job)) } }
+        }
+    }
+}
+
+/// How many of its tasks are in a state, with a link to them.
+fn tasks(viewer: &Viewer, job: &str, state: &str, n: u64, at_least: bool) -> Markup {
+    html! {
+        @if n == 0 { span.soft { "0" } } @else {
+            a href=(viewer.link(&format!("/tasks?state={state}&job={}", encoded(job)))) { @if at_least { "≥ " } (count(n)) }
         }
     }
 }
@@ -95,19 +108,28 @@ fn state(state: JobState) -> Markup {
     }
 }
 
+/// A form behind a summary that changes one thing of a job.
+fn form(viewer: &Viewer, path: &str, (what, name): (&str, &str), label: &str, field: &Markup) -> Markup {
+    html! {
+        details.more data-keep={ (what) " " (name) } {
+            summary { (label) }
+            form.send data-call="PUT" data-url=(viewer.link(path)) { (field) button.main type="submit" { "Set" } }
+        }
+    }
+}
+
 fn actions(viewer: &Viewer, job: &JobView) -> Markup {
     let name = job.job.as_str();
     let path = format!("/v1/jobs/{}", encoded(name));
     let set = |label, state: JobState| Button::new(label, SET, path.clone()).body(json!({ "state": state }));
     html! {
         @if viewer.may(SET) {
-            details.more data-keep={ "limit " (name) } {
-                summary { "Limit…" }
-                form.send data-call="PUT" data-url=(viewer.link(&path)) {
-                    label { "Running at once (empty: no limit)" input name="concurrency" data-kind="number-or-null" type="number" min="0" step="1" value=[job.concurrency]; }
-                    button.main type="submit" { "Set" }
-                }
-            }
+            (form(viewer, &path, ("limit", name), "Limit…", &html! {
+                label { "Running at once (empty: no limit)" input name="concurrency" data-kind="number-or-null" type="number" min="0" step="1" value=[job.concurrency]; }
+            }))
+            (form(viewer, &path, ("delay", name), "Delay…", &html! {
+                label { "Least milliseconds between two starts (empty: none)" input name="delay_ms" data-kind="number-or-null" type="number" min="0" max=(DURATION_MAX_MS) step="1" value=[job.delay_ms]; }
+            }))
         }
         @match job.state {
             JobState::Active => (set("Pause", JobState::Paused).ask(format!("Pause the job {name}? None of its tasks starts until it is resumed.")).show(viewer)),

@@ -81,6 +81,7 @@ fn place(viewer: &Viewer, attention: &Attention) -> String {
         ("queue", Some(name)) => viewer.at("/queues", name),
         ("job", Some(name)) => viewer.at("/jobs", name),
         ("workflow", Some(name)) => viewer.at("/workflows", name),
+        ("schedule", Some(name)) => viewer.at("/schedules", name),
         ("worker", _) => viewer.link("/workers"),
         ("queue", None) => viewer.link("/queues"),
         ("job", None) => viewer.link("/jobs"),

@@ -8,15 +8,17 @@ use windlass_core::{Depth, Name, State, why::human};
 use super::super::{
     chart::{Curve, curves},
     flow::{mark, rate},
-    parts::{Button, Tone, badge, count, empty, name_link, table, top},
+    parts::{Button, Tone, badge, count, empty, name_link, state, table, task_link, top},
     recent::Sheet,
     viewer::{Ask, Viewer, encoded},
 };
 use crate::{
-    api::{ErrorCode, ErrorDetail, QueueFlow, Series, WorkerView},
+    api::{Cause, ErrorCode, ErrorDetail, QueueFlow, QueueWhy, Series, WorkerView},
     operations::Result,
 };
 
+/// States in which a task waits.
+const WAITING: [State; 4] = [State::Ready, State::Held, State::Waiting, State::Scheduled];
 /// States that a queue has a figure for, in the order of the columns.
 const STATES: [State; 6] =
     [State::Ready, State::Running, State::Scheduled, State::Waiting, State::Held, State::Dead];
@@ -52,6 +54,7 @@ pub(in super::super) async fn queue(ask: &Ask) -> Result<Sheet> {
         .iter()
         .find(|queue| queue.queue.as_str() == name)
         .ok_or_else(|| ErrorDetail::new(ErrorCode::NotFound, format!("there is no queue {name:?}")))?;
+    let why_of = ask.operations().queue_why(name).await?;
     let workers = ask.operations().workers().await?.workers;
     let serving: Vec<_> = workers.iter().filter(|worker| worker.live && serves(worker, name)).collect();
     let body = html! {
@@ -64,14 +67,62 @@ pub(in super::super) async fn queue(ask: &Ask) -> Result<Sheet> {
                 }
             }
         }))
+        section aria-labelledby="why" { h2 id="why" { "Why its tasks wait" } (why(viewer, &why_of)) }
         h2 { "Workers that serve it" }
         @if serving.is_empty() {
             div.why.warn { p { "No live worker serves this queue." } p { "Start one with " code { "windlass worker --queue " (name) } "." } }
         } @else {
-            ul { @for worker in serving { li { (worker.worker_id) " on " (worker.host) ", " (worker.in_flight) " of " (worker.max_capacity) " slots" } } }
+            ul { @for worker in serving { li { a.mono href=(viewer.link(&format!("/tasks?state=running&worker={}", worker.worker_id))) { (worker.worker_id) } " on " (worker.host) ", " (worker.in_flight) " of " (worker.max_capacity) " slots" } } }
         }
     };
     Ok(Sheet::new(format!("Queue {name}"), body))
+}
+
+/// The causes for which the newest tasks wait.
+fn why(viewer: &Viewer, why: &QueueWhy) -> Markup {
+    let waiting: u64 = WAITING.iter().map(|state| why.depth.count(*state).n).sum();
+    html! {
+        @if waiting == 0 {
+            p.soft { "No task waits." }
+        } @else if why.looked_at == 0 {
+            p.soft { (count(waiting)) " wait. None of them is among the newest tasks of all queues that were looked at." }
+        } @else {
+            p.soft {
+                @if why.looked_at < waiting { "Of the " (count(why.looked_at)) " newest that were looked at; " (count(waiting)) " wait in all." }
+                @else { "All " (count(why.looked_at)) " that wait." }
+            }
+            (table("Causes", &html! {
+                th.n scope="col" { "Tasks" } th scope="col" { "State" } th scope="col" { "Why" } th scope="col" { "What changes it" } th scope="col" { "Example" }
+            }, &html! {
+                @for cause in &why.causes {
+                    tr data-why=(cause.code) {
+                        td.n { (count(cause.count)) }
+                        td { (state(cause.state)) }
+                        td.wide { (cause.sentence) }
+                        td { (remedy(viewer, why, cause)) @if let Some(hint) = &cause.hint { div.small { @if hint.starts_with("windlass ") { code { (hint) } } @else { (hint) } } } }
+                        td { (task_link(viewer, cause.example)) }
+                    }
+                }
+            }))
+        }
+    }
+}
+
+/// The button or the page that changes a cause.
+fn remedy(viewer: &Viewer, why: &QueueWhy, cause: &Cause) -> Markup {
+    let link = |to: String, text: &str| html! { a.button href=(to) { (text) } };
+    let scheduled = || viewer.link(&format!("/tasks?state=scheduled&queue={}", encoded(why.queue.as_str())));
+    match (cause.code.as_str(), &cause.job) {
+        ("queue_paused", _) => actions(viewer, why.queue.as_str(), true),
+        (_, Some(job)) => link(viewer.at("/jobs", job.as_str()), "See the job"),
+        ("workflow", _) => link(viewer.link("/workflows"), "See workflows"),
+        ("workflow_blocked", _) => link(viewer.link("/workflows?blocked=true"), "See blocked workflows"),
+        ("no_worker" | "no_free_slot" | "held_back" | "suspect", _) => {
+            link(viewer.link("/workers"), "See the workers")
+        }
+        ("not_due" | "retry_wait", _) => link(scheduled(), "See the tasks"),
+        _ => html! {},
+    }
 }
 
 /// Whether a worker serves a queue. One that names no queue serves all.

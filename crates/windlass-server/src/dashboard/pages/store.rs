@@ -1,16 +1,22 @@
 //! The store: its size, its disk, and what the audit finds.
 
+use std::time::Duration;
+
 use maud::{Markup, html};
+use windlass_core::why::human;
 
 use super::{
     super::{
-        parts::{Tone, badge, bytes, copy, count, table, task_link, top},
+        parts::{Tone, badge, bytes, copy, count, table, task_link, time, top},
         recent::Sheet,
         viewer::{Ask, Viewer},
     },
     part_failed,
 };
-use crate::{api::Audit, operations::Result};
+use crate::{
+    api::{Audit, InfoView},
+    operations::Result,
+};
 
 pub(in super::super) async fn store(ask: &Ask) -> Result<Sheet> {
     let info = ask.operations().info().await?;
@@ -39,15 +45,62 @@ pub(in super::super) async fn store(ask: &Ask) -> Result<Sheet> {
                 }
             }
         }
+        section.panel aria-labelledby="connections" { h2 id="connections" { "Connections and duties" } (connections(&info)) }
         section aria-labelledby="audit" {
             h2 id="audit" { "Audit" }
-            @match ask.operations().audit().await {
-                Ok(audit) => (findings(&ask.viewer, &audit)),
+            @match ask.operations().recent_audit().await {
+                Ok((audit, at)) => { (findings(&ask.viewer, &audit)) p.soft { "Audited " (time(at)) ". An audit reads every task, so this page asks for one a minute at most." } },
                 Err(error) => (part_failed("The audit", &error)),
             }
         }
     };
     Ok(Sheet::new("Store", body))
+}
+
+/// What to do about a broken promise, besides reporting it.
+fn what_to_do(promise: &str) -> &'static str {
+    match promise {
+        "NO-STRANDED" => {
+            "No event will move this task on. Look at it again in a minute: a worker's duties may find it. Then cancel it and run it again."
+        }
+        "ONE-TERMINAL" | "ENQ-IDEMPOTENT" => {
+            "The task may have run twice. Compare what its handler has done with what it should have done."
+        }
+        "ONE-LEASE" | "SLOT-BALANCED" => {
+            "Look at the worker of this task. If it runs what it should not, stop that process."
+        }
+        "LIMIT" => "More tasks of this job run than its limit allows. Pause the job until they have ended.",
+        "WF-ORDER" => "A step may have run before an earlier one. Cancel the workflow if its order matters.",
+        "ATTEMPT-BOUND" => "The task has had more attempts than it was granted. Cancel it if it still runs.",
+        _ => "Keep a copy of the store and report it.",
+    }
+}
+
+/// The connections of this process, and who does the duties of the store.
+fn connections(info: &InfoView) -> Markup {
+    html! {
+        @if info.connections.is_empty() {
+            p.soft { "This store does not count connections." }
+        } @else {
+            (table("Connections of this process", &html! {
+                th scope="col" { "For" } th scope="col" { "In use" } th.n scope="col" { "Uses" } th.n scope="col" { "Waited for, each" }
+            }, &html! {
+                @for pool in &info.connections {
+                    tr {
+                        th scope="row" { (pool.name) }
+                        td { (pool.busy) " of " (pool.size) }
+                        td.n { (count(pool.uses)) }
+                        td.n { (human(Duration::from_millis(pool.waited_ms / pool.uses.max(1)))) }
+                    }
+                }
+            }))
+        }
+        p.soft {
+            @if info.store.backend == "postgresql" { "One worker of the fleet leads: it removes old history, counts and vacuums. Which term it is in, dead rows and held snapshots are not known to this page:" }
+            @else { "The worker of this process does the duties of the store: due tasks, schedules, old history. More:" }
+        }
+        (copy("windlass doctor"))
+    }
 }
 
 fn findings(viewer: &Viewer, audit: &Audit) -> Markup {
@@ -56,9 +109,12 @@ fn findings(viewer: &Viewer, audit: &Audit) -> Markup {
             div.why.good { p { strong { "✓ The audit found nothing." } " Every task is where a worker, a gate or a time will move it on." } }
         } @else {
             div.why.bad { p { strong { (audit.findings.len()) " findings." } " Keep the store as it is, and report them with a copy." } (copy("windlass doctor")) }
-            (table("Findings", &html! { th scope="col" { "Promise" } th scope="col" { "Task" } th scope="col" { "What was found" } }, &html! {
+            (table("Findings", &html! { th scope="col" { "Promise" } th scope="col" { "Task" } th scope="col" { "What was found" } th scope="col" { "What to do" } }, &html! {
                 @for finding in &audit.findings {
-                    tr { td { (finding.promise) } td { @if let Some(task) = finding.task { (task_link(viewer, task)) } } td.wide { (finding.detail) } }
+                    tr {
+                        td { (finding.promise) } td { @if let Some(task) = finding.task { (task_link(viewer, task)) } } td.wide { (finding.detail) }
+                        td.wide { (what_to_do(&finding.promise)) }
+                    }
                 }
             }))
         }

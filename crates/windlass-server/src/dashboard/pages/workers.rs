@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use windlass_core::{Name, Timestamp};
+use windlass_core::{Name, Timestamp, worker::SLOTS_MAX};
 
 use super::super::{
     chart::bar,
-    parts::{Tone, badge, empty, now, table, time, top},
+    parts::{Tone, badge, copy, cut, empty, now, table, time, top},
     recent::Sheet,
     viewer::{Ask, Viewer, encoded},
 };
@@ -17,6 +17,8 @@ use crate::{
 };
 
 const SET: &str = "PUT /v1/workers/{id}";
+/// Letters of a list of kinds or queues.
+const NAMES_MAX: usize = 120;
 
 pub(in super::super) async fn workers(ask: &Ask) -> Result<Sheet> {
     let viewer = &ask.viewer;
@@ -42,17 +44,47 @@ fn row(viewer: &Viewer, worker: &WorkerView) -> Markup {
         tr data-key=(worker.worker_id) {
             th scope="row" { span.mono { (worker.worker_id) } br; span.soft.small { (worker.host) ", pid " (worker.pid) ", " (worker.version) } }
             td { (condition(worker.state)) }
-            td { (slots) (bar(u64::from(worker.in_flight), u64::from(worker.max_capacity), &slots)) }
+            td { a href=(tasks_of(viewer, worker)) { (slots) } (bar(u64::from(worker.in_flight), u64::from(worker.max_capacity), &slots)) }
             td { (memory) (bar((worker.memory_usage * 1_000.0) as u64, 1_000, &memory)) }
             td {
                 @if worker.factor < 1.0 {
                     (badge(Tone::Warn, "‖", &format!("takes {:.0} % of its slots", worker.factor * 100.0)))
-                    p.small { (worker.reason) }
+                    @for reason in worker.reason.split('+').filter(|reason| !reason.is_empty()) { p.small { (in_words(reason)) } }
                 } @else { span.soft { "no" } }
             }
-            td { (names(&worker.kinds)) br; span.soft.small { @if worker.queues.is_empty() { "every queue" } @else { "queues: " (names(&worker.queues)) } } }
+            td.wide { (cut(&names(&worker.kinds), NAMES_MAX)) br; span.soft.small { @if worker.queues.is_empty() { "every queue" } @else { "queues: " (cut(&names(&worker.queues), NAMES_MAX)) } } }
             td { (time(seen(worker))) }
-            td { (slots_form(viewer, worker)) }
+            td { (slots_form(viewer, worker)) (drain(worker)) }
+        }
+    }
+}
+
+/// The tasks that a worker runs, or those that it ran last.
+fn tasks_of(viewer: &Viewer, worker: &WorkerView) -> String {
+    let state = if worker.in_flight > 0 { "state=running&" } else { "" };
+    viewer.link(&format!("/tasks?{state}worker={}", encoded(&worker.worker_id)))
+}
+
+/// A reason of admission control as a sentence.
+fn in_words(reason: &str) -> &str {
+    match reason {
+        "start" => "It is new and takes more with every round of tasks.",
+        "memory" => "Memory is short: it takes fewer tasks until there is room.",
+        "memory_stop" => "Memory is nearly full: no task starts while another one runs.",
+        "latency" => "Tasks are slower than the threshold of their kind.",
+        other => other,
+    }
+}
+
+/// How to drain a worker: only its own process can do that.
+fn drain(worker: &WorkerView) -> Markup {
+    html! {
+        @if worker.live && !worker.draining {
+            details.more data-keep={ "drain " (worker.worker_id) } {
+                summary { "Drain…" }
+                p.small { "Tell its process to stop: it claims nothing more, finishes its tasks and ends. On " (worker.host) ":" }
+                (copy(&format!("kill -TERM {}", worker.pid)))
+            }
         }
     }
 }
@@ -78,11 +110,11 @@ fn condition(state: WorkerState) -> Markup {
 
 fn slots_form(viewer: &Viewer, worker: &WorkerView) -> Markup {
     html! {
-        @if viewer.may(SET) && worker.live {
+        @if viewer.may(SET) && worker.live && !worker.draining {
             details.more data-keep={ "slots " (worker.worker_id) } {
                 summary { "Slots…" }
                 form.send data-call="PUT" data-url=(viewer.link(&format!("/v1/workers/{}", encoded(&worker.worker_id)))) {
-                    label { "Tasks at once" input name="slots" data-kind="number" type="number" min="1" step="1" required value=(worker.max_capacity); }
+                    label { "Tasks at once" input name="slots" data-kind="number" type="number" min="1" max=(SLOTS_MAX) step="1" required value=(worker.max_capacity); }
                     button.main type="submit" { "Set" }
                 }
             }

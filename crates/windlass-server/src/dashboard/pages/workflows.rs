@@ -1,13 +1,21 @@
 //! Workflows: their head, what blocks them, and what can be done.
 
 use maud::{Markup, html};
+use windlass_core::TaskId;
 
 use super::super::{
-    parts::{Button, Tone, badge, count, empty, name_link, state, table, task_link, time, top},
+    parts::{Button, Tone, badge, count, cut, empty, name_link, state, table, task_link, time, time_or, top},
     recent::Sheet,
     viewer::{Ask, Viewer, encoded},
 };
-use crate::{api::WorkflowView, http::WorkflowsQuery, operations::Result};
+use crate::{
+    api::{StepView, Steps, WorkflowView},
+    http::{TasksQuery, WorkflowsQuery},
+    operations::Result,
+};
+
+/// Steps on a page.
+const STEPS: u32 = 100;
 
 pub(in super::super) async fn workflows(ask: &Ask) -> Result<Sheet> {
     let viewer = &ask.viewer;
@@ -37,12 +45,15 @@ pub(in super::super) async fn workflows(ask: &Ask) -> Result<Sheet> {
 
 pub(in super::super) async fn workflow(ask: &Ask) -> Result<Sheet> {
     let viewer = &ask.viewer;
+    let query: TasksQuery = ask.query()?;
+    let after = query.after()?;
     let workflow = ask.operations().workflow(ask.name()?).await?;
     let name = workflow.workflow.as_str();
+    let steps = ask.operations().workflow_steps(name, after, Some(STEPS)).await?;
     let body = html! {
         (top(&html! { "Workflow " (name) " " (condition(&workflow)) }, &actions(viewer, &workflow)))
         @if let Some(culprit) = workflow.blocked_by {
-            div.why.bad { p { strong { "It stands still because step " (task_link(viewer, culprit)) " is dead." } } p { "Retry that step, skip it, or cancel the rest." } }
+            (blocked(viewer, culprit, &steps))
         }
         section.panel {
             dl {
@@ -55,9 +66,67 @@ pub(in super::super) async fn workflow(ask: &Ask) -> Result<Sheet> {
                 }
             }
         }
-        a.button href=(viewer.link(&format!("/tasks?workflow={}", encoded(name)))) { "Its tasks" }
+        section aria-labelledby="steps" {
+            h2 id="steps" { "Steps" }
+            (step_table(viewer, &steps))
+            @if let Some(at) = steps.looked_back_to { p.soft { "Looked at every task back to " (time(at)) " and stopped there." } }
+            div.actions {
+                @if after.is_some() { a.button href=(viewer.at("/workflows", name)) { "Newest steps" } }
+                @if let Some(next) = steps.next {
+                    a.button rel="next" href=(format!("{}?after={next}", viewer.at("/workflows", name))) { "Older steps" }
+                }
+                a.button href=(viewer.link(&format!("/tasks?workflow={}", encoded(name)))) { "Its tasks with filters" }
+            }
+        }
     };
     Ok(Sheet::new(format!("Workflow {name}"), body))
+}
+
+/// The step that blocks the rest, with its error.
+fn blocked(viewer: &Viewer, culprit: TaskId, steps: &Steps) -> Markup {
+    let step = steps.steps.iter().map(|step| &step.task).find(|step| step.id == culprit);
+    let end = step.map_or("dead", |step| step.state.as_str());
+    html! {
+        div.why.bad {
+            p { strong { "It stands still because step " (task_link(viewer, culprit)) " is " (end) "." } }
+            @if let Some(error) = step.and_then(|step| step.error.as_deref()) { p { (error) } }
+            p { @if end == "cancelled" { "Skip that step, or cancel the rest." } @else { "Retry that step, skip it, or cancel the rest." } }
+        }
+    }
+}
+
+fn step_table(viewer: &Viewer, steps: &Steps) -> Markup {
+    html! {
+        @if steps.steps.is_empty() {
+            (empty("None of its steps was found among the tasks that were looked at.", ""))
+        } @else {
+            (table("Steps, in their order", &html! {
+                th.n scope="col" { "Step" } th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "Kind" } th.n scope="col" { "Attempt" }
+                th scope="col" { "Added" } th scope="col" { "Started" } th scope="col" { "Ended" } th scope="col" { "Error" }
+            }, &html! { @for step in &steps.steps { (step_row(viewer, step)) } }))
+        }
+    }
+}
+
+fn step_row(viewer: &Viewer, step: &StepView) -> Markup {
+    let task = &step.task;
+    html! {
+        tr data-key=(task.id) {
+            td.n { @match step.number { Some(number) => (number), None => span.soft { "–" } } }
+            th scope="row" {
+                (task_link(viewer, task.id))
+                @if step.head { " " (badge(Tone::Live, "→", "its turn")) }
+                @if step.blocks { " " (badge(Tone::Bad, "✕", "blocks the rest")) }
+            }
+            td { (state(task.state)) }
+            td { (task.kind) }
+            td.n { (task.attempt) " of " (task.max_attempts) }
+            td { (time(task.enqueued_at)) }
+            td { (time_or(task.started_at, "–")) }
+            td { (time_or(task.ended_at, "–")) }
+            td.wide { @if let Some(error) = &task.error { (cut(error, 160)) } }
+        }
+    }
 }
 
 fn row(viewer: &Viewer, workflow: &WorkflowView) -> Markup {

@@ -92,6 +92,7 @@ operations! {
         => 200 ["ChangeResponse"]; [400 404 409 507]
     "GET /v1/dead" dead "Dead tasks by error" ? FILTER; => 200 ["DeadGroups"]; [400]
     "GET /v1/queues" list_queues "Every queue" ? &[]; => 200 ["Queues"]; []
+    "GET /v1/queues/{name}/why" queue_why "Why the newest tasks of a queue wait" ? &[]; => 200 ["QueueWhy"]; [400 404]
     "POST /v1/queues/{name}/pause" pause_queue "Starts no task of a queue" ? &[]; ["Nothing"]
         => 200 ["QueueChange"]; [400]
     "POST /v1/queues/{name}/resume" resume_queue "Starts tasks of a queue again" ? &[]; ["Nothing"]
@@ -106,6 +107,8 @@ operations! {
     "GET /v1/workflows" list_workflows "One page of workflows, by name"
         ? &[("blocked", "boolean"), ("after", "Name"), ("limit", "uint")]; => 200 ["Workflows"]; [400]
     "GET /v1/workflows/{name}" show_workflow "One workflow" ? &[]; => 200 ["WorkflowView"]; [400 404]
+    "GET /v1/workflows/{name}/steps" list_steps "One page of the steps of a workflow, in their order"
+        ? &[("after", "TaskId"), ("limit", "uint")]; => 200 ["Steps"]; [400 404]
     "POST /v1/workflows/{name}/retry" retry_workflow "Retries the step that blocks a workflow" ? &[]; ["Nothing"]
         => 200 ["WorkflowChange"]; [400 404 409]
     "POST /v1/workflows/{name}/skip" skip_workflow "Skips the step that blocks a workflow" ? &[]; ["Nothing"]
@@ -126,6 +129,9 @@ operations! {
     "GET /v1/workers" list_workers "Every worker of the last day" ? &[]; => 200 ["Workers"]; []
     "PUT /v1/workers/{id}" set_worker "Changes a running worker" ? &[]; ["WorkerRequest"]
         => 200 ["WorkerView"]; [400 404 409]
+    "GET /v1/consumers" list_consumers "Consumers of RabbitMQ whose processes report to this server" ? &[]; => 200 ["Consumers"]; []
+    "POST /v1/consumers" report_consumers "What a process says of its consumers" ? &[]; ["ConsumerReport"]
+        => 200 ["ConsumersReported"]; [400]
     "GET /v1/info" info "What the server says of itself" ? &[]; => 200 ["InfoView"]; []
     "GET /v1/overview" overview "Figures of the process since it started" ? &[]; => 200 ["Overview"]; []
     "GET /v1/audit" audit "Looks at every task for a broken promise" ? &[]; => 200 ["Audit"]; []

@@ -171,6 +171,21 @@ async fn a_blocked_workflow_names_its_culprit() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_schedule_that_no_worker_fires_needs_attention() {
+    let scene = Scene::new();
+    let request = json!({"cron": "0 10 * * *", "task": {"kind": "a"}}).to_string();
+    scene.operations.set_schedule("s", serde_json::from_str(&request).unwrap()).await.unwrap();
+    assert_eq!(scene.attention().await, []);
+    scene.clock.advance(Duration::from_mins(40));
+    scene.pass(Duration::from_secs(2)).await;
+    let sentence = "schedule s: 1 tick has passed without a task: no worker fires this schedule";
+    assert_eq!(scene.attention().await, one("schedule_late", sentence));
+    scene.operations.pause_schedule("s").await.unwrap();
+    scene.pass(Duration::from_secs(2)).await;
+    assert_eq!(scene.attention().await, []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_at_its_limit_needs_attention_after_a_minute() {
     let scene = Scene::new();
     let hand = scene.worker(&["a"]).await;
