@@ -9,8 +9,8 @@ use std::{
 
 use async_trait::async_trait;
 use windlass_core::{
-    ClaimAnswer, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Result,
-    Rules, Schedules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, Tokens, WorkerId,
+    ClaimAnswer, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker, Operators,
+    Result, Rules, Schedules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, Tokens, WorkerId,
     WorkerRecord, WorkerReport,
     source::{DutyReport, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, StoreInfo},
@@ -219,6 +219,10 @@ impl<S: Store + ?Sized> Store for Lying<S> {
 
     fn tokens(&self) -> &dyn Tokens {
         self.inner.tokens()
+    }
+
+    fn operators(&self) -> &dyn Operators {
+        self.inner.operators()
     }
 
     async fn audit(&self) -> Result<Vec<Finding>> {

@@ -19,6 +19,7 @@ pub mod gate;
 pub mod id;
 pub mod lanes;
 pub mod name;
+pub mod operators;
 pub mod outcome;
 pub mod payload;
 #[doc(hidden)]
@@ -48,6 +49,7 @@ pub use error::{Error, Result};
 pub use gate::{Gate, JobChange, JobRecord, JobState, OnFailure, WorkflowAction, WorkflowRecord};
 pub use id::{LaneId, TaskId, WorkerId};
 pub use name::Name;
+pub use operators::{CallRecord, NewCall, Operators, RunRow};
 pub use outcome::{Outcome, Output};
 pub use payload::{Encoding, Payload};
 pub use retry::RetryPolicy;

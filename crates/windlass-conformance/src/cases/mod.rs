@@ -24,6 +24,7 @@ pub mod lanes_alive;
 pub mod lease;
 pub mod lost;
 pub mod misnamed;
+pub mod operators;
 pub mod order;
 pub mod pause;
 pub mod receipts;

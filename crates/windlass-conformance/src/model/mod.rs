@@ -14,6 +14,7 @@ mod job;
 mod lanes;
 mod lease;
 mod operate;
+mod operators;
 mod retain;
 mod schedule;
 mod session;
@@ -64,6 +65,7 @@ pub struct Model {
     schedules: BTreeMap<Name, ScheduleRow>,
     tokens: BTreeMap<Name, TokenRecord>,
     sessions: Vec<session::Session>,
+    operated: operators::Operated,
     touched: Touched,
     moves: BTreeMap<(State, Event), u64>,
 }
@@ -138,6 +140,7 @@ impl Model {
             schedules: BTreeMap::new(),
             tokens: BTreeMap::new(),
             sessions: Vec::new(),
+            operated: operators::Operated::default(),
             touched: Touched::default(),
             moves: BTreeMap::new(),
         }
