@@ -19,6 +19,7 @@ use crate::{
     watch::Watch,
 };
 
+mod activity;
 mod bulk;
 mod change;
 mod dead;
@@ -28,6 +29,7 @@ mod health;
 mod jobs;
 mod list;
 mod new_task;
+mod runs;
 mod schedules;
 mod sessions;
 mod tokens;
@@ -76,6 +78,7 @@ pub struct Operations {
     adds: Arc<OnceLock<Arc<dyn Adds>>>,
     enqueued: Arc<AtomicU64>,
     watch: Arc<Watch>,
+    runs: Arc<runs::Inbox>,
     version: Arc<str>,
 }
 
@@ -103,6 +106,7 @@ impl Operations {
             adds: Arc::default(),
             enqueued: Arc::default(),
             watch: Arc::default(),
+            runs: Arc::default(),
             version: VERSION.into(),
         }
     }

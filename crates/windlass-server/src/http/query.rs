@@ -90,6 +90,24 @@ impl NamesQuery {
     }
 }
 
+/// `?after&limit` of the last calls.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CallsQuery {
+    after: Option<String>,
+    limit: Option<String>,
+}
+
+impl CallsQuery {
+    pub(crate) fn after(&self) -> Result<Option<u64>, ErrorDetail> {
+        number("after", self.after.as_ref())
+    }
+
+    pub(crate) fn limit(&self) -> Result<Option<u32>, ErrorDetail> {
+        number("limit", self.limit.as_ref())
+    }
+}
+
 /// `?blocked&after&limit`
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -11,7 +11,7 @@ use axum::{
     routing::{get, post, put},
 };
 use http::{HeaderMap, StatusCode, Uri};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use windlass::telemetry::CONTENT_TYPE;
 use windlass_core::{TraceContext, WorkflowAction, trace::TRACEPARENT};
 
@@ -27,13 +27,17 @@ use super::{
     watched,
 };
 use crate::{
-    access::Access,
-    api::{BatchRequest, Detail, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
+    access::{Access, Effect},
+    api::{
+        BatchRequest, BulkResponse, Detail, EnqueueRequest, ErrorCode, ErrorDetail, PurgeRequest,
+        WaitResponse,
+    },
     dashboard, grpc,
     json::{BatchShape, parse},
     operations::{Result, Vitals},
 };
 
+mod operators;
 mod schedules;
 mod sessions;
 mod tokens;
@@ -92,6 +96,7 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/workflows/{name}/retry", post(retry_workflow))
         .route("/v1/workflows/{name}/skip", post(skip_workflow))
         .route("/v1/workflows/{name}/cancel", post(cancel_workflow))
+        .merge(operators::router())
         .merge(schedules::router())
         .merge(sessions::router())
         .merge(tokens::router())
@@ -195,17 +200,30 @@ async fn retry(State(server): Shared, Id(id): Id, request: Request) -> Result<Re
 
 async fn bulk_cancel(State(server): Shared, request: Request) -> Result<Response> {
     let request = body::small(&server, request).await?;
-    Ok(ok(&server.operations.bulk_cancel(request).await?))
+    Ok(bulk(&server.operations.bulk_cancel(request).await?))
 }
 
 async fn bulk_retry(State(server): Shared, request: Request) -> Result<Response> {
     let request = body::small(&server, request).await?;
-    Ok(ok(&server.operations.bulk_retry(request).await?))
+    Ok(bulk(&server.operations.bulk_retry(request).await?))
 }
 
 async fn bulk_remove(State(server): Shared, request: Request) -> Result<Response> {
     let request = body::small(&server, request).await?;
-    Ok(ok(&server.operations.bulk_remove(request).await?))
+    Ok(bulk(&server.operations.bulk_remove(request).await?))
+}
+
+fn bulk(answer: &BulkResponse) -> Response {
+    changed(answer, answer.dry_run)
+}
+
+/// The answer to a change that may have been a dry run.
+fn changed(answer: &impl Serialize, was_dry_run: bool) -> Response {
+    let mut response = ok(answer);
+    if was_dry_run {
+        response.extensions_mut().insert(Effect::Nothing);
+    }
+    response
 }
 
 async fn remove(State(server): Shared, Id(id): Id, request: Request) -> Result<Response> {
@@ -241,8 +259,9 @@ async fn resume(State(server): Shared, Param(queue): Param, request: Request) ->
 }
 
 async fn purge(State(server): Shared, Param(queue): Param, request: Request) -> Result<Response> {
-    let request = body::small(&server, request).await?;
-    Ok(ok(&server.operations.purge(&queue, request).await?))
+    let request: PurgeRequest = body::small(&server, request).await?;
+    let is_dry_run = request.dry_run;
+    Ok(changed(&server.operations.purge(&queue, request).await?, is_dry_run))
 }
 
 async fn jobs(State(server): Shared, uri: Uri) -> Result<Response> {

@@ -4,21 +4,68 @@ use std::{collections::BTreeSet, time::Duration};
 
 use windlass_core::{
     Name, State, TaskId,
-    store::{Changed, Filter, PAGE_MAX, Redrive},
+    store::{Changed, Filter, PAGE_MAX, Redrive, SummaryRecord},
 };
 
 use super::{Operations, Result, duration};
 use crate::api::{
-    BULK_LIMIT_MAX, BulkRequest, BulkResponse, ErrorDetail, FILTER_FIELDS, REFUSALS_MAX, Refusal, TaskFilter,
+    BULK_LIMIT_MAX, BulkRequest, BulkResponse, ErrorDetail, FILTER_FIELDS, REFUSALS_MAX, Refusal, RunAction,
+    TaskFilter,
 };
 
 /// Tasks changed in one transaction: short enough that workers do not notice.
 const STEP_TASKS: usize = 500;
 
 /// The tasks that matched.
-struct Matched {
-    ids: Vec<TaskId>,
-    more: bool,
+pub(super) struct Matched {
+    /// Newest first.
+    pub(super) ids: Vec<TaskId>,
+    /// Whether the limit was reached.
+    pub(super) more: bool,
+    /// A few of them.
+    pub(super) sample: Vec<SummaryRecord>,
+}
+
+/// Most tasks of a sample.
+const SAMPLE_MAX: usize = 10;
+
+/// The states of the tasks that an action is about, in the order in which tasks move through them.
+///
+/// # Errors
+/// `invalid` if the filter is empty and the action could not be undone, or it is about other tasks.
+pub(super) fn states(action: RunAction, filter: &TaskFilter, reason: Option<&str>) -> Result<Vec<State>> {
+    let empty = |what: &str| {
+        ErrorDetail::invalid(format!("filter is empty: that would {what}"))
+            .hint(format!("name at least one of {FILTER_FIELDS}"))
+    };
+    if reason.is_some() && action != RunAction::Cancel {
+        return Err(ErrorDetail::invalid("reason is for cancel only"));
+    }
+    let other = filter.state.filter(|state| *state != State::Dead);
+    match (action, other) {
+        (RunAction::Cancel, _) if filter.is_empty() => Err(empty("cancel everything")),
+        (RunAction::Remove, _) if filter.is_empty() => Err(empty("remove every dead task")),
+        (RunAction::Cancel, state) => {
+            if let Some(state) = filter.state.filter(|state| state.is_ended()) {
+                return Err(ErrorDetail::invalid(format!("state {state} has ended; it cannot be cancelled")));
+            }
+            if filter.cause.is_some() {
+                return Err(ErrorDetail::invalid("cause is of dead tasks; they cannot be cancelled"));
+            }
+            Ok(state.map_or_else(
+                || State::ALL.into_iter().filter(|state| !state.is_ended()).collect(),
+                |state| vec![state],
+            ))
+        }
+        (RunAction::Retry, Some(state)) => Err(ErrorDetail::invalid(format!(
+            "state {state} cannot be retried by filter; only dead tasks can"
+        ))
+        .hint("repeat a done or cancelled task by its id: `windlass tasks retry ID`")),
+        (RunAction::Remove, Some(state)) => {
+            Err(ErrorDetail::invalid(format!("state {state} cannot be removed; only dead tasks can")))
+        }
+        (RunAction::Retry | RunAction::Remove, None) => Ok(vec![State::Dead]),
+    }
 }
 
 impl Operations {
@@ -26,24 +73,24 @@ impl Operations {
     ///
     /// Not all or nothing: tasks are cancelled in steps, and the answer says how many were.
     pub async fn bulk_cancel(&self, request: BulkRequest) -> Result<BulkResponse> {
-        if request.filter.is_empty() {
-            return Err(ErrorDetail::invalid("filter is empty: that would cancel everything")
-                .hint(format!("name at least one of {FILTER_FIELDS}")));
-        }
-        if request.over_ms.is_some() {
-            return Err(ErrorDetail::invalid("over_ms is for retry only"));
-        }
-        let states = match request.filter.state {
-            Some(state) if state.is_ended() => {
-                return Err(ErrorDetail::invalid(format!("state {state} has ended; it cannot be cancelled")));
-            }
-            Some(state) => vec![state],
-            None => State::ALL.into_iter().filter(|state| !state.is_ended()).collect(),
-        };
-        if request.filter.cause.is_some() {
-            return Err(ErrorDetail::invalid("cause is of dead tasks; they cannot be cancelled"));
-        }
-        self.cancel_in(request, &states).await
+        let states = states(RunAction::Cancel, &request.filter, request.reason.as_deref())?;
+        self.change_all(RunAction::Cancel, request, &states).await
+    }
+
+    /// Gives every dead task that the filter matches a fresh budget; their starts are spread over `over_ms`.
+    ///
+    /// Not all or nothing: tasks are changed in steps, and the answer says how many were.
+    pub async fn bulk_retry(&self, request: BulkRequest) -> Result<BulkResponse> {
+        let states = states(RunAction::Retry, &request.filter, request.reason.as_deref())?;
+        self.change_all(RunAction::Retry, request, &states).await
+    }
+
+    /// Removes every dead task that the filter matches, for good. One that blocks its workflow is refused.
+    ///
+    /// Not all or nothing: tasks are removed in steps, and the answer says how many were.
+    pub async fn bulk_remove(&self, request: BulkRequest) -> Result<BulkResponse> {
+        let states = states(RunAction::Remove, &request.filter, request.reason.as_deref())?;
+        self.change_all(RunAction::Remove, request, &states).await
     }
 
     /// Cancels the tasks of a queue that have not started.
@@ -56,72 +103,55 @@ impl Operations {
         let request =
             BulkRequest { filter: of_queue(queue), dry_run, reason: Some(reason), ..BulkRequest::default() };
         let states = State::ALL.into_iter().filter(|state| !state.is_ended() && *state != State::Running);
-        self.cancel_in(request, &states.collect::<Vec<_>>()).await
+        self.change_all(RunAction::Cancel, request, &states.collect::<Vec<_>>()).await
     }
 
-    async fn cancel_in(&self, request: BulkRequest, states: &[State]) -> Result<BulkResponse> {
-        let matched = self.matching(request.filter, states, request.limit).await?;
-        let mut tally = Tally::new(&matched, request.dry_run);
-        if !request.dry_run {
-            let reason = self.reason(request.reason.as_deref());
-            for step in matched.ids.chunks(STEP_TASKS) {
-                tally.add(self.store.cancel(step, &reason).await)?;
-            }
-        }
-        Ok(tally.answer)
-    }
-
-    /// Gives every dead task that the filter matches a fresh budget; their starts are spread over `over_ms`.
-    ///
-    /// Not all or nothing: tasks are changed in steps, and the answer says how many were.
-    pub async fn bulk_retry(&self, request: BulkRequest) -> Result<BulkResponse> {
-        if let Some(state) = request.filter.state.filter(|state| *state != State::Dead) {
-            return Err(ErrorDetail::invalid(format!(
-                "state {state} cannot be retried by filter; only dead tasks can"
-            ))
-            .hint("repeat a done or cancelled task by its id: `windlass tasks retry ID`"));
-        }
-        if request.reason.is_some() {
-            return Err(ErrorDetail::invalid("reason is for cancel only"));
+    async fn change_all(
+        &self,
+        action: RunAction,
+        request: BulkRequest,
+        states: &[State],
+    ) -> Result<BulkResponse> {
+        if request.over_ms.is_some() && action != RunAction::Retry {
+            return Err(ErrorDetail::invalid("over_ms is for retry only")
+                .hint("POST /v1/runs spreads every action over a time"));
         }
         let over = duration("over_ms", request.over_ms.unwrap_or(0))?;
-        let matched = self.matching(request.filter, &[State::Dead], request.limit).await?;
+        let matched = self.matching(request.filter, states, request.limit).await?;
         let mut tally = Tally::new(&matched, request.dry_run);
-        if !request.dry_run {
-            let delays = spread(over, matched.ids.len());
-            let redrives: Vec<_> =
-                matched.ids.iter().zip(delays).map(|(id, delay)| Redrive { id: *id, delay }).collect();
-            for step in redrives.chunks(STEP_TASKS) {
-                tally.add(self.store.redrive(step).await)?;
+        if request.dry_run {
+            return Ok(tally.answer);
+        }
+        if over.is_zero() {
+            for step in matched.ids.chunks(STEP_TASKS) {
+                tally.add(self.change_many(action, step, request.reason.as_deref()).await)?;
             }
+            return Ok(tally.answer);
+        }
+        let delays = spread(over, matched.ids.len());
+        let redrives: Vec<_> =
+            matched.ids.iter().zip(delays).map(|(id, delay)| Redrive { id: *id, delay }).collect();
+        for step in redrives.chunks(STEP_TASKS) {
+            tally.add(self.store.redrive(step).await)?;
         }
         Ok(tally.answer)
     }
 
-    /// Removes every dead task that the filter matches, for good. One that blocks its workflow is refused.
-    ///
-    /// Not all or nothing: tasks are removed in steps, and the answer says how many were.
-    pub async fn bulk_remove(&self, request: BulkRequest) -> Result<BulkResponse> {
-        if request.filter.is_empty() {
-            return Err(ErrorDetail::invalid("filter is empty: that would remove every dead task")
-                .hint(format!("name at least one of {FILTER_FIELDS}")));
-        }
-        if let Some(state) = request.filter.state.filter(|state| *state != State::Dead) {
-            return Err(ErrorDetail::invalid(format!(
-                "state {state} cannot be removed; only dead tasks can"
-            )));
-        }
-        if request.over_ms.is_some() || request.reason.is_some() {
-            return Err(ErrorDetail::invalid("over_ms is for retry only, and reason for cancel"));
-        }
-        let matched = self.matching(request.filter, &[State::Dead], request.limit).await?;
-        let mut tally = Tally::new(&matched, request.dry_run);
-        if !request.dry_run {
-            for step in matched.ids.chunks(STEP_TASKS) {
-                tally.add(self.store.remove(step).await)?;
+    /// Does one action to tasks, in one call of the store.
+    pub(super) async fn change_many(
+        &self,
+        action: RunAction,
+        ids: &[TaskId],
+        reason: Option<&str>,
+    ) -> windlass_core::Result<Vec<Changed>> {
+        match action {
+            RunAction::Cancel => self.store.cancel(ids, &self.reason(reason)).await,
+            RunAction::Remove => self.store.remove(ids).await,
+            RunAction::Retry => {
+                let now = |id: &TaskId| Redrive { id: *id, delay: Duration::ZERO };
+                self.store.redrive(&ids.iter().map(now).collect::<Vec<_>>()).await
             }
         }
-        Ok(tally.answer)
     }
 
     /// Removes the dead tasks of a queue.
@@ -129,15 +159,21 @@ impl Operations {
         self.bulk_remove(BulkRequest { filter: of_queue(queue), dry_run, ..BulkRequest::default() }).await
     }
 
-    /// The ids that match. They are found first and changed afterwards: otherwise a retried task that dies
+    /// The tasks that match. They are found first and changed afterwards: otherwise a retried task that dies
     /// again at once would be changed twice, and spreading the starts needs the number of tasks.
-    async fn matching(&self, filter: TaskFilter, states: &[State], limit: Option<u32>) -> Result<Matched> {
+    pub(super) async fn matching(
+        &self,
+        filter: TaskFilter,
+        states: &[State],
+        limit: Option<u32>,
+    ) -> Result<Matched> {
         let limit = limit.unwrap_or(BULK_LIMIT_MAX);
         if limit == 0 || limit > BULK_LIMIT_MAX {
             return Err(ErrorDetail::invalid(format!("limit is {limit}; it must be 1 to {BULK_LIMIT_MAX}")));
         }
         let filter = filter.checked()?;
-        let mut found = BTreeSet::new();
+        let (mut found, mut sample) = (BTreeSet::new(), Vec::new());
+        let newest = |found: BTreeSet<TaskId>| found.into_iter().rev().collect();
         for state in states {
             let filter = Filter { state: Some(*state), ..filter.clone() };
             let mut after = None;
@@ -145,9 +181,11 @@ impl Operations {
                 let page = self.store.summaries(&filter, after, PAGE_MAX).await?;
                 for task in page.tasks {
                     if found.len() as u32 >= limit && !found.contains(&task.id) {
-                        return Ok(Matched { ids: found.into_iter().rev().collect(), more: true });
+                        return Ok(Matched { ids: newest(found), more: true, sample });
                     }
-                    found.insert(task.id);
+                    if found.insert(task.id) && sample.len() < SAMPLE_MAX {
+                        sample.push(task);
+                    }
                 }
                 after = page.next;
                 if after.is_none() {
@@ -155,7 +193,7 @@ impl Operations {
                 }
             }
         }
-        Ok(Matched { ids: found.into_iter().rev().collect(), more: false })
+        Ok(Matched { ids: newest(found), more: false, sample })
     }
 }
 
