@@ -9,8 +9,8 @@ use clap::{
 
 use crate::{
     commands::{
-        backup, completions, config, consume, doctor, enqueue, jobs, migrate, queues, restore, schedules,
-        sessions, store_copy, tasks, token, up, worker, workers, workflows,
+        activity, backup, completions, config, consume, doctor, enqueue, jobs, migrate, queues, restore,
+        runs, schedules, sessions, store_copy, tasks, token, up, worker, workers, workflows,
     },
     config::{Setting, setting::Raw, table},
     version,
@@ -170,6 +170,11 @@ pub enum Command {
     /// Sessions of browsers: list and end them
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
+    /// Bulk runs: changes of many tasks, spread over a time; list, show and stop them
+    #[command(subcommand)]
+    Runs(runs::RunsCommand),
+    /// The last calls that changed something: who, what and when
+    Activity(activity::ActivityArgs),
     /// Check the store, the server and this machine
     Doctor(doctor::DoctorArgs),
     /// Bring the store's schema to this version

@@ -1,5 +1,6 @@
 //! One file for each command: its arguments, and what it does.
 
+pub mod activity;
 pub mod backup;
 pub mod completions;
 pub mod config;
@@ -12,6 +13,7 @@ pub mod jobs;
 pub mod migrate;
 pub mod queues;
 pub mod restore;
+pub mod runs;
 pub mod schedules;
 pub mod sessions;
 pub mod store_copy;
