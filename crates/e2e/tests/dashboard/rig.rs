@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Every page with its name, as far as it needs no id.
-pub const PAGES: [(&str, &str); 14] = [
+pub const PAGES: [(&str, &str); 15] = [
     ("overview", "/"),
     ("queues", "/queues"),
     ("queue", "/queues/default"),
     ("tasks", "/tasks"),
     ("task-dead", "/tasks/{dead}"),
     ("dead", "/dead"),
+    ("runs", "/runs"),
     ("jobs", "/jobs"),
     ("job", "/jobs/api.example.com"),
     ("workflows", "/workflows"),
@@ -72,6 +73,7 @@ impl Rig {
         )
         .await;
         rig.call("POST", "/v1/queues/mail/pause", json!({})).await;
+        rig.call("POST", "/v1/runs", json!({"action": "cancel", "filter": {"kind": "none"}})).await;
         rig
     }
 
